@@ -425,6 +425,15 @@ describe("a batch", () => {
     expect(result.newClaims.map((one) => one.minValuesRelaxed)).toEqual([true, true]);
   });
 
+  it("opens another node rather than lower minValues of one that has pods", () => {
+    const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 3 }];
+    const options = { ...SCHEDULING_OPTIONS, minValuesPolicy: "BestEffort" as const };
+    const pools = [poolInput({ requirements })];
+    const { newClaims } = solve(schedulingInput({ pods: pods(2, { cpu: "3" }), pools, options }));
+    expect(newClaims.map((one) => one.minValuesRelaxed)).toEqual([false, false]);
+    expect(newClaims.map((one) => one.instanceTypes.length)).toEqual([3, 3]);
+  });
+
   it("spreads over hosts with a skew that counts pods which run", () => {
     const rule = spread({ topologyKey: HOSTNAME, maxSkew: 2 });
     const nodes = [

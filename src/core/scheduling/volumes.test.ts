@@ -236,6 +236,32 @@ describe("VolumeIndex", () => {
       expect(counts(solve(schedulingInput({ ...input, volumes: volumes() })))).toEqual([3]);
     });
 
+    it("goes by the machine of a type that was seen with the fewest slots", () => {
+      const labels = { "node.kubernetes.io/instance-type": "m-4x" };
+      const slots = { m: 3, n: 2, o: 4 };
+      const nodes = Object.keys(slots).map((name) =>
+        nodeView({ node: { name, labels }, deleting: true }),
+      );
+      const csiNodes = Object.entries(slots).map(([name, count]) => ({
+        metadata: { name },
+        spec: { drivers: [{ name: "ebs", allocatable: { count } }] },
+      }));
+      const pools = [poolInput({}, [instanceType({ cpu: 4 })])];
+      const input = { pods: batch(["a"], ["b"], ["c"]), nodes, pools };
+      const facts = { ...volumes(), csiNodes };
+      expect(counts(solve(schedulingInput({ ...input, volumes: facts })))).toEqual([2, 1]);
+    });
+
+    it("believes a type what it says of itself before what was seen of its machines", () => {
+      const labels = { "node.kubernetes.io/instance-type": "m-4x" };
+      const nodes = [nodeView({ node: { name: "n", labels }, deleting: true })];
+      const capacity = { "attachable-volumes-csi-ebs": 2 };
+      const pools = [poolInput({}, [instanceType({ cpu: 4, capacity })])];
+      const input = { pods: batch(["a"], ["b"], ["c"]), nodes, pools };
+      expect(counts(solve(schedulingInput({ ...input, volumes: volumes(1) })))).toEqual([2, 1]);
+      expect(counts(solve(schedulingInput({ ...input, volumes: volumes(9) })))).toEqual([2, 1]);
+    });
+
     it("keeps to what a type says of itself, counts a shared claim once, takes a larger type", () => {
       const slots = (count: number) => ({ "attachable-volumes-csi-ebs": count });
       const pools = [
@@ -265,5 +291,39 @@ describe("VolumeIndex", () => {
     };
     const result = solve(schedulingInput({ pods: [using("a")], volumes: facts }));
     expect(result.newClaims[0]?.cheapest.zone).toBe("zone-c");
+  });
+
+  describe("of which a volume could be in either of two", () => {
+    const facts: VolumeObjects = {
+      ...NOTHING,
+      claims: [claim("a", { volumeName: "pa" })],
+      volumes: [volume("pa", [["zone-c"], ["zone-b"]])],
+    };
+
+    it("uses a node that is there in the second, too", () => {
+      const there = (zone: string) => {
+        const labels = { "topology.kubernetes.io/zone": zone };
+        const nodes = [nodeView({ node: { name: "n", labels } })];
+        return solve(schedulingInput({ pods: [using("a")], nodes, volumes: facts })).existing;
+      };
+      expect(there("zone-b")).toMatchObject([{ nodeName: "n" }]);
+      expect(there("zone-c")).toMatchObject([{ nodeName: "n" }]);
+      expect(there("zone-a")).toEqual([]);
+    });
+
+    it("launches in the second when other rules close the first", () => {
+      const labelSelector = { matchLabels: { app: "web" } };
+      const topologyKey = "topology.kubernetes.io/zone";
+      const podAntiAffinity = {
+        requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey, labelSelector }],
+      };
+      const one = using("a");
+      const apart = { ...one, spec: { ...one.spec, affinity: { podAntiAffinity } } };
+      const node = { name: "n", labels: { [topologyKey]: "zone-c" }, capacity: { cpu: "100m" } };
+      const old = pod({ name: "old", nodeName: "n", labels: { app: "web" } });
+      const nodes = [nodeView({ node, pods: [old] })];
+      const result = solve(schedulingInput({ pods: [apart], nodes, volumes: facts }));
+      expect(result.newClaims[0]?.cheapest.zone).toBe("zone-b");
+    });
   });
 });

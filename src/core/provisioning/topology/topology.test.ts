@@ -290,11 +290,12 @@ describe("topology spread", () => {
 
   it("reads no minDomains of a spread that is only wished for", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", minDomains: 4 });
-    const batch = pods(4, { ...soft, cpu: "100m" });
-    expect(placed({ pods: batch })).toEqual([
-      "zone-a: pod-0 pod-3",
-      "zone-b: pod-1",
-      "zone-c: pod-2",
+    const batch = pods(6, { ...soft, cpu: "100m" });
+    // Were it read, the rule would be given up: all but three would go to the node that is there.
+    expect(placed({ pods: batch, nodes: [nodeView({ node: { name: "n" } })] })).toEqual([
+      "n: pod-0 pod-3",
+      "zone-b: pod-1 pod-4",
+      "zone-c: pod-2 pod-5",
     ]);
   });
 
@@ -459,6 +460,34 @@ describe("pod anti-affinity", () => {
       full(`n${index}`, zone, [running(`old-${index}`, `n${index}`)]),
     );
     expect(placed({ pods: [pod({ spec: apart(ZONE) })], nodes })).toEqual(["zone-c: pod"]);
+  });
+
+  it("of those who run leaves open what only nodes that are there tell of", () => {
+    // No pool names its racks: that there is another is known by its node.
+    const pools = [poolInput({ requirements: [{ key: "rack", operator: "Exists" }] })];
+    const racks = (namespaces: readonly string[]) => {
+      const podAntiAffinity = {
+        requiredDuringSchedulingIgnoredDuringExecution: [
+          { topologyKey: "rack", ...WEB, namespaces },
+        ],
+      };
+      const hermit = pod({
+        name: "hermit",
+        nodeName: "n1",
+        spec: { affinity: { podAntiAffinity } },
+      });
+      const nodes = [
+        full("n1", "zone-a", [hermit], { rack: "r1" }),
+        full("n2", "zone-a", [], { rack: "r2" }),
+      ];
+      const web = pod({ cpu: "1", labels: { app: "web" } });
+      const { newClaims } = solve(schedulingInput({ pods: [web], nodes, pools }));
+      return newClaims.map((one) => one.requirements.find(({ key }) => key === "rack"));
+    };
+    const second = [{ key: "rack", operator: "In", values: ["r2"] }];
+    expect(racks([])).toEqual(second);
+    expect(racks(["shop", "default"])).toEqual(second);
+    expect(racks(["shop"])).toEqual([{ key: "rack", operator: "Exists" }]);
   });
 
   it("does not count pods that are leaving or being moved", () => {
