@@ -16,6 +16,7 @@ import { createOperator, type Operator } from "../src/operator/create-operator.t
 import { createLogger } from "../src/operator/logging/logger.ts";
 import { parseOptions } from "../src/operator/settings/parse-options.ts";
 import type { AwsApi } from "../src/providers/aws/api/aws-api.ts";
+import { KARPENTER_NAMESPACE } from "../src/sandbox/base-state.ts";
 import type { TestWorld } from "./world.ts";
 
 const CLUSTER = "karpenter-demo";
@@ -72,7 +73,7 @@ export function startReplica(
       awsProviderOf(doors, wire.aws(box.sandbox.aws.api), settings, "us-west-2"),
     version: "0.0.0",
     commit: "",
-    namespace: "kube-system",
+    namespace: KARPENTER_NAMESPACE,
     identity,
   });
   void operator.start();

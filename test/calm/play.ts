@@ -73,6 +73,8 @@ class Day {
       startMs: story.startMs,
       logLevel: "error",
       sells: isSold,
+      // As the chart leaves it: a cluster without the object that prices are told in is asked for it again and again.
+      isAsked: true,
     });
     await world.box.operator.stop();
     const day = new Day(world, story, notes);
