@@ -35,8 +35,8 @@ it("a replica that waits for the lead is ready, takes it when it is free, and is
   expect(names).toEqual(
     expect.arrayContaining([
       "kube-public/karpenter-leader-election",
-      "kube-system/karpenter-leader-election",
-      "kube-system/kube-public",
+      "karpenter/karpenter-leader-election",
+      "karpenter/kube-public",
     ]),
   );
   await world.close();
