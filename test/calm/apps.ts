@@ -5,6 +5,8 @@ import type { PoolFacts } from "./pools.ts";
 
 export interface AppFacts {
   readonly name: string;
+  /** Where its pods run. */
+  readonly pool: string;
   readonly manifests: readonly KubeObject[];
   /** Its pods may not be moved (for some time); taken off when faults end, or nothing could settle. */
   readonly held: boolean;
@@ -64,6 +66,7 @@ export function drawApp(random: Random, at: number, pools: readonly PoolFacts[])
   const guards = guard(random, name, labels);
   return {
     name,
+    pool: pool.name,
     held: isHeld,
     surges,
     guarded: guards.length > 0,

@@ -191,6 +191,21 @@ describe("the witness", () => {
     expect(witness.faults.join()).toContain("two is deleted past its budgets");
   });
 
+  it("counts what a round of a loop costs: nodes that come, and pods that are evicted", async () => {
+    const before = witness.made;
+    await world.apply(claim("three"));
+    await status("three", { conditions: conditions() });
+    expect([witness.made, witness.evicted]).toEqual([before + 1, 0]);
+    for (const name of ["moved", "deleted"]) await world.apply(pod(name));
+    const path = "/api/v1/namespaces/default/pods/moved/eviction";
+    const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "moved" } };
+    const { status: code } = await world.box.sandbox.transport.send({ method: "POST", path, body });
+    await world.remove("Pod", "deleted");
+    await world.clock.settle();
+    expect([code, witness.made, witness.evicted]).toEqual([201, before + 1, 1]);
+    await world.remove("NodeClaim", "three", "karpenter.sh/v1");
+  });
+
   it("sees a claim deleted for nothing, and a limit overrun", async () => {
     send("DELETE", "/apis/karpenter.sh/v1/nodeclaims/two");
     expect(witness.faults.join()).toContain("two is deleted, and nothing says why");

@@ -5,6 +5,8 @@ import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 
 const MINUTE = 60_000;
+/** What is true for long may be said again after so long, at the soonest: that budgets allow nothing. */
+const SAID_AGAIN_MS = MINUTE;
 
 const translated = new WeakMap<KubeObject, NodeClaim>();
 
@@ -89,4 +91,13 @@ export function eventOf(name: string, body: unknown): string {
     readonly involvedObject?: { readonly name?: string };
   };
   return name === "" ? `${reason} of ${involvedObject?.name}: ${message}` : name;
+}
+
+/** Of what was said in so much time, if that is more often than may be: what was said most. */
+export function tooOften(said: readonly string[], duringMs: number): string | undefined {
+  const counts = new Map<string, number>();
+  for (const text of said) counts.set(text, (counts.get(text) ?? 0) + 1);
+  const [text, times] = [...counts].sort(([, a], [, b]) => b - a)[0] ?? ["", 0];
+  if (times <= duringMs / SAID_AGAIN_MS + 1) return undefined;
+  return `${times} times in ${duringMs / MINUTE} min: ${text}`;
 }

@@ -46,10 +46,14 @@ const brings =
   ({ scenes }: Story): boolean =>
     scenes.some(({ act }) => act.do === what);
 
+/** Of pools that have nodes some time: a workload's, and those that keep so many. */
 const has =
   (what: (pool: PoolFacts) => boolean) =>
-  ({ pools }: Story): boolean =>
-    pools.some(what);
+  ({ pools, apps }: Story): boolean =>
+    pools.some(
+      (pool) =>
+        what(pool) && ((pool.replicas ?? 0) > 0 || apps.some((app) => app.pool === pool.name)),
+    );
 
 const NO_REST: Change = {
   file: "src/core/disruption/ledger.ts",

@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz -- mutants [NAME …] [--from N] [--seeds N]`: plays the days of calm/run.ts, or the loop that is named,
  * with a Karpenter that lacks one rule (mutants.ts), until somebody sees it. Days that bring nothing to see are passed
- * over. Works on a copy; the checkout stays as it is.
+ * over, and those that go wrong with the rule as well prove nothing. Works on a copy; the checkout stays as it is.
  */
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -73,12 +73,22 @@ function copy(): string {
   return root;
 }
 
-interface Seen {
+export interface Seen {
   readonly isCaught: boolean;
   readonly told: string;
 }
 
-async function tryMutant(mutant: Mutant, root: string, from: number, seeds: number): Promise<Seen> {
+function tryMutant(mutant: Mutant, root: string, from: number, seeds: number): Promise<Seen> {
+  const { loop } = mutant;
+  if (loop !== undefined) return lacking(mutant, root, async () => playLoop(root, loop));
+  return seeDays(daysOf(mutant, from, seeds), {
+    without: (days) => lacking(mutant, root, () => firstFault(root, days)),
+    with: (days) => firstFault(root, days),
+  });
+}
+
+/** What comes of it on the copy, with the rule taken out for so long. */
+async function lacking<T>(mutant: Mutant, root: string, play: () => Promise<T>): Promise<T> {
   const before = changesOf(mutant).map((change) => {
     const file = join(root, change.file);
     const text = readFileSync(file, "utf8");
@@ -86,9 +96,7 @@ async function tryMutant(mutant: Mutant, root: string, from: number, seeds: numb
     return { file, text };
   });
   try {
-    return mutant.loop === undefined
-      ? await playDays(root, daysOf(mutant, from, seeds))
-      : playLoop(root, mutant.loop);
+    return await play();
   } finally {
     for (const { file, text } of before) writeFileSync(file, text);
   }
@@ -106,19 +114,48 @@ export function daysOf({ needs }: Mutant, from: number, count: number): readonly
   return days;
 }
 
-async function playDays(root: string, days: readonly number[]): Promise<Seen> {
+export interface DayFault {
+  readonly seed: number;
+  readonly fault: string;
+}
+
+/** Plays days until one goes wrong. */
+type Play = (days: readonly number[]) => Promise<DayFault | undefined>;
+
+/** The first day that goes wrong without the rule, and only so. */
+export async function seeDays(
+  days: readonly number[],
+  play: { readonly without: Play; readonly with: Play },
+): Promise<Seen> {
+  const alike: number[] = [];
+  const also = () => (alike.length === 0 ? "" : `; wrong with the rule as well: ${alike}`);
+  for (let left = days; left.length > 0; ) {
+    const found = await play.without(left);
+    if (found === undefined) break;
+    const { seed, fault } = found;
+    left = days.slice(days.indexOf(seed) + 1);
+    if ((await play.with([seed])) === undefined)
+      return {
+        isCaught: true,
+        told: `seen after ${days.length - left.length}, seed ${seed}: ${fault}${also()}`,
+      };
+    alike.push(seed);
+  }
+  const told = `NOT SEEN in ${days.length} days: ${days.join(", ")}${also()}`;
+  return { isCaught: false, told };
+}
+
+async function firstFault(root: string, days: readonly number[]): Promise<DayFault | undefined> {
   const worker = fork(join(root, "test/calm/worker.ts"), {
     cwd: root,
     execArgv: ["--import", "tsx"],
   });
   try {
-    for (const [at, day] of days.entries()) {
+    for (const day of days) {
       const { seed, faults } = await ask(worker, day);
-      if (faults[0] === undefined) continue;
-      const fault = faults[0].split("\n")[0] as string;
-      return { isCaught: true, told: `seen after ${at + 1}, seed ${seed}: ${fault}` };
+      if (faults[0] !== undefined) return { seed, fault: faults[0].split("\n")[0] as string };
     }
-    return { isCaught: false, told: `NOT SEEN in ${days.length} days: ${days.join(", ")}` };
+    return undefined;
   } finally {
     worker.kill();
   }

@@ -1,0 +1,33 @@
+/** How a mutant counts as seen: on a day that goes wrong without the rule, and only without it. */
+import { describe, expect, it } from "vitest";
+import { type DayFault, seeDays } from "./try-mutants.ts";
+
+describe("a mutant", () => {
+  /** Days of those seeds go wrong. */
+  const wrongOn =
+    (...seeds: readonly number[]) =>
+    async (days: readonly number[]): Promise<DayFault | undefined> => {
+      const seed = days.find((day) => seeds.includes(day));
+      return seed === undefined ? undefined : { seed, fault: `fault of ${seed}` };
+    };
+  const DAYS = [4, 7, 9];
+
+  it("is seen on the first day that goes wrong", async () => {
+    const seen = await seeDays(DAYS, { without: wrongOn(7, 9), with: wrongOn() });
+    expect(seen).toEqual({ isCaught: true, told: "seen after 2, seed 7: fault of 7" });
+  });
+
+  it("is not seen on a day that goes wrong with the rule as well", async () => {
+    const seen = await seeDays(DAYS, { without: wrongOn(4, 9), with: wrongOn(4) });
+    const also = "wrong with the rule as well: 4";
+    expect(seen).toEqual({ isCaught: true, told: `seen after 3, seed 9: fault of 9; ${also}` });
+  });
+
+  it("is not seen where no day goes wrong, or each of them anyway", async () => {
+    const quiet = await seeDays(DAYS, { without: wrongOn(), with: wrongOn() });
+    expect(quiet).toEqual({ isCaught: false, told: "NOT SEEN in 3 days: 4, 7, 9" });
+    const loud = await seeDays(DAYS, { without: wrongOn(...DAYS), with: wrongOn(...DAYS) });
+    expect(loud.isCaught).toBe(false);
+    expect(loud.told).toContain("wrong with the rule as well: 4,7,9");
+  });
+});
