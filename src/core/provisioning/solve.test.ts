@@ -317,6 +317,17 @@ describe("solve", () => {
     ]);
   });
 
+  it("gives nobody room because a node's daemons take more than is expected of them", () => {
+    const owner = { kind: "DaemonSet", name: "agent" };
+    const there = pod({ name: "agent-1", cpu: "3", nodeName: "node", owner });
+    const daemonPods = [pod({ name: "agent", cpu: "1", owner })];
+    const nodes = [nodeView({ pods: [there] })];
+    expect(plan({ pods: [pod({ cpu: "1" })], nodes, daemonPods })).toEqual(["node <- pod"]);
+    expect(plan({ pods: [pod({ cpu: "2" })], nodes, daemonPods })).toEqual([
+      "default: pod | any zone | m-4x",
+    ]);
+  });
+
   it("does not count memory that huge pages hold", () => {
     const types = [
       instanceType({ name: "huge", capacity: { "hugepages-2Mi": 14 * 2 ** 30 } }),
@@ -359,6 +370,21 @@ describe("solve", () => {
     expect(small[1]).toContain(
       'all available instance types exceed limits for nodepool: "default"',
     );
+  });
+
+  it("counts against a pool's limits what its nodes have already", () => {
+    const limited = (usage: object) => ({
+      ...poolInput({ limits: { cpu: 8_000, nodes: 2 } }),
+      usage: { ...usage },
+    });
+    const typesFor = (usage: object) =>
+      solve(
+        schedulingInput({ pods: [pod()], pools: [limited(usage)] }),
+      ).newClaims[0]?.instanceTypes.map(({ name }) => name);
+    expect(typesFor({})).toEqual(["m-2x", "m-4x", "m-8x"]);
+    expect(typesFor({ cpu: 4_000, nodes: 1 })).toEqual(["m-2x", "m-4x"]);
+    expect(typesFor({ cpu: 4_000, nodes: 2 })).toEqual(undefined);
+    expect(typesFor({ cpu: 7_000, nodes: 1 })).toEqual(undefined);
   });
 
   it("S0-26: names the provisioner whose limits are used up", () => {
@@ -513,6 +539,12 @@ describe("solve", () => {
       const pools = [poolInput({ limits: { cpu: 64_000 } })];
       const [first] = plan({ pods: [important, ...others, huge], pools });
       expect(first).toContain("pod-0 pod-1 vital");
+      // Nor would it help one for which the limits are too small by themselves.
+      const wide = pod({ name: "wide", cpu: "15", spec: { priority: 1_000 } });
+      const narrow = [poolInput({ limits: { cpu: 8_000 } })];
+      const lines = plan({ pods: [important, ...others, wide], pools: narrow });
+      expect(lines[0]).toContain("pod-0 pod-1 vital");
+      expect(lines[1]).toContain("exceed limits");
     });
   });
 

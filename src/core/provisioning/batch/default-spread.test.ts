@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { pod } from "../../../testing/builders.ts";
+import { pod, schedulingInput } from "../../../testing/builders.ts";
+import { solve } from "../solve.ts";
 import { defaultConstraints, defaultSpreader, defaultSpreadProblems } from "./default-spread.ts";
 
 const ZONAL = {
@@ -61,5 +62,25 @@ describe("default topology spread", () => {
     expect(problem({ labelSelector: {} })).toContain(`${at}.labelSelector: leave it out`);
     expect(problem({ skew: 1 })).toBe(`${at}.skew: unknown field`);
     expect(defaultSpreadProblems(config(ZONAL, ZONAL))[0]).toContain("is there already");
+  });
+
+  it("is kept by the plan, for each pod by its own controller, though the pods look alike", () => {
+    const hard = defaultConstraints(config({ ...ZONAL, whenUnsatisfiable: "DoNotSchedule" }));
+    const at = (name: string, of: string) =>
+      pod({ name, labels: { app: "web" }, owner: { kind: "ReplicaSet", name: of } });
+    const pods = [at("a", "gone"), at("b", "web"), at("c", "web"), at("d", "web")];
+    const defaultSpread = { constraints: hard, services: [], workloads: [replicaSet] } as never;
+    const zones = (input: object) =>
+      solve(schedulingInput({ pods, ...input })).newClaims.map((one) => [
+        one.cheapest.zone,
+        one.pods.map(({ metadata }) => metadata.name).join(" "),
+      ]);
+    expect(zones({})).toEqual([["zone-a", "a b c d"]]);
+    // The first has a node whose zone is open: the last of the others may join it.
+    expect(zones({ defaultSpread })).toEqual([
+      ["zone-c", "a d"],
+      ["zone-a", "b"],
+      ["zone-b", "c"],
+    ]);
   });
 });

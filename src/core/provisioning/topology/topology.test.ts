@@ -288,6 +288,15 @@ describe("topology spread", () => {
     expect(around("PreferNoSchedule", honor)).toEqual(["zone-b: pod"]);
   });
 
+  it("counts who runs on a node that is leaving, until it is planned for elsewhere", () => {
+    const node = { name: "n", labels: { [ZONE]: "zone-a" } };
+    const old = running("old", "n");
+    const nodes = [nodeView({ node, pods: [old], deleting: true })];
+    expect(placed({ pods: [pod(spread({}))], nodes })).toEqual(["zone-b: pod"]);
+    const moving = pod({ name: "old", nodeName: "n", labels: { app: "web" }, cpu: "50m" });
+    expect(placed({ pods: [pod(spread({})), moving], nodes })).toEqual(["zone-a: pod old"]);
+  });
+
   it("reads no minDomains of a spread that is only wished for", () => {
     const soft = spread({ whenUnsatisfiable: "ScheduleAnyway", minDomains: 4 });
     const batch = pods(6, { ...soft, cpu: "100m" });
