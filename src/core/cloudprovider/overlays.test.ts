@@ -63,6 +63,18 @@ describe("overlays", () => {
     expect(types[0]?.capacity["x.com/gpu"]).toBe(undefined);
   });
 
+  it("set a resource that the type has already, and find offerings by labels of their own", () => {
+    const [plain] = types[0]?.offerings ?? [];
+    const offerings = ["r1", "r2"].map((id) => ({ ...plain, labels: { "x/id": id } })) as never;
+    const type = instanceType({ capacity: { "x.com/gpu": 1 }, offerings });
+    const one = { pool: pool(), labels: {}, instanceTypes: [type] };
+    const requirements = [{ key: "x/id", operator: "In" as const, values: ["r2"] }];
+    const change = overlay("x", { price: "1", capacity: { "x.com/gpu": "4" }, requirements });
+    const [after] = layOverlays(one, judgeOverlays([one], [change]).accepted);
+    expect(after?.capacity["x.com/gpu"]).toBe(4);
+    expect(after?.offerings.map((each) => each.priceMicroUsd)).toEqual([100_000, 1_000_000]);
+  });
+
   it("that touch nothing leave the very same list", () => {
     const elsewhere = { key: ZONE, operator: "In" as const, values: ["z"] };
     expect(laid([overlay("x", { price: "1", requirements: [elsewhere] })])).toBe(types);

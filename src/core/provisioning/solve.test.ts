@@ -284,7 +284,10 @@ describe("solve", () => {
 
   it("does not put two pods with one host port on a node", () => {
     const ports = [{ name: "main", ports: [{ containerPort: 80, hostPort: 80 }] }];
-    expect(plan({ pods: pods(2, { spec: { containers: ports } }) })).toHaveLength(2);
+    const both = pods(2, { spec: { containers: ports } });
+    expect(plan({ pods: both })).toHaveLength(2);
+    expect(plan({ pods: both, nodes: [nodeView()] })).toHaveLength(2);
+    expect(plan({ pods: both, nodes: [nodeView()] })).toContain("node <- pod-0");
   });
 
   it("keeps ports that daemons will hold free of other pods", () => {

@@ -68,7 +68,12 @@ describe("default topology spread", () => {
     const hard = defaultConstraints(config({ ...ZONAL, whenUnsatisfiable: "DoNotSchedule" }));
     const at = (name: string, of: string) =>
       pod({ name, labels: { app: "web" }, owner: { kind: "ReplicaSet", name: of } });
-    const pods = [at("a", "gone"), at("b", "web"), at("c", "web"), at("d", "web")];
+    const { spec, metadata } = at("a", "gone");
+    // As a mirror holds them: of the very same spec and labels.
+    const pods = ["gone", "web", "web", "web"].map((of, index) => {
+      const own = at("abcd"[index] as string, of);
+      return { ...own, spec, metadata: { ...own.metadata, labels: metadata.labels } };
+    });
     const defaultSpread = { constraints: hard, services: [], workloads: [replicaSet] } as never;
     const zones = (input: object) =>
       solve(schedulingInput({ pods, ...input })).newClaims.map((one) => [
