@@ -66,13 +66,12 @@ describe("default topology spread", () => {
 
   it("is kept by the plan, for each pod by its own controller, though the pods look alike", () => {
     const hard = defaultConstraints(config({ ...ZONAL, whenUnsatisfiable: "DoNotSchedule" }));
-    const at = (name: string, of: string) =>
-      pod({ name, labels: { app: "web" }, owner: { kind: "ReplicaSet", name: of } });
-    const { spec, metadata } = at("a", "gone");
     // As a mirror holds them: of the very same spec and labels.
+    const { spec } = web;
+    const labels = { app: "web" };
     const pods = ["gone", "web", "web", "web"].map((of, index) => {
-      const own = at("abcd"[index] as string, of);
-      return { ...own, spec, metadata: { ...own.metadata, labels: metadata.labels } };
+      const own = pod({ name: "abcd"[index] as string, owner: { kind: "ReplicaSet", name: of } });
+      return { ...own, spec, metadata: { ...own.metadata, labels } };
     });
     const defaultSpread = { constraints: hard, services: [], workloads: [replicaSet] } as never;
     const zones = (input: object) =>
