@@ -4,7 +4,6 @@
  * found to be wrong, in sentences; none is what is wanted. One file, for it is one day told in order.
  */
 import { fromClaim } from "../../src/apis/hub/claim.ts";
-import { FACTS } from "../../src/apis/karpenter/facts.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
 import type { KubeRequest, KubeResponse } from "../../src/kube/transport/transport.ts";
@@ -102,7 +101,6 @@ class Day {
 
   async pass(): Promise<void> {
     const { scenes, healMs, replicas } = this.#story;
-    await this.world.apply(EMPTY_FACTS);
     for (const object of manifestsOf(this.#story)) await this.world.apply(object);
     for (let n = 0; n < replicas; n++) this.#startReplica();
     for (const { atMs, act } of scenes) {
@@ -602,13 +600,6 @@ class Day {
 
 /** Of the cloud's calls: reading, also of the queue, and sweeping up what was last used a while ago. Dry runs fail. */
 const QUIET_CALLS = /^(?:Describe|Get|List|Receive|DeleteMessage|DeleteLaunchTemplate$)/;
-
-/** As the chart brings it: a Karpenter that finds none tries again for ever. */
-const EMPTY_FACTS = {
-  apiVersion: "v1",
-  kind: "ConfigMap",
-  metadata: { name: FACTS, namespace: "kube-system" },
-} satisfies KubeObject;
 
 const WITHOUT_FINALIZERS = { metadata: { finalizers: null } };
 
