@@ -12,8 +12,6 @@ export interface AppFacts {
   readonly held: boolean;
   /** Asks to be moved without downtime; it has one replica, or none. */
   readonly surges: boolean;
-  /** It has a PodDisruptionBudget. */
-  readonly guarded: boolean;
 }
 
 export function drawApp(random: Random, at: number, pools: readonly PoolFacts[]): AppFacts {
@@ -63,17 +61,15 @@ export function drawApp(random: Random, at: number, pools: readonly PoolFacts[])
       },
     },
   };
-  const guards = guard(random, name, labels);
   return {
     name,
     pool: pool.name,
     held: isHeld,
     surges,
-    guarded: guards.length > 0,
     manifests: [
       ...(stores ? [volumeClaim(name)] : []),
       deployment,
-      ...guards,
+      ...guard(random, name, labels),
     ] as unknown as KubeObject[],
   };
 }

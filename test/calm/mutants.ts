@@ -9,8 +9,11 @@
  * the cluster never settles), leaks at 316 (an instance without a claim for 30 minutes). From 87000: held-pods-go 4 (an
  * eviction), no-eviction 1 (a deletion too early), no-waiting 1 (no replacement ready), homeless 1 (no room elsewhere),
  * no-limits 7 (more CPUs than the limit). From 88000: always-drifts 1, never-drifts 4, apart-only 4, used-ones-too 2,
- * static-nodes-go 1, hurried 1, kept-nodes-go 3, at-once 9. Those with a loop are seen in it.
- * Not played until they were seen yet: gone-when-expired, guards-apart, deaf, undrained, chatters, stands-open, any-number, any-saving.
+ * static-nodes-go 1, hurried 1, kept-nodes-go 3, at-once 9. From 89000: gone-when-expired 1 (at 89003: a deletion that
+ * nothing explains), guards-apart 25 (at 89029; it has a loop now), deaf 1 (at 89008), undrained 1, chatters 1 (the same
+ * event 180 times in ten minutes). Those with a loop are seen in it. Only what is told from 89000 on was looked at on the
+ * same day with the rule as well, but for deaf and undrained, whose sentences tell it.
+ * Not played until they were seen yet: stands-open, any-number.
  */
 
 import type { PoolFacts } from "./pools.ts";
@@ -262,10 +265,11 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "guards-apart",
     without: "that nodes of one command count on no eviction twice",
-    needs: ({ apps }) => apps.some(({ guarded }) => guarded),
     file: "src/core/disruption/guards.ts",
     from: "if (before > 0 && before + count >",
     to: "if (before < 0 && before + count >",
+    // On random days guarded pods are seldom on several nodes that could go together.
+    loop: "guarded-one-by-one.yaml",
   },
   {
     name: "deaf",

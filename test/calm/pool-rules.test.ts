@@ -219,6 +219,9 @@ describe("what a node and its pods say", () => {
     pods = [pod("p", "a")];
     rulesOf().marked(claim("a"), "Empty");
     expect(faults).toEqual(["a is disrupted as Empty, and p is on it"]);
+    // Whatever its pool is.
+    rulesOf({ name: "pool-1" }).marked(claim("a"), "Empty");
+    expect(faults).toHaveLength(2);
   });
 
   it("nodes that go together count on no eviction twice", () => {

@@ -193,13 +193,14 @@ export class PoolRules {
   marked(claim: NodeClaim, reason: string): void {
     this.#markedMs.set(claim.metadata.name, this.#options.nowMs());
     this.#checkKept(claim, reason);
-    const pool = this.#poolOf(claim);
     this.#checkPause(claim, reason);
-    if (pool === undefined || (reason !== "Empty" && reason !== "Underutilized")) return;
+    if (reason === "Empty") this.#checkEmpty(claim);
+    else if (reason === "Underutilized") this.#checkGuards(claim);
+    else return;
+    const pool = this.#poolOf(claim);
+    if (pool === undefined) return;
     this.#checkPolicy(claim, reason, pool);
     this.#checkQuiet(claim, reason, pool);
-    if (reason === "Empty") this.#checkEmpty(claim);
-    else this.#checkGuards(claim);
   }
 
   #checkPause({ metadata }: NodeClaim, reason: string): void {
