@@ -109,7 +109,7 @@ export async function awsCatalogue(
       }
       const used = nodeClass ?? DEFAULT_CLASS;
       return types.list(used, pool.kubelet ?? used.kubelet, {
-        subnets: discovered(pool, manifests) ?? subnets,
+        subnets: discovered(pool, manifests, subnets) ?? subnets,
         amis: [ANY_IMAGE],
         // Planning away from an account: nothing is set aside there.
         reservations: [],
@@ -143,12 +143,21 @@ const DEFAULT_CLASS = toAwsClass({
   },
 });
 
-/** Those that the class has found in its account, of which its status tells in a cluster. */
-function discovered({ classRef }: Pool, { nodeClasses }: Manifests): Subnet[] | undefined {
+/**
+ * Those that the class has found in its account, of which its status tells in a cluster. Undefined: none that is in a
+ * zone of these, so that a cluster can be planned for in another region.
+ */
+function discovered(
+  { classRef }: Pool,
+  { nodeClasses }: Manifests,
+  ofRegion: readonly Subnet[],
+): readonly Subnet[] | undefined {
   const native = nodeClasses.find(
     (one) => one.kind === classRef.kind && one.metadata.name === classRef.name,
   );
-  const found: NonNullable<EC2NodeClassStatus["subnets"]> = native?.status?.subnets ?? [];
+  const zones = new Set(ofRegion.map(({ AvailabilityZone }) => AvailabilityZone));
+  const told: NonNullable<EC2NodeClassStatus["subnets"]> = native?.status?.subnets ?? [];
+  const found = told.filter(({ zone }) => zones.has(zone));
   return found.length === 0
     ? undefined
     : found.map(({ id, zone, zoneID }) => subnetIn(zone, zoneID ?? "", id));

@@ -7,6 +7,7 @@ import { awsCatalogue } from "./aws-catalogue.ts";
 import { objectsOf } from "./documents.ts";
 import { factsIn, readFactMaps, settingsWith } from "./facts.ts";
 import { sortManifests } from "./manifests.ts";
+import { regionOf } from "./region.ts";
 
 const POOL = `
 apiVersion: karpenter.sh/v1
@@ -89,10 +90,16 @@ status:
   subnets: [{id: subnet-0a, zone: us-west-2c, zoneID: usw2-az3}]
 `;
     const manifests = sortManifests(objectsOf("all.yaml", `${POOL}---${nodeClass}`));
-    const { typesOf } = await awsCatalogue("us-west-2", manifests);
-    const types = await typesOf(toPool(manifests.pools[0] as never));
-    const zones = types.flatMap(({ offerings }) => offerings.filter((one) => one.available));
-    expect([...new Set(zones.map(({ zone }) => zone))]).toEqual(["us-west-2c"]);
+    const zonesIn = async (region: string) => {
+      const { typesOf } = await awsCatalogue(region, manifests);
+      const types = await typesOf(toPool(manifests.pools[0] as never));
+      const sold = types.flatMap(({ offerings }) => offerings.filter((one) => one.available));
+      return [...new Set(sold.map(({ zone }) => zone))].sort();
+    };
+    expect(regionOf(manifests)).toBe("us-west-2");
+    expect(await zonesIn("us-west-2")).toEqual(["us-west-2c"]);
+    // What would it be elsewhere? Its subnets say nothing of that.
+    expect(await zonesIn("eu-west-1")).toEqual(["eu-west-1a", "eu-west-1b", "eu-west-1c"]);
   });
 
   it("is beaten by --setting; what this program does not know is passed over", () => {

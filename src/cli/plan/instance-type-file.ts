@@ -9,7 +9,7 @@ import {
   INSTANCE_TYPE_LABEL_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
-import { parseResources, type Resources } from "../../apis/resources.ts";
+import { formatResource, parseResources, type Resources } from "../../apis/resources.ts";
 import { isObject } from "../../base/json.ts";
 import { parseNano } from "../../base/quantity.ts";
 import type {
@@ -66,7 +66,7 @@ function instanceType(path: string, index: number, value: unknown): InstanceType
     .list(read["offerings"])
     .map((one, position) => offering(here.field(`offerings[${position}]`), one));
   refuseTwins(here, offerings);
-  const baseline = read["baseline"];
+  const capacity = amounts(here.field("capacity"), read["capacity"]);
   const unique = (of: (one: Offering) => string) => [...new Set(offerings.map(of))].sort();
   return {
     name,
@@ -76,8 +76,8 @@ function instanceType(path: string, index: number, value: unknown): InstanceType
       [TOPOLOGY_ZONE_LABEL_KEY]: unique(({ zone }) => zone),
       [CAPACITY_TYPE_LABEL_KEY]: unique(({ capacityType }) => capacityType),
     },
-    capacity: amounts(here.field("capacity"), read["capacity"]),
-    ...(baseline === undefined ? {} : { baseline: amounts(here.field("baseline"), baseline) }),
+    capacity,
+    ...baselineOf(here.field("baseline"), read["baseline"], capacity),
     overhead:
       read["overhead"] === undefined ? {} : amounts(here.field("overhead"), read["overhead"]),
     offerings: offerings.sort(byZone),
@@ -144,6 +144,20 @@ function labels(at: Place, value: unknown): Record<string, readonly string[]> {
     result[key] = values.map((text) => field.text(text, true));
   }
   return result;
+}
+
+/** Part of the capacity: a planner that believed in more would plan for what no node holds. */
+function baselineOf(
+  at: Place,
+  value: unknown,
+  capacity: Resources,
+): Pick<InstanceType, "baseline"> {
+  if (value === undefined) return {};
+  const baseline = amounts(at, value);
+  for (const [name, amount] of Object.entries(baseline))
+    if (amount > (capacity[name] ?? 0))
+      throw at.field(name).wrong(formatResource(name, amount), "no more than the capacity has");
+  return { baseline };
 }
 
 function amounts(at: Place, value: unknown): Resources {

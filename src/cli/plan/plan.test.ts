@@ -604,6 +604,10 @@ describe("bad input", () => {
     expect(offered({ ...reserved, reservation }, spot)).not.toThrow();
     const credits = (baseline: object) => broken((type) => Object.assign(type, { baseline }));
     expect(credits({ cpu: "lots" })).toThrow("types.json: m-4.baseline.cpu: wanted a quantity");
+    expect(credits({ cpu: "9" })).toThrow(
+      'm-4.baseline.cpu: wanted no more than the capacity has, got "9"',
+    );
+    expect(credits({ "example.com/x": "1" })).toThrow("wanted no more than the capacity has");
     expect(credits({ cpu: "400m" })()?.instanceTypes[1]?.baseline).toEqual({ cpu: 400 });
     expect(broken((type) => Object.assign(type, { labels: { "x y": "z" } }))).toThrow(
       'types.json: m-4.labels."x y": wanted a label key, got "x y"',

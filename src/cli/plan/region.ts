@@ -1,9 +1,10 @@
 /**
- * The AWS region that a plan is for, from what the input says of zones: where nodes are and pools may be, then
- * where volumes are, then where pods want to go.
+ * The AWS region that a plan is for, from what the input says of zones: where nodes are and pools may be, where
+ * classes have found subnets, then where volumes are, then where pods want to go.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
+import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Manifests } from "./manifests.ts";
 
@@ -32,12 +33,15 @@ export function regionOf(manifests: Manifests): string | undefined {
 }
 
 function* said(manifests: Manifests): Generator<Said> {
-  const { nodes, pools, volumes, storageClasses, pods, workloads, cronJobs } = manifests;
+  const { nodes, pools, nodeClasses, volumes, storageClasses, pods, workloads, cronJobs } =
+    manifests;
   for (const { metadata } of nodes) yield* saidBy(metadata.labels);
   for (const pool of pools.map((one) => toPool(one))) {
     yield* saidBy(pool.labels);
     yield* pool.requirements;
   }
+  for (const { status } of nodeClasses)
+    yield { key: TOPOLOGY_ZONE_LABEL_KEY, values: (status?.subnets ?? []).map(({ zone }) => zone) };
   for (const { spec } of volumes)
     for (const { matchExpressions = [] } of spec.nodeAffinity?.required?.nodeSelectorTerms ?? [])
       yield* matchExpressions;
