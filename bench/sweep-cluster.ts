@@ -24,6 +24,7 @@ const WORKLOAD_PODS = 9;
 const CPU = [100, 250, 500, 1_000, 1_500];
 const MEMORY = [128, 256, 512, 1_024, 2_048, 4_096];
 const CSI = "ebs.csi.aws.com";
+const READY = { type: "Ready", status: "True" as const, reason: "Ready", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" };
 const DEDICATED = { key: "dedicated", value: "batch", effect: "NoSchedule" as const };
 
 /** How many in a hundred Deployments are of each kind. */
@@ -57,7 +58,11 @@ interface Deployment {
 export interface Drawn {
   /** Without nodes: those are the state's. */
   readonly input: SchedulingInput;
+  /** What its pools were read from. */
+  readonly natives: readonly NodePool[];
   readonly pdbs: readonly PodDisruptionBudget[];
+  /** Tells the state that a pod of a node has changed. */
+  readonly change: (state: ClusterState, index: number) => void;
   /** Tells the state of one more node and its pods. */
   readonly join: (state: ClusterState, index: number) => void;
 }
@@ -73,12 +78,13 @@ export function drawCluster(nodes: number, filling: Filling): Drawn {
   const claims: PersistentVolumeClaim[] = [];
   const volumes: PersistentVolume[] = [];
   const csiNodes: CSINode[] = [];
-  const input = inputFor(claims, volumes, csiNodes);
+  const natives = poolsFor();
+  const input = inputFor(natives, claims, volumes, csiNodes);
   const join = (state: ClusterState, index: number) => {
     const zone = ZONES[index % ZONES.length] as string;
     const isDedicated = index % 10 === 9;
     const chosen = choose(random, isDedicated ? tolerant : deployments, zone);
-    const name = `node-${String(index).padStart(6, "0")}`;
+    const name = nameOf(index);
     addNode(state, { name, zone, isDedicated, isSpot: index % 2 === 1, size: sizeFor(random, chosen, filling) });
     csiNodes.push({ metadata: { name }, spec: { drivers: [{ name: CSI, nodeID: name, allocatable: { count: 27 } }] } } as CSINode);
     for (const one of chosen) {
@@ -89,7 +95,15 @@ export function drawCluster(nodes: number, filling: Filling): Drawn {
     }
     state.updatePod(project(agent(name)));
   };
-  return { input, pdbs: deployments.filter((_, index) => index % 2 === 0).map(guard), join };
+  const change = (state: ClusterState, index: number) => {
+    const { metadata, ...rest } = agent(nameOf(index));
+    state.updatePod(project({ ...rest, metadata: { ...metadata, resourceVersion: "2", labels: { changed: "yes" } } }));
+  };
+  return { input, natives, change, pdbs: deployments.filter((_, index) => index % 2 === 0).map(guard), join };
+}
+
+function nameOf(index: number): string {
+  return `node-${String(index).padStart(6, "0")}`;
 }
 
 function drawDeployment(random: Random, index: number): Deployment {
@@ -273,19 +287,19 @@ function addVolume(claims: PersistentVolumeClaim[], volumes: PersistentVolume[],
   });
 }
 
-function inputFor(claims: readonly PersistentVolumeClaim[], volumes: readonly PersistentVolume[], csiNodes: readonly CSINode[]): SchedulingInput {
-  const workload = upstreamMix("sweep", 0);
-  const [open] = workload.nodePools as [NodePool];
+function poolsFor(): readonly [NodePool, NodePool] {
+  const [drawn] = upstreamMix("sweep", 0).nodePools as [NodePool];
+  const open: NodePool = { ...drawn, status: { conditions: [READY] } };
   const { template } = open.spec;
-  const dedicated: NodePool = {
-    ...open,
-    metadata: { name: "dedicated" },
-    spec: { ...open.spec, template: { ...template, spec: { ...template.spec, taints: [DEDICATED] } } },
-  };
+  const spec = { ...open.spec, template: { ...template, spec: { ...template.spec, taints: [DEDICATED] } } };
+  return [open, { ...open, metadata: { name: "dedicated" }, spec }];
+}
+
+function inputFor(nodePools: readonly NodePool[], claims: readonly PersistentVolumeClaim[], volumes: readonly PersistentVolume[], csiNodes: readonly CSINode[]): SchedulingInput {
   const names = ["kube-system", ...Array.from({ length: 50 }, (_, index) => `team-${index}`)];
   const gp3: StorageClass = { metadata: { name: "gp3" }, provisioner: CSI, volumeBindingMode: "WaitForFirstConsumer" };
   return {
-    ...inputOf({ ...workload, nodePools: [open, dedicated] }),
+    ...inputOf({ ...upstreamMix("sweep", 0), nodePools }),
     namespaces: names.map((name) => ({ metadata: { name } })),
     volumes: { claims, volumes, classes: [gp3], csiNodes },
   };

@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { Random } from "./random.ts";
-import { atOnce, inTurns, mapInSteps, type Steps, sortInSteps } from "./steps.ts";
+import {
+  atOnce,
+  filterInSteps,
+  inTurns,
+  mapInSteps,
+  type Steps,
+  sortInSteps,
+  turnsOn,
+} from "./steps.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 function* counting(to: number): Steps<number> {
@@ -26,6 +34,31 @@ describe("work in steps", () => {
     expect(seen).toEqual(["others 0", "others 0"]);
   });
 
+  it("counts what others did not get of a turn, from one piece of work to the next", async () => {
+    let [nowMs, sleeps] = [0, 0];
+    const clock = {
+      now: () => nowMs,
+      after: () => ({ cancel: () => undefined }),
+      sleep: async () => void sleeps++,
+    };
+    const lasting = function* (ms: number): Steps<void> {
+      nowMs += ms;
+      yield;
+    };
+    const turns = turnsOn(clock, 20);
+    for (let piece = 0; piece < 3; piece++) await turns(lasting(9));
+    expect(sleeps).toBe(1);
+    for (let piece = 0; piece < 3; piece++) await inTurns(clock, lasting(9), 20);
+    expect(sleeps).toBe(1);
+  });
+
+  it("keeps what an array's filter keeps, stopping in between", () => {
+    const steps = filterInSteps([1, 2, 3, 4, 5], 2, (item) => item % 2 === 1);
+    expect(steps.next().done).toBe(false);
+    expect(steps.next().done).toBe(false);
+    expect(steps.next().value).toEqual([1, 3, 5]);
+  });
+
   it("maps every item once, in order", () => {
     const steps = mapInSteps([1, 2, 3, 4, 5], 2, (item, index) => item * 10 + index);
     expect(steps.next().done).toBe(false);
@@ -35,7 +68,7 @@ describe("work in steps", () => {
 
   it("sorts as an array does, equals in their order", () => {
     const random = new Random(7);
-    for (const size of [0, 1, 8_192, 8_193, 30_000]) {
+    for (const size of [0, 1, 2_048, 2_049, 8_193, 30_000]) {
       const items = Array.from({ length: size }, (_, index) => ({ key: random.int(100), index }));
       const compare = (a: { key: number }, b: { key: number }) => a.key - b.key;
       expect(atOnce(sortInSteps(items, compare))).toEqual(items.toSorted(compare));

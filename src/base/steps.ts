@@ -19,15 +19,28 @@ export function atOnce<T>(steps: Steps<T>): T {
 export const TURN_MS = 20;
 
 /** Runs the work in turns of about so long. On a clock that stands still meanwhile it is one turn. */
-export async function inTurns<T>(clock: Clock, steps: Steps<T>, turnMs: number): Promise<T> {
+export function inTurns<T>(clock: Clock, steps: Steps<T>, turnMs: number): Promise<T> {
+  return turnsOn(clock, turnMs)(steps);
+}
+
+/** Runs one piece of work after the other. */
+export type Turns = <T>(steps: Steps<T>) => Promise<T>;
+
+/**
+ * As {@link inTurns} for several pieces of work, one after the other: what one has left of a turn, the next has. What is
+ * done between them counts, and counts from now on.
+ */
+export function turnsOn(clock: Clock, turnMs: number): Turns {
   let startedMs = clock.now();
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done === true) return value;
-    if (clock.now() - startedMs < turnMs) continue;
-    await clock.sleep(0);
-    startedMs = clock.now();
-  }
+  return async (steps) => {
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done === true) return value;
+      if (clock.now() - startedMs < turnMs) continue;
+      await clock.sleep(0);
+      startedMs = clock.now();
+    }
+  };
 }
 
 /** `items.forEach(visit)`, stopping after every `perStep` items. */
@@ -53,8 +66,21 @@ export function* mapInSteps<T, R>(
   return made;
 }
 
+/** `items.filter(keeps)`, stopping after every `perStep` items. */
+export function* filterInSteps<T>(
+  items: readonly T[],
+  perStep: number,
+  keeps: (item: T) => boolean,
+): Steps<T[]> {
+  const kept: T[] = [];
+  yield* eachInSteps(items, perStep, (item) => {
+    if (keeps(item)) kept.push(item);
+  });
+  return kept;
+}
+
 /** Items that are sorted in one step. */
-const RUN = 8_192;
+const RUN = 2_048;
 
 /** `items.toSorted(compare)`: runs are sorted, then merged, one run's worth a step. */
 export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {

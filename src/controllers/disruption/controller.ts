@@ -12,7 +12,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
-import { eachInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
+import { eachInSteps, type Steps, TURN_MS, type Turns, turnsOn } from "../../base/steps.ts";
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command, Verdict } from "../../core/disruption/command.ts";
@@ -35,6 +35,7 @@ import {
 import { deleteClaim } from "../claims.ts";
 import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";
+import { catchUp } from "../state/catch-up.ts";
 import type { World } from "../world.ts";
 import { keepBorne } from "./account.ts";
 import { type CommandQueue, reopen } from "./command-queue.ts";
@@ -43,6 +44,7 @@ import { approved, blocked, proposed, rejected, unconsolidatable } from "./event
 import { policyLabel } from "./labels.ts";
 import {
   look,
+  lookAgain,
   lookAt,
   objectsOf,
   poolsInUse,
@@ -57,6 +59,7 @@ const POLL_MS = 10_000;
 /** After a command was started: at once, with a turn for others in between. */
 const AGAIN_MS = 1;
 const REMARKS_PER_STEP = 128;
+const CLAIMS_PER_STEP = 1_024;
 const UNSYNCED_RETRY_MS = 1_000;
 
 const SELF: Request = { kind: "", name: "disruption" };
@@ -127,10 +130,15 @@ async function reconcile(
   log: Logger,
 ): Promise<Outcome> {
   if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
+  const turns = turnsOn(world.clock, TURN_MS);
+  // All that follows reads all nodes in one go, and the first round is when nobody has looked at any.
+  await catchUp(world);
   const nowMs = world.clock.now();
   if (!memory.hasLearned) {
-    const claims = world.cluster.nodes().flatMap(({ claim }) => claim ?? []);
-    queue.ledger.learn(claims, nowMs);
+    const learning = eachInSteps(world.cluster.nodes(), CLAIMS_PER_STEP, ({ claim }) => {
+      if (claim !== undefined) queue.ledger.learn([claim], nowMs);
+    });
+    await turns(learning);
     learnOutcomes(world, queue.ledger);
     memory.hasLearned = true;
   }
@@ -138,13 +146,13 @@ async function reconcile(
   memory.isWoken = false;
   let again: Again;
   if (memory.pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {
-    again = await validate(world, queue, memory, log);
+    again = await validate(world, queue, memory, log, turns);
   } else {
-    await pickUp(world, queue, memory, log);
+    await pickUp(world, queue, memory, log, turns);
     const { revision } = world.cluster;
     if (memory.borneAt !== revision) await keepBorne(world, log, queue);
     memory.borneAt = revision;
-    again = await propose(world, queue, memory, log, isEarly);
+    again = await propose(world, queue, memory, log, turns, isEarly);
   }
   if (again === "now") return requeueAfter(AGAIN_MS);
   if (!isEarly) memory.roundAtMs = world.clock.now() + POLL_MS;
@@ -160,6 +168,7 @@ async function propose(
   queue: CommandQueue,
   memory: Memory,
   log: Logger,
+  turns: Turns,
   isEarly: boolean,
 ): Promise<Again> {
   const { sweeps } = memory;
@@ -167,21 +176,21 @@ async function propose(
   memory.around = around;
   await judgeMoves(world, log, queue, around.pools);
   const waiting = memory.pending.length > 0;
-  await inTurns(world.clock, reportRound(world, around, memory.problems), TURN_MS);
+  await turns(reportRound(world, around, memory.problems));
   for (const method of METHODS) {
     if ((waiting && method.waits) || (isEarly && method.costly)) continue;
-    const input = await inTurns(world.clock, look(world, queue, around, method), TURN_MS);
+    const input = await turns(look(world, queue, around, method));
     const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
-    const facts = await inTurns(world.clock, factsOf(method, input, around, counting), TURN_MS);
+    const facts = await turns(factsOf(method, input, around, counting));
     if (sweeps.rests(method, facts)) continue;
     const startMs = world.clock.now();
-    const proposal = await inTurns(world.clock, sweep(method, input), TURN_MS);
+    const proposal = await turns(sweep(method, input));
     world.metrics.observe(
       "voluntary_disruption_decision_evaluation_duration_seconds",
       { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
       (world.clock.now() - startMs) / 1_000,
     );
-    await inTurns(world.clock, tell(world, proposal.remarks), TURN_MS);
+    await turns(tell(world, proposal.remarks));
     countMoves(world, proposal.refused ?? []);
     sweeps.note(method, proposal, facts);
     queue.ledger.turns.note(proposal, world.clock.now());
@@ -298,6 +307,7 @@ async function validate(
   queue: CommandQueue,
   memory: Memory,
   log: Logger,
+  turns: Turns,
 ): Promise<Again> {
   const nowMs = world.clock.now();
   const due = memory.pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
@@ -307,8 +317,8 @@ async function validate(
     // Each anew: the one before may have closed nodes.
     const around = await surroundings(world, memory.problems, memory.around);
     memory.around = around;
-    const input = lookAt(world, queue, around, method, command);
-    const still = await inTurns(world.clock, validated(method, command, input, queue), TURN_MS);
+    const input = await turns(lookAt(world, queue, around, method, command));
+    const still = await turns(validated(method, command, input, queue));
     const now = typeof still === "string" ? still : stillNow(world, queue, around, method, still);
     if (typeof now === "string") {
       reject(world, log, command, now);
@@ -329,7 +339,7 @@ function stillNow(
 ): Command | Rejection {
   const nodes = world.cluster.nodes();
   if (nodes === around.scheduling.nodes) return command;
-  return stillGoing(command, method, lookAt(world, queue, around, method, command, nodes));
+  return stillGoing(command, method, lookAgain(world, queue, around, method, command, nodes));
 }
 
 /** Of what was not announced yet nothing is told to people: the next round decides anew. */
@@ -375,9 +385,10 @@ async function pickUp(
   queue: CommandQueue,
   { problems }: Memory,
   log: Logger,
+  turns: Turns,
 ): Promise<void> {
   const looking = findUnfinished(world.cluster.nodes(), queue.nodeNames, world.clock.now());
-  const found = await inTurns(world.clock, looking, TURN_MS);
+  const found = await turns(looking);
   const pools = found.resume.length === 0 ? [] : await poolsInUse(world, problems);
   const owners = new Map(pools.map((one) => [one.pool.id, one]));
   const left = [...found.reopen];

@@ -12,7 +12,7 @@ import { errorText } from "../../base/error-text.ts";
 import { deepEqual } from "../../base/json.ts";
 import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
-import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
 import { type NextAllowed, nextAllowed } from "../../core/disruption/calendar.ts";
 import type {
@@ -25,10 +25,11 @@ import type { Command } from "../../core/disruption/command.ts";
 import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
-import { type Picture, survey, surveyInSteps } from "../../core/disruption/survey.ts";
+import { type Picture, surveyInSteps } from "../../core/disruption/survey.ts";
 import { isReplacedFirst } from "../../core/nodeclaim/expired.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
 import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
 import { podsToPlace, poolsToUse, schedulingInput } from "../provisioning/gather.ts";
@@ -108,7 +109,8 @@ export async function poolsInUse(
   world: World,
   problems: StandingProblems,
 ): Promise<readonly PoolTypes[]> {
-  const owners = new Set(world.cluster.nodes().map(({ poolId }) => poolId));
+  const owners = new Set<string | undefined>();
+  for (const { poolId } of world.cluster.nodes()) owners.add(poolId);
   const pools = listPools(world).filter(({ id }) => owners.has(id));
   return Promise.all(
     pools.map(async (pool) => {
@@ -170,15 +172,38 @@ export function* look(
   return input;
 }
 
-/** What a method may know now about the nodes of a command. `nodes`: the whole cluster. */
+/** What a method may know now about the nodes of a command, on the picture at hand. */
 export function lookAt(
   world: World,
   queue: CommandQueue,
   around: Surroundings,
   method: Method,
   command: Command,
-  nodes = around.scheduling.nodes,
+): Steps<MethodInput> {
+  return aboutCommand(world, queue, around, method, command, {});
+}
+
+/** The same in one go, on the whole cluster as it is now: of `nodes` it is looked at what is not as in the picture. */
+export function lookAgain(
+  world: World,
+  queue: CommandQueue,
+  around: Surroundings,
+  method: Method,
+  command: Command,
+  nodes: readonly NodeView[],
 ): MethodInput {
+  const now = { nodes, nodesBefore: around.scheduling.nodes };
+  return atOnce(aboutCommand(world, queue, around, method, command, now));
+}
+
+function* aboutCommand(
+  world: World,
+  queue: CommandQueue,
+  around: Surroundings,
+  method: Method,
+  command: Command,
+  now: Partial<Pick<Picture, "nodes" | "nodesBefore">>,
+): Steps<MethodInput> {
   const among = new Set(command.candidates.map(({ node }) => node.name));
   // A pool may have got other budgets since.
   const current = new Map(listPools(world).map((pool) => [pool.id, pool]));
@@ -186,7 +211,8 @@ export function lookAt(
     const pool = current.get(one.pool.id);
     return pool === undefined ? [] : [{ ...one, pool }];
   });
-  return survey({ ...pictureOf(world, queue, { ...around, pools }), nodes, among }, method).input;
+  const picture = { ...pictureOf(world, queue, { ...around, pools }), ...now, among };
+  return (yield* surveyInSteps(picture, method)).input;
 }
 
 function pictureOf(

@@ -5,20 +5,16 @@
  * upstream: pkg/controllers/disruption/helpers.go (BuildDisruptionBudgetMapping), pkg/apis/v1/nodepool.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
-import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { type Cron, nextAfter, parseCron } from "../../base/cron.ts";
 import { parseDuration } from "../../base/duration.ts";
-import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { CommandReason } from "./command.ts";
+import { type Count, tallyOf } from "./tally.ts";
 
 /** What budgets leave of the nodes they are about. */
-export interface Share {
-  /** Nodes that count: ours, initialized, not ending already. */
-  readonly nodes: number;
-  /** Of those: not Ready, or leaving. */
-  readonly disrupting: number;
+export interface Share extends Count {
   /** What may still be disrupted. */
   readonly allowed: number;
 }
@@ -32,7 +28,10 @@ export interface PoolAllowance extends Share {
 
 export interface AllowancesInput {
   readonly pools: readonly Pool[];
+  /** By name. */
   readonly nodes: readonly NodeView[];
+  /** The same cluster a while ago, as {@link tallyOf}. */
+  readonly nodesBefore?: readonly NodeView[] | undefined;
   readonly reason: CommandReason;
   readonly nowMs: number;
   /** The cluster's own budgets. */
@@ -41,7 +40,6 @@ export interface AllowancesInput {
 
 const DAY_MS = 24 * 60 * 60_000;
 const UNLIMITED = 2 ** 31 - 1;
-const NODES_PER_STEP = 1_024;
 const NO_NODES = { nodes: 0, disrupting: 0 };
 
 /** By pool id. */
@@ -53,22 +51,13 @@ export function allowances(input: AllowancesInput): ReadonlyMap<string, PoolAllo
 export function* allowancesInSteps({
   pools,
   nodes,
+  nodesBefore,
   reason,
   nowMs,
   clusterBudgets,
 }: AllowancesInput): Steps<ReadonlyMap<string, PoolAllowance>> {
-  const all = { nodes: 0, disrupting: 0 };
-  const byPool = new Map(pools.map(({ id }) => [id, { nodes: 0, disrupting: 0 }]));
-  yield* eachInSteps(nodes, NODES_PER_STEP, (node) => {
-    if (!counts(node)) return;
-    const isDisrupted = node.deleting || !isReady(node);
-    for (const sum of [all, byPool.get(node.poolId ?? "")]) {
-      if (sum === undefined) continue;
-      sum.nodes++;
-      if (isDisrupted) sum.disrupting++;
-    }
-  });
-  const share = (budgets: readonly Budget[], own: Omit<Share, "allowed">): Share => {
+  const { all, byPool } = yield* tallyOf(nodes, nodesBefore);
+  const share = (budgets: readonly Budget[], own: Count): Share => {
     const allowed = allowedDisruptions(budgets, reason, own.nodes, nowMs) ?? 0;
     return { ...own, allowed: Math.max(0, allowed - own.disrupting) };
   };
@@ -173,16 +162,4 @@ function firstHit(schedule: Schedule, afterMs: number): number | undefined {
 function amount(text: string, nodes: number): number | undefined {
   if (/^\d+%$/.test(text)) return Math.ceil((Number(text.slice(0, -1)) * nodes) / 100);
   return /^\d+$/.test(text) ? Number(text) : undefined;
-}
-
-function counts(node: NodeView): boolean {
-  if (!node.managed || !node.initialized) return false;
-  return node.claim === undefined || !isTrue(node.claim, "InstanceTerminating");
-}
-
-function isReady(node: NodeView): boolean {
-  return (
-    node.node?.status?.conditions?.some((one) => one.type === "Ready" && one.status === "True") ??
-    false
-  );
 }

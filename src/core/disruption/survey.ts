@@ -4,8 +4,6 @@
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
-import { isReschedulable } from "../../apis/core/pod-predicates.ts";
-import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
@@ -29,11 +27,14 @@ import type { Method, MethodInput, Repack } from "./methods/method.ts";
 import { wantedShare } from "./outcome.ts";
 import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
+import { tallyOf } from "./tally.ts";
 
 export interface Picture {
   readonly nowMs: number;
   /** The whole cluster, by name. */
   readonly nodes: readonly NodeView[];
+  /** The same a while ago, where these are looked at in one go: what has not changed is not counted anew. */
+  readonly nodesBefore?: readonly NodeView[];
   /** Pools that own nodes, usable or not. */
   readonly pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[];
   /** What provisioning would plan with: pools that may be used, pods to place. */
@@ -90,6 +91,7 @@ export function* surveyInSteps(
   if (isWhole) yield* ledger.ready(nodes, nowMs);
   const asksTotals = isWhole && reason === "Underutilized";
   const totals = asksTotals ? yield* balancedTotals(nodes, pools) : undefined;
+  const { usedAlpha } = yield* tallyOf(nodes, picture.nodesBefore);
   const input: MethodInput = {
     nowMs,
     candidates: found.candidates,
@@ -103,6 +105,7 @@ export function* surveyInSteps(
     allowances: yield* allowancesInSteps({
       pools: pools.map(({ pool }) => pool),
       nodes,
+      nodesBefore: picture.nodesBefore,
       reason,
       nowMs,
       clusterBudgets: picture.clusterBudgets,
@@ -124,7 +127,7 @@ export function* surveyInSteps(
         picture.repack?.minSavingsPercent ?? 0,
         (poolId) => ledger.outcome(poolId, nowMs)?.overrun ?? 0,
       ),
-    alphaBusy: nodes.some((node) => isAlphaReplacement(node, picture.queued)),
+    alphaBusy: [...usedAlpha].some((node) => isAlphaReplacement(node, picture.queued)),
     backingOff: picture.backingOff,
   };
   return { input, blocked: found.blocked };
@@ -151,10 +154,8 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-/** A used alpha node that a command of ours takes away and that is not gone yet. */
+/** Of a used alpha node: that a command of ours takes away and that is not gone yet. */
 function isAlphaReplacement(node: NodeView, queued: ReadonlySet<string>): boolean {
-  if (node.claim === undefined || claimGeneration(node.claim) !== "alpha") return false;
-  if (!node.pods.some(isReschedulable)) return false;
   if (queued.has(node.name)) return true;
-  return node.deleting && isTrue(node.claim, "DisruptionReason");
+  return node.deleting && node.claim !== undefined && isTrue(node.claim, "DisruptionReason");
 }

@@ -6,9 +6,16 @@
  */
 import { condition, isTrue } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
+import { filterInSteps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
-import { budgetCounter, type Method, type MethodInput, type Rejection } from "./method.ts";
+import {
+  budgetCounter,
+  LOOKED_AT_PER_STEP,
+  type Method,
+  type MethodInput,
+  type Rejection,
+} from "./method.ts";
 
 /** Pods come and go: an empty node must still be empty after this. */
 const VALIDATION_MS = 15_000;
@@ -21,9 +28,11 @@ export const emptiness: Method = {
   costly: false,
   waits: false,
   isEligible: (candidate, nowMs) => wayOf(candidate, nowMs) !== undefined,
-  // biome-ignore lint/correctness/useYield: it is done in one step.
   *propose(input) {
-    return { commands: commands(input), remarks: [] };
+    const { nowMs } = input;
+    const going = (one: Candidate) => wayOf(one, nowMs) !== undefined;
+    const candidates = yield* filterInSteps(input.candidates, LOOKED_AT_PER_STEP, going);
+    return { commands: commands({ ...input, candidates }), remarks: [] };
   },
   validate,
 };

@@ -119,6 +119,9 @@ export interface Method {
   validateInSteps?(command: Command, input: MethodInput): Steps<Command | Rejection>;
 }
 
+/** Candidates that are only looked at before others get a turn. */
+export const LOOKED_AT_PER_STEP = 1_024;
+
 /** Pods moved before others get a turn, a few milliseconds' worth. */
 const PODS_PER_STEP = 200;
 

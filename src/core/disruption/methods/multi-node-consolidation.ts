@@ -4,12 +4,19 @@
  * something cheaper in their place, found by halving. What saves more is done.
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go
  */
-import { type Steps, sortInSteps } from "../../../base/steps.ts";
+import { filterInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable } from "../consolidation.ts";
 import { guardCounter } from "../guards.ts";
-import { budgetCounter, inRuns, type Method, type MethodInput, type Proposal } from "./method.ts";
+import {
+  budgetCounter,
+  inRuns,
+  LOOKED_AT_PER_STEP,
+  type Method,
+  type MethodInput,
+  type Proposal,
+} from "./method.ts";
 import { leftToRepack } from "./repack.ts";
 
 const MAX_NODES = 100;
@@ -36,7 +43,11 @@ function* propose(input: MethodInput): Steps<Proposal> {
   for (;;) {
     // Of the pools that go on: the same moves were refused the last time.
     const refused: Verdict[] = [];
-    const candidates = input.candidates.filter(({ pool }) => !left.has(pool.id));
+    const candidates = yield* filterInSteps(
+      input.candidates,
+      LOOKED_AT_PER_STEP,
+      (one) => !left.has(one.pool.id) && isConsolidatable(one),
+    );
     const command = yield* bestOf(candidates, input, refused);
     const others = command === undefined ? [] : yield* leftToRepack(command, input);
     if (others.length === 0)
@@ -50,14 +61,14 @@ function* propose(input: MethodInput): Steps<Proposal> {
   }
 }
 
-/** A command speaks for one generation: the first that has one wins, oldest words first. */
+/** Of those that are consolidatable. A command speaks for one generation: the first that has one wins, oldest words first. */
 function* bestOf(
   candidates: readonly Candidate[],
   input: MethodInput,
   refused: Verdict[],
 ): Steps<Command | undefined> {
   const removable = yield* sortInSteps(
-    candidates.filter((one) => one.generation === "v1" && isConsolidatable(one)),
+    candidates.filter(({ generation }) => generation === "v1"),
     bySavings,
   );
   let looked = 0;
@@ -74,7 +85,7 @@ function* bestOf(
     if (generation === "alpha" && input.alphaBusy) continue;
     yield;
     const chosen = yield* together(
-      candidates.filter((one) => one.generation === generation && isConsolidatable(one)),
+      candidates.filter((one) => one.generation === generation),
       input,
     );
     const command = yield* longest(chosen, input, refused);

@@ -4,7 +4,7 @@
  * each command cheaper by itself. Every node is reckoned with in every sweep; only what could save enough is
  * planned. No upstream: it replaces any number of nodes by one.
  */
-import { atOnce, eachInSteps, type Steps } from "../../../base/steps.ts";
+import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../../base/steps.ts";
 import { type Candidate, priceOfAll } from "../candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { isConsolidatable, isConsolidatableBy, stillThere, weighed } from "../consolidation.ts";
@@ -179,7 +179,9 @@ function* untilWhen(
   if (input.isSettling(poolIds)) return "settled";
   if (command.replacements.length === 0) return undefined;
   const atMs = input.nowMs + input.patienceMs(poolIds);
-  const soon = input.candidates.filter(
+  const soon = yield* filterInSteps(
+    input.candidates,
+    NODES_PER_STEP,
     (one) =>
       poolIds.has(one.pool.id) &&
       isConsolidatableBy(one, atMs) &&

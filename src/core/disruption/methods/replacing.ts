@@ -5,11 +5,12 @@
  */
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
-import type { Steps } from "../../../base/steps.ts";
+import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command, CommandReason } from "../command.ts";
 import {
   budgetCounter,
+  LOOKED_AT_PER_STEP,
   type Method,
   type MethodInput,
   type Proposal,
@@ -32,9 +33,10 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
 
   function* propose(input: MethodInput): Steps<Proposal> {
     const budgets = budgetCounter(input.allowances);
-    const marked = input.candidates
-      .filter(isEligible)
-      .toSorted((a, b) => sinceMs(a) - sinceMs(b) || (a.node.name < b.node.name ? -1 : 1));
+    const eligible = yield* filterInSteps(input.candidates, LOOKED_AT_PER_STEP, isEligible);
+    const marked = eligible.sort(
+      (a, b) => sinceMs(a) - sinceMs(b) || (a.node.name < b.node.name ? -1 : 1),
+    );
     const empty = marked.filter((one) => one.reschedulablePods.length === 0 && budgets.take(one));
     if (empty.length > 0) return { commands: byGeneration(empty, reason, name), remarks: [] };
     const remarks: Remark[] = [];

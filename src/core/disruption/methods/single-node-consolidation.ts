@@ -97,18 +97,24 @@ function* inTurns(
   groupOf: (poolId: string) => ReadonlySet<string> | undefined,
 ): Steps<readonly Candidate[]> {
   const byPool = new Map<string, Candidate[]>();
-  for (const candidate of yield* sortInSteps(candidates, bySavings)) {
+  yield* eachInSteps(yield* sortInSteps(candidates, bySavings), NODES_PER_STEP, (candidate) => {
     const own = byPool.get(candidate.pool.id) ?? [];
     own.push(candidate);
     byPool.set(candidate.pool.id, own);
-  }
+  });
   const lastMs = new Map<string, number>();
   for (const id of byPool.keys()) lastMs.set(id, lastTurnMs(groupOf(id) ?? new Set()));
   const pools = [...byPool.keys()]
     .sort((a, b) => (lastMs.get(a) ?? 0) - (lastMs.get(b) ?? 0) || (a < b ? -1 : 1))
     .map((id) => byPool.get(id) as Candidate[]);
   const rounds = Math.max(0, ...pools.map(({ length }) => length));
-  return Array.from({ length: rounds }, (_, round) =>
-    pools.flatMap((own) => own[round] ?? []),
-  ).flat();
+  const order: Candidate[] = [];
+  for (let round = 0; round < rounds; round++) {
+    if (round % NODES_PER_STEP === 0) yield;
+    for (const own of pools) {
+      const candidate = own[round];
+      if (candidate !== undefined) order.push(candidate);
+    }
+  }
+  return order;
 }

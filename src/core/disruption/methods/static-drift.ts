@@ -6,13 +6,14 @@
  */
 import type { Pool } from "../../../apis/hub/pool.ts";
 import { isTrue } from "../../../apis/karpenter/conditions.ts";
-import type { Steps } from "../../../base/steps.ts";
+import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
 import {
   budgetCounter,
+  LOOKED_AT_PER_STEP,
   type Method,
   type MethodInput,
   type Proposal,
@@ -35,7 +36,7 @@ export const staticDrift: Method = {
 };
 
 function* propose(input: MethodInput): Steps<Proposal> {
-  const drifted = input.candidates.filter(isEligible);
+  const drifted = yield* filterInSteps(input.candidates, LOOKED_AT_PER_STEP, isEligible);
   const pools = new Map(drifted.map(({ pool }) => [pool.id, pool]));
   const budgets = budgetCounter(input.allowances);
   const commands: Command[] = [];

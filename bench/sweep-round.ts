@@ -1,0 +1,151 @@
+/**
+ * Rounds of the disruption controller itself over one size of `sweep.ts`, in a process of its own: all that a round does,
+ * in steps or not. A turn is what happens between two looks of the event loop, by the time that the thread had a core.
+ * Nothing is carried out: a command that a round finds waits for its second look, and is refused when it begins.
+ */
+import { readFileSync } from "node:fs";
+import type { Kind, KubeObject } from "../src/apis/meta.ts";
+import type { Clock } from "../src/base/clock.ts";
+import { Random } from "../src/base/random.ts";
+import type * as Disruption from "../src/controllers/disruption/controller.ts";
+import type { CommandQueue } from "../src/controllers/disruption/command-queue.ts";
+import type { World } from "../src/controllers/world.ts";
+import type * as Ledgers from "../src/core/disruption/ledger.ts";
+import type * as Planner from "../src/core/planner/planner-options.ts";
+import type * as State from "../src/core/state/create-cluster-state.ts";
+import { built } from "./consolidation.ts";
+import { DAEMON_SET, drawCluster, type Filling } from "./sweep-cluster.ts";
+
+const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
+const { disruption } = await built<typeof Disruption>("controllers/disruption/controller.js");
+const { Ledger } = await built<typeof Ledgers>("core/disruption/ledger.js");
+const { DEFAULT_PLANNER } = await built<typeof Planner>("core/planner/planner-options.js");
+
+const START_MS = Date.parse("2026-01-02T00:00:00Z");
+/** Longer than this nobody should wait; where it ended is told. */
+const LONG_MS = 50;
+
+const count = Number(process.argv[2]);
+const { input, natives, pdbs, join, change } = drawCluster(count, process.argv[3] as Filling);
+const cluster = createClusterState();
+cluster.updateDaemonSet(DAEMON_SET);
+for (let index = 0; index < count; index++) join(cluster, index);
+globalThis.gc?.();
+
+/** Time on a core that this thread has had, in ms; elsewhere than on Linux by the wall. */
+function threadMs(): number {
+  try {
+    return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+  } catch {
+    return performance.now();
+  }
+}
+
+let startedMs = threadMs();
+let longestMs = 0;
+let laterMs = 0;
+
+function endTurn(): void {
+  const tookMs = threadMs() - startedMs;
+  longestMs = Math.max(longestMs, tookMs);
+  if (tookMs > LONG_MS) console.log(`  a turn of ${tookMs.toFixed(0)} ms, to ${whereNow()}`);
+}
+
+/** Who of the controller had the turn. */
+function whereNow(): string {
+  const lines = (new Error().stack ?? "").split("\n").filter((line) => line.includes("/controllers/"));
+  return lines.slice(0, 2).map((line) => line.replace(/^\s+at (async )?/, "").replace(/\(.*\/controllers\//, "(")).join(" < ");
+}
+
+/** Steps count by the thread's time, as all else here. */
+const clock: Clock = {
+  now: () => Math.floor(START_MS + laterMs + threadMs()),
+  after: () => ({ cancel: () => undefined }),
+  sleep: async () => {
+    endTurn();
+    await new Promise((resolve) => setImmediate(resolve));
+    startedMs = threadMs();
+  },
+};
+
+const { claims, volumes, classes, csiNodes } = input.volumes;
+const listed = new Map<string, readonly KubeObject[]>([
+  ["NodePool", natives],
+  ["PodDisruptionBudget", pdbs],
+  ["Namespace", input.namespaces],
+  ["PersistentVolumeClaim", claims],
+  ["PersistentVolume", volumes],
+  ["StorageClass", classes],
+  ["CSINode", csiNodes],
+]);
+function mirrorOf({ kind }: Kind) {
+  const all = listed.get(kind) ?? [];
+  return { list: () => all, get: (key: string) => all.find(({ metadata }) => metadata.name === key), byIndex: () => [], on: () => () => undefined };
+}
+
+const told = { events: 0 };
+const ignore = () => undefined;
+const log = { debug: ignore, info: ignore, warn: ignore, error: ignore, with: () => log, named: () => log };
+const restraint = { minSavingsPercent: 5, maxPaybackMs: 4 * 3_600_000, replacementRestMs: 3_600_000, maxMovesPerPodHour: 4 };
+const world = {
+  clock,
+  random: new Random("sweep"),
+  mirrors: { of: mirrorOf },
+  cloud: {
+    nodeClassKinds: [{ group: natives[0]?.spec.template.spec.nodeClassRef.group, kind: natives[0]?.spec.template.spec.nodeClassRef.kind }],
+    wellKnownLabels: input.options.wellKnownLabels,
+    getInstanceTypes: async () => input.pools[0]?.instanceTypes ?? [],
+  },
+  events: { publish: (...events: readonly unknown[]) => void (told.events += events.length) },
+  metrics: { count: ignore, set: ignore, observe: ignore, forget: ignore, read: () => ignore },
+  log,
+  settings: {
+    preferencePolicy: "Respect",
+    minValuesPolicy: "Strict",
+    planner: DEFAULT_PLANNER,
+    repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },
+    restraint,
+    clusterBudgets: [],
+    expiry: { spreadPercent: 0, respectsBudgets: false },
+    surgeTimeoutMs: 0,
+    pauseDisruption: false,
+    forSpot: "onDemand",
+    gates: { betaDrift: true, alphaDrift: false, nodeRepair: false, staticCapacity: false, nodeOverlay: false },
+  },
+  cluster,
+} as unknown as World;
+const begun: string[] = [];
+const queue = {
+  nodeNames: new Set<string>(),
+  isRunning: () => false,
+  backingOff: () => new Set<string>(),
+  start: async ({ via, candidates }: Parameters<CommandQueue["start"]>[0]) => {
+    begun.push(`${via} of ${candidates.length}`);
+    throw new Error("nothing is carried out");
+  },
+  ledger: new Ledger(restraint),
+} as unknown as CommandQueue;
+
+const controller = disruption(world, queue);
+/** Each is looked at as the manager does it: one reconcile in answer to a request. */
+async function round(name: string): Promise<void> {
+  longestMs = 0;
+  const before = { ...told };
+  const firstMs = threadMs();
+  startedMs = firstMs;
+  begun.length = 0;
+  await controller.reconcile({ kind: "", name: "disruption" });
+  endTurn();
+  const figures = [threadMs() - firstMs, longestMs, told.events - before.events].map((one) => one.toFixed(0).padStart(12));
+  console.log([name.padEnd(40), ...figures, begun.join(", ")].join("  "));
+  laterMs += 16_000;
+}
+
+console.log(`${count} nodes, rounds`.padEnd(40), "   thread ms", "longest turn", "     events");
+await round("the first");
+await round("its command's second look");
+for (let index = 0; index < count; index += 100) change(cluster, index);
+await round("one node in a hundred has changed");
+await round("its command's second look");
+await round("nothing has changed");
+globalThis.gc?.();

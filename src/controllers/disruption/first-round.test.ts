@@ -1,0 +1,31 @@
+// What the loop reads before anybody else has looked at the cluster.
+import { expect, it } from "vitest";
+import { Ledger } from "../../core/disruption/ledger.ts";
+import { fakeWorld } from "../../testing/fake-world.ts";
+import type { World } from "../world.ts";
+import type { CommandQueue } from "./command-queue.ts";
+import { disruption } from "./controller.ts";
+
+it("looks at nodes in steps before it reads all of them", async () => {
+  const world = fakeWorld();
+  const asked: string[] = [];
+  const cluster = new Proxy(world.cluster, {
+    get: (target, key) => {
+      const found = Reflect.get(target, key, target) as unknown;
+      if (typeof found !== "function") return found;
+      asked.push(String(key));
+      return found.bind(target);
+    },
+  });
+  const queue = {
+    nodeNames: new Set(),
+    isRunning: () => false,
+    backingOff: () => new Set(),
+    ledger: new Ledger(world.settings.restraint),
+  } as unknown as CommandQueue;
+  const loop = disruption({ ...world, cluster } as World, queue);
+  await loop.reconcile({ kind: "", name: "disruption" });
+  const reads = asked.filter((key) => key === "catchUp" || key === "nodes" || key === "poolUsage");
+  expect(reads[0]).toBe("catchUp");
+  expect(reads).toContain("nodes");
+});
