@@ -231,6 +231,46 @@ describe("karpenter explain node", () => {
     ]);
   });
 
+  describe("of a Machine", () => {
+    const KEPT = { "karpenter.sh/do-not-consolidate": "true" };
+    const older = (object: KubeObject): KubeObject => {
+      const text = JSON.stringify(object).replaceAll(
+        "karpenter.sh/nodepool",
+        "karpenter.sh/provisioner-name",
+      );
+      const one = JSON.parse(text);
+      if (one.kind !== "NodeClaim") return one;
+      const machineTemplateRef = { name: "default" };
+      const { requirements, resources } = one.spec;
+      const spec = { requirements, resources, machineTemplateRef };
+      return { ...one, apiVersion: "karpenter.sh/v1alpha5", kind: "Machine", spec };
+    };
+    const provisioner = (spec: object) =>
+      ({
+        apiVersion: "karpenter.sh/v1alpha5",
+        kind: "Provisioner",
+        metadata: { name: "default", uid: "uid-default" },
+        spec: { providerRef: { name: "default" }, ...spec },
+      }) as KubeObject;
+    const used = movable({ annotations: KEPT });
+    const empty = used.filter(({ metadata }) => metadata.name !== "a-0");
+    const ON = { consolidation: { enabled: true } };
+
+    it.each<[string, object, readonly KubeObject[], readonly string[]]>([
+      ["the annotation", ON, used, ["policy (Underutilized)"]],
+      [
+        "the annotation and the Provisioner",
+        {},
+        used,
+        ["policy (Underutilized)", "policy Provisioner default (Underutilized)"],
+      ],
+      ["the annotation of an empty one", ON, empty, ["policy (Empty)"]],
+      ["of an empty one both", {}, empty, ["policy (Empty)", "policy Provisioner default (Empty)"]],
+    ])("names %s", async (_, spec, objects, holds) => {
+      expect(await holdsOf([provisioner(spec), ...objects.map(older)])).toEqual(holds);
+    });
+  });
+
   it("says until when a node that came in place of others rests", async () => {
     const objects = [
       snapshotPool(),

@@ -5,9 +5,14 @@
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
-import { blocksOf, type Candidate } from "../disruption/candidates.ts";
+import { blocksOf, type Candidate, type ObjectName } from "../disruption/candidates.ts";
 import type { Command, CommandReason } from "../disruption/command.ts";
-import { consolidate, unconsolidatable } from "../disruption/consolidation.ts";
+import {
+  consolidate,
+  keptByAnnotation,
+  refusalsOf,
+  unconsolidatable,
+} from "../disruption/consolidation.ts";
 import { METHODS } from "../disruption/methods/all.ts";
 import type { MethodInput } from "../disruption/methods/method.ts";
 import { singleNodeConsolidation } from "../disruption/methods/single-node-consolidation.ts";
@@ -78,23 +83,25 @@ function policyHolds(candidate: Candidate): readonly Hold[] {
     const says = `${by.kind} "${pool.name}" keeps ${pool.replicas} node(s), whatever runs on them`;
     return [{ block: "static", says, by, against: ["Empty", "Underutilized"] }];
   }
-  const says = unconsolidatable(candidate);
-  if (says === undefined) return [];
-  if (reschedulablePods.length > 0) return [policyHold(candidate, says, "Underutilized")];
+  const { pool: poolSays, node } = refusalsOf(candidate);
   const { policy, consolidateAfter } = pool.disruption;
+  if (reschedulablePods.length > 0) {
+    const ofPool = poolSays === undefined ? [] : [policyHold(poolSays, "Underutilized", by)];
+    return [...node.map((says) => policyHold(says, "Underutilized")), ...ofPool];
+  }
+  const kept = keptByAnnotation(candidate);
+  // What an older pool takes by ttlSecondsAfterEmpty and the like goes in spite of the annotation.
+  const isKept = kept !== undefined && policy !== "WhenEmpty";
   const isOff = policy === "none" || consolidateAfter === "Never";
-  return isOff ? [policyHold(candidate, says, "Empty")] : [];
+  return [
+    ...(isKept ? [policyHold(kept, "Empty")] : []),
+    ...(isOff && poolSays !== undefined ? [policyHold(poolSays, "Empty", by)] : []),
+  ];
 }
 
-function policyHold(candidate: Candidate, says: string, reason: CommandReason): Hold {
-  const { doNotConsolidate, instanceType, pool } = candidate;
-  const isOwn = doNotConsolidate || instanceType === undefined;
-  return {
-    block: "policy",
-    says,
-    ...(isOwn ? {} : { by: poolObject(pool) }),
-    against: [reason],
-  };
+/** `by`: the pool, if it is its wish; else the node's own. */
+function policyHold(says: string, reason: CommandReason, by?: ObjectName): Hold {
+  return { block: "policy", says, ...(by === undefined ? {} : { by }), against: [reason] };
 }
 
 /** `consolidateAfter`, as each generation counts it. */

@@ -4,6 +4,7 @@
  * upstream: pkg/controllers/disruption/consolidation.go
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -28,22 +29,56 @@ const VALIDATION_MS = 15_000;
 
 /** Why a node is not consolidated whatever else is true; undefined when it may be. */
 export function unconsolidatable(candidate: Candidate): string | undefined {
-  const { pool, node, instanceType } = candidate;
+  const { pool } = candidate;
+  return (
+    notKnown(candidate) ??
+    consolidationOff(pool) ??
+    keptByAnnotation(candidate) ??
+    onlyWhenEmpty(pool)
+  );
+}
+
+/** All of that: what its pool says, and what the node says itself. */
+export function refusalsOf(candidate: Candidate): {
+  readonly pool: string | undefined;
+  readonly node: readonly string[];
+} {
+  const { pool } = candidate;
+  const node = [notKnown(candidate), keptByAnnotation(candidate)];
+  return {
+    pool: consolidationOff(pool) ?? onlyWhenEmpty(pool),
+    node: node.filter((one) => one !== undefined),
+  };
+}
+
+function notKnown({ node, instanceType }: Candidate): string | undefined {
   if (instanceType === undefined)
     return `Instance Type "${node.labels[INSTANCE_TYPE_LABEL_KEY] ?? ""}" not found`;
   for (const key of [CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY]) {
     if (node.labels[key] === undefined) return `Node does not have label "${key}"`;
   }
-  const { policy, consolidateAfter } = pool.disruption;
-  const isAlpha = pool.generation === "alpha";
-  // A Provisioner knows no policies: ttlSecondsAfterEmpty is one way not to have consolidation enabled.
-  if (policy === "none" || consolidateAfter === "Never" || (isAlpha && policy === "WhenEmpty"))
-    return `${vocabulary(pool.generation).poolKind} "${pool.name}" has consolidation disabled`;
-  if (candidate.doNotConsolidate)
-    return `disruption is blocked through the "${DO_NOT_CONSOLIDATE_ANNOTATION_KEY}" annotation`;
-  if (policy === "WhenEmpty")
-    return `NodePool "${pool.name}" has consolidation policy WhenEmpty, but node is not empty`;
   return undefined;
+}
+
+function consolidationOff({ name, generation, disruption }: Pool): string | undefined {
+  const { policy, consolidateAfter } = disruption;
+  // A Provisioner knows no policies: ttlSecondsAfterEmpty is one way not to have consolidation enabled.
+  const isAlphas = generation === "alpha" && policy === "WhenEmpty";
+  if (policy !== "none" && consolidateAfter !== "Never" && !isAlphas) return undefined;
+  return `${vocabulary(generation).poolKind} "${name}" has consolidation disabled`;
+}
+
+/** By a person, on the Node. */
+export function keptByAnnotation({ doNotConsolidate }: Candidate): string | undefined {
+  return doNotConsolidate
+    ? `disruption is blocked through the "${DO_NOT_CONSOLIDATE_ANNOTATION_KEY}" annotation`
+    : undefined;
+}
+
+function onlyWhenEmpty({ name, disruption: { policy } }: Pool): string | undefined {
+  return policy === "WhenEmpty"
+    ? `NodePool "${name}" has consolidation policy WhenEmpty, but node is not empty`
+    : undefined;
 }
 
 /** Used nodes that may be consolidated now. v1 waits until nothing has happened there for a while. */

@@ -144,17 +144,24 @@ export function* inRuns(
 
 /**
  * Takes candidates as the budgets of their pools and of the cluster allow: one `take` after the other
- * counts.
+ * counts. `fits`: whether these could be taken together.
  */
 export function budgetCounter(allowances: MethodInput["allowances"]): {
   take(candidate: Candidate): boolean;
   left(candidate: Candidate): number;
+  fits(candidates: readonly Candidate[]): boolean;
 } {
   const own = new Map([...allowances].map(([id, { allowed }]) => [id, allowed]));
   let everywhere = [...allowances.values()][0]?.everywhere.allowed ?? 0;
   const left = ({ pool }: Candidate) => Math.min(own.get(pool.id) ?? 0, everywhere);
   return {
     left,
+    fits: (candidates) => {
+      const wanted = new Map<string, number>();
+      for (const { pool } of candidates) wanted.set(pool.id, (wanted.get(pool.id) ?? 0) + 1);
+      if (candidates.length > everywhere) return false;
+      return [...wanted].every(([id, count]) => count <= (own.get(id) ?? 0));
+    },
     take: (candidate) => {
       if (left(candidate) <= 0) return false;
       own.set(candidate.pool.id, (own.get(candidate.pool.id) ?? 0) - 1);

@@ -200,6 +200,33 @@ describe("repack", () => {
       expect(pools(ask({ pdbs: [pdb] }))).toEqual(["a"]);
     });
 
+    it("lets what does not go take up nothing of budgets over all", () => {
+      const of = (name: string, count: number, app: string) =>
+        Array.from({ length: count }, (_, index) =>
+          sparse(`${name}-${index}`, {
+            pool: { id: `nodepool/${name}`, name },
+            podLabels: { app },
+            ...(count === 1 ? { type: "m-16x", pods: ["4", "4", "2"] } : {}),
+          }),
+        );
+      const pdb = {
+        metadata: { name: "db", namespace: "default" },
+        spec: { selector: { matchLabels: { app: "db" } } },
+        status: { disruptionsAllowed: 3 },
+      };
+      const among = [...of("a", 3, "db"), ...of("b", 3, "db"), ...of("c", 1, "web")];
+      const going = (allowedInAll: number, pdbs: MethodInputOptions["pdbs"] = []) => {
+        const one = input(among, { allowedInAll, pdbs });
+        const simulator = { ...one.simulator, openTo: () => ids.map((id) => [id]) };
+        return pools(atOnce(repack.propose({ ...one, simulator })));
+      };
+      expect(going(7)).toEqual(["a", "b", "c"]);
+      // Of b, two of three would go.
+      expect(going(5)).toEqual(["a", "c"]);
+      // The guard keeps b.
+      expect(going(6, [pdb])).toEqual(["a", "c"]);
+    });
+
     it("gives each its turn, those first whose last one is longest ago", () => {
       const turns = new Turns();
       const order: (string | undefined)[] = [];

@@ -130,8 +130,10 @@ function* propose(input: MethodInput): Steps<Proposal> {
     }
     const { candidates } = command;
     if (candidates.length > room) break;
-    if (!candidates.every((one) => budgets.take(one))) continue;
+    // What does not go takes up nothing of what others may.
+    if (!budgets.fits(candidates)) continue;
     if (!guards.take(candidates.flatMap(({ reschedulablePods }) => reschedulablePods))) continue;
+    for (const one of candidates) budgets.take(one);
     commands.push(command);
     turns.push(poolIds);
     room -= candidates.length;
