@@ -1,5 +1,6 @@
 /** Who keeps a rule, of all whom it counts: where such pods of the batch were put. */
 import type { Pod } from "../../../apis/core/pod.ts";
+import type { PodClass } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import type { Place, TopologyGroup } from "../topology/topology-group.ts";
 
@@ -7,19 +8,44 @@ interface Home extends Place {
   readonly pods: readonly Pod[];
 }
 
+interface Homes {
+  readonly claims: { readonly all: readonly Home[] };
+  readonly nodes: readonly Home[];
+}
+
 /** Of a rule: the places with a pod that keeps it, were it only as a wish that may have been given up. */
 export function homesOf(
-  {
-    claims,
-    nodes,
-  }: { readonly claims: { readonly all: readonly Home[] }; readonly nodes: readonly Home[] },
+  homes: Homes,
   queued: readonly QueuedPod[],
 ): (group: TopologyGroup) => readonly Place[] {
+  // Mostly nobody asks; who does may ask for a thousand rules.
+  let known: ReadonlyMap<TopologyGroup, readonly Place[]> | undefined;
   return (group) => {
-    const keepers = new Set<Pod>();
-    for (const { pod, podClass } of queued)
-      if (podClass.variants.some(({ rules }) => rules.some((rule) => rule.group === group)))
-        keepers.add(pod);
-    return [...claims.all, ...nodes].filter(({ pods }) => pods.some((pod) => keepers.has(pod)));
+    known ??= byRule(homes, queued);
+    return known.get(group) ?? [];
   };
+}
+
+/** Of all rules at once: each pod is looked at no more than once. */
+function byRule(
+  { claims, nodes }: Homes,
+  queued: readonly QueuedPod[],
+): ReadonlyMap<TopologyGroup, readonly Place[]> {
+  const classOf = new Map<Pod, PodClass>();
+  for (const { pod, podClass } of queued)
+    if (podClass.variants.some(({ rules }) => rules.length > 0)) classOf.set(pod, podClass);
+  const found = new Map<TopologyGroup, Place[]>();
+  for (const home of [...claims.all, ...nodes]) {
+    const classes = new Set(home.pods.map((pod) => classOf.get(pod)));
+    const groups = new Set<TopologyGroup>();
+    for (const podClass of classes)
+      for (const { rules } of podClass?.variants ?? [])
+        for (const { group } of rules) groups.add(group);
+    for (const group of groups) {
+      const places = found.get(group);
+      if (places === undefined) found.set(group, [home]);
+      else places.push(home);
+    }
+  }
+  return found;
 }

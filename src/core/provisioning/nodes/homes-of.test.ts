@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { pod } from "../../../testing/builders.ts";
+import type { QueuedPod } from "../batch/queue.ts";
+import type { TopologyGroup } from "../topology/topology-group.ts";
+import { homesOf } from "./homes-of.ts";
+
+describe("homesOf", () => {
+  it("names the places of pods that keep a rule, and looks at the batch once for however many rules", () => {
+    const groups = Array.from({ length: 50 }, (_, index) => ({ index }) as TopologyGroup);
+    let looks = 0;
+    const queued = groups.map((group): QueuedPod => {
+      const own = pod({ name: `p-${group.index}` });
+      const podClass = { variants: [{ rules: [] }, { rules: [{ group }] }] };
+      const item = {
+        get pod(): Pod {
+          looks++;
+          return own;
+        },
+        podClass,
+      };
+      return item as unknown as QueuedPod;
+    });
+    const at = (host: string, pods: readonly Pod[]) => ({ host, pods }) as never;
+    const [first, second] = queued.map((item) => item.pod) as [Pod, Pod];
+    const homes = { claims: { all: [at("new", [first])] }, nodes: [at("old", [second, first])] };
+    looks = 0;
+    const places = homesOf(homes, queued);
+    expect(looks).toBe(0);
+    const hosts = groups.map((group) => places(group).map(({ host }) => host));
+    expect(hosts.slice(0, 3)).toEqual([["new", "old"], ["old"], []]);
+    expect(looks).toBe(queued.length);
+  });
+});
