@@ -143,6 +143,10 @@ describe("what a pool says", () => {
     nowMs += 40 * MINUTE;
     rulesOf().claimChanged(expired, claim("a"));
     expect(faults).toEqual([]);
+    const labels = { "karpenter.sh/provisioner-name": "pool-0" };
+    const alpha = { metadata: { labels } };
+    rulesOf().claimChanged(claim("a", { ...alpha, conditions: ["Expired"] }), claim("a", alpha));
+    expect(faults).toEqual([]);
     rulesOf({ expires: false }).claimChanged(expired, claim("a"));
     nowMs -= 1_000;
     rulesOf().claimChanged(expired, claim("a"));

@@ -110,7 +110,8 @@ export class PoolRules {
   }
 
   #poolOf({ metadata }: NodeClaim): PoolFacts | undefined {
-    const name = metadata.labels?.["karpenter.sh/nodepool"];
+    const { labels = {} } = metadata;
+    const name = labels["karpenter.sh/nodepool"] ?? labels["karpenter.sh/provisioner-name"];
     return this.#options.pools.find((one) => one.name === name);
   }
 
@@ -310,9 +311,13 @@ export class PoolRules {
       accuse(`${pod.metadata.name} is put on ${node}, which is to be disrupted and stands open`);
   }
 
-  /** Whose node goes while they run are lost, whatever guards them; unless their time is up or the machine is broken. */
+  /**
+   * Whose node goes while they run are lost, whatever guards them; unless their time is up or the machine is broken.
+   * While events are lost Karpenter may not have heard that they came (seed 90071).
+   */
   nodeRemoved({ metadata: { name } }: Node): void {
-    const { nowMs, pods, claims, accuse } = this.#options;
+    const { nowMs, pods, claims, troubled, accuse } = this.#options;
+    if (troubled()) return;
     const claim = claims().find(({ status }) => status?.nodeName === name);
     if (claim === undefined || this.#options.isWounded(claim)) return;
     if (nowMs() >= Date.parse(claim.metadata.annotations?.[DEADLINE] ?? "")) return;
