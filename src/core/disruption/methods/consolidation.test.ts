@@ -265,6 +265,21 @@ describe("single-node consolidation", () => {
       expect(ask(apart, { pdbs: [pdb] }).names).toEqual([["a-0"]]);
     });
 
+    it("gives pools of an older generation no more turns than others", () => {
+      const turns = new Turns();
+      const older = nodes.map(
+        (one): Candidate => (one.pool.name === "a" ? { ...one, generation: "beta" } : one),
+      );
+      const order = [0, 1, 2, 3].map((round) => {
+        const one = methodInput(older, { lastTurnMs: (poolIds) => turns.lastMs(poolIds) });
+        const simulator = { ...one.simulator, openTo: () => apart };
+        const proposal = atOnce(single.propose({ ...one, simulator }));
+        turns.note(proposal, NOW + round);
+        return proposal.commands.map(({ candidates: [first] }) => first?.pool.name);
+      });
+      expect(order).toEqual([["a"], ["b", "c", "a"], ["a"], ["b", "c", "a"]]);
+    });
+
     it("begins with those whose last turn is longest ago", () => {
       const turns = new Turns();
       const order: string[][] = [];

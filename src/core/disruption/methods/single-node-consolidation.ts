@@ -80,9 +80,9 @@ function* propose(input: MethodInput): Steps<Proposal> {
       budgets.take(candidate);
       commands.push(found);
       const group = groupOf(pool.id);
+      if (group !== undefined) turns.push(group);
       // Where its pods could go is not known: nothing else is done beside that.
       if (group === undefined || generation !== "v1") return answer();
-      turns.push(group);
       for (const id of group) done.add(id);
       if (commands.length === MOST_AT_ONCE) return answer();
     }
