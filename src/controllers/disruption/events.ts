@@ -14,6 +14,8 @@ import type { EventToPublish } from "../../kube/events/events.ts";
 const BUDGET_DEDUPE_MS = 60_000;
 /** A window lasts for hours, and it is about each node of a pool. */
 const HELD_DEDUPE_MS = 60 * 60_000;
+/** Of ten thousand nodes each is told in half an hour: those that had no turn have it in a later round. */
+const HELD_RATE = { burst: 100, perSecond: 10 };
 const UNCONSOLIDATABLE_DEDUPE_MS = 15 * 60_000;
 
 /** On the Node and on its claim: why it may not be disrupted. */
@@ -56,7 +58,8 @@ export function heldByBudget(
   if (next.when !== "at" && next.when !== "never") return [];
   const until = next.when === "at" ? ` until ${toRfc3339(next.atMs)}` : "";
   const message = `budgets allow no disruption for reason ${reason}${until}`;
-  return blocked(objects, generation, message).map((one) => ({ ...one, dedupeMs: HELD_DEDUPE_MS }));
+  const told = { dedupeMs: HELD_DEDUPE_MS, rate: HELD_RATE };
+  return blocked(objects, generation, message).map((one) => ({ ...one, ...told }));
 }
 
 /** On the Node and on its claim: why consolidation leaves it as it is. */
