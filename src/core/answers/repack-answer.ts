@@ -23,7 +23,7 @@ export function repackAnswer(
 ): string | undefined {
   const { input } = survey(picture, repack);
   const candidate = input.candidates.find((one) => one.node.name === node.name);
-  if (candidate === undefined || !isConsolidatable(candidate)) return undefined;
+  if (candidate === undefined || !isConsolidatable(candidate, picture.nowMs)) return undefined;
   if (candidate.reschedulablePods.length === 0) return undefined;
   if (input.repack === undefined) return "repack is off";
   if (!repack.isEligible(candidate, picture.nowMs)) return "repack is for v1 pools";

@@ -82,14 +82,14 @@ function onlyWhenEmpty({ name, disruption: { policy } }: Pool): string | undefin
 }
 
 /** Used nodes that may be consolidated now. v1 waits until nothing has happened there for a while. */
-export function isConsolidatable(candidate: Candidate): boolean {
-  return isWithinPolicy(candidate) && (candidate.generation !== "v1" || isQuiet(candidate));
+export function isConsolidatable(candidate: Candidate, nowMs: number): boolean {
+  return isWithinPolicy(candidate) && (candidate.generation !== "v1" || isQuiet(candidate, nowMs));
 }
 
 /** Used nodes of v1 that may be consolidated at that moment, if nothing happens there, and may not now. */
-export function isConsolidatableBy(candidate: Candidate, atMs: number): boolean {
+export function isConsolidatableBy(candidate: Candidate, nowMs: number, atMs: number): boolean {
   const { pool, claim, generation } = candidate;
-  if (generation !== "v1" || isQuiet(candidate) || !isWithinPolicy(candidate)) return false;
+  if (generation !== "v1" || isQuiet(candidate, nowMs) || !isWithinPolicy(candidate)) return false;
   return (quietFromMs(claim, pool) ?? Number.POSITIVE_INFINITY) <= atMs;
 }
 
@@ -99,8 +99,15 @@ function isWithinPolicy(candidate: Candidate): boolean {
   return unconsolidatable(candidate) === undefined;
 }
 
-function isQuiet({ claim }: Candidate): boolean {
-  return isTrue(claim, "Consolidatable");
+/**
+ * Whether nothing has happened on a node of v1 for as long as its pool asks for. Whoever takes the condition away may be
+ * held up by a cloud that does not answer, so when something happened last is asked, too.
+ */
+export function isQuiet(
+  { claim, pool }: Pick<Candidate, "claim" | "pool">,
+  nowMs: number,
+): boolean {
+  return isTrue(claim, "Consolidatable") && (quietFromMs(claim, pool) ?? nowMs) <= nowMs;
 }
 
 /** What it is that speaks against a move. `noGain`: nothing that could come instead is cheaper enough. */
@@ -259,7 +266,9 @@ export function confirm(command: Command, input: MethodInput): Command | Rejecti
 /** The command's nodes as they are now, all of them, if they may still go together. */
 export function stillThere(command: Command, input: MethodInput): readonly Candidate[] | Rejection {
   const names = new Set(command.candidates.map(({ node }) => node.name));
-  const still = input.candidates.filter((one) => names.has(one.node.name) && isConsolidatable(one));
+  const still = input.candidates.filter(
+    (one) => names.has(one.node.name) && isConsolidatable(one, input.nowMs),
+  );
   if (still.length < names.size) return "churn";
   if (command.generation === "alpha" && input.alphaBusy) return "budget";
   const budgets = budgetCounter(input.allowances);

@@ -58,6 +58,25 @@ function commands(candidates: readonly Candidate[], allowed = 10) {
 const CONSOLIDATABLE = { condition: { type: "Consolidatable", forMs: 0 } };
 
 describe("emptiness", () => {
+  it("waits for consolidateAfter from the last event, though the condition still stands (calm seed 90154)", () => {
+    const when = (lastMs: number): Candidate => {
+      const fresh = candidate("a", {
+        ...CONSOLIDATABLE,
+        disruption: { consolidateAfter: 120_000 },
+      });
+      const { conditions = [], ...status } = fresh.claim.status ?? {};
+      const initialized = { type: "Initialized", status: "True" as const };
+      const lastPodEventTime = toRfc3339(lastMs);
+      const claim = {
+        ...fresh.claim,
+        status: { ...status, lastPodEventTime, conditions: [...conditions, initialized] },
+      };
+      return { ...fresh, claim };
+    };
+    expect(commands([when(NOW - 119_000)])).toEqual([]);
+    expect(commands([when(NOW - 120_000)])).toHaveLength(1);
+  });
+
   it("takes as many empty nodes as the budget allows, in one command that is looked at again", () => {
     const [command, ...others] = commands(
       ["b", "a", "c"].map((name) => candidate(name, CONSOLIDATABLE)),

@@ -4,11 +4,12 @@
  * WhenEmpty count from the Empty condition and do not look again; their consolidation takes empty nodes
  * at once, and does. upstream: pkg/controllers/disruption/emptiness.go, and v0.31 emptynodeconsolidation
  */
-import { condition, isTrue } from "../../../apis/karpenter/conditions.ts";
+import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
+import { isQuiet } from "../consolidation.ts";
 import {
   budgetCounter,
   LOOKED_AT_PER_STEP,
@@ -49,7 +50,7 @@ function wayOf(candidate: Candidate, nowMs: number): Way | undefined {
   if (reschedulablePods.length > 0 || pool.replicas !== undefined) return undefined;
   if (policy === "none" || consolidateAfter === "Never") return undefined;
   if (generation === "v1") {
-    if (!isTrue(claim, "Consolidatable")) return undefined;
+    if (!isQuiet(candidate, nowMs)) return undefined;
     return { via: "emptiness", validateAfterMs: VALIDATION_MS };
   }
   if (policy !== "WhenEmpty") {

@@ -46,7 +46,7 @@ function* propose(input: MethodInput): Steps<Proposal> {
     const candidates = yield* filterInSteps(
       input.candidates,
       LOOKED_AT_PER_STEP,
-      (one) => !left.has(one.pool.id) && isConsolidatable(one),
+      (one) => !left.has(one.pool.id) && isConsolidatable(one, input.nowMs),
     );
     const command = yield* bestOf(candidates, input, refused);
     const others = command === undefined ? [] : yield* leftToRepack(command, input);

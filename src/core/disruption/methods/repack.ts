@@ -37,15 +37,16 @@ export const repack: Method = {
 };
 
 /** Older generations replace nodes by one at most. */
-function mayBeRepacked(candidate: Candidate): boolean {
-  return candidate.generation === "v1" && isConsolidatable(candidate);
+function mayBeRepacked(candidate: Candidate, nowMs: number): boolean {
+  return candidate.generation === "v1" && isConsolidatable(candidate, nowMs);
 }
 
 /** Those that neither came in place of others a moment ago nor are of a pool whose last repack was in vain. */
 export function* openToRepack(input: MethodInput): Steps<readonly Candidate[]> {
   const open: Candidate[] = [];
   yield* eachInSteps(input.candidates, NODES_PER_STEP, (one) => {
-    if (mayBeRepacked(one) && !input.rests(one) && !input.poolRests(one)) open.push(one);
+    if (mayBeRepacked(one, input.nowMs) && !input.rests(one) && !input.poolRests(one))
+      open.push(one);
   });
   return open;
 }
@@ -186,7 +187,7 @@ function* untilWhen(
     NODES_PER_STEP,
     (one) =>
       poolIds.has(one.pool.id) &&
-      isConsolidatableBy(one, atMs) &&
+      isConsolidatableBy(one, input.nowMs, atMs) &&
       !input.rests(one) &&
       !input.poolRests(one),
   );

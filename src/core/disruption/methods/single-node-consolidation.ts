@@ -51,7 +51,7 @@ function* propose(input: MethodInput): Steps<Proposal> {
       return;
     }
     const isBusy = generation === "alpha" && input.alphaBusy;
-    if (isConsolidatable(candidate) && budgets.left(candidate) > 0 && !isBusy)
+    if (isConsolidatable(candidate, input.nowMs) && budgets.left(candidate) > 0 && !isBusy)
       allowed.push(candidate);
   });
   const refused: Verdict[] = [];
