@@ -288,7 +288,8 @@ describe("the charts, by the real helm on a real control plane", () => {
         VM_MEMORY_OVERHEAD_PERCENT: "0.05",
         ALPHA_DRIFT: "true",
       });
-      const [logging] = ofKind(await rendered([], V0_31), "ConfigMap");
+      const maps = ofKind(await rendered([], V0_31), "ConfigMap");
+      const logging = maps.find((one) => one.metadata.name === "config-logging");
       const data = logging?.["data"] as Readonly<Record<string, string>>;
       expect(data["loglevel.webhook"]).toBe("error");
       expect(JSON.parse(data["zap-logger-config"] ?? "")).toEqual({
