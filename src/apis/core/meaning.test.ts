@@ -124,6 +124,12 @@ describe("what a pod asks for", () => {
     expect(podLimits(pod({ containers: [requests("1", "2"), requests("1")] }))).toEqual({
       cpu: 2_000,
     });
+    const limitedAsWhole = {
+      containers: [requests("1", "2"), requests("1", "2")],
+      resources: { limits: { cpu: "3", memory: "1Ki" } },
+      overhead: { cpu: "100m", pods: "1" },
+    };
+    expect(podLimits(pod(limitedAsWhole))).toEqual({ cpu: 3_100, memory: 1_024 });
   });
 });
 

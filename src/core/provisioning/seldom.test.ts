@@ -279,6 +279,32 @@ describe("reserved capacity", () => {
     expect(claim(2, types, SCHEDULING_OPTIONS, key)).toBe("both spot false");
     expect(claim(3, types, SCHEDULING_OPTIONS, key)).toBe("undefined undefined undefined");
   });
+
+  it("is kept by the pods that have it when a further one would leave too few kinds for minValues", () => {
+    const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 2 }];
+    const unit = (id: string) => ({
+      ...reserved,
+      labels: { "test.sh/reservation-id": id },
+      reservationCapacity: 1,
+    });
+    const types = [
+      instanceType({ name: "small", memoryGi: 4, offerings: [unit("cr-1")] }),
+      instanceType({ name: "large", memoryGi: 16, offerings: [unit("cr-2")] }),
+      ...["x", "y"].map((name) => instanceType({ name, memoryGi: 16 })),
+    ];
+    const batch = [
+      pod({ name: "first", cpu: "1", memory: "1Gi" }),
+      pod({ name: "further", cpu: "500m", memory: "8Gi" }),
+    ];
+    const { newClaims } = solve(
+      schedulingInput({ pods: batch, pools: [poolInput({ requirements }, types)] }),
+    );
+    const nodes = newClaims.map(({ cheapest, instanceTypes, pods: on }) => {
+      const names = instanceTypes.map(({ name }) => name).sort();
+      return `${cheapest.capacityType} ${names.join(" ")}: ${on.map((one) => one.metadata.name)}`;
+    });
+    expect(nodes.sort()).toEqual(["reserved large small: first", "spot x y: further"]);
+  });
 });
 
 describe("overlays", () => {

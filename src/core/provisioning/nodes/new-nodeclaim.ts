@@ -77,7 +77,8 @@ interface Launched {
 
 const NOTHING_ATTACHED: VolumeUsage = new Map();
 const NOTHING_RESERVED: readonly string[] = [];
-const ALL_PROMISED =
+/** Upstream's sentence. */
+export const ALL_PROMISED =
   "one or more instance types with compatible reserved offerings are available, but could not be reserved";
 const WOULD_LOSE =
   "satisfying updated nodeclaim constraints would remove all compatible reserved offering options";

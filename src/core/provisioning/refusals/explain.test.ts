@@ -47,6 +47,37 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(found?.rejected).toEqual({ resources: 2, minValues: 2 });
   });
 
+  it("is one of fewer than the minValues of one label, told by that label alone", () => {
+    const family = (name: string, cpu: number) =>
+      instanceType({ name: `${name}-${cpu}`, cpu, labels: { "test.sh/family": [name] } });
+    const types = [family("a", 2), family("a", 8), family("b", 2), family("b", 8)];
+    const needs = (minValues: number, ofFamily: number) => [
+      { key: "test.sh/family", operator: "Exists" as const, minValues: ofFamily },
+      { key: TYPE, operator: "Exists" as const, minValues },
+    ];
+    const found = refusal({ pods: [pod({ cpu: "3" })] }, { requirements: needs(3, 2) }, types);
+    expect(found?.message).toContain(`is not met for label(s) (label(s)=[${TYPE}])`);
+    expect(found?.why).toBe(`fewer than 3 values of ${TYPE} are left (minValues)`);
+    const both = refusal({ pods: [pod({ cpu: "3" })] }, { requirements: needs(3, 3) }, types);
+    expect(both?.message).toContain(`(label(s)=[${TYPE} test.sh/family])`);
+  });
+
+  it("is too small, or sold by a reservation only, which others of the plan fill", () => {
+    const reserved = {
+      zone: "zone-a",
+      capacityType: "reserved" as const,
+      priceMicroUsd: 0,
+      available: true,
+      labels: { "test.sh/reservation-id": "cr-1" },
+      reservationCapacity: 1,
+    };
+    const types = [instanceType({ cpu: 2 }), instanceType({ cpu: 4, offerings: [reserved] })];
+    const found = refusal({ pods: pods(2, { cpu: "3" }) }, {}, types);
+    expect(found?.rejected).toEqual({ resources: 1, offerings: 1 });
+    expect(found?.message).toContain("but could not be reserved");
+    expect(found?.why).toContain("every reservation that would do is full");
+  });
+
   it("is too small, or a neighbour is everywhere it could be", () => {
     const spec = {
       affinity: {

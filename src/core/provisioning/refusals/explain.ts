@@ -23,12 +23,12 @@ import {
   setBit,
   uniteBits,
 } from "../../scheduling/bits.ts";
-import { allows, formatRequirement } from "../../scheduling/requirement.ts";
+import { allows, formatRequirement, type Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import type { PodClass, PodClasses, Rule, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
-import { NewNodeClaim, type PlanningContext } from "../nodes/new-nodeclaim.ts";
+import { ALL_PROMISED, NewNodeClaim, type PlanningContext } from "../nodes/new-nodeclaim.ts";
 import { dropPortConflicts, leastDaemonRequests, type Template } from "../pools/pool-template.ts";
 import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
@@ -248,22 +248,60 @@ function byRules(
     const why = `${topologyText(group)}${isByVolumes ? `; its volumes are at ${where}` : ""}`;
     return { text, why, rejected: fell(rejected, "topology", types, none) };
   }
-  const leavesTypes = (at: SetId, among: Bits, [rule, ...rest]: readonly Rule[]): boolean =>
-    rule === undefined ||
-    options(rule, at, among).some((values) => {
+  const lastOf = (at: SetId, among: Bits, [rule, ...rest]: readonly Rule[]): Last | undefined => {
+    if (rule === undefined) return { set: at, types: among };
+    for (const values of options(rule, at, among)) {
       const narrowed = values === undefined ? at : space.narrow(at, rule.group.key, values);
-      if (narrowed === undefined) return false;
+      if (narrowed === undefined) continue;
       const left = intersectionOf(among, template.table.compatible(narrowed));
-      return !isEmptyBits(left) && leavesTypes(narrowed, left, rest);
-    });
-  const minimum = [...space.get(set).all()].find((one) => one.minValues !== undefined);
-  if (minimum !== undefined && places.some((one) => leavesTypes(one, types, variant.rules))) {
-    const text = `minValues requirement is not met for label(s) (label(s)=[${minimum.key}])`;
-    const why = `fewer than ${minimum.minValues} values of ${minimum.key} are left (minValues)`;
+      const last = isEmptyBits(left) ? undefined : lastOf(narrowed, left, rest);
+      if (last !== undefined) return last;
+    }
+    return undefined;
+  };
+  const lasts = places.flatMap((one) => lastOf(one, types, variant.rules) ?? []);
+  const onlyReserved =
+    lasts.length > 0 && lasts.every((last) => isEmptyBits(openTo(last, template)));
+  if (onlyReserved) {
+    const why = "every reservation that would do is full, or promised to other pods of the plan";
+    return { text: ALL_PROMISED, why, rejected: fell(rejected, "offerings", types, none) };
+  }
+  for (const last of lasts) {
+    const short = fewerThanAsked(last, template, space);
+    if (short.length === 0) continue;
+    const keys = short.map(({ key }) => key).sort();
+    const text = `minValues requirement is not met for label(s) (label(s)=[${keys.join(" ")}])`;
+    const why = short
+      .map(({ key, minValues }) => `fewer than ${minValues} values of ${key} are left (minValues)`)
+      .join("; ");
     return { text, why, rejected: fell(rejected, "minValues", types, none) };
   }
   const text = "no combination of topology domains has an instance type left";
   return { text, why: text, rejected: fell(rejected, "topology", types, none) };
+}
+
+/** What a node would be, with the first domains that all rules allow. */
+interface Last {
+  readonly set: SetId;
+  readonly types: Bits;
+}
+
+/** Those of its types that anyone can buy. */
+function openTo({ set, types }: Last, { table }: Template): Bits {
+  return table.offerings.hasReserved ? intersectionOf(types, table.open(set)) : types;
+}
+
+/** The requirements of which too few values are left; all of them where capacity types tell. */
+function fewerThanAsked(
+  last: Last,
+  template: Template,
+  space: RequirementSpace,
+): readonly Requirement[] {
+  const wanted = space.get(last.set).withMinValues();
+  const left = openTo(last, template);
+  const values = (one: Requirement) => template.table.distinctValues(left, one);
+  const short = wanted.filter((one) => values(one) < (one.minValues ?? 0));
+  return short.length > 0 ? short : wanted;
 }
 
 /** Counts the types that are no longer among those left. */

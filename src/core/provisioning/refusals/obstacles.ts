@@ -45,6 +45,7 @@ export interface TypeMiss {
   readonly priceMicroUsd: number;
 }
 
+const INTEGER = /^\d+$/;
 /** Values of a list that are worth trying one by one. */
 const TRIED_VALUES = 3;
 /** Types that are worth making fit. */
@@ -99,9 +100,18 @@ export function volumeObstacles(
   space: RequirementSpace,
 ): Obstacle[] {
   return conflictsOf(volumes, template, space).map(({ requirement, pool }) => ({
-    texts: [`its volumes are at ${asked(requirement)}, ${pool}`],
-    ways: poolWays(requirement, template),
+    texts: [
+      isNowhere(requirement)
+        ? `its volumes are where no node reaches all of them (${requirement.key})`
+        : `its volumes are at ${asked(requirement)}, ${pool}`,
+    ],
+    ways: isNowhere(requirement) ? [] : poolWays(requirement, template),
   }));
+}
+
+/** What several volumes ask for excludes each other. */
+function isNowhere({ complement, values }: Requirement): boolean {
+  return !complement && values.length === 0;
 }
 
 /**
@@ -145,14 +155,15 @@ function missOf(requirement: Requirement, labels: Readonly<Record<string, readon
   return labels[key]?.some((value) => allows(requirement, value)) === false ? [key] : [];
 }
 
-function poolWays(wanted: Requirement, { pool }: Template): Edit[][] {
+function poolWays(wanted: Requirement, { pool, table }: Template): Edit[][] {
   const { key } = wanted;
   const ways: Edit[][] = [];
   const inPool = { on: "pool", poolId: pool.id } as const;
   const known = pool.requirements.some((one) => one.key === key);
   if (known) {
-    const values = wanted.complement ? [] : wanted.values.slice(0, TRIED_VALUES);
-    ways.push(...values.map((value): Edit[] => [{ ...inPool, change: "allow", key, value }]));
+    const values = wanted.complement ? valuesWithin(wanted, table) : wanted.values;
+    const tried = values.slice(0, TRIED_VALUES);
+    ways.push(...tried.map((value): Edit[] => [{ ...inPool, change: "allow", key, value }]));
   } else if (
     pool.labels[key] === undefined &&
     // Labels of the class's own domain are the cloud's to give.
@@ -162,6 +173,14 @@ function poolWays(wanted: Requirement, { pool }: Template): Edit[][] {
     if (value !== undefined) ways.push([{ ...inPool, change: "label", key, value }]);
   }
   return ways;
+}
+
+/** What types have of a label that is asked for by bounds, or by what it is not: the least first. */
+function valuesWithin(wanted: Requirement, { types }: Template["table"]): readonly string[] {
+  const all = new Set(types.flatMap(({ labels }) => labels[wanted.key] ?? []));
+  const within = [...all].filter((value) => allows(wanted, value));
+  const areNumbers = within.every((value) => INTEGER.test(value));
+  return within.sort((a, b) => (areNumbers ? Number(a) - Number(b) : 0) || compareText(a, b));
 }
 
 /** A pod before a new node of one pool. */

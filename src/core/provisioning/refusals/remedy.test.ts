@@ -60,6 +60,26 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
+  it("lets the pool use what types have within the bounds that the pod asks for", () => {
+    const cores = [2, 4, 8].map((cpu) =>
+      instanceType({ name: `m-${cpu}x`, cpu, labels: { "test.sh/cpu": [String(cpu)] } }),
+    );
+    const requirements = [
+      { key: "test.sh/cpu", operator: "Gte" as const, values: ["1"] },
+      { key: "test.sh/cpu", operator: "Lte" as const, values: ["2"] },
+    ];
+    const asks = (operator: "Gt" | "NotIn", value: string) => {
+      const matchExpressions = [{ key: "test.sh/cpu", operator, values: [value] }];
+      const terms = { nodeSelectorTerms: [{ matchExpressions }] };
+      const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: terms };
+      return fixOf(pod({ spec: { affinity: { nodeAffinity } } }), {
+        pools: [poolInput({ requirements }, cores)],
+      });
+    };
+    expect(asks("Gt", "4")).toBe("let NodePool default use test.sh/cpu 8");
+    expect(asks("NotIn", "2")).toBe("let NodePool default use test.sh/cpu 4");
+  });
+
   it("gives the pool a label that only the pod knows", () => {
     const one = pod({ spec: { nodeSelector: { team: "web" } } });
     expect(fixOf(one)).toBe("give nodes of NodePool default the label team=web");
@@ -422,6 +442,29 @@ describe("the nearest miss", () => {
     expect(missing({ pods: pods(2), pools: [poolInput({ limits: { cpu: 1_000 } })] })).toEqual([
       "its limits leave no room for a node: 1 of cpu is left, the smallest type that would do has 2",
     ]);
+  });
+
+  it("says of volumes that no node can have together that this is so", () => {
+    const spec = {
+      volumes: ["zone-a", "zone-b"].map((zone) => ({
+        name: zone,
+        ephemeral: { volumeClaimTemplate: { spec: { storageClassName: zone } } },
+      })),
+    };
+    const classes = ["zone-a", "zone-b"].map((zone) => ({
+      metadata: { name: zone },
+      provisioner: "disk.csi",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+      allowedTopologies: [{ matchLabelExpressions: [{ key: ZONE, values: [zone] }] }],
+    }));
+    const volumes = { claims: [], volumes: [], csiNodes: [], classes };
+    const input = schedulingInput({ pods: [pod({ spec })], volumes });
+    expect(remedies(input, solve(input)).get("default/pod")).toEqual({
+      nearest: {
+        poolId: "nodepool/default",
+        missing: [`its volumes are where no node reaches all of them (${ZONE})`],
+      },
+    });
   });
 
   it("is the pool with the fewest obstacles", () => {
