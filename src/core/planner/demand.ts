@@ -13,11 +13,11 @@ import type { PodClass, Rule, Variant } from "../provisioning/batch/pod-class.ts
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
 import type { Pass } from "../provisioning/solve.ts";
-import type { TopologyGroup } from "../provisioning/topology/topology-group.ts";
 import { type Bits, bitIndices, hasBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
 import { type DomainNow, dividedByDomain } from "./domains.ts";
 import type { Domain, Home, Waiting } from "./homes.ts";
+import { perHostOf } from "./least-hosts.ts";
 import { type Bin, holds, type Packing, type Row } from "./packing.ts";
 import { type ResourcePrices, resourcePrices } from "./resource-prices.ts";
 
@@ -156,10 +156,6 @@ function slotsOf(homes: readonly Home[], pods: number): Slot[] {
     .sort(([, a], [, b]) => b.hosts - a.hosts)
     .slice(0, MAX_SLOTS)
     .map(([group, { perHost }]) => ({ group, perHost }));
-}
-
-function perHostOf({ type, maxSkew }: TopologyGroup): number {
-  return type === "spread" ? maxSkew : 1;
 }
 
 /** cpu and memory first. */

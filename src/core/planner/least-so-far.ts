@@ -1,7 +1,8 @@
 /**
  * What a plan that is being made will cost at the least: each node it has opened so far at the price of the
  * cheapest type that the node still may be. Pods only take types away from a node and nodes are never
- * closed, so a plan that costs too much halfway need not be made to its end.
+ * closed, so a plan that costs too much halfway need not be made to its end. Nodes that it is known to need
+ * besides count at the price of the cheapest type of all.
  */
 import type { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
@@ -22,7 +23,13 @@ export class LeastSoFar {
   readonly #types: Bits[] = [];
   readonly #prices: number[] = [];
 
-  constructor(templates: readonly Template[], floor: PriceFloor) {
+  /** Nodes it will have in the end at the least. */
+  readonly #nodes: number;
+  /** What any node costs. */
+  readonly #leastPrice: number;
+
+  constructor(templates: readonly Template[], floor: PriceFloor, nodes = 0) {
+    this.#nodes = nodes;
     this.#byPrice = templates.map(({ index }) =>
       floor
         .pricesOf(index)
@@ -30,11 +37,18 @@ export class LeastSoFar {
         .filter(({ price }) => price < Number.POSITIVE_INFINITY)
         .sort((a, b) => a.price - b.price || a.type - b.type),
     );
+    const prices = this.#byPrice.flatMap(([cheapest]) => cheapest?.price ?? []);
+    this.#leastPrice = prices.length === 0 ? 0 : Math.min(...prices);
+  }
+
+  /** How many nodes it will have at the least. `claims`: as of {@link of}. */
+  nodes(claims: readonly NewNodeClaim[]): number {
+    return Math.max(claims.length, this.#nodes);
   }
 
   /** Micro-dollars an hour. `claims`: as at the last call, or more of them. */
   of(claims: readonly NewNodeClaim[]): number {
-    let sum = 0;
+    let sum = (this.nodes(claims) - claims.length) * this.#leastPrice;
     for (let id = 0; id < claims.length; id++) {
       const { template, types } = claims[id] as NewNodeClaim;
       // Most got no pod since.

@@ -26,6 +26,7 @@ import { carryOut } from "./carry-out.ts";
 import { type Demand, demandOf } from "./demand.ts";
 import { countDivided } from "./domains.ts";
 import { betterDivided } from "./exchange.ts";
+import { leastHosts } from "./least-hosts.ts";
 import { LeastSoFar } from "./least-so-far.ts";
 import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
@@ -118,16 +119,17 @@ function raceOf(
   { nodeMicroUsdPerHour, minSaving, ...options }: PlannerOptions,
 ): Race | undefined {
   if (!isOfOnePriority || base.nodes.length > 0) return undefined;
-  const { templates, context } = base;
+  const { templates, context, classes } = base;
   const demand = demandOf(base, queued, { nodeMicroUsdPerHour, ...options });
   const expected = demand.worth.leastCost * EXPECTED;
-  const soFar = new LeastSoFar(templates, new PriceFloor(templates, context.space));
+  const hosts = leastHosts(classes, templates, demand.rows);
+  const soFar = new LeastSoFar(templates, new PriceFloor(templates, context.space), hosts);
   let [least, nodes] = [0, 0];
   const beats = (price: number, size: number) =>
     price < least && price + (size - nodes) * nodeMicroUsdPerHour <= least * (1 - minSaving);
   return {
     isLost: ({ all }) => {
-      [least, nodes] = [soFar.of(all), all.length];
+      [least, nodes] = [soFar.of(all), soFar.nodes(all)];
       return beats(expected, 0);
     },
     isWonBy: (byPrice) =>
