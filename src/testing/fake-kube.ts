@@ -48,8 +48,8 @@ export function fakeKube(clock: Clock): FakeKube {
     },
     vanish: (kind, key) => store.vanish(kind, key),
     get: async (kind, ref) => store.need(kind as Kind, ref) as never,
-    list: async (kind) => ({
-      items: [...store.of(kind as Kind).values()] as never[],
+    list: async (kind, { fieldSelector } = {}) => ({
+      items: [...store.of(kind as Kind).values()].filter(selected(fieldSelector)) as never[],
       resourceVersion: store.version,
     }),
     watch: async (kind) => watch(store, kind as Kind, clock) as never,
@@ -80,6 +80,14 @@ export function fakeKube(clock: Clock): FakeKube {
     },
     raw: async () => refuse(405, "MethodNotAllowed", "fake kube has no raw requests"),
   };
+}
+
+/** Pods of one node is all that is asked for so. */
+function selected(selector: string | undefined): (object: Stored) => boolean {
+  if (selector === undefined) return () => true;
+  const [, node] = /^spec\.nodeName=(.+)$/.exec(selector) ?? [];
+  if (node === undefined) refuse(400, "BadRequest", `fake kube: no field selector ${selector}`);
+  return ({ spec }) => (spec as { readonly nodeName?: string } | undefined)?.nodeName === node;
 }
 
 function watch(store: FakeStore, kind: Kind, clock: Clock): Watch<KubeObject> {

@@ -1,4 +1,5 @@
 /** What the witness reads off claims and pods: by the API's words alone, as a person with kubectl would. */
+import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import { toClaim } from "../../src/apis/hub/claim.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
@@ -33,6 +34,15 @@ export function isInitialized(claim: NodeClaim): boolean {
 
 export function isLeaving({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined;
+}
+
+/** Whether it takes no more pods, in the words of any generation. */
+export function isClosed({ spec }: Node): boolean {
+  const keys = ["karpenter.sh/disrupted", "karpenter.sh/disruption"];
+  const isTainted = spec?.taints?.some(
+    ({ key, effect }) => keys.includes(key) && effect === "NoSchedule",
+  );
+  return spec?.unschedulable === true || isTainted === true;
 }
 
 export function isReady({ status }: Pod): boolean {

@@ -288,6 +288,14 @@ export const MUTANTS: readonly Mutant[] = [
     to: "if (plan.waiting > 1_000) {",
   },
   {
+    name: "unseen-go",
+    without: "the look at the server for pods that no stream has brought",
+    needs: brings("miss a pod"),
+    file: "src/controllers/node/termination.ts",
+    from: "if (unseen > 0) {",
+    to: "if (unseen > 1_000) {",
+  },
+  {
     name: "chatters",
     without: "silence about what has been said a moment ago",
     file: "src/kube/events/recorder.ts",

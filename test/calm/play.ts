@@ -252,9 +252,9 @@ class Day {
         for (const replica of this.#replicas) replica.cut();
         return;
       case "silence":
-        this.#troubleMs = world.clock.now();
-        for (const replica of this.#replicas) replica.silence(act.plural);
-        return;
+        return this.#silence(act.plural);
+      case "miss a pod":
+        return this.#missPod();
       case "errors":
         this.#chances.errors = act.percent;
         return;
@@ -281,6 +281,30 @@ class Day {
     this.#chances = { errors: 0, lost: 0, conflicts: 0, slowMs: 0, lagMs: 0 };
     for (const replica of this.#replicas) replica.lag(0);
     for (const undo of this.#undo.splice(0)) undo();
+  }
+
+  #silence(plural: string): void {
+    this.#troubleMs = this.world.clock.now();
+    for (const replica of this.#replicas) replica.silence(plural);
+  }
+
+  #missPod(): void {
+    let missed: string | undefined;
+    const known = this.witness.nodes.list();
+    const isUsed = ({ metadata }: KubeObject) =>
+      this.#story.apps.some(({ pool }) => pool === metadata.labels?.["team"]);
+    const hearNodes = this.witness.nodes.on((event, node) => {
+      if (event !== "added" || known.includes(node) || !isUsed(node)) return;
+      missed = node.metadata.name;
+      this.#silence("pods");
+      hearNodes();
+    });
+    const hearPods = this.witness.pods.on((_, pod) => {
+      if (missed === undefined || pod.spec.nodeName !== missed || !isApp(pod)) return;
+      hearPods();
+      this.#notes.push(`${missed} is deleted under ${pod.metadata.name}`);
+      void this.world.remove("Node", missed);
+    });
   }
 
   #killAmidMove({ write, arrives, isLast }: Extract<Act, { do: "kill amid a move" }>): void {

@@ -263,6 +263,18 @@ describe("what a node and its pods say", () => {
     expect(faults).toHaveLength(1);
   });
 
+  it("a node is closed before its claim is asked to go", () => {
+    const rules = rulesOf();
+    const node = (spec: object) => ({ metadata: { name: "a" }, spec }) as Node;
+    const tainted = (key: string, effect: string) => node({ taints: [{ key, effect }] });
+    rules.asked(claim("a"), "Empty", undefined);
+    rules.asked(claim("a"), "Empty", node({ unschedulable: true }));
+    rules.asked(claim("a"), "Empty", tainted("karpenter.sh/disrupted", "NoSchedule"));
+    expect(faults).toEqual([]);
+    rules.asked(claim("a"), "Empty", tainted("karpenter.sh/other-nodes-first", "PreferNoSchedule"));
+    expect(faults).toEqual(["a (Empty) is deleted, and its node stands open"]);
+  });
+
   it("a node stays until its pods are elsewhere, or their time is up", () => {
     const node = { metadata: { name: "a" } } as Node;
     const deadline = (ms: number) => ({ annotations: { [DEADLINE]: toRfc3339(START_MS + ms) } });

@@ -8,7 +8,16 @@ import type { Pod } from "../../src/apis/core/pod.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { PodDisruptionBudget } from "../../src/apis/policy/kinds.ts";
 import type { Mirror } from "../../src/kube/mirror/mirror.ts";
-import { commandOf, cpus, isLeaving, isMoved, isReady, isTrue, reasonOf } from "./facts.ts";
+import {
+  commandOf,
+  cpus,
+  isClosed,
+  isLeaving,
+  isMoved,
+  isReady,
+  isTrue,
+  reasonOf,
+} from "./facts.ts";
 import type { PoolFacts } from "./pools.ts";
 
 const SECOND = 1_000;
@@ -206,6 +215,12 @@ export class PoolRules {
     this.#checkQuiet(claim, reason, pool);
   }
 
+  /** It is about to be asked to go; what is put there from now on is lost, or evicted at once. */
+  asked({ metadata }: NodeClaim, reason: string, node: Node | undefined): void {
+    if (node !== undefined && !isClosed(node))
+      this.#options.accuse(`${metadata.name} (${reason}) is deleted, and its node stands open`);
+  }
+
   #checkPause({ metadata }: NodeClaim, reason: string): void {
     const pool = metadata.labels?.["karpenter.sh/nodepool"] ?? "";
     const sinceMs = this.#pausedMs.get(pool);
@@ -315,13 +330,9 @@ export class PoolRules {
       accuse(`${pod.metadata.name} is put on ${node}, which is to be disrupted and stands open`);
   }
 
-  /**
-   * Whose node goes while they run are lost, whatever guards them; unless their time is up or the machine is broken.
-   * While events are lost Karpenter may not have heard that they came (seed 90071).
-   */
+  /** Whose node goes while they run are lost, whatever guards them; unless their time is up or the machine is broken. */
   nodeRemoved({ metadata: { name } }: Node): void {
-    const { nowMs, pods, claims, troubled, accuse } = this.#options;
-    if (troubled()) return;
+    const { nowMs, pods, claims, accuse } = this.#options;
     const claim = claims().find(({ status }) => status?.nodeName === name);
     if (claim === undefined || this.#options.isWounded(claim)) return;
     if (nowMs() >= Date.parse(claim.metadata.annotations?.[DEADLINE] ?? "")) return;

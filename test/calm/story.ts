@@ -46,6 +46,8 @@ export type Act =
     }
   | { readonly do: "cut" }
   | { readonly do: "silence"; readonly plural: string }
+  /** Nothing is heard of pods once the next node joins, and somebody deletes it under the first pod that is put there. */
+  | { readonly do: "miss a pod" }
   /** Requests of Karpenter meet this, each with its chance in percent. */
   | { readonly do: "errors"; readonly percent: number }
   | { readonly do: "lost answers"; readonly percent: number }
@@ -112,6 +114,7 @@ export function drawStory(seed: number): Story {
     ...forced,
     ...drawKill(new Random(`kill/${seed}`), healMs),
     ...drawKept(new Random(`keep/${seed}`), pools, healMs),
+    ...drawMissed(new Random(`miss/${seed}`), healMs),
   ];
   return {
     seed,
@@ -199,6 +202,12 @@ function drawKill(random: Random, untilMs: number): Scene[] {
   const arrives = random.int(2) === 0;
   const isLast = random.int(2) === 0;
   return [{ atMs, act: { do: "kill amid a move", write, arrives, isLast } }];
+}
+
+/** Who goes by what was heard takes the node for an empty one. */
+function drawMissed(random: Random, untilMs: number): Scene[] {
+  if (random.int(3) > 0) return [];
+  return [{ atMs: random.int(untilMs - 10 * MINUTE), act: { do: "miss a pod" } }];
 }
 
 /** What the world does, and what fails. */

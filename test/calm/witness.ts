@@ -345,6 +345,7 @@ export class Witness {
       this.accuse(`${name} is deleted, and nothing says why`);
       return;
     }
+    this.rules.asked(claim, reason, this.nodes.get(claim.status?.nodeName ?? ""));
     const { id, replacements = 0 } = commandOf(claim.metadata.annotations?.[COMMAND]);
     const ready = this.claims().filter(
       (one) => one.metadata.annotations?.[REPLACES] === id && isInitialized(one),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
-import { POD } from "../../apis/core/pod.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
@@ -133,6 +133,59 @@ describe("the end of a node", () => {
     const drained = [...world.measured].filter(([name]) => name.startsWith("nodes_drained_total"));
     expect(drained.map(([, count]) => count)).toEqual([1]);
     await world.stop();
+  });
+
+  describe("while the mirror does not know of a pod that runs there", () => {
+    /** The server knows of it, and no stream has brought it. */
+    function withUnseen(world: FakeWorld, unseen: readonly Pod[]): void {
+      const { list } = world.kube;
+      const seen: typeof list = async (kind, options) => {
+        const { items, resourceVersion } = await list(kind, options);
+        const all =
+          options?.fieldSelector === "spec.nodeName=node-a" ? [...items, ...unseen] : items;
+        return { items: all as typeof items, resourceVersion };
+      };
+      Object.assign(world.kube, { list: seen });
+    }
+    const later = onNode("later");
+
+    it("waits for it, and evicts it once it is heard of", async () => {
+      const world = await joined();
+      const unseen = [later];
+      withUnseen(world, unseen);
+      await world.api.delete(NODE_CLAIM, { name: "a" });
+      await world.clock.advance(60_000);
+      expect(world.cloud.instances.size).toBe(1);
+      expect(condition(world.api.find(NODE_CLAIM, "a") as NodeClaim, "Drained")?.status).toBe(
+        "Unknown",
+      );
+      const told = world.published.find(({ reason }) => reason === "FailedDraining");
+      expect(told?.message).toContain("1 pods are waiting to be evicted");
+      unseen.pop();
+      await world.api.create(POD, later);
+      await world.clock.advance(20_000);
+      expect(world.api.journal).toContain("evict default/later");
+      expect(world.cloud.instances.size).toBe(0);
+      await world.stop();
+    });
+
+    it("waits no longer than the claim gives, and not for pods that stay on a node to its end", async () => {
+      const world = await joined("2m");
+      withUnseen(world, [later]);
+      await world.api.delete(NODE_CLAIM, { name: "a" });
+      await world.clock.advance(115_000);
+      expect(world.cloud.instances.size).toBe(1);
+      await world.clock.advance(15_000);
+      expect(world.cloud.instances.size).toBe(0);
+      await world.stop();
+      const other = await joined();
+      const tolerations = [{ key: "karpenter.sh/disrupted", operator: "Exists" as const }];
+      withUnseen(other, [onNode("daemon", { spec: { tolerations } })]);
+      await other.api.delete(NODE_CLAIM, { name: "a" });
+      await other.clock.advance(20_000);
+      expect(other.cloud.instances.size).toBe(0);
+      await other.stop();
+    });
   });
 
   it("lets go at once of a node whose instance is gone already", async () => {

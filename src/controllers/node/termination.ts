@@ -61,6 +61,8 @@ const WAIT_MS = 1_000;
 const INSTANCE_POLL_MS = 5_000;
 /** v1: endpoints and load balancers need a moment to let go of a node, even an empty one. */
 const MIN_DRAIN_MS = 5_000;
+/** Pods that the mirror has not heard of; a stream that fell silent is opened anew after little more than a minute. */
+const UNSEEN_MS = 5_000;
 /** A node that must be gone so soon waits for no turns. */
 const SOON_MS = 10 * 60_000;
 const UNTIL_DELETED = "Forceful Termination";
@@ -208,9 +210,32 @@ async function drained(
     const since = fromRfc3339(condition(marked, "Drained")?.lastTransitionTime) ?? nowMs;
     const leftMs = since + (isV1(marked) ? MIN_DRAIN_MS : 0) - nowMs;
     if (leftMs > 0) return requeueAfter(leftMs);
-    marks.push({ type: "Drained", status: "True" });
   }
+  const unseen = await unseenPods(world, node, deadlineMs);
+  if (unseen > 0) {
+    world.events.publish(failedDraining(node, `${unseen} pods are waiting to be evicted`));
+    return requeueAfter(UNSEEN_MS);
+  }
+  if (marked !== undefined) marks.push({ type: "Drained", status: "True" });
   return undefined;
+}
+
+/**
+ * Pods that run there though the mirror knows of none: the server is asked once before the node is ended, for what ran
+ * on the machine is lost with it, and a stream may have been silent for a minute before it counts as broken. Upstream
+ * goes by its cache alone: pkg/utils/node/node.go. From the cache of the server, which has pods by node: a list from
+ * the store behind it reads all pods of the cluster, before Kubernetes 1.31.
+ */
+async function unseenPods(
+  world: World,
+  node: Node,
+  deadlineMs: number | undefined,
+): Promise<number> {
+  const nowMs = world.clock.now();
+  if (deadlineMs !== undefined && nowMs >= deadlineMs) return 0;
+  const fieldSelector = `spec.nodeName=${node.metadata.name}`;
+  const { items } = await world.kube.list(POD, { fieldSelector, resourceVersion: "0" });
+  return drain({ nowMs, deadlineMs, pods: items }).waiting;
 }
 
 function detached(world: World, { node, deadlineMs, marks }: Leaving): Outcome | undefined {
