@@ -106,7 +106,7 @@ let going = 0;
 function* together() {
   const guards = guardCounter(pdbs);
   for (let at = 0; at < candidates.length; at += NODES_AT_ONCE) {
-    const all = simulator.together(candidates.slice(at, at + NODES_AT_ONCE), (one) => guards.take(one.reschedulablePods));
+    const all = yield* simulator.togetherInSteps(candidates.slice(at, at + NODES_AT_ONCE), (one) => guards.take(one.reschedulablePods));
     going += all.length;
     yield;
   }

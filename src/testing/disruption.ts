@@ -3,7 +3,7 @@ import type { Pod } from "../apis/core/pod.ts";
 import type { Generation } from "../apis/hub/generation.ts";
 import type { Pool, PoolDisruption } from "../apis/hub/pool.ts";
 import { toRfc3339 } from "../base/clock.ts";
-import { atOnce } from "../base/steps.ts";
+import { atOnce, type Steps } from "../base/steps.ts";
 import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
 import { balancedTotals } from "../core/disruption/balanced.ts";
 import { type Candidate, findCandidates } from "../core/disruption/candidates.ts";
@@ -39,6 +39,12 @@ export interface CandidateOptions {
   /** Conditions that are True, and for how long. */
   readonly conditions?: Readonly<Record<string, number>>;
   readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** What needs no work. */
+export function* answered<T>(value: T): Steps<T> {
+  yield;
+  return value;
 }
 
 /** A node of pool `default` in zone-a with its claim, quiet for long enough. */
@@ -166,7 +172,7 @@ export function methodInput(
     repack: undefined,
     rests: () => false,
     poolRests: () => false,
-    isSettling: () => false,
+    isSettling: () => answered(false),
     patienceMs: () => 30_000,
     lastTurnMs: () => 0,
     wantedShare: () => (options.repack?.minSavingsPercent ?? 0) / 100,

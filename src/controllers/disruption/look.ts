@@ -12,7 +12,7 @@ import { errorText } from "../../base/error-text.ts";
 import { deepEqual } from "../../base/json.ts";
 import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
-import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
+import { atOnce, eachInSteps, type Steps, type Turns } from "../../base/steps.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
 import { type NextAllowed, nextAllowed } from "../../core/disruption/calendar.ts";
 import type {
@@ -64,9 +64,10 @@ export interface Surroundings {
 export async function surroundings(
   world: World,
   problems: StandingProblems,
+  turns: Turns,
   last?: Surroundings,
 ): Promise<Surroundings> {
-  await catchUp(world);
+  await catchUp(world, turns);
   const pools = await poolsInUse(world, problems);
   // Provisioning's own pass says what is wrong with a pool.
   const { usable } = await poolsToUse(world, SILENT, new StandingProblems(SILENT));
@@ -109,9 +110,7 @@ export async function poolsInUse(
   world: World,
   problems: StandingProblems,
 ): Promise<readonly PoolTypes[]> {
-  const owners = new Set<string | undefined>();
-  for (const { poolId } of world.cluster.nodes()) owners.add(poolId);
-  const pools = listPools(world).filter(({ id }) => owners.has(id));
+  const pools = listPools(world).filter(({ id }) => world.cluster.ownsNodes(id));
   return Promise.all(
     pools.map(async (pool) => {
       const key = aboutTypes(pool);

@@ -34,7 +34,7 @@ export function repackAnswer(
   const poolRestsMs = picture.ledger.repackRestEndsMs(candidate.pool.id, picture.nowMs);
   if (poolRestsMs !== undefined)
     return `repack leaves its NodePool until ${toRfc3339(poolRestsMs)}: the last moves did not save what they were to`;
-  const groups = groupsOf(atOnce(openToRepack(input)), input.simulator.openTo());
+  const groups = atOnce(groupsOf(atOnce(openToRepack(input)), input.simulator.openTo()));
   const group = groups.find(({ candidates }) => candidates.includes(candidate));
   const choice = group === undefined ? undefined : choiceWith(candidate, group, input);
   if (group === undefined || choice === undefined) return undefined;

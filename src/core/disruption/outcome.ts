@@ -119,7 +119,8 @@ export function wantedShare(
   minSavingsPercent: number,
   overrun: (poolId: string) => number,
 ): number {
-  const ids = new Set(candidates.map(({ pool }) => pool.id));
+  const ids = new Set<string>();
+  for (const { pool } of candidates) ids.add(pool.id);
   const most = Math.max(0, ...[...ids].map(overrun));
   return 1 - (1 - minSavingsPercent / 100) / (1 + most);
 }

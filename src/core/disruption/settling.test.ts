@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { toRfc3339 } from "../../base/clock.ts";
+import { atOnce } from "../../base/steps.ts";
 import { pod, pool as poolOf, schedulingInput } from "../../testing/builders.ts";
 import { candidate, NOW } from "../../testing/disruption.ts";
 import { nodeView } from "../state/node-view.ts";
@@ -39,7 +40,7 @@ describe("what consolidation moved", () => {
     ["is not waited for where it was drift that moved it", false, { reason: "Drifted" }],
   ])("%s", (_, expected, options) => {
     const { poolId = "nodepool/default", ...rest } = options;
-    expect(isSettling(picture(rest), new Set([poolId]))).toBe(expected);
+    expect(atOnce(isSettling(picture(rest), new Set([poolId])))).toBe(expected);
   });
 });
 

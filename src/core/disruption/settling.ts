@@ -4,6 +4,7 @@
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Ledger } from "./ledger.ts";
 import { type Move, ownerOf } from "./moves.ts";
@@ -13,6 +14,9 @@ import type { Simulator } from "./simulate.ts";
 const MOVE_MS = 60_000;
 /** Nobody waits longer than this after a move. */
 const LONGEST_MS = 5 * 60_000;
+
+/** Looked at before others get a turn. */
+const NODES_PER_STEP = 1_024;
 
 /** What of a picture says so. */
 interface Moved {
@@ -24,26 +28,30 @@ interface Moved {
 }
 
 /** `poolIds`: whose nodes are asked about. Those that came in place of others rest anyway. */
-export function isSettling(
+export function* isSettling(
   { pools, nodes, ledger, simulator, nowMs }: Moved,
   poolIds: ReadonlySet<string>,
-): boolean {
+): Steps<boolean> {
   const moves = ledger.recent(nowMs).filter(({ reason }) => reason === "Underutilized");
   const restless = simulator.restless();
-  return pools.some(({ pool }) => {
+  for (const { pool } of pools) {
     const { consolidateAfter } = pool.disruption;
-    if (!poolIds.has(pool.id) || consolidateAfter === "Never") return false;
+    if (!poolIds.has(pool.id) || consolidateAfter === "Never") continue;
     const settlingMs = consolidateAfter + MOVE_MS;
-    if (settlingMs > LONGEST_MS) return false;
+    if (settlingMs > LONGEST_MS) continue;
     const last = moves.filter(({ at }) => nowMs - (fromRfc3339(at) ?? 0) < settlingMs);
-    if (last.length === 0) return false;
-    return nodes.some(({ claim, deleting, name, poolId, pods }) => {
-      if (poolId !== pool.id || claim === undefined || deleting || !restless.has(name))
-        return false;
+    if (last.length === 0) continue;
+    const isCalm = ({ claim, deleting, name, poolId, pods }: NodeView) => {
+      if (poolId !== pool.id || claim === undefined || deleting || !restless.has(name)) return true;
       const rests = (ledger.restEndsMs(claim) ?? nowMs) > nowMs;
-      return !rests && pods.some((pod) => wasMoved(pod, last));
-    });
-  });
+      return rests || !pods.some((pod) => wasMoved(pod, last));
+    };
+    for (let at = 0; at < nodes.length; at += NODES_PER_STEP) {
+      yield;
+      if (!nodes.slice(at, at + NODES_PER_STEP).every(isCalm)) return true;
+    }
+  }
+  return false;
 }
 
 /** The pod's workload was. */

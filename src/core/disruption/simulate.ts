@@ -77,6 +77,12 @@ export interface Simulator {
     mayGo: (candidate: Candidate) => boolean,
     terms?: Pick<Terms, "closed">,
   ): readonly Candidate[];
+  /** As `together`. Nothing else may be asked before it is done. */
+  togetherInSteps(
+    candidates: readonly Candidate[],
+    mayGo: (candidate: Candidate) => boolean,
+    terms?: Pick<Terms, "closed">,
+  ): Steps<readonly Candidate[]>;
   /** Names of nodes that nobody should be moved to: not ready yet, or restless. The same set each time. */
   restless(): ReadonlySet<string>;
   /** Ids of pools whose pods may share machines, as lists; a pool is in many or in none. */
@@ -145,13 +151,15 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     },
     leastPriceMicroUsd: (candidates) =>
       whatIf().leastPrice(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
-    together: (candidates, mayGo, terms) => {
+    together: (...asked) => atOnce(simulator.togetherInSteps(...asked)),
+    *togetherInSteps(candidates, mayGo, terms = {}) {
       const leaving = candidates.map((candidate) => ({
         candidate,
         nodeName: candidate.node.name,
         pods: candidate.reschedulablePods,
       }));
-      const going = whatIf().together(leaving, ({ candidate }) => mayGo(candidate), terms);
+      const may = ({ candidate }: { candidate: Candidate }) => mayGo(candidate);
+      const going = yield* whatIf().togetherInSteps(leaving, may, terms);
       return going.map(({ candidate }) => candidate);
     },
     restless: () => {

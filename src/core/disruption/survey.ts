@@ -136,7 +136,7 @@ export function* surveyInSteps(
 function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Steps<FoundCandidates> {
   const { among, found } = picture;
   if (among !== undefined) {
-    const nodes = picture.nodes.filter(({ name }) => among.has(name));
+    const nodes = [...among].sort().flatMap((name) => namedOf(picture.nodes, name));
     return yield* findCandidatesInSteps({ ...picture, nodes, disruptionClass });
   }
   const known = found?.get(disruptionClass);
@@ -144,6 +144,19 @@ function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Step
   const fresh = yield* findCandidatesInSteps({ ...picture, disruptionClass });
   found?.set(disruptionClass, fresh);
   return fresh;
+}
+
+/** Those of that name among nodes by name, by halving. */
+function namedOf(nodes: readonly NodeView[], name: string): readonly NodeView[] {
+  let [low, high] = [0, nodes.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((nodes[middle] as NodeView).name < name) low = middle + 1;
+    else high = middle;
+  }
+  let end = low;
+  while (nodes[end]?.name === name) end++;
+  return nodes.slice(low, end);
 }
 
 function once<T>(make: () => T): () => T {

@@ -52,6 +52,8 @@ export interface ClusterState {
   catchUp(): Steps<void>;
   /** All nodes by ascending name. The same array until something changes. */
   nodes(): readonly NodeView[];
+  /** Whether some of them are of the pool (by id). */
+  ownsNodes(poolId: string): boolean;
   /** The one of this name. */
   node(name: string): NodeView | undefined;
   /** Pods bound nowhere that are not terminal, by key. */

@@ -13,7 +13,7 @@ import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { ClusterState } from "./cluster.ts";
-import { type DaemonFacts, daemonPod } from "./daemon-pod.ts";
+import { type DaemonFacts, daemonPod, LivePods } from "./daemon-pod.ts";
 import { type NodeView, nodeView } from "./node-view.ts";
 import { ViewList } from "./view-list.ts";
 
@@ -146,7 +146,7 @@ class Cluster implements ClusterState {
     const key = keyOf(daemonSet);
     const known = this.#daemons.get(key);
     if (known !== undefined && isStale(daemonSet, known.daemonSet)) return;
-    this.#daemons.set(key, { daemonSet, livePods: known?.livePods ?? new Map() });
+    this.#daemons.set(key, { daemonSet, livePods: known?.livePods ?? new LivePods() });
     this.#daemonCache = undefined;
   }
 
@@ -215,6 +215,11 @@ class Cluster implements ClusterState {
 
   nodes(): readonly NodeView[] {
     return this.#list.snapshot((key) => this.#shownFor(key));
+  }
+
+  ownsNodes(poolId: string): boolean {
+    this.nodes();
+    return this.#list.ownsNodes(poolId);
   }
 
   node(name: string): NodeView | undefined {

@@ -10,14 +10,41 @@ import type { Container, Pod, PodSpec } from "../../apis/core/pod.ts";
 
 export interface DaemonFacts {
   readonly daemonSet: DaemonSet;
-  /** By key. */
-  readonly livePods: Map<string, Pod>;
+  readonly livePods: LivePods;
+}
+
+/** One for each node: the newest is asked for whenever one has changed, and is kept in mind. */
+export class LivePods {
+  readonly #byKey = new Map<string, Pod>();
+  /** Undefined: to be looked for. */
+  #newest: Pod | undefined;
+
+  set(key: string, pod: Pod): void {
+    const before = this.#byKey.get(key);
+    this.#byKey.set(key, pod);
+    if (before !== undefined && before === this.#newest)
+      this.#newest = isNewer(before, pod) ? undefined : pod;
+    else if (this.#newest !== undefined && isNewer(pod, this.#newest)) this.#newest = pod;
+  }
+
+  /** Whether it was there. */
+  delete(key: string): boolean {
+    if (this.#byKey.get(key) === this.#newest) this.#newest = undefined;
+    return this.#byKey.delete(key);
+  }
+
+  newest(): Pod | undefined {
+    if (this.#newest !== undefined) return this.#newest;
+    for (const pod of this.#byKey.values())
+      if (this.#newest === undefined || isNewer(pod, this.#newest)) this.#newest = pod;
+    return this.#newest;
+  }
 }
 
 /** `ranges`: those of its namespace, which complete the template until a live pod shows. */
 export function daemonPod(facts: DaemonFacts, ranges: readonly LimitRange[] = []): Pod {
   const { metadata, spec } = facts.daemonSet;
-  const live = newestOf(facts.livePods.values());
+  const live = facts.livePods.newest();
   const { affinity, ...source } =
     live?.spec ?? withLimitRanges(withRequestsFromLimits(spec.template.spec), ranges);
   const { nodeName: _, ...rest } = source;
@@ -59,13 +86,6 @@ function withRequestsFromLimits(spec: PodSpec): PodSpec {
       ? {}
       : { initContainers: spec.initContainers.map(complete) }),
   };
-}
-
-/** There is one for each node. */
-function newestOf(pods: Iterable<Pod>): Pod | undefined {
-  let newest: Pod | undefined;
-  for (const pod of pods) if (newest === undefined || isNewer(pod, newest)) newest = pod;
-  return newest;
 }
 
 function isNewer(a: Pod, b: Pod): boolean {

@@ -5,6 +5,8 @@ import { nodeView } from "../../testing/builders.ts";
 import type { NodeView } from "./node-view.ts";
 import { ViewList } from "./view-list.ts";
 
+const POOLS = ["a", undefined];
+
 describe("the list of views", () => {
   it("is in order of names after any changes, and what was handed out stays as it was", () => {
     const change = fc.record({ key: fc.integer({ min: 0, max: 9 }), isGone: fc.boolean() });
@@ -21,7 +23,8 @@ describe("the list of views", () => {
             // Keys are in another order than names.
             const name = `node-${(key * 7) % 10}`;
             if (isGone) now.delete(String(key));
-            else now.set(String(key), nodeView({ node: { name } }));
+            else
+              now.set(String(key), { ...nodeView({ node: { name } }), poolId: POOLS[round % 2] });
             list.touch(String(key));
             if (round % 2 === 1) catchingUp.next();
           }
@@ -30,6 +33,8 @@ describe("the list of views", () => {
           const wanted = [...now.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
           for (const [at, view] of after.entries()) expect(view).toBe(wanted[at]);
           expect(after.map(({ name }) => name)).toEqual(wanted.map(({ name }) => name));
+          for (const id of ["a", "b"])
+            expect(list.ownsNodes(id)).toBe(wanted.some(({ poolId }) => poolId === id));
           expect(before).toEqual(copy);
           if (changes.length === 0) expect(after).toBe(before);
         }

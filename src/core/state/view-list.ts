@@ -18,6 +18,8 @@ export class ViewList {
   #views: readonly NodeView[] = [];
   /** Key → what the last snapshot shows for it. */
   readonly #shown = new Map<string, NodeView>();
+  /** Of those: how many are of a pool (by id). */
+  readonly #owned = new Map<string, number>();
   readonly #changed = new Set<string>();
   readonly #keysPerStep: number;
 
@@ -33,6 +35,11 @@ export class ViewList {
   /** What the last snapshot shows for the key. */
   shown(key: string): NodeView | undefined {
     return this.#shown.get(key);
+  }
+
+  /** Whether the last snapshot shows nodes of the pool (by id). */
+  ownsNodes(poolId: string): boolean {
+    return (this.#owned.get(poolId) ?? 0) > 0;
   }
 
   /** Takes changes in until a snapshot has little left to do. Others may come meanwhile. */
@@ -72,6 +79,8 @@ export class ViewList {
       const before = this.#shown.get(key);
       const now = viewOf(key);
       if (before === now) continue;
+      this.#count(before, -1);
+      this.#count(now, 1);
       if (now === undefined) this.#shown.delete(key);
       else this.#shown.set(key, now);
       if (before?.name === now?.name) replaced.set(before as NodeView, now as NodeView);
@@ -82,6 +91,13 @@ export class ViewList {
     }
     if (gone.size > 0 || fresh.length > 0) this.#views = this.#merged(replaced, gone, fresh);
     else if (replaced.size > 0) this.#views = this.#withReplaced(replaced);
+  }
+
+  #count(view: NodeView | undefined, by: 1 | -1): void {
+    if (view?.poolId === undefined) return;
+    const count = (this.#owned.get(view.poolId) ?? 0) + by;
+    if (count === 0) this.#owned.delete(view.poolId);
+    else this.#owned.set(view.poolId, count);
   }
 
   #withReplaced(replaced: ReadonlyMap<NodeView, NodeView>): readonly NodeView[] {

@@ -46,7 +46,7 @@ export interface MethodInput {
   /** How several nodes may be packed anew on several others; absent: not at all. */
   readonly repack: Repack | undefined;
   /** Pods that a consolidation moved are coming to rest on nodes of these pools (by id). */
-  readonly isSettling: (poolIds: ReadonlySet<string>) => boolean;
+  readonly isSettling: (poolIds: ReadonlySet<string>) => Steps<boolean>;
   /** For how long these pools (by id) may still be waited for where nodes of theirs could go along in a moment. */
   readonly patienceMs: (poolIds: ReadonlySet<string>) => number;
   /** When a command about these pools (by id) was proposed last; 0: never. */

@@ -76,7 +76,7 @@ function* bestOf(
   for (const run of inRuns(removable, PODS_AT_ONCE)) {
     yield;
     looked += run.length;
-    removal = allAtOnce(run, input, refused);
+    removal = yield* allAtOnce(run, input, refused);
     // With more to look at it is enough by itself.
     if (removal !== undefined && looked < removable.length) return removal;
   }
@@ -96,14 +96,14 @@ function* bestOf(
 }
 
 /** The nodes of a run that can all go without a new one. Upstream tries runs of one order only. */
-function allAtOnce(
+function* allAtOnce(
   candidates: readonly Candidate[],
   input: MethodInput,
   refused: Verdict[],
-): Command | undefined {
+): Steps<Command | undefined> {
   const budgets = budgetCounter(input.allowances);
   const guards = guardCounter(input.pdbs);
-  const going = input.simulator.together(
+  const going = yield* input.simulator.togetherInSteps(
     candidates.filter((one) => budgets.left(one) > 0),
     (one) => budgets.left(one) > 0 && guards.take(one.reschedulablePods) && budgets.take(one),
   );

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { atOnce } from "../../../base/steps.ts";
 import { pod } from "../../../testing/builders.ts";
 import {
+  answered,
   type CandidateOptions,
   candidate,
   type MethodInputOptions,
@@ -95,7 +96,7 @@ describe("repack", () => {
 
   it("waits, as dearer consolidations do, for nodes that pods were moved to just now: with them it may save more", () => {
     const nodes = beside(sparse("a", { pods: ["500m"] }));
-    const options = { isSettling: () => true };
+    const options = { isSettling: () => answered(true) };
     const [soon] = propose(nodes).commands as [Command];
     const { commands, later = [] } = atOnce(repack.propose({ ...input(nodes), ...options }));
     expect([commands, later.map(({ command }) => names(command))]).toEqual([[], [names(soon)]]);
@@ -247,7 +248,7 @@ describe("repack", () => {
     const [many, few] = [of("a", 9), of("b", 3)];
     const one = input([...many, ...few]);
     const simulator = { ...one.simulator, openTo: () => [["nodepool/a"], ["nodepool/b"]] };
-    const isSettling = (poolIds: ReadonlySet<string>) => poolIds.has("nodepool/a");
+    const isSettling = (poolIds: ReadonlySet<string>) => answered(poolIds.has("nodepool/a"));
     const proposal = atOnce(repack.propose({ ...one, simulator, isSettling }));
     const [command] = proposal.commands as [Command];
     expect(names(command)).toEqual(["b-0", "b-1", "b-2"]);
@@ -267,7 +268,7 @@ describe("repack", () => {
     const [single] = atOnce(singleNodeConsolidation.propose(apart)).commands as [Command];
     expect(names(single)).toEqual(["b-0"]);
 
-    const settling = { ...one, simulator: { ...simulator }, isSettling: () => true };
+    const settling = { ...one, simulator: { ...simulator }, isSettling: () => answered(true) };
     const left = (candidates: readonly Candidate[]) => {
       const { pool } = candidates[0] as Candidate;
       const replacements = command.replacements.map((plan) => ({ ...plan, pool }));
@@ -392,9 +393,11 @@ describe("groups", () => {
   it("are of pools that share pods, over any number of steps", () => {
     const of = (name: string) => candidate(name, { pool: { id: `nodepool/${name}`, name } });
     const openTo = [["b", "c"], ["a", "b"], ["d"], []];
-    const groups = groupsOf(
-      ["d", "a", "b", "c", "x"].map(of),
-      openTo.map((list) => list.map((name) => `nodepool/${name}`)),
+    const groups = atOnce(
+      groupsOf(
+        ["d", "a", "b", "c", "x"].map(of),
+        openTo.map((list) => list.map((name) => `nodepool/${name}`)),
+      ),
     );
     expect(groups.map((one) => one.candidates.map(({ node }) => node.name))).toEqual([
       ["a", "b", "c"],

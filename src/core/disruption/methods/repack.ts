@@ -84,7 +84,7 @@ function* searchOf(input: MethodInput): Steps<Search> {
   const { simulator, candidates } = input;
   const known = searches.get(simulator);
   if (known?.candidates === candidates) return known;
-  const groups = groupsOf(yield* openToRepack(input), simulator.openTo());
+  const groups = yield* groupsOf(yield* openToRepack(input), simulator.openTo());
   const search: Search = { candidates, groups, found: new Map(), weighed: { pods: 0 } };
   searches.set(simulator, search);
   return search;
@@ -149,9 +149,11 @@ function inTurns(groups: readonly Group[], { lastTurnMs }: MethodInput): readonl
 
 /** One choice after the other; what was tried in vain is not chosen again. */
 function* searchIn({ poolIds, candidates }: Group, input: MethodInput): Steps<Found> {
+  yield;
   const minShare = input.wantedShare(candidates);
   const refused: Verdict[] = [];
   for (let left = candidates; left.length > 0; ) {
+    yield;
     const choice = yield* chooseFrom({ poolIds, candidates: left }, input);
     const counts = worthTrying(choice, minShare);
     if (counts.length === 0) break;
@@ -179,7 +181,7 @@ function* untilWhen(
   command: Command,
   input: MethodInput,
 ): Steps<Until | undefined> {
-  if (input.isSettling(poolIds)) return "settled";
+  if (yield* input.isSettling(poolIds)) return "settled";
   if (command.replacements.length === 0) return undefined;
   const atMs = input.nowMs + input.patienceMs(poolIds);
   const soon = yield* filterInSteps(

@@ -9,7 +9,7 @@ import {
   type Resources,
   subtractResources,
 } from "../../../apis/resources.ts";
-import { eachInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
+import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import { ViewNotes } from "../../state/view-notes.ts";
@@ -24,6 +24,8 @@ export const MAX_NODES = 50;
 const MAX_PODS = 1_000;
 /** Of a large pool all are added up once a choice. */
 const NODES_PER_STEP = 1_024;
+/** Of those that may join: each is some ten nanoseconds' work, for each node that is chosen anew. */
+const SCANNED_PER_STEP = 16_384;
 
 export interface Choice {
   /** In the order in which they were chosen: the first of them are a choice too. */
@@ -35,41 +37,36 @@ export interface Choice {
 /** Nodes of the group that budgets, and guards of their pods, let go together. */
 export function* chooseFrom({ candidates, poolIds }: Group, input: MethodInput): Steps<Choice> {
   let total: Resources = NO_RESOURCES;
-  const open = yield* mapInSteps(candidates, NODES_PER_STEP, (candidate) => {
-    const used = usedBy(candidate.node);
-    total = addResources(total, used);
-    return { candidate, used };
+  yield* eachInSteps(candidates, NODES_PER_STEP, ({ node }) => {
+    total = addResources(total, usedBy(node));
   });
   const names = Object.keys(total).filter((name) => (total[name] as number) > 0);
   const machines = machinesOf(input.simulator.input, poolIds, names.sort());
+  yield;
   const budgets = budgetCounter(input.allowances);
   const guards = guardCounter(input.pdbs);
-  const left = new Map<Candidate, Float64Array>();
-  yield* eachInSteps(open, NODES_PER_STEP, ({ candidate, used }) => {
-    left.set(candidate, machines.amounts(used));
-  });
+  const left = yield* leftOf(candidates, machines);
   const chosen: Candidate[] = [];
   const gains: number[] = [];
-  let sum: Float64Array | undefined;
+  const sum = new Float64Array(names.length);
   let paid = 0;
   let { prices } = machines.least(machines.amounts(total));
   let pods = 0;
-  const mayJoin = (one: Candidate) =>
-    budgets.left(one) > 0 &&
-    (chosen.length === 0 || pods + one.reschedulablePods.length <= MAX_PODS);
   while (chosen.length < MAX_NODES) {
     yield;
-    // All at once: looked at one by one they would cost as much as those that are chosen.
-    for (const one of left.keys()) if (!mayJoin(one)) left.delete(one);
-    const best = dearest(left, prices);
+    const most = chosen.length === 0 ? Number.POSITIVE_INFINITY : MAX_PODS - pods;
+    const at = yield* left.dearest(
+      prices,
+      (one) => budgets.left(one) > 0 && one.reschedulablePods.length <= most,
+    );
+    const best = candidates[at];
     if (best === undefined) break;
-    const used = left.get(best) as Float64Array;
-    left.delete(best);
+    left.remove(at);
     if (!guards.take(best.reschedulablePods)) continue;
     budgets.take(best);
     pods += best.reschedulablePods.length;
     chosen.push(best);
-    sum = sum === undefined ? used : used.map((one, d) => one + (sum?.[d] ?? 0));
+    left.addTo(sum, at);
     const least = machines.least(sum);
     prices = least.prices;
     paid += best.priceMicroUsd;
@@ -78,24 +75,83 @@ export function* chooseFrom({ candidates, poolIds }: Group, input: MethodInput):
   return { candidates: chosen, gainsMicroUsd: gains };
 }
 
-/** The one with the largest share of its price beyond what is used of it; ties by name. */
-function dearest(
-  left: ReadonlyMap<Candidate, Float64Array>,
-  prices: Float64Array,
-): Candidate | undefined {
-  let best: Candidate | undefined;
-  let least = Number.POSITIVE_INFINITY;
-  for (const [candidate, used] of left) {
-    if (candidate.priceMicroUsd === 0) continue;
-    let worth = 0;
-    for (let d = 0; d < used.length; d++) worth += (used[d] as number) * (prices[d] as number);
-    const share = worth / candidate.priceMicroUsd;
-    if (share > least) continue;
-    if (share === least && best !== undefined && best.node.name < candidate.node.name) continue;
-    least = share;
-    best = candidate;
+function* leftOf(candidates: readonly Candidate[], machines: Machines): Steps<Left> {
+  const dimensions = machines.names.length;
+  const left = new Left(candidates, dimensions);
+  yield* eachInSteps(candidates, NODES_PER_STEP, ({ node }, at) => {
+    machines.write(usedBy(node), left.used, at * dimensions);
+  });
+  return left;
+}
+
+/** Nodes that may still join, in flat arrays: each choice goes through all of them. */
+class Left {
+  /** Of each candidate in turn, as much as there are dimensions. */
+  readonly used: Float64Array;
+  readonly #dimensions: number;
+  readonly #candidates: readonly Candidate[];
+  /** Places of candidates; those from `#size` on are of no account. */
+  readonly #places: Int32Array;
+  #size: number;
+
+  constructor(candidates: readonly Candidate[], dimensions: number) {
+    this.used = new Float64Array(candidates.length * dimensions);
+    this.#dimensions = dimensions;
+    this.#candidates = candidates;
+    this.#places = Int32Array.from(candidates, (_, at) => at);
+    this.#size = candidates.length;
   }
-  return best;
+
+  /**
+   * The place of the one with the largest share of its price beyond what is used of it, ties by name; -1: there is
+   * none. Who may not join now may not later either, and is not looked at again.
+   */
+  *dearest(prices: Float64Array, mayJoin: (one: Candidate) => boolean): Steps<number> {
+    let best = -1;
+    let least = Number.POSITIVE_INFINITY;
+    let kept = 0;
+    const size = this.#size;
+    for (let from = 0; from < size; from += SCANNED_PER_STEP) {
+      if (from > 0) yield;
+      const to = Math.min(size, from + SCANNED_PER_STEP);
+      for (let index = from; index < to; index++) {
+        const at = this.#places[index] as number;
+        const candidate = this.#candidates[at] as Candidate;
+        if (candidate.priceMicroUsd === 0 || !mayJoin(candidate)) continue;
+        this.#places[kept++] = at;
+        const share = this.#worth(at, prices) / candidate.priceMicroUsd;
+        if (share > least) continue;
+        if (share === least && best >= 0 && this.#nameOf(best) < candidate.node.name) continue;
+        least = share;
+        best = at;
+      }
+    }
+    this.#size = kept;
+    return best;
+  }
+
+  /** Places ascend. */
+  remove(at: number): void {
+    const places = this.#places.subarray(0, this.#size);
+    places.copyWithin(places.indexOf(at), places.indexOf(at) + 1);
+    this.#size--;
+  }
+
+  addTo(sum: Float64Array, at: number): void {
+    for (let d = 0; d < sum.length; d++)
+      sum[d] = (this.used[at * this.#dimensions + d] as number) + (sum[d] as number);
+  }
+
+  #worth(at: number, prices: Float64Array): number {
+    let worth = 0;
+    for (let d = 0; d < this.#dimensions; d++)
+      worth += (this.used[at * this.#dimensions + d] as number) * (prices[d] as number);
+    return worth;
+  }
+
+  #nameOf(at: number): string {
+    return (this.#candidates[at] as Candidate).node.name;
+  }
 }
 
 const usedByView = new ViewNotes<Resources>();

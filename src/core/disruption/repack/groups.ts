@@ -2,7 +2,11 @@
  * Pools whose pods may share machines: nodes of one group are packed anew together, those of different
  * groups have nothing to do with each other.
  */
+import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
+
+/** Put in their groups before others get a turn. */
+const NODES_PER_STEP = 1_024;
 
 export interface Group {
   readonly poolIds: ReadonlySet<string>;
@@ -11,20 +15,21 @@ export interface Group {
 }
 
 /** By the least pool id of each. `openTo`: lists of pools that the same pods could go to. */
-export function groupsOf(
+export function* groupsOf(
   candidates: readonly Candidate[],
   openTo: readonly (readonly string[])[],
-): readonly Group[] {
+): Steps<readonly Group[]> {
   const togetherWith = poolsTogether(openTo);
   const groups = new Map<ReadonlySet<string>, Candidate[]>();
   for (const id of openTo.flat().sort()) {
     const poolIds = togetherWith(id);
     if (poolIds !== undefined && !groups.has(poolIds)) groups.set(poolIds, []);
   }
-  for (const candidate of candidates) {
-    const poolIds = togetherWith(candidate.pool.id);
+  const ownerOf = new Map([...groups.keys()].flatMap((ids) => [...ids].map((id) => [id, ids])));
+  yield* eachInSteps(candidates, NODES_PER_STEP, (candidate) => {
+    const poolIds = ownerOf.get(candidate.pool.id);
     if (poolIds !== undefined) groups.get(poolIds)?.push(candidate);
-  }
+  });
   return [...groups]
     .map(([poolIds, own]) => ({ poolIds, candidates: own }))
     .filter((group) => group.candidates.length > 0);

@@ -20,7 +20,15 @@ export class Machines {
   }
 
   amounts(resources: Resources): Float64Array {
-    return Float64Array.from(this.names, (name) => Math.max(0, resources[name] ?? 0));
+    const amounts = new Float64Array(this.names.length);
+    this.write(resources, amounts, 0);
+    return amounts;
+  }
+
+  /** The amounts, from that place on. */
+  write(resources: Resources, into: Float64Array, at: number): void {
+    for (let d = 0; d < this.names.length; d++)
+      into[at + d] = Math.max(0, resources[this.names[d] as string] ?? 0);
   }
 
   /** What so much costs at the least, and what a unit of each resource then costs. */

@@ -15,7 +15,7 @@ import { vocabulary } from "../../../apis/hub/generation.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { addResources, NO_RESOURCES } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
-import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
+import { atOnce, eachInSteps, filterInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
 import { intersectionOf, Marks } from "../../scheduling/bits.ts";
 import { indexVolumes, VolumeIndex } from "../../scheduling/volumes.ts";
 import { isThere, type NodeView, reschedulablePods } from "../../state/node-view.ts";
@@ -64,6 +64,8 @@ const MAX_EXPLAINED = 5;
 /** Each a few milliseconds at most. */
 const NODES_PER_STEP = 64;
 const TRIES_PER_STEP = 64;
+/** Nodes that are to go together. */
+const ASKED_PER_STEP = 8;
 /** Without volumes nobody asks for a pod's name. */
 const NAMELESS: Pod["metadata"] = { name: "" };
 const NOBODY: readonly never[] = [];
@@ -334,13 +336,22 @@ export class WhatIf {
   together<T extends Leaving>(
     leaving: readonly T[],
     mayGo: (one: T) => boolean,
-    { closed }: Pick<Terms, "closed"> = {},
+    terms: Pick<Terms, "closed"> = {},
   ): readonly T[] {
+    return atOnce(this.togetherInSteps(leaving, mayGo, terms));
+  }
+
+  /** As {@link together}. Nothing else may be asked before it is done. */
+  *togetherInSteps<T extends Leaving>(
+    leaving: readonly T[],
+    mayGo: (one: T) => boolean,
+    { closed }: Pick<Terms, "closed">,
+  ): Steps<readonly T[]> {
     const trial = this.#suppose([], closed);
     const { supposed, pass } = trial;
     const { topology } = this.#base.context;
     try {
-      return leaving.filter((one) => {
+      return yield* filterInSteps(leaving, ASKED_PER_STEP, (one) => {
         const host = this.#census.host(one.nodeName);
         if (host === undefined || supposed.hasTouched(host.place)) return false;
         const before = supposed.now();
