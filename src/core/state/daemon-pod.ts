@@ -22,7 +22,8 @@ export class LivePods {
   set(key: string, pod: Pod): void {
     const before = this.#byKey.get(key);
     this.#byKey.set(key, pod);
-    if (before !== undefined && before === this.#newest)
+    if (this.#byKey.size === 1) this.#newest = pod;
+    else if (before !== undefined && before === this.#newest)
       this.#newest = isNewer(before, pod) ? undefined : pod;
     else if (this.#newest !== undefined && isNewer(pod, this.#newest)) this.#newest = pod;
   }
