@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import { fakeWorld } from "../../testing/fake-world.ts";
 import { kwokInstanceTypes } from "./instance-types.ts";
 import { kwokNodeClass } from "./node-class.ts";
@@ -147,6 +148,44 @@ describe("kwok provider", () => {
     expect(nodes()).toEqual([]);
     await world.clock.advance(2_000);
     expect(nodes().map(({ spec }) => spec?.providerID)).toEqual([first?.status?.providerID]);
+    await world.stop();
+  });
+
+  it("a Node that waits when the controller ends is shown by the next one, once", async () => {
+    const { world, provider, nodes } = await open("30s");
+    const [first, lost] = [
+      await provider.create(claim("a", LINUX_AMD)),
+      await provider.create(claim("b", LINUX_AMD)),
+    ];
+    const since = (type: string) => ({
+      type,
+      status: "True" as const,
+      lastTransitionTime: toRfc3339(world.clock.now()),
+    });
+    const store = (one: NodeClaim, ...types: readonly string[]) =>
+      world.api.create(NODE_CLAIM, {
+        ...one,
+        status: { ...one.status, conditions: types.map(since) } as NodeClaim["status"] & object,
+      });
+    await store(first as NodeClaim, "Launched");
+    // It had come, and is gone.
+    await store(lost as NodeClaim, "Launched", "Registered");
+    for (const { status } of [first, lost]) await provider.delete({ status } as NodeClaim);
+    const next = createKwokProvider(world);
+    await world.clock.advance(10_000);
+    expect(await next.list()).toEqual([]);
+    await next.list();
+    expect((await next.get(first?.status?.providerID as string)).status?.nodeName).toMatch("a-");
+    await world.clock.advance(19_000);
+    expect(nodes()).toEqual([]);
+    await world.clock.advance(2_000);
+    const [node] = nodes();
+    expect(nodes()).toHaveLength(1);
+    expect(node?.spec?.providerID).toBe(first?.status?.providerID);
+    expect(node?.metadata.labels).toMatchObject({ ...first?.metadata.labels });
+    await next.list();
+    await world.clock.advance(60_000);
+    expect(nodes()).toHaveLength(1);
     await world.stop();
   });
 

@@ -5,6 +5,8 @@
  */
 
 import { NODE, type Node } from "../../apis/core/node.ts";
+import { CLAIM_KINDS, toClaim } from "../../apis/hub/claim.ts";
+import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import {
   ARCH_LABEL_KEY,
   CAPACITY_TYPE_LABEL_KEY,
@@ -17,7 +19,7 @@ import {
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import { formatResources, subtractResources } from "../../apis/resources.ts";
-import type { Clock, Timer } from "../../base/clock.ts";
+import { type Clock, fromRfc3339, type Timer } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
 import { Random } from "../../base/random.ts";
@@ -57,7 +59,8 @@ interface Booting {
 
 export function createKwokProvider(deps: KwokDeps): CloudProvider {
   const nodes = deps.mirrors.of(NODE);
-  const classes = deps.mirrors.of(KWOK_NODE_CLASS);
+  // From the start, so that it is filled once a launch asks how long a Node is to wait.
+  deps.mirrors.of(KWOK_NODE_CLASS);
   const booting = createBooting(deps);
 
   async function create(
@@ -71,9 +74,8 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
         "no available offering satisfies the claim's requirements",
       );
     }
-    const node = nodeOf(claim, choice, suffixOf(claim));
-    const delay = classes.get(claim.spec.nodeClassRef.name)?.spec?.nodeRegistrationDelay;
-    const delayMs = delay === undefined ? 0 : (parseDuration(delay) ?? 0);
+    const node = nodeOf(claim, choice, nameOf(claim));
+    const delayMs = delayMsOf(deps, claim);
     if (delayMs > 0) booting.add(node, delayMs);
     else return adopt(claim, await createOnce(deps.kube, node), choice.type, types);
     return hydrate(claim, node, choice.type);
@@ -101,16 +103,40 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     },
     get: async (providerId) => claimOf(find(providerId)),
     // Those that boot are left out: they have no age yet, and nobody may take them for leaked.
-    list: async () =>
-      nodes
+    list: async () => {
+      bootOn(deps, booting);
+      return nodes
         .list()
         .filter((node) => node.spec?.providerID?.startsWith(PROVIDER_ID_PREFIX))
-        .map(claimOf),
+        .map(claimOf);
+    },
     getInstanceTypes: async () => kwokInstanceTypes(),
     labelsOfRunning: async () => ({}),
     isDrifted: async () => undefined,
     isTakenBack: () => false,
   };
+}
+
+function delayMsOf({ mirrors }: KwokDeps, { spec }: NodeClaim): number {
+  const nodeClass = mirrors.of(KWOK_NODE_CLASS).get(spec.nodeClassRef.name);
+  const delay = nodeClass?.spec?.nodeRegistrationDelay;
+  return delay === undefined ? 0 : (parseDuration(delay) ?? 0);
+}
+
+/** What a controller that is gone left booting shows up when its time comes. Asked for by who leads, only. */
+function bootOn(deps: KwokDeps, booting: Booting): void {
+  const { mirrors, clock } = deps;
+  const classes = mirrors.of(KWOK_NODE_CLASS).list();
+  if (classes.every(({ spec }) => spec?.nodeRegistrationDelay === undefined)) return;
+  const claims = CLAIM_KINDS.flatMap((kind) => mirrors.of(kind).list()).map(toClaim);
+  for (const claim of claims.filter(isComing)) {
+    const name = (claim.status?.providerID ?? "").slice(PROVIDER_ID_PREFIX.length);
+    if (booting.get(name) !== undefined || mirrors.of(NODE).get(name) !== undefined) continue;
+    const choice = chosen(claim);
+    const launchedMs = fromRfc3339(condition(claim, "Launched")?.lastTransitionTime) ?? 0;
+    const leftMs = launchedMs + delayMsOf(deps, claim) - clock.now();
+    if (choice !== undefined) booting.add(nodeOf(claim, choice, name), Math.max(0, leftMs));
+  }
 }
 
 /** A Node that cannot be created is an instance that never joins: its claim is given up in time. */
@@ -121,7 +147,7 @@ function createBooting({ kube, clock, log }: KwokDeps): Booting {
       const { name } = node.metadata;
       const timer = clock.after(delayMs, () => {
         booting.delete(name);
-        kube.create(NODE, node).catch((error: unknown) => {
+        createOnce(kube, node).catch((error: unknown) => {
           log.error("failed creating kwok node", { Node: { name }, error: String(error) });
         });
       });
@@ -168,6 +194,23 @@ function cheapest(claim: NodeClaim, types: readonly InstanceType[]): Choice | un
   return best;
 }
 
+/** Launched, and no Node has come yet. */
+function isComing(claim: NodeClaim): boolean {
+  const isOurs = claim.status?.providerID?.startsWith(PROVIDER_ID_PREFIX) === true;
+  const isLeaving = claim.metadata.deletionTimestamp !== undefined;
+  return isOurs && !isLeaving && !isTrue(claim, "Registered");
+}
+
+/** What it was launched as; its labels say so. */
+function chosen({ metadata: { labels = {} } }: NodeClaim): Choice | undefined {
+  const type = kwokInstanceTypes().find(({ name }) => name === labels[INSTANCE_TYPE_LABEL_KEY]);
+  const offering = type?.offerings.find(
+    ({ zone, capacityType }) =>
+      zone === labels[TOPOLOGY_ZONE_LABEL_KEY] && capacityType === labels[CAPACITY_TYPE_LABEL_KEY],
+  );
+  return type === undefined || offering === undefined ? undefined : { type, offering };
+}
+
 /** Labels that the type does not bring come from the pool: they say nothing about the type. */
 function suits(type: InstanceType, wanted: Requirements): boolean {
   return Object.entries(type.labels).every(([key, values]) =>
@@ -175,8 +218,7 @@ function suits(type: InstanceType, wanted: Requirements): boolean {
   );
 }
 
-function nodeOf(claim: NodeClaim, { type, offering }: Choice, suffix: string): Node {
-  const name = `${claim.metadata.name}-${suffix}`;
+function nodeOf(claim: NodeClaim, { type, offering }: Choice, name: string): Node {
   const allocatable = formatResources(subtractResources(type.capacity, type.overhead));
   return {
     apiVersion: "v1",
@@ -230,8 +272,8 @@ function adopt(
 }
 
 /** Always the same for one claim, so that launching it twice gives one Node. */
-function suffixOf({ metadata }: NodeClaim): string {
-  return new Random(`${metadata.name} ${metadata.creationTimestamp}`).suffix(10);
+function nameOf({ metadata: { name, creationTimestamp } }: NodeClaim): string {
+  return `${name}-${new Random(`${name} ${creationTimestamp}`).suffix(10)}`;
 }
 
 function hydrate(claim: NodeClaim, node: Node, type: InstanceType): NodeClaim {
