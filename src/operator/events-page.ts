@@ -8,6 +8,7 @@ import type { Generation } from "../apis/hub/generation.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../apis/meta.ts";
 import * as disruption from "../controllers/disruption/events.ts";
+import { failedTermination } from "../controllers/instance.ts";
 import { finalized, transitions } from "../controllers/metrics/status-events.ts";
 import * as draining from "../controllers/node/events.ts";
 import * as claims from "../controllers/nodeclaim/events.ts";
@@ -89,6 +90,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     draining.disrupted(pod(), SOME_TIME_MS, 30),
     draining.failedDraining(object("Node"), "<why>"),
     draining.awaitingVolumeDetachment(object("Node"), ["<volume>"]),
+    ...failedTermination(both, "<why>"),
     ...draining.repairBlocked(both, "<why>"),
     ...draining.repairPending(both, AILMENT),
     ...surges.surged(pod(), deployment(), object("Node")),

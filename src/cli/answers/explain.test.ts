@@ -293,6 +293,50 @@ describe("karpenter explain node", () => {
     expect(answer.next).toEqual([]);
   });
 
+  it.each(["Drifted", "Expired"])(
+    "says why a node that is %s does not go, and until when",
+    async (condition) => {
+      const SINCE = "2026-01-05T11:00:00Z";
+      const uid = "uid-web";
+      const owned = (pods: KubeObject[]) =>
+        pods.map((one) => {
+          const { metadata } = one;
+          const ownerReferences = [
+            { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid, controller: true },
+          ];
+          return { ...one, metadata: { ...metadata, ownerReferences } };
+        });
+      const moves = [10, 20, 30, 40].map((minute) => ({
+        ...MOVE,
+        command: `c-${minute}`,
+        at: `2026-01-05T11:${minute}:00Z`,
+        pods: { [uid]: 1 },
+      }));
+      const claimAnnotations = { "karpenter.sh/disruption-moves": JSON.stringify(moves) };
+      const marked = { conditions: { [condition]: SINCE }, claimAnnotations };
+      const often = [
+        snapshotPool(),
+        ...snapshotNode("a", marked),
+        ...owned([snapshotPod("a-0", { node: "a" })]),
+      ];
+      const [held] =
+        (await nodeAnswer("a", often)).holds?.filter(({ block }) => block === "restraint") ?? [];
+      expect(held).toEqual({
+        block: "restraint",
+        says: "Pods of ReplicaSet shop/web were moved 4 time(s) within the hour, no more than 4 are",
+        until: "2026-01-05T12:10:00Z",
+        against: [condition],
+      });
+      const nowhere = [
+        snapshotPool({ limits: { cpu: "0" } }),
+        ...snapshotNode("a", { conditions: marked.conditions }),
+        snapshotPod("a-0", { node: "a" }),
+      ];
+      const [homeless] = (await nodeAnswer("a", nowhere)).holds ?? [];
+      expect(homeless).toMatchObject({ block: "noPlace", against: [condition] });
+    },
+  );
+
   it("says what ruled out each cheaper type", async () => {
     const { type } = await nodeAnswer("a", [
       snapshotPool(),

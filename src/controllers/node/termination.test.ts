@@ -97,6 +97,24 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
+  it("says on the node and its claim that the cloud will not end the instance, and goes on asking", async () => {
+    const world = await joined();
+    const end = world.cloud.delete.bind(world.cloud);
+    world.cloud.delete = () => Promise.reject(new Error("terminating is not authorized"));
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(60_000);
+    const told = world.published.filter(({ reason }) => reason === "FailedTermination");
+    expect(new Set(told.map(({ object }) => object.kind))).toEqual(new Set(["Node", "NodeClaim"]));
+    expect(told[0]?.message).toBe("Failed to terminate instance, terminating is not authorized");
+    expect(world.cloud.instances.size).toBe(1);
+    expect(world.api.all(NODE)).toHaveLength(1);
+    world.cloud.delete = end;
+    await world.clock.advance(120_000);
+    expect(world.cloud.instances.size).toBe(0);
+    expect(world.api.all(NODE)).toEqual([]);
+    await world.stop();
+  });
+
   it("writes down together what has come to an end together", async () => {
     const world = await joined();
     await world.api.delete(NODE_CLAIM, { name: "a" });

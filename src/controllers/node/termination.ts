@@ -267,7 +267,8 @@ function detached(world: World, { node, deadlineMs, marks }: Leaving): Outcome |
 async function ended(world: World, { node, claim, marks }: Leaving): Promise<Outcome | undefined> {
   const instance = claim ?? standIn(node);
   if (instance === undefined) return undefined;
-  const gone = await endInstance(world, instance);
+  const told = claim === undefined ? [node] : [node, claim];
+  const gone = await endInstance(world, instance, told);
   marks.push({ type: "InstanceTerminating", status: "True" });
   // Older generations let go of the node as soon as the cloud has taken the request.
   return gone || !isV1(instance) ? undefined : requeueAfter(INSTANCE_POLL_MS);

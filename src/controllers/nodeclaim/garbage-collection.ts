@@ -99,7 +99,7 @@ function mayName(world: World, claim: NodeClaim): boolean {
 
 async function endLeaked(world: World, instance: NodeClaim): Promise<void> {
   const providerId = instance.status?.providerID ?? "";
-  await endInstance(world, instance);
+  await endInstance(world, instance, []);
   world.log
     .with({ controller: "instance.garbagecollection" })
     .debug("garbage collected cloudprovider instance", { "provider-id": providerId });

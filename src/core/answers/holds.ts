@@ -15,6 +15,7 @@ import {
 } from "../disruption/consolidation.ts";
 import { METHODS } from "../disruption/methods/all.ts";
 import type { MethodInput } from "../disruption/methods/method.ts";
+import { replaced } from "../disruption/methods/replacing.ts";
 import { singleNodeConsolidation } from "../disruption/methods/single-node-consolidation.ts";
 import { recordOf } from "../disruption/record.ts";
 import { type Picture, survey } from "../disruption/survey.ts";
@@ -25,7 +26,10 @@ import { leavingHolds } from "./leaving.ts";
 import { poolObject } from "./objects.ts";
 import type { Owned } from "./owned-node.ts";
 
-/** Most telling first: that it leaves already, a command under way, blocks of the node, then what its pool and prices say. */
+/**
+ * Most telling first: that it leaves already, a command under way, blocks of the node, what keeps one that drifted or
+ * expired, then what its pool and prices say.
+ */
 export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
   const { pool, candidate, claim } = owned;
   if (claim.metadata.deletionTimestamp !== undefined)
@@ -37,20 +41,31 @@ export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
   }
   const holds = blockHolds(picture, owned);
   if (pool === undefined || candidate === undefined) return holds;
+  const budgets = reasonsOf(candidate).flatMap((reason) => budgetHold(picture, pool, reason) ?? []);
+  const isOfMark = ({ against }: Hold) => against.every(isMark);
   return [
     ...holds,
+    ...budgets.filter(isOfMark),
+    ...replacingHolds(picture, candidate),
     ...policyHolds(candidate),
     ...waitHolds(candidate, picture.nowMs),
-    ...reasonsOf(candidate).flatMap((reason) => budgetHold(picture, pool, reason) ?? []),
+    ...budgets.filter((one) => !isOfMark(one)),
     ...priceHolds(picture, candidate),
   ];
+}
+
+/** Conditions by which a node goes whatever it saves. */
+const MARKS = ["Expired", "Drifted"] as const;
+
+function isMark(reason: CommandReason): boolean {
+  return MARKS.some((one) => one === reason);
 }
 
 /** What could happen to the node at all. */
 function reasonsOf(candidate: Candidate | undefined): readonly CommandReason[] {
   if (candidate === undefined) return ["Empty", "Underutilized"];
   const { claim, reschedulablePods, pool } = candidate;
-  const marked = (["Expired", "Drifted"] as const).filter((one) => isTrue(claim, one));
+  const marked = MARKS.filter((one) => isTrue(claim, one));
   if (pool.replicas !== undefined) return marked;
   return [...marked, reschedulablePods.length === 0 ? "Empty" : "Underutilized"];
 }
@@ -136,6 +151,40 @@ function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
   return [{ block: "consolidateAfter", says, by, until: toRfc3339(untilMs), against: ["Empty"] }];
 }
 
+/** What drift and replacing expiry say of a node that is marked for them, once nothing else keeps it. */
+function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
+  const { generation, reschedulablePods, pool } = candidate;
+  const marked = reasonsOf(candidate).filter(isMark);
+  // Those of static pools come back one for one, empty ones go at once.
+  if (marked.length === 0 || reschedulablePods.length === 0 || pool.replicas !== undefined)
+    return [];
+  const bare: Command = {
+    reason: marked[0] as CommandReason,
+    consolidationType: "",
+    via: "",
+    generation,
+    candidates: [candidate],
+    replacements: [],
+    targets: [],
+    validateAfterMs: 0,
+  };
+  const found = replaced(bare, inputOf(picture));
+  if (!("message" in found)) return [];
+  const untilMs = found.kind === "restraint" ? movesAgainMs(picture, candidate) : undefined;
+  return [
+    {
+      block: found.kind,
+      says: found.message,
+      ...(untilMs === undefined ? {} : { until: toRfc3339(untilMs) }),
+      against: marked,
+    },
+  ];
+}
+
+function movesAgainMs({ ledger, nodes, nowMs }: Picture, candidate: Candidate) {
+  return ledger.movesAgainMs([candidate], nodes, nowMs);
+}
+
 /** What consolidation says of the node alone, once nothing else keeps it. */
 function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   if (candidate.reschedulablePods.length === 0 || candidate.pool.replicas !== undefined) return [];
@@ -143,13 +192,15 @@ function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   const found = consolidate([candidate], inputOf(picture));
   if (!("message" in found)) return [];
   const restMs = picture.ledger.restEndsMs(candidate.claim) ?? 0;
-  const rests = found.kind === "restraint" && restMs > picture.nowMs;
+  const rests = restMs > picture.nowMs;
+  const againMs = rests ? restMs : movesAgainMs(picture, candidate);
+  const isRestrained = found.kind === "restraint" && againMs !== undefined;
   return [
     {
       block: found.kind,
       says: found.message,
       ...(found.kind === "balanced" ? { by: poolObject(candidate.pool) } : {}),
-      ...(rests ? { until: toRfc3339(restMs) } : {}),
+      ...(isRestrained ? { until: toRfc3339(againMs) } : {}),
       against: ["Underutilized"],
     },
   ];

@@ -15,6 +15,8 @@ import type { Hold } from "./hold.ts";
 import type { Owned } from "./owned-node.ts";
 
 const MAX_NAMED = 3;
+/** A machine whose end the cloud takes is ending within seconds of the drain. */
+const LONG_MS = 60_000;
 
 /** `against`: what it could be disrupted for, were it not going. */
 export function leavingHolds(
@@ -29,7 +31,7 @@ export function leavingHolds(
   const isBounded = pods.length > 0 || hasVolumes(claim);
   const first: Hold = {
     block: "leaving",
-    says: `on its way out since ${claim.metadata.deletionTimestamp}: ${waitsFor(claim, pods.sort())}`,
+    says: `on its way out since ${claim.metadata.deletionTimestamp}: ${waitsFor(claim, pods.sort(), picture.nowMs)}`,
     ...until(isBounded ? deadlineMs : Number.POSITIVE_INFINITY),
     against,
   };
@@ -47,7 +49,7 @@ export function leavingHolds(
   return [first, ...(pods.length > 0 ? guards : [])];
 }
 
-function waitsFor(claim: NodeClaim, pods: readonly string[]): string {
+function waitsFor(claim: NodeClaim, pods: readonly string[], nowMs: number): string {
   if (pods.length > 0) {
     const named = pods.slice(0, MAX_NAMED).join(", ");
     return `${pods.length} pod(s) have to leave first (${named}${pods.length > MAX_NAMED ? ", …" : ""})`;
@@ -55,7 +57,11 @@ function waitsFor(claim: NodeClaim, pods: readonly string[]): string {
   if (isTrue(claim, "InstanceTerminating")) return "its machine is being ended";
   if (hasVolumes(claim))
     return "volumes are still attached (the Node's event AwaitingVolumeDetachment names them)";
-  return "its pods are gone, its machine is ended next";
+  const drained = condition(claim, "Drained");
+  const drainedMs = drained?.status === "True" ? fromRfc3339(drained.lastTransitionTime) : nowMs;
+  return nowMs - (drainedMs ?? nowMs) < LONG_MS
+    ? "its pods are gone, its machine is ended next"
+    : `its pods are gone since ${drained?.lastTransitionTime}, but its machine is not ended (its event FailedTermination says why)`;
 }
 
 /** It waits for them: neither detached, nor given up at the deadline, nor past that. */

@@ -91,6 +91,9 @@ describe("the ledger of consolidation", () => {
     expect(objection(ledger, one, NOW + 120_000)).toBe(
       "Pods of ReplicaSet default/web were moved 2 time(s) within the hour, no more than 2 are",
     );
+    const again = ledger.movesAgainMs(one.candidates, [node], NOW + 120_000);
+    expect(again).toBe(NOW + HOUR_MS);
+    expect(ledger.movesAgainMs(one.candidates, [node], NOW + HOUR_MS)).toBeUndefined();
     expect(objection(ledger, one, NOW + HOUR_MS)).toBeUndefined();
     // Whatever it was moved for, and whatever it is to be moved for.
     const drift = { ...one, reason: "Drifted" } as const;

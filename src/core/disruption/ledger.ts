@@ -10,6 +10,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
+import type { Candidate } from "./candidates.ts";
 import { type Command, savingsMicroUsd } from "./command.ts";
 import {
   counts,
@@ -168,8 +169,42 @@ export class Ledger {
     nodes: () => readonly NodeView[],
     nowMs: number,
   ): string | undefined {
-    const recent = [...this.#moves.values()].filter((one) => counts(one, nowMs));
+    const recent = this.recent(nowMs);
     if (recent.length === 0) return undefined;
+    const [first] = this.#tooOftenMoved(candidates, recent, nodes);
+    if (first === undefined) return undefined;
+    const { sample, most, moved } = first;
+    const owner = `${ownerOf(sample)?.kind} ${sample.metadata.namespace}/${ownerOf(sample)?.name}`;
+    return `Pods of ${owner} were moved ${moved} time(s) within the hour, no more than ${most} are`;
+  }
+
+  /** When pods of these nodes that were moved too often may be moved again; undefined: they may be now. */
+  movesAgainMs(
+    candidates: readonly Candidate[],
+    nodes: readonly NodeView[],
+    nowMs: number,
+  ): number | undefined {
+    const recent = this.recent(nowMs);
+    const ends = [...this.#tooOftenMoved(candidates, recent, () => nodes)].map(
+      ({ uid, moved, most, moving }) => {
+        let left = moved;
+        const last = recent.find(({ pods }) => {
+          left -= pods[uid] ?? 0;
+          return left + moving <= most;
+        });
+        // More of them on one node than may be moved at all: not before nothing counts any more.
+        return (fromRfc3339((last ?? recent.at(-1))?.at) ?? 0) + MOVE_COUNTS_MS;
+      },
+    );
+    return ends.length === 0 ? undefined : Math.max(...ends);
+  }
+
+  /** Whose pods on these nodes have been moved too often. */
+  *#tooOftenMoved(
+    candidates: readonly Candidate[],
+    recent: readonly Move[],
+    nodes: () => readonly NodeView[],
+  ) {
     const { maxMovesPerPodHour } = this.#restraint;
     for (const [uid, moving] of podsByOwner(candidates.flatMap((one) => one.reschedulablePods))) {
       const moved = recent.reduce((sum, { pods }) => sum + (pods[uid] ?? 0), 0);
@@ -178,11 +213,8 @@ export class Ledger {
       const replicas = replicasOf(nodes()).get(uid) ?? 0;
       const most = maxMovesPerPodHour * Math.max(1, replicas);
       if (moved + moving.length <= most) continue;
-      const [sample] = moving as [Pod];
-      const owner = `${ownerOf(sample)?.kind} ${sample.metadata.namespace}/${ownerOf(sample)?.name}`;
-      return `Pods of ${owner} were moved ${moved} time(s) within the hour, no more than ${most} are`;
+      yield { uid, moved, most, moving: moving.length, sample: moving[0] as Pod };
     }
-    return undefined;
   }
 }
 

@@ -42,7 +42,7 @@ export async function finalize(
   if (isTrue(stamped, "Registered") && (await deleteNodes(world, stamped))) return AWAIT_CHANGE;
   let ending = stamped;
   if (stamped.status?.providerID !== undefined) {
-    const gone = await endInstance(world, stamped);
+    const gone = await endInstance(world, stamped, [stamped]);
     const marked = await changeClaim(world, stamped, (one) => terminating(world, one));
     if (marked === undefined) return AWAIT_CHANGE;
     // Older generations let go as soon as the cloud has taken the request.

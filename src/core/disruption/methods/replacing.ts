@@ -8,6 +8,7 @@ import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command, CommandReason } from "../command.ts";
+import type { Staying } from "../consolidation.ts";
 import {
   budgetCounter,
   LOOKED_AT_PER_STEP,
@@ -45,19 +46,11 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
     );
     for (const [index, candidate] of used.entries()) {
       if (index % NODES_PER_STEP === 0) yield;
-      const found = input.simulator.without([candidate]);
-      const { replacements, targets, placements, homeless } = found;
-      if (homeless.length > 0) {
-        const message = `not all pods would schedule, ${homeless.join("; ")}`;
-        remarks.push({ candidate, about: "blocked", message });
-        continue;
-      }
-      if (replacements.some(({ pool }) => input.backingOff.has(pool.id))) continue;
       const [bare] = byGeneration([candidate], reason, name) as [Command];
-      const command = { ...bare, replacements, targets, placements };
-      const message = input.objection(command);
-      if (message === undefined) return { commands: [command], remarks };
-      remarks.push({ candidate, about: "blocked", message });
+      const found = replaced(bare, input);
+      if (!("message" in found)) return { commands: [found], remarks };
+      const { kind, message } = found;
+      if (kind !== "backingOff") remarks.push({ candidate, about: "blocked", message });
     }
     return { commands: [], remarks };
   }
@@ -74,6 +67,21 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
     // Its commands do not wait.
     validate: (command) => command,
   };
+}
+
+/** With what its pods need elsewhere; or why they do not go now, whatever budgets say. */
+export function replaced(bare: Command, input: MethodInput): Command | Staying {
+  const { replacements, targets, placements, homeless } = input.simulator.without(bare.candidates);
+  if (homeless.length > 0)
+    return { kind: "noPlace", message: `not all pods would schedule, ${homeless.join("; ")}` };
+  const failing = replacements.find(({ pool }) => input.backingOff.has(pool.id));
+  if (failing !== undefined) {
+    const message = `the last replacement from ${failing.pool.name} failed, no other for a while`;
+    return { kind: "backingOff", message };
+  }
+  const command = { ...bare, replacements, targets, placements };
+  const message = input.objection(command);
+  return message === undefined ? command : { kind: "restraint", message };
 }
 
 /** Whether budgets, and alpha's habit of doing one thing at a time, let a used node go. */
