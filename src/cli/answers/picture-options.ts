@@ -6,7 +6,10 @@ export function pictureOptions(command: Command): Command {
     .option("-f, --filename <path...>", "objects: files, folders, or - for standard input")
     .option("--cluster", "read the current cluster, of KUBECONFIG; files come on top")
     .option("--instance-types <file>", "what can be launched, as JSON; default: AWS")
-    .option("--region <name>", "AWS region; default: what zones in the input say, else us-east-1")
+    .option(
+      "--region <name>",
+      "AWS region; default: that of a running Karpenter, or what zones in the input say, else us-east-1",
+    )
     .option("--setting <name=value...>", "settings as the controller has them, by flag name")
     .option("--at <time>", "as if it were then (RFC 3339); default: now, of the cluster if asked");
 }

@@ -12,7 +12,10 @@ export function planCommand(): Command {
     .option("-f, --filename <path...>", "manifests: files, folders, or - for standard input")
     .option("--instance-types <file>", "what can be launched, as JSON; default: AWS")
     .option("--nodepool-only <name...>", "use only these NodePools of the input")
-    .option("--region <name>", "AWS region; default: what zones in the input say, else us-east-1")
+    .option(
+      "--region <name>",
+      "AWS region; default: that of a running Karpenter, or what zones in the input say, else us-east-1",
+    )
     .addOption(
       new Option("--preference-policy <policy>", "what preferred terms of pods are worth")
         .choices(["Respect", "Ignore"])

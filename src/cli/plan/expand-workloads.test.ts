@@ -152,6 +152,30 @@ describe("a pod that no cluster has yet", () => {
       "{apiVersion: v1, kind: LimitRange, metadata: {name: r}, spec: {limits: [{type: Container, defaultRequest: {cpu: 250m}}]}}";
     const { pods } = expand(range, pod("new"), pod("there", ", uid: u"));
     expect(pods.map((one) => podRequests(one)["cpu"])).toEqual([250, undefined]);
+    const elsewhere = pod("new", ", namespace: other");
+    expect(expand(range, elsewhere).pods.map((one) => podRequests(one)["cpu"])).toEqual([
+      undefined,
+    ]);
+  });
+
+  it("is as important as its class says, or else the default one; Kubernetes' own are always there", () => {
+    const priorityClass = (name: string, more: string) =>
+      `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: ${name}}, ${more}}`;
+    const some = [
+      pod("named", "", "priorityClassName: high, "),
+      pod("plain"),
+      pod("own", "", "priority: 7, "),
+      pod("critical", "", "priorityClassName: system-cluster-critical, "),
+    ];
+    const of = (...classes: readonly string[]) =>
+      expand(...classes, ...some).pods.map(({ spec }) => spec.priority);
+    const classes = [
+      priorityClass("high", "value: 1000"),
+      priorityClass("usual", "value: 50, globalDefault: true"),
+    ];
+    expect(of(...classes)).toEqual([1_000, 50, 7, 2_000_000_000]);
+    expect(of()).toEqual([undefined, undefined, 7, 2_000_000_000]);
+    expect(of(priorityClass("system-cluster-critical", "value: 3"))[3]).toBe(3);
   });
 });
 

@@ -197,12 +197,19 @@ function admitted(pod: Pod, { limitRanges }: Manifests): Pod {
   return own.length === 0 ? pod : { ...pod, spec: withLimitRanges(pod.spec, own) };
 }
 
+/** Classes that each cluster has, whether or not the input names them. */
+const SYSTEM_PRIORITIES: ReadonlyMap<string, number> = new Map([
+  ["system-cluster-critical", 2_000_000_000],
+  ["system-node-critical", 2_000_001_000],
+]);
+
 /** The number that admission takes from the pod's priority class, or from the default one. */
 function withPriority(pod: Pod, { priorityClasses }: Manifests): Pod {
-  if (pod.spec.priority !== undefined || priorityClasses.length === 0) return pod;
-  const { priorityClassName } = pod.spec;
+  if (pod.spec.priority !== undefined) return pod;
+  const { priorityClassName = "" } = pod.spec;
   const found = priorityClasses.find((one) =>
     priorityClassName ? one.metadata.name === priorityClassName : one.globalDefault === true,
   );
-  return found === undefined ? pod : { ...pod, spec: { ...pod.spec, priority: found.value } };
+  const priority = found?.value ?? SYSTEM_PRIORITIES.get(priorityClassName);
+  return priority === undefined ? pod : { ...pod, spec: { ...pod.spec, priority } };
 }

@@ -8,6 +8,7 @@ import { objectsOf } from "./documents.ts";
 import { factsIn, readFactMaps, settingsWith } from "./facts.ts";
 import { sortManifests } from "./manifests.ts";
 import { regionOf } from "./region.ts";
+import { cloudOf } from "./sources.ts";
 
 const POOL = `
 apiVersion: karpenter.sh/v1
@@ -100,6 +101,28 @@ status:
     expect(await zonesIn("us-west-2")).toEqual(["us-west-2c"]);
     // What would it be elsewhere? Its subnets say nothing of that.
     expect(await zonesIn("eu-west-1")).toEqual(["eu-west-1a", "eu-west-1b", "eu-west-1c"]);
+  });
+
+  it("says which region it is, whatever zones pods ask for", async () => {
+    const facts = factsIn([told({ settings: {}, prices: PRICES })]);
+    const pod = `
+apiVersion: v1
+kind: Pod
+metadata: {name: astray}
+spec:
+  nodeSelector: {topology.kubernetes.io/zone: eu-west-1a}
+  containers: [{name: main, image: x}]
+`;
+    const manifests = sortManifests(objectsOf("all.yaml", `${POOL}---${pod}`));
+    const zonesIn = async (...[flags, known]: [{ region?: string }, typeof facts?]) => {
+      const { typesOf } = await cloudOf(flags, manifests, known);
+      const types = await typesOf(toPool(manifests.pools[0] as never));
+      return [...new Set(types.flatMap(({ offerings }) => offerings.map(({ zone }) => zone)))];
+    };
+    expect(await zonesIn({})).toContain("eu-west-1a");
+    expect(await zonesIn({}, facts)).toContain("us-west-2b");
+    expect(await zonesIn({}, facts)).not.toContain("eu-west-1a");
+    expect(await zonesIn({ region: "eu-west-1" }, facts)).toContain("eu-west-1a");
   });
 
   it("is beaten by --setting; what this program does not know is passed over", () => {

@@ -46,7 +46,8 @@ export async function cloudOf(
   facts?: ReadFacts,
 ): Promise<Cloud> {
   if (flags.instanceTypes === undefined) {
-    const region = flags.region ?? regionOf(manifests) ?? facts?.prices?.region;
+    // Who launches there knows best: a zone that a pod asks for may be one that the cluster has not.
+    const region = flags.region ?? facts?.prices?.region ?? regionOf(manifests);
     if (region !== undefined && !REGION.test(region)) {
       throw new CliError(`--region: wanted a region of AWS such as eu-west-1, got "${region}"`);
     }

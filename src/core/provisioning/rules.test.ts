@@ -116,6 +116,35 @@ describe("daemons", () => {
       daemonPods: [daemon],
     });
     expect(small.newClaims[0]?.instanceTypes.map(({ name }) => name)).toEqual(["arm", "amd"]);
+    // What is asked for is what they take at least, whichever of the two comes.
+    for (const arch of ["arm64", "amd64"]) {
+      const some = [
+        pod({ name: "agent", cpu: "1", owner, spec: { nodeSelector: { [ARCH]: arch } } }),
+      ];
+      const either = solved({
+        pods: [pod({ cpu: "500m" })],
+        pools: [poolInput({}, types)],
+        daemonPods: [...some, pod({ name: "everywhere", cpu: "100m", owner })],
+      });
+      expect(either.newClaims[0]?.instanceTypes).toHaveLength(2);
+      expect(either.newClaims[0]?.requests["cpu"]).toBe(600);
+    }
+  });
+
+  it("take room also when they wait for nodes that Karpenter has made ready", () => {
+    const spec = {
+      nodeSelector: { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" },
+    };
+    const daemonPods = [pod({ name: "agent", cpu: "1", owner, spec })];
+    const { newClaims } = solved({ pods: [pod({ cpu: "1" })], daemonPods });
+    expect(newClaims[0]?.requests["cpu"]).toBe(2_000);
+  });
+
+  it("take no room when they want devices by claim, which no new node of ours can give", () => {
+    const spec = { resourceClaims: [{ name: "gpu" }] };
+    const daemonPods = [pod({ name: "agent", cpu: "1", owner, spec })];
+    const { newClaims } = solved({ pods: [pod({ cpu: "1" })], daemonPods });
+    expect(newClaims[0]?.requests["cpu"]).toBe(1_000);
   });
 
   it("put up with PreferNoSchedule, so that their room is kept there", () => {

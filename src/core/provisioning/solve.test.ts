@@ -537,6 +537,14 @@ describe("solve", () => {
       expect(lines[0]).toBe("n <- vital pod-0");
     });
 
+    it("looks at the most important of those that are left, not at the least", () => {
+      const of = (name: string, cpu: string, priority: number) =>
+        pod({ name, cpu, spec: { priority } });
+      const batch = [of("middling", "7", 5), of("low", "6500m", 1), of("vital", "6", 10)];
+      const pools = [poolInput({ limits: { nodes: 1 } }, [instanceType({ cpu: 8 })])];
+      expect(plan({ pods: batch, pools })[0]).toContain("vital");
+    });
+
     it("keeps the order by size for pods that no room would help", () => {
       const huge = pod({ name: "huge", cpu: "99", spec: { priority: 1_000 } });
       const pools = [poolInput({ limits: { cpu: 64_000 } })];

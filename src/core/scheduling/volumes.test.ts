@@ -144,6 +144,53 @@ describe("VolumeIndex", () => {
     ]);
   });
 
+  it("refuses a pod by any of its volumes, not by the first alone", () => {
+    const claims = [claim("good", { storageClassName: "wait" }), claim("bad", {})];
+    const index = new VolumeIndex({ ...NOTHING, claims, classes: [storageClass("wait")] });
+    expect(index.refusal(using("good", "bad"))).toContain("must define a storage class");
+    const volumeClaimTemplate = { spec: { storageClassName: "gone" } };
+    const both = [
+      ...(using("good").spec.volumes ?? []),
+      { name: "scratch", ephemeral: { volumeClaimTemplate } },
+    ];
+    expect(index.refusal(pod({ spec: { volumes: both } }))).toContain("StorageClass=gone");
+  });
+
+  it("knows the driver of a volume from before CSI, and none for what no driver attaches", () => {
+    const index = new VolumeIndex({
+      ...NOTHING,
+      claims: ["old", "file"].map((name) => claim(name, { volumeName: `pv-${name}` })),
+      volumes: [
+        { metadata: { name: "pv-old" }, spec: { awsElasticBlockStore: { volumeID: "vol-1" } } },
+        { metadata: { name: "pv-file" }, spec: { nfs: { server: "s", path: "/" } } },
+      ],
+    });
+    expect(index.usage(using("old", "file"))).toEqual(
+      new Map([["ebs.csi.aws.com", new Set(["default/old"])]]),
+    );
+  });
+
+  it("does not ask a new node for the host name of a disk that was on an old one", () => {
+    const matchExpressions = [
+      { key: "kubernetes.io/hostname", operator: "In" as const, values: ["n1"] },
+      { key: "topology.kubernetes.io/zone", operator: "In" as const, values: ["zone-a"] },
+    ];
+    const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions }] } };
+    const keysOf = (spec: PersistentVolume["spec"]) => {
+      const volumes = [{ metadata: { name: "pv" }, spec: { nodeAffinity, ...spec } }];
+      const index = new VolumeIndex({
+        ...NOTHING,
+        claims: [claim("a", { volumeName: "pv" })],
+        volumes,
+      });
+      return index.alternatives(using("a")).map((one) => [...one.keys()].sort());
+    };
+    expect(keysOf({ local: { path: "/disk" } })).toEqual([["topology.kubernetes.io/zone"]]);
+    expect(keysOf({ hostPath: { path: "/disk" } })).toEqual([["topology.kubernetes.io/zone"]]);
+    expect(keysOf({ csi: { driver: "ebs" } })).toHaveLength(1);
+    expect(keysOf({ csi: { driver: "ebs" } })[0]).toContain("kubernetes.io/hostname");
+  });
+
   it("combines the choices of several volumes and leaves contradictions out", () => {
     const index = new VolumeIndex({
       ...NOTHING,

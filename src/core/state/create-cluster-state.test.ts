@@ -200,6 +200,37 @@ describe("createClusterState", () => {
     expect(state.daemonPods()[0]?.spec.nodeName).toBe(undefined);
   });
 
+  it("plans a daemon by its newest pod of several, and before there is one by all its containers", () => {
+    const state = createClusterState();
+    const limits = { limits: { cpu: "200m" } };
+    const spec = {
+      containers: [{ name: "main", resources: limits }],
+      initContainers: [{ name: "mesh", restartPolicy: "Always" as const, resources: limits }],
+    };
+    state.updateDaemonSet({
+      metadata: { name: "agent", namespace: "kube-system" },
+      spec: { selector: {}, template: { spec } },
+    });
+    const daemon = () => state.daemonPods()[0]?.spec;
+    expect(daemon()?.initContainers?.[0]?.resources?.requests).toEqual({ cpu: "200m" });
+    for (const [name, day] of [
+      ["a", "02"],
+      ["b", "03"],
+      ["c", "01"],
+    ] as const) {
+      const one = pod({
+        name,
+        namespace: "kube-system",
+        cpu: `${Number(day)}`,
+        owner: { kind: "DaemonSet", name: "agent" },
+        nodeName: "n",
+      });
+      const creationTimestamp = `2026-01-${day}T00:00:00Z`;
+      state.updatePod({ ...one, metadata: { ...one.metadata, creationTimestamp } });
+    }
+    expect(daemon()?.containers[0]?.resources?.requests?.["cpu"]).toBe("3");
+  });
+
   it("looks at what has changed in steps, and then shows the same as in one go", () => {
     const [slow, quick] = [createClusterState(), createClusterState()];
     for (const state of [slow, quick])

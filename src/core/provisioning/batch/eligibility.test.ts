@@ -58,10 +58,12 @@ describe("refusal", () => {
     expect(refused(requiring(fields))).toBe("node selector term with matchFields is not supported");
     const empty = { matchExpressions: [{ key: "k", operator: "In" as const, values: [] }] };
     expect(refused(requiring(empty))).toBe("key k with operator In must have a value defined");
-    const bound = { matchExpressions: [{ key: "k", operator: "Gt" as const, values: ["x"] }] };
-    expect(refused(requiring(bound))).toBe(
-      "key k with operator Gt must have a single positive integer value",
-    );
+    for (const values of [["x"], ["1", "2"], [], ["-1"]]) {
+      const bound = { matchExpressions: [{ key: "k", operator: "Gt" as const, values }] };
+      expect(refused(requiring(bound))).toBe(
+        "key k with operator Gt must have a single positive integer value",
+      );
+    }
     expect(refused({ resourceClaims: [{ name: "gpu" }] })).toContain("Dynamic Resource Allocation");
   });
 });
