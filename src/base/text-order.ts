@@ -4,6 +4,8 @@
  * tenth of the time of a comparator, for a hundred thousand pods by their UID.
  */
 
+import { atOnce, type Steps } from "./steps.ts";
+
 /** Positions are 16 bits of a number, which leaves room for five letters of ASCII. */
 export const MOST_AT_ONCE = 65_536;
 const LETTERS = 5;
@@ -18,25 +20,56 @@ export function sortedByText<T>(
   texts: readonly string[],
   tie: (a: T, b: T) => number,
 ): T[] {
+  return atOnce(sortedByTextInSteps(items, texts, tie));
+}
+
+/** As {@link sortedByText}. */
+export function* sortedByTextInSteps<T>(
+  items: readonly T[],
+  texts: readonly string[],
+  tie: (a: T, b: T) => number,
+): Steps<T[]> {
   if (items.length < 2) return [...items];
   const from = commonStart(texts);
-  const keys = new Float64Array(items.length);
-  for (let at = 0; at < keys.length; at++)
-    keys[at] = letters(texts[at] as string, from) * MOST_AT_ONCE + at;
+  yield;
+  const keys = keysOf(texts, from);
+  yield;
   keys.sort();
   const order = new Uint16Array(items.length);
   for (let at = 0; at < order.length; at++) order[at] = (keys[at] as number) % MOST_AT_ONCE;
-  const lead = (at: number) => Math.floor((keys[at] as number) / MOST_AT_ONCE);
-  const whole = (a: number, b: number) => {
+  yield;
+  sortAlike(order, keys, (a, b) => {
     const [one, other] = [texts[a] as string, texts[b] as string];
     return one === other ? tie(items[a] as T, items[b] as T) : one < other ? -1 : 1;
-  };
+  });
+  yield;
+  return inOrder(items, order);
+}
+
+/** What each text begins with, as a number, and its position. */
+function keysOf(texts: readonly string[], from: number): Float64Array {
+  const keys = new Float64Array(texts.length);
+  for (let at = 0; at < keys.length; at++)
+    keys[at] = letters(texts[at] as string, from) * MOST_AT_ONCE + at;
+  return keys;
+}
+
+/** Positions whose texts begin alike, by whole texts. */
+function sortAlike(
+  order: Uint16Array,
+  keys: Float64Array,
+  whole: (a: number, b: number) => number,
+): void {
+  const lead = (at: number) => Math.floor((keys[at] as number) / MOST_AT_ONCE);
   for (let start = 0; start < order.length; ) {
     let end = start + 1;
     while (end < order.length && lead(end) === lead(start)) end++;
     if (end > start + 1) order.subarray(start, end).sort(whole);
     start = end;
   }
+}
+
+function inOrder<T>(items: readonly T[], order: Uint16Array): T[] {
   const sorted: T[] = [];
   for (let at = 0; at < order.length; at++) sorted.push(items[order[at] as number] as T);
   return sorted;

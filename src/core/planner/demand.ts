@@ -8,6 +8,7 @@
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { Resources } from "../../apis/resources.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PodClass, Rule, Variant } from "../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
@@ -59,6 +60,8 @@ export interface DemandOptions {
 
 /** Sets of requirements beyond this many are left to the engine, those of the fewest pods first. */
 const MAX_SETS = 48;
+/** Put with those of their class before others get a turn. */
+const PODS_PER_STEP = 8_192;
 /** No space holds as many sets. */
 const MOST_INTERNED = 2 ** 32;
 const MAX_SLOTS = 2;
@@ -66,12 +69,16 @@ const MAX_SLOTS = 2;
 const SLOT_SHARE = 0.02;
 
 /** `queued` in the order in which the engine would place them. */
-export function demandOf(pass: Pass, queued: readonly QueuedPod[], options: DemandOptions): Demand {
+export function* demandOf(
+  pass: Pass,
+  queued: readonly QueuedPod[],
+  options: DemandOptions,
+): Steps<Demand> {
   const others: QueuedPod[] = [];
   const homes: Home[] = [];
   const byClass = new Map<PodClass, Home | undefined>();
   const pools: Pools = new Map();
-  for (const item of queued) {
+  yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
     const { podClass } = item;
     let home = byClass.get(podClass);
     if (home === undefined && !byClass.has(podClass)) {
@@ -81,9 +88,11 @@ export function demandOf(pass: Pass, queued: readonly QueuedPod[], options: Dema
     }
     if (home === undefined) others.push(item);
     else home.waiting.items.push(item);
-  }
+  });
+  yield;
   const kept = largestSets(homes, others);
   const divided = dividedByDomain(pass, kept, byClass.keys(), options.domainNow);
+  yield;
   const slots = slotsOf(homes, queued.length);
   const names = resourceNames(homes);
   const dimensions = names.length + slots.length;

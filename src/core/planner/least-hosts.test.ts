@@ -41,7 +41,7 @@ function batchOf(count: number, spec: Partial<PodSpec>, limits: Record<string, n
 }
 
 function hostsOf({ base, queued }: ReturnType<typeof batchOf>): number {
-  const { rows } = demandOf(base, queued, DEFAULT_PLANNER);
+  const { rows } = atOnce(demandOf(base, queued, DEFAULT_PLANNER));
   return leastHosts(base.classes, base.templates, rows);
 }
 

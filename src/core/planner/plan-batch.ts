@@ -5,7 +5,7 @@
  * every plan is one that the engine itself allows.
  */
 
-import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
+import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
 import type { PodClass } from "../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import type { OpenClaims } from "../provisioning/nodes/open-claims.ts";
@@ -42,13 +42,14 @@ export function* planBatchInSteps(
   options: PlannerOptions,
 ): Steps<SchedulingResult> {
   const batch = yield* prepare(input);
+  yield;
   return yield* wholePlan(batch, yield* bestPlan(batch, options));
 }
 
 function* bestPlan(batch: Batch, options: PlannerOptions): Steps<SchedulingResult> {
   if (!mayBePacked(batch, options))
     return yield* orAsUpstream(batch, yield* planOf(batch), options);
-  const race = raceOf(batch, options);
+  const race = yield* raceOf(batch, options);
   const byRules = yield* race === undefined ? planOf(batch) : planUntil(batch, race.isLost);
   if (byRules !== undefined && byRules.newClaims.length === 0) return byRules;
   if (byRules !== undefined && leavesNothingToSave(batch, byRules, options)) return byRules;
@@ -114,13 +115,13 @@ const EXPECTED = 1.1;
  * Undefined: among pods that are not equally important the rules may change their mind; and with nodes
  * that are there it is not known beforehand how many pods will need new ones.
  */
-function raceOf(
+function* raceOf(
   { base, queued, isOfOnePriority }: Batch,
   { nodeMicroUsdPerHour, minSaving, ...options }: PlannerOptions,
-): Race | undefined {
+): Steps<Race | undefined> {
   if (!isOfOnePriority || base.nodes.length > 0) return undefined;
   const { templates, context, classes } = base;
-  const demand = demandOf(base, queued, { nodeMicroUsdPerHour, ...options });
+  const demand = yield* demandOf(base, queued, { nodeMicroUsdPerHour, ...options });
   const expected = demand.worth.leastCost * EXPECTED;
   const hosts = leastHosts(classes, templates, demand.rows);
   const soFar = new LeastSoFar(templates, new PriceFloor(templates, context.space), hosts);
@@ -169,6 +170,8 @@ const ROUNDS = 3;
 /** So few left are the rules' to place, on nodes that are planned already: anew they would open more. */
 const TAIL_SHARE = 0.02;
 const TRIES_PER_STEP = 64;
+/** Of those that are only looked at. */
+const PODS_PER_STEP = 8_192;
 
 /**
  * Places what it can and returns the rest, in order; undefined: the new nodes that it takes cost more than
@@ -207,7 +210,7 @@ export function* packFirst(
   for (let round = 0; round < ROUNDS && rest.length > 0; round++) {
     budget.units = Math.max(budget.units, options.baseWork / ROUNDS);
     const isKnown = rest === queued && ofAll !== undefined;
-    const demand = isKnown ? ofAll : demandOf(pass, rest, options);
+    const demand = isKnown ? ofAll : yield* demandOf(pass, rest, options);
     if (round === 0) budget.units += options.workPerPod * (rest.length - demand.others.length);
     const isCapped = round === 0 && mostMicroUsd < Number.POSITIVE_INFINITY;
     if (isCapped && demand.worth.leastCost > mostMicroUsd) return undefined;
@@ -220,7 +223,7 @@ export function* packFirst(
     for (const item of yield* carryOut(pass, best.demand, best.uses)) left.add(item);
     const stuck = left.size === rest.length || left.size <= queued.length * TAIL_SHARE;
     // In the order in which they came.
-    rest = rest.filter((item) => left.has(item));
+    rest = yield* filterInSteps(rest, PODS_PER_STEP, (item) => left.has(item));
     if (stuck) break;
   }
   return rest;

@@ -117,6 +117,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
   const classified = yield* classify(base, input, batch, classes);
   const { some, lost } = yield* withoutLost(base, classified, classes);
   const queued = yield* inOrderInSteps(some);
+  yield;
   return {
     input,
     base,

@@ -6,7 +6,7 @@
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { atOnce, eachInSteps, mergeInSteps, type Steps } from "../../../base/steps.ts";
-import { compareText, MOST_AT_ONCE, sortedByText } from "../../../base/text-order.ts";
+import { compareText, MOST_AT_ONCE, sortedByTextInSteps } from "../../../base/text-order.ts";
 import type { PodClass } from "./pod-class.ts";
 
 export interface QueuedPod {
@@ -198,12 +198,12 @@ class Levels {
 }
 
 function* byUid({ pods, uids }: Level): Steps<readonly QueuedPod[]> {
-  if (pods.length <= MOST_AT_ONCE) return sortedByText(pods, uids, byKey);
+  if (pods.length <= MOST_AT_ONCE) return yield* sortedByTextInSteps(pods, uids, byKey);
   let sorted: readonly QueuedPod[] = [];
   for (let at = 0; at < pods.length; at += MOST_AT_ONCE) {
     if (at > 0) yield;
     const end = at + MOST_AT_ONCE;
-    const run = sortedByText(pods.slice(at, end), uids.slice(at, end), byKey);
+    const run = yield* sortedByTextInSteps(pods.slice(at, end), uids.slice(at, end), byKey);
     sorted = yield* mergeInSteps(sorted, run, byUidThenKey);
   }
   return sorted;
