@@ -126,6 +126,7 @@ async function liveThrough(
   const refused: string[] = [];
   const world = await openWorld({
     provider,
+    isAsked: true,
     flags: {
       "disable-leader-election": "false",
       "scheduler-config": SPREAD,

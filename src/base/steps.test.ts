@@ -7,7 +7,7 @@ import {
   mapInSteps,
   type Steps,
   sortInSteps,
-  turnsOn,
+  stepRunner,
 } from "./steps.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
@@ -45,8 +45,8 @@ describe("work in steps", () => {
       nowMs += ms;
       yield;
     };
-    const turns = turnsOn(clock, 20);
-    for (let piece = 0; piece < 3; piece++) await turns(lasting(9));
+    const run = stepRunner(clock, 20);
+    for (let piece = 0; piece < 3; piece++) await run(lasting(9));
     expect(sleeps).toBe(1);
     for (let piece = 0; piece < 3; piece++) await inTurns(clock, lasting(9), 20);
     expect(sleeps).toBe(1);

@@ -23,17 +23,17 @@ export const TURN_MS = 10;
 
 /** Runs the work in turns of about so long. On a clock that stands still meanwhile it is one turn. */
 export function inTurns<T>(clock: Clock, steps: Steps<T>, turnMs: number): Promise<T> {
-  return turnsOn(clock, turnMs)(steps);
+  return stepRunner(clock, turnMs)(steps);
 }
 
 /** Runs one piece of work after the other. */
-export type Turns = <T>(steps: Steps<T>) => Promise<T>;
+export type StepRunner = <T>(steps: Steps<T>) => Promise<T>;
 
 /**
  * As {@link inTurns} for several pieces of work, one after the other: what one has left of a turn, the next has. What is
  * done between them counts, and counts from now on.
  */
-export function turnsOn(clock: Clock, turnMs: number): Turns {
+export function stepRunner(clock: Clock, turnMs: number): StepRunner {
   let startedMs = clock.now();
   return async (steps) => {
     for (;;) {

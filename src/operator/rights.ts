@@ -133,10 +133,16 @@ export const RIGHTS: readonly Right[] = [
     where: "own namespace",
     names: [GLOBAL_SETTINGS],
   }),
-  right("", ["configmaps"], ["patch"], "settings and prices are told, for karpenter explain", {
-    where: "own namespace",
-    names: [FACTS],
-  }),
+  right(
+    "",
+    ["configmaps"],
+    ["get", "patch"],
+    "settings and prices are told, for karpenter explain",
+    {
+      where: "own namespace",
+      names: [FACTS],
+    },
+  ),
   right("", ["services"], ["get"], "nodes are told the cluster's DNS address", {
     where: "kube-system",
     names: ["kube-dns"],

@@ -28,8 +28,12 @@ export interface Facts {
 
 const ON_DEMAND = "on-demand";
 
+/** What of the ConfigMap's data is ours. */
+const KEYS = ["settings", "region", "pricesReadAt", "pricesMicroUsdPerHour"] as const;
+type FactsData = Readonly<Partial<Record<(typeof KEYS)[number], string>>>;
+
 /** The ConfigMap's data. A line for each type: `m5.large on-demand=96000 us-west-2a=30100`. */
-export function factsData({ settings, prices }: Facts): Readonly<Record<string, string>> {
+export function factsData({ settings, prices }: Facts): FactsData {
   const data = { settings: JSON.stringify(settings) };
   if (prices === undefined) return data;
   const lines = new Map<string, string[]>();
@@ -49,6 +53,16 @@ export function factsData({ settings, prices }: Facts): Readonly<Record<string, 
     pricesReadAt: prices.readAtMs === undefined ? "" : toRfc3339(prices.readAtMs),
     pricesMicroUsdPerHour: [...lines.values()].map((line) => `${line.join(" ")}\n`).join(""),
   };
+}
+
+/** What a merge patch of the data must say so that it tells `wanted`: null takes a key away. Undefined: nothing. */
+export function factsChanges(
+  { data }: ConfigMap,
+  wanted: FactsData,
+): Readonly<Record<string, string | null>> | undefined {
+  const changed = KEYS.filter((key) => data?.[key] !== wanted[key]);
+  if (changed.length === 0) return undefined;
+  return Object.fromEntries(changed.map((key) => [key, wanted[key] ?? null]));
 }
 
 function sorted(prices: ReadonlyMap<string, number>): readonly (readonly [string, number])[] {

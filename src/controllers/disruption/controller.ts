@@ -12,7 +12,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
-import { eachInSteps, type Steps, TURN_MS, type Turns, turnsOn } from "../../base/steps.ts";
+import { eachInSteps, type StepRunner, type Steps, stepRunner, TURN_MS } from "../../base/steps.ts";
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command, Verdict } from "../../core/disruption/command.ts";
@@ -130,7 +130,7 @@ async function reconcile(
   log: Logger,
 ): Promise<Outcome> {
   if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
-  const turns = turnsOn(world.clock, TURN_MS);
+  const run = stepRunner(world.clock, TURN_MS);
   // All that follows reads all nodes in one go, and the first round is when nobody has looked at any.
   await catchUp(world, turns);
   const nowMs = world.clock.now();
@@ -138,7 +138,7 @@ async function reconcile(
     const learning = eachInSteps(world.cluster.nodes(), CLAIMS_PER_STEP, ({ claim }) => {
       if (claim !== undefined) queue.ledger.learn([claim], nowMs);
     });
-    await turns(learning);
+    await run(learning);
     learnOutcomes(world, queue.ledger);
     memory.hasLearned = true;
   }
@@ -146,13 +146,13 @@ async function reconcile(
   memory.isWoken = false;
   let again: Again;
   if (memory.pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {
-    again = await validate(world, queue, memory, log, turns);
+    again = await validate(world, queue, memory, log, run);
   } else {
-    await pickUp(world, queue, memory, log, turns);
+    await pickUp(world, queue, memory, log, run);
     const { revision } = world.cluster;
     if (memory.borneAt !== revision) await keepBorne(world, log, queue, turns);
     memory.borneAt = revision;
-    again = await propose(world, queue, memory, log, turns, isEarly);
+    again = await propose(world, queue, memory, log, run, isEarly);
   }
   if (again === "now") return requeueAfter(AGAIN_MS);
   if (!isEarly) memory.roundAtMs = world.clock.now() + POLL_MS;
@@ -168,7 +168,7 @@ async function propose(
   queue: CommandQueue,
   memory: Memory,
   log: Logger,
-  turns: Turns,
+  run: StepRunner,
   isEarly: boolean,
 ): Promise<Again> {
   const { sweeps } = memory;
@@ -176,21 +176,21 @@ async function propose(
   memory.around = around;
   await judgeMoves(world, log, queue, around.pools);
   const waiting = memory.pending.length > 0;
-  await turns(reportRound(world, around, memory.problems));
+  await run(reportRound(world, around, memory.problems));
   for (const method of METHODS) {
     if ((waiting && method.waits) || (isEarly && method.costly)) continue;
-    const input = await turns(look(world, queue, around, method));
+    const input = await run(look(world, queue, around, method));
     const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
-    const facts = await turns(factsOf(method, input, around, counting));
+    const facts = await run(factsOf(method, input, around, counting));
     if (sweeps.rests(method, facts)) continue;
     const startMs = world.clock.now();
-    const proposal = await turns(sweep(method, input));
+    const proposal = await run(sweep(method, input));
     world.metrics.observe(
       "voluntary_disruption_decision_evaluation_duration_seconds",
       { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
       (world.clock.now() - startMs) / 1_000,
     );
-    await turns(tell(world, proposal.remarks));
+    await run(tell(world, proposal.remarks));
     countMoves(world, proposal.refused ?? []);
     sweeps.note(method, proposal, facts);
     queue.ledger.turns.note(proposal, world.clock.now());
@@ -307,7 +307,7 @@ async function validate(
   queue: CommandQueue,
   memory: Memory,
   log: Logger,
-  turns: Turns,
+  run: StepRunner,
 ): Promise<Again> {
   const nowMs = world.clock.now();
   const due = memory.pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
@@ -317,8 +317,8 @@ async function validate(
     // Each anew: the one before may have closed nodes.
     const around = await surroundings(world, memory.problems, turns, memory.around);
     memory.around = around;
-    const input = await turns(lookAt(world, queue, around, method, command));
-    const still = await turns(validated(method, command, input, queue));
+    const input = await run(lookAt(world, queue, around, method, command));
+    const still = await run(validated(method, command, input, queue));
     const now = typeof still === "string" ? still : stillNow(world, queue, around, method, still);
     if (typeof now === "string") {
       reject(world, log, command, now);
@@ -385,10 +385,10 @@ async function pickUp(
   queue: CommandQueue,
   { problems }: Memory,
   log: Logger,
-  turns: Turns,
+  run: StepRunner,
 ): Promise<void> {
   const looking = findUnfinished(world.cluster.nodes(), queue.nodeNames, world.clock.now());
-  const found = await turns(looking);
+  const found = await run(looking);
   const pools = found.resume.length === 0 ? [] : await poolsInUse(world, problems);
   const owners = new Map(pools.map((one) => [one.pool.id, one]));
   const left = [...found.reopen];

@@ -5,6 +5,7 @@
  * upstream: pkg/controllers/metrics/pod/controller.go
  */
 import { isTerminal, POD, type Pod } from "../../apis/core/pod.ts";
+import { isReady } from "../../apis/core/pod-predicates.ts";
 import {
   ARCH_LABEL_KEY,
   CAPACITY_TYPE_LABEL_KEY,
@@ -167,13 +168,6 @@ function nameOf(pod: { readonly name: string; readonly namespace?: string | unde
 
 function isBound({ spec }: Pod): boolean {
   return spec.nodeName !== undefined && spec.nodeName !== "";
-}
-
-function isReady({ status }: Pod): boolean {
-  return (
-    status?.phase === "Running" &&
-    status.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true
-  );
 }
 
 type Labels = Readonly<Record<string, string>>;

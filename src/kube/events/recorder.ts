@@ -43,7 +43,7 @@ interface Remembered {
 export function createRecorder(deps: RecorderDeps): EventRecorder {
   const memory = new Map<string, Remembered>();
   const rates = new Map<string, RateLimit>();
-  const writer: Writer = { ...deps, inTurn: createTurns(deps.log) };
+  const writer: Writer = { ...deps, inTurn: createWriteQueue(deps.log) };
   let published = 0;
   let sweepAt = MEMORY;
 
@@ -107,10 +107,10 @@ interface RateLimit {
 }
 
 /** Runs a write when its turn comes; rejects when too many wait. */
-type Turns = <T>(write: () => Promise<T>) => Promise<T>;
-type Writer = RecorderDeps & { readonly inTurn: Turns };
+type WriteQueue = <T>(write: () => Promise<T>) => Promise<T>;
+type Writer = RecorderDeps & { readonly inTurn: WriteQueue };
 
-function createTurns(log: Logger): Turns {
+function createWriteQueue(log: Logger): WriteQueue {
   const waiting: (() => void)[] = [];
   let running = 0;
   let dropped = 0;

@@ -10,9 +10,21 @@ import { parseOptions } from "../settings/parse-options.ts";
 import { tellFacts } from "./tell-facts.ts";
 
 const REQUEST = { kind: "Singleton", name: "facts" };
+const REF = { name: FACTS, namespace: "karpenter" };
 const OPTIONS = parseOptions({ "surge-timeout": "90s", "feature-gates": "NodeRepair=true" }, {});
 
-function telling(kube: Pick<KubeClient, "patch">) {
+/** An API server with the object as the chart makes it. */
+async function withFacts() {
+  const kube = fakeKube(new VirtualClock());
+  await kube.create(CONFIG_MAP, { metadata: REF });
+  return kube;
+}
+
+function dataIn(kube: ReturnType<typeof fakeKube>): Readonly<Record<string, string>> {
+  return kube.find(CONFIG_MAP, `karpenter/${FACTS}`)?.data ?? {};
+}
+
+function telling(kube: Pick<KubeClient, "get" | "patch">, hasPrices = true) {
   const prices = new Map([["m5.large", 96_000]]);
   let version = 0;
   const list = () => ({
@@ -26,12 +38,14 @@ function telling(kube: Pick<KubeClient, "patch">) {
     log: SILENT,
     namespace: "karpenter",
     options: OPTIONS,
-    prices: {
-      get version() {
-        return String(version);
-      },
-      list,
-    },
+    prices: hasPrices
+      ? {
+          get version() {
+            return String(version);
+          },
+          list,
+        }
+      : undefined,
   });
   const raise = () => {
     prices.set("m5.large", 100_000);
@@ -42,9 +56,8 @@ function telling(kube: Pick<KubeClient, "patch">) {
 
 describe("karpenter-facts is kept up to date", () => {
   it("written when it starts, and again only when a price changed", async () => {
-    const kube = fakeKube(new VirtualClock());
+    const kube = await withFacts();
     const read = () => kube.find(CONFIG_MAP, `karpenter/${FACTS}`);
-    await kube.create(CONFIG_MAP, { metadata: { name: FACTS, namespace: "karpenter" } });
     const { raise, reconcile } = telling(kube);
     await reconcile();
     const first = read();
@@ -63,15 +76,41 @@ describe("karpenter-facts is kept up to date", () => {
     expect(second && factsOf(second)?.prices?.onDemand.get("m5.large")).toBe(100_000);
   });
 
+  it("told again at the next look where somebody emptied or changed it, beside what is theirs", async () => {
+    const kube = await withFacts();
+    const { reconcile } = telling(kube);
+    await reconcile();
+    const told = dataIn(kube);
+    for (const data of [null, { settings: "{}", region: null, notes: "theirs" }]) {
+      await kube.patch(CONFIG_MAP, REF, { type: "merge", body: { data } });
+      expect(dataIn(kube)).not.toEqual(told);
+      await reconcile();
+      expect(dataIn(kube)).toEqual({ ...told, ...(data && { notes: "theirs" }) });
+    }
+  });
+
+  it("without the prices of before where the provider's never change", async () => {
+    const kube = await withFacts();
+    await telling(kube).reconcile();
+    expect(Object.keys(dataIn(kube))).toContain("pricesMicroUsdPerHour");
+    const { reconcile } = telling(kube, false);
+    await reconcile();
+    expect(Object.keys(dataIn(kube))).toEqual(["settings"]);
+  });
+
   it("hurts nobody where it may not be written, and is tried again later", async () => {
     let tries = 0;
     const refuse = async () => {
       tries++;
       throw new KubeError(403, { reason: "Forbidden", message: "no" } as never, "writing");
     };
-    const { reconcile } = telling({ patch: refuse } as never);
-    expect((await reconcile()).requeueAfterMs).toBe(600_000);
-    await reconcile();
-    expect(tries).toBe(2);
+    const found = async () => ({ metadata: { name: FACTS } });
+    for (const kube of [{ get: refuse }, { get: found, patch: refuse }]) {
+      tries = 0;
+      const { reconcile } = telling(kube as never);
+      expect((await reconcile()).requeueAfterMs).toBe(600_000);
+      await reconcile();
+      expect(tries).toBe(2);
+    }
   });
 });

@@ -1,9 +1,10 @@
 /**
- * Keeps ConfigMap `karpenter-facts` up to date (ours): the settings that were given and the prices in use.
+ * Keeps ConfigMap `karpenter-facts` up to date (ours): the settings that were given and the prices in use. What stands
+ * there is read each time, so that what others took away or changed is told again.
  * The chart brings the empty object, so that no right to make others is needed. Nothing depends on it but answers.
  */
 import { CONFIG_MAP } from "../../apis/core/kinds.ts";
-import { FACTS, factsData, type PriceList } from "../../apis/karpenter/facts.ts";
+import { FACTS, factsChanges, factsData, type PriceList } from "../../apis/karpenter/facts.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
@@ -12,7 +13,7 @@ import { type Controller, requeueAfter } from "../../kube/manager/controller.ts"
 import { OPTIONS } from "../settings/options.ts";
 import type { Options } from "../settings/parse-options.ts";
 
-/** How soon a new price is told. */
+/** How soon a new price is told, and what others took away. */
 const CHECK_MS = 30_000;
 /** While it cannot be written. */
 const RETRY_MS = 10 * 60_000;
@@ -24,7 +25,7 @@ export interface TellablePrices {
 }
 
 export interface TellFactsDeps {
-  readonly kube: Pick<KubeClient, "patch">;
+  readonly kube: Pick<KubeClient, "get" | "patch">;
   readonly log: Logger;
   readonly namespace: string;
   readonly options: Options;
@@ -33,19 +34,22 @@ export interface TellFactsDeps {
 
 export function tellFacts({ kube, log, namespace, options, prices }: TellFactsDeps): Controller {
   const settings = settingTexts(options);
-  let told: string | undefined;
+  const ref = { name: FACTS, namespace };
+  const dataNow = (): ReturnType<typeof factsData> =>
+    factsData({ settings, prices: prices?.list() });
+  let wanted = { version: prices?.version, data: dataNow() };
   return {
     name: "facts",
     watches: [],
     concurrency: 1,
     initialRequests: [{ kind: "Singleton", name: "facts" }],
     reconcile: async () => {
-      const version = prices?.version ?? "";
-      if (told === version) return requeueAfter(CHECK_MS);
+      const version = prices?.version;
+      if (wanted.version !== version) wanted = { version, data: dataNow() };
       try {
-        const body = { data: factsData({ settings, prices: prices?.list() }) };
-        await kube.patch(CONFIG_MAP, { name: FACTS, namespace }, { type: "merge", body });
-        told = version;
+        const data = factsChanges(await kube.get(CONFIG_MAP, ref), wanted.data);
+        if (data !== undefined)
+          await kube.patch(CONFIG_MAP, ref, { type: "merge", body: { data } });
         return requeueAfter(CHECK_MS);
       } catch (error) {
         log.debug("telling settings and prices: answers of karpenter explain will be estimates", {
