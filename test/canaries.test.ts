@@ -5,7 +5,7 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { KubeObject } from "../src/apis/meta.ts";
-import { openWorld, type TestWorld } from "./world.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const SECRETS = {
   "user data of a class that launches": "canary-launched-5b1f",
@@ -100,7 +100,10 @@ function shapes(secret: string): readonly string[] {
 
 describe("secrets", () => {
   it("reach no log, no trace, no event and no status, whatever goes wrong", async () => {
-    world = await openWorld({ flags: { "interruption-queue": "karpenter-demo" } });
+    world = await openWorld({
+      sells: isUsual,
+      flags: { "interruption-queue": "karpenter-demo" },
+    });
     const script = `#!/bin/bash\nexport TOKEN=${SECRETS["user data of a class that launches"]}\n`;
     const toml = `[settings.host\nkey = "${SECRETS["user data that cannot be merged"]}"`;
     const long = `#!/bin/bash\n# ${SECRETS["user data that is too long"]} ${"x".repeat(17_000)}`;

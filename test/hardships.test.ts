@@ -5,7 +5,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Pod } from "../src/apis/core/pod.ts";
 import type { NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
-import { openWorld, type TestWorld } from "./world.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60_000;
@@ -41,7 +41,7 @@ async function claimed(): Promise<readonly string[]> {
 
 describe("an AWS with a quota of spot, that knows late of what is new and boots slowly,", () => {
   it("is told of, asked again once the quota is raised, and waited for: no machine too many, none lost", async () => {
-    world = await openWorld();
+    world = await openWorld({ sells: isUsual });
     const { faults } = world.box.sandbox.aws;
     const raise = faults.limitQuota({ capacityType: "spot", vcpus: 0 });
     faults.tellLate(10 * SECOND);

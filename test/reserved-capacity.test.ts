@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openWorld } from "./world.ts";
+import { isUsual, openWorld } from "./world.ts";
 
 const MANIFESTS = `
 apiVersion: karpenter.k8s.aws/v1
@@ -43,7 +43,7 @@ spec:
 
 describe("reserved capacity", () => {
   it("is used up first, each unit once; a pod that finds none waits a pass and gets a bought node", async () => {
-    const world = await openWorld({ provider: "aws" });
+    const world = await openWorld({ provider: "aws", sells: isUsual });
     try {
       world.box.sandbox.aws.controls.addReservation({
         InstanceType: "m5.large",

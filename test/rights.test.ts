@@ -14,7 +14,7 @@ import {
   webhookRights,
 } from "../src/operator/rights.ts";
 import { readSources } from "./tidy/sources.ts";
-import { openWorld, type TestWorld } from "./world.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 /** `verb resource`: not needed in a life without mishap. */
 const SELDOM: Readonly<Record<string, string>> = {
@@ -126,6 +126,7 @@ async function liveThrough(
   const refused: string[] = [];
   const world = await openWorld({
     provider,
+    sells: isUsual,
     isAsked: true,
     flags: {
       "disable-leader-election": "false",

@@ -14,7 +14,7 @@ const STORIES = readdirSync(FOLDER)
     (file) => file.endsWith(".yaml") && readFileSync(FOLDER + file, "utf8").startsWith("name:"),
   )
   .sort();
-/** Played twice and compared. */
+/** Played a second time in the same process: told the same, byte for byte. */
 const TWICE = ["first-light.yaml", "v1alpha5-story.yaml", "out-of-capacity.yaml"];
 
 async function tell(file: string, setting: readonly string[] = []) {
@@ -43,12 +43,7 @@ describe("stories", () => {
     if (process.env["UPDATE_TRANSCRIPTS"] === "1") writeFileSync(transcript, text);
     expect(existsSync(transcript), `${transcript}: run with UPDATE_TRANSCRIPTS=1`).toBe(true);
     expect(text).toBe(readFileSync(transcript, "utf8"));
-  });
-
-  it.each(TWICE)("%s is told the same, byte for byte, a second time", async (file) => {
-    const first = await tell(file);
-    const second = await tell(file);
-    expect(second.text).toBe(first.text);
+    if (TWICE.includes(file)) expect((await tell(file)).text).toBe(text);
   });
 
   it("kwok-families.yaml: without repack nothing goes, and the cluster stays as dear", async () => {

@@ -17,6 +17,7 @@ import {
   seed,
   TEMPLATES,
   userDataOf,
+  WHOLE_REGION,
 } from "./account.ts";
 
 /** What the seed's script is run with, as on the machine. */
@@ -29,7 +30,7 @@ describe("the data volume of seed S0", () => {
   let node: Json;
 
   beforeAll(async () => {
-    account = await openAccount();
+    account = await openAccount(WHOLE_REGION);
   });
   afterAll(() => account.world.close());
 

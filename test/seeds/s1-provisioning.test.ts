@@ -14,6 +14,7 @@ import {
   type PodWish,
   PROVISIONERS,
   seed,
+  WHOLE_REGION,
 } from "./account.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -21,7 +22,7 @@ const TYPE = "node.kubernetes.io/instance-type";
 
 /** With the seed's provisioner for both architectures, given a label. */
 async function openCluster(): Promise<Account> {
-  const account = await openAccount();
+  const account = await openAccount(WHOLE_REGION);
   await account.send(
     "POST",
     PROVISIONERS,

@@ -11,6 +11,7 @@ import {
   POOLS,
   seed,
   userDataOf,
+  WHOLE_REGION,
 } from "./account.ts";
 
 describe("S2: the NodePool and the EC2NodeClass of the examples", () => {
@@ -90,7 +91,7 @@ describe("S2: the NodePool and the EC2NodeClass of the examples", () => {
       await account.running("many", 40);
       expect(account.said('"nodeclaims": 2')).toHaveLength(1);
       expect(await account.items(CLAIMS)).toHaveLength(3);
-    }));
+    }, WHOLE_REGION));
 
   it("wants a class, and launches nothing while it is not there (S2-11, S3-60)", () =>
     inAccount(async ({ world, ...account }) => {

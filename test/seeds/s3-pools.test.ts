@@ -16,6 +16,7 @@ import {
   POOLS,
   seed,
   userDataOf,
+  WHOLE_REGION,
 } from "./account.ts";
 
 const FOO: Partial<BoxOptions> = { clusterName: "foo-cluster" };
@@ -49,37 +50,40 @@ const tolerant = {
 
 describe("S3: the NodePool of the examples", () => {
   it("asks for every size, family, zone and arch that its requirements leave, and no other (S3-39, S3-61, S3-62, S3-63, S3-64, S3-65, S3-66)", () =>
-    inAccount(async (account) => {
-      const { world } = account;
-      prepare(account);
-      await world.applySeed("s3-30-ec2nodeclass-full.yaml");
-      // Too small to launch anything; the other is not.
-      await world.applySeed("s3-32-nodepool-full-2.yaml");
-      await world.apply(seed("s3-31-nodepool-full-1.yaml", ROOM));
-      await account.deploy("app", 1, { spec: tolerant });
-      await world.until("a fleet is asked for", () => account.fleets().length > 0);
-      const asked = overrides(account.fleets()[0]);
-      const { facts } = world.box.sandbox.aws.state.catalogue;
-      const types = [...new Set(asked.map(({ InstanceType }) => InstanceType as string))];
-      expect(new Set(types.map((type) => type.split(".")[1])).size).toBeGreaterThan(1);
-      for (const type of types) {
-        expect(type).toMatch(/^[cmr]\d/);
-        expect(Number(/\d+/.exec(type)?.[0]), type).toBeGreaterThan(2);
-        expect([4, 8, 16, 32], type).toContain(facts.get(type)?.vcpus);
-        expect(["c3", "m3", "r3", "c4", "m4", "r4"], type).not.toContain(type.split(".")[0]);
-      }
-      expect(new Set(types.map((type) => facts.get(type)?.arch))).toEqual(
-        new Set(["amd64", "arm64"]),
-      );
-      const zones = asked.map(({ AvailabilityZone }) => AvailabilityZone);
-      expect(new Set(zones)).toEqual(new Set(["us-west-2a", "us-west-2b"]));
-      const subnets = asked.map(
-        ({ SubnetId }) => world.box.sandbox.aws.state.subnets.get(SubnetId as string)?.zone,
-      );
-      expect(subnets).toEqual(zones);
-      const [claim] = await account.items(CLAIMS);
-      expect(claim.metadata.labels["karpenter.sh/nodepool"]).toBe("foo-nodepool");
-    }, FOO));
+    inAccount(
+      async (account) => {
+        const { world } = account;
+        prepare(account);
+        await world.applySeed("s3-30-ec2nodeclass-full.yaml");
+        // Too small to launch anything; the other is not.
+        await world.applySeed("s3-32-nodepool-full-2.yaml");
+        await world.apply(seed("s3-31-nodepool-full-1.yaml", ROOM));
+        await account.deploy("app", 1, { spec: tolerant });
+        await world.until("a fleet is asked for", () => account.fleets().length > 0);
+        const asked = overrides(account.fleets()[0]);
+        const { facts } = world.box.sandbox.aws.state.catalogue;
+        const types = [...new Set(asked.map(({ InstanceType }) => InstanceType as string))];
+        expect(new Set(types.map((type) => type.split(".")[1])).size).toBeGreaterThan(1);
+        for (const type of types) {
+          expect(type).toMatch(/^[cmr]\d/);
+          expect(Number(/\d+/.exec(type)?.[0]), type).toBeGreaterThan(2);
+          expect([4, 8, 16, 32], type).toContain(facts.get(type)?.vcpus);
+          expect(["c3", "m3", "r3", "c4", "m4", "r4"], type).not.toContain(type.split(".")[0]);
+        }
+        expect(new Set(types.map((type) => facts.get(type)?.arch))).toEqual(
+          new Set(["amd64", "arm64"]),
+        );
+        const zones = asked.map(({ AvailabilityZone }) => AvailabilityZone);
+        expect(new Set(zones)).toEqual(new Set(["us-west-2a", "us-west-2b"]));
+        const subnets = asked.map(
+          ({ SubnetId }) => world.box.sandbox.aws.state.subnets.get(SubnetId as string)?.zone,
+        );
+        expect(subnets).toEqual(zones);
+        const [claim] = await account.items(CLAIMS);
+        expect(claim.metadata.labels["karpenter.sh/nodepool"]).toBe("foo-nodepool");
+      },
+      { ...FOO, ...WHOLE_REGION },
+    ));
 
   it("sets kubelets up as told, keeps their share off what pods may have, and taints (S3-48, S3-49, S3-50, S3-52, S3-53, S3-54, S3-55, S3-56, S3-57, S3-58, S3-72, S3-73)", () =>
     inAccount(async (account) => {

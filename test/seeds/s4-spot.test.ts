@@ -10,6 +10,7 @@ import {
   NODES,
   overrides,
   POOLS,
+  WHOLE_REGION,
 } from "./account.ts";
 
 const TEAM = `${NODES}?labelSelector=eks-immersion-team`;
@@ -68,7 +69,7 @@ describe("S4: spot.yaml and spot-deploy.yaml as they stand", () => {
         "managed-by": "karpenter",
         "eks-immersion-team": "my-team",
       });
-    }));
+    }, WHOLE_REGION));
 
   it("takes the last of two nodeSelectors, as kubectl does (S4-11)", () =>
     inAccount(async ({ world, ...account }) => {
