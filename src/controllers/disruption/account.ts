@@ -7,7 +7,7 @@ import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
-import { eachInSteps, type Turns } from "../../base/steps.ts";
+import { eachInSteps, type StepRunner } from "../../base/steps.ts";
 import { type Candidate, priceOf } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import type { Ledger } from "../../core/disruption/ledger.ts";
@@ -69,7 +69,7 @@ export async function keepBorne(
   world: World,
   log: Logger,
   { ledger, isRunning }: { readonly ledger: Ledger; isRunning(id: string): boolean },
-  turns: Turns,
+  run: StepRunner,
 ): Promise<void> {
   const moves = ledger.recent(world.clock.now()).filter(({ pods }) => Object.keys(pods).length > 0);
   // What the others move stands on claims that may not be known of yet.
@@ -83,7 +83,7 @@ export async function keepBorne(
     bearer ??= claim;
     for (const { command } of movesOn(claim)) missing.delete(command);
   });
-  await turns(look);
+  await run(look);
   if (bearer !== undefined && missing.size > 0)
     await writeOn(world, log, bearer, [...missing.values()]);
 }

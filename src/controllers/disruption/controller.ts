@@ -132,7 +132,7 @@ async function reconcile(
   if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
   const run = stepRunner(world.clock, TURN_MS);
   // All that follows reads all nodes in one go, and the first round is when nobody has looked at any.
-  await catchUp(world, turns);
+  await catchUp(world, run);
   const nowMs = world.clock.now();
   if (!memory.hasLearned) {
     const learning = eachInSteps(world.cluster.nodes(), CLAIMS_PER_STEP, ({ claim }) => {
@@ -150,7 +150,7 @@ async function reconcile(
   } else {
     await pickUp(world, queue, memory, log, run);
     const { revision } = world.cluster;
-    if (memory.borneAt !== revision) await keepBorne(world, log, queue, turns);
+    if (memory.borneAt !== revision) await keepBorne(world, log, queue, run);
     memory.borneAt = revision;
     again = await propose(world, queue, memory, log, run, isEarly);
   }
@@ -172,7 +172,7 @@ async function propose(
   isEarly: boolean,
 ): Promise<Again> {
   const { sweeps } = memory;
-  const around = await surroundings(world, memory.problems, turns, memory.around);
+  const around = await surroundings(world, memory.problems, run, memory.around);
   memory.around = around;
   await judgeMoves(world, log, queue, around.pools);
   const waiting = memory.pending.length > 0;
@@ -315,7 +315,7 @@ async function validate(
   let again: Again = "later";
   for (const { method, command } of due) {
     // Each anew: the one before may have closed nodes.
-    const around = await surroundings(world, memory.problems, turns, memory.around);
+    const around = await surroundings(world, memory.problems, run, memory.around);
     memory.around = around;
     const input = await run(lookAt(world, queue, around, method, command));
     const still = await run(validated(method, command, input, queue));

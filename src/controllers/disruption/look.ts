@@ -12,7 +12,7 @@ import { errorText } from "../../base/error-text.ts";
 import { deepEqual } from "../../base/json.ts";
 import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
-import { atOnce, eachInSteps, type Steps, type Turns } from "../../base/steps.ts";
+import { atOnce, eachInSteps, type StepRunner, type Steps } from "../../base/steps.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
 import { type NextAllowed, nextAllowed } from "../../core/disruption/calendar.ts";
 import type {
@@ -64,10 +64,10 @@ export interface Surroundings {
 export async function surroundings(
   world: World,
   problems: StandingProblems,
-  turns: Turns,
+  run: StepRunner,
   last?: Surroundings,
 ): Promise<Surroundings> {
-  await catchUp(world, turns);
+  await catchUp(world, run);
   const pools = await poolsInUse(world, problems);
   // Provisioning's own pass says what is wrong with a pool.
   const { usable } = await poolsToUse(world, SILENT, new StandingProblems(SILENT));

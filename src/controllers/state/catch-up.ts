@@ -1,12 +1,12 @@
 /** A picture that has changed much is looked at in turns, before anybody reads it in one go. */
-import { TURN_MS, type Turns, turnsOn } from "../../base/steps.ts";
+import { type StepRunner, stepRunner, TURN_MS } from "../../base/steps.ts";
 import type { World } from "../world.ts";
 
-/** Of a small cluster, or a large one that has changed little, at once. `turns`: of what it is a part of. */
+/** Of a small cluster, or a large one that has changed little, at once. `run`: of what it is a part of. */
 export async function catchUp(
   { cluster, clock }: Pick<World, "cluster" | "clock">,
-  turns: Turns = turnsOn(clock, TURN_MS),
+  run: StepRunner = stepRunner(clock, TURN_MS),
 ): Promise<void> {
   const looking = cluster.catchUp();
-  if (looking.next().done !== true) await turns(looking);
+  if (looking.next().done !== true) await run(looking);
 }
