@@ -25,8 +25,13 @@ describe("sweeps", () => {
     sweeps.note(drift, nothing, facts("a"));
     expect(sweeps.rests(drift, facts("a", 29 * MINUTE_MS))).toBe(true);
     expect(sweeps.rests(drift, facts("a", 30 * MINUTE_MS))).toBe(false);
-    expect(sweeps.rests(drift, facts("a", 4 * MINUTE_MS, []))).toBe(true);
-    expect(sweeps.rests(drift, facts("a", 5 * MINUTE_MS, []))).toBe(false);
+    const single = singleNodeConsolidation;
+    sweeps.note(single, nothing, facts("a"));
+    expect(sweeps.rests(single, facts("a", 4 * MINUTE_MS, []))).toBe(true);
+    expect(sweeps.rests(single, facts("a", 5 * MINUTE_MS, []))).toBe(false);
+    // What drifted waits for capacity, not for a price.
+    expect(sweeps.rests(drift, facts("a", MINUTE_MS - 1, []))).toBe(true);
+    expect(sweeps.rests(drift, facts("a", MINUTE_MS, []))).toBe(false);
     expect(sweeps.rests(drift, facts("b"))).toBe(false);
     sweeps.note(emptiness, nothing, facts("a"));
     expect(sweeps.rests(emptiness, facts("a"))).toBe(false);

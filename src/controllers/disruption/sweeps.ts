@@ -11,6 +11,8 @@ import type { Surroundings } from "./look.ts";
 
 /** A method that found nothing looks again after this if prices or offerings are others, */
 const FORCED_LOOK_MS = 5 * 60_000;
+/** after this if it waits for a place, not for a price: capacity that is back; upstream asks at each round, */
+const PLACE_LOOK_MS = 60_000;
 /** and after this in any case: volumes and the like change without a sign. */
 const LATEST_LOOK_MS = 30 * 60_000;
 
@@ -37,7 +39,8 @@ export class Sweeps {
     if (known === undefined || known.text !== now.text) return false;
     if (!known.names.every((list, index) => sameItems(list, now.names[index] ?? []))) return false;
     const same = known.types.every((list, index) => list === now.types[index]);
-    return now.atMs - known.atMs < (same ? LATEST_LOOK_MS : FORCED_LOOK_MS);
+    const changedMs = method.reason === "Underutilized" ? FORCED_LOOK_MS : PLACE_LOOK_MS;
+    return now.atMs - known.atMs < (same ? LATEST_LOOK_MS : changedMs);
   }
 
   /** Takes down what came of asking; `facts`: those that were asked about. */
