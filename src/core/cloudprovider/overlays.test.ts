@@ -94,6 +94,39 @@ describe("overlays", () => {
     );
   });
 
+  it("of one weight do not conflict over different types, or in different pools", () => {
+    const small = instanceType({ name: "small", cpu: 2 });
+    const large = instanceType({ name: "large", cpu: 4 });
+    const two = ["web", "batch"].map((team) => ({
+      pool: pool({ name: team }),
+      labels: { team },
+      instanceTypes: [small, large],
+    }));
+    const only = (key: string, value: string) => [
+      { key, operator: "In" as const, values: [value] },
+    ];
+    const devices = (name: string, key: string, value: string) =>
+      overlay(name, { price: "1", capacity: { "x.com/gpu": "1" }, requirements: only(key, value) });
+    const byType = [devices("a", TYPE, "small"), devices("b", TYPE, "large")];
+    expect(judgeOverlays(two, byType).rejected.size).toBe(0);
+    const byPool = [devices("a", "team", "web"), devices("b", "team", "batch")];
+    expect(judgeOverlays(two, byPool).rejected.size).toBe(0);
+  });
+
+  it("in conflict have no effect at all, not even where they alone would", () => {
+    const inB = [{ key: ZONE, operator: "In" as const, values: ["b"] }];
+    const everywhere = overlay("a", { price: "1", capacity: { "x.com/gpu": "1" } });
+    expect(prices(everywhere, overlay("b", { price: "2", requirements: inB }))).toEqual([
+      100_000, 2_000_000,
+    ]);
+  });
+
+  it("may name a zone by its old label", () => {
+    const key = "failure-domain.beta.kubernetes.io/zone";
+    const requirements = [{ key, operator: "In" as const, values: ["b"] }];
+    expect(prices(overlay("x", { price: "1", requirements }))).toEqual([100_000, 1_000_000]);
+  });
+
   it("that make no sense have no effect, and say why", () => {
     const { rejected } = judgeOverlays(pools, [
       overlay("both", { price: "1", priceAdjustment: "+1" }),

@@ -451,6 +451,23 @@ describe("a batch", () => {
     expect(result.newClaims.map((one) => one.minValuesRelaxed)).toEqual([true, true]);
   });
 
+  it("lowers by best effort the minValues that fall short, and to what there is", () => {
+    const family = "test.sh/family";
+    const requirements = [
+      { key: TYPE, operator: "Exists" as const, minValues: 4 },
+      { key: family, operator: "Exists" as const, minValues: 1 },
+    ];
+    const options = { ...SCHEDULING_OPTIONS, minValuesPolicy: "BestEffort" as const };
+    const types = ["a", "b", "c"].map((name) =>
+      instanceType({ name, labels: { [family]: [name] } }),
+    );
+    const pools = [poolInput({ requirements }, types)];
+    const [first] = solve(schedulingInput({ pods: [pod()], pools, options })).newClaims;
+    const minValues = (key: string) =>
+      first?.requirements.find((one) => one.key === key)?.minValues;
+    expect([minValues(TYPE), minValues(family)]).toEqual([3, 1]);
+  });
+
   it("opens another node rather than lower minValues of one that has pods", () => {
     const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 3 }];
     const options = { ...SCHEDULING_OPTIONS, minValuesPolicy: "BestEffort" as const };
