@@ -4,7 +4,6 @@
  * a controller that is killed in the middle of a command. The stories go on side by side, the last one alone.
  */
 import { execFile } from "node:child_process";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -12,11 +11,13 @@ import { POD } from "../../src/apis/core/pod.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import {
   goingOf,
+  type Hands,
+  handsOn,
   isInitialized,
   namesOf,
   ONE_CONSOLIDATION_MS,
-  ONE_LOOK_MS,
   type Story,
+  stays,
   storyOf,
 } from "./disruption-story.ts";
 import { NODE_CLASS, ON_DEMAND } from "./kwok-objects.ts";
@@ -56,43 +57,16 @@ interface Condition {
 
 describe("what holds disruption back on a real control plane", { timeout: 300_000 }, () => {
   let cluster: LiveCluster;
+  let hands: Hands;
   beforeAll(async () => {
     cluster = await openLiveCluster(undefined, {
       flags: ["--disable-leader-election", "true", "--disruption-budgets", CLUSTER_BUDGETS],
     });
+    hands = handsOn(cluster);
     await cluster.apply(NODE_CLASS);
   });
   afterAll(() => cluster?.close());
 
-  const annotate = (kind: string, name: string, key: string, value: string | null) =>
-    cluster.merge(
-      kind,
-      name,
-      { metadata: { annotations: { [key]: value } } },
-      kind.startsWith("Node") && kind !== "Node" ? "karpenter.sh/v1" : "v1",
-    );
-  const guard = (story: Story, spec: object) =>
-    cluster.apply({
-      apiVersion: "policy/v1",
-      kind: "PodDisruptionBudget",
-      metadata: { name: story.name, namespace: "default" },
-      spec: { selector: { matchLabels: { guarded: story.name } }, ...spec },
-    } as KubeObject);
-  const unguard = (story: Story) => cluster.remove("PodDisruptionBudget", story.name, "policy/v1");
-  /** Events about an object, as `kubectl describe` shows them. */
-  const told = async (kind: string, name: string, reason: string) => {
-    const events = await cluster.list<
-      KubeObject & {
-        reason: string;
-        message: string;
-        involvedObject: { kind: string; name: string };
-      }
-    >("Event");
-    return events
-      .filter((one) => one.reason === reason && one.involvedObject.name === name)
-      .filter(({ involvedObject }) => involvedObject.kind === kind)
-      .map(({ message }) => message);
-  };
   const allowed = async (story: Story) => {
     const pools = await cluster.list<KubeObject & { status?: { conditions?: Condition[] } }>(
       "NodePool",
@@ -114,20 +88,6 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     );
     return holds.map(({ block }) => block);
   };
-  /** For so long nothing happens to any node of the story. */
-  async function stays(
-    story: Story,
-    before: readonly string[],
-    forMs = ONE_LOOK_MS,
-  ): Promise<void> {
-    const until = performance.now() + forMs;
-    while (performance.now() < until) {
-      const nodes = await story.nodes();
-      expect(goingOf(nodes)).toEqual([]);
-      expect([...namesOf(nodes)].sort()).toEqual([...before].sort());
-      await sleep(500);
-    }
-  }
   /** A node with a pod of each kind on it for each of so many. */
   async function pairs(story: Story, count: number, guarded = false): Promise<readonly string[]> {
     const labels = guarded ? { guarded: story.name } : {};
@@ -200,21 +160,21 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     const [pod] = await story.running("small");
     const byPod = pod?.spec.nodeName ?? "";
     const byNode = before.find((name) => name !== byPod) ?? "";
-    await annotate("Pod", pod?.metadata.name ?? "", DO_NOT_DISRUPT, "true");
-    await annotate("Node", byNode, DO_NOT_DISRUPT, "true");
+    await hands.annotate("Pod", pod?.metadata.name ?? "", DO_NOT_DISRUPT, "true");
+    await hands.annotate("Node", byNode, DO_NOT_DISRUPT, "true");
     await story.drift();
     const blocked = async () =>
-      (await told("Node", byPod, "DisruptionBlocked")).length > 0 &&
-      (await told("Node", byNode, "DisruptionBlocked")).length > 0;
+      (await hands.told("Node", byPod, "DisruptionBlocked")).length > 0 &&
+      (await hands.told("Node", byNode, "DisruptionBlocked")).length > 0;
     await story.until("events tell it", blocked);
     expect(await blocksOf(byPod)).toContain("pod");
     expect(await blocksOf(byNode)).toContain("annotation");
     await stays(story, before);
-    await annotate("Pod", pod?.metadata.name ?? "", DO_NOT_DISRUPT, null);
+    await hands.annotate("Pod", pod?.metadata.name ?? "", DO_NOT_DISRUPT, null);
     const gone = async () => !namesOf(await story.nodes()).includes(byPod);
     await story.until("the pod's node is replaced", gone);
     expect(namesOf(await story.nodes())).toContain(byNode);
-    await annotate("Node", byNode, DO_NOT_DISRUPT, null);
+    await hands.annotate("Node", byNode, DO_NOT_DISRUPT, null);
     await story.replaced(before);
     await story.end();
   });
@@ -222,15 +182,15 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
   it.concurrent("a PodDisruptionBudget of one: consolidation takes one of the nodes at a time", async () => {
     const story = storyOf(cluster, "guarded");
     await story.pool({ disruption: UNDERUTILIZED, template: FOUR_CORES });
-    await guard(story, { maxUnavailable: 0 });
+    await hands.guard(story, { maxUnavailable: 0 });
     const before = await pairs(story, 3, true);
     await story.remove("large");
     const blocked = async () =>
-      (await told("Node", before[0] ?? "", "DisruptionBlocked")).length > 0;
+      (await hands.told("Node", before[0] ?? "", "DisruptionBlocked")).length > 0;
     await story.until("an event tells that it is guarded", blocked);
     expect(await blocksOf(before[0] ?? "")).toContain("pdb");
     await stays(story, before, ONE_CONSOLIDATION_MS);
-    await guard(story, { maxUnavailable: 1 });
+    await hands.guard(story, { maxUnavailable: 1 });
     let [most, least] = [0, 3];
     const packed = async () => {
       most = Math.max(most, goingOf(await story.nodes()).length);
@@ -239,7 +199,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     };
     await story.until("one node is left", packed, 150_000);
     expect({ most, least: least >= 2 }).toEqual({ most: 1, least: true });
-    await unguard(story);
+    await hands.unguard(story);
     await story.end();
   });
 
@@ -248,7 +208,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     const graceSeconds = 15;
     const spec = { terminationGracePeriod: `${graceSeconds}s` };
     await story.pool({ disruption: NEVER, template: { spec } });
-    await guard(story, { maxUnavailable: 0 });
+    await hands.guard(story, { maxUnavailable: 0 });
     await story.deploy({ replicas: 1, labels: { guarded: story.name } });
     await cluster.apply({
       apiVersion: "v1",
@@ -264,8 +224,8 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     const ref = { name: story.name, namespace: "default" };
     const runs = async () => (await cluster.client.get(POD, ref)).status?.phase === "Running";
     await story.until("the stuck pod runs", runs);
-    // What plays kubelets lets go of the node: nobody ends its pods any more.
-    await cluster.merge("Node", node, { metadata: { labels: { "kwok.x-k8s.io/node": null } } });
+    // Nobody ends its pods any more.
+    await hands.letGo(node);
     const [claim] = namesOf(await story.claims());
     const [guarded] = namesOf(await story.running());
     await cluster.remove("NodeClaim", claim ?? "", "karpenter.sh/v1");
@@ -279,14 +239,14 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
       return names.length === 1 && !names.includes(guarded ?? "");
     };
     await story.until("the guarded pod runs elsewhere", moved);
-    await unguard(story);
+    await hands.unguard(story);
     await story.end();
   });
 
   it.concurrent("a paused pool keeps its nodes, and what is said of them comes true afterwards", async () => {
     const story = storyOf(cluster, "paused");
     await story.pool({ disruption: UNDERUTILIZED, template: FOUR_CORES });
-    await annotate("NodePool", story.name, PAUSED, "true");
+    await hands.annotate("NodePool", story.name, PAUSED, "true");
     const before = await pairs(story, 2);
     await story.remove("large");
     const says = async () => (await allowed(story))?.reason === "Paused";
@@ -295,7 +255,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
     expect(await blocksOf(before[0] ?? "")).toContain("paused");
     const played = await asked<{ steps: { removed: string[] }[] }>("simulate", "--consolidate");
     expect(played.steps.flatMap(({ removed }) => removed)).not.toContain(before[0]);
-    await annotate("NodePool", story.name, PAUSED, null);
+    await hands.annotate("NodePool", story.name, PAUSED, null);
     // Left alone by the pause they have been quiet long enough: the same question has another answer.
     const then = await asked<{ steps: { removed: string[]; launched: { nodePool: string }[] }[] }>(
       ...["simulate", "--consolidate", "--horizon", "10m"],

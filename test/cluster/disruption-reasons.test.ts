@@ -4,10 +4,17 @@
  * karpenter.test.ts and generations.test.ts, as are edited pools.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { NODE, type Node } from "../../src/apis/core/node.ts";
-import type { KubeObject } from "../../src/apis/meta.ts";
-import { isInitialized, namesOf, type Story, storyOf } from "./disruption-story.ts";
-import { NODE_CLASS, ON_DEMAND } from "./kwok-objects.ts";
+import type { Node } from "../../src/apis/core/node.ts";
+import {
+  type Hands,
+  handsOn,
+  isInitialized,
+  namesOf,
+  replacedFirst,
+  type Story,
+  storyOf,
+} from "./disruption-story.ts";
+import { alphaPool, betaPool, NODE_CLASS, ON_DEMAND } from "./kwok-objects.ts";
 import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
 
 const UNDERUTILIZED = { consolidationPolicy: "WhenEmptyOrUnderutilized", consolidateAfter: "5s" };
@@ -29,6 +36,7 @@ const type = (...values: string[]) => ({
 
 describe("what takes a node away on a real control plane", { timeout: 300_000 }, () => {
   let cluster: LiveCluster;
+  let hands: Hands;
   beforeAll(async () => {
     cluster = await openLiveCluster(undefined, {
       webhooks: true,
@@ -37,6 +45,7 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
         ...["--feature-gates", "StaticCapacity=true,NodeRepair=true"],
       ],
     });
+    hands = handsOn(cluster);
     await cluster.apply(NODE_CLASS);
     const served = async () => cluster.log().some((line) => line.includes("webhooks are served"));
     await cluster.until("webhooks are served", served);
@@ -109,45 +118,15 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
 
   it.concurrent("v1beta1: replaces a node at its expireAfter, and has the other ready first", async () => {
     const story = storyOf(cluster, "expiry-beta");
-    const nodeClassRef = {
-      apiVersion: "karpenter.kwok.sh/v1alpha1",
-      kind: "KWOKNodeClass",
-      name: "default",
-    };
-    await cluster.apply({
-      apiVersion: "karpenter.sh/v1beta1",
-      kind: "NodePool",
-      metadata: { name: story.name },
-      spec: {
-        template: { spec: { nodeClassRef, requirements: [ON_DEMAND] } },
-        disruption: {
-          consolidationPolicy: "WhenEmpty",
-          consolidateAfter: "Never",
-          expireAfter: `${LIFETIME_SECONDS}s`,
-          budgets: [{ nodes: "100%" }],
-        },
-      },
-    } as KubeObject);
+    const disruption = { expireAfter: `${LIFETIME_SECONDS}s` };
+    await cluster.apply(betaPool(story.name, disruption));
     await lives(story, "first");
     await story.end();
   });
 
   it.concurrent("v1alpha5: replaces a node after ttlSecondsUntilExpired, and has the other ready first", async () => {
     const story = storyOf(cluster, "expiry-alpha", "karpenter.sh/provisioner-name");
-    await cluster.apply({
-      apiVersion: "karpenter.sh/v1alpha5",
-      kind: "Provisioner",
-      metadata: { name: story.name },
-      spec: {
-        providerRef: {
-          apiVersion: "karpenter.kwok.sh/v1alpha1",
-          kind: "KWOKNodeClass",
-          name: "default",
-        },
-        requirements: [{ key: "node.kubernetes.io/instance-type", operator: "Exists" }],
-        ttlSecondsUntilExpired: LIFETIME_SECONDS,
-      },
-    } as KubeObject);
+    await cluster.apply(alphaPool(story.name, { ttlSecondsUntilExpired: LIFETIME_SECONDS }));
     await lives(story, "first");
     await cluster.remove("Provisioner", story.name, "karpenter.sh/v1alpha5");
     await story.end();
@@ -173,23 +152,6 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
       };
       await story.until("the pod runs on another node", anew);
     }
-  }
-
-  /** As `replaced`; fails when an old node is deleted before as many others are initialized. */
-  async function replacedFirst(story: Story, before: readonly string[]): Promise<void> {
-    let tooEarly = "";
-    const gone = async () => {
-      const nodes = await story.nodes();
-      const old = nodes.filter(({ metadata }) => before.includes(metadata.name));
-      const left = old.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-      const others = nodes.filter((node) => !old.includes(node) && isInitialized(node));
-      if (before.length - left.length > others.length)
-        tooEarly ||= `${left.length} of ${before.length} are left, ${others.length} others are ready`;
-      return old.length === 0;
-    };
-    await story.until("the old nodes are gone", gone);
-    expect(tooEarly).toBe("");
-    await story.replaced(before);
   }
 
   it.concurrent("keeps a fixed number of nodes, and replaces those one for one", async () => {
@@ -219,21 +181,10 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
     const story = storyOf(cluster, "repair");
     await story.pool({ disruption: NEVER });
     await story.deploy({ replicas: 1 });
-    const [node] = await story.nodes();
-    const name = node?.metadata.name ?? "";
-    // What plays kubelets lets go of it; then it says of itself what a broken one says.
-    await cluster.merge("Node", name, { metadata: { labels: { "kwok.x-k8s.io/node": null } } });
-    const longAgo = new Date(Date.now() - 11 * 60_000).toISOString();
-    const ready = {
-      type: "Ready",
-      status: "False",
-      reason: "KubeletNotReady",
-      message: "container runtime is down",
-      lastHeartbeatTime: new Date().toISOString(),
-      lastTransitionTime: longAgo,
-    };
-    const body = { status: { conditions: [ready] } };
-    await cluster.client.patch(NODE, { name }, { type: "merge", body }, "status");
+    const [name = ""] = namesOf(await story.nodes());
+    // Then it says of itself what a broken one says.
+    await hands.letGo(name);
+    await hands.says(name, "False", 11 * 60_000);
     await story.replaced([name]);
     await story.end();
   });

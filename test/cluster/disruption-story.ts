@@ -2,6 +2,8 @@
  * What the stories of disruption do to a real cluster and look at. Each has a pool of its own, named after it,
  * whose nodes only its own workloads ask for, so that several go on side by side in one cluster.
  */
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
 import { NODE, type Node } from "../../src/apis/core/node.ts";
 import { POD, type Pod } from "../../src/apis/core/pod.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
@@ -9,6 +11,8 @@ import { nodePool, type PauseParts, type PoolParts, pauseDeployment } from "./kw
 import type { LiveCluster } from "./live-cluster.ts";
 
 const KARPENTER = "karpenter.sh/v1";
+/** By this kwok selects what it plays. */
+const KWOK_LABEL = "kwok.x-k8s.io/node";
 const POOL_LABEL = "karpenter.sh/nodepool";
 /** Longer than the disruption loop takes from one look to the next: what was allowed would have begun. */
 export const ONE_LOOK_MS = 14_000;
@@ -29,6 +33,7 @@ export interface Story {
   remove(suffix: string): Promise<void>;
   scale(replicas: number): Promise<void>;
   nodes(): Promise<readonly Node[]>;
+  /** Of a Provisioner: its Machines. */
   claims(): Promise<readonly KubeObject[]>;
   running(suffix?: string): Promise<readonly Pod[]>;
   until(what: string, holds: () => Promise<boolean>, limitMs?: number): Promise<void>;
@@ -62,7 +67,10 @@ export function storyOf(cluster: LiveCluster, name: string, label = POOL_LABEL):
     },
     scale: (replicas) => cluster.merge("Deployment", name, { spec: { replicas } }, "apps/v1"),
     nodes: async () => (await client.list<Node>(NODE, mine)).items,
-    claims: () => cluster.list("NodeClaim", KARPENTER, mine.labelSelector),
+    claims: () =>
+      label === POOL_LABEL
+        ? cluster.list("NodeClaim", KARPENTER, mine.labelSelector)
+        : cluster.list("Machine", "karpenter.sh/v1alpha5", mine.labelSelector),
     running: async (suffix = "") => {
       const labelSelector = `app=${nameOf(suffix)}`;
       const { items } = await client.list<Pod>(POD, { namespace: "default", labelSelector });
@@ -91,6 +99,105 @@ export function storyOf(cluster: LiveCluster, name: string, label = POOL_LABEL):
     },
   };
   return story;
+}
+
+/** As `replaced`; fails when an old node is deleted before as many others are initialized. */
+export async function replacedFirst(story: Story, before: readonly string[]): Promise<void> {
+  let tooEarly = "";
+  const gone = async () => {
+    const nodes = await story.nodes();
+    const old = nodes.filter(({ metadata }) => before.includes(metadata.name));
+    const left = old.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const others = nodes.filter((node) => !old.includes(node) && isInitialized(node));
+    if (before.length - left.length > others.length)
+      tooEarly ||= `${left.length} of ${before.length} are left, ${others.length} others are ready`;
+    return old.length === 0;
+  };
+  await story.until("the old nodes are gone", gone);
+  expect(tooEarly).toBe("");
+  await story.replaced(before);
+}
+
+/** For so long nothing happens to any node of the story. */
+export async function stays(
+  story: Story,
+  before: readonly string[],
+  forMs = ONE_LOOK_MS,
+): Promise<void> {
+  const until = performance.now() + forMs;
+  while (performance.now() < until) {
+    const nodes = await story.nodes();
+    expect(goingOf(nodes)).toEqual([]);
+    expect([...namesOf(nodes)].sort()).toEqual([...before].sort());
+    await sleep(500);
+  }
+}
+
+/** What hangs on a cluster, not on a story. */
+export interface Hands {
+  annotate(kind: string, name: string, key: string, value: string | null): Promise<void>;
+  /** A PodDisruptionBudget of the story's name, for pods with the label `guarded: <story>`. */
+  guard(story: Story, spec: object): Promise<void>;
+  unguard(story: Story): Promise<void>;
+  /** Messages of events about an object, as `kubectl describe` shows them. */
+  told(kind: string, name: string, reason: string): Promise<readonly string[]>;
+  /** What plays kubelets lets go of the node: nobody speaks for it or ends its pods any more. */
+  letGo(node: string): Promise<void>;
+  /** And takes it up again. */
+  takeUp(node: string): Promise<void>;
+  /** What a kubelet says of itself, for so long already. */
+  says(node: string, ready: "True" | "False", forMs: number): Promise<void>;
+}
+
+export function handsOn(cluster: LiveCluster): Hands {
+  const apiVersionOf = (kind: string) =>
+    kind === "NodePool" || kind === "NodeClaim" ? KARPENTER : "v1";
+  const label = (node: string, value: string | null) =>
+    cluster.merge("Node", node, { metadata: { labels: { [KWOK_LABEL]: value } } });
+  return {
+    annotate: (kind, name, key, value) =>
+      cluster.merge(
+        kind,
+        name,
+        { metadata: { annotations: { [key]: value } } },
+        apiVersionOf(kind),
+      ),
+    guard: ({ name }, spec) =>
+      cluster.apply({
+        apiVersion: "policy/v1",
+        kind: "PodDisruptionBudget",
+        metadata: { name, namespace: "default" },
+        spec: { selector: { matchLabels: { guarded: name } }, ...spec },
+      } as KubeObject),
+    unguard: ({ name }) => cluster.remove("PodDisruptionBudget", name, "policy/v1"),
+    told: async (kind, name, reason) => {
+      const events = await cluster.list<Told>("Event");
+      return events
+        .filter((one) => one.reason === reason && one.involvedObject.name === name)
+        .filter(({ involvedObject }) => involvedObject.kind === kind)
+        .map(({ message }) => message);
+    },
+    letGo: (node) => label(node, null),
+    takeUp: (node) => label(node, "fake"),
+    says: async (name, status, forMs) => {
+      const ready = {
+        type: "Ready",
+        status,
+        reason: status === "True" ? "KubeletReady" : "KubeletNotReady",
+        message: status === "True" ? "all is well" : "container runtime is down",
+        lastHeartbeatTime: new Date().toISOString(),
+        lastTransitionTime: new Date(Date.now() - forMs).toISOString(),
+      };
+      const body = { status: { conditions: [ready] } };
+      await cluster.client.patch(NODE, { name }, { type: "merge", body }, "status");
+    },
+  };
+}
+
+interface Told extends KubeObject {
+  readonly reason: string;
+  readonly message: string;
+  readonly involvedObject: { readonly kind: string; readonly name: string };
 }
 
 export function namesOf(objects: readonly KubeObject[]): readonly string[] {

@@ -11,6 +11,8 @@ import { type KwokStory, openKwokStory } from "./kwok-story.ts";
 import { type ReplicaProcess, startReplicaProcess } from "./replica.ts";
 
 const NODES = 6;
+/** Of Karpenter's log, when something never happened. */
+const LAST_LINES = 30;
 
 describe("a hostile API server", { timeout: 400_000 }, () => {
   let story: KwokStory;
@@ -37,17 +39,28 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
     await story?.close();
   });
 
+  /** What never happens is told with what there is, so that nobody has to guess whose fault it was. */
+  async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+    try {
+      await story.until(what, holds, 180_000);
+    } catch (error) {
+      const { message } = error as Error;
+      const found = await story.describe().catch(String);
+      throw new Error([message, found, ...karpenter.log().slice(-LAST_LINES)].join("\n"));
+    }
+  }
+
   /** While the fault is there the cluster is asked to grow; after it, it grows and shrinks as ever. */
   async function survive(what: string, fault: () => Promise<void>): Promise<void> {
     await story.scale(2);
     const two = async () => (await story.running()) === 2 && (await story.nodes()).length === 2;
-    await story.until("two pods run", two, 180_000);
+    await until("two pods run", two);
     const known = karpenter.log().length;
     await fault();
     proxy.heal();
     const healedMs = performance.now();
     const took = async (word: string, done: () => Promise<boolean>) => {
-      await story.until(`${word} after: ${what}`, done, 180_000);
+      await until(`${word} after: ${what}`, done);
       return `${word} ${((performance.now() - healedMs) / 1_000).toFixed(1)} s`;
     };
     // Whose share the seconds are: the server's, the workload controllers', ours, and the scheduler's with kwok's.
@@ -63,11 +76,11 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
       await story.expectWhole(NODES);
       return true;
     };
-    await story.until("every claim has its Node, one a pod", whole, 180_000);
+    await until("every claim has its Node, one a pod", whole);
     await story.scale(0);
     const gone = async () =>
       (await story.nodes()).length === 0 && (await story.claims()).length === 0;
-    await story.until("everything is gone", gone, 180_000);
+    await until("everything is gone", gone);
     expect(karpenter.alive).toBe(true);
   }
 

@@ -48,12 +48,53 @@ export function nodePool(name: string, parts: PoolParts = {}): KubeObject {
   } as KubeObject;
 }
 
+const BETA_CLASS_REF = {
+  apiVersion: "karpenter.kwok.sh/v1alpha1",
+  kind: "KWOKNodeClass",
+  name: "default",
+};
+
+/** A v1beta1 NodePool that lets no node go but as `disruption` says. */
+export function betaPool(name: string, disruption: object): KubeObject {
+  return {
+    apiVersion: "karpenter.sh/v1beta1",
+    kind: "NodePool",
+    metadata: { name },
+    spec: {
+      template: { spec: { nodeClassRef: BETA_CLASS_REF, requirements: [ON_DEMAND] } },
+      disruption: {
+        consolidationPolicy: "WhenEmpty",
+        consolidateAfter: "Never",
+        budgets: [{ nodes: "100%" }],
+        ...disruption,
+      },
+    },
+  } as KubeObject;
+}
+
+/** A v1alpha5 Provisioner; it lets no node go but as `spec` says. */
+export function alphaPool(name: string, spec: object): KubeObject {
+  return {
+    apiVersion: "karpenter.sh/v1alpha5",
+    kind: "Provisioner",
+    metadata: { name },
+    spec: {
+      providerRef: BETA_CLASS_REF,
+      // Simulated instances have no AWS categories, which would be asked for by default.
+      requirements: [{ key: "node.kubernetes.io/instance-type", operator: "Exists" }],
+      ...spec,
+    },
+  } as KubeObject;
+}
+
 export interface PauseParts {
   readonly replicas?: number;
   /** One CPU where nothing is said. */
   readonly requests?: Readonly<Record<string, string>>;
   /** Of the pods, beside `app`. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** Of the pods. */
+  readonly annotations?: Readonly<Record<string, string>>;
   /** Beside the container: `nodeSelector`, `affinity`. */
   readonly spec?: object;
 }
@@ -77,7 +118,13 @@ export function pauseDeployment(name: string, parts: PauseParts = {}): KubeObjec
     spec: {
       replicas: parts.replicas ?? 0,
       selector: { matchLabels: labels },
-      template: { metadata: { labels: { ...parts.labels, ...labels } }, spec: pauseSpec(parts) },
+      template: {
+        metadata: {
+          labels: { ...parts.labels, ...labels },
+          ...(parts.annotations && { annotations: parts.annotations }),
+        },
+        spec: pauseSpec(parts),
+      },
     },
   } as KubeObject;
 }

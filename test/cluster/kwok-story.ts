@@ -36,6 +36,8 @@ export interface KwokStory {
   claims(): Promise<readonly NodeClaim[]>;
   /** Every claim has one Node, every Node its claim, none twice; throws with what is not so. */
   expectWhole(count: number): Promise<void>;
+  /** Pods and nodes, a line each: for a test that failed. */
+  describe(): Promise<string>;
   until(what: string, holds: () => Promise<boolean>, limitMs?: number): Promise<void>;
   /** Rejects where kube-apiserver had to refuse something to Karpenter. */
   close(): Promise<void>;
@@ -79,6 +81,10 @@ export async function openKwokStory(): Promise<KwokStory> {
       const nodes = (await story.nodes()).map(({ spec }) => spec?.providerID);
       expectPairs(claims, nodes, count);
     },
+    describe: async () => {
+      const there = (await client.list<Pod>(POD, web)).items.map(describePod);
+      return [...there, ...(await story.nodes()).map(describeNode)].join("\n");
+    },
     until: async (what, holds, limitMs = 120_000) => {
       const deadlineMs = performance.now() + limitMs;
       // The server may be away: that is not the answer.
@@ -108,6 +114,17 @@ export async function openKwokStory(): Promise<KwokStory> {
     throw error;
   }
   return story;
+}
+
+function describePod({ metadata, spec, status }: Pod): string {
+  const said = status?.conditions?.find(({ type }) => type === "PodScheduled")?.message ?? "";
+  return `Pod ${metadata.name}: ${status?.phase} on ${spec.nodeName ?? "no node"} ${said}`;
+}
+
+function describeNode({ metadata, spec, status }: Node): string {
+  const ready = status?.conditions?.find(({ type }) => type === "Ready")?.status;
+  const taints = spec?.taints?.map(({ key, effect }) => `${key}:${effect}`).join() ?? "";
+  return `Node ${metadata.name}: ready ${ready}, taints ${taints}, since ${metadata.creationTimestamp}`;
 }
 
 /** Throws unless there are so many claims, each with a machine of its own that is a Node. */

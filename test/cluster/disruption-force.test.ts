@@ -1,0 +1,272 @@
+/**
+ * What goes whatever is said against it, on a real control plane, and where even that stops: expiry in three
+ * generations of the API, node repair, drift with a terminationGracePeriod, fixed numbers of nodes that are made
+ * smaller, and a command that a PodDisruptionBudget overtakes. The stories go on side by side.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NODE, type Node } from "../../src/apis/core/node.ts";
+import { toClaim } from "../../src/apis/hub/claim.ts";
+import { isTrue } from "../../src/apis/karpenter/conditions.ts";
+import {
+  goingOf,
+  type Hands,
+  handsOn,
+  isInitialized,
+  namesOf,
+  replacedFirst,
+  type Story,
+  stays,
+  storyOf,
+} from "./disruption-story.ts";
+import { alphaPool, betaPool, NODE_CLASS, ON_DEMAND } from "./kwok-objects.ts";
+import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
+
+const DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt";
+const DO_NOT_EVICT = "karpenter.sh/do-not-evict";
+const WAIT = "example.com/wait";
+const NEVER = { consolidateAfter: "Never" };
+const GRACE_SECONDS = 10;
+/** Longer than a node takes to come and its pod to be bound, also on a busy machine. */
+const LIFETIME_SECONDS = 25;
+/** Longer than kwok's repair policy bears with a kubelet that says it is not ready. */
+const LONG_BROKEN_MS = 11 * 60_000;
+/** Two of them do not fit on one node. */
+const LARGE = { cpu: "2900m" };
+const FOUR_CORES = [
+  ON_DEMAND,
+  { key: "node.kubernetes.io/instance-type", operator: "In", values: ["c-4x-amd64-linux"] },
+];
+
+describe("what goes by force on a real control plane", { timeout: 300_000 }, () => {
+  let cluster: LiveCluster;
+  let hands: Hands;
+  beforeAll(async () => {
+    cluster = await openLiveCluster(undefined, {
+      webhooks: true,
+      flags: [
+        ...["--disable-leader-election", "true"],
+        ...["--feature-gates", "StaticCapacity=true,NodeRepair=true"],
+      ],
+    });
+    hands = handsOn(cluster);
+    await cluster.apply(NODE_CLASS);
+    const served = async () => cluster.log().some((line) => line.includes("webhooks are served"));
+    await cluster.until("webhooks are served", served);
+  });
+  afterAll(() => cluster?.close());
+
+  const nodeOf = async (story: Story) => {
+    const [node, ...others] = await story.nodes();
+    if (node === undefined || others.length > 0) throw new Error(`${story.name}: not one node`);
+    return node;
+  };
+  const isGoing = async (story: Story, node: string) =>
+    namesOf(goingOf(await story.nodes())).includes(node);
+  /** Deletes of the drain that must wait for somebody. */
+  const drainWaits = (story: Story, node: string) =>
+    story.until("the drain waits", async () => {
+      return (await hands.told("Node", node, "FailedDraining")).length > 0;
+    });
+  const isGone = (story: Story, node: string) =>
+    story.until("the node is gone", async () => !namesOf(await story.nodes()).includes(node));
+  const spare = async (story: Story, key: string) => {
+    for (const pod of await story.running())
+      await hands.annotate("Pod", pod.metadata.name, key, null);
+  };
+
+  it.concurrent("v1: expiry asks neither budgets nor pods, its drain does", async () => {
+    const story = storyOf(cluster, "force-v1");
+    await story.pool({
+      disruption: { ...NEVER, budgets: [{ nodes: "0" }] },
+      template: { spec: { expireAfter: `${LIFETIME_SECONDS}s` } },
+    });
+    await story.deploy({ replicas: 1, annotations: { [DO_NOT_DISRUPT]: "true" } });
+    const { name } = (await nodeOf(story)).metadata;
+    await story.until("the node goes", () => isGoing(story, name));
+    await drainWaits(story, name);
+    expect((await story.running()).map(({ spec }) => spec.nodeName)).toEqual([name]);
+    await spare(story, DO_NOT_DISRUPT);
+    await isGone(story, name);
+    await story.end();
+  });
+
+  it.concurrent("v1beta1: what expired waits for its budget", async () => {
+    const story = storyOf(cluster, "force-beta");
+    const apply = (disruption: object) => cluster.apply(betaPool(story.name, disruption));
+    await apply({ expireAfter: "Never" });
+    await story.deploy({ replicas: 1 });
+    const node = await nodeOf(story);
+    const expireAfter = `${lifetimeBehind(node)}s`;
+    await apply({ expireAfter, budgets: [{ nodes: "0" }] });
+    await expired(story);
+    await stays(story, [node.metadata.name]);
+    await apply({ expireAfter });
+    await replacedFirst(story, [node.metadata.name]);
+    await story.end();
+  });
+
+  it.concurrent("v1alpha5: what expired waits for pods that are not to be evicted", async () => {
+    const story = storyOf(cluster, "force-alpha", "karpenter.sh/provisioner-name");
+    await cluster.apply(alphaPool(story.name, {}));
+    await story.deploy({ replicas: 1, annotations: { [DO_NOT_EVICT]: "true" } });
+    const node = await nodeOf(story);
+    const ttlSecondsUntilExpired = lifetimeBehind(node);
+    await cluster.apply(alphaPool(story.name, { ttlSecondsUntilExpired }));
+    await expired(story);
+    await stays(story, [node.metadata.name]);
+    await spare(story, DO_NOT_EVICT);
+    await replacedFirst(story, [node.metadata.name]);
+    await cluster.remove("Provisioner", story.name, "karpenter.sh/v1alpha5");
+    await story.end();
+  });
+
+  /** A lifetime that ends within the next seconds; another node has all of it before it. */
+  function lifetimeBehind({ metadata }: Node): number {
+    const ageMs = Date.now() - Date.parse(metadata.creationTimestamp ?? "");
+    return Math.ceil(ageMs / 1_000) + 1;
+  }
+
+  /** The claim says of itself that it is over. */
+  function expired(story: Story): Promise<void> {
+    return story.until("the claim says that it is expired", async () => {
+      const claims = await story.claims();
+      return claims.some((claim) => isTrue(toClaim(claim), "Expired"));
+    });
+  }
+
+  it.concurrent("node repair: not while more than a fifth are broken; then past every guard", async () => {
+    const story = storyOf(cluster, "force-repair");
+    await story.pool({
+      disruption: { ...NEVER, budgets: [{ nodes: "0" }] },
+      template: { spec: { requirements: FOUR_CORES } },
+    });
+    await hands.guard(story, { maxUnavailable: 0 });
+    const guarded = { labels: { guarded: story.name }, annotations: { [DO_NOT_DISRUPT]: "true" } };
+    await story.deploy({ replicas: 2, requests: LARGE, ...guarded });
+    const [broken = "", other = ""] = namesOf(await story.nodes());
+    const breaks = (node: string) => hands.says(node, "False", LONG_BROKEN_MS);
+    // The first to fall silent for so long would be repaired at once: both fall before either is due.
+    for (const node of [broken, other]) {
+      await hands.letGo(node);
+      await hands.says(node, "False", 0);
+    }
+    for (const node of [broken, other]) await breaks(node);
+    const held = async (node: string) =>
+      (await hands.told("Node", node, "NodeRepairBlocked")).length > 0;
+    await story.until("both are held", async () => (await held(broken)) && (await held(other)));
+    expect(goingOf(await story.nodes())).toEqual([]);
+    await hands.says(other, "True", 0);
+    await hands.takeUp(other);
+    // A kubelet speaks again and again; with each word the node is looked at.
+    const going = async () => {
+      const found = await isGoing(story, broken);
+      if (!found) await breaks(broken).catch(() => undefined);
+      return found || !namesOf(await story.nodes()).includes(broken);
+    };
+    await story.until("the one that is still broken goes", going);
+    await isGone(story, broken);
+    const anew = async () => (await story.running()).length === 2;
+    await story.until("its pod runs elsewhere", anew);
+    expect(namesOf(await story.nodes())).toContain(other);
+    await hands.unguard(story);
+    await story.end();
+  });
+
+  it.concurrent("drift: with a terminationGracePeriod no guard keeps a node, but for that long", async () => {
+    const story = storyOf(cluster, "force-drift");
+    const spec = { terminationGracePeriod: `${GRACE_SECONDS}s`, requirements: FOUR_CORES };
+    await story.pool({ disruption: NEVER, template: { spec } });
+    await hands.guard(story, { maxUnavailable: 0 });
+    const protect = { [DO_NOT_DISRUPT]: "true" };
+    await story.deploy({ replicas: 1, requests: LARGE, annotations: protect }, "annotated");
+    const labels = { guarded: story.name };
+    await story.deploy({ replicas: 1, requests: { cpu: "500m" }, labels }, "guarded");
+    const { name } = (await nodeOf(story)).metadata;
+    const pods = async () =>
+      namesOf([...(await story.running("annotated")), ...(await story.running("guarded"))]);
+    const before = await pods();
+    await story.drift();
+    let deletedMs = Number.NaN;
+    await story.until("its claim is deleted", async () => {
+      const times = (await story.claims()).map(({ metadata }) => metadata.deletionTimestamp);
+      deletedMs = Date.parse(times.find((time) => time !== undefined) ?? "");
+      return !Number.isNaN(deletedMs);
+    });
+    // The other one was ready before.
+    expect((await story.nodes()).filter(isInitialized)).toHaveLength(2);
+    const forced = async () => (await pods()).every((pod) => !before.includes(pod));
+    await story.until("both pods were deleted by force", forced);
+    expect(Date.now() - deletedMs).toBeGreaterThanOrEqual(GRACE_SECONDS * 1_000);
+    await story.replaced([name]);
+    await hands.unguard(story);
+    await story.end();
+  });
+
+  it.concurrent("of a fixed number the empty node goes first, then one whose drain asks its pods", async () => {
+    const story = storyOf(cluster, "force-static");
+    await story.pool({
+      disruption: { ...NEVER, budgets: [{ nodes: "0" }] },
+      template: { spec: { requirements: FOUR_CORES } },
+      spec: { replicas: 3 },
+    });
+    const three = async () => {
+      const nodes = await story.nodes();
+      return nodes.length === 3 && nodes.every(isInitialized);
+    };
+    await story.until("there are three", three);
+    await hands.guard(story, { maxUnavailable: 0 });
+    const labels = { guarded: story.name };
+    await story.deploy({ replicas: 2, requests: LARGE, labels });
+    const [kept, drained] = await story.running();
+    const held = [kept, drained].map((pod) => pod?.spec.nodeName ?? "");
+    await hands.annotate("Pod", kept?.metadata.name ?? "", DO_NOT_DISRUPT, "true");
+    await story.edit({ spec: { replicas: 2 } });
+    await story.until("there are two", async () => (await story.nodes()).length === 2);
+    expect([...namesOf(await story.nodes())].sort()).toEqual([...held].sort());
+    await story.edit({ spec: { replicas: 1 } });
+    await drainWaits(story, held[1] ?? "");
+    expect(namesOf(goingOf(await story.nodes()))).toEqual([held[1]]);
+    expect(await story.running()).toHaveLength(2);
+    await hands.unguard(story);
+    await isGone(story, held[1] ?? "");
+    expect(namesOf(await story.nodes())).toEqual([held[0]]);
+    await story.end();
+  });
+
+  it.concurrent("a PodDisruptionBudget over a command: it is carried through, once, and its drain waits", async () => {
+    const story = storyOf(cluster, "force-command");
+    await story.pool({ disruption: NEVER, template: { spec: { requirements: FOUR_CORES } } });
+    await story.deploy({ replicas: 1, requests: LARGE, labels: { guarded: story.name } });
+    const { name } = (await nodeOf(story)).metadata;
+    const [pod] = namesOf(await story.running());
+    // What comes in its place joins, and is not initialized until somebody has taken this taint away.
+    const startupTaints = [{ key: WAIT, effect: "NoSchedule" }];
+    await story.edit({ spec: { template: { spec: { startupTaints } } } });
+    const claims = new Set<string>();
+    const waiting = async () => {
+      for (const claim of namesOf(await story.claims())) claims.add(claim);
+      return (await story.nodes()).find(({ spec }) =>
+        spec?.taints?.some(({ key }) => key === WAIT),
+      );
+    };
+    // Registered, too: until then others write its taints.
+    const joined = async () =>
+      (await waiting())?.metadata.labels?.["karpenter.sh/registered"] === "true";
+    await story.until("a replacement has joined", joined);
+    await hands.guard(story, { maxUnavailable: 0 });
+    const other = await waiting();
+    const taints = other?.spec?.taints?.filter(({ key }) => key !== WAIT) ?? [];
+    const ref = { name: other?.metadata.name ?? "" };
+    await cluster.client.patch(NODE, ref, { type: "merge", body: { spec: { taints } } });
+    await drainWaits(story, name);
+    expect(namesOf(await story.running())).toEqual([pod]);
+    await hands.unguard(story);
+    await isGone(story, name);
+    await story.replaced([name]);
+    await waiting();
+    expect(namesOf(await story.nodes())).toEqual([ref.name]);
+    // Its own and one in its place.
+    expect(claims.size).toBe(2);
+    await story.end();
+  });
+});
