@@ -15,7 +15,7 @@ const KARPENTER = "karpenter.sh/v1";
 const KWOK_LABEL = "kwok.x-k8s.io/node";
 const POOL_LABEL = "karpenter.sh/nodepool";
 /** Longer than the disruption loop takes from one look to the next: what was allowed would have begun. */
-export const ONE_LOOK_MS = 14_000;
+const ONE_LOOK_MS = 14_000;
 /** Before consolidation touches a node, quiet is noted (10 s), a look comes (10 s) and 15 s are waited. */
 export const ONE_CONSOLIDATION_MS = 50_000;
 

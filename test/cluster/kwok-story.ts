@@ -81,10 +81,7 @@ export async function openKwokStory(): Promise<KwokStory> {
       const nodes = (await story.nodes()).map(({ spec }) => spec?.providerID);
       expectPairs(claims, nodes, count);
     },
-    describe: async () => {
-      const there = (await client.list<Pod>(POD, web)).items.map(describePod);
-      return [...there, ...(await story.nodes()).map(describeNode)].join("\n");
-    },
+    describe: async () => describeAll(await pods(), await story.nodes()),
     until: async (what, holds, limitMs = 120_000) => {
       const deadlineMs = performance.now() + limitMs;
       // The server may be away: that is not the answer.
@@ -114,6 +111,10 @@ export async function openKwokStory(): Promise<KwokStory> {
     throw error;
   }
   return story;
+}
+
+function describeAll(pods: readonly Pod[], nodes: readonly Node[]): string {
+  return [...pods.map(describePod), ...nodes.map(describeNode)].join("\n");
 }
 
 function describePod({ metadata, spec, status }: Pod): string {
