@@ -424,6 +424,42 @@ status: {nominatedNodeName: n1}`;
     expect(plan.totals.pods).toBe(0);
     expect(notes.join()).toContain("the scheduler has nominated a node: shop/waiting");
   });
+
+  it("plan again for pods of a node that goes, but for those that nothing may move, and what has ended", async () => {
+    const going = `
+apiVersion: v1
+kind: Node
+metadata:
+  name: n1
+  deletionTimestamp: "2026-01-01T00:00:00Z"
+  finalizers: [karpenter.sh/termination]
+  labels: {karpenter.sh/nodepool: default}
+spec: {providerID: "x:///n1"}
+status: {capacity: {cpu: "8", memory: 8Gi, pods: "20"}, allocatable: {cpu: "8", memory: 8Gi, pods: "20"}}`;
+    const on = (name: string, metadata = "", phase = "Running", nodeName = "nodeName: n1, ") => `
+apiVersion: v1
+kind: Pod
+metadata: {name: ${name}, namespace: shop${metadata}}
+spec: {${nodeName}containers: [{name: main, image: x}]}
+status: {phase: ${phase}}`;
+    const budget = `
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: none, namespace: shop}
+spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}`;
+    const { plan } = await planFor([
+      POOL,
+      going,
+      budget,
+      on("moves"),
+      on("asks-not-to", ', annotations: {karpenter.sh/do-not-disrupt: "true"}'),
+      on("guarded", ", labels: {app: guarded}"),
+      on("ended", "", "Succeeded"),
+      on("never-bound", "", "Failed", ""),
+    ]);
+    expect(plan.newNodeClaims.flatMap(({ pods }) => pods)).toEqual(["shop/moves"]);
+    expect(plan.totals.pods).toBe(1);
+  });
 });
 
 describe("a live cluster", () => {
