@@ -1,10 +1,12 @@
 /**
- * The cheapest packing that the budget allows: patterns by greed first, which take no time, then
- * column generation on top of them while there is work left, then greed again by what the columns
- * taught. Of all of them the cheapest; and of its bins two are made one where that costs no more.
+ * The cheapest packing that the budget allows: bins that are filled alike first, which is often all that there is to
+ * find; patterns by greed, which take no time either, then column generation on top of them while there is work left,
+ * then greed again by what the columns taught. Of all of them the cheapest; and of its bins two are made one where
+ * that costs no more.
  */
 import type { Steps } from "../../base/steps.ts";
 import { packByColumns } from "./columns.ts";
+import { packEvenly } from "./even-patterns.ts";
 import { fillingOrders, packByGreed } from "./greedy-patterns.ts";
 import { merge } from "./merge.ts";
 import {
@@ -23,6 +25,8 @@ import type { ResourcePrices } from "./resource-prices.ts";
 
 /** Plans whose prices differ by no more than this share are about equal. */
 const ABOUT_EQUAL = 0.005;
+/** What costs no more than this times what it costs at the least is not looked for any better. */
+const GOOD_ENOUGH = 1.01;
 /**
  * Steps for each item that one filling may take whatever the budget says, and at most: with hundreds of rows of a
  * few items each it would else be cut short before it comes to anything. About a tenth of what the engine takes.
@@ -71,6 +75,13 @@ function* packPart(
   const found: (readonly Use[])[] = [];
   const seeds: Pattern[] = [];
   let lent = lentTo(budget, counts);
+  const even = yield* evenly(packing, kept, counts, budget, lent);
+  if (even !== undefined) {
+    if (priceOf(packing, even) <= leastCostOf(worth, counts) * GOOD_ENOUGH)
+      return merge(packing, even);
+    found.push(even);
+    seeds.push(...even.map(({ pattern }) => pattern));
+  }
   for (const order of fillingOrders(packing, worth)) {
     yield;
     const own = { units: budget.units + lent };
@@ -86,6 +97,8 @@ function* packPart(
     if (columns !== undefined) {
       const { left, uses, worth: learned } = columns;
       const reserve = { units: Number.POSITIVE_INFINITY };
+      const alike = yield* packEvenly(packing, kept, left, reserve);
+      if (alike !== undefined) found.push([...uses, ...alike]);
       for (const order of fillingOrders(packing, learned).slice(0, 2)) {
         yield;
         const rest = yield* packByGreed(packing, kept, left, learned, order, reserve);
@@ -98,6 +111,24 @@ function* packPart(
   }
   const best = bestOf(packing, found);
   return best === undefined ? undefined : merge(packing, best);
+}
+
+/** What it takes beyond what is lent is the budget's. */
+function* evenly(
+  packing: Packing,
+  kept: readonly number[],
+  counts: readonly number[],
+  budget: Budget,
+  lent: number,
+): Steps<readonly Use[] | undefined> {
+  const own = { units: budget.units + lent };
+  const uses = yield* packEvenly(packing, kept, counts, own);
+  budget.units = Math.min(budget.units, own.units);
+  return uses;
+}
+
+function leastCostOf(worth: Float64Array, counts: readonly number[]): number {
+  return counts.reduce((sum, count, row) => sum + count * (worth[row] as number), 0);
 }
 
 function lentTo({ units }: Budget, counts: readonly number[]): number {
