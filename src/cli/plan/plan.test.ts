@@ -523,6 +523,8 @@ describe("the exit code", () => {
     const folder = mkdtempSync(join(tmpdir(), "karpenter-plan-"));
     let text = "";
     const streams = { out: (part: string) => (text += part), err: () => undefined };
+    const told: string[] = [];
+    const progress = { stage: (stage: string) => told.push(stage), end: () => told.push("end") };
     try {
       const [app, types] = [join(folder, "app.yaml"), join(folder, "types.json")];
       writeFileSync(app, documents.join("\n---\n"));
@@ -541,7 +543,7 @@ describe("the exit code", () => {
         fix: true,
         ...more,
       };
-      return { code: await runPlan(flags, streams), text };
+      return { code: await runPlan(flags, streams, progress), text, told };
     } finally {
       rmSync(folder, { recursive: true });
     }
@@ -564,6 +566,33 @@ describe("the exit code", () => {
     const text = await run([POOL, workload("Deployment", "web", 1, "", "9")], "text");
     expect(text).toMatchObject({ code: 2 });
     expect(text.text).toContain("nearest: m-8 of default: cpu: 9 asked for, 7900m there");
+  });
+
+  it("comes after word of what takes long, which is taken away, also when the input is at fault", async () => {
+    const good = await run([POOL, workload("Deployment", "web", 2)]);
+    expect(good.told).toEqual([
+      "reading manifests",
+      "checking 2 objects",
+      "working out what can be launched",
+      "planning 2 pods",
+      "end",
+    ]);
+    const bad = await run([POOL, workload("Deployment", "web", 1, "", "9")]);
+    expect(bad.told.slice(-3)).toEqual([
+      "planning 1 pods",
+      "looking for what would place the pods that are left",
+      "end",
+    ]);
+    const seen: string[] = [];
+    const watched = { stage: (stage: string) => seen.push(stage), end: () => seen.push("end") };
+    const flags = {
+      filename: ["/nowhere.yaml"],
+      output: "text",
+      fix: true,
+    } as unknown as PlanFlags;
+    const quiet = { out: () => undefined, err: () => undefined };
+    await expect(runPlan(flags, quiet as never, watched)).rejects.toBeInstanceOf(CliError);
+    expect(seen).toEqual(["reading manifests", "end"]);
   });
 
   it("is 1, by an error with file, document and field, when the input is at fault", async () => {

@@ -9,11 +9,12 @@ import { plannerOptions } from "../../core/planner/planner-options.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/kube-yaml.ts";
+import { type Progress, progressFor } from "../program/progress.ts";
 import { readDocuments, readText } from "./documents.ts";
 import { factsIn } from "./facts.ts";
 import { SELECTING } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
-import { limitNotes, planOf } from "./plan.ts";
+import { limitNotes, type Plan, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
@@ -51,18 +52,39 @@ export const STANDARD_STREAMS: PlanStreams = {
 };
 
 /** Prints the plan; the exit code as the command tells it. Throws CliError for bad input. */
-export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS): Promise<number> {
+export async function runPlan(
+  flags: PlanFlags,
+  { out, err } = STANDARD_STREAMS,
+  progress = progressFor(flags.output),
+): Promise<number> {
+  const { planned, notes } = await madePlan(flags, progress).finally(progress.end);
+  if (flags.output === "text") out(planText(planned, notes));
+  else {
+    for (const note of notes) err(`karpenter: note: ${note}\n`);
+    out(printed(planned, flags.output));
+  }
+  return planned.unschedulable.length === 0 ? 0 : 2;
+}
+
+/** The plan, and what is to be said beside it. */
+async function madePlan(
+  flags: PlanFlags,
+  progress: Progress,
+): Promise<{ readonly planned: Plan; readonly notes: readonly string[] }> {
   if (flags.filename === undefined && flags.cluster !== true) {
     throw new CliError("missing the manifests: use -f FILE, or --cluster");
   }
   const clock = new SystemClock();
   const startMs = performance.now();
+  progress.stage(flags.cluster === true ? "reading the cluster" : "reading manifests");
   const live =
     flags.cluster === true
       ? await liveObjects(clock, () => (flags.schedulerConfig === undefined ? [] : SELECTING))
       : { found: [], notes: [], nowMs: clock.now() };
   const found = [...live.found, ...readDocuments(flags.filename ?? [])];
+  progress.stage(`checking ${found.length.toLocaleString("en")} objects`);
   const manifests = sortManifests(found);
+  progress.stage("working out what can be launched");
   const cloud = await cloudOf(flags, manifests, factsIn(found));
   const poolNames = flags.nodepoolOnly ?? [];
   const file = flags.schedulerConfig;
@@ -80,22 +102,20 @@ export async function runPlan(flags: PlanFlags, { out, err } = STANDARD_STREAMS)
     minSavingPercent: flags.plannerMinSaving,
     minPods: flags.plannerMinPods,
   });
+  progress.stage(`planning ${input.pods.length.toLocaleString("en")} pods`);
   const result = planBatch(input, options);
   const timings = {
     parseMs: rounded(parsedMs - startMs),
     solveMs: rounded(performance.now() - parsedMs),
   };
+  if (flags.fix && result.unschedulable.length > 0)
+    progress.stage("looking for what would place the pods that are left");
   const planned = planOf(result, input.pods.length, timings, {
     ...(flags.fix ? { remedies: remedies(input, result) } : {}),
     ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),
   });
   notes.push(...limitNotes(planned));
-  if (flags.output === "text") out(planText(planned, notes));
-  else {
-    for (const note of notes) err(`karpenter: note: ${note}\n`);
-    out(printed(planned, flags.output));
-  }
-  return planned.unschedulable.length === 0 ? 0 : 2;
+  return { planned, notes };
 }
 
 /** Milliseconds with one decimal. */
