@@ -232,7 +232,7 @@ function* planned(
     unschedulable,
     excludedByLimits: batch.excludedByLimits,
   };
-  const late = pass.context.topology.latecomers(homesOf(pass, queued));
+  const late = yield* pass.context.topology.latecomers(homesOf(pass, queued));
   takeBack();
   return { result, late };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../apis/core/pod.ts";
+import { atOnce } from "../../../base/steps.ts";
 import { pod } from "../../../testing/builders.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
@@ -27,7 +28,7 @@ describe("homesOf", () => {
     looks = 0;
     const places = homesOf(homes, queued);
     expect(looks).toBe(0);
-    const hosts = groups.map((group) => places(group).map(({ host }) => host));
+    const hosts = groups.map((group) => atOnce(places(group)).map(({ host }) => host));
     expect(hosts.slice(0, 3)).toEqual([["new", "old"], ["old"], []]);
     expect(looks).toBe(queued.length);
   });

@@ -3,7 +3,8 @@
  * not use, or by one of several terms only, once such a node stands there. The scheduler counts the domain from
  * the start if that node is the first to come up, and the pods would wait.
  */
-import type { TopologyGroup } from "./topology-group.ts";
+import type { Steps } from "../../../base/steps.ts";
+import type { Place, TopologyGroup } from "./topology-group.ts";
 
 export interface Latecomer {
   readonly group: TopologyGroup;
@@ -13,23 +14,30 @@ export interface Latecomer {
 /** Stands in domains that are foreseen. No host has this name. */
 export const FORESEEN = "";
 
+/** Where pods of a spread itself were put. */
+export type HomesOf = (group: TopologyGroup) => Steps<readonly Place[]>;
+
 /**
- * `arrived`: whether its first node came with the batch. `homes`: domains that pods of the spread itself were put
- * in, asked only where one is behind: those who are merely counted go where they like, and nobody waits for that.
+ * `arrived`: whether its first node came with the batch. `homes` are asked only where a domain is behind: those who
+ * are merely counted go where they like, and nobody waits for that. `standsIn`: which domain a home is in.
  */
-export function latecomersOf(
+export function* latecomersOf(
   groups: readonly TopologyGroup[],
   arrived: (group: TopologyGroup, domain: string) => boolean,
-  homes: (group: TopologyGroup) => readonly string[],
-): readonly Latecomer[] {
-  return groups.flatMap((group) => {
+  homes: HomesOf,
+  standsIn: (group: TopologyGroup, place: Place) => string | undefined,
+): Steps<readonly Latecomer[]> {
+  const late: Latecomer[] = [];
+  for (const group of groups) {
     const { counts, hosts, maxSkew } = group;
     const standing = [...counts].filter(([domain]) => hosts?.has(domain));
     const behind = (domains: readonly string[]) => {
       const most = domains.reduce((sum, domain) => Math.max(sum, counts.get(domain) ?? 0), 0);
       return standing.filter(([domain, count]) => most - count > maxSkew && arrived(group, domain));
     };
-    if (behind(standing.map(([domain]) => domain)).length === 0) return [];
-    return behind(homes(group)).map(([domain]) => ({ group, domain }));
-  });
+    if (behind(standing.map(([domain]) => domain)).length === 0) continue;
+    const settled = (yield* homes(group)).flatMap((place) => standsIn(group, place) ?? []);
+    for (const [domain] of behind(settled)) late.push({ group, domain });
+  }
+  return late;
 }

@@ -12,6 +12,7 @@ import type {
 } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/labels.ts";
 import { canonicalJson } from "../../../base/json.ts";
+import type { Steps } from "../../../base/steps.ts";
 import { Marks } from "../../scheduling/bits.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
@@ -19,7 +20,7 @@ import type { Requirements } from "../../scheduling/requirements.ts";
 import type { Template } from "../pools/pool-template.ts";
 import { HostCounts } from "./host-counts.ts";
 import { HostNumbers } from "./host-numbers.ts";
-import { FORESEEN, type Latecomer, latecomersOf } from "./latecomers.ts";
+import { FORESEEN, type HomesOf, type Latecomer, latecomersOf } from "./latecomers.ts";
 import {
   ANY_NODE,
   allowedOf,
@@ -220,15 +221,16 @@ export class Topology {
    * Spreads that no longer hold, for a node came to stand in a domain after {@link begin}. `homes`: where pods
    * of a spread were put since.
    */
-  latecomers(homes: (group: TopologyGroup) => readonly Place[]): readonly Latecomer[] {
+  *latecomers(homes: HomesOf): Steps<readonly Latecomer[]> {
     if (this.#overHosts.length === 0) return [];
     const came = new Map(this.#overHosts.map((group) => [group, new Set<string>()]));
     for (const change of this.#journal ?? [])
       if (change.came !== undefined) came.get(change.group)?.add(change.came[0]);
-    return latecomersOf(
+    return yield* latecomersOf(
       this.#overHosts,
       (group, domain) => came.get(group)?.has(domain) === true,
-      (group) => homes(group).flatMap((place) => this.#standsIn(group, place) ?? []),
+      homes,
+      (group, place) => this.#standsIn(group, place),
     );
   }
 
