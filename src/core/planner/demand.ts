@@ -100,7 +100,7 @@ export function* demandOf(
   const bins = binsOf(pass, rows, names, slots, options);
   const counts = rows.map(({ count }) => count);
   const worth = resourcePrices({ rows, bins, dimensions }, counts);
-  return { rows, bins, dimensions, worth, others };
+  return { rows, bins, dimensions, slots: slots.length, worth, others };
 }
 
 /** Where pods of a variant would go; classes that share one ask for the same. */

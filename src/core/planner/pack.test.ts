@@ -62,6 +62,22 @@ describe("pack", () => {
     expect(turns).toBeGreaterThan(6);
   });
 
+  it("does not fill bins alike where items keep apart on hosts: that is spared", () => {
+    const unitsFor = (count: number, perHost: number, slots: number) => {
+      // Half of the items take a second dimension, too.
+      const rows = [1, 0].map((apart) => ({ amounts: Float64Array.of(10, apart), count }));
+      const bins = [{ amounts: Float64Array.of(40, perHost), price: 40, rows: [0, 1] }];
+      const budget = { units: 1e7 };
+      const ofBoth = { prices: Float64Array.of(1, 0), leastCost: 0 };
+      const uses = atOnce(
+        pack({ rows, bins, dimensions: 2, slots }, ofBoth, budget, { maxBins: 3 }),
+      );
+      expect(priceOf({ rows, bins, dimensions: 2 }, uses ?? [])).toBe(count * 20);
+      return 1e7 - budget.units;
+    };
+    expect(unitsFor(400, 2, 1) * 2).toBeLessThan(unitsFor(400, 2, 0));
+  });
+
   it("looks further with a larger one, and never pays more then", () => {
     const [short, long] = [packed(1), packed(2e5)];
     expect(priceOf(packing, long ?? [])).toBeLessThanOrEqual(priceOf(packing, short ?? []));

@@ -27,6 +27,8 @@ import type { ResourcePrices } from "./resource-prices.ts";
 const ABOUT_EQUAL = 0.005;
 /** What costs no more than this times what it costs at the least is not looked for any better. */
 const GOOD_ENOUGH = 1.01;
+/** From this share of items that keep apart on hosts on, bins that are filled alike come to too many. */
+const MOST_APART = 0.1;
 /**
  * Steps for each item that one filling may take whatever the budget says, and at most: with hundreds of rows of a
  * few items each it would else be cut short before it comes to anything. About a tenth of what the engine takes.
@@ -75,7 +77,8 @@ function* packPart(
   const found: (readonly Use[])[] = [];
   const seeds: Pattern[] = [];
   let lent = lentTo(budget, counts);
-  const even = yield* evenly(packing, kept, counts, budget, lent);
+  const mayBeAlike = shareApart(packing) < MOST_APART;
+  const even = mayBeAlike ? yield* evenly(packing, kept, counts, budget, lent) : undefined;
   if (even !== undefined) {
     if (priceOf(packing, even) <= leastCostOf(worth, counts) * GOOD_ENOUGH)
       return merge(packing, even);
@@ -97,7 +100,7 @@ function* packPart(
     if (columns !== undefined) {
       const { left, uses, worth: learned } = columns;
       const reserve = { units: Number.POSITIVE_INFINITY };
-      const alike = yield* packEvenly(packing, kept, left, reserve);
+      const alike = mayBeAlike ? yield* packEvenly(packing, kept, left, reserve) : undefined;
       if (alike !== undefined) found.push([...uses, ...alike]);
       for (const order of fillingOrders(packing, learned).slice(0, 2)) {
         yield;
@@ -111,6 +114,16 @@ function* packPart(
   }
   const best = bestOf(packing, found);
   return best === undefined ? undefined : merge(packing, best);
+}
+
+/** Of all items: those of which only so many may be on one host. */
+function shareApart({ rows, dimensions, slots = 0 }: Packing): number {
+  let [all, apart] = [0, 0];
+  for (const { amounts, count } of rows) {
+    all += count;
+    if (amounts.subarray(dimensions - slots).some((amount) => amount > 0)) apart += count;
+  }
+  return all === 0 ? 0 : apart / all;
 }
 
 /** What it takes beyond what is lent is the budget's. */

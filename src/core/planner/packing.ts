@@ -23,6 +23,8 @@ export interface Packing {
   readonly rows: readonly Row[];
   readonly bins: readonly Bin[];
   readonly dimensions: number;
+  /** So many of them, the last ones, stand for rules of hosts. Absent: none. */
+  readonly slots?: number;
 }
 
 /** How often of each row one bin holds, in parallel lists. */

@@ -105,6 +105,7 @@ function selected(whole: Packing, rows: readonly number[], bins: readonly number
       return { amounts: bin.amounts, price: bin.price, rows: own(bin.rows) };
     }),
     dimensions: whole.dimensions,
+    slots: whole.slots ?? 0,
   };
   return partAs(part, rows, (uses) =>
     uses.map(({ pattern, bins: count }) => ({
