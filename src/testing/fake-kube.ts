@@ -82,12 +82,13 @@ export function fakeKube(clock: Clock): FakeKube {
   };
 }
 
-/** Pods of one node is all that is asked for so. */
+/** Pods of one node and objects of one name are all that is asked for so. */
 function selected(selector: string | undefined): (object: Stored) => boolean {
   if (selector === undefined) return () => true;
-  const [, node] = /^spec\.nodeName=(.+)$/.exec(selector) ?? [];
-  if (node === undefined) refuse(400, "BadRequest", `fake kube: no field selector ${selector}`);
-  return ({ spec }) => (spec as { readonly nodeName?: string } | undefined)?.nodeName === node;
+  const [, field, value] = /^(spec\.nodeName|metadata\.name)=(.+)$/.exec(selector) ?? [];
+  if (field === "metadata.name") return ({ metadata }) => metadata.name === value;
+  if (field === undefined) refuse(400, "BadRequest", `fake kube: no field selector ${selector}`);
+  return ({ spec }) => (spec as { readonly nodeName?: string } | undefined)?.nodeName === value;
 }
 
 function watch(store: FakeStore, kind: Kind, clock: Clock): Watch<KubeObject> {
