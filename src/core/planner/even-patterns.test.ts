@@ -134,6 +134,13 @@ describe("bins that are filled alike", () => {
     ).toBeUndefined();
     expect(evenly(packing, 100)).toBeUndefined();
   });
+
+  it("ends where bins cost nothing, and so nothing is worth anything", () => {
+    const rows = [{ amounts: Float64Array.of(3), count: 50 }];
+    const free = { amounts: Float64Array.of(10), price: 0, rows: [0] };
+    const small = { amounts: Float64Array.of(1), price: 0, rows: [] };
+    expect(evenly({ rows, bins: [free, small], dimensions: 1 })).toBeUndefined();
+  });
 });
 
 /** Some rows, with rules for some, and bins of which some welcome all. */

@@ -90,6 +90,7 @@ function fullest(
       most = ratios[at] as number;
       ahead = at;
     }
+    share.work += among.length;
     if (ahead < 0) return undefined;
     const bin = among[ahead] as number;
     const isFresh = fresh.has(ahead);
@@ -179,7 +180,8 @@ class EvenShare {
     for (const row of this.#byWorth)
       if (this.#isWelcome[row] === 1) value += this.#put(row, this.#left[row] as number);
     this.work += WORK_PER_ROW * rows.length;
-    return value / bin.price;
+    // What costs nothing may be worth nothing, too.
+    return value > 0 ? value / bin.price : 0;
   }
 
   /** What it was filled with last, and in how many bins. */
