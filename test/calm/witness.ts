@@ -265,7 +265,9 @@ export class Witness {
 
   #checkHolds(claim: NodeClaim, reason: string): void {
     const nowMs = this.#options.world.clock.now();
-    if (reason === "Drifted" && claim.spec.terminationGracePeriod !== undefined) return;
+    // What must go some time passes guards by its grace; the pods have that long.
+    const mustGo = reason === "Drifted" || reason === "Expired";
+    if (mustGo && claim.spec.terminationGracePeriod !== undefined) return;
     // When it was decided, to the second: pods that are held for some time may have been let go just before.
     const { startedAt } = commandOf(claim.metadata.annotations?.[COMMAND]);
     const decidedMs = Math.min(
