@@ -87,6 +87,24 @@ const MOVE = {
   pods: { one: 2, two: 1 },
 };
 
+/** Pods of one ReplicaSet, which were moved once in each of these minutes before noon. */
+const WEB_UID = "uid-web";
+const ofWeb = (one: KubeObject): KubeObject => {
+  const { metadata } = one;
+  const ownerReferences = [
+    { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid: WEB_UID, controller: true },
+  ];
+  return { ...one, metadata: { ...metadata, ownerReferences } };
+};
+const WEB_MOVES = JSON.stringify(
+  [10, 20, 30, 40].map((minute) => ({
+    ...MOVE,
+    command: `c-${minute}`,
+    at: `2026-01-05T11:${minute}:00Z`,
+    pods: { [WEB_UID]: 1 },
+  })),
+);
+
 describe("karpenter explain node", () => {
   it("says of a node whose pods fit elsewhere that it goes next, and what that saves", async () => {
     const text = await ask("node a", [snapshotPool(), ...movable()]);
@@ -142,14 +160,25 @@ describe("karpenter explain node", () => {
     expect(empty).toMatchObject({ block: "leaving" });
     expect(empty?.says).toContain("its machine is ended next");
     expect(empty?.until).toBeUndefined();
-    const attached = gone.slice(0, 4).map((one) => {
-      const conditions = [{ type: "VolumesDetached", status: "Unknown" }];
-      const { status } = one as NodeClaim;
-      return one.kind === "NodeClaim" ? { ...one, status: { ...status, conditions } } : one;
-    });
-    const [held] = (await nodeAnswer("a", attached)).holds ?? [];
+    const having = async (condition: { type: string; status: string }, since = SNAPSHOT_AT) => {
+      const objects = gone.slice(0, 4).map((one) => {
+        const conditions = [{ ...condition, lastTransitionTime: since }];
+        const { status } = one as NodeClaim;
+        return one.kind === "NodeClaim" ? { ...one, status: { ...status, conditions } } : one;
+      });
+      return (await nodeAnswer("a", objects)).holds?.[0];
+    };
+    const held = await having({ type: "VolumesDetached", status: "Unknown" });
     expect(held?.says).toContain("volumes are still attached");
     expect(held?.until).toBe(until);
+    const drained = { type: "Drained", status: "True" };
+    const soon = await having(drained, "2026-01-05T11:59:30Z");
+    expect(soon?.says).toContain("its pods are gone, its machine is ended next");
+    const late = await having(drained, "2026-01-05T11:58:00Z");
+    expect(late?.says).toContain(
+      "its pods are gone since 2026-01-05T11:58:00Z, but its machine is not ended yet (its event FailedTermination, if there is one, says why",
+    );
+    expect(late?.until).toBeUndefined();
   });
 
   it("tells of many nodes for several others: which go, what comes, what that saves", async () => {
@@ -297,27 +326,12 @@ describe("karpenter explain node", () => {
     "says why a node that is %s does not go, and until when",
     async (condition) => {
       const SINCE = "2026-01-05T11:00:00Z";
-      const uid = "uid-web";
-      const owned = (pods: KubeObject[]) =>
-        pods.map((one) => {
-          const { metadata } = one;
-          const ownerReferences = [
-            { apiVersion: "apps/v1", kind: "ReplicaSet", name: "web", uid, controller: true },
-          ];
-          return { ...one, metadata: { ...metadata, ownerReferences } };
-        });
-      const moves = [10, 20, 30, 40].map((minute) => ({
-        ...MOVE,
-        command: `c-${minute}`,
-        at: `2026-01-05T11:${minute}:00Z`,
-        pods: { [uid]: 1 },
-      }));
-      const claimAnnotations = { "karpenter.sh/disruption-moves": JSON.stringify(moves) };
+      const claimAnnotations = { "karpenter.sh/disruption-moves": WEB_MOVES };
       const marked = { conditions: { [condition]: SINCE }, claimAnnotations };
       const often = [
         snapshotPool(),
         ...snapshotNode("a", marked),
-        ...owned([snapshotPod("a-0", { node: "a" })]),
+        ofWeb(snapshotPod("a-0", { node: "a" })),
       ];
       const [held] =
         (await nodeAnswer("a", often)).holds?.filter(({ block }) => block === "restraint") ?? [];
@@ -336,6 +350,35 @@ describe("karpenter explain node", () => {
       expect(homeless).toMatchObject({ block: "noPlace", against: [condition] });
     },
   );
+
+  it("tells the end of what speaks against a move, not of what would speak after it", async () => {
+    const held = async (objects: readonly KubeObject[], setting: readonly string[] = []) => {
+      const text = await ask("node a", [snapshotPool(), ...objects], { output: "json", setting });
+      return JSON.parse(text).holds;
+    };
+    const claimAnnotations = { "karpenter.sh/disruption-moves": WEB_MOVES };
+    const pod = ofWeb(snapshotPod("a-0", { node: "a" }));
+    // That it saves too little does not end when its pods may be moved again.
+    const [small] = await held(
+      [...snapshotNode("a", { cpu: 16, claimAnnotations }), pod],
+      ["consolidation-min-savings=99"],
+    );
+    expect(small).toMatchObject({ block: "restraint" });
+    expect(small.says).toContain("cheaper by 99%");
+    expect(small.until).toBeUndefined();
+    // Its rest keeps it from being replaced; it would only be deleted, once its pods may be moved.
+    const [often] = await held([
+      ...snapshotNode("a", {
+        createdAt: "2026-01-05T11:30:00Z",
+        claimAnnotations: { ...claimAnnotations, "karpenter.sh/replacement-for-command": "c-30" },
+      }),
+      ...snapshotNode("b", { cpu: 8 }),
+      pod,
+      snapshotPod("b-0", { node: "b", cpu: "5", app: "other" }),
+    ]);
+    expect(often).toMatchObject({ block: "restraint", until: "2026-01-05T12:10:00Z" });
+    expect(often.says).toContain("moved 4 time(s)");
+  });
 
   it("says what ruled out each cheaper type", async () => {
     const { type } = await nodeAnswer("a", [

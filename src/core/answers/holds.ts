@@ -11,6 +11,7 @@ import {
   consolidate,
   keptByAnnotation,
   refusalsOf,
+  type Staying,
   unconsolidatable,
 } from "../disruption/consolidation.ts";
 import { METHODS } from "../disruption/methods/all.ts";
@@ -170,19 +171,21 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
   };
   const found = replaced(bare, inputOf(picture));
   if (!("message" in found)) return [];
-  const untilMs = found.kind === "restraint" ? movesAgainMs(picture, candidate) : undefined;
-  return [
-    {
-      block: found.kind,
-      says: found.message,
-      ...(untilMs === undefined ? {} : { until: toRfc3339(untilMs) }),
-      against: marked,
-    },
-  ];
+  return [stayingHold(found, marked)];
 }
 
-function movesAgainMs({ ledger, nodes, nowMs }: Picture, candidate: Candidate) {
-  return ledger.movesAgainMs([candidate], nodes, nowMs);
+function stayingHold(
+  { kind, message, untilMs }: Staying,
+  against: readonly CommandReason[],
+  by?: ObjectName,
+): Hold {
+  return {
+    block: kind,
+    says: message,
+    ...(by === undefined ? {} : { by }),
+    ...(untilMs === undefined ? {} : { until: toRfc3339(untilMs) }),
+    against,
+  };
 }
 
 /** What consolidation says of the node alone, once nothing else keeps it. */
@@ -191,19 +194,8 @@ function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   if (unconsolidatable(candidate) !== undefined) return [];
   const found = consolidate([candidate], inputOf(picture));
   if (!("message" in found)) return [];
-  const restMs = picture.ledger.restEndsMs(candidate.claim) ?? 0;
-  const rests = restMs > picture.nowMs;
-  const againMs = rests ? restMs : movesAgainMs(picture, candidate);
-  const isRestrained = found.kind === "restraint" && againMs !== undefined;
-  return [
-    {
-      block: found.kind,
-      says: found.message,
-      ...(found.kind === "balanced" ? { by: poolObject(candidate.pool) } : {}),
-      ...(isRestrained ? { until: toRfc3339(againMs) } : {}),
-      against: ["Underutilized"],
-    },
-  ];
+  const by = found.kind === "balanced" ? poolObject(candidate.pool) : undefined;
+  return [stayingHold(found, ["Underutilized"], by)];
 }
 
 /** What taking away this node alone would come to if nothing kept it; undefined: nothing is to be had. */

@@ -61,7 +61,7 @@ function waitsFor(claim: NodeClaim, pods: readonly string[], nowMs: number): str
   const drainedMs = drained?.status === "True" ? fromRfc3339(drained.lastTransitionTime) : nowMs;
   return nowMs - (drainedMs ?? nowMs) < LONG_MS
     ? "its pods are gone, its machine is ended next"
-    : `its pods are gone since ${drained?.lastTransitionTime}, but its machine is not ended (its event FailedTermination says why)`;
+    : `its pods are gone since ${drained?.lastTransitionTime}, but its machine is not ended yet (its event FailedTermination, if there is one, says why; else see whether the controller runs)`;
 }
 
 /** It waits for them: neither detached, nor given up at the deadline, nor past that. */

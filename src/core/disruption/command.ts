@@ -51,6 +51,13 @@ export function decisionOf(command: Command): Decision {
   return command.replacements.length === 0 ? "delete" : "replace";
 }
 
+/** What speaks against a command for a while. */
+export interface Objection {
+  readonly message: string;
+  /** When it ends by itself; absent: it does not. */
+  readonly untilMs?: number;
+}
+
 /** What is saved an hour, in micro-dollars. */
 export function savingsMicroUsd({
   candidates,

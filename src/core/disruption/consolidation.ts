@@ -124,6 +124,8 @@ export interface Staying {
   readonly kind: StayingKind;
   readonly message: string;
   readonly verdicts?: readonly Verdict[];
+  /** When it ends by itself; absent: it does not, or nobody knows. */
+  readonly untilMs?: number;
 }
 
 /** The command that takes these nodes away, or why there is none. All of one generation. */
@@ -141,7 +143,7 @@ export function weighed(
   input: MethodInput,
 ): (Command & { readonly verdicts: readonly Verdict[] }) | Staying {
   const objection = input.objection(found);
-  if (objection !== undefined) return { kind: "restraint", message: objection };
+  if (objection !== undefined) return { kind: "restraint", ...objection };
   const verdicts = weigh(found, input.balancedTotals());
   const refused = verdicts.find(({ approved }) => !approved);
   if (refused === undefined) return { ...found, verdicts };

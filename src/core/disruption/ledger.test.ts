@@ -33,8 +33,10 @@ function command(candidates: readonly Candidate[], priceMicroUsd?: number): Comm
 const moved = (one: Command, id: string, atMs: number) =>
   moveOf(one, { id, reason: one.reason, startedAt: toRfc3339(atMs) });
 
-const objection = (ledger: Ledger, one: Command, nowMs = NOW) =>
+const objected = (ledger: Ledger, one: Command, nowMs = NOW) =>
   ledger.objection(one, () => one.candidates.map(({ node }) => node), nowMs);
+
+const objection = (...asked: Parameters<typeof objected>) => objected(...asked)?.message;
 
 describe("the ledger of consolidation", () => {
   it("wants a replacement to be worth the move; a deletion always is", () => {
@@ -73,6 +75,7 @@ describe("the ledger of consolidation", () => {
     expect(objection(ledger, command([young], 1), bornMs + HOUR_MS / 2)).toBe(
       'Node "a" came in place of another a while ago, it is not replaced for 30 more minute(s)',
     );
+    expect(objected(ledger, command([young], 1), bornMs)?.untilMs).toBe(bornMs + HOUR_MS);
     expect(objection(ledger, command([young], 1), bornMs + HOUR_MS)).toBeUndefined();
     expect(objection(ledger, command([young]), bornMs)).toBeUndefined();
     expect(objection(ledger, command([born], 1), bornMs)).toBeUndefined();
@@ -91,9 +94,7 @@ describe("the ledger of consolidation", () => {
     expect(objection(ledger, one, NOW + 120_000)).toBe(
       "Pods of ReplicaSet default/web were moved 2 time(s) within the hour, no more than 2 are",
     );
-    const again = ledger.movesAgainMs(one.candidates, [node], NOW + 120_000);
-    expect(again).toBe(NOW + HOUR_MS);
-    expect(ledger.movesAgainMs(one.candidates, [node], NOW + HOUR_MS)).toBeUndefined();
+    expect(objected(ledger, one, NOW + 120_000)?.untilMs).toBe(NOW + HOUR_MS);
     expect(objection(ledger, one, NOW + HOUR_MS)).toBeUndefined();
     // Whatever it was moved for, and whatever it is to be moved for.
     const drift = { ...one, reason: "Drifted" } as const;

@@ -11,7 +11,7 @@ import { formatDuration } from "../../base/duration.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
-import { type Command, savingsMicroUsd } from "./command.ts";
+import { type Command, type Objection, savingsMicroUsd } from "./command.ts";
 import {
   counts,
   MOVE_COUNTS_MS,
@@ -97,7 +97,11 @@ export class Ledger {
   }
 
   /** Why a command is left for later; undefined when nothing speaks against it. */
-  objection(command: Command, nodes: () => readonly NodeView[], nowMs: number): string | undefined {
+  objection(
+    command: Command,
+    nodes: () => readonly NodeView[],
+    nowMs: number,
+  ): Objection | undefined {
     // What drifts or expires must go some time, whatever that costs.
     if (command.reason !== "Underutilized") return this.#tooOften(command, nodes, nowMs);
     return (
@@ -134,69 +138,59 @@ export class Ledger {
     return bornMs + this.#restraint.replacementRestMs;
   }
 
-  #tooSmall(command: Command): string | undefined {
+  #tooSmall(command: Command): Objection | undefined {
     if (command.replacements.length === 0) return undefined;
     const before = command.candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
     const percent = before === 0 ? 0 : (100 * savingsMicroUsd(command)) / before;
     const { minSavingsPercent } = this.#restraint;
     if (percent >= minSavingsPercent) return undefined;
-    return `Can't replace with a node that is cheaper by ${minSavingsPercent}%, only by ${percent.toFixed(1)}%`;
+    return {
+      message: `Can't replace with a node that is cheaper by ${minSavingsPercent}%, only by ${percent.toFixed(1)}%`,
+    };
   }
 
-  #tooDear(command: Command): string | undefined {
+  #tooDear(command: Command): Objection | undefined {
     const { maxPaybackMs } = this.#restraint;
     const payback = paybackOf(command);
     if (maxPaybackMs === 0 || payback === undefined) return undefined;
     const { overlapMs, earnedMs } = payback;
     if (earnedMs <= maxPaybackMs) return undefined;
     const only = Number.isFinite(earnedMs) ? `, only within ${inMinutes(earnedMs)}` : "";
-    return `Can't save within ${formatDuration(maxPaybackMs)} what ${inMinutes(overlapMs)} of old and new nodes side by side cost${only}`;
+    return {
+      message: `Can't save within ${formatDuration(maxPaybackMs)} what ${inMinutes(overlapMs)} of old and new nodes side by side cost${only}`,
+    };
   }
 
-  #tooSoon({ candidates, replacements }: Command, nowMs: number): string | undefined {
+  #tooSoon({ candidates, replacements }: Command, nowMs: number): Objection | undefined {
     if (replacements.length === 0) return undefined;
-    for (const { claim, node } of candidates) {
-      const leftMs = (this.restEndsMs(claim) ?? nowMs) - nowMs;
-      if (leftMs <= 0) continue;
-      const minutes = Math.ceil(leftMs / 60_000);
-      return `Node "${node.name}" came in place of another a while ago, it is not replaced for ${minutes} more minute(s)`;
-    }
-    return undefined;
+    const resting = candidates
+      .map(({ claim, node }) => ({ name: node.name, endsMs: this.restEndsMs(claim) ?? nowMs }))
+      .filter(({ endsMs }) => endsMs > nowMs);
+    const [first] = resting;
+    if (first === undefined) return undefined;
+    const minutes = Math.ceil((first.endsMs - nowMs) / 60_000);
+    return {
+      message: `Node "${first.name}" came in place of another a while ago, it is not replaced for ${minutes} more minute(s)`,
+      untilMs: Math.max(...resting.map(({ endsMs }) => endsMs)),
+    };
   }
 
   #tooOften(
     { candidates }: Command,
     nodes: () => readonly NodeView[],
     nowMs: number,
-  ): string | undefined {
+  ): Objection | undefined {
     const recent = this.recent(nowMs);
     if (recent.length === 0) return undefined;
-    const [first] = this.#tooOftenMoved(candidates, recent, nodes);
+    const found = [...this.#tooOftenMoved(candidates, recent, nodes)];
+    const [first] = found;
     if (first === undefined) return undefined;
     const { sample, most, moved } = first;
     const owner = `${ownerOf(sample)?.kind} ${sample.metadata.namespace}/${ownerOf(sample)?.name}`;
-    return `Pods of ${owner} were moved ${moved} time(s) within the hour, no more than ${most} are`;
-  }
-
-  /** When pods of these nodes that were moved too often may be moved again; undefined: they may be now. */
-  movesAgainMs(
-    candidates: readonly Candidate[],
-    nodes: readonly NodeView[],
-    nowMs: number,
-  ): number | undefined {
-    const recent = this.recent(nowMs);
-    const ends = [...this.#tooOftenMoved(candidates, recent, () => nodes)].map(
-      ({ uid, moved, most, moving }) => {
-        let left = moved;
-        const last = recent.find(({ pods }) => {
-          left -= pods[uid] ?? 0;
-          return left + moving <= most;
-        });
-        // More of them on one node than may be moved at all: not before nothing counts any more.
-        return (fromRfc3339((last ?? recent.at(-1))?.at) ?? 0) + MOVE_COUNTS_MS;
-      },
-    );
-    return ends.length === 0 ? undefined : Math.max(...ends);
+    return {
+      message: `Pods of ${owner} were moved ${moved} time(s) within the hour, no more than ${most} are`,
+      untilMs: Math.max(...found.map((one) => movesAgainMs(one, recent))),
+    };
   }
 
   /** Whose pods on these nodes have been moved too often. */
@@ -204,7 +198,7 @@ export class Ledger {
     candidates: readonly Candidate[],
     recent: readonly Move[],
     nodes: () => readonly NodeView[],
-  ) {
+  ): Generator<MovedOften> {
     const { maxMovesPerPodHour } = this.#restraint;
     for (const [uid, moving] of podsByOwner(candidates.flatMap((one) => one.reschedulablePods))) {
       const moved = recent.reduce((sum, { pods }) => sum + (pods[uid] ?? 0), 0);
@@ -216,6 +210,28 @@ export class Ledger {
       yield { uid, moved, most, moving: moving.length, sample: moving[0] as Pod };
     }
   }
+}
+
+/** Pods of one owner on nodes that are to go. */
+interface MovedOften {
+  readonly uid: string;
+  readonly sample: Pod;
+  /** Within the hour. */
+  readonly moved: number;
+  readonly most: number;
+  /** How many more would be moved now. */
+  readonly moving: number;
+}
+
+/** When they may be moved again. `recent`: oldest first. */
+function movesAgainMs({ uid, moved, most, moving }: MovedOften, recent: readonly Move[]): number {
+  let left = moved;
+  const last = recent.find(({ pods }) => {
+    left -= pods[uid] ?? 0;
+    return left + moving <= most;
+  });
+  // More of them on one node than may be moved at all: not before nothing counts any more.
+  return (fromRfc3339((last ?? recent.at(-1))?.at) ?? 0) + MOVE_COUNTS_MS;
 }
 
 const counted = new WeakMap<readonly NodeView[], ReadonlyMap<string, number>>();

@@ -70,14 +70,8 @@ export interface Simulator {
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;
   /**
    * Of these, in order, those that can go together, their pods onto nodes that stay. `mayGo` has the last
-   * word on each.
+   * word on each. Nothing else may be asked before it is done.
    */
-  together(
-    candidates: readonly Candidate[],
-    mayGo: (candidate: Candidate) => boolean,
-    terms?: Pick<Terms, "closed">,
-  ): readonly Candidate[];
-  /** As `together`. Nothing else may be asked before it is done. */
   togetherInSteps(
     candidates: readonly Candidate[],
     mayGo: (candidate: Candidate) => boolean,
@@ -151,7 +145,6 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     },
     leastPriceMicroUsd: (candidates) =>
       whatIf().leastPrice(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
-    together: (...asked) => atOnce(simulator.togetherInSteps(...asked)),
     *togetherInSteps(candidates, mayGo, terms = {}) {
       const leaving = candidates.map((candidate) => ({
         candidate,

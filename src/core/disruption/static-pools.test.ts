@@ -133,7 +133,7 @@ describe("drift of static pools", () => {
   it("waits where pods were moved often enough, those of one round counted together", () => {
     const both = [drifted("a"), drifted("b")];
     const objection = ({ candidates }: Command) =>
-      candidates.length > 1 ? "moved often enough" : undefined;
+      candidates.length > 1 ? { message: "moved often enough" } : undefined;
     const { commands, remarks } = atOnce(staticDrift.propose(methodInput(both, { objection })));
     expect(commands.map(({ candidates }) => candidates.map(({ node }) => node.name))).toEqual([
       ["a"],

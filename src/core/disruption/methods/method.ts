@@ -8,7 +8,7 @@ import type { PoolTotals } from "../balanced.ts";
 import type { PoolAllowance } from "../budgets.ts";
 import type { Candidate, DisruptionClass } from "../candidates.ts";
 import type { ForSpot } from "../cheaper.ts";
-import type { Command, CommandReason, Verdict } from "../command.ts";
+import type { Command, CommandReason, Objection, Verdict } from "../command.ts";
 import type { Simulator } from "../simulate.ts";
 
 export interface Repack {
@@ -40,7 +40,7 @@ export interface MethodInput {
   /** What Balanced pools cost and hold in all, by pool id; made when first asked for. */
   readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
   /** Why a consolidation is left for later, whatever it saves. */
-  readonly objection: (command: Command) => string | undefined;
+  readonly objection: (command: Command) => Objection | undefined;
   /** What may come in the place of nodes that are all spot. */
   readonly forSpot: ForSpot;
   /** How several nodes may be packed anew on several others; absent: not at all. */

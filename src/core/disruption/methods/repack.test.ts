@@ -313,7 +313,7 @@ describe("repack", () => {
 
   it("comes to an end when everything is refused", () => {
     const nodes = ["a", "b", "c"].map((name) => sparse(name));
-    expect(propose(nodes, { objection: () => "not now" }).commands).toEqual([]);
+    expect(propose(nodes, { objection: () => ({ message: "not now" }) }).commands).toEqual([]);
   });
 
   it("says the same whoever else waits for a node", () => {

@@ -80,8 +80,8 @@ export function replaced(bare: Command, input: MethodInput): Command | Staying {
     return { kind: "backingOff", message };
   }
   const command = { ...bare, replacements, targets, placements };
-  const message = input.objection(command);
-  return message === undefined ? command : { kind: "restraint", message };
+  const objection = input.objection(command);
+  return objection === undefined ? command : { kind: "restraint", ...objection };
 }
 
 /** Whether budgets, and alpha's habit of doing one thing at a time, let a used node go. */

@@ -51,8 +51,9 @@ function* propose(input: MethodInput): Steps<Proposal> {
       if (chosen.length >= most.nodes || budgets.left(one) <= 0) continue;
       // Those of one round count together.
       const others = commands.flatMap(({ candidates }) => candidates);
-      const message = input.objection(drifting([...others, ...chosen, one]));
-      if (message !== undefined) remarks.push({ candidate: one, about: "blocked", message });
+      const objection = input.objection(drifting([...others, ...chosen, one]));
+      if (objection !== undefined)
+        remarks.push({ candidate: one, about: "blocked", message: objection.message });
       else if (budgets.take(one)) chosen.push(one);
     }
     if (chosen.length === 0) continue;
