@@ -1,8 +1,13 @@
 /** What counts as a right that is lacking, in kube-apiserver's own record. */
 import { expect, it } from "vitest";
-import { type AuditedRequest, neverAllowed } from "./audit.ts";
+import { type AuditedRequest, lackingRights } from "./audit.ts";
 
-const request = (verb: string, uri: string, status: number): AuditedRequest => ({
+const request = (
+  verb: string,
+  uri: string,
+  status: number,
+  more: Partial<AuditedRequest> = {},
+): AuditedRequest => ({
   user: "somebody",
   verb,
   resource: undefined,
@@ -10,11 +15,13 @@ const request = (verb: string, uri: string, status: number): AuditedRequest => (
   status,
   allowed: status !== 403,
   uri,
+  atMs: 0,
+  ...more,
 });
 
 it("a right that was refused and never given is lacking", () => {
   expect(
-    neverAllowed([
+    lackingRights([
       request("watch", "/api/v1/nodes?watch=true", 200),
       request("delete", "/api/v1/nodes/a", 403),
       request("delete", "/api/v1/nodes/a", 403),
@@ -24,14 +31,54 @@ it("a right that was refused and never given is lacking", () => {
   ).toEqual(["delete /api/v1/nodes/a"]);
 });
 
-it("what a server refused before it had read the roles is not lacking, when it was allowed at another time", () => {
+it("what a server refused before it had read the roles is not lacking, when it was allowed afterwards", () => {
   expect(
-    neverAllowed([
-      request("watch", "/api/v1/nodes?resourceVersion=1", 200),
-      request("watch", "/api/v1/nodes?resourceVersion=2", 403),
+    lackingRights([
+      request("watch", "/api/v1/nodes?resourceVersion=1", 403),
       request("watch", "/api/v1/pods?resourceVersion=2", 403),
+      request("watch", "/api/v1/pods?resourceVersion=2", 403),
+      request("watch", "/api/v1/nodes?resourceVersion=1", 200),
       request("watch", "/api/v1/pods?resourceVersion=3", 200),
       request("list", "/api/v1/pods", 403),
     ]),
   ).toEqual(["list /api/v1/pods"]);
+});
+
+it("what was refused after it had been allowed is lacking", () => {
+  expect(
+    lackingRights([
+      request("watch", "/api/v1/nodes?resourceVersion=1", 200),
+      request("watch", "/api/v1/nodes?resourceVersion=2", 403),
+      request("watch", "/api/v1/nodes?resourceVersion=2", 200),
+    ]),
+  ).toEqual(["watch /api/v1/nodes"]);
+});
+
+it("a watch of one object that is allowed does not excuse another's", () => {
+  const path = "/api/v1/namespaces/system/configmaps";
+  const watch = (name: string, status: number) =>
+    request("watch", `${path}?fieldSelector=metadata.name%3D${name}`, status, { name });
+  expect(
+    lackingRights([watch("b", 403), watch("a", 403), watch("a", 200), watch("a", 200)]),
+  ).toEqual([`watch ${path} of b`]);
+});
+
+it("what is created has a name only where it is allowed, and is the same right", () => {
+  const path = "/api/v1/namespaces/default/events";
+  expect(
+    lackingRights([
+      request("create", path, 403),
+      request("create", path, 201, { name: "default-a.17" }),
+    ]),
+  ).toEqual([]);
+});
+
+it("a server that was started again has to read the roles again", () => {
+  const starts = [100, 500];
+  const get = (atMs: number, status: number) => request("get", "/api/v1/nodes/a", status, { atMs });
+  expect(lackingRights([get(110, 200), get(510, 403)], starts)).toEqual([]);
+  expect(lackingRights([get(110, 200), get(510, 403), get(520, 200)], starts)).toEqual([]);
+  const after = [get(110, 200), get(510, 200), get(520, 403)];
+  expect(lackingRights(after, starts)).toEqual(["get /api/v1/nodes/a"]);
+  expect(lackingRights([get(110, 403), get(510, 403)], starts)).toEqual(["get /api/v1/nodes/a"]);
 });

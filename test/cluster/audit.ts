@@ -26,8 +26,11 @@ export interface AuditedRequest {
   readonly status: number;
   readonly allowed: boolean;
   readonly uri: string;
+  /** When it came. */
+  readonly atMs: number;
 }
 
+/** In the order in which they were answered; a watch is there when it begins, and again when it ends. */
 export function auditedRequests(directory: string): readonly AuditedRequest[] {
   if (!existsSync(logOf(directory))) return [];
   const lines = readFileSync(logOf(directory), "utf8").split("\n");
@@ -44,28 +47,55 @@ export function refusedRequests(directory: string, user: string): readonly strin
 }
 
 /**
- * What the user was never allowed to do. kube-apiserver that has only just been started refuses what it will allow
- * as soon as it has read the roles: the same verb on the same path, allowed at another time, is not a lacking right.
+ * Rights that the user lacks. kube-apiserver that has only just been started refuses what it will allow as soon as it
+ * has read the roles: what is allowed in the run is not lacking where it was refused before the server, since its last
+ * start, had allowed it. `startsMs`: when it was started.
  */
-export function neverAllowed(requests: readonly AuditedRequest[]): readonly string[] {
-  const likeOf = ({ verb, uri }: AuditedRequest) => `${verb} ${uri.split("?")[0]}`;
+export function lackingRights(
+  requests: readonly AuditedRequest[],
+  startsMs: readonly number[] = [],
+): readonly string[] {
   const isRefused = ({ allowed, status }: AuditedRequest) => !allowed || status === 403;
-  const allowed = new Set(requests.filter((one) => !isRefused(one)).map(likeOf));
-  const refused = requests.filter((one) => isRefused(one) && !allowed.has(likeOf(one)));
-  return [...new Set(refused.map(likeOf))];
+  const lifeOf = ({ atMs }: AuditedRequest) => startsMs.filter((start) => start <= atMs).length;
+  const everAllowed = new Set(requests.filter((one) => !isRefused(one)).map(rightOf));
+  const allowedSince = new Set<string>();
+  const lacking = new Set<string>();
+  for (const request of requests) {
+    const right = rightOf(request);
+    const inLife = `${lifeOf(request)} ${right}`;
+    if (!isRefused(request)) allowedSince.add(inLife);
+    else if (!everAllowed.has(right) || allowedSince.has(inLife)) lacking.add(right);
+  }
+  return [...lacking];
+}
+
+/**
+ * What roles are asked about: verb, path, and the one object that a list or a watch is of. The server takes its name
+ * out of the field selector (upstream: k8s.io/apiserver, pkg/endpoints/request/requestinfo.go). What is to be created
+ * has a name only once it is allowed.
+ */
+function rightOf({ verb, uri, name }: AuditedRequest): string {
+  const path = uri.split("?")[0] ?? "";
+  const isOfOne = name !== undefined && ["list", "watch", "deletecollection"].includes(verb);
+  return isOfOne ? `${verb} ${path} of ${name}` : `${verb} ${path}`;
 }
 
 /** Throws where the user may not do all it asked, or asked nothing: a record without it is a witness of nothing. */
-export function expectNoRefusals(directory: string, user: string): void {
+export function expectNoRefusals(
+  directory: string,
+  user: string,
+  startsMs: readonly number[],
+): void {
   const asked = auditedRequests(directory).filter((one) => one.user === user);
   if (asked.length === 0) throw new Error(`${logOf(directory)} has no request of ${user}`);
-  const refused = neverAllowed(asked);
-  if (refused.length > 0) throw new Error(`${user} may not: ${refused.join(", ")}`);
+  const lacking = lackingRights(asked, startsMs);
+  if (lacking.length > 0) throw new Error(`${user} may not: ${lacking.join(", ")}`);
 }
 
 interface AuditEvent {
   readonly verb: string;
   readonly requestURI: string;
+  readonly requestReceivedTimestamp: string;
   readonly user: { readonly username: string };
   readonly objectRef?: {
     readonly resource?: string;
@@ -77,7 +107,8 @@ interface AuditEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-function read({ verb, requestURI, user, objectRef, responseStatus, annotations }: AuditEvent) {
+function read(event: AuditEvent): AuditedRequest {
+  const { verb, requestURI, user, objectRef, responseStatus, annotations } = event;
   const { resource, subresource, apiGroup, name } = objectRef ?? {};
   const path = [resource, subresource].filter((part) => part !== undefined).join("/");
   const group = apiGroup === undefined ? "" : `.${apiGroup}`;
@@ -89,6 +120,7 @@ function read({ verb, requestURI, user, objectRef, responseStatus, annotations }
     status: responseStatus?.code ?? 0,
     allowed: annotations?.["authorization.k8s.io/decision"] !== "forbid",
     uri: requestURI,
+    atMs: Date.parse(event.requestReceivedTimestamp),
   };
 }
 

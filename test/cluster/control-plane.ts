@@ -49,6 +49,8 @@ export interface ControlPlane {
   pid(program: Program): number | undefined;
   /** `kill -9`; what the program had stored stays. */
   kill(program: Program): Promise<void>;
+  /** When kube-apiserver was started, each time. */
+  readonly apiServerStartsMs: readonly number[];
   /** Starts a killed program again, as it was. */
   revive(program: Program): void;
   /** etcd lets go of all states but the newest, and kube-apiserver, started anew, of those it kept in memory. */
@@ -78,8 +80,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const url = `https://127.0.0.1:${ports.api}`;
   const kubeconfig = writeFiles(directory, url, identity);
   const children: ChildProcess[] = [];
+  const apiServerStartsMs: number[] = [];
   const start = (program: Program): void => {
     if (options.programs?.includes(program) === false && !needed(program)) return;
+    if (program === "kube-apiserver") apiServerStartsMs.push(Date.now());
     const extra = options.extraArguments?.[program] ?? [];
     const args = [...argumentsOf(program, options, ports), ...extra];
     children.push(run(join(programs, program), args, options));
@@ -119,6 +123,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     url,
     kubeconfig,
     transport,
+    apiServerStartsMs,
     pid: (program) => pidOf(directory, program),
     kill: async (program) => {
       const pid = pidOf(directory, program) ?? 0;

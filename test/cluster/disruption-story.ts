@@ -16,6 +16,8 @@ const KWOK_LABEL = "kwok.x-k8s.io/node";
 const POOL_LABEL = "karpenter.sh/nodepool";
 /** Longer than the disruption loop takes from one look to the next: what was allowed would have begun. */
 const ONE_LOOK_MS = 14_000;
+/** Longer than an eviction that somebody asks for takes to be seen, also on a busy machine. */
+const ONE_EVICTION_MS = 6_000;
 /** Before consolidation touches a node, quiet is noted (10 s), a look comes (10 s) and 15 s are waited. */
 export const ONE_CONSOLIDATION_MS = 50_000;
 
@@ -131,6 +133,25 @@ export async function stays(
     expect([...namesOf(nodes)].sort()).toEqual([...before].sort());
     await sleep(500);
   }
+}
+
+/** Which pod of the story's first Deployment runs where: `web-x on a`. */
+export async function placesOf(story: Story): Promise<readonly string[]> {
+  const pods = await story.running();
+  return pods.map(({ metadata, spec }) => `${metadata.name} on ${spec.nodeName}`).sort();
+}
+
+/** For so long these pods run, and where they ran. */
+export async function podsStay(
+  story: Story,
+  before: readonly string[],
+  forMs = ONE_EVICTION_MS,
+): Promise<void> {
+  const until = performance.now() + forMs;
+  do {
+    expect(await placesOf(story)).toEqual(before);
+    await sleep(250);
+  } while (performance.now() < until);
 }
 
 /** What hangs on a cluster, not on a story. */

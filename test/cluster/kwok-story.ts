@@ -39,7 +39,7 @@ export interface KwokStory {
   /** Pods and nodes, a line each: for a test that failed. */
   describe(): Promise<string>;
   until(what: string, holds: () => Promise<boolean>, limitMs?: number): Promise<void>;
-  /** Rejects where kube-apiserver had to refuse something to Karpenter. */
+  /** Rejects where kube-apiserver refused something to Karpenter, but for what it did before it had read the roles. */
   close(): Promise<void>;
 }
 
@@ -93,7 +93,7 @@ export async function openKwokStory(): Promise<KwokStory> {
     close: async () => {
       await plane.stop();
       try {
-        expectNoRefusals(directory, ACCOUNT);
+        expectNoRefusals(directory, ACCOUNT, plane.apiServerStartsMs);
       } finally {
         rmSync(directory, { recursive: true, force: true });
       }

@@ -23,7 +23,8 @@ export interface Launches {
   close(): void;
 }
 
-export function followLaunches(client: KubeClient): Launches {
+/** Of those with the labels; by default of all. */
+export function followLaunches(client: KubeClient, labelSelector?: string): Launches {
   const claims = new Map<string, NodeClaim>();
   const nodes = new Map<string, Node>();
   const follow = <T extends KubeObject>(kind: Kind<T>, into: Map<string, T>) => {
@@ -36,6 +37,7 @@ export function followLaunches(client: KubeClient): Launches {
     const reflection = reflect({
       client,
       kind,
+      labelSelector,
       clock: new SystemClock(),
       random: new Random("launches"),
       log: SILENT,
