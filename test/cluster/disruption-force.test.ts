@@ -247,7 +247,9 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.end();
   });
 
-  it.concurrent("a PodDisruptionBudget over a command: it is carried through, once, and its drain waits", async ({ onTestFinished }) => {
+  it.concurrent("a PodDisruptionBudget over a command: it is carried through, once, and its drain waits", async ({
+    onTestFinished,
+  }) => {
     const story = storyOf(cluster, "force-command");
     const launches = followLaunches(cluster.client, `${story.label}=${story.name}`);
     onTestFinished(launches.close);

@@ -15,6 +15,7 @@ import {
   PROVISIONERS,
   TEMPLATES,
   userDataOf,
+  WHOLE_REGION,
 } from "./account.ts";
 
 const KARPENTER_PODS = "/api/v1/namespaces/karpenter/pods";
@@ -26,7 +27,7 @@ describe("an Ubuntu node for seed S0's inflate", () => {
   let instance: Instance;
 
   beforeAll(async () => {
-    account = await openAccount();
+    account = await openAccount(WHOLE_REGION);
     const { world } = account;
     const ubuntu = [...world.box.sandbox.aws.state.images.values()].filter(
       ({ family }) => family === "Ubuntu",

@@ -155,42 +155,45 @@ describe("S3: the NodePool of the examples", () => {
     }, FOO));
 
   it("launches t3 of three sizes, on demand, on Linux, labelled, for as long as pods are there and 30 s more (S3-42, S3-59, S3-69, S3-70)", () =>
-    inAccount(async (account) => {
-      const { world } = account;
-      prepare(account);
-      await world.applySeed("s3-30-ec2nodeclass-full.yaml");
-      await world.applySeed("s3-33-nodepool-large-limits.yaml");
-      await account.deploy("app", 1, { spec: { nodeSelector: onFoo } });
-      await account.running("app", 1);
-      const [fleet] = account.fleets();
-      const types = new Set(overrides(fleet).map(({ InstanceType }) => InstanceType));
-      expect(types.size).toBeGreaterThan(0);
-      for (const type of types) expect(["t3.medium", "t3.large", "t3.xlarge"]).toContain(type);
-      expect(fleet?.TargetCapacitySpecification.DefaultTargetCapacityType).toBe("on-demand");
-      expect(fleet?.OnDemandOptions?.AllocationStrategy).toBe("lowest-price");
-      const [node] = await account.items(`${NODES}?labelSelector=karpenter.sh/nodepool`);
-      expect(node.metadata.labels).toMatchObject({
-        "kubernetes.io/os": "linux",
-        "karpenter.k8s.aws/instance-family": "t3",
-        "node.kubernetes.io/nodetype": "foo",
-      });
+    inAccount(
+      async (account) => {
+        const { world } = account;
+        prepare(account);
+        await world.applySeed("s3-30-ec2nodeclass-full.yaml");
+        await world.applySeed("s3-33-nodepool-large-limits.yaml");
+        await account.deploy("app", 1, { spec: { nodeSelector: onFoo } });
+        await account.running("app", 1);
+        const [fleet] = account.fleets();
+        const types = new Set(overrides(fleet).map(({ InstanceType }) => InstanceType));
+        expect(types.size).toBeGreaterThan(0);
+        for (const type of types) expect(["t3.medium", "t3.large", "t3.xlarge"]).toContain(type);
+        expect(fleet?.TargetCapacitySpecification.DefaultTargetCapacityType).toBe("on-demand");
+        expect(fleet?.OnDemandOptions?.AllocationStrategy).toBe("lowest-price");
+        const [node] = await account.items(`${NODES}?labelSelector=karpenter.sh/nodepool`);
+        expect(node.metadata.labels).toMatchObject({
+          "kubernetes.io/os": "linux",
+          "karpenter.k8s.aws/instance-family": "t3",
+          "node.kubernetes.io/nodetype": "foo",
+        });
 
-      const [claim] = await account.items(CLAIMS);
-      expect((await account.send("DELETE", `${DEPLOYMENTS}/app`)).status).toBe(200);
-      await world.until(
-        "the node is empty",
-        async () => (await account.items(`${PODS}?labelSelector=app=app`)).length === 0,
-      );
-      const emptyMs = world.clock.now();
-      await world.until("the claim is deleted", async () => {
-        const { status, body } = await account.send("GET", `${CLAIMS}/${claim.metadata.name}`);
-        return status === 404 || body.metadata.deletionTimestamp !== undefined;
-      });
-      const tookMs = world.clock.now() - emptyMs;
-      expect(tookMs).toBeGreaterThanOrEqual(29_000);
-      // Then the next look at disruption, every ten seconds.
-      expect(tookMs).toBeLessThanOrEqual(45_000);
-    }, FOO));
+        const [claim] = await account.items(CLAIMS);
+        expect((await account.send("DELETE", `${DEPLOYMENTS}/app`)).status).toBe(200);
+        await world.until(
+          "the node is empty",
+          async () => (await account.items(`${PODS}?labelSelector=app=app`)).length === 0,
+        );
+        const emptyMs = world.clock.now();
+        await world.until("the claim is deleted", async () => {
+          const { status, body } = await account.send("GET", `${CLAIMS}/${claim.metadata.name}`);
+          return status === 404 || body.metadata.deletionTimestamp !== undefined;
+        });
+        const tookMs = world.clock.now() - emptyMs;
+        expect(tookMs).toBeGreaterThanOrEqual(29_000);
+        // Then the next look at disruption, every ten seconds.
+        expect(tookMs).toBeLessThanOrEqual(45_000);
+      },
+      { ...FOO, ...WHOLE_REGION },
+    ));
 });
 
 describe("S3: limits and weight", () => {

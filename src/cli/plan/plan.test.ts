@@ -579,8 +579,15 @@ describe("the exit code", () => {
     ]);
     const bad = await run([POOL, workload("Deployment", "web", 1, "", "9")]);
     expect(bad.told.slice(-3)).toEqual([
-      "planning 1 pods",
+      "planning 1 pod",
       "looking for what would place the pods that are left",
+      "end",
+    ]);
+    const none = await run([POOL]);
+    expect(none.told.slice(1)).toEqual([
+      "checking 1 object",
+      "working out what can be launched",
+      "planning 0 pods",
       "end",
     ]);
     const seen: string[] = [];

@@ -82,7 +82,7 @@ async function madePlan(
       ? await liveObjects(clock, () => (flags.schedulerConfig === undefined ? [] : SELECTING))
       : { found: [], notes: [], nowMs: clock.now() };
   const found = [...live.found, ...readDocuments(flags.filename ?? [])];
-  progress.stage(`checking ${found.length.toLocaleString("en")} objects`);
+  progress.stage(`checking ${counted(found.length, "object")}`);
   const manifests = sortManifests(found);
   progress.stage("working out what can be launched");
   const cloud = await cloudOf(flags, manifests, factsIn(found));
@@ -102,7 +102,7 @@ async function madePlan(
     minSavingPercent: flags.plannerMinSaving,
     minPods: flags.plannerMinPods,
   });
-  progress.stage(`planning ${input.pods.length.toLocaleString("en")} pods`);
+  progress.stage(`planning ${counted(input.pods.length, "pod")}`);
   const result = planBatch(input, options);
   const timings = {
     parseMs: rounded(parsedMs - startMs),
@@ -116,6 +116,11 @@ async function madePlan(
   });
   notes.push(...limitNotes(planned));
   return { planned, notes };
+}
+
+/** `1 pod`, `2,000 pods`. */
+function counted(count: number, word: string): string {
+  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }
 
 /** Milliseconds with one decimal. */
