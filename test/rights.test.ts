@@ -18,7 +18,6 @@ import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 /** `verb resource`: not needed in a life without mishap. */
 const SELDOM: Readonly<Record<string, string>> = {
-  "get configmaps": "karpenter-global-settings, when the process starts",
   "patch deployments":
     "a workload that asks to be moved without downtime (test/calm/surge.test.ts)",
   "get nodes":

@@ -55,12 +55,15 @@ export function factsData({ settings, prices }: Facts): FactsData {
   };
 }
 
-/** What a merge patch of the data must say so that it tells `wanted`: null takes a key away. Undefined: nothing. */
+/**
+ * What a merge patch of the data must say so that it tells `wanted`: null takes a key away. Undefined: nothing.
+ * Where nobody knows what stands there, each key.
+ */
 export function factsChanges(
-  { data }: ConfigMap,
+  stored: ConfigMap | undefined,
   wanted: FactsData,
 ): Readonly<Record<string, string | null>> | undefined {
-  const changed = KEYS.filter((key) => data?.[key] !== wanted[key]);
+  const changed = KEYS.filter((key) => stored === undefined || stored.data?.[key] !== wanted[key]);
   if (changed.length === 0) return undefined;
   return Object.fromEntries(changed.map((key) => [key, wanted[key] ?? null]));
 }

@@ -89,7 +89,7 @@ describe("karpenter-facts is kept up to date", () => {
     }
   });
 
-  it("without the prices of before where the provider's never change", async () => {
+  it("takes away prices that stood there where the provider's never change", async () => {
     const kube = await withFacts();
     await telling(kube).reconcile();
     expect(Object.keys(dataIn(kube))).toContain("pricesMicroUsdPerHour");
@@ -98,19 +98,61 @@ describe("karpenter-facts is kept up to date", () => {
     expect(Object.keys(dataIn(kube))).toEqual(["settings"]);
   });
 
+  const refusal = (status: number) =>
+    new KubeError(status, { reason: "Forbidden", message: "no" } as never, "asking");
+
+  it("told once for each change where it may be patched, but not read", async () => {
+    const kube = await withFacts();
+    await telling(kube).reconcile();
+    let patches = 0;
+    let mayRead = false;
+    const patchOnly: Pick<KubeClient, "get" | "patch"> = {
+      get: (kind, ref) => (mayRead ? kube.get(kind, ref) : Promise.reject(refusal(403))),
+      patch: (...asked) => {
+        patches++;
+        return kube.patch(...asked);
+      },
+    };
+    const { raise, reconcile } = telling(patchOnly);
+    const pricesIn = () => dataIn(kube)["pricesMicroUsdPerHour"];
+    await kube.patch(CONFIG_MAP, REF, { type: "merge", body: { data: null } });
+    for (const price of ["96000", "100000"]) {
+      expect((await reconcile()).requeueAfterMs).toBe(30_000);
+      expect(pricesIn()).toContain(price);
+      const before = patches;
+      await reconcile();
+      expect(patches).toBe(before);
+      raise();
+    }
+    // Prices of before stand there, whoever told them.
+    const fixed = telling(patchOnly, false);
+    await fixed.reconcile();
+    expect(Object.keys(dataIn(kube))).toEqual(["settings"]);
+    // The right was given: what others take away is told again, as everywhere.
+    mayRead = true;
+    await kube.patch(CONFIG_MAP, REF, { type: "merge", body: { data: null } });
+    await fixed.reconcile();
+    expect(Object.keys(dataIn(kube))).toEqual(["settings"]);
+  });
+
   it("hurts nobody where it may not be written, and is tried again later", async () => {
-    let tries = 0;
-    const refuse = async () => {
-      tries++;
-      throw new KubeError(403, { reason: "Forbidden", message: "no" } as never, "writing");
+    const tries: string[] = [];
+    const refuse = (verb: string, status: number) => async () => {
+      tries.push(verb);
+      throw refusal(status);
     };
     const found = async () => ({ metadata: { name: FACTS } });
-    for (const kube of [{ get: refuse }, { get: found, patch: refuse }]) {
-      tries = 0;
+    const cases: readonly [object, readonly string[]][] = [
+      [{ get: refuse("get", 503), patch: refuse("patch", 503) }, ["get", "get"]],
+      [{ get: found, patch: refuse("patch", 403) }, ["patch", "patch"]],
+      [{ get: refuse("get", 403), patch: refuse("patch", 403) }, ["get", "patch", "get", "patch"]],
+    ];
+    for (const [kube, expected] of cases) {
+      tries.length = 0;
       const { reconcile } = telling(kube as never);
       expect((await reconcile()).requeueAfterMs).toBe(600_000);
       await reconcile();
-      expect(tries).toBe(2);
+      expect(tries).toEqual(expected);
     }
   });
 });

@@ -1,14 +1,16 @@
 /**
  * Keeps ConfigMap `karpenter-facts` up to date (ours): the settings that were given and the prices in use. What stands
- * there is read each time, so that what others took away or changed is told again.
+ * there is read each time, so that what others took away or changed is told again; where it may not be read, each
+ * change is told once.
  * The chart brings the empty object, so that no right to make others is needed. Nothing depends on it but answers.
  */
-import { CONFIG_MAP } from "../../apis/core/kinds.ts";
+import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
 import { FACTS, factsChanges, factsData, type PriceList } from "../../apis/karpenter/facts.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
-import type { KubeClient } from "../../kube/client/client.ts";
+import type { KubeClient, ObjectRef } from "../../kube/client/client.ts";
+import { isForbidden } from "../../kube/errors.ts";
 import { type Controller, requeueAfter } from "../../kube/manager/controller.ts";
 import { OPTIONS } from "../settings/options.ts";
 import type { Options } from "../settings/parse-options.ts";
@@ -38,6 +40,8 @@ export function tellFacts({ kube, log, namespace, options, prices }: TellFactsDe
   const dataNow = (): ReturnType<typeof factsData> =>
     factsData({ settings, prices: prices?.list() });
   let wanted = { version: prices?.version, data: dataNow() };
+  /** What was told last without a look at what stood there. */
+  let toldBlindly: typeof wanted | undefined;
   return {
     name: "facts",
     watches: [],
@@ -47,9 +51,12 @@ export function tellFacts({ kube, log, namespace, options, prices }: TellFactsDe
       const version = prices?.version;
       if (wanted.version !== version) wanted = { version, data: dataNow() };
       try {
-        const data = factsChanges(await kube.get(CONFIG_MAP, ref), wanted.data);
+        const stored = await readIfAllowed(kube, ref);
+        if (stored === undefined && toldBlindly === wanted) return requeueAfter(CHECK_MS);
+        const data = factsChanges(stored, wanted.data);
         if (data !== undefined)
           await kube.patch(CONFIG_MAP, ref, { type: "merge", body: { data } });
+        toldBlindly = stored === undefined ? wanted : undefined;
         return requeueAfter(CHECK_MS);
       } catch (error) {
         log.debug("telling settings and prices: answers of karpenter explain will be estimates", {
@@ -60,6 +67,19 @@ export function tellFacts({ kube, log, namespace, options, prices }: TellFactsDe
       }
     },
   };
+}
+
+/** Undefined: the right to read it is not there; charts of before gave only that to patch it. */
+async function readIfAllowed(
+  kube: Pick<KubeClient, "get">,
+  ref: ObjectRef,
+): Promise<ConfigMap | undefined> {
+  try {
+    return await kube.get(CONFIG_MAP, ref);
+  } catch (error) {
+    if (isForbidden(error)) return undefined;
+    throw error;
+  }
 }
 
 /** As flags take them. */
