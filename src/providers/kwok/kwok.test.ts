@@ -3,7 +3,7 @@ import { NODE } from "../../apis/core/node.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { fakeWorld } from "../../testing/fake-world.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { kwokInstanceTypes } from "./instance-types.ts";
 import { kwokNodeClass } from "./node-class.ts";
 import { createKwokProvider } from "./provider.ts";
@@ -26,6 +26,14 @@ function claim(name: string, requirements: readonly Requirement[]): NodeClaim {
       nodeClassRef: { group: "karpenter.kwok.sh", kind: "KWOKNodeClass", name: "default" },
     },
   };
+}
+
+/** As the API server has it once the lifecycle has written it down. */
+function stored(world: FakeWorld, one: NodeClaim, ...types: readonly string[]): Promise<unknown> {
+  const lastTransitionTime = toRfc3339(world.clock.now());
+  const conditions = types.map((type) => ({ type, status: "True" as const, lastTransitionTime }));
+  const status = { ...one.status, conditions } as NodeClaim["status"] & object;
+  return world.api.create(NODE_CLAIM, { ...one, status });
 }
 
 async function open(nodeRegistrationDelay?: string) {
@@ -157,19 +165,10 @@ describe("kwok provider", () => {
       await provider.create(claim("a", LINUX_AMD)),
       await provider.create(claim("b", LINUX_AMD)),
     ];
-    const since = (type: string) => ({
-      type,
-      status: "True" as const,
-      lastTransitionTime: toRfc3339(world.clock.now()),
-    });
-    const store = (one: NodeClaim, ...types: readonly string[]) =>
-      world.api.create(NODE_CLAIM, {
-        ...one,
-        status: { ...one.status, conditions: types.map(since) } as NodeClaim["status"] & object,
-      });
-    await store(first as NodeClaim, "Launched");
+    await stored(world, first as NodeClaim, "Launched");
     // It had come, and is gone.
-    await store(lost as NodeClaim, "Launched", "Registered");
+    await stored(world, lost as NodeClaim, "Launched", "Registered");
+    // The end of the controller: what it keeps in mind of those that boot is gone, the claims are not.
     for (const { status } of [first, lost]) await provider.delete({ status } as NodeClaim);
     const next = createKwokProvider(world);
     await world.clock.advance(10_000);
@@ -186,6 +185,34 @@ describe("kwok provider", () => {
     await next.list();
     await world.clock.advance(60_000);
     expect(nodes()).toHaveLength(1);
+    await world.stop();
+  });
+
+  it("a Node that was deleted before it registered is not shown again", async () => {
+    const { world, provider, nodes } = await open("30s");
+    await world.api.create(KWOK_NODE_CLASS, { metadata: { name: "prompt" }, spec: {} });
+    const slow = await provider.create(claim("slow", LINUX_AMD));
+    const wish = claim("quick", LINUX_AMD);
+    const nodeClassRef = { ...wish.spec.nodeClassRef, name: "prompt" };
+    const quick = await provider.create({ ...wish, spec: { ...wish.spec, nodeClassRef } });
+    for (const one of [slow, quick]) await stored(world, one, "Launched");
+    const left = () => nodes().map(({ metadata }) => metadata.name.split("-")[0]);
+    expect(left()).toEqual(["quick"]);
+    await world.api.delete(NODE, { name: nodes()[0]?.metadata.name ?? "" });
+    await provider.list();
+    await world.clock.advance(31_000);
+    expect(left()).toEqual(["slow"]);
+    await world.api.delete(NODE, { name: nodes()[0]?.metadata.name ?? "" });
+    await world.clock.settle();
+    await provider.list();
+    await world.clock.advance(60_000);
+    expect(left()).toEqual([]);
+    // Nor by the next controller, where the Node came with its launch.
+    world.api.vanish(NODE_CLAIM, "slow");
+    await world.clock.settle();
+    await createKwokProvider(world).list();
+    await world.clock.advance(60_000);
+    expect(left()).toEqual([]);
     await world.stop();
   });
 

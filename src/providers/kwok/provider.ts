@@ -62,6 +62,7 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
   // From the start, so that it is filled once a launch asks how long a Node is to wait.
   deps.mirrors.of(KWOK_NODE_CLASS);
   const booting = createBooting(deps);
+  let hasBootedOn = false;
 
   async function create(
     claim: NodeClaim,
@@ -104,7 +105,8 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     get: async (providerId) => claimOf(find(providerId)),
     // Those that boot are left out: they have no age yet, and nobody may take them for leaked.
     list: async () => {
-      bootOn(deps, booting);
+      if (!hasBootedOn) bootOn(deps, booting);
+      hasBootedOn = true;
       return nodes
         .list()
         .filter((node) => node.spec?.providerID?.startsWith(PROVIDER_ID_PREFIX))
@@ -123,23 +125,30 @@ function delayMsOf({ mirrors }: KwokDeps, { spec }: NodeClaim): number {
   return delay === undefined ? 0 : (parseDuration(delay) ?? 0);
 }
 
-/** What a controller that is gone left booting shows up when its time comes. Asked for by who leads, only. */
+/**
+ * What a controller that is gone left booting shows up when its time comes. Asked for by who leads, when it begins to:
+ * later, a Node that is missing was deleted, and that is how an instance dies here. Nor does the Node of a class
+ * without a delay wait for anything: it came with its launch.
+ */
 function bootOn(deps: KwokDeps, booting: Booting): void {
   const { mirrors, clock } = deps;
-  const classes = mirrors.of(KWOK_NODE_CLASS).list();
-  if (classes.every(({ spec }) => spec?.nodeRegistrationDelay === undefined)) return;
   const claims = CLAIM_KINDS.flatMap((kind) => mirrors.of(kind).list()).map(toClaim);
   for (const claim of claims.filter(isComing)) {
+    const delayMs = delayMsOf(deps, claim);
+    if (delayMs === 0) continue;
     const name = (claim.status?.providerID ?? "").slice(PROVIDER_ID_PREFIX.length);
     if (booting.get(name) !== undefined || mirrors.of(NODE).get(name) !== undefined) continue;
     const choice = chosen(claim);
     const launchedMs = fromRfc3339(condition(claim, "Launched")?.lastTransitionTime) ?? 0;
-    const leftMs = launchedMs + delayMsOf(deps, claim) - clock.now();
+    const leftMs = launchedMs + delayMs - clock.now();
     if (choice !== undefined) booting.add(nodeOf(claim, choice, name), Math.max(0, leftMs));
   }
 }
 
-/** A Node that cannot be created is an instance that never joins: its claim is given up in time. */
+/**
+ * A Node that cannot be created is an instance that does not join: its claim is given up in time, unless a controller
+ * that starts before then shows the Node.
+ */
 function createBooting({ kube, clock, log }: KwokDeps): Booting {
   const booting = new Map<string, { readonly node: Node; readonly timer: Timer }>();
   return {
