@@ -32,17 +32,21 @@ interface Waiting {
   readonly node: Node;
   readonly deadlineMs: number | undefined;
   readonly reason: string;
+  readonly isListed: boolean;
   readonly failures: number;
+}
+
+export interface Moving {
+  readonly deadlineMs: number | undefined;
+  readonly reason: string;
+  /** As the server listed them just now, whatever the mirror knows: each is tried once for each time it is added. */
+  readonly isListed: boolean;
 }
 
 export interface EvictionQueue {
   readonly controller: Controller;
   /** Pods already in the queue keep their place; the earlier deadline counts. */
-  add(
-    node: Node,
-    pods: readonly Pod[],
-    options: { readonly deadlineMs: number | undefined; readonly reason: string },
-  ): void;
+  add(node: Node, pods: readonly Pod[], options: Moving): void;
 }
 
 export function createEvictionQueue(world: World): EvictionQueue {
@@ -50,14 +54,14 @@ export function createEvictionQueue(world: World): EvictionQueue {
   const log = world.log.with({ controller: "eviction-queue" });
   const bell = createBell();
   return {
-    add: (node, added, { deadlineMs, reason }) => {
+    add: (node, added, { deadlineMs, reason, isListed }) => {
       for (const pod of added) {
         const key = keyOf(pod);
         const known = waiting.get(key);
         const same = known !== undefined && known.pod.metadata.uid === pod.metadata.uid;
         const sooner = earlier(same ? known.deadlineMs : undefined, deadlineMs);
         const failures = same ? known.failures : 0;
-        waiting.set(key, { pod, node, deadlineMs: sooner, reason, failures });
+        waiting.set(key, { pod, node, deadlineMs: sooner, reason, isListed, failures });
         if (!same || sooner !== known.deadlineMs) bell.ring(requestFor("Pod", pod));
       }
     },
@@ -85,10 +89,12 @@ async function reconcile(
   const key = `${request.namespace}/${request.name}`;
   const entry = waiting.get(key);
   if (entry === undefined) return AWAIT_CHANGE;
-  const pod = pods(world).get(key);
-  const replaced = pod?.metadata.uid !== entry.pod.metadata.uid;
-  const result = pod === undefined || replaced ? "done" : await move(world, log, entry, pod);
-  if (result === "done") {
+  const mirrored = pods(world).get(key);
+  const seen = mirrored?.metadata.uid === entry.pod.metadata.uid ? mirrored : undefined;
+  const pod = seen ?? (entry.isListed ? entry.pod : undefined);
+  const result = pod === undefined ? "done" : await move(world, log, entry, pod);
+  // Of one that the mirror lacks only the next list says whether it is still there.
+  if (result === "done" || seen === undefined) {
     waiting.delete(key);
     return AWAIT_CHANGE;
   }

@@ -154,9 +154,16 @@ describe("the end of a node", () => {
   });
 
   describe("while the mirror does not know of a pod that runs there", () => {
-    /** The server knows of it, and no stream has brought it. */
-    function withUnseen(world: FakeWorld, unseen: readonly Pod[]): void {
-      const { list } = world.kube;
+    /** The server knows of them, and no stream has brought them. `guard`: none may be evicted. */
+    function withUnseen(world: FakeWorld, unseen: Pod[], guard = { isUp: true }): void {
+      const { list, evict } = world.kube;
+      const evictThem: typeof evict = async (ref, options) => {
+        const at = unseen.findIndex(({ metadata }) => metadata.name === ref.name);
+        if (at < 0) return evict(ref, options);
+        if (guard.isUp) throw new KubeError(429, undefined, "evicting");
+        unseen.splice(at, 1);
+      };
+      Object.assign(world.kube, { evict: evictThem });
       const seen: typeof list = async (kind, options) => {
         const { items, resourceVersion } = await list(kind, options);
         const all =
@@ -166,6 +173,45 @@ describe("the end of a node", () => {
       Object.assign(world.kube, { list: seen });
     }
     const later = onNode("later");
+
+    it("evicts it all the same, as soon as what guards it allows that", async () => {
+      const world = await joined();
+      const unseen = [later];
+      const guard = { isUp: true };
+      withUnseen(world, unseen, guard);
+      await world.api.delete(NODE_CLAIM, { name: "a" });
+      await world.clock.advance(60_000);
+      expect(world.cloud.instances.size).toBe(1);
+      const told = world.published.filter(({ reason }) => reason === "FailedDraining");
+      expect(told.map(({ message }) => message).join()).toContain("violates a PDB");
+      guard.isUp = false;
+      await world.clock.advance(20_000);
+      expect(unseen).toEqual([]);
+      expect(world.published.map(({ reason }) => reason)).toContain("Evicted");
+      expect(world.cloud.instances.size).toBe(0);
+      await world.stop();
+    });
+
+    it("lets it wait for its turn as others do", async () => {
+      const world = fakeWorld();
+      const labels = { "karpenter.test.sh/testnodeclass": "default" };
+      const finalizers = ["karpenter.sh/termination"];
+      const owned = node({ name: "node-a", labels, providerId: "fake://1" });
+      await world.api.create(NODE, { ...owned, metadata: { ...owned.metadata, finalizers } });
+      const unseen = [later];
+      withUnseen(world, unseen, { isUp: false });
+      const queue = createEvictionQueue(world);
+      let isItsTurn = false;
+      const steering = { mayLeave: () => isItsTurn };
+      await world.run(queue.controller, termination(world, queue, steering));
+      await world.api.delete(NODE, { name: "node-a" });
+      await world.clock.advance(20_000);
+      expect(unseen).toEqual([later]);
+      isItsTurn = true;
+      await world.clock.advance(20_000);
+      expect(unseen).toEqual([]);
+      await world.stop();
+    });
 
     it("waits for it, and evicts it once it is heard of", async () => {
       const world = await joined();
@@ -188,12 +234,13 @@ describe("the end of a node", () => {
     });
 
     it("waits no longer than the claim gives, and not for pods that stay on a node to its end", async () => {
-      const world = await joined("2m");
+      // Between two looks.
+      const world = await joined("2m2s");
       withUnseen(world, [later]);
       await world.api.delete(NODE_CLAIM, { name: "a" });
-      await world.clock.advance(115_000);
+      await world.clock.advance(121_000);
       expect(world.cloud.instances.size).toBe(1);
-      await world.clock.advance(15_000);
+      await world.clock.advance(2_000);
       expect(world.cloud.instances.size).toBe(0);
       await world.stop();
       const other = await joined();

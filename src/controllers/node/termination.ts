@@ -25,7 +25,7 @@ import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { cordonedForTermination, cordonTaint } from "../../core/state/cordon.ts";
-import { drain, mustDelete } from "../../core/termination/drain.ts";
+import { type Drain, drain, mustDelete } from "../../core/termination/drain.ts";
 import { blockingAttachments } from "../../core/termination/volumes.ts";
 import { hasFinalizer, removeFinalizer } from "../../kube/client/finalizer.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
@@ -182,28 +182,17 @@ async function close(world: World, { node, claim, log }: Leaving): Promise<Node 
 }
 
 /** Undefined once nothing is waited for. */
-async function drained(
-  world: World,
-  { queue, steering }: Parts,
-  leaving: Leaving,
-): Promise<Outcome | undefined> {
-  const { node, claim, deadlineMs, marks } = leaving;
+async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Outcome | undefined> {
+  const { node, claim, deadlineMs = Number.POSITIVE_INFINITY, marks } = leaving;
   if (claim !== undefined && condition(claim, "Drained")?.status === "True") return undefined;
   const nowMs = world.clock.now();
-  const plan = drain({ nowMs, deadlineMs, pods: pods(world).byIndex("node", node.metadata.name) });
+  const plan = (of: readonly Pod[]) => drain({ nowMs, deadlineMs: leaving.deadlineMs, pods: of });
+  const seen = plan(pods(world).byIndex("node", node.metadata.name));
   marks.push({ type: "Drained", status: "Unknown", reason: "Draining" });
   // Since when it has been drained is known only then.
   const marked = await writeMarks(world, leaving);
-  if (plan.waiting > 0) {
-    const reason = (claim && condition(claim, "DisruptionReason")?.reason) || UNTIL_DELETED;
-    const isSoon = deadlineMs !== undefined && deadlineMs - nowMs < SOON_MS;
-    const isHurried = isSoon || (claim !== undefined && world.cloud.isTakenBack(claim));
-    const mayLeave = (pod: Pod) => mustDelete(pod, deadlineMs, nowMs) || steering.mayLeave(pod);
-    const inTurn = isHurried ? plan.evict : plan.evict.filter(mayLeave);
-    const evict = await surgeFirst(world, node, inTurn, deadlineMs);
-    queue.add(node, evict, { deadlineMs, reason });
-    const what = `${plan.waiting} pods are waiting to be evicted`;
-    world.events.publish(failedDraining(node, what));
+  if (seen.waiting > 0) {
+    await moveInTurn(world, parts, leaving, { plan: seen, isListed: false });
     return requeueAfter(WAIT_MS);
   }
   if (marked !== undefined) {
@@ -211,31 +200,50 @@ async function drained(
     const leftMs = since + (isV1(marked) ? MIN_DRAIN_MS : 0) - nowMs;
     if (leftMs > 0) return requeueAfter(leftMs);
   }
-  const unseen = await unseenPods(world, node, deadlineMs);
-  if (unseen > 0) {
-    world.events.publish(failedDraining(node, `${unseen} pods are waiting to be evicted`));
-    return requeueAfter(UNSEEN_MS);
+  const unseen = plan(await unseenPods(world, leaving));
+  if (unseen.waiting > 0) {
+    await moveInTurn(world, parts, leaving, { plan: unseen, isListed: true });
+    return requeueAfter(Math.min(UNSEEN_MS, deadlineMs - nowMs));
   }
   if (marked !== undefined) marks.push({ type: "Drained", status: "True" });
   return undefined;
+}
+
+/** Hands those to the queue that go next, and whose turn it is. */
+async function moveInTurn(
+  world: World,
+  { queue, steering }: Parts,
+  { node, claim, deadlineMs }: Leaving,
+  { plan, isListed }: { readonly plan: Drain; readonly isListed: boolean },
+): Promise<void> {
+  const nowMs = world.clock.now();
+  const reason = (claim && condition(claim, "DisruptionReason")?.reason) || UNTIL_DELETED;
+  const isSoon = deadlineMs !== undefined && deadlineMs - nowMs < SOON_MS;
+  const isHurried = isSoon || (claim !== undefined && world.cloud.isTakenBack(claim));
+  const mayLeave = (pod: Pod) => mustDelete(pod, deadlineMs, nowMs) || steering.mayLeave(pod);
+  const inTurn = isHurried ? plan.evict : plan.evict.filter(mayLeave);
+  const evict = await surgeFirst(world, node, inTurn, deadlineMs);
+  queue.add(node, evict, { deadlineMs, reason, isListed });
+  const what = `${plan.waiting} pods are waiting to be evicted`;
+  world.events.publish(failedDraining(node, what));
 }
 
 /**
  * Pods that run there though the mirror knows of none: the server is asked once before the node is ended, for what ran
  * on the machine is lost with it, and a stream may have been silent for a minute before it counts as broken. Upstream
  * goes by its cache alone: pkg/utils/node/node.go. From the cache of the server, which has pods by node: a list from
- * the store behind it reads all pods of the cluster, before Kubernetes 1.31.
+ * the store behind it reads all pods of the cluster, before Kubernetes 1.31. A Node without a claim has no place where it
+ * is written down that it was drained: of such a one the server is asked each time, once a second while it waits for
+ * volumes.
  */
 async function unseenPods(
   world: World,
-  node: Node,
-  deadlineMs: number | undefined,
-): Promise<number> {
-  const nowMs = world.clock.now();
-  if (deadlineMs !== undefined && nowMs >= deadlineMs) return 0;
+  { node, deadlineMs }: Pick<Leaving, "node" | "deadlineMs">,
+): Promise<readonly Pod[]> {
+  if (deadlineMs !== undefined && world.clock.now() >= deadlineMs) return [];
   const fieldSelector = `spec.nodeName=${node.metadata.name}`;
   const { items } = await world.kube.list(POD, { fieldSelector, resourceVersion: "0" });
-  return drain({ nowMs, deadlineMs, pods: items }).waiting;
+  return items;
 }
 
 function detached(world: World, { node, deadlineMs, marks }: Leaving): Outcome | undefined {
