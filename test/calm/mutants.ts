@@ -8,9 +8,10 @@
  * cluster, a node while none may go), no-pause 7 (a paused pool), whoever-stays 12 (at 91048: a node with a held
  * pod), orphans 1 (at 91009: a claim without its instance for 30 minutes), leaks 1 (at 91021: an instance without a
  * claim for 30 minutes), no-memory 1 (at 91002: rests with a closed node), gone-when-expired 1 (at 91007: a deletion
- * that nothing explains), unseen-go 1 (at 91001: pods on a node that is gone), stands-open 6 (at 91006). From 89000:
- * guards-apart 25 (at 89029; it has a loop now), chatters 1 (the same event 180 times in ten minutes), any-number 5
- * (at 89039).
+ * that nothing explains), unseen-go 1 (at 91001: pods on a node that is gone); with --from 91001 stands-open 6 (at
+ * 91006: a deletion while the node stands open). What is before 91000 was seen before "miss a pod" came in: the same
+ * seeds bring other days since. From 89000: guards-apart 25 (at 89029; it has a loop now), chatters 1 (the same event
+ * 180 times in ten minutes), any-number 5 (at 89039).
  *
  * Not looked at with the rule on the same day; the sentences tell it. From 87000: held-pods-go 4 (an eviction),
  * no-eviction 1 (a deletion too early), no-waiting 1 (no replacement ready), homeless 1 (no room elsewhere),
