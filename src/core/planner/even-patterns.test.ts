@@ -135,6 +135,17 @@ describe("bins that are filled alike", () => {
     expect(evenly(packing, 100)).toBeUndefined();
   });
 
+  it("are given up where they come to over a quarter more than the least", () => {
+    // One in each bin, whose rest is of no use.
+    const ofSize = (amount: number) => {
+      const rows = [{ amounts: Float64Array.of(amount), count: 100 }];
+      const bins = [{ amounts: Float64Array.of(100), price: 100, rows: [0] }];
+      return { rows, bins, dimensions: 1 };
+    };
+    expect(evenly(ofSize(79))).toBeUndefined();
+    expect(placed(ofSize(81), evenly(ofSize(81)) ?? [])).toEqual([100]);
+  });
+
   it("ends where bins cost nothing, and so nothing is worth anything", () => {
     const rows = [{ amounts: Float64Array.of(3), count: 50 }];
     const free = { amounts: Float64Array.of(10), price: 0, rows: [0] };

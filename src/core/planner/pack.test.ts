@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../base/steps.ts";
+import { packEvenly } from "./even-patterns.ts";
 import { pack } from "./pack.ts";
 import { Filling, type Packing, priceOf, type Use } from "./packing.ts";
+import { resourcePrices } from "./resource-prices.ts";
 
 const SHAPES = 60;
 const EACH = 3;
@@ -76,6 +78,33 @@ describe("pack", () => {
       return 1e7 - budget.units;
     };
     expect(unitsFor(400, 2, 1) * 2).toBeLessThan(unitsFor(400, 2, 0));
+  });
+
+  it("looks no further where bins that are filled alike cost hardly more than the least", () => {
+    const found = (smallest: number) => {
+      const rows = Array.from({ length: 20 }, (_, index) => ({
+        amounts: Float64Array.of(smallest + index * 7),
+        count: 40,
+      }));
+      const bin = { amounts: Float64Array.of(1_000), price: 1_000, rows: [...rows.keys()] };
+      const all = { rows, bins: [bin], dimensions: 1 };
+      const counts = rows.map(({ count }) => count);
+      const priced = resourcePrices(all, counts);
+      const over = (uses: readonly Use[] | undefined) =>
+        priceOf(all, uses ?? []) / priced.leastCost;
+      const budget = { units: 1e8 };
+      const alike = over(atOnce(packEvenly(all, [0], counts, { ...budget })));
+      const best = over(atOnce(pack(all, priced, budget, { maxBins: 1 })));
+      return { alike, best, spent: 1e8 - budget.units };
+    };
+    const [near, far] = [found(100), found(60)];
+    expect(near.alike).toBeLessThan(1.01);
+    expect(near.best).toBe(near.alike);
+    // Of so large a budget hardly more than that filling takes.
+    expect(near.spent).toBeLessThan(20_000);
+    expect(far.alike).toBeGreaterThan(1.01);
+    expect(far.best).toBeLessThan(far.alike - 0.005);
+    expect(far.spent).toBeGreaterThan(near.spent * 10);
   });
 
   it("looks further with a larger one, and never pays more then", () => {
