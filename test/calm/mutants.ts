@@ -8,7 +8,7 @@
  * cluster, a node while none may go), no-pause 7 (a paused pool), whoever-stays 12 (at 91048: a node with a held
  * pod), orphans 1 (at 91009: a claim without its instance for 30 minutes), leaks 1 (at 91021: an instance without a
  * claim for 30 minutes), no-memory 1 (at 91002: rests with a closed node), gone-when-expired 1 (at 91007: a deletion
- * that nothing explains), unseen-go 1 (at 91001: pods on a node that is gone); with --from 91001 stands-open 6 (at
+ * that nothing explains), undrained 2, unseen-go 1 (both at 91001: pods on a node that is gone); from 91001 stands-open 6 (at
  * 91006: a deletion while the node stands open). What is before 91000 was seen before "miss a pod" came in: the same
  * seeds bring other days since. From 89000: guards-apart 25 (at 89029; it has a loop now), chatters 1 (the same event
  * 180 times in ten minutes), any-number 5 (at 89039).
@@ -16,7 +16,7 @@
  * Not looked at with the rule on the same day; the sentences tell it. From 87000: held-pods-go 4 (an eviction),
  * no-eviction 1 (a deletion too early), no-waiting 1 (no replacement ready), homeless 1 (no room elsewhere),
  * no-limits 7 (more CPUs than the limit). From 88000: always-drifts 1, never-drifts 4, apart-only 4, used-ones-too 2,
- * static-nodes-go 1, hurried 1, kept-nodes-go 3, at-once 9. From 89000: deaf 1 (at 89008), undrained 1. Those with a
+ * static-nodes-go 1, hurried 1, kept-nodes-go 3, at-once 9. From 89000: deaf 1 (at 89008). Those with a
  * loop are seen in it.
  */
 
@@ -288,16 +288,16 @@ export const MUTANTS: readonly Mutant[] = [
     name: "undrained",
     without: "that nodes stay until their pods are elsewhere",
     file: "src/controllers/node/termination.ts",
-    from: "if (plan.waiting > 0) {",
-    to: "if (plan.waiting > 1_000) {",
+    from: "deadlineMs: leaving.deadlineMs, pods: of });",
+    to: "deadlineMs: leaving.deadlineMs, pods: of.slice(1_000) });",
   },
   {
     name: "unseen-go",
     without: "the look at the server for pods that no stream has brought",
     needs: brings("miss a pod"),
     file: "src/controllers/node/termination.ts",
-    from: "if (unseen > 0) {",
-    to: "if (unseen > 1_000) {",
+    from: "if (unseen.waiting > 0) {",
+    to: "if (unseen.waiting > 1_000) {",
   },
   {
     name: "chatters",
