@@ -40,7 +40,7 @@ export interface Replica {
   cut(): void;
   /** Streams of a plural (`pods`) bring nothing more and do not end; new ones work. */
   silence(plural: string): void;
-  /** What streams bring from now on comes so much later; 0 again: at once. */
+  /** What streams bring from now on comes as much later at most, and in order; 0 again: at once. */
   lag(ms: number): void;
 }
 
@@ -178,6 +178,7 @@ class Wire implements Transport {
     const stream = new CutStream(request.path, answer.stream, {
       gone: () => this.#streams.delete(stream),
       late: () => (this.lagMs === 0 ? undefined : this.#clock.sleep(this.lagMs)),
+      now: () => this.#clock.now(),
     });
     this.#streams.add(stream);
     return { ...answer, stream };
@@ -204,6 +205,7 @@ interface StreamWays {
   readonly gone: () => void;
   /** To be waited for before each frame. */
   readonly late: () => Promise<void> | undefined;
+  readonly now: () => number;
 }
 
 /** A stream that can be broken from here, fall silent or run late. */
@@ -235,9 +237,12 @@ class CutStream implements KubeStream {
   }
 
   async *[Symbol.asyncIterator]() {
+    let heardMs: number | undefined;
     for await (const frame of this.#inner) {
       if (this.#silent) continue;
-      await this.#ways.late();
+      // What is there at once came while another was late: it has waited, and delays do not add up.
+      if (this.#ways.now() !== heardMs) await this.#ways.late();
+      heardMs = this.#ways.now();
       yield frame;
     }
     if (this.#failed) throw new Error("connection reset");

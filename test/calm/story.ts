@@ -114,7 +114,7 @@ export function drawStory(seed: number): Story {
     ...forced,
     ...drawKill(new Random(`kill/${seed}`), healMs),
     ...drawKept(new Random(`keep/${seed}`), pools, healMs),
-    ...drawMissed(new Random(`miss/${seed}`), healMs),
+    ...drawMissed(new Random(`miss/${seed}`), pools, healMs),
   ];
   return {
     seed,
@@ -204,9 +204,13 @@ function drawKill(random: Random, untilMs: number): Scene[] {
   return [{ atMs, act: { do: "kill amid a move", write, arrives, isLast } }];
 }
 
-/** Who goes by what was heard takes the node for an empty one. */
-function drawMissed(random: Random, untilMs: number): Scene[] {
-  if (random.int(3) > 0) return [];
+/**
+ * Who goes by what was heard takes the node for an empty one. Not where limits are: a person who deletes a node there may
+ * wait for ever, for a PDB keeps its pods until others run, and the limit counts it until it is gone.
+ */
+function drawMissed(random: Random, pools: readonly PoolFacts[], untilMs: number): Scene[] {
+  const isLimited = ({ cpuLimit, nodeLimit }: PoolFacts) => (cpuLimit ?? nodeLimit) !== undefined;
+  if (random.int(3) > 0 || pools.some(isLimited)) return [];
   return [{ atMs: random.int(untilMs - 10 * MINUTE), act: { do: "miss a pod" } }];
 }
 
