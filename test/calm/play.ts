@@ -191,8 +191,9 @@ class Day {
     throw new Error("socket hang up");
   }
 
+  /** What happens while nobody leads is heard by nobody: who comes next lists what is there, as upstream does. */
   #isIll(): boolean {
-    return Object.values(this.#chances).some((chance) => chance > 0);
+    return this.#leader === undefined || Object.values(this.#chances).some((chance) => chance > 0);
   }
 
   async #act(act: Act): Promise<void> {
