@@ -13,6 +13,7 @@ import {
   handsOn,
   isInitialized,
   namesOf,
+  openWithAllKinds,
   placesOf,
   podsStay,
   replacedFirst,
@@ -20,9 +21,9 @@ import {
   stays,
   storyOf,
 } from "./disruption-story.ts";
-import { alphaPool, betaPool, NODE_CLASS, ON_DEMAND } from "./kwok-objects.ts";
+import { alphaPool, betaPool, ON_DEMAND } from "./kwok-objects.ts";
 import { followLaunches } from "./launches.ts";
-import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
+import type { LiveCluster } from "./live-cluster.ts";
 
 const DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt";
 const DO_NOT_EVICT = "karpenter.sh/do-not-evict";
@@ -44,17 +45,8 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
   let cluster: LiveCluster;
   let hands: Hands;
   beforeAll(async () => {
-    cluster = await openLiveCluster(undefined, {
-      webhooks: true,
-      flags: [
-        ...["--disable-leader-election", "true"],
-        ...["--feature-gates", "StaticCapacity=true,NodeRepair=true"],
-      ],
-    });
+    cluster = await openWithAllKinds();
     hands = handsOn(cluster);
-    await cluster.apply(NODE_CLASS);
-    const served = async () => cluster.log().some((line) => line.includes("webhooks are served"));
-    await cluster.until("webhooks are served", served);
   });
   afterAll(() => cluster?.close());
 

@@ -10,12 +10,13 @@ import {
   handsOn,
   isInitialized,
   namesOf,
+  openWithAllKinds,
   replacedFirst,
   type Story,
   storyOf,
 } from "./disruption-story.ts";
-import { alphaPool, betaPool, NODE_CLASS, ON_DEMAND } from "./kwok-objects.ts";
-import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
+import { alphaPool, betaPool, ON_DEMAND } from "./kwok-objects.ts";
+import type { LiveCluster } from "./live-cluster.ts";
 
 const UNDERUTILIZED = { consolidationPolicy: "WhenEmptyOrUnderutilized", consolidateAfter: "5s" };
 const NEVER = { consolidateAfter: "Never" };
@@ -38,17 +39,8 @@ describe("what takes a node away on a real control plane", { timeout: 300_000 },
   let cluster: LiveCluster;
   let hands: Hands;
   beforeAll(async () => {
-    cluster = await openLiveCluster(undefined, {
-      webhooks: true,
-      flags: [
-        ...["--disable-leader-election", "true"],
-        ...["--feature-gates", "StaticCapacity=true,NodeRepair=true"],
-      ],
-    });
+    cluster = await openWithAllKinds();
     hands = handsOn(cluster);
-    await cluster.apply(NODE_CLASS);
-    const served = async () => cluster.log().some((line) => line.includes("webhooks are served"));
-    await cluster.until("webhooks are served", served);
   });
   afterAll(() => cluster?.close());
 

@@ -7,8 +7,14 @@ import { expect } from "vitest";
 import { NODE, type Node } from "../../src/apis/core/node.ts";
 import { POD, type Pod } from "../../src/apis/core/pod.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
-import { nodePool, type PauseParts, type PoolParts, pauseDeployment } from "./kwok-objects.ts";
-import type { LiveCluster } from "./live-cluster.ts";
+import {
+  NODE_CLASS,
+  nodePool,
+  type PauseParts,
+  type PoolParts,
+  pauseDeployment,
+} from "./kwok-objects.ts";
+import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
 
 const KARPENTER = "karpenter.sh/v1";
 /** By this kwok selects what it plays. */
@@ -43,6 +49,21 @@ export interface Story {
   replaced(before: readonly string[], limitMs?: number): Promise<void>;
   /** Waits until all that was made is gone. */
   end(): Promise<void>;
+}
+
+/** Ready for pools of all three generations, for fixed numbers of nodes and for node repair. */
+export async function openWithAllKinds(): Promise<LiveCluster> {
+  const cluster = await openLiveCluster(undefined, {
+    webhooks: true,
+    flags: [
+      ...["--disable-leader-election", "true"],
+      ...["--feature-gates", "StaticCapacity=true,NodeRepair=true"],
+    ],
+  });
+  await cluster.apply(NODE_CLASS);
+  const served = async () => cluster.log().some((line) => line.includes("webhooks are served"));
+  await cluster.until("webhooks are served", served);
+  return cluster;
 }
 
 export function storyOf(cluster: LiveCluster, name: string, label = POOL_LABEL): Story {

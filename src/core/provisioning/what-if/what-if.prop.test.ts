@@ -8,6 +8,7 @@ import type { Pod } from "../../../apis/core/pod.ts";
 import { isReschedulable } from "../../../apis/core/pod-predicates.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { fits, subtractResources } from "../../../apis/resources.ts";
+import { atOnce } from "../../../base/steps.ts";
 import {
   instanceType,
   nodeClaim,
@@ -186,7 +187,7 @@ describe("what if nodes went", () => {
             pods: pods.filter(isReschedulable),
           }));
           // Leaves no trace, whatever comes of it.
-          const going = whatIf.together(leaving, () => true);
+          const going = atOnce(whatIf.togetherInSteps(leaving, () => true));
           const [first] = going;
           if (first !== undefined)
             expect(whatIf.without([first.nodeName], first.pods).newClaims).toEqual([]);
@@ -272,7 +273,7 @@ describe("what if nodes went", () => {
     ];
     const whatIf = WhatIf.of(schedulingInput({ nodes: [...leaving, view("target", 4, [])] }));
     const asked = leaving.map((one) => ({ nodeName: one.name, pods: one.pods }));
-    const going = whatIf.together(asked, () => true);
+    const going = atOnce(whatIf.togetherInSteps(asked, () => true));
     expect(going.map(({ nodeName }) => nodeName)).toEqual(["a", "c"]);
   });
 });

@@ -331,21 +331,13 @@ export class WhatIf {
 
   /**
    * Of these nodes, in order, those that can go together without a new node, none of them taking pods of
-   * another. `mayGo` has the last word on each; it is asked once the pods have a place.
+   * another. `mayGo` has the last word on each; it is asked once the pods have a place. Nothing else may be asked
+   * before it is done.
    */
-  together<T extends Leaving>(
-    leaving: readonly T[],
-    mayGo: (one: T) => boolean,
-    terms: Pick<Terms, "closed"> = {},
-  ): readonly T[] {
-    return atOnce(this.togetherInSteps(leaving, mayGo, terms));
-  }
-
-  /** As {@link together}. Nothing else may be asked before it is done. */
   *togetherInSteps<T extends Leaving>(
     leaving: readonly T[],
     mayGo: (one: T) => boolean,
-    { closed }: Pick<Terms, "closed">,
+    { closed }: Pick<Terms, "closed"> = {},
   ): Steps<readonly T[]> {
     const trial = this.#suppose([], closed);
     const { supposed, pass } = trial;
