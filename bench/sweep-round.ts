@@ -66,6 +66,7 @@ const clock: Clock = {
     await new Promise((resolve) => setImmediate(resolve));
     startedMs = threadMs();
   },
+  turnMs: () => threadMs() - startedMs,
 };
 
 const { claims, volumes, classes, csiNodes } = input.volumes;

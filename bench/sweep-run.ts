@@ -5,6 +5,7 @@ import type * as Consolidation from "../src/core/disruption/consolidation.ts";
 import type * as Guards from "../src/core/disruption/guards.ts";
 import type * as Simulate from "../src/core/disruption/simulate.ts";
 import type * as State from "../src/core/state/create-cluster-state.ts";
+import { TURN_MS } from "../src/base/steps.ts";
 import { built } from "./consolidation.ts";
 import { DAEMON_SET, drawCluster } from "./sweep-cluster.ts";
 
@@ -14,10 +15,8 @@ const { consolidate } = await built<typeof Consolidation>("core/disruption/conso
 const { guardCounter } = await built<typeof Guards>("core/disruption/guards.js");
 const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
 
-/** As the disruption loop has it: others get their turn after so much, at the end of a step. */
-const TURN_MS = 20;
-/** Nodes in a step of each method. */
-const NODES_PER_STEP = 20;
+/** Nodes in a step of each method, pods as `methods/method.ts` has them. */
+const NODES_PER_STEP = 6;
 const NODES_AT_ONCE = 150;
 
 const count = Number(process.argv[2]);

@@ -16,6 +16,11 @@ export interface Clock {
   after(delayMs: number, callback: () => void): Timer;
   /** Resolves `delayMs` of this world's milliseconds from now. */
   sleep(delayMs: number): Promise<void>;
+  /**
+   * How long, in real milliseconds, this turn of the event loop has lasted since somebody in it first asked. 0 where
+   * time stands still meanwhile.
+   */
+  turnMs(): number;
 }
 
 /** RFC 3339 with whole seconds, as Kubernetes writes `metav1.Time`. */

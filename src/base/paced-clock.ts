@@ -42,6 +42,10 @@ export class PacedClock implements Clock {
     return this.#virtual.sleep(delayMs);
   }
 
+  turnMs(): number {
+    return this.#virtual.turnMs();
+  }
+
   /** Time stands still from now on. */
   stop(): void {
     this.#stopped = true;

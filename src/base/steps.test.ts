@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Random } from "./random.ts";
 import {
   atOnce,
+  besideOthers,
   filterInSteps,
   inTurns,
   mapInSteps,
@@ -28,6 +29,7 @@ describe("work in steps", () => {
     const clock = {
       now: () => nowMs++,
       after: () => ({ cancel: () => undefined }),
+      turnMs: () => 0,
       sleep: async (delayMs: number) => void seen.push(`others ${delayMs}`),
     };
     await inTurns(clock, counting(10), 4);
@@ -39,6 +41,7 @@ describe("work in steps", () => {
     const clock = {
       now: () => nowMs,
       after: () => ({ cancel: () => undefined }),
+      turnMs: () => 0,
       sleep: async () => void sleeps++,
     };
     const lasting = function* (ms: number): Steps<void> {
@@ -50,6 +53,31 @@ describe("work in steps", () => {
     expect(sleeps).toBe(1);
     for (let piece = 0; piece < 3; piece++) await inTurns(clock, lasting(9), 20);
     expect(sleeps).toBe(1);
+  });
+
+  it("leaves off when the turn is over, whoever had the rest of it, and makes a step in each", async () => {
+    let [turnMs, sleeps, steps] = [0, 0, 0];
+    const clock = {
+      turnMs: () => turnMs,
+      sleep: async () => {
+        sleeps++;
+        turnMs = 0;
+      },
+    };
+    const work = function* (count: number, ms: number): Steps<void> {
+      for (let step = 0; step < count; step++) {
+        steps++;
+        turnMs += ms;
+        yield;
+      }
+    };
+    expect(besideOthers(clock, work(3, 3))).toBeUndefined();
+    expect([steps, sleeps]).toEqual([3, 0]);
+    // Nine milliseconds of this turn are spent.
+    const rest = besideOthers(clock, work(2, 20));
+    expect([steps, sleeps]).toEqual([4, 1]);
+    await rest;
+    expect([steps, sleeps]).toEqual([5, 2]);
   });
 
   it("keeps what an array's filter keeps, stopping in between", () => {

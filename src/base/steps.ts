@@ -46,6 +46,38 @@ export function stepRunner(clock: Clock, turnMs: number): StepRunner {
   };
 }
 
+/** Whether others should have their turn now: work of many small pieces asks after each. */
+export function turnIsOver(clock: Pick<Clock, "turnMs">): boolean {
+  return clock.turnMs() >= TURN_MS;
+}
+
+/**
+ * Runs the work, in as many turns as it takes; what else is done in a turn counts, too. Undefined: it is done already,
+ * as it always is on a clock that stands still.
+ */
+export function besideOthers(
+  clock: Pick<Clock, "turnMs" | "sleep">,
+  steps: Steps<void>,
+): Promise<void> | undefined {
+  return untilTurnIsOver(clock, steps) ? undefined : afterOthers(clock, steps);
+}
+
+async function afterOthers(
+  clock: Pick<Clock, "turnMs" | "sleep">,
+  steps: Steps<void>,
+): Promise<void> {
+  do await clock.sleep(0);
+  while (!untilTurnIsOver(clock, steps));
+}
+
+/** Whether it is done. At least one step is made, or those who always come late would never be. */
+function untilTurnIsOver(clock: Pick<Clock, "turnMs">, steps: Steps<void>): boolean {
+  for (;;) {
+    if (steps.next().done === true) return true;
+    if (turnIsOver(clock)) return false;
+  }
+}
+
 /** `items.forEach(visit)`, stopping after every `perStep` items. */
 export function* eachInSteps<T>(
   items: readonly T[],

@@ -3,11 +3,15 @@ import type { Clock, Timer } from "./clock.ts";
 
 declare function setTimeout(callback: () => void, ms: number): unknown;
 declare function clearTimeout(handle: unknown): void;
+declare function setImmediate(callback: () => void): unknown;
 
 /** The longest delay the platform's timer takes; longer ones are chained. */
 const MAX_TIMEOUT_MS = 0x7fffffff;
 
 export class SystemClock implements Clock {
+  /** Undefined until somebody asks. */
+  #turnStartedMs: number | undefined;
+
   now(): number {
     return Date.now();
   }
@@ -28,5 +32,16 @@ export class SystemClock implements Clock {
     return new Promise((resolve) => {
       this.after(delayMs, resolve);
     });
+  }
+
+  turnMs(): number {
+    if (this.#turnStartedMs === undefined) {
+      this.#turnStartedMs = Date.now();
+      // Called when all that this turn has begun is through, however many promises that takes.
+      setImmediate(() => {
+        this.#turnStartedMs = undefined;
+      });
+    }
+    return Date.now() - this.#turnStartedMs;
   }
 }

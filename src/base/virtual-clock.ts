@@ -52,6 +52,10 @@ export class VirtualClock implements Clock {
     });
   }
 
+  turnMs(): number {
+    return 0;
+  }
+
   /** Lets everything that needs no time happen: drains all promise chains, fires no timer. */
   settle(): Promise<void> {
     return new Promise((resolve) => {

@@ -67,6 +67,7 @@ export async function awsCatalogue(
     now: () => stopped.now(),
     after: (delayMs, callback) => stopped.after(delayMs, callback),
     sleep: () => Promise.resolve(),
+    turnMs: () => 0,
   };
   const { api } = createSimulatedAws({
     clock,

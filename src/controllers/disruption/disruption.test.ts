@@ -54,6 +54,7 @@ const slowly =
     let asked = 0;
     return {
       now: () => world.clock.now() + 21 * ++asked,
+      turnMs: () => 0,
       after: (delayMs, callback) => world.clock.after(delayMs, callback),
       sleep: async (delayMs) => {
         if (delayMs === 0) await happens(world);

@@ -23,6 +23,13 @@ export interface ListOptions {
 export interface KubeList<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
+  /** The items are what was asked to be kept of them already, frozen. */
+  readonly kept?: true;
+}
+
+/** `keep`: what is kept of each item, frozen; the rest is let go page by page. */
+export interface KeepOptions<T extends KubeObject> {
+  readonly keep?: ((item: T) => T) | undefined;
 }
 
 export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
@@ -74,7 +81,10 @@ export interface DeleteOptions {
 
 export interface KubeClient {
   get<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef): Promise<T>;
-  list<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<KubeList<T>>;
+  list<T extends KubeObject>(
+    kind: Kind<T>,
+    options?: ListOptions & KeepOptions<T>,
+  ): Promise<KubeList<T>>;
   /** Iteration throws `UnreadableFrame` where `readFrame` throws. */
   watch<T extends KubeObject>(
     kind: Kind<T>,

@@ -8,7 +8,15 @@ import { apiVersionOf, type Kind, type KubeObject } from "../../apis/meta.ts";
 import { deepFreeze } from "../../base/json.ts";
 import { KubeError, type StatusBody, UnreadableFrame } from "../errors.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "../transport/transport.ts";
-import type { KubeClient, KubeList, ReadFrame, Watch, WatchEvent } from "./client.ts";
+import type {
+  KeepOptions,
+  KubeClient,
+  KubeList,
+  ListOptions,
+  ReadFrame,
+  Watch,
+  WatchEvent,
+} from "./client.ts";
 import {
   bindRequest,
   createRequest,
@@ -45,19 +53,20 @@ export function createKubeClient(transport: Transport): KubeClient {
 
   async function list<T extends KubeObject>(
     kind: Kind<T>,
-    options: Parameters<KubeClient["list"]>[1] = {},
+    { keep, ...options }: ListOptions & KeepOptions<T> = {},
   ): Promise<KubeList<T>> {
     const items: T[] = [];
+    const kept = keep ?? deepFreeze;
     let resourceVersion = "";
     let token: string | undefined;
     do {
       const body = (await raw(listRequest(kind, options, token))).body as ListBody;
-      for (const item of body.items ?? []) items.push(stamp(kind, item as T));
+      for (const item of body.items ?? []) items.push(kept(stamp(kind, item as T)));
       // Later pages carry the version of the first: the whole list is one moment.
       resourceVersion = body.metadata?.resourceVersion ?? resourceVersion;
       token = body.metadata?.continue || undefined;
     } while (token !== undefined);
-    return { items, resourceVersion };
+    return { items, resourceVersion, ...(keep === undefined ? {} : { kept: true }) };
   }
 
   return {
@@ -88,8 +97,8 @@ export function createKubeClient(transport: Transport): KubeClient {
 }
 
 function stamp<T extends KubeObject>(kind: Kind<T>, item: T): T {
-  if (item.kind !== undefined) return deepFreeze(item);
-  return deepFreeze({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...item });
+  if (item.kind !== undefined) return item;
+  return { apiVersion: apiVersionOf(kind), kind: kind.kind, ...item };
 }
 
 function watchOf<T extends KubeObject>(

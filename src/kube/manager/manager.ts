@@ -8,6 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Metrics, Sample } from "../../base/metrics.ts";
 import type { Random } from "../../base/random.ts";
+import { besideOthers, type Steps } from "../../base/steps.ts";
 import { isConflict, TerminalError } from "../errors.ts";
 import type { LiveMirrors } from "../mirror/mirrors.ts";
 import {
@@ -40,22 +41,28 @@ export function createManager(deps: ManagerDeps): Manager {
   const stops: (() => void)[] = [];
   const byName = new Map<string, WorkQueue<Request>>();
   const mayWork = createGate(deps);
+  let stopped = false;
 
-  function run(controller: Controller): void {
-    const queue = queueOf(controller, deps, mayWork);
-    queues.push(queue);
-    byName.set(controller.name, queue);
-    for (const { kind, toRequests } of controller.watches) {
-      const stop = deps.mirrors.of(kind).on((event, object, before) => {
-        const requests = toRequests?.(object, event, before) ?? [requestFor(kind.kind, object)];
-        for (const request of requests) queue.add(request);
-      });
-      stops.push(stop);
+  /** Tells each controller what is there. */
+  function* feed(): Steps<void> {
+    for (const controller of controllers) {
+      const queue = queueOf(controller, deps, mayWork);
+      queues.push(queue);
+      byName.set(controller.name, queue);
+      for (const { kind, toRequests } of controller.watches) {
+        if (stopped) return;
+        const { feeding, stop } = deps.mirrors.of(kind).onInSteps((event, object, before) => {
+          const requests = toRequests?.(object, event, before) ?? [requestFor(kind.kind, object)];
+          for (const request of requests) queue.add(request);
+        });
+        stops.push(stop);
+        yield* feeding;
+      }
+      if (stopped) return;
+      if (controller.listen !== undefined)
+        stops.push(controller.listen((request) => queue.add(request)));
+      for (const request of controller.initialRequests ?? []) queue.add(request);
     }
-    if (controller.listen !== undefined) {
-      stops.push(controller.listen((request) => queue.add(request)));
-    }
-    for (const request of controller.initialRequests ?? []) queue.add(request);
   }
 
   return {
@@ -66,11 +73,16 @@ export function createManager(deps: ManagerDeps): Manager {
     },
     start: async () => {
       await deps.mirrors.synced();
-      for (const controller of controllers) run(controller);
+      const rest = besideOthers(deps.clock, feed());
+      if (rest !== undefined) await rest;
+      if (stopped) return;
+      // Not before all have been told all: no decision is made on half a picture.
+      for (const queue of queues) queue.open();
       if (deps.metrics !== undefined)
         stops.push(...showQueues(deps.metrics, deps.clock, controllers, byName));
     },
     stop: async () => {
+      stopped = true;
       for (const stop of stops.splice(0)) stop();
       await Promise.all(queues.map((queue) => queue.stop()));
     },
@@ -113,6 +125,7 @@ function queueOf(
   return new WorkQueue<Request>({
     clock,
     concurrency: controller.concurrency,
+    held: true,
     backoffMs: controller.backoffMs ?? DEFAULT_BACKOFF_MS,
     keyOf: ({ kind, namespace, name }) => `${kind}/${namespace ?? ""}/${name}`,
     work: async (request) => {

@@ -96,4 +96,71 @@ describe("work queue", () => {
     await clock.advance(10_000);
     expect(log).toEqual(["1000 a"]);
   });
+
+  it("works on no more items in one turn of the loop than there is room for, and loses none", async () => {
+    // Each takes three milliseconds before it awaits anything, and three after that.
+    let turnMs = 0;
+    let turn = 0;
+    const begun: number[] = [];
+    const perTurn = new Map<number, number>();
+    const clock = new VirtualClock(0);
+    const sleeps: (() => void)[] = [];
+    const spend = () => {
+      turnMs += 3;
+      perTurn.set(turn, (perTurn.get(turn) ?? 0) + 3);
+    };
+    const q = new WorkQueue<number>({
+      clock: {
+        now: () => 0,
+        after: (delayMs, callback) => clock.after(delayMs, callback),
+        sleep: () => new Promise((resolve) => sleeps.push(resolve)),
+        turnMs: () => turnMs,
+      },
+      concurrency: 1_000,
+      keyOf: String,
+      work: async (item) => {
+        begun.push(item);
+        spend();
+        await Promise.resolve();
+        spend();
+        return AWAIT_CHANGE;
+      },
+      onError: () => false,
+      backoffMs: { base: 1_000, max: 4_000 },
+    });
+    for (let item = 0; item < 100; item++) q.add(item);
+    for (; turn < 200 && begun.length < 100; turn++) {
+      await clock.settle();
+      turnMs = 0;
+      for (const wake of sleeps.splice(0)) wake();
+    }
+    await clock.settle();
+    expect(begun).toEqual(Array.from({ length: 100 }, (_, item) => item));
+    // A turn's ten milliseconds, and what those who have begun by then still do.
+    expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(25);
+    expect(q.depth).toBe(0);
+  });
+
+  it("holds its work back until it is opened", async () => {
+    const clock = new VirtualClock(0);
+    const log: string[] = [];
+    const q = new WorkQueue<string>({
+      clock,
+      concurrency: 1,
+      keyOf: (item) => item,
+      work: async (item) => {
+        log.push(item);
+        return AWAIT_CHANGE;
+      },
+      onError: () => false,
+      backoffMs: { base: 1_000, max: 4_000 },
+      held: true,
+    });
+    for (const item of ["a", "b", "a"]) q.add(item);
+    await clock.settle();
+    expect([log, q.depth]).toEqual([[], 2]);
+    q.open();
+    await clock.settle();
+    expect(log).toEqual(["a", "b"]);
+  });
 });

@@ -67,4 +67,66 @@ describe("informer", () => {
     expect(mirror.byIndex("zone", "a").map((item) => item.metadata.name)).toEqual(["b"]);
     expect(mirror.list()[0]?.metadata.managedFields).toBeUndefined();
   });
+
+  it("tells a handler in steps what is there, each object as it is when its turn comes, once", () => {
+    const { mirror } = informer();
+    const names = Array.from({ length: 1_000 }, (_, index) => `n${String(index).padStart(4, "0")}`);
+    mirror.replace({ items: names.map((name) => node(name, 1)), resourceVersion: "1" });
+    const seen: string[] = [];
+    const { feeding, stop } = mirror.onInSteps((event, { metadata }, before) =>
+      seen.push(
+        `${event} ${metadata.name}@${metadata.resourceVersion} ${before?.metadata.resourceVersion}`,
+      ),
+    );
+    expect(feeding.next().done).toBe(false);
+    const told = seen.length;
+    expect(told).toBeGreaterThan(0);
+    expect(told).toBeLessThanOrEqual(64);
+    // Of who was told of, of who was not, and of who is new.
+    mirror.take({ type: "MODIFIED", object: node("n0000", 2) });
+    mirror.take({ type: "MODIFIED", object: node("n0999", 3) });
+    mirror.take({ type: "DELETED", object: node("n0998", 4) });
+    mirror.take({ type: "DELETED", object: node("n0997", 5) });
+    mirror.take({ type: "ADDED", object: node("n0997", 6, "another") });
+    mirror.take({ type: "ADDED", object: node("n0500a", 7) });
+    expect(seen.slice(told)).toEqual(["updated n0000@2 1", "added n0500a@7 undefined"]);
+    let steps = 0;
+    while (feeding.next().done !== true) steps++;
+    expect(steps).toBeGreaterThanOrEqual(Math.floor(900 / 64));
+    const added = seen.filter((one) => one.startsWith("added")).map((one) => one.split(" ")[1]);
+    expect(added.length).toBe(new Set(added).size);
+    expect(added.filter((one) => one !== "n0500a@7")).toEqual(
+      names
+        .filter((name) => name !== "n0998")
+        .map((name) => `${name}@${{ n0999: 3, n0997: 6 }[name] ?? 1}`),
+    );
+    mirror.take({ type: "MODIFIED", object: node("n0999", 8) });
+    expect(seen.at(-1)).toBe("updated n0999@8 3");
+    stop();
+    mirror.take({ type: "MODIFIED", object: node("n0999", 9) });
+    expect(seen.at(-1)).toBe("updated n0999@8 3");
+  });
+
+  it("takes a list in by steps of so many objects, and keeps what we wrote meanwhile", () => {
+    const { mirror, seen } = informer();
+    const items = Array.from({ length: 1_000 }, (_, index) => node(`n${1_000 + index}`, 1));
+    mirror.replace({ items, resourceVersion: "1" });
+    seen.length = 0;
+    const steps = mirror.replaceInSteps({
+      items: items.slice(0, 500).map(({ metadata }) => node(metadata.name, 2)),
+      resourceVersion: "5",
+    });
+    let most = 0;
+    for (let done = false; !done; ) {
+      const before = seen.length;
+      done = steps.next().done === true;
+      most = Math.max(most, seen.length - before);
+      if (before === 0) mirror.observe(node("ours", 6));
+    }
+    expect(most).toBeLessThanOrEqual(65);
+    expect(seen.filter((one) => one.startsWith("removed")).length).toBe(500);
+    expect(seen.filter((one) => one.startsWith("updated")).length).toBe(500);
+    expect(mirror.get("ours")?.metadata.resourceVersion).toBe("6");
+    expect(mirror.size).toBe(501);
+  });
 });

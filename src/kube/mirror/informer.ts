@@ -6,8 +6,15 @@
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { deepFreeze } from "../../base/json.ts";
+import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
 import type { KubeList, WatchEvent } from "../client/client.ts";
-import type { Mirror, MirrorHandler, MirrorOptions } from "./mirror.ts";
+import type { Feed, Mirror, MirrorHandler, MirrorOptions } from "./mirror.ts";
+import { placeOf, SortedKeys } from "./sorted-keys.ts";
+
+/** Taken in, or told of to one handler: a few microseconds each. */
+const OBJECTS_PER_STEP = 64;
+/** That are only looked up. */
+const KEYS_PER_STEP = 4_096;
 
 export class Informer<T extends KubeObject> implements Mirror<T> {
   readonly kind: Kind<T>;
@@ -18,8 +25,8 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
   readonly #partial: boolean;
   #synced = false;
   #newestSeen = 0;
-  /** Sorted; outlives what only changes. */
-  #keys: readonly string[] | undefined;
+  /** Outlive what only changes. */
+  readonly #keys = new SortedKeys();
   #list: readonly T[] | undefined;
 
   constructor(kind: Kind<T>, options: MirrorOptions<T>) {
@@ -44,8 +51,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
   }
 
   list(): readonly T[] {
-    this.#keys ??= [...this.#objects.keys()].sort();
-    this.#list ??= this.#keys.map((key) => this.#objects.get(key) as T);
+    this.#list ??= this.#keys.all().map((key) => this.#objects.get(key) as T);
     return this.#list;
   }
 
@@ -61,13 +67,62 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     return () => this.#handlers.delete(handler);
   }
 
+  onInSteps(handler: MirrorHandler<T>): Feed {
+    let stop = () => undefined as unknown;
+    let stopped = false;
+    const feeding = function* (this: Informer<T>): Steps<void> {
+      yield* this.#keys.ready();
+      const keys = this.#keys.all();
+      let fed = -1;
+      // Who is still to be fed comes as it is then: until then nobody knows it.
+      const isToCome = (object: T) => fed < keys.length && placeOf(keys, keyOf(object)) > fed;
+      const unlessToCome: MirrorHandler<T> = (event, object, before) => {
+        if (!isToCome(object)) handler(event, object, before);
+      };
+      if (stopped) return;
+      this.#handlers.add(unlessToCome);
+      stop = () => this.#handlers.delete(unlessToCome);
+      yield* eachInSteps(keys, OBJECTS_PER_STEP, (key, index) => {
+        const object = stopped ? undefined : this.#objects.get(key);
+        fed = index;
+        if (object !== undefined) handler("added", object, undefined);
+      });
+      fed = keys.length;
+    };
+    const end = () => {
+      stopped = true;
+      stop();
+    };
+    return { feeding: feeding.call(this), stop: end };
+  }
+
   /** The whole truth: what it does not name is gone. */
   replace(list: KubeList<T>): void {
-    const listed = new Set(list.items.map(keyOf));
-    for (const key of [...this.#objects.keys()].sort()) if (!listed.has(key)) this.#remove(key);
-    for (const item of list.items) this.#put(item);
-    this.#see(list.resourceVersion);
+    atOnce(this.replaceInSteps(list));
+  }
+
+  /** As {@link replace}. Our own writes may come in between. */
+  *replaceInSteps({ items, resourceVersion, kept }: KubeList<T>): Steps<void> {
+    yield* this.#removeOthers(items);
+    yield* eachInSteps(items, OBJECTS_PER_STEP, (item) => this.#put(item, kept));
+    this.#see(resourceVersion);
     this.#synced = true;
+  }
+
+  *#removeOthers(items: readonly T[]): Steps<void> {
+    // What comes meanwhile is newer than the list.
+    const known = [...this.#objects.keys()];
+    if (known.length === 0) return;
+    const listed = new Set<string>();
+    yield* eachInSteps(items, KEYS_PER_STEP, (item) => void listed.add(keyOf(item)));
+    const gone = yield* filterInSteps(known, KEYS_PER_STEP, (key) => !listed.has(key));
+    yield* eachInSteps(gone.sort(), OBJECTS_PER_STEP, (key) => this.#remove(key));
+    yield;
+  }
+
+  /** What is kept of an object. */
+  keep(object: T): T {
+    return deepFreeze(this.#project(object));
   }
 
   take(event: WatchEvent<T>): void {
@@ -94,9 +149,9 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
       this.#put(incoming, projected);
       return;
     }
-    const object = projected === true ? incoming : deepFreeze(this.#project(incoming));
+    const object = projected === true ? incoming : this.keep(incoming);
     this.#objects.set(key, object);
-    if (before === undefined) this.#keys = undefined;
+    if (before === undefined) this.#keys.add(key);
     this.#list = undefined;
     for (const index of this.#indexes.values()) index.move(key, before, object);
     const event = before === undefined ? "added" : "updated";
@@ -108,7 +163,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     if (before === undefined) return;
     if (uid !== undefined && before.metadata.uid !== uid) return;
     this.#objects.delete(key);
-    this.#keys = undefined;
+    this.#keys.remove(key);
     this.#list = undefined;
     for (const index of this.#indexes.values()) index.move(key, before, undefined);
     for (const handler of this.#handlers) handler("removed", before, before);

@@ -4,6 +4,7 @@
  * out folds each answer into the mirrors, newer resourceVersion wins.
  */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { ReadFrame } from "../client/client.ts";
 
 export type MirrorEvent = "added" | "updated" | "removed";
@@ -28,6 +29,18 @@ export interface Mirror<T extends KubeObject> {
   byIndex(index: string, value: string): readonly T[];
   /** Calls the handler for what is there now (`added`) and for each later change. Returns "stop". */
   on(handler: MirrorHandler<T>): () => void;
+  /**
+   * As `on`, in steps: what changes meanwhile is told as far as the handler knows of it, and the rest comes to it as it
+   * is when its turn comes.
+   */
+  onInSteps(handler: MirrorHandler<T>): Feed;
+}
+
+/** A handler that is being told what is there. */
+export interface Feed {
+  readonly feeding: Steps<void>;
+  /** It is told of nothing more. */
+  stop(): void;
 }
 
 export interface MirrorOptions<T extends KubeObject> {

@@ -7,6 +7,7 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
+import { besideOthers } from "../../base/steps.ts";
 import type { KubeClient } from "../client/client.ts";
 import { Informer } from "./informer.ts";
 import type { Freshness, Mirror, MirrorOptions, Mirrors } from "./mirror.ts";
@@ -55,10 +56,14 @@ export class LiveMirrors implements Mirrors, Freshness {
       relaxed: options.vital !== true,
       readFrame: options.readFrame,
       groupIsServed: () => [...this.#served.values()].includes(kind.group),
+      keep: (object) => informer.keep(object),
       onList: (list) => {
         this.#notice(id, kind, list.resourceVersion !== "");
-        informer.replace(list);
+        // There may be a million: the lead, for one, must be renewed meanwhile.
+        const rest = besideOthers(this.#deps.clock, informer.replaceInSteps(list));
+        if (rest !== undefined) return rest.then(() => this.#wake());
         this.#wake();
+        return undefined;
       },
       onEvent: (event) => informer.take(event),
       onState: (state) => {

@@ -67,8 +67,13 @@ export interface ReflectOptions<T extends KubeObject> {
   readonly readFrame?: ReadFrame<T> | undefined;
   /** Whether other kinds of its group are served: one that is not is asked for less and less often then. */
   readonly groupIsServed?: () => boolean;
-  /** The whole truth, after a list. An unserved kind lists as empty, at no version. */
-  readonly onList: (list: KubeList<T>) => void;
+  /** What is kept of listed objects; absent: all. */
+  readonly keep?: ((object: T) => T) | undefined;
+  /**
+   * The whole truth, after a list. An unserved kind lists as empty, at no version. The watch begins when it is taken in:
+   * at once, or when the promise that comes back is kept.
+   */
+  readonly onList: (list: KubeList<T>) => unknown;
   readonly onEvent: (event: WatchEvent<T>) => void;
   /** Told of each change; a loop begins behind. */
   readonly onState?: (state: WatchState) => void;
@@ -153,8 +158,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   async #list(): Promise<void> {
-    const { client, kind, onList } = this.#options;
-    const list = await client.list(kind, this.#selection());
+    const { client, kind, keep, onList } = this.#options;
+    const list = await client.list(kind, { ...this.#selection(), keep });
     if (this.#closed) return;
     this.#resourceVersion = list.resourceVersion;
     this.#failures = 0;
@@ -162,7 +167,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#missing = 0;
     this.#absent = 0;
     this.#served = true;
-    onList(list);
+    const taken = onList(list);
+    if (taken instanceof Promise) await taken;
     this.#tell("current");
   }
 

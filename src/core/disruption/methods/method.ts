@@ -122,8 +122,8 @@ export interface Method {
 /** Candidates that are only looked at before others get a turn. */
 export const LOOKED_AT_PER_STEP = 1_024;
 
-/** Pods moved before others get a turn, a few milliseconds' worth. */
-const PODS_PER_STEP = 200;
+/** Pods moved before others get a turn: a millisecond's worth, and twenty where all of it is met for the first time. */
+const PODS_PER_STEP = 64;
 
 /** The candidates in runs of about so many pods, each a step of a sweep. */
 export function* inRuns(

@@ -1,0 +1,85 @@
+/**
+ * The keys of a mirror in order. They come and go by the thousand, and there may be a million: what has changed since
+ * somebody last looked is put in its place, and a first look can be made ready in steps.
+ */
+import { mergeInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
+
+/** So many new ones are put in order at once. */
+const AT_ONCE = 4_096;
+
+export class SortedKeys {
+  /** As of the last look. */
+  #sorted: readonly string[] = [];
+  /** That came since, and that went. */
+  #fresh = new Set<string>();
+  #lost = new Set<string>();
+  /** New ones that somebody is putting in order. */
+  #ordering: ReadonlySet<string> | undefined;
+
+  add(key: string): void {
+    if (!this.#lost.delete(key)) this.#fresh.add(key);
+  }
+
+  remove(key: string): void {
+    if (!this.#fresh.delete(key)) this.#lost.add(key);
+  }
+
+  /** The same array until a key comes or goes. */
+  all(): readonly string[] {
+    if (this.#ordering !== undefined) {
+      // Somebody who could not wait for the steps.
+      this.#sorted = [...this.#sorted, ...this.#ordering].sort();
+      this.#ordering = undefined;
+    }
+    const lost = this.#lost;
+    if (lost.size > 0) {
+      this.#sorted = this.#sorted.filter((key) => !lost.has(key));
+      this.#lost = new Set();
+    }
+    if (this.#fresh.size > 0) {
+      this.#sorted = merged(this.#sorted, [...this.#fresh].sort());
+      this.#fresh = new Set();
+    }
+    return this.#sorted;
+  }
+
+  /** After it `all` has little left to do: what has changed meanwhile. */
+  *ready(): Steps<void> {
+    if (this.#fresh.size <= AT_ONCE || this.#ordering !== undefined) return;
+    const own = this.#fresh;
+    this.#ordering = own;
+    this.#fresh = new Set();
+    const fresh = yield* sortInSteps([...own], ascending);
+    const sorted = yield* mergeInSteps(this.#sorted, fresh, ascending);
+    if (this.#ordering !== own) return;
+    this.#sorted = sorted;
+    this.#ordering = undefined;
+  }
+}
+
+function merged(a: readonly string[], b: readonly string[]): readonly string[] {
+  if (a.length === 0) return b;
+  const all: string[] = [];
+  let next = 0;
+  for (const key of a) {
+    for (; next < b.length && (b[next] as string) < key; next++) all.push(b[next] as string);
+    all.push(key);
+  }
+  for (; next < b.length; next++) all.push(b[next] as string);
+  return all;
+}
+
+function ascending(a: string, b: string): number {
+  return a < b ? -1 : 1;
+}
+
+/** Where a key stands among sorted ones; -1 when it is not there. */
+export function placeOf(sorted: readonly string[], key: string): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] as string) < key) low = middle + 1;
+    else high = middle;
+  }
+  return sorted[low] === key ? low : -1;
+}
