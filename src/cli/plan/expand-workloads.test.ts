@@ -201,6 +201,25 @@ describe("volume claims", () => {
     ]);
   });
 
+  it("keep the class that they say, and none when a volume is theirs already", () => {
+    const claim = (name: string, spec: string) =>
+      `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: ${name}}, ${claimSpec}, ${spec}}}`;
+    const { volumeClaims } = expand(
+      storageClass("default", isDefault),
+      claim("of-another", "storageClassName: other"),
+      claim("of-none", 'storageClassName: ""'),
+      claim("with-volume", "volumeName: pv"),
+      claim("says-nothing", 'volumeName: ""'),
+    );
+    const found = volumeClaims.map(({ metadata, spec }) => [metadata.name, spec.storageClassName]);
+    expect(found).toEqual([
+      ["of-another", "other"],
+      ["of-none", ""],
+      ["with-volume", undefined],
+      ["says-nothing", "default"],
+    ]);
+  });
+
   it("that name a volume of the input are bound to it", () => {
     const claim = (name: string, volume: string) =>
       `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: ${name}}, ${claimSpec}, volumeName: ${volume}}}`;

@@ -5,7 +5,6 @@
 import {
   isOwnedByDaemonSet,
   isPreempting,
-  isTerminal,
   isTerminating,
   type Pod,
   type TopologySpreadConstraint,
@@ -107,11 +106,14 @@ function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
   return cluster;
 }
 
-/** A manifest has no word of the scheduler yet: whatever is bound nowhere needs a place. */
+/**
+ * A manifest has no word of the scheduler yet: whatever is bound nowhere needs a place. Pods that have ended are
+ * not in the picture at all.
+ */
 function pendingPods(cluster: ClusterState, notes: string[]): Pod[] {
   const pods = cluster
     .unboundPods()
-    .filter((pod) => !isTerminal(pod) && !isTerminating(pod) && !isOwnedByDaemonSet(pod));
+    .filter((pod) => !isTerminating(pod) && !isOwnedByDaemonSet(pod));
   const gated = pods.filter((pod) => (pod.spec.schedulingGates ?? []).length > 0);
   if (gated.length > 0) {
     notes.push(`left out, as scheduling gates hold them: ${some(gated.map(keyOf))}`);

@@ -9,7 +9,12 @@ import { keyOf } from "../../../apis/meta.ts";
 import { formatResources } from "../../../apis/resources.ts";
 import { allows, toRequirement } from "../../scheduling/requirement.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
-import { type LoweredRequest, lowerRequests, withLowered } from "./lower-requests.ts";
+import {
+  type LoweredRequest,
+  lowerRequests,
+  mayNotBeOvercommitted,
+  withLowered,
+} from "./lower-requests.ts";
 
 export type PodEdit =
   | { readonly on: "pod"; readonly change: "tolerate"; readonly toleration: Toleration }
@@ -235,7 +240,9 @@ function requestText({ container, isInit, resource, from, to }: LoweredRequest):
   const whose =
     container === undefined ? "the pod" : `${isInit ? "init container" : "container"} ${container}`;
   if (to === 0) return `let ${whose} do without ${resource}`;
-  return `lower the ${resource} request of ${whose} from ${shown(resource, from)} to ${shown(resource, to)}`;
+  // Only one of them lowered, the API server refuses the pod.
+  const what = mayNotBeOvercommitted(resource) ? "request and limit" : "request";
+  return `lower the ${resource} ${what} of ${whose} from ${shown(resource, from)} to ${shown(resource, to)}`;
 }
 
 const RULES = {

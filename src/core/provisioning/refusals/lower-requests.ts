@@ -50,7 +50,7 @@ export function lowerRequests(
   return parts;
 }
 
-/** The spec with one amount lowered. A limit goes along where it may not be another than the request. */
+/** The spec with one amount lowered. Limits stay: what a pod asks for is in its requests then. */
 export function withLowered(spec: PodSpec, lowered: LoweredRequest): PodSpec {
   const { container: name, isInit } = lowered;
   if (name === undefined) return { ...spec, ...withAmount(spec, lowered) };
@@ -80,15 +80,7 @@ function withAmount(
   { resource, to }: LoweredRequest,
 ) {
   const text = formatResources({ [resource]: to });
-  const { requests, limits } = resources ?? {};
-  const equal = limits?.[resource] !== undefined && mayNotBeOvercommitted(resource);
-  return {
-    resources: {
-      ...resources,
-      requests: { ...requests, ...text },
-      ...(equal ? { limits: { ...limits, ...text } } : {}),
-    },
-  };
+  return { resources: { ...resources, requests: { ...resources?.requests, ...text } } };
 }
 
 /** The API server wants limit and request of these to be equal. */
