@@ -7,13 +7,22 @@ import type { NodeSelectorTerm, Pod } from "../../apis/core/pod.ts";
 import { oneOf, toRequirement } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
 
-/** The OR terms of required node affinity, each joined with the nodeSelector. Never empty. */
+/**
+ * The OR terms of required node affinity, each joined with the nodeSelector. Never empty. A term that asks for
+ * nothing matches no node, as the scheduler has it; upstream takes it for one that matches all.
+ */
 export function requiredAlternatives(spec: Pod["spec"]): Requirements[] {
   const base = selectorRequirements(spec.nodeSelector);
   const terms =
     spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   if (terms === undefined || terms.length === 0) return [base];
-  return terms.map((term) => base.and(termRequirements(term)));
+  const some = terms.filter(asksForSomething);
+  return some.length === 0 ? [base] : some.map((term) => base.and(termRequirements(term)));
+}
+
+/** Pods with terms none of which does are refused before planning. */
+export function asksForSomething({ matchExpressions = [] }: NodeSelectorTerm): boolean {
+  return matchExpressions.length > 0;
 }
 
 /** matchExpressions only: pods with matchFields are refused before planning. */

@@ -44,6 +44,19 @@ describe("refusal", () => {
     expect(refused(without(NODEPOOL), [NODEPOOL, PROVISIONER])).toBe(undefined);
   });
 
+  it("tells of terms that match no node; one that asks for something is enough", () => {
+    expect(refused(requiring({}))).toBe(
+      "node selector terms without matchExpressions match no node",
+    );
+    const terms = [
+      { matchExpressions: [] },
+      { matchExpressions: [{ key: "a", operator: "Exists" as const }] },
+    ];
+    const required = { nodeSelectorTerms: terms };
+    const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: required };
+    expect(refused({ affinity: { nodeAffinity } })).toBe(undefined);
+  });
+
   it("names the label that pods may not select on", () => {
     expect(refused({ nodeSelector: { "karpenter.sh/initialized": "true" } })).toContain(
       "label karpenter.sh/initialized is restricted",

@@ -8,7 +8,7 @@ import {
   normalizedLabel,
   PROVISIONER_NAME_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
-import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
+import { asksForSomething, requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { forbidsAll } from "../../scheduling/requirement.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 
@@ -46,6 +46,8 @@ export function refusal(
       if (reason !== undefined) return reason;
     }
   }
+  if (terms.length > 0 && !terms.some(asksForSomething))
+    return "node selector terms without matchExpressions match no node";
   if (nodeSelector === undefined && terms.length === 0) return volumes.refusal(pod);
   const required = requiredAlternatives(pod.spec)[0];
   const forbidden = (key: string) => required?.has(key) === true && forbidsAll(required.get(key));
