@@ -37,6 +37,10 @@ export interface PoolRejection {
   readonly why?: string;
   /** Reason → number of the pool's instance types that fell by it, each by its first. */
   readonly rejected: Readonly<Partial<Record<RejectionReason, number>>>;
+  /** What else other required terms of the pod fell by; what is told is of the one that came furthest. */
+  readonly otherwise?: readonly RejectionReason[];
+  /** Only reservations would do, and other pods of the plan have them. */
+  readonly promised?: true;
 }
 
 export type RejectionReason =

@@ -3,7 +3,7 @@
  * nothing: order by size packs better. Upstream never looks at priority.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
-import type { SchedulingResult, UnschedulablePod } from "../result.ts";
+import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";
 import { priorityOf } from "./queue.ts";
 
 /** A pod was left out for want of room that less important pods have got. */
@@ -27,10 +27,17 @@ export function placesMoreImportantPods(
   return false;
 }
 
-/** By limits, or because nothing can be launched at all: other pods could have made room. */
+/**
+ * By limits, by reservations that other pods hold, or because nothing can be launched at all: other pods could
+ * have made room.
+ */
 function wantedRoom({ ignored, deferred, pools }: UnschedulablePod): boolean {
-  if (ignored === true || deferred === true) return false;
-  return pools.length === 0 || pools.some(({ rejected }) => rejected.limits !== undefined);
+  if (ignored === true) return false;
+  return deferred === true || pools.length === 0 || pools.some(isBounded);
+}
+
+function isBounded({ rejected, otherwise, promised }: PoolRejection): boolean {
+  return rejected.limits !== undefined || otherwise?.includes("limits") || promised === true;
 }
 
 function placed({ newClaims, existing }: SchedulingResult): Pod[] {

@@ -1,7 +1,8 @@
 /**
  * Why a pod found no place: for each pool what fell by what, and upstream's sentence for it. Worked
- * out only for pods that failed, once per class, on a node of the pool that nobody is on yet; the
- * last variant is explained, so what is named is what no giving up could cure. upstream:
+ * out only for pods that failed, once per class, on a node of the pool that nobody is on yet, with all
+ * given up that can be, so what is named is what no giving up could cure. Of a pod with several required
+ * terms the one is told that came furthest. upstream:
  * pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
 import { firstUntolerated, formatTaint } from "../../../apis/core/tolerations.ts";
@@ -17,12 +18,14 @@ import {
   type Bits,
   bitIndices,
   hasBit,
+  haveCommonBits,
   intersectionOf,
   isEmptyBits,
   noBits,
   setBit,
   uniteBits,
 } from "../../scheduling/bits.ts";
+import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { allows, formatRequirement, type Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
@@ -44,15 +47,33 @@ type Rejected = Partial<Record<RejectionReason, number>>;
 
 interface Refusal {
   readonly text: string;
-  /** See {@link PoolRejection.why}. */
+  /** See {@link PoolRejection}. */
   readonly why?: string;
   readonly rejected: Rejected;
+  readonly otherwise?: readonly RejectionReason[];
+  readonly promised?: true;
 }
+
+/** In the order in which planning tests. */
+const STAGES: readonly RejectionReason[] = [
+  "noInstanceTypes",
+  "taints",
+  "requirements",
+  "resources",
+  "offerings",
+  "limits",
+  "hostPorts",
+  "volumes",
+  "topology",
+  "minValues",
+];
 
 const NO_POOLS = "nodepool requirements filtered out all available instance types";
 /** Someone meant `1000m` and wrote `1000`: more cores than any machine has. */
 const IMPLAUSIBLE_CPU_MILLI = 1_000_000_000;
 
+/** Of the ways in which rules about other pods can be kept so many are looked at. */
+const MOST_LASTS = 64;
 /** Each may be the first of a class. */
 const PODS_PER_STEP = 16;
 
@@ -78,14 +99,10 @@ export function* explainInSteps(
 }
 
 function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePod, "pod"> {
-  let variant = podClass.variants[0] as Variant;
-  for (let step = 1; ; step++) {
-    const next = pass.classes.variant(podClass, step);
-    if (next === undefined) break;
-    variant = next;
-  }
+  const variants = hardestVariants(podClass, pass);
   const pools = pass.templates.map((template) => {
-    const { text, ...rest } = refusal(template, podClass, variant, pass);
+    const refusals = variants.map((variant) => refusal(template, podClass, variant, pass));
+    const { text, ...rest } = furthestOf(refusals);
     const noun = vocabulary(template.pool.generation).poolNoun;
     const overhead = JSON.stringify(
       formatResources(leastDaemonRequests(template, template.usable)),
@@ -95,6 +112,33 @@ function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePo
     return { poolId: template.pool.id, message: `${head}, ${text}`, ...rest };
   });
   return { pools, message: pools.length === 0 ? NO_POOLS : joined(pools) };
+}
+
+/** One for each required term of the pod, with all given up that can be: these come last. */
+function hardestVariants(podClass: PodClass, pass: Explained): readonly Variant[] {
+  const variants = [podClass.variants[0] as Variant];
+  for (let step = 1; ; step++) {
+    const next = pass.classes.variant(podClass, step);
+    if (next === undefined) break;
+    variants.push(next);
+  }
+  return variants.slice(-requiredAlternatives(podClass.sample.spec).length);
+}
+
+/** The refusal by what is tested last; what else the others fell by is told beside it. */
+function furthestOf(refusals: readonly Refusal[]): Refusal {
+  const told = refusals.reduce((a, b) => (stageOf(a) > stageOf(b) ? a : b));
+  const reasons = new Set(refusals.flatMap(reasonsOf));
+  const otherwise = [...reasons].filter((reason) => told.rejected[reason] === undefined).sort();
+  return otherwise.length === 0 ? told : { ...told, otherwise };
+}
+
+function stageOf(refusal: Refusal): number {
+  return Math.max(...reasonsOf(refusal).map((reason) => STAGES.indexOf(reason)));
+}
+
+function reasonsOf({ rejected }: Refusal): RejectionReason[] {
+  return Object.keys(rejected) as RejectionReason[];
 }
 
 function joined(pools: readonly PoolRejection[]): string {
@@ -180,7 +224,9 @@ function byTypes(
     return { text, why: "no instance type that would do attaches as many volumes", rejected };
   }
   const sets = podClass.volumeSets.flatMap((one) => space.join(set, one) ?? []);
-  const places = sets.length === 0 ? [set] : sets;
+  const { table } = template;
+  const some = sets.filter((one) => haveCommonBits(attaching, table.compatible(one)));
+  const places = some.length === 0 ? [set] : some;
   return byRules(template, variant, pass, { set, places, types: attaching, rejected });
 }
 
@@ -248,27 +294,28 @@ function byRules(
     const why = `${topologyText(group)}${isByVolumes ? `; its volumes are at ${where}` : ""}`;
     return { text, why, rejected: fell(rejected, "topology", types, none) };
   }
-  const lastOf = (at: SetId, among: Bits, [rule, ...rest]: readonly Rule[]): Last | undefined => {
-    if (rule === undefined) return { set: at, types: among };
-    for (const values of options(rule, at, among)) {
-      const narrowed = values === undefined ? at : space.narrow(at, rule.group.key, values);
-      if (narrowed === undefined) continue;
-      const left = intersectionOf(among, template.table.compatible(narrowed));
-      const last = isEmptyBits(left) ? undefined : lastOf(narrowed, left, rest);
-      if (last !== undefined) return last;
-    }
-    return undefined;
+  const lasts: Last[] = [];
+  const gather = (at: SetId, among: Bits, [rule, ...rest]: readonly Rule[]): void => {
+    if (rule === undefined) lasts.push({ set: at, types: among });
+    else
+      for (const values of options(rule, at, among)) {
+        const narrowed = values === undefined ? at : space.narrow(at, rule.group.key, values);
+        if (narrowed === undefined || lasts.length >= MOST_LASTS) continue;
+        const left = intersectionOf(among, template.table.compatible(narrowed));
+        if (!isEmptyBits(left)) gather(narrowed, left, rest);
+      }
   };
-  const lasts = places.flatMap((one) => lastOf(one, types, variant.rules) ?? []);
-  const onlyReserved =
-    lasts.length > 0 && lasts.every((last) => isEmptyBits(openTo(last, template)));
-  if (onlyReserved) {
+  for (const one of places) gather(one, types, variant.rules);
+  const open = lasts.filter((last) => !isEmptyBits(openTo(last, template)));
+  if (lasts.length > 0 && open.length === 0) {
     const why = "every reservation that would do is full, or promised to other pods of the plan";
-    return { text: ALL_PROMISED, why, rejected: fell(rejected, "offerings", types, none) };
+    const byOffering = fell(rejected, "offerings", types, none);
+    return { text: ALL_PROMISED, why, rejected: byOffering, promised: true };
   }
-  for (const last of lasts) {
-    const short = fewerThanAsked(last, template, space);
-    if (short.length === 0) continue;
+  const short = open
+    .map((last) => fewerThanAsked(last, template, space))
+    .find((keys) => keys.length > 0);
+  if (short !== undefined) {
     const keys = short.map(({ key }) => key).sort();
     const text = `minValues requirement is not met for label(s) (label(s)=[${keys.join(" ")}])`;
     const why = short
@@ -280,7 +327,7 @@ function byRules(
   return { text, why: text, rejected: fell(rejected, "topology", types, none) };
 }
 
-/** What a node would be, with the first domains that all rules allow. */
+/** What a node would be, in domains that all rules allow. */
 interface Last {
   readonly set: SetId;
   readonly types: Bits;

@@ -239,17 +239,18 @@ class Search {
     if (state.poolId === undefined) return NO_WAY;
     const { poolId } = state;
     const rejection = one.pools.find((pool) => pool.poolId === poolId);
-    const rejected = rejection?.rejected ?? {};
+    const reasons = Object.keys(rejection?.rejected ?? {});
+    const fell = new Set<string>([...reasons, ...(rejection?.otherwise ?? [])]);
     const texts = [rejection?.why ?? rejection?.message ?? one.message];
     const ways: (readonly Edit[])[] = [];
     const { template } = this.#seenFrom(state);
     const { pool } = template;
-    if (rejected.limits !== undefined) ways.push(...this.#limitWays(poolId, state, pool));
-    if (rejected.topology !== undefined) {
+    if (fell.has("limits")) ways.push(...this.#limitWays(poolId, state, pool));
+    if (fell.has("topology")) {
       ways.push(...ruleEdits(one.pod).map((edit) => [edit]), ...domainWays(template));
     }
-    if (rejected.hostPorts !== undefined) ways.push(...portEdits(one.pod).map((edit) => [edit]));
-    if (rejected.minValues !== undefined) ways.push(...minValuesWays(pool));
+    if (fell.has("hostPorts")) ways.push(...portEdits(one.pod).map((edit) => [edit]));
+    if (fell.has("minValues")) ways.push(...minValuesWays(pool));
     return { texts, ways };
   }
 
@@ -373,6 +374,6 @@ function cheapestFirst(a: Ranked, b: Ranked): number {
 }
 
 function idOf(state: State): string {
-  const towards = state.poolId === undefined ? "" : `${state.poolId} ${state.term}`;
+  const towards = state.poolId === undefined ? "" : `${state.poolId} ${state.term} ${state.place}`;
   return `${towards} ${state.edits.map((edit) => JSON.stringify(edit)).sort()}`;
 }

@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import {
+  instanceType,
+  nodeView,
+  pod,
+  poolInput,
+  SCHEDULING_OPTIONS,
+  schedulingInput,
+} from "../../../testing/builders.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+import { solve } from "../solve.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+
+/** Names of the pods that have a place. */
+function placed(options: Partial<SchedulingInput>): string[] {
+  const { newClaims } = solve(schedulingInput(options));
+  return newClaims.flatMap(({ pods }) => pods.map(({ metadata }) => metadata.name)).sort();
+}
+
+describe("pods for which there is not room at once", () => {
+  const vital = { priority: 9 };
+  const strict = { ...SCHEDULING_OPTIONS, reservedCapacity: "strict" as const };
+  const reserved = {
+    zone: "zone-a",
+    capacityType: "reserved" as const,
+    priceMicroUsd: 0,
+    available: true,
+    labels: { "test.sh/reservation-id": "cr-1" },
+    reservationCapacity: 1,
+  };
+  const batch = [
+    pod({ name: "large", cpu: "3" }),
+    pod({ name: "vital", cpu: "2", spec: vital }),
+    pod({ name: "small", cpu: "1500m" }),
+  ];
+
+  it("leave a reservation to the important one, not to the largest, where nothing else is sold", () => {
+    const pools = [poolInput({}, [instanceType({ offerings: [reserved] })])];
+    expect(placed({ pods: batch, pools })).toEqual(["small", "vital"]);
+    expect(placed({ pods: batch, pools, options: strict })).toEqual(["small", "vital"]);
+  });
+
+  it("leave it to the important one too where others may buy in a later pass", () => {
+    const onDemand = { ...reserved, capacityType: "on-demand" as const, priceMicroUsd: 1_000 };
+    const { labels: _, reservationCapacity: _count, ...open } = onDemand;
+    const pools = [poolInput({}, [instanceType({ offerings: [reserved, open] })])];
+    expect(placed({ pods: batch, pools, options: strict })).toEqual(["small", "vital"]);
+    expect(placed({ pods: batch, pools })).toEqual(["large", "small", "vital"]);
+  });
+
+  it("leave a limit to the important one that could have gone another way but for a neighbour", () => {
+    const types = [
+      instanceType({ cpu: 2, zones: ["zone-a"] }),
+      instanceType({ cpu: 8, zones: ["zone-b"] }),
+    ];
+    const term = { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } };
+    const nodeSelectorTerms = ["zone-a", "zone-b"].map((zone) => ({
+      matchExpressions: [{ key: ZONE, operator: "In" as const, values: [zone] }],
+    }));
+    const affinity = {
+      podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] },
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+    };
+    const neighbour = pod({ name: "web-0", labels: { app: "web" }, nodeName: "node" });
+    const options = {
+      nodes: [nodeView({ pods: [neighbour], node: { capacity: { cpu: "100m" } } })],
+      pools: [poolInput({ limits: { cpu: 8_000 } }, types)],
+    };
+    const large = pod({ name: "large", cpu: "7" });
+    const web = (spec: { readonly priority?: number }) =>
+      pod({ name: "web-1", cpu: "2", labels: { app: "web" }, spec: { ...spec, affinity } });
+    expect(placed({ pods: [large, web({})], ...options })).toEqual(["large"]);
+    expect(placed({ pods: [large, web(vital)], ...options })).toEqual(["web-1"]);
+  });
+});

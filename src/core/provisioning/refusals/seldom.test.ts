@@ -1,0 +1,308 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { keyOf } from "../../../apis/meta.ts";
+import {
+  instanceType,
+  nodeView,
+  pod,
+  poolInput,
+  schedulingInput,
+} from "../../../testing/builders.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+import { solve } from "../solve.ts";
+import { applyEdits } from "./edits.ts";
+import { type Remedy, remedies } from "./remedy.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const TYPE = "node.kubernetes.io/instance-type";
+
+/** For each pod without a place; a fix is made, and then the pod has one. */
+function found(options: Partial<SchedulingInput>): Record<string, Remedy | undefined> {
+  const input = schedulingInput(options);
+  const { unschedulable } = solve(input);
+  const all = remedies(input, solve(input));
+  const named = unschedulable.map(({ pod: one }) => {
+    const remedy = all.get(keyOf(one));
+    if (remedy?.fix !== undefined) {
+      const { pods, edits } = remedy.fix;
+      const left = solve(applyEdits(input, pods, edits)).unschedulable;
+      expect(left.map((other) => keyOf(other.pod))).not.toContain(keyOf(one));
+    }
+    return [one.metadata.name, remedy] as const;
+  });
+  return Object.fromEntries(named);
+}
+
+function fixOf(one: Pod, options: Partial<SchedulingInput> = {}): string | undefined {
+  return found({ pods: [one], ...options })[one.metadata.name]?.fix?.text;
+}
+
+const zoneTerm = { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } };
+const apart = {
+  podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [zoneTerm] },
+};
+
+function requiring(...terms: readonly (readonly [key: string, ...values: string[]][])[]) {
+  const nodeSelectorTerms = terms.map((term) => ({
+    matchExpressions: term.map(([key, ...values]) =>
+      values.length === 0
+        ? { key, operator: "Exists" as const }
+        : { key, operator: "In" as const, values },
+    ),
+  }));
+  return {
+    affinity: {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+    },
+  };
+}
+
+/** A volume whose class allows one of these zones. */
+const inOneOf = (...zones: readonly string[]) => ({
+  claims: [
+    { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
+  ],
+  volumes: [],
+  csiNodes: [],
+  classes: [
+    {
+      metadata: { name: "zonal" },
+      provisioner: "disk",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+      allowedTopologies: zones.map((zone) => ({
+        matchLabelExpressions: [{ key: ZONE, values: [zone] }],
+      })),
+    },
+  ],
+});
+const using = { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }] };
+
+describe("a higher limit as a fix", () => {
+  it("comes on top of what runs already", () => {
+    const limited = poolInput({ limits: { cpu: 42_000 } });
+    const pools = [{ ...limited, usage: { cpu: 40_000 } }];
+    expect(fixOf(pod({ cpu: "3" }), { pools })).toBe(
+      "raise spec.limits.cpu of NodePool default from 42 to 44",
+    );
+  });
+
+  it("counts a node as what it may be when it is opened, though later pods make it smaller", () => {
+    // The node that is opened for `first` may be of 16 until `second` wants an arm: no limit below 32 is enough,
+    // though the plan without limits comes to 24.
+    const types = [
+      instanceType({ name: "arm", cpu: 8, arch: "arm64" }),
+      instanceType({ name: "amd", cpu: 16 }),
+    ];
+    const on = (arch: string) => ({ nodeSelector: { "kubernetes.io/arch": arch } });
+    const pods = [
+      pod({ name: "first", cpu: "4" }),
+      pod({ name: "second", cpu: "4", spec: on("arm64") }),
+      pod({ name: "third", cpu: "2", spec: on("amd64") }),
+    ];
+    const all = found({ pods, pools: [poolInput({ limits: { cpu: 20_000 } }, types)] });
+    expect(Object.entries(all).map(([name, remedy]) => [name, remedy?.fix?.text])).toEqual([
+      ["third", "raise spec.limits.cpu of NodePool default from 20 to 32"],
+    ]);
+  });
+});
+
+describe("the fix of one kind of pods", () => {
+  it("is that of another too, where the search has made its plans before it comes to that", () => {
+    const team = { nodeSelector: { team: "web" } };
+    const ports = Array.from({ length: 24 }, (_, at) => ({
+      containerPort: at + 1,
+      hostPort: at + 1,
+    }));
+    // More than any machine has, for the pod's runtime: to give up a port is tried, and never enough.
+    const hopeless = Array.from({ length: 10 }, (_, at) => {
+      const resources = { requests: { cpu: `${at + 1}m` } };
+      const containers = [{ name: "main", ports, resources }];
+      return pod({ name: `hopeless-${at}`, spec: { containers, overhead: { cpu: "100" } } });
+    });
+    const pods = [
+      pod({ name: "a", cpu: "1", spec: team }),
+      ...hopeless,
+      pod({ name: "z", cpu: "500m", spec: team }),
+    ];
+    let plans = 0;
+    const input = schedulingInput({ pods, pools: [poolInput({}, [instanceType()])] });
+    const all = remedies(input, solve(input), (edited) => {
+      plans++;
+      return solve(edited);
+    });
+    expect(plans).toBe(200);
+    expect(all.get("default/hopeless-0")?.fix).toBe(undefined);
+    const label = "give nodes of NodePool default the label team=web";
+    expect(all.get("default/a")?.fix?.text).toBe(label);
+    expect(all.get("default/z")?.fix?.text).toBe(label);
+  });
+});
+
+describe("a device that is asked for less", () => {
+  it("is so in request and limit, which have to be equal", () => {
+    const gpu = "nvidia.com/gpu";
+    const resources = { requests: { cpu: "1", [gpu]: "4" }, limits: { [gpu]: "4" } };
+    const one = pod({ spec: { containers: [{ name: "main", resources }] } });
+    const pools = [poolInput({}, [instanceType({ capacity: { [gpu]: 2 } })])];
+    expect(fixOf(one, { pools })).toBe(
+      `lower the ${gpu} request and limit of container main from 4 to 2`,
+    );
+    expect(fixOf(one)).toBe(`let container main do without ${gpu}`);
+  });
+});
+
+describe("a node's taint that a pod could tolerate", () => {
+  const tainted = (name: string, key: string, cpu = "4") =>
+    nodeView({ node: { name, taints: [{ key, effect: "NoSchedule" }], capacity: { cpu } } });
+
+  it("is none that comes and goes with the node's state", () => {
+    const on = (key: string) => fixOf(pod(), { pools: [], nodes: [tainted("n", key)] });
+    expect(on("team")).toBe("add a toleration of taint team:NoSchedule to the pod");
+    expect(on("node.kubernetes.io/unreachable")).toBe(undefined);
+    expect(on("node.cloudprovider.kubernetes.io/shutdown")).toBe(undefined);
+    expect(on("karpenter.sh/disrupted")).toBe(undefined);
+  });
+
+  it("is of a node with room for it, however many others are full", () => {
+    const full = Array.from({ length: 10 }, (_, at) => tainted(`n-${at}`, `t-${at % 5}`, "1"));
+    const nodes = [...full, tainted("roomy", "team", "4")];
+    expect(fixOf(pod({ cpu: "3" }), { pools: [], nodes })).toBe(
+      "add a toleration of taint team:NoSchedule to the pod",
+    );
+  });
+});
+
+describe("a key that a pod drops", () => {
+  it("leaves nothing asked for, where one of its terms had nothing else", () => {
+    const spec = requiring([["disk", "ssd"]], [["disk", "ssd"], ["gpu"]]);
+    expect(fixOf(pod({ spec }), { pools: [], nodes: [nodeView()] })).toBe(
+      "drop disk from the pod's node selector and required node affinity",
+    );
+  });
+
+  it("leaves the others asked for in each term", () => {
+    const spec = requiring([["disk", "ssd"], ["gpu"]]);
+    const nodes = [nodeView({ node: { labels: { gpu: "a" } } })];
+    expect(fixOf(pod({ spec }), { pools: [], nodes })).toContain("drop disk from");
+    expect(fixOf(pod({ spec }), { pools: [], nodes: [nodeView()] })).toBe(undefined);
+  });
+});
+
+describe("a host port that a pod drops", () => {
+  it("may be that of a sidecar", () => {
+    const ports = [{ containerPort: 80, hostPort: 80 }];
+    const containers = [{ name: "main" }];
+    const holder = pod({ nodeName: "node", spec: { containers: [{ name: "main", ports }] } });
+    const running = { ...holder, spec: { ...holder.spec, nodeName: "node" } };
+    const sidecar = { name: "proxy", restartPolicy: "Always" as const, ports };
+    const one = pod({ name: "new", spec: { containers, initContainers: [sidecar] } });
+    expect(fixOf(one, { pools: [], nodes: [nodeView({ pods: [running] })] })).toBe(
+      "drop host port 80 of the pod",
+    );
+  });
+});
+
+describe("volumes that can be in one of several places", () => {
+  const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }];
+
+  it("are reached in the one that the pool can be let use", () => {
+    const options = { pools: [poolInput({ requirements })], volumes: inOneOf("mars", "zone-c") };
+    expect(fixOf(pod({ spec: using }), options)).toBe(`let NodePool default use ${ZONE} zone-c`);
+  });
+
+  it("are so too when something else must change first", () => {
+    const taints = [{ key: "db", effect: "NoSchedule" as const }];
+    const pools = [poolInput({ requirements, taints })];
+    expect(fixOf(pod({ spec: using }), { pools, volumes: inOneOf("mars", "zone-c") })).toBe(
+      `add a toleration of taint db:NoSchedule to the pod; let NodePool default use ${ZONE} zone-c`,
+    );
+  });
+});
+
+describe("a pod that could go one way or another", () => {
+  it("is told of the one that came furthest, whichever term is written first", () => {
+    const pools = [poolInput({ limits: { cpu: 1_000 } })];
+    for (const zones of [
+      ["mars", "zone-a"],
+      ["zone-a", "mars"],
+    ]) {
+      const spec = requiring(...zones.map((zone): [string, string][] => [[ZONE, zone]]));
+      const remedy = found({ pods: [pod({ spec })], pools })["pod"];
+      expect(remedy?.nearest?.missing).toEqual([
+        "its limits leave no room for a node: 1 of cpu is left, the smallest type that would do has 2",
+      ]);
+      expect(remedy?.fix?.text).toBe("raise spec.limits.cpu of NodePool default from 1 to 2");
+    }
+  });
+
+  it("may be helped by what only the other one lacks", () => {
+    // In zone-a it keeps apart from a neighbour; in zone-b only types beyond the limit are sold.
+    const types = [
+      instanceType({ cpu: 2, zones: ["zone-a"] }),
+      instanceType({ cpu: 8, zones: ["zone-b"] }),
+    ];
+    const neighbour = pod({ name: "web-0", labels: { app: "web" }, nodeName: "node" });
+    const spec = requiring([[ZONE, "zone-a"]], [[ZONE, "zone-b"]]);
+    const one = pod({
+      name: "web-1",
+      cpu: "1",
+      labels: { app: "web" },
+      spec: { affinity: { ...spec.affinity, ...apart } },
+    });
+    const remedy = found({
+      pods: [one],
+      pools: [poolInput({ limits: { cpu: 4_000 } }, types)],
+      nodes: [nodeView({ pods: [neighbour] })],
+    })["web-1"];
+    expect(remedy?.nearest?.missing[0]).toContain(`its anti-affinity over ${ZONE}`);
+    expect(remedy?.fix?.text).toBe("raise spec.limits.cpu of NodePool default from 4 to 8");
+  });
+
+  it("is not told of full reservations alone, where another zone lacks minValues", () => {
+    const reserved = {
+      zone: "zone-a",
+      capacityType: "reserved" as const,
+      priceMicroUsd: 0,
+      available: true,
+      labels: { "test.sh/reservation-id": "cr-1" },
+      reservationCapacity: 1,
+    };
+    const types = [2, 4].map((cpu) =>
+      instanceType({ name: `r-${cpu}`, cpu, offerings: [reserved] }),
+    );
+    const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 2 }];
+    const open = instanceType({ name: "open", cpu: 4, zones: ["zone-b"] });
+    const pools = [poolInput({ requirements }, [...types, open])];
+    const taker = pod({ name: "a", cpu: "2", spec: { nodeSelector: { [ZONE]: "zone-a" } } });
+    const torn = pod({
+      name: "torn",
+      cpu: "1",
+      labels: { app: "web" },
+      spec: { affinity: apart },
+    });
+    const remedy = found({ pods: [taker, torn], pools });
+    expect(Object.keys(remedy)).toEqual(["torn"]);
+    expect(remedy["torn"]?.nearest?.missing).toEqual([
+      `fewer than 2 values of ${TYPE} are left (minValues)`,
+    ]);
+    expect(remedy["torn"]?.fix?.text).toBe(
+      `lower minValues of ${TYPE} in NodePool default from 2 to 1`,
+    );
+  });
+
+  it("is told of its neighbour in the one place of its volume that anybody sells", () => {
+    const neighbour = pod({ name: "web-0", labels: { app: "web" }, nodeName: "node" });
+    const one = pod({
+      name: "web-1",
+      cpu: "8",
+      labels: { app: "web" },
+      spec: { ...using, affinity: apart },
+    });
+    const remedy = found({
+      pods: [one],
+      nodes: [nodeView({ pods: [neighbour] })],
+      volumes: inOneOf("mars", "zone-a"),
+    })["web-1"];
+    expect(remedy?.nearest?.missing[0]).toContain(`its anti-affinity over ${ZONE}`);
+  });
+});
