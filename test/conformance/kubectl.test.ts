@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { findKubectls } from "../e2e/kubectl-client.ts";
 import { readTranscripts } from "./kubectl/recording.ts";
-import { SCRIPTS, type ScriptName, SKIPPED, transcript } from "./kubectl/run.ts";
+import { SCRIPTS, type ScriptName, SKIPPED, transcript, withoutChance } from "./kubectl/run.ts";
 import { serveSandbox } from "./kubectl/sandbox.ts";
 
 const installed = await findKubectls();
@@ -83,3 +83,11 @@ describe.skipIf(asked.length === 0)(
     });
   },
 );
+
+it("takes what is listed in another order for the same, and only there", () => {
+  const [one, other] = ["a=1\nb={}\n\n", "b={}\n\na=1\n"];
+  const list = "annotate pod alone --list";
+  expect(withoutChance(one, list)).toBe(withoutChance(other, list));
+  expect(withoutChance(one, list)).not.toBe(withoutChance("a=2\nb={}\n\n", list));
+  expect(withoutChance(one, "get pods")).not.toBe(withoutChance(other, "get pods"));
+});

@@ -42,7 +42,7 @@ export function readTranscripts(script: ScriptName): Transcripts {
     throw new Error(`the script has changed: npm run cluster:record-kubectl -- ${script}`);
   const said = stored.versions.map((version, at) => [
     version,
-    stored.lines.map(({ texts, said }) => withoutChance(texts[said[at] ?? 0] ?? "")),
+    stored.lines.map(({ line, texts, said }) => withoutChance(texts[said[at] ?? 0] ?? "", line)),
   ]);
   return { kubernetes: stored.kubernetes, said: Object.fromEntries(said) };
 }

@@ -120,7 +120,7 @@ async function say(session: Typing, line: string): Promise<string> {
   const editor = join(session.folder, "editor.mjs");
   const env = { KUBE_EDITOR: `${process.execPath} ${editor} '${from}' '${to}'` };
   const args = ["-n", session.namespace, ...words(fill(command))];
-  return normalise(await execute(session, args, stdin, env), session);
+  return normalise(await execute(session, args, stdin, env), session, line);
 }
 
 /** Replaces its first argument by its second in the file that is edited. */
@@ -183,12 +183,17 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/ $/gm, ""],
 ];
 
-function normalise(text: string, { namespace, folder }: Session): string {
-  return withoutChance(text.replaceAll(folder, "HOME").replaceAll(namespace, "NS"));
+function normalise(text: string, { namespace, folder }: Session, line: string): string {
+  return withoutChance(text.replaceAll(folder, "HOME").replaceAll(namespace, "NS"), line);
 }
 
-export function withoutChance(text: string): string {
+/** These print a map of Go's as it comes, in another order each time. upstream: kubectl, pkg/cmd/annotate/annotate.go */
+const LISTS_A_MAP = /^(annotate|label) .*--list\b/;
+
+/** What a line of a script printed, without what differs from run to run. */
+export function withoutChance(text: string, line: string): string {
   const plain = PATTERNS.reduce((result, [pattern, by]) => result.replace(pattern, by), text);
+  if (LISTS_A_MAP.test(line)) return plain.split("\n").sort().join("\n");
   // Pods are evicted side by side.
   return plain.replace(/(^(evicting pod .*|pod\/.* evicted)( \(server dry run\))?\n)+/gm, (lines) =>
     [...lines.matchAll(/.*\n/g)]
