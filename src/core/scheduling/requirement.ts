@@ -109,7 +109,6 @@ function commonValues(a: Requirement, b: Requirement): Requirement {
   const lte = smaller(a.lte, b.lte);
   const minValues = larger(a.minValues, b.minValues);
   const concrete = { key: a.key, complement: false, gte: undefined, lte: undefined, minValues };
-  if (gte !== undefined && lte !== undefined && gte > lte) return { ...concrete, values: [] };
   if (a.complement && b.complement) {
     const values = [...new Set([...a.values, ...b.values])]
       .filter((value) => withinBounds(value, gte, lte))

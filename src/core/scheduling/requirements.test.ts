@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatRequirement, toRequirement } from "./requirement.ts";
+import { allows, anyValue, formatRequirement, toRequirement } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
 
 const text = (specs: Parameters<typeof Requirements.fromSpecs>[0]) =>
@@ -29,6 +29,35 @@ describe("Requirements", () => {
       { key: "k", operator: "Gte", values: ["4"] },
       { key: "k", operator: "NotIn", values: ["5"] },
     ]);
+  });
+
+  it("keeps no exclusion that bounds make needless", () => {
+    const set = Requirements.fromSpecs([
+      { key: "k", operator: "Gt", values: ["3"] },
+      { key: "k", operator: "NotIn", values: ["2", "big"] },
+    ]);
+    expect(set.specs()).toEqual([{ key: "k", operator: "Gte", values: ["4"] }]);
+  });
+
+  it("leaves nothing between bounds that exclude each other", () => {
+    const between = (from: string, to: string) =>
+      text([
+        { key: "k", operator: "Gte", values: [from] },
+        { key: "k", operator: "Lte", values: [to] },
+      ]);
+    expect(between("3", "3")).toBe("k Exists >=3 <=3");
+    expect(between("4", "3")).toBe("k DoesNotExist");
+    expect(between("9", "3")).toBe("k DoesNotExist");
+  });
+
+  it("reads bounds with a sign, and names no negative number as a value", () => {
+    const above = toRequirement({ key: "k", operator: "Gt", values: ["-3"] });
+    expect([allows(above, "-3"), allows(above, "-2"), allows(above, "0")]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(anyValue(above)).toBe("0");
   });
 
   it("sees that bounds whose every integer is excluded leave nothing", () => {

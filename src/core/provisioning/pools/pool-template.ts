@@ -150,7 +150,7 @@ export function chargeLimits(template: Template, candidates: Bits): void {
     const charged = name === "nodes" ? Math.max(1, most) : most;
     remaining[name] = (budget.remaining[name] as number) - charged;
   }
-  template.budget = budgetOf(table, remaining, budget.within, budget.exhausted);
+  template.budget = budgetOf(table, remaining, budget.within);
 }
 
 /** Whether it has limits at all: without, there is nothing to charge and nothing to credit. */
@@ -239,13 +239,8 @@ export function withinLimits({ budget }: Template, { capacity }: InstanceType): 
 }
 
 /** `among`: types that are within other limits. */
-function budgetOf(
-  table: TypeTable,
-  remaining: Resources,
-  among: Bits,
-  wasExhausted = false,
-): Budget {
-  const exhausted = wasExhausted || (remaining["nodes"] ?? Number.POSITIVE_INFINITY) < 1;
+function budgetOf(table: TypeTable, remaining: Resources, among: Bits): Budget {
+  const exhausted = (remaining["nodes"] ?? Number.POSITIVE_INFINITY) < 1;
   let within = exhausted ? noBits(table.size) : among;
   for (const name in remaining) {
     const having = table.withCapacityUpTo(name, remaining[name] as number);

@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../../apis/core/pod.ts";
+import {
+  instanceType,
+  nodeClaim,
+  nodeView,
+  pod,
+  poolInput,
+  schedulingInput,
+} from "../../../testing/builders.ts";
+import type { NodeView } from "../../state/node-view.ts";
+import { WhatIf } from "./what-if.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+
+describe("a node of a pool that is as large as it may be", () => {
+  it("gives its part of the limits to what comes in its place, and takes it back", () => {
+    const labels = { "karpenter.sh/nodepool": "default", "karpenter.sh/initialized": "true" };
+    const own = (name: string): NodeView =>
+      nodeView({
+        node: { name, labels, capacity: { cpu: "4" } },
+        claim: nodeClaim({ name, metadata: { labels } }),
+        pods: [pod({ name: `on-${name}`, cpu: "3", nodeName: name })],
+      });
+    const [a, b] = [own("a"), own("b")];
+    const limited = poolInput({ limits: { cpu: 8_000 } }, [instanceType({ cpu: 4 })]);
+    const pools = [{ ...limited, usage: { cpu: 8_000 } }];
+    const whatIf = WhatIf.of(schedulingInput({ nodes: [a, b], pools }));
+    for (const node of [a, b, a]) {
+      const { newClaims, unschedulable } = whatIf.without([node.name], node.pods);
+      expect(unschedulable).toEqual([]);
+      expect(newClaims.map(({ pods }) => pods.map(({ metadata }) => metadata.name))).toEqual([
+        [`on-${node.name}`],
+      ]);
+    }
+    // Nothing goes: nothing comes.
+    const { newClaims, unschedulable } = whatIf.without([], [pod({ name: "more", cpu: "3" })]);
+    expect([newClaims.length, unschedulable.length]).toEqual([0, 1]);
+  });
+});
+
+describe("a node that a spread does not look at", () => {
+  it("takes nothing from its counts when it goes", () => {
+    const web = { app: "web" };
+    const rule = {
+      maxSkew: 1,
+      topologyKey: ZONE,
+      whenUnsatisfiable: "DoNotSchedule" as const,
+      labelSelector: { matchLabels: web },
+    };
+    const spec = { nodeSelector: { disk: "ssd" }, topologySpreadConstraints: [rule] };
+    const at = (name: string, zone: string, disk: string, on: Pod) => {
+      const owner = { "karpenter.sh/nodepool": "default", "karpenter.sh/initialized": "true" };
+      const labels = { ...owner, [ZONE]: zone, disk };
+      const claim = nodeClaim({ name, metadata: { labels } });
+      return nodeView({ node: { name, labels }, claim, pods: [on] });
+    };
+    const running = (name: string, nodeName: string, cpu: string, own: Partial<Pod["spec"]>) => {
+      const one = pod({ name, nodeName, cpu, labels: web });
+      return { ...one, spec: { ...one.spec, ...own } };
+    };
+    // By the spread there is one pod in each zone: who runs on `hdd` does not count there.
+    const other = running("other", "hdd", "1", spec);
+    const nodes = [
+      at("hdd", "zone-a", "hdd", other),
+      at("ssd-a", "zone-a", "ssd", running("in-a", "ssd-a", "4", spec)),
+      at("ssd-b", "zone-b", "ssd", running("in-b", "ssd-b", "1", spec)),
+    ];
+    const whatIf = WhatIf.of(schedulingInput({ nodes, pools: [] }));
+    for (let asked = 0; asked < 2; asked++) {
+      const { existing } = whatIf.without(["hdd"], [other]);
+      expect(existing.map(({ nodeName }) => nodeName)).toEqual(["ssd-b"]);
+    }
+  });
+});
