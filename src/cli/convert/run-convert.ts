@@ -121,7 +121,7 @@ function objectsIn(text: string, source: string): readonly KubeObject[] {
     read = readYaml(text);
   } catch (error) {
     if (error instanceof YamlError)
-      throw new CliError(`${source}, document ${error.document}: ${error.message}`);
+      throw new CliError(`${source}, document ${error.document}: not valid YAML: ${error.message}`);
     throw error;
   }
   return read.flatMap((value) => {

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import type { KubeObject } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
 import { CliError } from "../program/cli-error.ts";
-import { readYaml, YamlError } from "../program/kube-yaml.ts";
+import { isTooDeep, readYaml, TOO_DEEP, YamlError } from "../program/kube-yaml.ts";
+import { shownValue } from "../program/shown.ts";
 
 /** An object as written, with the place to name in a complaint: `app.yaml, document 2`. */
 export interface Found {
@@ -17,8 +18,6 @@ export interface Found {
   readonly live?: true;
 }
 
-/** Characters of a wrong value in a complaint. */
-const MOST_SHOWN = 60;
 const KUSTOMIZATIONS = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 const EXTENSIONS = [".yaml", ".yml", ".json"];
 
@@ -30,6 +29,7 @@ export function readDocuments(paths: readonly string[]): Found[] {
 /** Objects of one text; exported for tests. Throws CliError that names the place. */
 export function objectsOf(path: string, text: string): Found[] {
   const name = path === "-" ? "standard input" : path;
+  if (isTooDeep(text)) throw new CliError(`${name}: ${TOO_DEEP}`);
   const values = readJson(text) ?? yamlOf(name, text);
   const many = values.length > 1;
   return values.flatMap((value, index) =>
@@ -99,7 +99,7 @@ function yamlOf(name: string, text: string): unknown[] {
     return readYaml(text);
   } catch (error) {
     if (error instanceof YamlError)
-      throw new CliError(`${name}, document ${error.document}: ${error.message}`);
+      throw new CliError(`${name}, document ${error.document}: not valid YAML: ${error.message}`);
     throw error;
   }
 }
@@ -109,8 +109,7 @@ function flatten(value: unknown, where: string): Found[] {
     return value.flatMap((one, index) => flatten(one, `${where}, item ${index + 1}`));
   }
   if (!isObject(value)) {
-    const got = JSON.stringify(value).slice(0, MOST_SHOWN);
-    throw new CliError(`${where}: wanted a Kubernetes object, got ${got}`);
+    throw new CliError(`${where}: wanted a Kubernetes object, got ${shownValue(value)}`);
   }
   const { kind, apiVersion, items } = value;
   if (typeof kind !== "string" || kind === "") {
@@ -118,6 +117,9 @@ function flatten(value: unknown, where: string): Found[] {
   }
   if (typeof apiVersion !== "string" || apiVersion === "") {
     throw new CliError(`${where}: apiVersion: missing; say which version of ${kind} this is`);
+  }
+  if (kind === "List" && items !== null && items !== undefined && !Array.isArray(items)) {
+    throw new CliError(`${where}: items: wanted a list, got ${shownValue(items)}`);
   }
   if (kind.endsWith("List") && Array.isArray(items)) {
     const itemKind = kind.slice(0, -"List".length);

@@ -18,6 +18,8 @@ import type {
   Offering,
 } from "../../core/cloudprovider/instance-type.ts";
 import { CliError } from "../program/cli-error.ts";
+import { isTooDeep, TOO_DEEP } from "../program/kube-yaml.ts";
+import { shownValue } from "../program/shown.ts";
 
 export interface InstanceTypeFile {
   readonly instanceTypes: readonly InstanceType[];
@@ -38,6 +40,7 @@ const OFFERING_FIELDS = [
 /** Throws CliError. `path` is only for complaints. */
 export function parseInstanceTypes(path: string, text: string): InstanceTypeFile {
   let value: unknown;
+  if (isTooDeep(text)) throw new CliError(`${path}: ${TOO_DEEP}`);
   try {
     value = JSON.parse(text);
   } catch (error) {
@@ -192,7 +195,7 @@ class Place {
   }
 
   wrong(value: unknown, wanted: string): CliError {
-    const got = value === undefined ? "nothing" : JSON.stringify(value);
+    const got = value === undefined ? "nothing" : shownValue(value);
     return new CliError(`${this.#file}: ${this.#path}: wanted ${wanted}, got ${got}`);
   }
 

@@ -25,10 +25,12 @@ import { NODE_OVERLAY } from "../../apis/karpenter/nodeoverlay.ts";
 import { apiVersionOf, type Kind } from "../../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET, PRIORITY_CLASS } from "../../apis/policy/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
+import { firstLineOf } from "../../base/error-text.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, isForbidden, isNotFound, KubeError } from "../../kube/errors.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Found } from "./documents.ts";
+import { readFactMaps } from "./facts.ts";
 
 /** Without these there is nothing to plan. */
 const NEEDED: readonly Kind[] = [POD, NODE];
@@ -86,10 +88,7 @@ async function readKind(
   try {
     return await listed(client, kind);
   } catch (error) {
-    if (error instanceof ConnectionError) {
-      const why = error.cause instanceof Error ? `: ${error.cause.message}` : "";
-      throw new CliError(`--cluster: the API server does not answer: ${error.message}${why}`);
-    }
+    if (error instanceof ConnectionError) throw noAnswer(error);
     if (!(error instanceof KubeError)) throw error;
     if (NEEDED.includes(kind)) {
       throw new CliError(`--cluster: ${kind.plural} cannot be read: ${error.message}`);
@@ -98,6 +97,29 @@ async function readKind(
     if (!isForbidden(error)) throw new CliError(`--cluster: ${kind.plural}: ${error.message}`);
     notes.push(`left out, as reading them is forbidden: ${kind.plural}`);
     return [];
+  }
+}
+
+/** What to say when the server cannot be asked at all. */
+function noAnswer({ message, cause }: ConnectionError): CliError {
+  // A name with several addresses fails with one error for all of them, which has no message.
+  const { message: told = "", code = "" } = (cause ?? {}) as { message?: string; code?: string };
+  const why = firstLineOf(new Error(told || code));
+  const asked = message.replace(/\?.*/, "");
+  const remedy = "check the cluster, or choose another one by KUBECONFIG";
+  return new CliError(
+    `--cluster: the API server does not answer: ${asked}${why === "" ? "" : `: ${why}`}; ${remedy}`,
+  );
+}
+
+/** What Karpenter tells of itself. Throws CliError when the server cannot be asked, or refuses. */
+export async function readFacts(client: Pick<KubeClient, "get" | "list">): Promise<Found[]> {
+  try {
+    return await readFactMaps(client);
+  } catch (error) {
+    if (error instanceof ConnectionError) throw noAnswer(error);
+    if (!(error instanceof KubeError)) throw error;
+    throw new CliError(`--cluster: configmaps cannot be read: ${error.message}`);
   }
 }
 

@@ -38,6 +38,7 @@ import {
 import type { WrongValue } from "../../sandbox/apiserver/schema/decode.ts";
 import { printFieldError } from "../../sandbox/apiserver/schema/field-error.ts";
 import { CliError } from "../program/cli-error.ts";
+import { shownSentence, shownValue } from "../program/shown.ts";
 import type { Found } from "./documents.ts";
 import type { Autoscaler } from "./workload-size.ts";
 
@@ -259,7 +260,7 @@ function wrongText({ path, value, wanted }: WrongValue): string {
   const words = WANTED[wanted] ?? WANTED[kind] ?? "an object";
   // What `name: on` or `disk: 1` was meant to be.
   const unquoted = wanted === "string" && typeof value !== "object" ? "; put it in quotes" : "";
-  return `${path}: wanted ${words}, got ${JSON.stringify(value)}${unquoted}`;
+  return `${path}: wanted ${words}, got ${shownValue(value)}${unquoted}`;
 }
 
 const WANTED: Readonly<Record<string, string>> = {
@@ -276,5 +277,5 @@ const WANTED: Readonly<Record<string, string>> = {
 function refused(where: string, object: KubeObject, what: string): CliError {
   const name: unknown = object.metadata?.name ?? object.metadata?.generateName;
   const shown = typeof name === "string" ? ` ${name}` : "";
-  return new CliError(`${where}: ${object.kind}${shown}: ${what}`);
+  return new CliError(`${where}: ${object.kind}${shown}: ${shownSentence(what)}`);
 }

@@ -1,10 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { SystemClock } from "../../base/system-clock.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { solve } from "../../core/provisioning/solve.ts";
 import { KubeError } from "../../kube/errors.ts";
@@ -23,7 +24,7 @@ import { planningInput } from "./planning-input.ts";
 import { regionOf } from "./region.ts";
 import { type PlanFlags, runPlan } from "./run-plan.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
-import { cloudOf } from "./sources.ts";
+import { cloudOf, liveObjects } from "./sources.ts";
 
 const TYPES = JSON.stringify(
   [2, 4, 8].map((cpu) => ({
@@ -512,6 +513,30 @@ describe("a live cluster", () => {
       "--cluster: pods cannot be read",
     );
   });
+
+  it.each([
+    ["", /^--cluster: the API server does not answer: GET .*ECONNREFUSED.*; check the cluster, or/],
+    ["tokenFile: nowhere", /: cannot read .*nowhere: ENOENT; check the cluster, or/],
+  ])("that does not answer is told of in a sentence: {%s}", async (user, sentence) => {
+    const folder = mkdtempSync(join(tmpdir(), "plan-"));
+    const path = join(folder, "config");
+    writeFileSync(
+      path,
+      `current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {${user}}}]`,
+    );
+    vi.stubEnv("KUBECONFIG", path);
+    try {
+      const asked = liveObjects(new SystemClock());
+      await expect(asked).rejects.toBeInstanceOf(CliError);
+      await expect(asked).rejects.toThrow(sentence);
+    } finally {
+      vi.unstubAllEnvs();
+      rmSync(folder, { recursive: true });
+    }
+  });
 });
 
 describe("the exit code", () => {
@@ -623,7 +648,7 @@ describe("bad input", () => {
     );
     expect(refused("kind: Pod\nmetadata: {}")).toThrow("app.yaml: apiVersion: missing");
     expect(refused("a: [1")).toThrow("app.yaml, document 1: ");
-    expect(refused("a: *b")).toThrow("app.yaml, document 1: Unresolved alias");
+    expect(refused("a: *b")).toThrow("app.yaml, document 1: not valid YAML: Unresolved alias");
     const pod = (rest: string) => `apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {${rest}}`;
     expect(
       refused(pod("containers: [{name: c, image: x, resources: {requests: {cpu: one}}}]")),
@@ -644,6 +669,30 @@ describe("bad input", () => {
     expect(refused(`${POOL}\n---\n${POOL}`)).toThrow(
       "app.yaml, document 2: NodePool default is also in app.yaml, document 1",
     );
+  });
+
+  it("is refused in a sentence, however long or deep it is", () => {
+    const list = "apiVersion: v1\nkind: List\nitems: 5";
+    expect(refused(list)).toThrow("app.yaml: items: wanted a list, got 5");
+    const deep = "[".repeat(20_000) + "]".repeat(20_000);
+    expect(refused(deep)).toThrow("app.yaml: lists or maps in one another");
+    const types = () => parseInstanceTypes("types.json", deep);
+    expect(types).toThrow("types.json: lists or maps in one another");
+    const long = "x".repeat(1_000_000);
+    const sentenceOf = (text: string) => {
+      try {
+        refused(text)();
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return "";
+    };
+    expect(sentenceOf(`"${long}"`)).toMatch(/^app\.yaml: wanted a Kubernetes object, got "x+…$/);
+    const pod = `apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {a: ${long}}}\nspec: {}`;
+    const told = sentenceOf(pod);
+    expect(told).toMatch(/^app\.yaml: Pod p: metadata\.labels: Invalid value: "x/);
+    expect(told).toContain("must be no more than 63");
+    expect(told.length).toBeLessThan(800);
   });
 
   it("in a file of instance types is named by type and field", () => {

@@ -10,9 +10,9 @@ import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
 import { readText } from "./documents.ts";
-import { factsIn, type ReadFacts, readFactMaps } from "./facts.ts";
+import { factsIn, type ReadFacts } from "./facts.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
-import { readCluster, timeOf } from "./live-cluster.ts";
+import { readCluster, readFacts, timeOf } from "./live-cluster.ts";
 import type { Manifests } from "./manifests.ts";
 import { regionOf } from "./region.ts";
 
@@ -28,7 +28,7 @@ export async function liveObjects(
     const transport = createHttpTransport({ ...access, userAgent: `karpenter/${BUILD.version}` });
     const client = createKubeClient(transport);
     const nowMs = (await timeOf(client)) ?? clock.now();
-    const maps = await readFactMaps(client);
+    const maps = await readFacts(client);
     const { found, notes } = await readCluster(client, further(factsIn(maps)));
     return { found: [...maps, ...found], notes, nowMs };
   } catch (error) {

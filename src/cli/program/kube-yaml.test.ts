@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readYaml, writeYaml } from "./kube-yaml.ts";
+import { isTooDeep, readYaml, writeYaml } from "./kube-yaml.ts";
 
 describe("YAML", () => {
   it("is read as kubectl reads it: `yes` is true, a time is text, the last of equal keys counts", () => {
@@ -62,5 +62,22 @@ describe("YAML", () => {
     expect(() => readYaml(text)).toThrow(
       expect.objectContaining({ document, message: expect.stringMatching(`^${words}.*$`) }),
     );
+  });
+
+  it.each([
+    ["[", 20_000],
+    ["{a: ", 5_000],
+    ["- ", 20_000],
+  ])("that is one thing in another without end is refused, not followed: %j", (opening, times) => {
+    const text = `${opening.repeat(times)}x`;
+    expect(() => readYaml(text)).toThrow("lists or maps in one another, more than 500 deep");
+  });
+
+  it("may hold any number of brackets and dashes in its texts", () => {
+    const text = `${"[".repeat(600)}\n${"- ".repeat(600)}`;
+    const written = `a: |-\n  ${text.replace("\n", "\n  ")}\nb: "${"{".repeat(600)}"\n`;
+    expect(readYaml(written)).toEqual([{ a: text, b: "{".repeat(600) }]);
+    expect(isTooDeep(JSON.stringify({ a: "[".repeat(600) }))).toBe(false);
+    expect(isTooDeep(`{"a": ${"[".repeat(600)}${"]".repeat(600)}}`)).toBe(true);
   });
 });

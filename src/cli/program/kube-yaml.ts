@@ -2,12 +2,25 @@
  * YAML as kubectl reads and writes it: version 1.1, where a bare `yes` is a boolean and so a text `yes` stands in
  * quotes. Of keys given twice the last counts, empty documents are nothing, and a time is text, `22:22` too.
  */
-import { type Document, parseAllDocuments, stringify, type Tags, type ToStringOptions } from "yaml";
+import {
+  type Document,
+  Lexer,
+  parseAllDocuments,
+  stringify,
+  type Tags,
+  type ToStringOptions,
+} from "yaml";
 import { firstLineOf } from "../../base/error-text.ts";
 
 const VERSION = { version: "1.1" } as const;
 /** Nodes that aliases stand for; beyond that a document is a bomb. */
 const MOST_ALIASED = 10_000;
+
+/** Lists and maps in one another; no manifest comes near it, and far beyond it the parser's stack, or the process, ends. */
+const MOST_NESTED = 500;
+export const TOO_DEEP = `lists or maps in one another, more than ${MOST_NESTED} deep`;
+/** `- - - x` is a list in a list in a list. */
+const DASHES = new RegExp(`(?:[-?:][ \\t]+){${MOST_NESTED}}`);
 
 /** YAML knows of these only tab and line ends; a parser would make one long word of a binary file. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
@@ -31,6 +44,7 @@ const OTHER_MARKER = /(?<![^\n])(?:%|\.\.\.(?:[ \t\r\n]|$))/;
 /** The documents of a text. Throws YamlError. */
 export function readYaml(text: string): unknown[] {
   if (NO_TEXT.test(text)) throw new YamlError(1, "no text: there are control characters in it");
+  if (isTooDeep(text)) throw new YamlError(1, TOO_DEEP);
   if (OTHER_MARKER.test(text)) return readAtOnce(text);
   try {
     // One after the other: the trees of a hundred thousand documents would take more than a gigabyte.
@@ -39,6 +53,38 @@ export function readYaml(text: string): unknown[] {
     // The complaint is to count documents and lines from the beginning.
     return readAtOnce(text);
   }
+}
+
+/** Whether lists and maps are nested deeper, on one line or in brackets, than can be read: of YAML or JSON. */
+export function isTooDeep(text: string): boolean {
+  // Brackets in texts count here too, so this may cry wolf; only then the text is taken apart.
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const sign = text.charCodeAt(at);
+    if (sign === OPEN_LIST || sign === OPEN_MAP) depth += 1;
+    else if ((sign === CLOSE_LIST || sign === CLOSE_MAP) && depth > 0) depth -= 1;
+    if (depth > MOST_NESTED) return isNestedDeeply(text);
+  }
+  return DASHES.test(text) && isNestedDeeply(text);
+}
+
+const [OPEN_LIST, CLOSE_LIST, OPEN_MAP, CLOSE_MAP] = [0x5b, 0x5d, 0x7b, 0x7d];
+/** What the lexer says before a plain text or a block of text. */
+const TEXT_FOLLOWS = "\u001f";
+
+function isNestedDeeply(text: string): boolean {
+  let [inBrackets, onLine] = [0, 0];
+  let before = "";
+  for (const token of new Lexer().lex(text)) {
+    const isSign = before !== TEXT_FOLLOWS;
+    if (isSign && (token === "[" || token === "{")) inBrackets += 1;
+    else if (isSign && (token === "]" || token === "}")) inBrackets -= 1;
+    else if (isSign && (token === "-" || token === "?" || token === ":")) onLine += 1;
+    else if (token.trim() !== "" || token.includes("\n")) onLine = 0;
+    if (inBrackets > MOST_NESTED || onLine > MOST_NESTED) return true;
+    before = token;
+  }
+  return false;
 }
 
 function readAtOnce(text: string): unknown[] {

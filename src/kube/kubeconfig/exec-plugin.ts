@@ -95,7 +95,8 @@ function outputOf(path: string, args: readonly string[], env: NodeJS.ProcessEnv)
     const child = spawn(path, args, {
       env,
       stdio: ["ignore", "pipe", "inherit"],
-      timeout: TIMEOUT_MS,
+      // Not `timeout`: its timer outlives a program that could not be started, and keeps ours from ending.
+      signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     let text = "";
     child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
