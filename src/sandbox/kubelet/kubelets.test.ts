@@ -146,14 +146,59 @@ describe("a pod on a simulated kubelet", () => {
     await cluster.stop();
   });
 
-  it("counts restarts when it is started again", async () => {
+  it("counts restarts, and waits longer before each (CrashLoopBackOff)", async () => {
     const cluster = await startParts();
     cluster.node("n");
-    await createPod(cluster, {}, { "karpenter-ts.sandbox/run-for": "10s" });
-    await cluster.clock.advance(35_000);
-    const pod = await look(cluster);
-    expect(pod?.status?.phase).toBe("Running");
-    expect(pod?.status?.containerStatuses?.[0]).toMatchObject({ restartCount: 3 });
+    const annotations = {
+      "karpenter-ts.sandbox/run-for": "10s",
+      "karpenter-ts.sandbox/exit-code": "1",
+    };
+    await createPod(cluster, {}, annotations);
+    const seen: string[] = [];
+    for (let second = 0; second <= 130; second++) {
+      const status = (await look(cluster))?.status;
+      const [container] = status?.containerStatuses ?? [];
+      const { waiting } = (container?.["state"] ?? {}) as { waiting?: { reason: string } };
+      const isReady = status?.conditions?.find(({ type }) => type === "Ready")?.status;
+      const now = `${status?.phase} ${container?.["restartCount"]} ${waiting?.reason ?? "runs"} ${isReady}`;
+      if (seen.at(-1)?.endsWith(now) !== true) seen.push(`${second}s ${now}`);
+      await cluster.clock.advance(1_000);
+    }
+    expect(seen).toMatchInlineSnapshot(`
+      [
+        "0s Pending undefined runs undefined",
+        "1s Pending 0 ContainerCreating False",
+        "3s Running 0 runs True",
+        "13s Running 1 runs True",
+        "23s Running 1 CrashLoopBackOff False",
+        "33s Running 2 runs True",
+        "43s Running 2 CrashLoopBackOff False",
+        "63s Running 3 runs True",
+        "73s Running 3 CrashLoopBackOff False",
+        "113s Running 4 runs True",
+        "123s Running 4 CrashLoopBackOff False",
+      ]
+    `);
+    const [container] = (await look(cluster))?.status?.containerStatuses ?? [];
+    expect(container?.["lastState"]).toMatchObject({
+      terminated: { exitCode: 1, reason: "Error" },
+    });
+    const told = (await cluster.kube.list(EVENT)).items.filter(
+      ({ reason }) => reason === "BackOff",
+    );
+    expect(told.map(({ type, message }) => `${type}: ${message.split("(")[0]}`)).toEqual([
+      "Warning: Back-off restarting failed container main in pod p_default",
+    ]);
+    await cluster.stop();
+  });
+
+  it("starts again at once what ran for longer than ten minutes", async () => {
+    const cluster = await startParts();
+    cluster.node("n");
+    await createPod(cluster, {}, { "karpenter-ts.sandbox/run-for": "11m" });
+    await cluster.clock.advance(34 * 60_000);
+    const [container] = (await look(cluster))?.status?.containerStatuses ?? [];
+    expect(container).toMatchObject({ restartCount: 3, ready: true });
     await cluster.stop();
   });
 

@@ -23,10 +23,13 @@ import { createPartRecorder, PODS_BY_NODE, podMirror, subject } from "../parts.t
 import { isNodeReady } from "./join.ts";
 import type { Kubelets } from "./machines.ts";
 import {
+  backingOffStatus,
   creatingStatus,
+  endedLast,
   endedStatus,
   type PodPlace,
   restartedStatus,
+  restarts,
   runningSince,
   runningStatus,
 } from "./pod-status.ts";
@@ -39,6 +42,18 @@ const EXIT_CODE_ANNOTATION = "karpenter-ts.sandbox/exit-code";
 const STOP_AFTER_ANNOTATION = "karpenter-ts.sandbox/stop-after";
 /** How long creating them takes. */
 const START_AFTER_ANNOTATION = "karpenter-ts.sandbox/start-after";
+
+/** The first wait before containers that ended a second time are started again; twice as long each time. */
+const FIRST_BACK_OFF_MS = 10_000;
+const LONGEST_BACK_OFF_MS = 5 * 60_000;
+/** Containers that ran for longer have made good what they did before. */
+const MADE_GOOD_AFTER_MS = 2 * LONGEST_BACK_OFF_MS;
+
+/** upstream: kubernetes, pkg/kubelet/kuberuntime (doBackOff) and client-go's flowcontrol.Backoff. */
+function backOffMs(restartsBefore: number, ranMs: number): number {
+  if (restartsBefore === 0 || ranMs > MADE_GOOD_AFTER_MS) return 0;
+  return Math.min(LONGEST_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (restartsBefore - 1));
+}
 
 export function podLifecycleController(kubelets: Kubelets): Controller {
   const runner = new PodRunner(kubelets);
@@ -128,18 +143,30 @@ class PodRunner {
     const runFor = this.#span(pod, RUN_FOR_ANNOTATION);
     if (runFor === undefined) return AWAIT_CHANGE;
     const { clock } = this.#kubelets.deps;
-    const dueMs = (fromRfc3339(runningSince(pod)) ?? clock.now()) + runFor;
-    if (clock.now() < dueMs) return requeueAfter(dueMs - clock.now());
     const exitCode = Number(pod.metadata.annotations?.[EXIT_CODE_ANNOTATION] ?? 0);
+    const delayMs = backOffMs(restarts(pod), runFor);
+    const since = runningSince(pod);
+    const dueMs =
+      since === undefined
+        ? (fromRfc3339(endedLast(pod)) ?? clock.now()) + delayMs
+        : (fromRfc3339(since) ?? clock.now()) + runFor;
+    if (clock.now() < dueMs) return requeueAfter(dueMs - clock.now());
+    if (since === undefined) return this.#restart(pod, exitCode, runFor);
     const policy = pod.spec.restartPolicy ?? "Always";
-    const again = policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
-    if (again) {
-      await this.#report(pod, restartedStatus(pod, exitCode, clock.now()));
-      return requeueAfter(runFor);
+    if (policy === "Always" || (policy === "OnFailure" && exitCode !== 0)) {
+      if (delayMs === 0) return this.#restart(pod, exitCode, runFor);
+      await this.#report(pod, backingOffStatus(pod, exitCode, clock.now(), delayMs));
+      this.#announceBackOff(pod);
+      return requeueAfter(delayMs);
     }
     await this.#report(pod, endedStatus(pod, exitCode, clock.now()));
     this.#trace(exitCode === 0 ? "succeeded" : "failed", pod, `exit code ${exitCode}`);
     return AWAIT_CHANGE;
+  }
+
+  async #restart(pod: Pod, exitCode: number, runForMs: number): Promise<Outcome> {
+    await this.#report(pod, restartedStatus(pod, exitCode, this.#kubelets.deps.clock.now()));
+    return requeueAfter(runForMs);
   }
 
   /** Stops the containers within the grace period, then takes the pod off the API server. */
@@ -148,7 +175,7 @@ class PodRunner {
     const { namespace, name, uid, deletionGracePeriodSeconds } = pod.metadata;
     const graceMs = (deletionGracePeriodSeconds ?? 0) * 1_000;
     const stopMs = this.#span(pod, STOP_AFTER_ANNOTATION) ?? this.#kubelets.options.podStopMs;
-    const runs = pod.status?.phase === "Running";
+    const runs = pod.status?.phase === "Running" && runningSince(pod) !== undefined;
     if (runs && !this.#stoppingSince.has(uid ?? "")) this.#announceStop(pod);
     const askedAt = this.#stoppingSince.get(uid ?? "") ?? clock.now();
     const dueMs = askedAt + (runs ? Math.min(graceMs, stopMs) : 0);
@@ -220,8 +247,16 @@ class PodRunner {
     }
   }
 
-  #publish(pod: Pod, reason: string, message: string): void {
-    this.#recorder.publish({ object: subject(POD, pod), type: "Normal", reason, message });
+  #announceBackOff(pod: Pod): void {
+    const { name, uid } = pod.metadata;
+    for (const container of pod.spec.containers) {
+      const message = `Back-off restarting failed container ${container.name} in pod ${name}_${pod.metadata.namespace}(${uid})`;
+      this.#publish(pod, "BackOff", message, "Warning");
+    }
+  }
+
+  #publish(pod: Pod, reason: string, message: string, type: "Normal" | "Warning" = "Normal"): void {
+    this.#recorder.publish({ object: subject(POD, pod), type, reason, message });
   }
 
   #trace(verb: string, pod: Pod, what: string): void {

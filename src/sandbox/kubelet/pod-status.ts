@@ -1,6 +1,6 @@
 /**
  * The status a kubelet reports for a pod in each phase of its life, as pure functions: containers
- * being created, running, ended. Probes are not run: a running container is a ready one.
+ * being created, running, waiting to be started again, ended. Probes are not run: a running container is a ready one.
  */
 import type { Pod, PodStatus } from "../../apis/core/pod.ts";
 import type { Condition } from "../../apis/meta.ts";
@@ -104,27 +104,81 @@ export function endedStatus(pod: Pod, exitCode: number, nowMs: number): PodStatu
   };
 }
 
-/** Containers ended and run again at once: the restart is counted. */
-export function restartedStatus(pod: Pod, exitCode: number, nowMs: number): PodStatus {
+/** Containers ended and are started again only in `delayMs`. upstream: kubelet, CrashLoopBackOff */
+export function backingOffStatus(
+  pod: Pod,
+  exitCode: number,
+  nowMs: number,
+  delayMs: number,
+): PodStatus {
   const at = toRfc3339(nowMs);
   const startedAt = runningSince(pod) ?? at;
+  const { name, namespace, uid } = pod.metadata;
+  const waiting = (container: string) => ({
+    reason: "CrashLoopBackOff",
+    message: `back-off ${goDuration(delayMs)} restarting failed container=${container} pod=${name}_${namespace}(${uid})`,
+  });
   return {
     ...pod.status,
     containerStatuses: (pod.status?.containerStatuses ?? []).map((status) => ({
       ...status,
-      restartCount: Number(status["restartCount"] ?? 0) + 1,
+      ready: false,
+      started: false,
       lastState: terminated(exitCode, startedAt, at),
-      state: { running: { startedAt: at } },
+      state: { waiting: waiting(status.name) },
     })),
+    conditions: withConditions(pod, nowMs, {
+      PodReadyToStartContainers: ["True"],
+      Initialized: ["True"],
+      Ready: ["False", "ContainersNotReady", notReadyMessage(pod)],
+      ContainersReady: ["False", "ContainersNotReady", notReadyMessage(pod)],
+    }),
   };
 }
 
-/** When the first container began to run. */
+/** Containers that ended run again: the restart is counted. `exitCode`: of those that ended just now. */
+export function restartedStatus(pod: Pod, exitCode: number, nowMs: number): PodStatus {
+  const at = toRfc3339(nowMs);
+  const startedAt = runningSince(pod);
+  return {
+    ...pod.status,
+    containerStatuses: (pod.status?.containerStatuses ?? []).map((status) => ({
+      ...status,
+      ready: true,
+      started: true,
+      restartCount: restartsOf(pod, status.name) + 1,
+      lastState:
+        startedAt === undefined ? status["lastState"] : terminated(exitCode, startedAt, at),
+      state: { running: { startedAt: at } },
+    })),
+    conditions: withConditions(pod, nowMs, {
+      PodReadyToStartContainers: ["True"],
+      Initialized: ["True"],
+      Ready: ["True"],
+      ContainersReady: ["True"],
+    }),
+  };
+}
+
+/** When the first container began to run; undefined while it does not. */
 export function runningSince(pod: Pod): string | undefined {
   const state = pod.status?.containerStatuses?.[0]?.["state"] as
     | { running?: { startedAt?: string } }
     | undefined;
   return state?.running?.startedAt;
+}
+
+/** When the first container ended last. */
+export function endedLast(pod: Pod): string | undefined {
+  const state = pod.status?.containerStatuses?.[0]?.["lastState"] as
+    | { terminated?: { finishedAt?: string } }
+    | undefined;
+  return state?.terminated?.finishedAt;
+}
+
+/** How often the first container was started again. */
+export function restarts(pod: Pod): number {
+  return restartsOf(pod, pod.status?.containerStatuses?.[0]?.name ?? "");
 }
 
 function containerBase(container: { name: string; image?: string }) {
@@ -138,6 +192,12 @@ function containerId(pod: Pod, container: string): string {
 function restartsOf(pod: Pod, container: string): number {
   const status = pod.status?.containerStatuses?.find(({ name }) => name === container);
   return Number(status?.["restartCount"] ?? 0);
+}
+
+/** As Go prints whole seconds: `40s`, `2m40s`. */
+function goDuration(ms: number): string {
+  const seconds = Math.round(ms / 1_000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
 }
 
 function terminated(exitCode: number, startedAt: string, finishedAt: string) {
