@@ -52,6 +52,20 @@ describe("recorder", () => {
     expect(stored()).toHaveLength(4);
   });
 
+  it("says another sentence in an Event of its own after the window, and does not count up on what is no longer so", async () => {
+    const { clock, recorder, stored } = open();
+    const said = (message: string) =>
+      recorder.publish(event("a", { dedupeValues: ["same"], message }));
+    for (const message of ["on claim-1", "on claim-2", "on claim-2"]) {
+      said(message);
+      await clock.advance(2 * MINUTE);
+    }
+    expect(stored().map(({ message, count }) => [message, count])).toEqual([
+      ["on claim-1", 1],
+      ["on claim-2", 2],
+    ]);
+  });
+
   it("says each of six thousand events once, however often all of them are said again", async () => {
     const { clock, recorder, stored } = open();
     const flood = Array.from({ length: 6_000 }, (_, n) => event(`p-${n}`));

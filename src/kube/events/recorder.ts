@@ -35,6 +35,8 @@ export interface RecorderDeps {
 
 interface Remembered {
   untilMs: number;
+  /** What the Event says: another sentence is another Event, whatever counts as equal within the window. */
+  message: string;
   count: number;
   /** Namespace and name of the Event once it is known to exist. */
   stored: Promise<{ namespace: string; name: string } | undefined>;
@@ -70,11 +72,14 @@ export function createRecorder(deps: RecorderDeps): EventRecorder {
     deps.onPublish?.(event);
     if (known !== undefined) {
       known.untilMs = untilMs;
-      known.count++;
-      known.stored = countUp(writer, known, event);
-      return;
+      if (known.message === event.message) {
+        known.count++;
+        known.stored = countUp(writer, known, event);
+        return;
+      }
     }
-    memory.set(key, { untilMs, count: 1, stored: create(writer, event, published++) });
+    const { message } = event;
+    memory.set(key, { untilMs, message, count: 1, stored: create(writer, event, published++) });
     forget(nowMs);
   }
 
