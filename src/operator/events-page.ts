@@ -45,7 +45,11 @@ export function eventsPage(): string {
   ].join("\n");
 }
 
-const BUDGETS = [{ when: "never" }, { when: "busy" }, { when: "at", atMs: SOME_TIME_MS }] as const;
+const BUDGETS = (["pool", "cluster"] as const).flatMap((whose) =>
+  ([{ when: "never" }, { when: "busy" }, { when: "at", atMs: SOME_TIME_MS }] as const).map(
+    (next) => ({ reason: "<reason>", next, whose }),
+  ),
+);
 
 /** As core/nodeclaim/consistent.ts words them: each comes with its numbers and names. */
 const CONSISTENCY = [
@@ -76,8 +80,8 @@ export function sampleEvents(): readonly EventToPublish[] {
     ),
     ...both.map((one) => claims.terminationGracePeriodExpiring(one, "<time>")),
     ...disruption.blocked(both, v1, "<why>"),
-    ...BUDGETS.map((next) => disruption.blockedByBudget(object("NodePool"), v1, "<reason>", next)),
-    ...BUDGETS.flatMap((next) => disruption.heldByBudget(both, v1, "<reason>", next)),
+    ...BUDGETS.map((block) => disruption.blockedByBudget(object("NodePool"), v1, block)),
+    ...BUDGETS.flatMap((block) => disruption.heldByBudget(both, v1, block)),
     disruption.launching(object("NodeClaim"), v1, "<reason>"),
     disruption.waitingReadiness(object("NodeClaim"), v1),
     ...disruption.terminating(both, v1, "<reason>"),

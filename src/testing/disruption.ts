@@ -165,7 +165,10 @@ export function methodInput(
     nowMs: NOW,
     candidates,
     allowances: new Map(
-      pools.map((pool) => [pool.id, { pool, nodes: 10, disrupting: 0, allowed, everywhere }]),
+      pools.map((pool) => [
+        pool.id,
+        { pool, nodes: 10, disrupting: 0, allowed, atOnce: allowed, everywhere },
+      ]),
     ),
     pdbs: [],
     forSpot: "onDemand",

@@ -73,8 +73,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "one-too-many",
     without: "budgets, one node more goes",
     file: "src/core/disruption/budgets.ts",
-    from: "return { ...own, allowed: Math.max(0, allowed - own.disrupting) };",
-    to: "return { ...own, allowed: Math.max(0, allowed + 1 - own.disrupting) };",
+    from: "allowed: Math.max(0, most - count.disrupting),",
+    to: "allowed: Math.max(0, most + 1 - count.disrupting),",
   },
   {
     name: "utc",
@@ -210,8 +210,8 @@ export const MUTANTS: readonly Mutant[] = [
     without: "the budgets of the whole cluster",
     needs: ({ clusterBudgets }) => clusterBudgets.length > 0,
     file: "src/core/disruption/budgets.ts",
-    from: "const everywhere = share(clusterBudgets, all);",
-    to: "const everywhere = share([], all);",
+    from: "const mostOfAll = atOnceOf(clusterBudgets, all);",
+    to: "const mostOfAll = atOnceOf([], all);",
   },
   {
     name: "kept-nodes-go",

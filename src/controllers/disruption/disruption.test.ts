@@ -268,6 +268,34 @@ describe("the disruption loop", () => {
     await world.stop();
   });
 
+  it("does not complain of a budget that the nodes use up that go, and tells it only while another waits", async () => {
+    const told = (world: FakeWorld) =>
+      world.published
+        .filter(
+          ({ object, reason }) => object.kind === "NodePool" && reason === "DisruptionBlocked",
+        )
+        .map(({ message }) => message);
+    const gauge = (world: FakeWorld) =>
+      world.measured.get("nodepools_allowed_disruptions{nodepool=default,reason=Empty}");
+    const all = await twoEmptyNodes("100%");
+    await all.clock.advance(60_000);
+    expect(left(all)).toEqual([]);
+    expect(told(all)).toEqual([]);
+    await all.stop();
+    const oneByOne = await twoEmptyNodes("1");
+    await oneByOne.clock.advance(16_000);
+    expect(left(oneByOne)).toHaveLength(1);
+    await oneByOne.clock.advance(10_000);
+    expect(new Set(told(oneByOne))).toEqual(
+      new Set([
+        "No allowed disruptions for disruption reason Empty due to blocking budget, until nodes that are not ready or on their way out are done",
+      ]),
+    );
+    // As upstream's gauge: what the budget allows, not what is left of it.
+    expect(gauge(oneByOne)).toBe(1);
+    await oneByOne.stop();
+  });
+
   it("says on the node until when a pod keeps it", async () => {
     const world = await twoEmptyNodes();
     const startTime = toRfc3339(world.clock.now());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { pod } from "../../testing/builders.ts";
-import { blocked, blockedByBudget, graceOf, heldByBudget } from "./events.ts";
+import { type BudgetBlock, blocked, blockedByBudget, graceOf, heldByBudget } from "./events.ts";
 
 const NOW = Date.UTC(2026, 0, 5, 8, 0, 0);
 const annotated = (value: string) =>
@@ -26,22 +26,30 @@ describe("events of disruption", () => {
   });
 
   it("say of a budget when it next allows something, where that is known", () => {
-    const ending = (next: Parameters<typeof blockedByBudget>[3]) =>
-      blockedByBudget(pod(), "v1", "Empty", next).message.split("due to blocking budget")[1];
+    const ending = (next: BudgetBlock["next"], whose: BudgetBlock["whose"] = "pool") =>
+      blockedByBudget(pod(), "v1", { reason: "Empty", next, whose }).message.split(
+        "due to blocking budget",
+      )[1];
     expect(ending({ when: "never" })).toBe("");
     expect(ending({ when: "at", atMs: NOW })).toBe(
       ", next allowed disruption: 2026-01-05T08:00:00Z",
     );
     expect(ending({ when: "busy" })).toContain("on their way out");
+    expect(ending({ when: "at", atMs: NOW }, "cluster")).toBe(
+      " of the cluster (disruption-budgets), next allowed disruption: 2026-01-05T08:00:00Z",
+    );
   });
 
   it("say it on a node too, but not while other nodes use a budget up", () => {
-    const said = (next: Parameters<typeof heldByBudget>[3]) =>
-      heldByBudget([pod()], "v1", "Drifted", next).map(({ message }) => message);
+    const said = (next: BudgetBlock["next"], whose: BudgetBlock["whose"] = "pool") =>
+      heldByBudget([pod()], "v1", { reason: "Drifted", next, whose }).map(({ message }) => message);
     expect(said({ when: "at", atMs: NOW })).toEqual([
       "Budgets allow no disruption for reason Drifted until 2026-01-05T08:00:00Z",
     ]);
     expect(said({ when: "never" })).toEqual(["Budgets allow no disruption for reason Drifted"]);
+    expect(said({ when: "never" }, "cluster")).toEqual([
+      "The cluster's budgets (disruption-budgets) allow no disruption for reason Drifted",
+    ]);
     expect(said({ when: "busy" })).toEqual([]);
     expect(said({ when: "now" })).toEqual([]);
   });

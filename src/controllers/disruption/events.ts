@@ -7,7 +7,7 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import type { NextAllowed } from "../../core/disruption/calendar.ts";
+import type { NextAllowed, Whose } from "../../core/disruption/calendar.ts";
 import { type Command, decisionOf, formatSavings } from "../../core/disruption/command.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
@@ -28,12 +28,18 @@ export function blocked(
   return objects.map((object) => event(object, generation, "Blocked", text));
 }
 
-/** Upstream's sentence, and when that will be otherwise. */
+/** What budgets hold up, and until when. */
+export interface BudgetBlock {
+  readonly reason: string;
+  readonly next: NextAllowed;
+  readonly whose: Whose;
+}
+
+/** Upstream's sentence, where the budget is the cluster's, and when that will be otherwise. */
 export function blockedByBudget(
   pool: KubeObject,
   generation: Generation,
-  reason: string,
-  next: NextAllowed,
+  { reason, next, whose }: BudgetBlock,
 ): EventToPublish {
   const until =
     next.when === "at"
@@ -41,7 +47,8 @@ export function blockedByBudget(
       : next.when === "busy"
         ? ", until nodes that are not ready or on their way out are done"
         : "";
-  const message = `No allowed disruptions for disruption reason ${reason} due to blocking budget${until}`;
+  const budget = whose === "cluster" ? "budget of the cluster (disruption-budgets)" : "budget";
+  const message = `No allowed disruptions for disruption reason ${reason} due to blocking ${budget}${until}`;
   return { ...event(pool, generation, "Blocked", message), dedupeMs: BUDGET_DEDUPE_MS };
 }
 
@@ -52,12 +59,12 @@ export function blockedByBudget(
 export function heldByBudget(
   objects: readonly KubeObject[],
   generation: Generation,
-  reason: string,
-  next: NextAllowed,
+  { reason, next, whose }: BudgetBlock,
 ): readonly EventToPublish[] {
   if (next.when !== "at" && next.when !== "never") return [];
   const until = next.when === "at" ? ` until ${toRfc3339(next.atMs)}` : "";
-  const message = `budgets allow no disruption for reason ${reason}${until}`;
+  const budgets = whose === "cluster" ? "the cluster's budgets (disruption-budgets)" : "budgets";
+  const message = `${budgets} allow no disruption for reason ${reason}${until}`;
   const told = { dedupeMs: HELD_DEDUPE_MS, rate: HELD_RATE };
   return blocked(objects, generation, message).map((one) => ({ ...one, ...told }));
 }

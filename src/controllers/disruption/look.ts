@@ -13,15 +13,15 @@ import { deepEqual } from "../../base/json.ts";
 import { SILENT } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { atOnce, eachInSteps, type StepRunner, type Steps } from "../../base/steps.ts";
-import { brokenBudget } from "../../core/disruption/budgets.ts";
-import { type NextAllowed, nextAllowed } from "../../core/disruption/calendar.ts";
+import { brokenBudget, type PoolAllowance } from "../../core/disruption/budgets.ts";
+import { nextAllowed, whoseBudgets } from "../../core/disruption/calendar.ts";
 import type {
   Blocked,
   Candidate,
   DisruptionClass,
   FoundCandidates,
 } from "../../core/disruption/candidates.ts";
-import type { Command } from "../../core/disruption/command.ts";
+import type { Command, CommandReason } from "../../core/disruption/command.ts";
 import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
@@ -38,7 +38,7 @@ import { surge } from "../surges.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { CommandQueue } from "./command-queue.ts";
-import { blocked, blockedByBudget, graceOf, heldByBudget } from "./events.ts";
+import { type BudgetBlock, blocked, blockedByBudget, graceOf, heldByBudget } from "./events.ts";
 
 const NODES_PER_STEP = 128;
 /** Of those that are only counted. */
@@ -271,30 +271,42 @@ function* report(
     { reason: reason.toLowerCase() },
     eligible.length,
   );
-  const closed = new Map<string, NextAllowed>();
-  const { clusterBudgets } = world.settings;
-  for (const { pool, nodes, disrupting, allowed: left, everywhere } of allowed.values()) {
+  const closed = new Map<string, BudgetBlock>();
+  const waiting = new Set(eligible.map(({ pool }) => pool.id));
+  for (const allowance of allowed.values()) {
+    const { pool, nodes } = allowance;
     if (reason === "Expired" && !isReplacedFirst(pool, world.settings.expiry)) continue;
     const labels = { nodepool: pool.name, reason };
-    world.metrics.set("nodepools_allowed_disruptions", labels, left);
-    world.metrics.set("nodepools_nodes_consuming_budgets", labels, disrupting);
+    world.metrics.set("nodepools_allowed_disruptions", labels, allowance.atOnce);
+    world.metrics.set("nodepools_nodes_consuming_budgets", labels, allowance.disrupting);
     const native = poolById(world, pool.id)?.native;
-    if (native === undefined) continue;
-    if (nodes > 0 && left === 0) {
-      const budgets = [
-        { budgets: pool.disruption.budgets, nodes, disrupting },
-        { budgets: clusterBudgets, ...everywhere },
-      ];
-      const next = nextAllowed(budgets, reason, nowMs);
-      world.events.publish(blockedByBudget(native, pool.generation, reason, next));
-      closed.set(pool.id, next);
-    }
+    if (native === undefined || nodes === 0 || allowance.allowed > 0) continue;
+    const block = blockOf(world, reason, allowance, nowMs);
+    // Used up is no news where nothing waits for it: the last node of a pool goes, say.
+    if (block.next.when === "busy" && !waiting.has(pool.id)) continue;
+    world.events.publish(blockedByBudget(native, pool.generation, block));
+    closed.set(pool.id, block);
   }
   if (closed.size === 0) return;
   yield* eachInSteps(eligible, NODES_PER_STEP, (candidate) => {
-    const next = closed.get(candidate.pool.id);
-    if (next === undefined) return;
+    const block = closed.get(candidate.pool.id);
+    if (block === undefined) return;
     const objects = objectsOf(candidate);
-    world.events.publish(...heldByBudget(objects, candidate.generation, reason, next));
+    world.events.publish(...heldByBudget(objects, candidate.generation, block));
   });
+}
+
+function blockOf(
+  world: World,
+  reason: CommandReason,
+  { pool, nodes, disrupting, everywhere }: PoolAllowance,
+  nowMs: number,
+): BudgetBlock {
+  const own = { budgets: pool.disruption.budgets, nodes, disrupting };
+  const ofCluster = { budgets: world.settings.clusterBudgets, ...everywhere };
+  return {
+    reason,
+    next: nextAllowed([own, ofCluster], reason, nowMs),
+    whose: whoseBudgets(own, ofCluster, reason, nowMs),
+  };
 }

@@ -68,7 +68,7 @@ export const DISRUPTION_METRICS: readonly MetricSpec[] = [
   {
     name: "nodepools_allowed_disruptions",
     type: "gauge",
-    help: "Number of nodes of a nodepool that its budgets allow to disrupt now.",
+    help: "Number of nodes of a nodepool that its budgets allow to be disrupted at once, those that are being disrupted among them.",
     labels: ["nodepool", "reason"],
   },
   {

@@ -2,7 +2,7 @@
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { allowances, brokenBudget } from "../disruption/budgets.ts";
-import { type Budgeted, nextAllowed, windowOf } from "../disruption/calendar.ts";
+import { nextAllowed, whoseBudgets, windowOf } from "../disruption/calendar.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/survey.ts";
 import type { Hold } from "./hold.ts";
@@ -76,7 +76,7 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
     disrupting: everywhere?.disrupting ?? 0,
   };
   const next = nextAllowed([own, all], reason, nowMs);
-  const isOwn = isHeldByOwn(own, all, reason, nowMs);
+  const isOwn = whoseBudgets(own, all, reason, nowMs) === "pool";
   const whose = isOwn ? "budgets" : "the cluster's budgets (disruption-budgets)";
   switch (next.when) {
     case "now": {
@@ -103,12 +103,6 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
         says: brokenBudget(pool.disruption.budgets, nowMs) ?? "a budget cannot be read",
       };
   }
-}
-
-/** Whether the pool's own budgets are in the way, also where the cluster's are too. */
-function isHeldByOwn(own: Budgeted, all: Budgeted, reason: CommandReason, nowMs: number): boolean {
-  const isOwn = nextAllowed([own], reason, nowMs).when !== "now";
-  return isOwn || nextAllowed([all], reason, nowMs).when === "now";
 }
 
 /** Undefined when a node of the pool may go for this reason as far as budgets say. */

@@ -65,7 +65,9 @@ describe("disruption budgets", () => {
     const nodes = [view("a", { deleting: true }), view("b"), view("c")];
     const owner = withBudgets({ nodes: "50%" });
     const found = allowed([owner], nodes).get(owner.id);
-    expect(found).toMatchObject({ nodes: 3, disrupting: 1, allowed: 1 });
+    expect(found).toMatchObject({ nodes: 3, disrupting: 1, allowed: 1, atOnce: 2 });
+    const ofAll = allowed([owner], nodes, [{ nodes: "1" }]).get(owner.id);
+    expect(ofAll).toMatchObject({ allowed: 0, atOnce: 1 });
   });
 
   it("counts nodes that are not ready against what is allowed", () => {

@@ -19,9 +19,11 @@ export interface Share extends Count {
   readonly allowed: number;
 }
 
-/** `allowed`: by the cluster's budgets too. */
+/** `allowed`, `atOnce`: by the cluster's budgets too. */
 export interface PoolAllowance extends Share {
   readonly pool: Pool;
+  /** How many may be down at once: `allowed`, and those that are down already. */
+  readonly atOnce: number;
   /** Of all pools together, by the cluster's own budgets: the same in each. */
   readonly everywhere: Share;
 }
@@ -57,16 +59,21 @@ export function* allowancesInSteps({
   clusterBudgets,
 }: AllowancesInput): Steps<ReadonlyMap<string, PoolAllowance>> {
   const { all, byPool } = yield* tallyOf(nodes, nodesBefore);
-  const share = (budgets: readonly Budget[], own: Count): Share => {
-    const allowed = allowedDisruptions(budgets, reason, own.nodes, nowMs) ?? 0;
-    return { ...own, allowed: Math.max(0, allowed - own.disrupting) };
-  };
-  const everywhere = share(clusterBudgets, all);
+  const atOnceOf = (budgets: readonly Budget[], { nodes }: Count): number =>
+    allowedDisruptions(budgets, reason, nodes, nowMs) ?? 0;
+  const shareOf = (most: number, count: Count): Share => ({
+    ...count,
+    allowed: Math.max(0, most - count.disrupting),
+  });
+  const mostOfAll = atOnceOf(clusterBudgets, all);
+  const everywhere = shareOf(mostOfAll, all);
   return new Map(
     pools.map((pool) => {
-      const own = share(pool.disruption.budgets, byPool.get(pool.id) ?? NO_NODES);
+      const count = byPool.get(pool.id) ?? NO_NODES;
+      const most = atOnceOf(pool.disruption.budgets, count);
+      const own = shareOf(most, count);
       const allowed = Math.min(own.allowed, everywhere.allowed);
-      return [pool.id, { ...own, pool, allowed, everywhere }];
+      return [pool.id, { ...own, pool, allowed, atOnce: Math.min(most, mostOfAll), everywhere }];
     }),
   );
 }

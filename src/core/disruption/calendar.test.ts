@@ -122,7 +122,13 @@ describe("what a pool says of its budgets", () => {
   it("is when the next disruption is allowed, by reason where that differs", () => {
     const message = "next allowed disruption: 2026-01-05T17:00:00Z";
     expect(held([byDay])).toEqual({ status: "False", reason: "Budgets", message });
-    expect(held([], [byDay])).toEqual({ status: "False", reason: "Budgets", message });
+    expect(held([], [byDay])).toEqual({
+      status: "False",
+      reason: "Budgets",
+      message: `${message}, by the cluster's budgets (disruption-budgets)`,
+    });
+    expect(held([byDay], [byDay])?.message).toBe(message);
+    expect(held([], [{ nodes: "0" }])?.message).toMatch(/^the cluster's budgets .* no window/);
     expect(held([{ ...byDay, reasons: ["Drifted"] }])).toEqual({
       status: "True",
       reason: "Budgets",

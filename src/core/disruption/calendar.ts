@@ -75,6 +75,19 @@ export function nextAllowed(
   return someMs === undefined ? { when: "never" } : { when: "at", atMs: someMs };
 }
 
+/** Whose budgets are in the way: the pool's own, also where the cluster's are too, or only the cluster's. */
+export type Whose = "pool" | "cluster";
+
+export function whoseBudgets(
+  own: Budgeted,
+  ofCluster: Budgeted,
+  reason: CommandReason,
+  nowMs: number,
+): Whose {
+  if (nextAllowed([own], reason, nowMs).when !== "now") return "pool";
+  return nextAllowed([ofCluster], reason, nowMs).when === "now" ? "pool" : "cluster";
+}
+
 /** `used up`: they allow some, but not more than are down already. */
 function stateAt(
   all: readonly Budgeted[],
@@ -133,10 +146,15 @@ export function standingOf(
 ): Standing {
   if (paused !== undefined) return { held: { status: "False", reason: "Paused", message: paused } };
   // Of one node every share but none is one.
-  const all = [budgets, clusterBudgets].map((one) => ({ budgets: one, nodes: 1, disrupting: 0 }));
+  const ofOne = (some: readonly Budget[]) => ({ budgets: some, nodes: 1, disrupting: 0 });
+  const [own, ofCluster] = [ofOne(budgets), ofOne(clusterBudgets)];
   const changesAtMs = changesOf([...budgets, ...clusterBudgets], nowMs).next().value;
   const changes = changesAtMs === undefined ? {} : { changesAtMs };
-  const next = REASONS.map((reason) => ({ reason, ...nextAllowed(all, reason, nowMs) }));
+  const next = REASONS.map((reason) => ({
+    reason,
+    whose: whoseBudgets(own, ofCluster, reason, nowMs),
+    ...nextAllowed([own, ofCluster], reason, nowMs),
+  }));
   if (next.some(({ when }) => when === "broken")) {
     const message =
       brokenBudget(budgets, nowMs) ??
@@ -145,16 +163,20 @@ export function standingOf(
   }
   if (next.every(({ when }) => when === "now")) return { held: undefined, ...changes };
   const status = next.some(({ when }) => when === "now") ? "True" : "False";
-  const told = next.map(({ reason, ...one }) => [reason, inWords(one)] as const);
+  const told = next.map(({ reason, whose, ...one }) => [reason, inWords(one, whose)] as const);
   const [first, ...others] = [...new Set(told.map(([, text]) => text))] as [string, ...string[]];
   const message =
     others.length === 0 ? first : told.map(([reason, text]) => `${reason}: ${text}`).join("; ");
   return { held: { status, reason: "Budgets", message }, ...changes };
 }
 
-function inWords(next: NextAllowed): string {
-  if (next.when === "at") return `next allowed disruption: ${toRfc3339(next.atMs)}`;
-  return next.when === "now"
-    ? "allowed now"
-    : "budgets allow none, and no window of theirs ends that";
+function inWords(next: NextAllowed, whose: Whose): string {
+  if (next.when === "now") return "allowed now";
+  const cluster = "the cluster's budgets (disruption-budgets)";
+  const isCluster = whose === "cluster";
+  if (next.when === "at") {
+    const at = `next allowed disruption: ${toRfc3339(next.atMs)}`;
+    return isCluster ? `${at}, by ${cluster}` : at;
+  }
+  return `${isCluster ? cluster : "budgets"} allow none, and no window of theirs ends that`;
 }
