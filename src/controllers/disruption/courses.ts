@@ -64,6 +64,12 @@ export class Courses {
     return this.#byCommand.entries();
   }
 
+  /** Names of what commands are to fill that wait for nodes still. */
+  awaited(): ReadonlySet<string> {
+    const waiting = [...this.#byCommand.values()].filter(({ going }) => going === undefined);
+    return new Set(waiting.flatMap(({ stops }) => stops.map(({ name }) => name)));
+  }
+
   /** Those whose nodes are all there. */
   going(): readonly Going[] {
     return [...this.#byCommand.values()].flatMap(({ going }) => going ?? []);

@@ -95,6 +95,26 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
+  it("are not to fill a node that has come for another command meanwhile", async () => {
+    const { world, steering, first } = await leaving();
+    const theirs = pod({ name: "theirs", cpu: "1", nodeName: "full" });
+    const placements = [{ nodeName: "late-claim", pods: [theirs] }];
+    const candidates = [{ zone: "zone-a", reschedulablePods: [theirs] }];
+    const stops = atOnce(stopsOf({ candidates, replacements: [], placements }, [], []));
+    await steering.begin("c");
+    steering.plan("other", stops);
+    await world.api.create(NODE_CLAIM, nodeClaim({ name: "late-claim", nodeClassRef }));
+    await world.api.create(NODE, node({ name: "late", providerId: "test://late-claim" }));
+    await world.clock.advance(600);
+    expect(putLast(world)).toEqual(["b", "late", "roomy"]);
+    await steering.begin("other");
+    expect(putLast(world)).toEqual(["b", "roomy"]);
+    await moved(world, first, "a");
+    await world.clock.advance(13_000);
+    expect(putLast(world)).toEqual([]);
+    await world.stop();
+  });
+
   it("have no place any more once the command came to nothing", async () => {
     const { world, steering, second } = await leaving();
     expect(steering.hasPlace(second)).toBe(true);

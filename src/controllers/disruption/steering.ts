@@ -12,7 +12,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
-import { otherPlaces, type Stop } from "../../core/disruption/itinerary.ts";
+import { otherPlaces, oursNamed, type Stop } from "../../core/disruption/itinerary.ts";
 import { ownerOf } from "../../core/disruption/moves.ts";
 import { isPutLast, putLast } from "../../core/state/cordon.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
@@ -73,9 +73,8 @@ export function createSteering(world: World): Steering {
       advance(world, stops, going, nowMs);
       if (going.turn === stops.length || isTooLong(going, nowMs)) courses.end(id);
     }
-    const going = courses.going();
-    await mark(world, log, marked, putLastBy(going));
-    if (going.length > 0) return requeueAfter(POLL_MS);
+    await mark(world, log, marked, await toPutLast(world, courses));
+    if (courses.going().length > 0) return requeueAfter(POLL_MS);
     return marked.size > 0 ? requeueAfter(RETRY_MS) : AWAIT_CHANGE;
   }
 
@@ -88,7 +87,7 @@ export function createSteering(world: World): Steering {
     promise: (id, pods) => courses.add(id, [], [pods]),
     begin: async (id) => {
       if (!(await setOut(world, courses, id))) return;
-      await mark(world, log, marked, putLastBy(courses.going()));
+      await mark(world, log, marked, await toPutLast(world, courses));
       bell.ring(SELF);
     },
     forget: (id) => courses.end(id),
@@ -105,7 +104,10 @@ export function createSteering(world: World): Steering {
       watches: [
         source(NODE, (node, event) => {
           const { name } = node.metadata;
-          if (event === "removed" || !isPutLast(node) || marked.has(name)) return [];
+          if (event === "removed") return [];
+          // Before it takes pods that are on their way elsewhere.
+          if (event === "added" && courses.going().length > 0) return [SELF];
+          if (!isPutLast(node) || marked.has(name)) return [];
           marked.add(name);
           return [SELF];
         }),
@@ -180,9 +182,18 @@ function isDone(world: World, { pods: planned, owners }: Stop): boolean {
   return !world.cluster.unboundPods().some((pod) => owners.has(ownerOf(pod)?.uid ?? ""));
 }
 
-/** Names of the nodes whose turn it is not. Nodes that are not ours are left as they are. */
-function putLastBy(courses: readonly Going[]): ReadonlySet<string> {
-  const last = new Set<string>();
+/** Names of the nodes whose turn it is not; those that have come for a command that has not begun, too. */
+async function toPutLast(world: World, courses: Courses): Promise<ReadonlySet<string>> {
+  const awaited = courses.awaited();
+  if (courses.going().length === 0 || awaited.size === 0) return putLastBy(courses.going(), []);
+  const looking = oursNamed(world.cluster.nodes(), awaited);
+  const names = await inTurns(world.clock, looking, TURN_MS);
+  return putLastBy(courses.going(), names);
+}
+
+/** `awaiting`: nodes whose command has no turns yet. Nodes that are not ours are left as they are. */
+function putLastBy(courses: readonly Going[], awaiting: readonly string[]): ReadonlySet<string> {
+  const last = new Set<string>(awaiting);
   const first = new Set<string>();
   for (const going of courses) {
     // A node may have had a turn and have another one.
