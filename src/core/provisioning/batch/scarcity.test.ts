@@ -65,7 +65,7 @@ describe("pods for which there is not room at once", () => {
     const neighbour = pod({ name: "web-0", labels: { app: "web" }, nodeName: "node" });
     const options = {
       nodes: [nodeView({ pods: [neighbour], node: { capacity: { cpu: "100m" } } })],
-      pools: [poolInput({ limits: { cpu: 8_000 } }, types)],
+      pools: [poolInput({ limits: { cpu: 10_000 } }, types)],
     };
     const large = pod({ name: "large", cpu: "7" });
     const web = (spec: { readonly priority?: number }) =>
