@@ -71,6 +71,7 @@ export function sampleEvents(): readonly EventToPublish[] {
   return [
     planning.nominated(pod(), ["nodeclaim/<name>", "node/<name>"]),
     planning.failedScheduling(pod(), "<why>"),
+    planning.noCompatibleInstanceTypes(object("NodePool")),
     claims.insufficientCapacity(claim(), "<why>"),
     claims.unregisteredTaintMissing(claim()),
     ...CONSISTENCY.flatMap((issue) =>
@@ -107,8 +108,8 @@ export function sampleEvents(): readonly EventToPublish[] {
     aws.spotRoleMissing(claim()),
     aws.nodeClassNotReady(object("EC2NodeClass"), "<condition>: <what is wrong and what to do>"),
     aws.waitingOnNodeClaims(object("EC2NodeClass"), ["<name>"]),
-    aws.zonalShiftActive(object("NodePool"), "<zone id>"),
-    aws.zonalShiftCleared(object("NodePool"), "<zone id>"),
+    aws.zonalShiftActive(object("NodePool"), "<zone>", "<zone id>"),
+    aws.zonalShiftCleared(object("NodePool"), "<zone>", "<zone id>"),
   ];
 }
 

@@ -50,6 +50,9 @@ const EXACTLY_ONE_PROFILE: Rule = [
   "must specify exactly one of ['role', 'instanceProfile']",
 ];
 
+/** Upstream's words of a field that stands alone; the list follows. */
+const COMBINED = "with a combination of other fields in";
+
 /** A family named beside an alias must be the alias' own, or Custom. */
 const ALIAS_FAMILIES: readonly (readonly [prefix: string, family: string])[] = [
   ["al2", "AL2"],
@@ -100,15 +103,11 @@ function v1Spec(): JsonSchema {
 const INTERFACE_RULES: readonly Rule[] = [
   [
     "self.size() == 0 || self.exists(x, x.networkCardIndex == 0 && x.deviceIndex == 0 && x.interfaceType == 'interface')",
-    "networkInterfaces needs the primary interface: networkCardIndex 0, deviceIndex 0, interfaceType 'interface'",
+    "networkInterfaces must include a primary interface with interfaceType='interface'",
   ],
   [
-    "self.all(x, self.exists_one(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex))",
-    "networkInterfaces may hold each pair of networkCardIndex and deviceIndex once",
-  ],
-  [
-    "self.all(x, x.interfaceType != 'efa-only' || self.exists_one(y, y.interfaceType == 'efa-only' && x.networkCardIndex == y.networkCardIndex))",
-    "networkInterfaces may hold one 'efa-only' interface for each networkCardIndex",
+    "self.all(x, self.exists_one(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex) && (x.interfaceType != 'efa-only' || self.exists_one(y, y.interfaceType == 'efa-only' && x.networkCardIndex == y.networkCardIndex)))",
+    "networkInterfaces must not have duplicate networkCardIndex and deviceIndex pairs, and can have at most one efa device per network card",
   ],
 ];
 
@@ -127,7 +126,7 @@ function newFields(): Record<string, JsonSchema> {
         maxItems: 30,
         ...rules(
           atLeastOne(["tags", "id", "instanceMatchCriteria"]),
-          exclusive("id", "capacityReservationSelectorTerms", [
+          exclusive("id", "along with other fields in a capacity reservation selector term", [
             "tags",
             "ownerID",
             "instanceMatchCriteria",
@@ -144,7 +143,7 @@ function newFields(): Record<string, JsonSchema> {
       },
       rules([
         "has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",
-        "expected at least one, got none, ['tcpEstablishedTimeout', 'udpStreamTimeout', 'udpTimeout']",
+        "at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",
       ]),
     ),
     cpuOptions: object("Processor options.", {
@@ -173,7 +172,10 @@ function newFields(): Record<string, JsonSchema> {
         id: text("Group id.", { pattern: "^pg-[0-9a-z]+$" }),
         name: text("Group name.", { minLength: 1 }),
       },
-      rules(["has(self.id) != has(self.name)", "expected exactly one of ['name', 'id']"]),
+      rules(
+        ["has(self.name) || has(self.id)", "expected at least one, got none, ['name', 'id']"],
+        ["!(has(self.name) && has(self.id))", "'name' and 'id' are mutually exclusive"],
+      ),
     ),
   };
 }
@@ -193,7 +195,7 @@ function betaSpec(): JsonSchema {
           maxItems: 30,
           ...rules(
             atLeastOne(["tags", "id", "name"]),
-            exclusive("id", "amiSelectorTerms", ["tags", "name", "owner"]),
+            exclusive("id", `${COMBINED} amiSelectorTerms`, ["tags", "name", "owner"]),
           ),
         },
       ),
@@ -218,6 +220,8 @@ function betaSpec(): JsonSchema {
 function sharedFields(version: "v1" | "v1beta1"): Record<string, JsonSchema> {
   const immutable: readonly Rule[] =
     version === "v1beta1" ? [["self == oldSelf", "immutable field changed"]] : [];
+  const groups = version === "v1" ? "a security group selector term" : "securityGroupSelectorTerms";
+  const subnets = version === "v1" ? "a subnet selector term" : "subnetSelectorTerms";
   return {
     associatePublicIPAddress: boolean("Whether instances get a public address."),
     blockDeviceMappings: blockDevices(),
@@ -245,8 +249,8 @@ function sharedFields(version: "v1" | "v1beta1"): Record<string, JsonSchema> {
         ...rules(
           notEmpty("securityGroupSelectorTerms"),
           atLeastOne(["tags", "id", "name"]),
-          exclusive("id", "securityGroupSelectorTerms", ["tags", "name"]),
-          exclusive("name", "securityGroupSelectorTerms", ["tags", "id"]),
+          exclusive("id", `${COMBINED} ${groups}`, ["tags", "name"]),
+          exclusive("name", `${COMBINED} ${groups}`, ["tags", "id"]),
         ),
       },
     ),
@@ -261,7 +265,7 @@ function sharedFields(version: "v1" | "v1beta1"): Record<string, JsonSchema> {
         ...rules(
           notEmpty("subnetSelectorTerms"),
           atLeastOne(["tags", "id"]),
-          exclusive("id", "subnetSelectorTerms", ["tags"]),
+          exclusive("id", `${COMBINED} ${subnets}`, ["tags"]),
         ),
       },
     ),
@@ -330,8 +334,8 @@ function v1AmiTerms(): JsonSchema {
     maxItems: 30,
     ...rules(
       atLeastOne(["tags", "id", "name", "alias", "ssmParameter"]),
-      exclusive("id", "amiSelectorTerms", ["alias", "tags", "name", "owner"]),
-      exclusive("alias", "amiSelectorTerms", all),
+      exclusive("id", `${COMBINED} amiSelectorTerms`, ["alias", "tags", "name", "owner"]),
+      exclusive("alias", `${COMBINED} amiSelectorTerms`, all),
       [
         "!self.exists(x, has(x.alias)) || self.size() == 1",
         "'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms",
@@ -367,7 +371,7 @@ function blockDevices(): JsonSchema {
       ["has(self.snapshotID) || has(self.volumeSize)", "snapshotID or volumeSize must be defined"],
       [
         "!has(self.volumeInitializationRate) || (has(self.snapshotID) && self.snapshotID != '')",
-        "snapshotID must be defined when volumeInitializationRate is: it is the rate of reading the snapshot",
+        "snapshotID must be set when volumeInitializationRate is set",
       ],
     ),
   );

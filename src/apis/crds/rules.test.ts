@@ -102,6 +102,15 @@ describe("rules of the schemas", () => {
       "'id' is mutually exclusive, cannot be set with a combination of other fields in securityGroupSelectorTerms",
       "'name' is mutually exclusive, cannot be set with a combination of other fields in securityGroupSelectorTerms",
     ]);
+    // v1 has other words.
+    expect(broken("EC2NodeClass", "v1", path, terms)).toEqual([
+      "'id' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",
+      "'name' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",
+    ]);
+    const subnets = [{ id: "subnet-1", tags: { a: "b" } }];
+    expect(broken("EC2NodeClass", "v1", "spec.subnetSelectorTerms", subnets)).toEqual([
+      "'id' is mutually exclusive, cannot be set with a combination of other fields in a subnet selector term",
+    ]);
   });
 
   it("S3-24: refuse the tags Karpenter sets itself", () => {
@@ -168,7 +177,9 @@ describe("rules of the schemas", () => {
     expect(check(reservation, [{ ownerID: "123456789012" }])).toEqual([
       "expected at least one, got none, ['tags', 'id', 'instanceMatchCriteria']",
     ]);
-    expect(check(reservation, [{ id: "cr-1", ownerID: "123456789012" }])).toHaveLength(1);
+    expect(check(reservation, [{ id: "cr-1", ownerID: "123456789012" }])).toEqual([
+      "'id' is mutually exclusive, cannot be set along with other fields in a capacity reservation selector term",
+    ]);
 
     const one = (networkCardIndex: number, deviceIndex: number, interfaceType = "interface") => ({
       networkCardIndex,
@@ -180,16 +191,24 @@ describe("rules of the schemas", () => {
     expect(check("networkInterfaces", [])).toEqual([]);
     expect(check("networkInterfaces", good)).toEqual([]);
     expect(check("networkInterfaces", [one(1, 0)])).toEqual([
-      "networkInterfaces needs the primary interface: networkCardIndex 0, deviceIndex 0, interfaceType 'interface'",
+      "networkInterfaces must include a primary interface with interfaceType='interface'",
     ]);
-    expect(check("networkInterfaces", [primary, primary])).toEqual([
-      "networkInterfaces may hold each pair of networkCardIndex and deviceIndex once",
-    ]);
-    expect(check("networkInterfaces", [...good, one(1, 2, "efa-only")])).toEqual([
-      "networkInterfaces may hold one 'efa-only' interface for each networkCardIndex",
-    ]);
+    const twice =
+      "networkInterfaces must not have duplicate networkCardIndex and deviceIndex pairs, and can have at most one efa device per network card";
+    expect(check("networkInterfaces", [primary, primary])).toEqual([twice]);
+    expect(check("networkInterfaces", [...good, one(1, 2, "efa-only")])).toEqual([twice]);
 
     expect(check("connectionTracking", { udpTimeout: 30 })).toEqual([]);
-    expect(check("connectionTracking", {})).toHaveLength(1);
+    expect(check("connectionTracking", {})).toEqual([
+      "at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",
+    ]);
+
+    expect(check("placementGroupSelector", { id: "pg-1" })).toEqual([]);
+    expect(check("placementGroupSelector", {})).toEqual([
+      "expected at least one, got none, ['name', 'id']",
+    ]);
+    expect(check("placementGroupSelector", { id: "pg-1", name: "a" })).toEqual([
+      "'name' and 'id' are mutually exclusive",
+    ]);
   });
 });

@@ -26,12 +26,14 @@ export function atLeastOne(fields: readonly string[]): Rule {
   return [`self.all(x, ${any})`, `expected at least one, got none, [${quoted}]`];
 }
 
-/** Checked for each term: upstream's rule of beta misses all but the last (spec: generations 5.3). */
-/** A term with `field` has none of the others. */
-export function exclusive(field: string, of: string, others: readonly string[]): Rule {
+/**
+ * A term with `field` has none of the others; `words` are upstream's of that list and generation. Checked for
+ * each term, where upstream's rule is broken only once all terms break it (spec: generations 5.3).
+ */
+export function exclusive(field: string, words: string, others: readonly string[]): Rule {
   const any = others.map((other) => `has(x.${other})`).join(" || ");
   return [
     `self.all(x, !has(x.${field}) || !(${any}))`,
-    `'${field}' is mutually exclusive, cannot be set with a combination of other fields in ${of}`,
+    `'${field}' is mutually exclusive, cannot be set ${words}`,
   ];
 }

@@ -20,7 +20,8 @@ export function unregisteredTaintMissing(claim: NodeClaim): EventToPublish {
     object: claim,
     type: "Warning",
     reason: "UnregisteredTaintMissing",
-    message: "Missing karpenter.sh/unregistered taint which prevents registration races",
+    message:
+      "Missing karpenter.sh/unregistered taint which prevents registration related race conditions on Karpenter-managed nodes",
     dedupeValues: [claim.metadata.name],
   };
 }

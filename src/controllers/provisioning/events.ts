@@ -1,8 +1,10 @@
-/** Events of planning, on the pods it is about. upstream: pkg/controllers/provisioning/scheduling/events.go */
+/** Events of planning, on the pods and pools it is about. upstream: pkg/controllers/provisioning/scheduling/events.go */
 import type { Pod } from "../../apis/core/pod.ts";
+import type { KubeObject } from "../../apis/meta.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
 const FAILED_DEDUPE_MS = 5 * 60_000;
+const NO_TYPES_DEDUPE_MS = 60_000;
 /** A plan for ten thousand pods is not ten thousand writes: who looks wants to see that it happens. */
 const NOMINATED_RATE = { perSecond: 5, burst: 10 } as const;
 
@@ -15,6 +17,18 @@ export function nominated(pod: Pod, targets: readonly string[]): EventToPublish 
     message: `Pod should schedule on: ${targets.join(", ")}`,
     dedupeValues: [pod.metadata.uid ?? pod.metadata.name],
     rate: NOMINATED_RATE,
+  };
+}
+
+/** On a pool that nothing can be launched for, whatever the pod. */
+export function noCompatibleInstanceTypes(pool: KubeObject): EventToPublish {
+  return {
+    object: pool,
+    type: "Warning",
+    reason: "NoCompatibleInstanceTypes",
+    message: "NodePool requirements filtered out all compatible available instance types",
+    dedupeValues: [pool.metadata.uid ?? pool.metadata.name],
+    dedupeMs: NO_TYPES_DEDUPE_MS,
   };
 }
 

@@ -1,4 +1,4 @@
-// Pods of nodes that a command takes away, beside those that wait.
+// Pods of nodes that a command takes away, beside those that wait; pools that nothing can be launched for.
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
@@ -60,5 +60,47 @@ describe("pods that a command has a place for", () => {
   it("take nothing of the pool's limits from those that wait", async () => {
     expect(await asked([], { cpu: "16" })).toEqual({ nodes: 1, waits: true });
     expect(await asked(["moving"], { cpu: "16" })).toEqual({ nodes: 1, waits: false });
+  });
+});
+
+describe("a pool whose requirements no instance type meets", () => {
+  it("says so itself, and not again within a minute", async () => {
+    const world = fakeWorld();
+    await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
+    const requirements = [
+      { key: "node.kubernetes.io/instance-type", operator: "In" as const, values: ["no-such"] },
+    ];
+    const conditions = [{ type: "Ready", status: "True" as const }];
+    for (const template of [
+      { nodeClassRef: CLASS_REF },
+      { nodeClassRef: CLASS_REF, requirements },
+    ]) {
+      const name = "requirements" in template ? "empty" : "good";
+      const pool = nodePool({ name, template });
+      await world.api.create(NODE_POOL, { ...pool, status: { conditions } });
+    }
+    await world.api.create(POD, pod({ name: "waiting", cpu: "12" }));
+    const batcher = createBatcher(world);
+    const times = createPodTimes(world);
+    const steering = { hasPlace: () => false, placeOf: () => undefined };
+    await world.run(
+      ...[statePod(world), podTrigger(world, batcher, times)],
+      provisioner(world, batcher, times, steering),
+    );
+    await world.clock.advance(5_000);
+    await world.stop();
+    const told = world.published.filter(({ reason }) => reason === "NoCompatibleInstanceTypes");
+    expect(
+      told.map(({ object, type, message }) => [object.kind, object.metadata.name, type, message]),
+    ).toEqual([
+      [
+        "NodePool",
+        "empty",
+        "Warning",
+        "NodePool requirements filtered out all compatible available instance types",
+      ],
+    ]);
+    expect(told[0]?.dedupeMs).toBe(60_000);
+    expect(world.api.all(NODE_CLAIM)).toHaveLength(1);
   });
 });

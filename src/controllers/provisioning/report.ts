@@ -9,9 +9,10 @@ import { formatDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
 import { NOT_FOR_US } from "../../core/provisioning/batch/eligibility.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import { poolById } from "../pools.ts";
 import { poolFields, some } from "../words.ts";
 import type { World } from "../world.ts";
-import { failedScheduling } from "./events.ts";
+import { failedScheduling, noCompatibleInstanceTypes } from "./events.ts";
 
 /** v0.5 asked for no more types than these. */
 const V05_OPTIONS = 20;
@@ -37,6 +38,7 @@ export function report(world: World, log: Logger, pass: Pass): void {
       poolFields(pool),
     );
   }
+  tellPoolsWithoutTypes(world, log, pass);
   let ignoredCount = 0;
   let deferredCount = 0;
   for (const { pod, message, ignored, deferred } of result.unschedulable) {
@@ -87,6 +89,17 @@ export function report(world: World, log: Logger, pass: Pass): void {
     duration: formatDuration(durationMs),
   });
   reportPlan(log, result);
+}
+
+/** On the pool, too: who looks at it sees why it stays without nodes. Provisioners never had the event. */
+function tellPoolsWithoutTypes(world: World, log: Logger, { result, pools }: Pass): void {
+  for (const poolId of result.withoutTypes ?? []) {
+    const pool = pools.find(({ id }) => id === poolId);
+    const stored = poolById(world, poolId);
+    if (pool === undefined || stored === undefined || pool.generation === "alpha") continue;
+    log.info("skipping, nodepool requirements filtered out all instance types", poolFields(pool));
+    world.events.publish(noCompatibleInstanceTypes({ ...stored.native, kind: stored.kind.kind }));
+  }
 }
 
 /** Equal nodes of one provisioner made one packing. Pods were bound at once: a node on its way had none waiting. */

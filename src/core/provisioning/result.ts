@@ -77,4 +77,6 @@ export interface SchedulingResult {
     readonly excluded: number;
     readonly total: number;
   }[];
+  /** Ids of pools whose own requirements leave no instance type that is to be had; absent: none. */
+  readonly withoutTypes?: readonly string[];
 }

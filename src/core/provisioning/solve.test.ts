@@ -514,6 +514,17 @@ describe("solve", () => {
     );
   });
 
+  it("names the pools whose own requirements leave no type, whatever the pod", () => {
+    const requirements = [
+      { key: "node.kubernetes.io/instance-type", operator: "In" as const, values: ["no-such"] },
+    ];
+    const pools = [poolInput({ name: "good" }), poolInput({ name: "empty", requirements })];
+    const told = (input: Parameters<typeof schedulingInput>[0]) =>
+      solve(schedulingInput(input)).withoutTypes;
+    expect(told({ pods: [pod()], pools })).toEqual(["nodepool/empty"]);
+    expect(told({ pods: [pod()], pools: [poolInput({ name: "good" })] })).toBeUndefined();
+  });
+
   it("says so when there is no pool at all", () => {
     expect(plan({ pods: [pod()], pools: [] })).toEqual([
       "pod: nodepool requirements filtered out all available instance types",

@@ -42,7 +42,7 @@ import { OpenClaims } from "./nodes/open-claims.ts";
 import { type Kind, planClaimsInSteps } from "./nodes/planned-claim.ts";
 import { Reservations } from "./nodes/reservations.ts";
 import { seenSlots } from "./pools/attach-slots.ts";
-import { excludedByLimits } from "./pools/excluded-by-limits.ts";
+import { type PoolNotes, poolNotes } from "./pools/pool-notes.ts";
 import { type Budget, chargeLimits, createTemplate, type Template } from "./pools/pool-template.ts";
 import { explainInSteps } from "./refusals/explain.ts";
 import { withoutLost } from "./refusals/fits-nowhere.ts";
@@ -103,7 +103,7 @@ export interface Batch {
   readonly isOfOnePriority: boolean;
   /** No plan looks at these: they were refused, or fit nowhere. */
   readonly leftOut: readonly UnschedulablePod[];
-  readonly excludedByLimits: SchedulingResult["excludedByLimits"];
+  readonly notes: PoolNotes;
   /** What plans found out about kinds of nodes. */
   readonly kinds: Map<string, Kind>;
 }
@@ -125,8 +125,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
     classes,
     isOfOnePriority: batch.every(({ alike }) => alike.priority === batch[0]?.alike.priority),
     leftOut: [...refused, ...(yield* explainInSteps(lost, base))],
-    // Of the limits as they are now: planned claims eat into them.
-    excludedByLimits: excludedByLimits(base.templates),
+    notes: poolNotes(base.templates),
     kinds: new Map(),
   };
 }
@@ -230,7 +229,7 @@ function* planned(
       .filter((node) => node.pods.length > 0)
       .map((node) => ({ nodeName: node.view.name, pods: [...node.pods] })),
     unschedulable,
-    excludedByLimits: batch.excludedByLimits,
+    ...batch.notes,
   };
   const late = yield* pass.context.topology.latecomers(homesOf(pass, queued));
   takeBack();

@@ -21,7 +21,7 @@ export function spotRoleMissing(claim: NodeClaim): EventToPublish {
     type: "Warning",
     reason: "SpotSLRCreationFailed",
     message:
-      "The account has no service-linked role for spot and the controller may not create it; no spot instance is asked for in the next minutes. Create it: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
+      'Attempted to launch a spot instance but failed due to "AuthFailure.ServiceLinkedRoleCreationNotPermitted"; none is asked for in the next minutes. Create the role: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com',
     dedupeValues: [claim.metadata.uid ?? claim.metadata.name],
   };
 }
@@ -51,23 +51,23 @@ export function waitingOnNodeClaims(
 }
 
 /** On a pool that could launch in a zone which traffic now keeps away from. */
-export function zonalShiftActive(pool: KubeObject, zoneId: string): EventToPublish {
+export function zonalShiftActive(pool: KubeObject, zone: string, zoneId: string): EventToPublish {
   return {
     object: pool,
     type: "Warning",
     reason: "ZonalShiftActive",
-    message: `Traffic is shifted away from zone ${zoneId}: nothing is launched there until the shift ends`,
+    message: `Zonal shift detected: offerings in zone ${zone} (${zoneId}) are unavailable for this NodePool`,
     dedupeValues: [pool.metadata.uid ?? pool.metadata.name, zoneId],
   };
 }
 
 /** Once it is over. */
-export function zonalShiftCleared(pool: KubeObject, zoneId: string): EventToPublish {
+export function zonalShiftCleared(pool: KubeObject, zone: string, zoneId: string): EventToPublish {
   return {
     object: pool,
     type: "Normal",
     reason: "ZonalShiftCleared",
-    message: `The zonal shift away from ${zoneId} is over: nodes are launched there again`,
+    message: `Zonal shift cleared: offerings in zone ${zone} (${zoneId}) are restored for this NodePool`,
     dedupeValues: [pool.metadata.uid ?? pool.metadata.name, zoneId],
   };
 }

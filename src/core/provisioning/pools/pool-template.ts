@@ -80,6 +80,11 @@ export interface Template {
   budget: Budget;
 }
 
+/** Whether the pool's own requirements leave nothing that could be launched, whatever the pod. */
+export function hasNoType({ table, usable }: Template): boolean {
+  return table.size === 0 || isEmptyBits(usable);
+}
+
 /** What the pool's limits leave, and the types within it. */
 export interface Budget {
   readonly remaining: Resources;

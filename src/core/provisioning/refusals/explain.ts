@@ -32,7 +32,12 @@ import type { Requirements } from "../../scheduling/requirements.ts";
 import type { PodClass, PodClasses, Rule, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import { ALL_PROMISED, NewNodeClaim, type PlanningContext } from "../nodes/new-nodeclaim.ts";
-import { dropPortConflicts, leastDaemonRequests, type Template } from "../pools/pool-template.ts";
+import {
+  dropPortConflicts,
+  hasNoType,
+  leastDaemonRequests,
+  type Template,
+} from "../pools/pool-template.ts";
 import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
 
@@ -154,7 +159,7 @@ function refusal(
 ): Refusal {
   const { space } = pass.context;
   const { generation, name } = template.pool;
-  if (template.table.size === 0 || isEmptyBits(template.usable)) {
+  if (hasNoType(template)) {
     return { text: NO_POOLS, rejected: { noInstanceTypes: 1 } };
   }
   const all = bitIndices(template.usable).length;

@@ -27,7 +27,7 @@ export const REACTIONS: Readonly<Record<ActingKind, Reaction>> = {
   spot_interrupted: {
     action: "CordonAndDrain",
     formerKind: "SpotInterruptionKind",
-    event: warning("SpotInterrupted", "EC2 takes this spot instance back in two minutes"),
+    event: warning("SpotInterrupted", "Spot interruption warning was triggered"),
     marksOffering: true,
     quietWhenDeleting: false,
   },
@@ -37,7 +37,7 @@ export const REACTIONS: Readonly<Record<ActingKind, Reaction>> = {
     event: {
       type: "Normal",
       reason: "SpotRebalanceRecommendation",
-      message: "EC2 sees a higher risk of interruption for this spot instance",
+      message: "Spot rebalance recommendation was triggered",
     },
     marksOffering: false,
     quietWhenDeleting: false,
@@ -45,21 +45,21 @@ export const REACTIONS: Readonly<Record<ActingKind, Reaction>> = {
   scheduled_change: {
     action: "CordonAndDrain",
     formerKind: "ScheduledChangeKind",
-    event: warning("InstanceUnhealthy", "AWS Health announced a change to this instance"),
+    event: warning("InstanceUnhealthy", "An unhealthy warning was triggered for the instance"),
     marksOffering: false,
     quietWhenDeleting: false,
   },
   instance_stopped: {
     action: "CordonAndDrain",
     formerKind: "StateChangeKind",
-    event: warning("InstanceStopping", "The instance is stopping"),
+    event: warning("InstanceStopping", "Instance is stopping"),
     marksOffering: false,
     quietWhenDeleting: true,
   },
   instance_terminated: {
     action: "CordonAndDrain",
     formerKind: "StateChangeKind",
-    event: warning("InstanceTerminating", "The instance is terminating"),
+    event: warning("InstanceTerminating", "Instance is terminating"),
     marksOffering: false,
     quietWhenDeleting: true,
   },
@@ -68,7 +68,7 @@ export const REACTIONS: Readonly<Record<ActingKind, Reaction>> = {
     formerKind: "CapacityReservationInterruptionKind",
     event: warning(
       "CapacityReservationInstanceInterrupted",
-      "EC2 takes the reserved capacity of this instance back",
+      "Capacity Reservation interruption warning was triggered",
     ),
     marksOffering: false,
     quietWhenDeleting: false,
@@ -91,7 +91,7 @@ export function terminating(objects: readonly KubeObject[]): EventToPublish[] {
       object,
       warning(
         "TerminatingOnInterruption",
-        `Interruption triggered termination of this ${object.kind}`,
+        `Interruption triggered termination for the ${object.kind}`,
       ),
     ),
   );

@@ -22,6 +22,13 @@ import type { ShiftChange } from "./zonal-shifts.ts";
 
 const POLL_MS = 30_000;
 const NAME = "zonalshift";
+
+/** As AWS tells it, `usw2-az1`, and as the account does, `us-west-2a`. */
+interface Zone {
+  readonly id: string;
+  readonly name: string;
+}
+
 const NOTHING: ShiftChange = { begun: [], ended: [] };
 
 export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller {
@@ -70,12 +77,10 @@ export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller
     const found = parts.classes.ofPool(pool);
     if (due.begun.length + due.ended.length === 0 || found === undefined) return;
     const subnets = await parts.subnets.list(found.nodeClass);
-    const reaches = (zoneId: string): boolean =>
-      subnets.some((one) => one.AvailabilityZoneId === zoneId && mayUse(pool, one));
-    for (const zoneId of due.begun.filter(reaches))
-      deps.events.publish(zonalShiftActive(native, zoneId));
-    for (const zoneId of due.ended.filter(reaches))
-      deps.events.publish(zonalShiftCleared(native, zoneId));
+    for (const { name, id } of reached(due.begun, pool, subnets))
+      deps.events.publish(zonalShiftActive(native, name, id));
+    for (const { name, id } of reached(due.ended, pool, subnets))
+      deps.events.publish(zonalShiftCleared(native, name, id));
   }
 
   return {
@@ -113,6 +118,18 @@ function pools(
       pool: toPool(native),
     })),
   );
+}
+
+/** Those of the zones in which the pool may use a subnet. */
+function reached(
+  zoneIds: readonly string[],
+  pool: Pool,
+  subnets: readonly Subnet[],
+): readonly Zone[] {
+  return zoneIds.flatMap((id) => {
+    const subnet = subnets.find((one) => one.AvailabilityZoneId === id && mayUse(pool, one));
+    return subnet === undefined ? [] : [{ id, name: subnet.AvailabilityZone }];
+  });
 }
 
 /** Whether the pool's requirements and labels allow the subnet's zone. */

@@ -87,12 +87,12 @@ describe("a zonal shift", () => {
     );
     const id = await shift();
     expect(eventsOf("ZonalShiftActive")).toEqual([
-      `anywhere: Traffic is shifted away from zone ${AWAY_FROM}: nothing is launched there until the shift ends`,
+      `anywhere: Zonal shift detected: offerings in zone us-east-1a (${AWAY_FROM}) are unavailable for this NodePool`,
     ]);
     await world.aws.call("zonalShift", "CancelZonalShift", { zonalShiftId: id });
     await world.clock.advance(31_000);
     expect(eventsOf("ZonalShiftCleared")).toEqual([
-      `anywhere: The zonal shift away from ${AWAY_FROM} is over: nodes are launched there again`,
+      `anywhere: Zonal shift cleared: offerings in zone us-east-1a (${AWAY_FROM}) are restored for this NodePool`,
     ]);
   });
 

@@ -1,13 +1,22 @@
-/** How many types each pool's limits leave out, which an event tells. */
+/** What is to be told of pools, whatever the pods: types that their limits leave out, and that nothing is left. */
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { bitIndices } from "../../scheduling/bits.ts";
 import type { SchedulingResult } from "../result.ts";
-import { type Template, withinLimits } from "./pool-template.ts";
+import { hasNoType, type Template, withinLimits } from "./pool-template.ts";
+
+export type PoolNotes = Pick<SchedulingResult, "excludedByLimits" | "withoutTypes">;
+
+/** By the limits as they are now: planned claims eat into them. */
+export function poolNotes(templates: readonly Template[]): PoolNotes {
+  const withoutTypes = templates.filter(hasNoType).map(({ pool }) => pool.id);
+  return {
+    excludedByLimits: excludedByLimits(templates),
+    ...(withoutTypes.length === 0 ? {} : { withoutTypes }),
+  };
+}
 
 /** v1 counts among the types that meet the pool's requirements; older generations among all it was given. */
-export function excludedByLimits(
-  templates: readonly Template[],
-): SchedulingResult["excludedByLimits"] {
+function excludedByLimits(templates: readonly Template[]): SchedulingResult["excludedByLimits"] {
   return templates
     .map((template) => {
       const { pool, table, usable } = template;
