@@ -14,6 +14,7 @@ import * as draining from "../controllers/node/events.ts";
 import * as claims from "../controllers/nodeclaim/events.ts";
 import * as planning from "../controllers/provisioning/events.ts";
 import * as surges from "../controllers/surges.ts";
+import type { Candidate } from "../core/disruption/candidates.ts";
 import type { Command } from "../core/disruption/command.ts";
 import type { EventToPublish } from "../kube/events/events.ts";
 import * as aws from "../providers/aws/events.ts";
@@ -83,6 +84,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...disruption.blocked(both, v1, "<why>"),
     ...BUDGETS.map((block) => disruption.blockedByBudget(object("NodePool"), v1, block)),
     ...BUDGETS.flatMap((block) => disruption.heldByBudget(both, v1, block)),
+    ...disruption.replacementFailed([candidate()], SOME_TIME_MS),
     disruption.launching(object("NodeClaim"), v1, "<reason>"),
     disruption.waitingReadiness(object("NodeClaim"), v1),
     ...disruption.terminating(both, v1, "<reason>"),
@@ -132,13 +134,16 @@ function deployment(): Deployment {
 
 /** As much of a consolidation as its events look at. */
 function command(): Command {
-  const node = { name: "<node>", node: object("Node") };
-  const candidate = { node, claim: claim(), priceMicroUsd: 0 };
   return {
     reason: "Underutilized",
-    candidates: [candidate],
+    candidates: [candidate()],
     replacements: [],
   } as unknown as Command;
+}
+
+function candidate(): Candidate {
+  const node = { name: "<node>", node: object("Node") };
+  return { node, claim: claim(), generation: "v1", priceMicroUsd: 0 } as unknown as Candidate;
 }
 
 /** With a do-not-disrupt that stands for so long; its begin lies ten minutes back. */

@@ -8,7 +8,8 @@ const FIRST_MS = 60_000;
 const MOST_MS = 10 * 60_000;
 
 export interface Backoff {
-  failed(poolId: string, nowMs: number): void;
+  /** Until when they are not to be tried, the last of them. */
+  failed(poolIds: readonly string[], nowMs: number): number;
   succeeded(poolId: string): void;
   /** Pools that are not to be tried at this moment. */
   pools(nowMs: number): ReadonlySet<string>;
@@ -17,10 +18,15 @@ export interface Backoff {
 export function createBackoff(): Backoff {
   const waits = new Map<string, { readonly waitMs: number; readonly untilMs: number }>();
   return {
-    failed: (poolId, nowMs) => {
-      const before = waits.get(poolId);
-      const waitMs = before === undefined ? FIRST_MS : Math.min(MOST_MS, 2 * before.waitMs);
-      waits.set(poolId, { waitMs, untilMs: nowMs + waitMs });
+    failed: (poolIds, nowMs) => {
+      let lastMs = nowMs;
+      for (const id of poolIds) {
+        const before = waits.get(id);
+        const waitMs = before === undefined ? FIRST_MS : Math.min(MOST_MS, 2 * before.waitMs);
+        waits.set(id, { waitMs, untilMs: nowMs + waitMs });
+        lastMs = Math.max(lastMs, nowMs + waitMs);
+      }
+      return lastMs;
     },
     succeeded: (poolId) => {
       waits.delete(poolId);

@@ -45,7 +45,13 @@ import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { account, writeOnTarget } from "./account.ts";
 import { type Backoff, createBackoff } from "./backoff.ts";
-import { launching, terminating, waitingReadiness } from "./events.ts";
+import {
+  launching,
+  objectsOf,
+  replacementFailed,
+  terminating,
+  waitingReadiness,
+} from "./events.ts";
 import { commandLabels, disruptedLabels, recordedDecision } from "./labels.ts";
 import { type Running, UnderWay } from "./running.ts";
 import type { Steering } from "./steering.ts";
@@ -165,7 +171,9 @@ async function begin(
   const started = { ...command, candidates };
   const move = moveOf(started, record);
   const replacements = await replacementsOf(world, log, started, move, create).catch((error) => {
-    for (const { pool } of command.replacements) backoff.failed(pool.id, world.clock.now());
+    const pools = command.replacements.map(({ pool }) => pool.id);
+    const untilMs = backoff.failed(pools, world.clock.now());
+    world.events.publish(...replacementFailed(candidates, untilMs));
     throw error;
   });
   ledger.note(move, world.clock.now());
@@ -182,8 +190,9 @@ async function advance(
   if (state === "waiting") return requeueAfter(POLL_MS);
   const pools = one.replacements.map((claim) => poolIdOfClaim(claim) ?? "");
   if (state === "failed") {
-    for (const pool of pools) backoff.failed(pool, world.clock.now());
+    const untilMs = backoff.failed(pools, world.clock.now());
     await rollBack(world, log, one);
+    world.events.publish(...replacementFailed(one.candidates, untilMs));
     // Not before: pods of nodes that are marked still would be given new ones.
     steering.forget(id);
     ledger.forget(id);
@@ -365,9 +374,8 @@ function replacementsState(
 
 async function remove(world: World, { record }: Running, candidate: Candidate): Promise<void> {
   const { reason } = record;
-  const { claim, generation, node } = candidate;
-  const objects: readonly KubeObject[] = node.node === undefined ? [claim] : [node.node, claim];
-  world.events.publish(...terminating(objects, generation, reason));
+  const { claim, generation } = candidate;
+  world.events.publish(...terminating(objectsOf(candidate), generation, reason));
   await deleteClaim(world, claim);
   const labels = disruptedLabels(reason, candidate);
   world.metrics.count("nodeclaims_disrupted_total", labels);

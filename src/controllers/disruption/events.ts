@@ -8,6 +8,7 @@ import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { NextAllowed, Whose } from "../../core/disruption/calendar.ts";
+import type { Candidate } from "../../core/disruption/candidates.ts";
 import { type Command, decisionOf, formatSavings } from "../../core/disruption/command.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
@@ -17,6 +18,14 @@ const HELD_DEDUPE_MS = 60 * 60_000;
 /** Of ten thousand nodes each is told in half an hour: those that had no turn have it in a later round. */
 const HELD_RATE = { burst: 100, perSecond: 10 };
 const UNCONSOLIDATABLE_DEDUPE_MS = 15 * 60_000;
+
+/** What an event about a candidate is about. */
+export function objectsOf({
+  node,
+  claim,
+}: Pick<Candidate, "node" | "claim">): readonly KubeObject[] {
+  return node.node === undefined ? [claim] : [node.node, claim];
+}
 
 /** On the Node and on its claim: why it may not be disrupted. */
 export function blocked(
@@ -67,6 +76,18 @@ export function heldByBudget(
   const message = `${budgets} allow no disruption for reason ${reason}${until}`;
   const told = { dedupeMs: HELD_DEDUPE_MS, rate: HELD_RATE };
   return blocked(objects, generation, message).map((one) => ({ ...one, ...told }));
+}
+
+/**
+ * On the nodes that are open again and on their claims (ours): what was to take their place did not come up.
+ * Said once of each failure, which is about another time than the last.
+ */
+export function replacementFailed(
+  candidates: readonly Candidate[],
+  untilMs: number,
+): readonly EventToPublish[] {
+  const message = `its replacement did not come up, no other is asked for until ${toRfc3339(untilMs)}`;
+  return candidates.flatMap((one) => blocked(objectsOf(one), one.generation, message));
 }
 
 /** On the Node and on its claim: why consolidation leaves it as it is. */

@@ -6,7 +6,6 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
-import type { KubeObject } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import { deepEqual } from "../../base/json.ts";
@@ -38,7 +37,14 @@ import { surge } from "../surges.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { CommandQueue } from "./command-queue.ts";
-import { type BudgetBlock, blocked, blockedByBudget, graceOf, heldByBudget } from "./events.ts";
+import {
+  type BudgetBlock,
+  blocked,
+  blockedByBudget,
+  graceOf,
+  heldByBudget,
+  objectsOf,
+} from "./events.ts";
 
 const NODES_PER_STEP = 128;
 /** Of those that are only counted. */
@@ -239,14 +245,6 @@ function pictureOf(
     forSpot: world.settings.forSpot,
     repack: world.settings.repack,
   };
-}
-
-/** What an event about a candidate is about. */
-export function objectsOf({
-  node,
-  claim,
-}: Pick<Candidate, "node" | "claim">): readonly KubeObject[] {
-  return node.node === undefined ? [claim] : [node.node, claim];
 }
 
 function* report(

@@ -5,7 +5,7 @@ import { POD } from "../../apis/core/pod.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
-import { toRfc3339 } from "../../base/clock.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { InsufficientCapacityError } from "../../core/cloudprovider/errors.ts";
 import { movesOn } from "../../core/disruption/moves.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
@@ -142,6 +142,18 @@ describe("a drifted node", () => {
     await world.clock.advance(40_000);
     expect(world.cloud.creates).toBe(2);
     expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+    const told = world.published.filter(({ message }) => message.startsWith("Its replacement"));
+    expect(told.map(({ object, reason }) => `${object.kind} ${reason}`)).toEqual([
+      "Node DisruptionBlocked",
+      "NodeClaim DisruptionBlocked",
+    ]);
+    const [, until = ""] = /no other is asked for until (.+)$/.exec(told[0]?.message ?? "") ?? [];
+    // The next one was begun then, not before.
+    const nextMs = fromRfc3339(
+      condition(claimOf(world, "a"), "DisruptionReason")?.lastTransitionTime,
+    ) as number;
+    expect(nextMs - (fromRfc3339(until) as number)).toBeGreaterThanOrEqual(0);
+    expect(nextMs - (fromRfc3339(until) as number)).toBeLessThan(12_000);
     await world.stop();
   });
 
