@@ -20,10 +20,10 @@ export function createBackoff(): Backoff {
   return {
     failed: (poolIds, nowMs) => {
       let lastMs = nowMs;
-      for (const id of poolIds) {
-        const before = waits.get(id);
+      for (const poolId of poolIds) {
+        const before = waits.get(poolId);
         const waitMs = before === undefined ? FIRST_MS : Math.min(MOST_MS, 2 * before.waitMs);
-        waits.set(id, { waitMs, untilMs: nowMs + waitMs });
+        waits.set(poolId, { waitMs, untilMs: nowMs + waitMs });
         lastMs = Math.max(lastMs, nowMs + waitMs);
       }
       return lastMs;

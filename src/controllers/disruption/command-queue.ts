@@ -45,14 +45,8 @@ import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { account, writeOnTarget } from "./account.ts";
 import { type Backoff, createBackoff } from "./backoff.ts";
-import {
-  launching,
-  objectsOf,
-  replacementFailed,
-  terminating,
-  waitingReadiness,
-} from "./events.ts";
-import { commandLabels, disruptedLabels, recordedDecision } from "./labels.ts";
+import { launching, replacementFailed, terminating, waitingReadiness } from "./events.ts";
+import { commandLabels, disruptedLabels, objectsOf, recordedDecision } from "./labels.ts";
 import { type Running, UnderWay } from "./running.ts";
 import type { Steering } from "./steering.ts";
 

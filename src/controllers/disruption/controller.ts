@@ -40,8 +40,8 @@ import type { World } from "../world.ts";
 import { keepBorne } from "./account.ts";
 import { type CommandQueue, reopen } from "./command-queue.ts";
 import { lookEarly } from "./early-look.ts";
-import { approved, blocked, objectsOf, proposed, rejected, unconsolidatable } from "./events.ts";
-import { policyLabel } from "./labels.ts";
+import { approved, blocked, proposed, rejected, unconsolidatable } from "./events.ts";
+import { objectsOf, policyLabel } from "./labels.ts";
 import {
   look,
   lookAgain,

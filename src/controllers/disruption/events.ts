@@ -11,6 +11,7 @@ import type { NextAllowed, Whose } from "../../core/disruption/calendar.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import { type Command, decisionOf, formatSavings } from "../../core/disruption/command.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
+import { objectsOf } from "./labels.ts";
 
 const BUDGET_DEDUPE_MS = 60_000;
 /** A window lasts for hours, and it is about each node of a pool. */
@@ -18,14 +19,6 @@ const HELD_DEDUPE_MS = 60 * 60_000;
 /** Of ten thousand nodes each is told in half an hour: those that had no turn have it in a later round. */
 const HELD_RATE = { burst: 100, perSecond: 10 };
 const UNCONSOLIDATABLE_DEDUPE_MS = 15 * 60_000;
-
-/** What an event about a candidate is about. */
-export function objectsOf({
-  node,
-  claim,
-}: Pick<Candidate, "node" | "claim">): readonly KubeObject[] {
-  return node.node === undefined ? [claim] : [node.node, claim];
-}
 
 /** On the Node and on its claim: why it may not be disrupted. */
 export function blocked(

@@ -1,6 +1,7 @@
-/** Label values of disruption metrics. */
+/** Label values of disruption metrics, and which objects an event about a candidate is about. */
 
 import type { Pool } from "../../apis/hub/pool.ts";
+import type { KubeObject } from "../../apis/meta.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import type { CommandReason, Decision } from "../../core/disruption/command.ts";
@@ -37,4 +38,12 @@ export function disruptedLabels(
     consolidation_policy: reason === "Underutilized" ? policyLabel(candidate.pool) : "",
     termination_mode: grace === undefined ? "graceful" : forceful ? "forceful" : "eventual",
   };
+}
+
+/** What an event about a candidate is about. */
+export function objectsOf({
+  node,
+  claim,
+}: Pick<Candidate, "node" | "claim">): readonly KubeObject[] {
+  return node.node === undefined ? [claim] : [node.node, claim];
 }

@@ -37,14 +37,8 @@ import { surge } from "../surges.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { CommandQueue } from "./command-queue.ts";
-import {
-  type BudgetBlock,
-  blocked,
-  blockedByBudget,
-  graceOf,
-  heldByBudget,
-  objectsOf,
-} from "./events.ts";
+import { type BudgetBlock, blocked, blockedByBudget, graceOf, heldByBudget } from "./events.ts";
+import { objectsOf } from "./labels.ts";
 
 const NODES_PER_STEP = 128;
 /** Of those that are only counted. */
