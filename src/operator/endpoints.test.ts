@@ -1,5 +1,6 @@
 import { createServer } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { SystemClock } from "../base/system-clock.ts";
 import { type Endpoints, serveEndpoints } from "./endpoints.ts";
 
 const HOST = "127.0.0.1";
@@ -23,13 +24,23 @@ async function serve(state: { ready: boolean; fail?: boolean }): Promise<Endpoin
     host: HOST,
     metricsPort: await freePort(),
     healthProbePort: await freePort(),
-    metrics: async () => {
-      if (state.fail === true) throw new Error("no metrics today");
-      return { contentType: "text/plain; version=0.0.4", text: "karpenter_build_info 1\n" };
-    },
+    clock: new SystemClock(),
+    metrics: () => ({
+      contentType: "text/plain; version=0.0.4",
+      parts: state.fail === true ? failing() : only("karpenter_build_info 1\n"),
+    }),
     ready: () => state.ready,
   });
   return open;
+}
+
+async function* only(text: string): AsyncIterable<string> {
+  yield text;
+}
+
+// biome-ignore lint/correctness/useYield: it fails before it has anything.
+async function* failing(): AsyncIterable<string> {
+  throw new Error("no metrics today");
 }
 
 const status = async (url: string): Promise<number> => (await fetch(url)).status;
@@ -53,6 +64,40 @@ describe("endpoints", () => {
     expect(await status(`${healthUrl}/metrics`)).toBe(404);
   });
 
+  it("sends metrics piece by piece, with turns for others, and no half as the whole", async () => {
+    let [turnMs, sleeps, fails] = [0, 0, false];
+    async function* many(): AsyncIterable<string> {
+      for (let part = 0; part < 100; part++) {
+        turnMs += 3;
+        yield `line ${part} ${"x".repeat(10_000)}\n`;
+        if (fails && part === 50) throw new Error("in the middle");
+      }
+    }
+    open = await serveEndpoints({
+      host: HOST,
+      metricsPort: "any",
+      healthProbePort: 0,
+      clock: {
+        turnMs: () => turnMs,
+        sleep: async () => {
+          sleeps++;
+          turnMs = 0;
+        },
+      },
+      metrics: () => ({ contentType: "text/plain", parts: many() }),
+      ready: () => true,
+    });
+    const text = await (await fetch(open.metricsUrl as string)).text();
+    expect(text.split("\n").map((line) => line.split(" ")[1])).toEqual([
+      ...Array.from({ length: 100 }, (_, part) => String(part)),
+      undefined,
+    ]);
+    // Four parts a turn.
+    expect(sleeps).toBe(25);
+    fails = true;
+    await expect(fetch(open.metricsUrl as string).then((one) => one.text())).rejects.toThrow();
+  });
+
   it("answers 500 when metrics cannot be rendered, and goes on", async () => {
     const { metricsUrl, healthUrl } = await serve({ ready: true, fail: true });
     expect(await status(metricsUrl as string)).toBe(500);
@@ -63,7 +108,8 @@ describe("endpoints", () => {
     open = await serveEndpoints({
       metricsPort: 0,
       healthProbePort: 0,
-      metrics: async () => ({ contentType: "", text: "" }),
+      metrics: () => ({ contentType: "", parts: only("") }),
+      clock: new SystemClock(),
       ready: () => true,
     });
     expect(open.metricsUrl).toBe(undefined);
@@ -78,7 +124,8 @@ describe("endpoints", () => {
       host: HOST,
       metricsPort: free,
       healthProbePort: taken,
-      metrics: async () => ({ contentType: "", text: "" }),
+      metrics: () => ({ contentType: "", parts: only("") }),
+      clock: new SystemClock(),
       ready: () => true,
     });
     await expect(second).rejects.toThrow(`--health-probe-port ${taken}: the port is in use`);

@@ -1,9 +1,11 @@
 /**
  * What probes and Prometheus ask: `/metrics` on one port, `/healthz` and `/readyz` on another, as
- * upstream has them.
+ * upstream has them. Metrics go out as they are made, as fast as they are taken, and leave others their turn.
  */
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Clock } from "../base/clock.ts";
+import { turnIsOver } from "../base/steps.ts";
 import { ConfigError } from "./settings/parse-options.ts";
 
 export interface EndpointsOptions {
@@ -12,7 +14,8 @@ export interface EndpointsOptions {
   readonly healthProbePort: number | "any";
   /** Default: all interfaces, as a pod needs it. */
   readonly host?: string;
-  readonly metrics: () => Promise<{ contentType: string; text: string }>;
+  readonly metrics: () => { readonly contentType: string; readonly parts: AsyncIterable<string> };
+  readonly clock: Pick<Clock, "turnMs" | "sleep">;
   /** Caches are synced and the kinds are served. */
   readonly ready: () => boolean;
 }
@@ -25,21 +28,15 @@ export interface Endpoints {
 
 /** Rejects with ConfigError when a port is taken. */
 export async function serveEndpoints(options: EndpointsOptions): Promise<Endpoints> {
-  const metrics = await listen("metrics-port", options.metricsPort, options.host, async (path) => {
+  const metrics = await listen("metrics-port", options.metricsPort, options, (path) => {
     if (path !== "/metrics") return undefined;
-    const { contentType, text } = await options.metrics();
-    return { status: 200, contentType, text };
+    return { status: 200, ...options.metrics() };
   });
-  const health = await listen(
-    "health-probe-port",
-    options.healthProbePort,
-    options.host,
-    async (path) => {
-      if (path === "/healthz") return plain(200, "ok");
-      if (path === "/readyz") return options.ready() ? plain(200, "ok") : plain(500, "not ready");
-      return undefined;
-    },
-  ).catch(async (error: unknown) => {
+  const health = await listen("health-probe-port", options.healthProbePort, options, (path) => {
+    if (path === "/healthz") return plain(200, "ok");
+    if (path === "/readyz") return options.ready() ? plain(200, "ok") : plain(500, "not ready");
+    return undefined;
+  }).catch(async (error: unknown) => {
     await close(metrics);
     throw error;
   });
@@ -56,28 +53,27 @@ export async function serveEndpoints(options: EndpointsOptions): Promise<Endpoin
 interface Answer {
   readonly status: number;
   readonly contentType: string;
-  readonly text: string;
+  readonly parts: AsyncIterable<string> | Iterable<string>;
 }
 
 function plain(status: number, text: string): Answer {
-  return { status, contentType: "text/plain; charset=utf-8", text };
+  return { status, contentType: "text/plain; charset=utf-8", parts: [text] };
 }
 
 function listen(
   flag: string,
   port: number | "any",
-  host: string | undefined,
-  answer: (path: string) => Promise<Answer | undefined>,
+  { host, clock }: Pick<EndpointsOptions, "host" | "clock">,
+  answer: (path: string) => Answer | undefined,
 ): Promise<Server | undefined> {
   if (port === 0) return Promise.resolve(undefined);
   const server = createServer((request, response) => {
     const path = (request.url ?? "/").split("?")[0] ?? "/";
-    void answer(path)
-      .catch((error: unknown) => plain(500, String(error)))
-      .then((found = plain(404, "not found")) => {
-        response.writeHead(found.status, { "content-type": found.contentType });
-        response.end(found.text);
-      });
+    send(response, answer(path) ?? plain(404, "not found"), clock).catch((error: unknown) => {
+      // Of an answer that has begun a half must not look like the whole.
+      if (response.headersSent) response.destroy();
+      else void send(response, plain(500, String(error)), clock);
+    });
   });
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
@@ -85,6 +81,35 @@ function listen(
       reject(new ConfigError(`--${flag} ${port}: ${why}; choose another, or 0 for none`));
     });
     server.listen(port === "any" ? 0 : port, host, () => resolve(server));
+  });
+}
+
+async function send(
+  response: ServerResponse,
+  { status, contentType, parts }: Answer,
+  clock: EndpointsOptions["clock"],
+): Promise<void> {
+  for await (const part of parts) {
+    if (!response.headersSent) response.writeHead(status, { "content-type": contentType });
+    if (!response.write(part)) await drained(response);
+    // Whoever asked has gone.
+    if (response.destroyed) return;
+    if (turnIsOver(clock)) await clock.sleep(0);
+  }
+  if (!response.headersSent) response.writeHead(status, { "content-type": contentType });
+  response.end();
+}
+
+/** What was written is on its way, or nobody waits for it any more. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off("drain", done);
+      response.off("close", done);
+      resolve();
+    };
+    response.on("drain", done);
+    response.on("close", done);
   });
 }
 

@@ -1,6 +1,7 @@
 /** Seed S1's installation: what the controller must be told, what it finds, and when it may be used. */
 import { describe, expect, it } from "vitest";
 import { runController } from "../../src/cli/controller/run-controller.ts";
+import { SystemClock } from "../../src/base/system-clock.ts";
 import { serveEndpoints } from "../../src/operator/endpoints.ts";
 import { inAccount, PROVISIONERS, seed } from "./account.ts";
 
@@ -32,7 +33,8 @@ describe("the installation of seed S1", () => {
         metricsPort: 0,
         healthProbePort: "any",
         host: "127.0.0.1",
-        metrics: async () => ({ contentType: "text/plain", text: "" }),
+        metrics: () => ({ contentType: "text/plain", parts: operator.metrics.parts() }),
+        clock: new SystemClock(),
         ready: () => operator.ready,
       });
       try {

@@ -68,9 +68,10 @@ export async function runController(
   const endpoints = await serveEndpoints({
     metricsPort: options.metricsPort,
     healthProbePort: options.healthProbePort,
-    metrics: async () => ({
+    clock,
+    metrics: () => ({
       contentType: operator.metrics.contentType,
-      text: await operator.metrics.render(),
+      parts: operator.metrics.parts(),
     }),
     ready: () => webhooks?.isWaitedFor === true || (operator.ready && webhooks?.settled !== false),
   }).catch(asCliError);

@@ -78,10 +78,11 @@ async function serve(
     healthProbePort: "any",
     host: "127.0.0.1",
     // Of the Karpenter that runs now.
-    metrics: async () => {
+    metrics: () => {
       const { metrics } = box.operator;
-      return { contentType: metrics.contentType, text: await metrics.render() };
+      return { contentType: metrics.contentType, parts: metrics.parts() };
     },
+    clock,
     ready: () => box.operator.ready,
   });
   closing.push(() => endpoints.close());

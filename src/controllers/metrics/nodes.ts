@@ -166,15 +166,23 @@ function limitsOf(view: NodeView): Limits {
 }
 
 function* utilization(views: readonly NodeView[]): Iterable<Sample> {
-  const sum = (of: Amounts) => views.map(of).reduce(addResources, NO_RESOURCES);
-  const allocatable = sum((view) => view.allocatable);
-  const available = sum((view) => view.available);
+  const allocatable: Record<string, number> = {};
+  const available: Record<string, number> = {};
+  for (const view of views) {
+    addTo(allocatable, view.allocatable);
+    addTo(available, view.available);
+  }
   for (const name in allocatable) {
     const all = allocatable[name] ?? 0;
     if (all <= 0 || name === "nodes") continue;
     const percent = (100 * (all - (available[name] ?? 0))) / all;
     yield { labels: { resource_type: resourceType(name) }, value: percent };
   }
+}
+
+/** In place: there may be a hundred thousand nodes. */
+function addTo(sum: Record<string, number>, resources: Resources): void {
+  for (const name in resources) sum[name] = (sum[name] ?? 0) + (resources[name] as number);
 }
 
 /** cpu in cores, everything else as counted. */

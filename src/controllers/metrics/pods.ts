@@ -197,10 +197,10 @@ function hostLabels(node: string, labels: Labels, managed: boolean): Labels {
 }
 
 function* states(world: World): Iterable<Sample> {
-  const views = new Map(world.cluster.nodes().map((view) => [view.name, view]));
-  for (const pod of pods(world).list()) {
+  // There may be a million, and others have turns in between: in order they would have to be put anew each time.
+  for (const pod of pods(world).each()) {
     const { nodeName = "" } = pod.spec;
-    const view = views.get(nodeName);
+    const view = nodeName === "" ? undefined : world.cluster.node(nodeName);
     const shared = view === undefined ? hostLabels(nodeName, {}, false) : hostOf(view);
     const labels = {
       ...nameOf(pod.metadata),

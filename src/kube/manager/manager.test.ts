@@ -1,5 +1,12 @@
 import { expect, it, describe as suite } from "vitest";
-import { describe } from "./manager.ts";
+import { NODE } from "../../apis/core/node.ts";
+import { SILENT } from "../../base/log.ts";
+import { Random } from "../../base/random.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import { fakeKube } from "../../testing/fake-kube.ts";
+import { LiveMirrors } from "../mirror/mirrors.ts";
+import { AWAIT_CHANGE, type Controller, source } from "./controller.ts";
+import { createManager, describe } from "./manager.ts";
 
 class CloudError extends Error {
   override readonly name = "CloudError";
@@ -32,5 +39,59 @@ suite("what is logged of an error", () => {
       /^launching: TypeError: x\n {4}at /,
     );
     expect(describe("odd")).toBe("odd");
+  });
+});
+
+suite("the start on a large cluster", () => {
+  it("takes many turns, and nobody works before all have been told all", async () => {
+    const clock = new VirtualClock();
+    let turns = 0;
+    // Each turn is over after a step.
+    const hurried = {
+      now: () => clock.now(),
+      after: clock.after.bind(clock),
+      turnMs: () => 1_000,
+      sleep: (ms: number) => {
+        turns++;
+        return clock.sleep(ms);
+      },
+    };
+    const api = fakeKube(clock);
+    for (let index = 0; index < 300; index++)
+      await api.create(NODE, { metadata: { name: `n-${index}` } });
+    const random = new Random("start");
+    const mirrors = new LiveMirrors({ client: api, clock: hurried, random, log: SILENT });
+    const manager = createManager({ mirrors, clock: hurried, random, log: SILENT });
+    const told = { first: 0, second: 0 };
+    const toldWhenWorking: number[] = [];
+    const worked = new Set<string>();
+    const watching = (name: "first" | "second"): Controller => ({
+      name,
+      concurrency: 10,
+      watches: [
+        source(NODE, ({ metadata }) => {
+          told[name]++;
+          return [{ kind: "Node", name: metadata.name }];
+        }),
+      ],
+      reconcile: async (request) => {
+        worked.add(`${name} ${request.name}`);
+        toldWhenWorking.push(told.first + told.second);
+        return AWAIT_CHANGE;
+      },
+    });
+    manager.add(watching("first"));
+    manager.add(watching("second"));
+    const started = manager.start();
+    await clock.advance(1);
+    await started;
+    // The list, and each of both, by 64.
+    expect(turns).toBeGreaterThanOrEqual(3 * 4);
+    await clock.advance(1_000);
+    expect(told).toEqual({ first: 300, second: 300 });
+    expect(Math.min(...toldWhenWorking)).toBe(600);
+    expect(worked.size).toBe(600);
+    await manager.stop();
+    mirrors.close();
   });
 });

@@ -55,6 +55,10 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     return this.#list;
   }
 
+  each(): Iterable<T> {
+    return this.#objects.values();
+  }
+
   byIndex(index: string, value: string): readonly T[] {
     const found = this.#indexes.get(index);
     if (found === undefined) throw new Error(`mirror of ${this.kind.plural}: no index ${index}`);

@@ -24,6 +24,8 @@ export interface Mirror<T extends KubeObject> {
   get(key: string): T | undefined;
   /** All objects by ascending key. The same array until something changes; it never changes itself. */
   list(): readonly T[];
+  /** All objects, in the order in which they came. Others may come and go while somebody goes through them. */
+  each(): Iterable<T>;
   readonly size: number;
   /** Objects whose index function yields `value`, by ascending key. Index must be declared. */
   byIndex(index: string, value: string): readonly T[];

@@ -1,6 +1,6 @@
 /**
- * Prometheus' text form of one metric whose series are made on the spot: there may be fifty thousand lines of
- * a dozen labels each, so what samples share is written once, and nothing else is kept.
+ * Prometheus' text form of one metric whose series are made on the spot: there may be a million lines of
+ * a dozen labels each, so what samples share is written once, nothing else is kept, and it comes in parts.
  */
 import { assert } from "../../base/assert.ts";
 import type { MetricSpec, Sample } from "../../base/metrics.ts";
@@ -10,23 +10,44 @@ type Labels = Readonly<Record<string, string>>;
 /** Labels that samples share, as text, as long as the object is. */
 const texts = new WeakMap<Labels, { readonly text: string; readonly count: number }>();
 
-/** Empty when there is no series. Throws when a sample has other labels than the metric. */
-export function exposition(name: string, spec: MetricSpec, samples: Iterable<Sample>): string {
-  const { labels, help, type } = spec;
-  const lines: string[] = [];
+/** Lines of a part, a millisecond's work. */
+const LINES_PER_PART = 256;
+
+/** None when there is no series. Throws when a sample has other labels than the metric. */
+export function* exposition(
+  name: string,
+  spec: MetricSpec,
+  samples: Iterable<Sample>,
+): Iterable<string> {
+  let lines = [`# HELP ${name} ${escapedHelp(spec.help)}\n# TYPE ${name} ${spec.type}\n`];
+  let checked = false;
   for (const sample of samples) {
-    const shared = sample.shared === undefined ? undefined : sharedText(sample.shared);
-    let text = shared?.text ?? "";
-    let count = shared?.count ?? 0;
-    for (const label in sample.labels) {
-      text += `${text === "" ? "" : ","}${label}="${escaped(sample.labels[label] as string)}"`;
-      count++;
-    }
-    if (count !== labels.length || lines.length === 0) checkLabels(name, labels, sample);
-    lines.push(`${name}${text === "" ? "" : `{${text}}`} ${number(sample.value)}\n`);
+    lines.push(lineOf(name, spec.labels, sample, checked));
+    checked = true;
+    if (lines.length < LINES_PER_PART) continue;
+    yield lines.join("");
+    lines = [];
   }
-  if (lines.length === 0) return "";
-  return `# HELP ${name} ${escapedHelp(help)}\n# TYPE ${name} ${type}\n${lines.join("")}`;
+  if (checked && lines.length > 0) yield lines.join("");
+}
+
+/** `checked`: another sample has shown that the labels are right. */
+function lineOf(
+  name: string,
+  declared: readonly string[],
+  sample: Sample,
+  checked: boolean,
+): string {
+  const { labels, value } = sample;
+  const shared = sample.shared === undefined ? undefined : sharedText(sample.shared);
+  let text = shared?.text ?? "";
+  let count = shared?.count ?? 0;
+  for (const label in labels) {
+    text += `${text === "" ? "" : ","}${label}="${escaped(labels[label] as string)}"`;
+    count++;
+  }
+  if (count !== declared.length || !checked) checkLabels(name, declared, sample);
+  return `${name}${text === "" ? "" : `{${text}}`} ${number(value)}\n`;
 }
 
 function sharedText(shared: Labels): { readonly text: string; readonly count: number } {

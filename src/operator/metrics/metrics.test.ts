@@ -108,6 +108,29 @@ describe("metrics", () => {
     await expect(metrics.render()).rejects.toThrow("the labels resource_type are not given");
   });
 
+  it("comes in parts of so many lines, made as they are asked for", async () => {
+    const metrics = createMetrics(SPECS, "", "");
+    let made = 0;
+    metrics.read("nodepools_usage", function* () {
+      for (; made < 10_000; made++)
+        yield { labels: { nodepool: `p-${made}`, resource_type: "cpu" }, value: 1 };
+    });
+    const parts: string[] = [];
+    let before = 0;
+    for await (const part of metrics.parts()) {
+      parts.push(part);
+      expect(made - before).toBeLessThanOrEqual(256);
+      before = made;
+    }
+    made = 0;
+    const own = (text: string) =>
+      text.split("\n").filter((line) => line.includes("nodepools_usage"));
+    expect(own(parts.join(""))).toEqual(own(await metrics.render()));
+    const values = parts.join("").match(/^karpenter_nodepools_usage\{.*\} 1$/gm);
+    expect(values).toHaveLength(10_000);
+    expect(parts.join("").match(/# TYPE karpenter_nodepools_usage gauge/g)).toHaveLength(1);
+  });
+
   it("shows no metric without series, and no gauge that nobody has set", async () => {
     const synced = { name: "synced", type: "gauge", help: "h", labels: [] } as const;
     const metrics = createMetrics([...SPECS, synced], "", "");

@@ -36,6 +36,8 @@ export interface MetricsRegistry extends Metrics {
   declare(specs: readonly MetricSpec[]): void;
   /** Prometheus' text exposition format. */
   render(): Promise<string>;
+  /** The same, piece by piece: of a large cluster it is hundreds of megabytes. */
+  parts(): AsyncIterable<string>;
   readonly contentType: string;
 }
 
@@ -65,13 +67,6 @@ export function createMetrics(
     return found;
   }
 
-  async function renderOne({ spec, kept, readers }: Declared): Promise<string> {
-    if (readers.size > 0) return exposition(fullName(spec), spec, samplesOf(readers));
-    const { values } = await kept.get();
-    if (values.length === 0) return "";
-    return `${await registry.getSingleMetricAsString(fullName(spec))}\n`;
-  }
-
   declare([BUILD_INFO, ...specs]);
   for (const { spec, value } of PROCESS_METRICS) {
     declare([spec]);
@@ -86,10 +81,11 @@ export function createMetrics(
     contentType: registry.contentType,
     declare,
     render: async () => {
-      const parts: string[] = [];
-      for (const one of declared.values()) parts.push(await renderOne(one));
-      return parts.join("");
+      const all: string[] = [];
+      for await (const part of partsOf(declared.values(), registry)) all.push(part);
+      return all.join("");
     },
+    parts: () => partsOf(declared.values(), registry),
     count: (name, labels, by = 1) => (find(name).kept as Counter).inc(labels, by),
     set: (name, labels, value) => {
       (find(name).kept as Gauge).set(labels, value);
@@ -107,6 +103,17 @@ export function createMetrics(
       return () => readers.delete(reader);
     },
   };
+}
+
+async function* partsOf(all: Iterable<Declared>, registry: Registry): AsyncIterable<string> {
+  for (const { spec, kept, readers } of all) {
+    if (readers.size > 0) {
+      yield* exposition(fullName(spec), spec, samplesOf(readers));
+      continue;
+    }
+    const { values } = await kept.get();
+    if (values.length > 0) yield `${await registry.getSingleMetricAsString(fullName(spec))}\n`;
+  }
 }
 
 function* samplesOf(readers: ReadonlySet<Reader>): Iterable<Sample> {
