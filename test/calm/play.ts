@@ -12,6 +12,7 @@ import { openWorld, type TestWorld } from "../world.ts";
 import { tooOften } from "./facts.ts";
 import { isSold } from "./pools.ts";
 import { type Act, manifestsOf, type Story } from "./story.ts";
+import { isApp, isOurs, unsettled } from "./unsettled.ts";
 import { Witness } from "./witness.ts";
 
 const SECOND = 1_000;
@@ -486,65 +487,9 @@ class Day {
 
   /** What is not yet where it belongs. */
   #unsettled(): readonly string[] {
-    const nodes = this.witness.nodes.list().filter(isOurs);
-    const claims = this.witness.claims();
-    const pods = this.witness.pods.list().filter(isApp);
-    const claimed = new Set(claims.map(({ status }) => status?.nodeName));
-    const missing = [...this.#wanted].flatMap(([app, count]) => {
-      const run = pods.filter(
-        ({ metadata, status }) =>
-          metadata.labels?.["app"] === app &&
-          metadata.deletionTimestamp === undefined &&
-          status?.phase === "Running" &&
-          status.conditions?.some(({ type, status }) => type === "Ready" && status === "True"),
-      ).length;
-      return run === count ? [] : [`${run} of ${count} pods of ${app} run`];
-    });
-    return [
-      ...missing.filter((one) => !this.#atLimit(one)),
-      ...this.#strays(),
-      ...this.#story.pools.flatMap(({ name, replicas }) => {
-        const own = claims.filter(
-          ({ metadata }) => metadata.labels?.["karpenter.sh/nodepool"] === name,
-        );
-        return replicas === undefined || own.length === replicas
-          ? []
-          : [`${own.length} nodes of ${name}, which keeps ${replicas}`];
-      }),
-      ...nodes
-        .filter(({ metadata }) => !claimed.has(metadata.name))
-        .map(({ metadata }) => `node ${metadata.name} without a claim`),
-      ...nodes
-        .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
-        .map(({ metadata }) => `node ${metadata.name} still leaves`),
-      ...nodes
-        .filter(({ spec }) => spec?.unschedulable === true || spec?.taints?.some(isOurTaint))
-        .map(({ metadata }) => `node ${metadata.name} is closed`),
-      ...claims
-        .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
-        .map(({ metadata }) => `claim ${metadata.name} still leaves`),
-      ...claims
-        .filter(
-          ({ status }) =>
-            status?.conditions?.every(
-              ({ type, status: s }) => type !== "Initialized" || s !== "True",
-            ) ?? true,
-        )
-        .map(({ metadata }) => `claim ${metadata.name} is not initialized`),
-      ...claims
-        .filter(({ status }) => status?.conditions?.some(({ type }) => type === "DisruptionReason"))
-        .map(({ metadata }) => `claim ${metadata.name} is to be disrupted`),
-    ];
-  }
-
-  /** Pods may wait for good where a pool's limit leaves no room. */
-  #atLimit(sentence: string): boolean {
-    const app = /pods of (\S+) run/.exec(sentence)?.[1];
-    const home = this.#story.apps.find(({ name }) => name === app)?.pool;
-    return this.#story.pools.some(
-      ({ name, cpuLimit, nodeLimit }) =>
-        name === home && (cpuLimit !== undefined || nodeLimit !== undefined),
-    );
+    const { pods, nodes } = this.witness;
+    const seen = { pods: pods.list(), nodes: nodes.list(), claims: this.witness.claims() };
+    return [...unsettled({ ...this.#story, wanted: this.#wanted, ...seen }), ...this.#strays()];
   }
 
   async #until(what: string, limitMs: number, left: () => readonly string[]): Promise<void> {
@@ -641,19 +586,4 @@ function hasLostLead({ log }: Replica): boolean {
 
 function pick<T>(all: readonly T[], at: number): T | undefined {
   return all.length === 0 ? undefined : all[at % all.length];
-}
-
-function isOurs({ metadata: { labels = {} } }: KubeObject): boolean {
-  return (
-    labels["karpenter.sh/nodepool"] !== undefined ||
-    labels["karpenter.sh/provisioner-name"] !== undefined
-  );
-}
-
-function isApp({ metadata }: KubeObject): boolean {
-  return metadata.labels?.["app"]?.startsWith("app-") === true;
-}
-
-function isOurTaint({ key }: { readonly key: string }): boolean {
-  return key === "karpenter.sh/disrupted" || key === "karpenter.sh/disruption";
 }

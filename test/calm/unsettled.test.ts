@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import type { Node } from "../../src/apis/core/node.ts";
+import type { Pod } from "../../src/apis/core/pod.ts";
+import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
+import { type Seen, unsettled } from "./unsettled.ts";
+
+const DELETED = "2026-01-05T08:46:11Z";
+const POOL = { "karpenter.sh/nodepool": "pool-0" };
+
+const pod = (name: string, app: string, nodeName?: string): Pod =>
+  ({
+    metadata: { name, namespace: "default", labels: { app } },
+    spec: { containers: [], ...(nodeName === undefined ? {} : { nodeName }) },
+    status:
+      nodeName === undefined
+        ? { phase: "Pending" }
+        : { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
+  }) as unknown as Pod;
+
+const leavingNode = (name: string): Node => ({
+  metadata: { name, labels: POOL, deletionTimestamp: DELETED },
+  spec: { taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] },
+});
+
+const leavingClaim = (name: string, nodeName: string, grace?: string): NodeClaim =>
+  ({
+    metadata: { name, labels: POOL, deletionTimestamp: DELETED },
+    spec: grace === undefined ? {} : { terminationGracePeriod: grace },
+    status: { nodeName, conditions: [{ type: "Initialized", status: "True" }] },
+  }) as unknown as NodeClaim;
+
+const app = (name: string, guarded: boolean): Seen["apps"][number] => ({
+  name,
+  pool: "pool-0",
+  manifests: guarded ? [{ kind: "PodDisruptionBudget", metadata: { name } }] : [],
+});
+
+/** One node expired; its pod is kept by a PDB, and the other pod of the app waits. */
+const stuck: Seen = {
+  apps: [app("app-1", true)],
+  pools: [{ name: "pool-0", cpuLimit: 8, nodeLimit: undefined, replicas: undefined }],
+  wanted: new Map([["app-1", 2]]),
+  pods: [pod("a", "app-1", "n"), pod("b", "app-1")],
+  nodes: [leavingNode("n")],
+  claims: [leavingClaim("c", "n")],
+};
+const LEAVES = ["node n still leaves", "node n is closed", "claim c still leaves"];
+
+describe("what has not settled", () => {
+  it("is not a node whose pods a PDB keeps until others run, for which the limit leaves no room", () => {
+    expect(unsettled(stuck)).toEqual([]);
+  });
+
+  it("is not a node whose pods ask to stay while those that are to replace them wait for such room", () => {
+    const [first, second] = stuck.pods as [Pod, Pod];
+    const annotations = { "karpenter.sh/do-not-disrupt": "true" };
+    const staying = { ...first, metadata: { ...first.metadata, annotations } };
+    const apps = [app("app-1", false)];
+    expect(unsettled({ ...stuck, apps, pods: [staying, second] })).toEqual([]);
+  });
+
+  it("is that node where one of these does not hold", () => {
+    const [first, second] = stuck.pods as [Pod, Pod];
+    const where = (change: Partial<Seen>) => unsettled({ ...stuck, ...change });
+    expect(where({ apps: [app("app-1", false)] })).toEqual(LEAVES);
+    expect(where({ claims: [leavingClaim("c", "n", "5m")] })).toEqual(LEAVES);
+    expect(where({ wanted: new Map([["app-1", 1]]) })).toEqual(LEAVES);
+    expect(where({ pods: [second] })).toEqual(LEAVES);
+    expect(where({ pods: [first, second, pod("d", "app-2", "n")] })).toEqual(LEAVES);
+    const pools = [
+      { name: "pool-0", cpuLimit: undefined, nodeLimit: undefined, replicas: undefined },
+    ];
+    expect(where({ pools })).toEqual(["1 of 2 pods of app-1 run", ...LEAVES]);
+  });
+
+  it("is a node that stays closed without leaving, whoever runs there", () => {
+    const [node] = stuck.nodes as [Node];
+    const { deletionTimestamp: _, ...metadata } = node.metadata;
+    const [claim] = stuck.claims as [NodeClaim];
+    const { deletionTimestamp: __, ...rest } = claim.metadata;
+    const open = { nodes: [{ ...node, metadata }], claims: [{ ...claim, metadata: rest }] };
+    expect(unsettled({ ...stuck, ...open })).toEqual(["node n is closed"]);
+  });
+});

@@ -1,0 +1,147 @@
+/**
+ * What is not yet where it belongs, once faults have ended: pods that do not run, nodes and claims that leave or never
+ * came, instances that nobody knows of. Sentences about what can be seen from outside; none is what is wanted.
+ */
+import type { Node } from "../../src/apis/core/node.ts";
+import type { Pod } from "../../src/apis/core/pod.ts";
+import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import type { AppFacts } from "./apps.ts";
+import type { PoolFacts } from "./pools.ts";
+
+export interface Seen {
+  readonly apps: readonly Pick<AppFacts, "name" | "pool" | "manifests">[];
+  readonly pools: readonly Pick<PoolFacts, "name" | "cpuLimit" | "nodeLimit" | "replicas">[];
+  /** How many pods each app is to have. */
+  readonly wanted: ReadonlyMap<string, number>;
+  readonly pods: readonly Pod[];
+  readonly nodes: readonly Node[];
+  readonly claims: readonly NodeClaim[];
+}
+
+export function unsettled(seen: Seen): readonly string[] {
+  const { apps, claims, pools, wanted } = seen;
+  const pods = seen.pods.filter(isApp);
+  const nodes = seen.nodes.filter(isOurs);
+  const atLimit = new Set(
+    apps.filter(({ pool }) => isLimited(pools, pool)).map(({ name }) => name),
+  );
+  const short = [...wanted]
+    .map(([app, count]) => ({ app, count, run: pods.filter((pod) => runs(pod, app)).length }))
+    .filter(({ count, run }) => run !== count);
+  const claimed = new Set(claims.map(({ status }) => status?.nodeName));
+  const waiting = new Set(short.map(({ app }) => app).filter((app) => atLimit.has(app)));
+  const guarded = new Set(apps.filter(isGuarded).map(({ name }) => name));
+  const stays = (node: string | undefined) =>
+    isKeptForGood(
+      pods.filter(({ spec }) => spec.nodeName === node),
+      (pod) => waiting.has(appOf(pod) ?? "") && (guarded.has(appOf(pod) ?? "") || asksToStay(pod)),
+    );
+  // A deadline ends what guards hold up.
+  const hasDeadline = new Set(
+    claims
+      .filter(({ spec }) => spec.terminationGracePeriod !== undefined)
+      .map(({ status }) => status?.nodeName),
+  );
+  const mayLeave = (node: string | undefined) => hasDeadline.has(node) || !stays(node);
+  return [
+    // Pods may wait for good where a pool's limit leaves no room.
+    ...short
+      .filter(({ app }) => !atLimit.has(app))
+      .map(({ app, count, run }) => `${run} of ${count} pods of ${app} run`),
+    ...pools.flatMap(({ name, replicas }) => {
+      const own = claims.filter(
+        ({ metadata }) => metadata.labels?.["karpenter.sh/nodepool"] === name,
+      );
+      return replicas === undefined || own.length === replicas
+        ? []
+        : [`${own.length} nodes of ${name}, which keeps ${replicas}`];
+    }),
+    ...nodes
+      .filter(({ metadata }) => !claimed.has(metadata.name))
+      .map(({ metadata }) => `node ${metadata.name} without a claim`),
+    ...nodes
+      .filter((node) => isLeaving(node) && mayLeave(node.metadata.name))
+      .map(({ metadata }) => `node ${metadata.name} still leaves`),
+    ...nodes
+      .filter((node) => isClosed(node) && !(isLeaving(node) && !mayLeave(node.metadata.name)))
+      .map(({ metadata }) => `node ${metadata.name} is closed`),
+    ...claims
+      .filter((claim) => isLeaving(claim) && mayLeave(claim.status?.nodeName))
+      .map(({ metadata }) => `claim ${metadata.name} still leaves`),
+    ...claims
+      .filter((claim) => !isInitialized(claim))
+      .map(({ metadata }) => `claim ${metadata.name} is not initialized`),
+    ...claims
+      .filter(({ status }) => status?.conditions?.some(({ type }) => type === "DisruptionReason"))
+      .map(({ metadata }) => `claim ${metadata.name} is to be disrupted`),
+  ];
+}
+
+/**
+ * A PDB keeps pods until others run, or the pods themselves ask to stay and a roll-out takes them away once others run;
+ * these wait for room that the limit does not give, and the limit counts the node until it is gone. So it stays, as with
+ * upstream, until a person raises the one or takes off the other.
+ */
+function isKeptForGood(pods: readonly Pod[], isKept: (pod: Pod) => boolean): boolean {
+  const left = pods.filter((pod) => !isLeaving(pod));
+  return left.length > 0 && left.every(isKept);
+}
+
+function asksToStay({ metadata }: Pod): boolean {
+  return metadata.annotations?.["karpenter.sh/do-not-disrupt"] === "true";
+}
+
+function isLimited(pools: Seen["pools"], pool: string): boolean {
+  return pools.some(
+    ({ name, cpuLimit, nodeLimit }) => name === pool && (cpuLimit ?? nodeLimit) !== undefined,
+  );
+}
+
+function isGuarded({ manifests }: Pick<AppFacts, "manifests">): boolean {
+  return manifests.some(({ kind }) => kind === "PodDisruptionBudget");
+}
+
+function runs(pod: Pod, app: string): boolean {
+  return (
+    appOf(pod) === app &&
+    !isLeaving(pod) &&
+    pod.status?.phase === "Running" &&
+    pod.status.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ===
+      true
+  );
+}
+
+function isInitialized({ status }: NodeClaim): boolean {
+  return (
+    status?.conditions?.some((one) => one.type === "Initialized" && one.status === "True") === true
+  );
+}
+
+function isClosed({ spec }: Node): boolean {
+  return spec?.unschedulable === true || spec?.taints?.some(isOurTaint) === true;
+}
+
+function isOurTaint({ key }: { readonly key: string }): boolean {
+  return key === "karpenter.sh/disrupted" || key === "karpenter.sh/disruption";
+}
+
+function isLeaving({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** Of Karpenter's, whatever the generation. */
+export function isOurs({ metadata: { labels = {} } }: KubeObject): boolean {
+  return (
+    labels["karpenter.sh/nodepool"] !== undefined ||
+    labels["karpenter.sh/provisioner-name"] !== undefined
+  );
+}
+
+function appOf({ metadata }: KubeObject): string | undefined {
+  return metadata.labels?.["app"];
+}
+
+export function isApp(object: KubeObject): boolean {
+  return appOf(object)?.startsWith("app-") === true;
+}
