@@ -213,7 +213,8 @@ describe("the rights of the controller", () => {
       await world.apply(
         deployment("web", { pool: "default" }, { "karpenter.sh/do-not-disrupt": "true" }),
       );
-      await world.advance(60_000);
+      // What keeps a node is told again, as the same Event.
+      await world.advance(600_000);
       const [node] = await world.list("Node", "v1", "pool=default");
       await world.remove("Node", node?.metadata.name ?? "");
       await world.advance(120_000);
