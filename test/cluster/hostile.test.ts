@@ -63,15 +63,20 @@ describe("a hostile API server", { timeout: 400_000 }, () => {
       await until(`${word} after: ${what}`, done);
       return `${word} ${((performance.now() - healedMs) / 1_000).toFixed(1)} s`;
     };
+    let reminded = 0;
     // Whose share the seconds are: the server's, the workload controllers', ours, and the scheduler's with kwok's.
     const steps = [
       await took("server answers", async () => (await story.scale(NODES)) === undefined),
       await took("pods are there", async () => (await story.pods()) === NODES),
       await took("NodeClaims", async () => (await story.claims()).length === NODES),
-      await took("all pods run", async () => (await story.running()) === NODES),
+      await took("all pods run", async () => {
+        reminded = await story.remind();
+        return (await story.running()) === NODES;
+      }),
     ];
     const held = `RSS ${karpenter.rssMib()} MiB`;
-    report.push(`${what}: ${steps.join(", ")} after it; ${staleFor(known)}; ${held}`);
+    const kwok = reminded === 0 ? "" : `; kwok had given up ${reminded} pods`;
+    report.push(`${what}: ${steps.join(", ")} after it; ${staleFor(known)}; ${held}${kwok}`);
     const whole = async () => {
       await story.expectWhole(NODES);
       return true;

@@ -20,6 +20,11 @@ import { auditArguments, expectNoRefusals } from "./audit.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
 import { NODE_CLASS, nodePool, pauseDeployment } from "./kwok-objects.ts";
 
+/** Any change to a pod makes kwok look at it again; this one also says that it was made. */
+const REMINDED = "example.com/reminded";
+/** A pod on its node runs within seconds of kwok having seen it. */
+const KWOK_TAKES_MS = 30_000;
+
 export interface KwokStory {
   readonly plane: ControlPlane;
   readonly directory: string;
@@ -32,6 +37,12 @@ export interface KwokStory {
   /** Those that are not on their way out. */
   pods(): Promise<number>;
   running(): Promise<number>;
+  /**
+   * Shows kwok anew, once each, pods that it has left Pending on their nodes: a kubelet tries again what the server
+   * did not take, kwok gives a status up for ever when the answer was 500, as from a server that loses etcd.
+   * upstream: kwok, pkg/kwok/controllers/utils.go (shouldRetry). How many of the pods there are have been shown anew.
+   */
+  remind(): Promise<number>;
   nodes(): Promise<readonly Node[]>;
   claims(): Promise<readonly NodeClaim[]>;
   /** Every claim has one Node, every Node its claim, none twice; throws with what is not so. */
@@ -74,6 +85,7 @@ export async function openKwokStory(): Promise<KwokStory> {
     },
     pods: async () => (await pods()).length,
     running: async () => (await pods()).filter(({ status }) => status?.phase === "Running").length,
+    remind: async () => remind(client, await pods()),
     nodes: async () => (await client.list(NODE, ours)).items,
     claims: async () => (await client.list(NODE_CLAIM)).items,
     expectWhole: async (count) => {
@@ -111,6 +123,27 @@ export async function openKwokStory(): Promise<KwokStory> {
     throw error;
   }
   return story;
+}
+
+async function remind(client: KubeClient, pods: readonly Pod[]): Promise<number> {
+  const left = pods.filter(isLeftPending);
+  for (const { metadata } of left) {
+    const body = { metadata: { annotations: { [REMINDED]: "true" } } };
+    await client.patch(POD, { name: metadata.name, namespace: "default" }, { type: "merge", body });
+  }
+  return left.length + pods.filter(isReminded).length;
+}
+
+function isReminded({ metadata }: Pod): boolean {
+  return metadata.annotations?.[REMINDED] !== undefined;
+}
+
+/** Bound for longer than kwok takes, also on a busy machine, and not shown to it anew. */
+function isLeftPending(pod: Pod): boolean {
+  const { spec, status } = pod;
+  if (isReminded(pod) || spec.nodeName === undefined || status?.phase !== "Pending") return false;
+  const bound = status.conditions?.find(({ type }) => type === "PodScheduled");
+  return Date.now() - Date.parse(bound?.lastTransitionTime ?? "") > KWOK_TAKES_MS;
 }
 
 function describeAll(pods: readonly Pod[], nodes: readonly Node[]): string {
