@@ -216,6 +216,31 @@ describe("expiry", () => {
       expect(names(await account.items(MACHINES))).toEqual([after.metadata.name]);
     }));
 
+  it("lets beta's node live on once its pool says Never (S4-05)", () =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await applyBeta(account, { spec: { disruption: { expireAfter: "30m" } } });
+      await account.deploy("app", 1, alone);
+      await account.running("app", 1);
+      const before = names(await account.items(CLAIMS));
+      await world.advance(20 * 60_000);
+      await account.patch(`${POOLS}/default`, { spec: { disruption: { expireAfter: "Never" } } });
+      await world.advance(3 * HOUR_MS);
+      const after = await account.items(CLAIMS);
+      expect(names(after)).toEqual(before);
+      expect(conditionOf(after[0], "Expired")).toBeUndefined();
+      expect(conditionOf(after[0], "Drifted")).toBeUndefined();
+      // No node forgets its age: a lifetime that comes back counts at once.
+      await account.patch(`${POOLS}/default`, { spec: { disruption: { expireAfter: "1h" } } });
+      await world.until(
+        "the old node is gone",
+        async () => !names(await account.items(CLAIMS)).includes(before[0] as string),
+        600_000,
+      );
+      expect(account.said("disrupting via expiration replace")).toHaveLength(1);
+      expect(account.said("disrupting via drift")).toEqual([]);
+    }));
+
   it("ends v0.5's nodes at their TTL (S1-34)", () =>
     inAccount(async (account) => {
       const { world } = account;
@@ -238,18 +263,23 @@ describe("consolidation", () => {
     inAccount(async (account) => {
       const { world } = account;
       await applyBeta(account);
+      // Only the pool's nodes will do: what was there before would take all of it.
+      const spec = { nodeSelector: { team: "team-a" } };
       for (const name of ["one", "two"]) {
-        await account.deploy(name, 1, { cpu: "3" });
+        await account.deploy(name, 1, { cpu: "2", spec });
         await account.running(name, 1);
-        await account.deploy(`small-${name}`, 1, { cpu: "100m" });
+        await account.deploy(`small-${name}`, 1, { cpu: "1500m", spec });
         await account.running(`small-${name}`, 1);
       }
       for (const name of ["one", "two"]) await world.scale(name, 0);
       const before = await account.items(CLAIMS);
+      expect(before).toHaveLength(2);
       await world.advance(20 * 60_000);
       const after = await account.items(CLAIMS);
-      expect(after.length).toBeLessThan(before.length);
-      expect(account.said("disrupting via consolidation ").length).toBeGreaterThan(0);
+      expect(after).toHaveLength(1);
+      expect(names(before)).toContain(after[0]?.metadata.name);
+      const deleted = "disrupting via consolidation delete, terminating 1 candidates";
+      expect(account.said(deleted)).toHaveLength(1);
       for (const name of ["one", "two"]) await account.running(`small-${name}`, 1);
       const settled = names(after);
       await world.advance(HOUR_MS);

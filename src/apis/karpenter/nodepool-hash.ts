@@ -16,9 +16,18 @@ export const NODEPOOL_HASH_VERSION = "v3";
 /** `undefined` is a zero value: it does not enter the hash of what holds it. */
 type Hash = bigint | undefined;
 
+/** What of a template enters its hash. */
+interface HashedTemplate extends Pick<NodePool["spec"]["template"], "metadata"> {
+  readonly spec: Omit<NodePool["spec"]["template"]["spec"], "requirements">;
+}
+
 /** Decimal text of the 64-bit hash. */
 export function nodePoolHash(pool: NodePool): string {
-  const { metadata, spec } = pool.spec.template;
+  return templateHash(pool.spec.template);
+}
+
+/** The same of a template alone: what a hash would be if one word of it were another. */
+export function templateHash({ metadata, spec }: HashedTemplate): string {
   const meta = struct("ObjectMeta", {
     Labels: map(metadata?.labels),
     Annotations: map(metadata?.annotations),

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Generation } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
+import { toPool } from "../../apis/hub/to-pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { instanceType, nodeClaim, pool } from "../../testing/builders.ts";
+import { instanceType, nodeClaim, nodePool, pool } from "../../testing/builders.ts";
 import { isTypeGone, mayCheckType, poolDrift } from "./drifted.ts";
 
 const HASH = "karpenter.sh/nodepool-hash";
@@ -27,6 +28,24 @@ describe("drift from the pool", () => {
     expect(poolDrift(claim({ [HASH]: "1", [VERSION]: "v2" }), poolOf("v1"))).toBeUndefined();
     expect(poolDrift(claim({ [HASH]: "1" }), poolOf("beta"))).toBeUndefined();
     expect(poolDrift(claim({}), poolOf("v1"))).toBeUndefined();
+  });
+
+  it("S4-05: is not what a beta pool's other lifetime makes; of a v1 pool it is", () => {
+    const { spec } = nodePool().spec.template;
+    const lasting = (expireAfter: string, labels: Record<string, string> = { team: "a" }) =>
+      toPool(
+        nodePool({ spec: { template: { metadata: { labels }, spec: { ...spec, expireAfter } } } }),
+      );
+    const made = lasting("30m");
+    const old = claim({ [HASH]: made.hash, [VERSION]: "v3" });
+    const lives = { ...old, spec: { ...old.spec, expireAfter: "30m" } };
+    for (const expireAfter of ["Never", "1h"]) {
+      const now = lasting(expireAfter);
+      expect(poolDrift(lives, now)).toBe("NodePoolDrifted");
+      expect(poolDrift(lives, { ...now, generation: "beta" })).toBeUndefined();
+    }
+    const relabelled = lasting("Never", { team: "b" });
+    expect(poolDrift(lives, { ...relabelled, generation: "beta" })).toBe("NodePoolDrifted");
   });
 
   it("S2-43: is called ProvisionerDrifted for a machine, which knows no version of the hash", () => {

@@ -12,8 +12,9 @@ import {
   NODEPOOL_HASH_VERSION_ANNOTATION_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { NODEPOOL_HASH_VERSION } from "../../apis/karpenter/nodepool-hash.ts";
+import { NODEPOOL_HASH_VERSION, templateHash } from "../../apis/karpenter/nodepool-hash.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { formatDuration } from "../../base/duration.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { isCompatible } from "../cloudprovider/offerings.ts";
 import { Requirements } from "../scheduling/requirements.ts";
@@ -38,7 +39,26 @@ function isStaticallyDrifted(claim: NodeClaim, pool: Pool): boolean {
   const version = annotations[NODEPOOL_HASH_VERSION_ANNOTATION_KEY];
   if (pool.generation !== "alpha" && version !== NODEPOOL_HASH_VERSION) return false;
   const hash = annotations[vocabulary(claimGeneration(claim)).hashAnnotation];
-  return hash !== undefined && hash !== pool.hash;
+  if (hash === undefined || hash === pool.hash) return false;
+  return pool.generation !== "beta" || hash !== hashWithLifetimeOf(claim, pool);
+}
+
+/**
+ * The pool's hash if its claims were to live as long as this one was made to. In v1beta1 the lifetime is
+ * no part of the template: nodes live by their pool's, whatever it was before, and none is replaced when
+ * it changes. upstream: v0.37 pkg/apis/v1beta1/nodepool.go, Hash() is that of spec.template alone
+ */
+function hashWithLifetimeOf({ spec: { expireAfter } }: NodeClaim, pool: Pool): string {
+  const { labels, annotations, taints, startupTaints, classRef, terminationGracePeriodMs } = pool;
+  const patience =
+    terminationGracePeriodMs === undefined
+      ? {}
+      : { terminationGracePeriod: formatDuration(terminationGracePeriodMs) };
+  const lifetime = expireAfter === undefined ? {} : { expireAfter };
+  return templateHash({
+    metadata: { labels, annotations },
+    spec: { taints, startupTaints, nodeClassRef: classRef, ...patience, ...lifetime },
+  });
 }
 
 export function mayCheckType(claim: NodeClaim, nowMs: number): boolean {
