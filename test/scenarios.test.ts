@@ -17,11 +17,15 @@ const STORIES = readdirSync(FOLDER)
 /** Played a second time in the same process: told the same, byte for byte. */
 const TWICE = ["first-light.yaml", "v1alpha5-story.yaml", "out-of-capacity.yaml"];
 
-async function tell(file: string, setting: readonly string[] = []) {
+function providerOf(file: string): "aws" | "kwok" {
+  return file.startsWith("kwok") ? "kwok" : "aws";
+}
+
+async function tell(file: string, setting: readonly string[] = [], provider = providerOf(file)) {
   const lines: string[] = [];
   const options = {
     seed: 1,
-    provider: file.startsWith("kwok") ? ("kwok" as const) : ("aws" as const),
+    provider,
     clusterName: "karpenter-demo",
     region: "us-west-2",
     kubernetesVersion: "1.34",
@@ -50,5 +54,15 @@ describe("stories", () => {
     const { outcome, text } = await tell("kwok-families.yaml", ["consolidation-repack=false"]);
     expect(outcome.broken.join()).toContain("karpenter.kwok.sh/instance-family=c");
     expect(text).not.toContain("cordoned");
+    // It is played with the provider that its nodes are of: the promise is broken by something else.
+    expect(outcome.hints).toEqual([]);
+  });
+
+  it("kwok-story.yaml: with the other provider its promises are broken, and the flag is named", async () => {
+    const { outcome } = await tell("kwok-story.yaml", [], "aws");
+    expect(outcome.broken).not.toEqual([]);
+    expect(outcome.hints).toEqual([
+      "its nodes are of the provider kwok, it was played with aws: try --provider kwok",
+    ]);
   });
 });

@@ -180,7 +180,7 @@ export function methodInput(
     lastTurnMs: () => 0,
     wantedShare: () => (options.repack?.minSavingsPercent ?? 0) / 100,
     alphaBusy: false,
-    backingOff: new Set(),
+    backingOff: new Map(),
     simulator: createSimulator(
       schedulingInput({
         pools: pools.map((pool) => ({ pool, instanceTypes: types, usage: {} })),

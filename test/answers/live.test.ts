@@ -133,7 +133,7 @@ async function doNext(world: FakeWorld, objects: readonly KubeObject[]): Promise
     controller: disruption(world, undefined as never),
     nodeNames,
     isRunning: () => false,
-    backingOff: () => new Set(),
+    backingOff: () => new Map(),
     start: async (command) => {
       started.push({ atMs: world.clock.now(), text: inWords(commandAnswer(command, "")) });
       for (const { node } of command.candidates) nodeNames.add(node.name);

@@ -27,6 +27,7 @@ import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
+import { backingOffOf } from "./backing-off.ts";
 import { nominationsOf } from "./nominations.ts";
 
 /** The flags that say what to look at; the same for all who ask. */
@@ -62,7 +63,7 @@ export interface ReadObjects {
 const NO_FACTS =
   "no ConfigMap karpenter-facts tells Karpenter's settings: taken to be the defaults";
 const UNTOLD =
-  "known to the running controller only: pools whose replacements failed, offerings that had no capacity of late";
+  "known to the running controller only: offerings that had no capacity of late";
 
 /** Throws CliError for bad input. */
 export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
@@ -112,7 +113,8 @@ export async function pictureFrom(
     promises,
   );
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
-  const picture = pictureOf({ ...manifests, workloads }, planning, settings);
+  const waits = backingOffOf(found, nowMs);
+  const picture = pictureOf({ ...manifests, workloads }, planning, settings, waits);
   return { picture, manifests, planning, settings, notes: [...planning.notes, ...notes] };
 }
 
@@ -158,6 +160,7 @@ export function pictureOf(
   { pools: natives, budgets, claims, workloads, volumeClaims }: PictureManifests,
   { input, pools }: Pick<PlanningInput, "input" | "pools">,
   settings: Settings,
+  backingOff: ReadonlyMap<string, number> = new Map(),
 ): Picture {
   const stored = new Map(natives.map((native) => [toPool(native).id, native]));
   const underWay = new Set(
@@ -186,7 +189,7 @@ export function pictureOf(
         .filter(({ providerId }) => providerId !== undefined && underWay.has(providerId))
         .map(({ name }) => name),
     ),
-    backingOff: new Set(),
+    backingOff,
     paused: (pool) => {
       const native = stored.get(pool.id);
       const named = native === undefined ? undefined : { ...native, kind: poolKind(pool).kind };

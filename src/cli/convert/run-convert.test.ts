@@ -1,5 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
@@ -208,5 +210,20 @@ describe("karpenter-convert", () => {
       kind: "EC2NodeClass",
       name: "custom",
     });
+  });
+
+  it("names the folder that holds no manifest", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "convert-"));
+    try {
+      writeFileSync(join(folder, "notes.txt"), "none");
+      await expect(convert("", { filename: [folder] })).rejects.toThrow(
+        `${folder}: no manifest (.yaml, .yml, .json) in this folder; -R looks into folders in it, too`,
+      );
+      await expect(convert("", { filename: [folder], recursive: true })).rejects.toThrow(
+        /: no manifest \(\.yaml, \.yml, \.json\) in this folder$/,
+      );
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });

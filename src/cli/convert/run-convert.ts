@@ -93,7 +93,12 @@ async function textsOf(
       if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
       return [{ text: await answer.text(), source: name }];
     }
-    return filesOf(name, recursive).map((file) => ({
+    const files = filesOf(name, recursive);
+    if (files.length === 0)
+      throw new Error(
+        `no manifest (.yaml, .yml, .json) in this folder${recursive ? "" : "; -R looks into folders in it, too"}`,
+      );
+    return files.map((file) => ({
       text: readFileSync(file, "utf8"),
       source: file,
     }));

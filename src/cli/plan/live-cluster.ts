@@ -28,6 +28,7 @@ import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import { firstLineOf } from "../../base/error-text.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, isForbidden, isNotFound, KubeError } from "../../kube/errors.ts";
+import { CredentialsError } from "../../kube/transport/credentials.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Found } from "./documents.ts";
 import { readFactMaps } from "./facts.ts";
@@ -105,6 +106,11 @@ function noAnswer({ message, cause }: ConnectionError): CliError {
   // A name with several addresses fails with one error for all of them, which has no message.
   const { message: told = "", code = "" } = (cause ?? {}) as { message?: string; code?: string };
   const why = firstLineOf(new Error(told || code));
+  // Nobody was asked then.
+  if (cause instanceof CredentialsError)
+    return new CliError(
+      `--cluster: no credentials for the cluster: ${why}; mend its user in KUBECONFIG`,
+    );
   const asked = message.replace(/\?.*/, "");
   const remedy = "check the cluster, or choose another one by KUBECONFIG";
   return new CliError(

@@ -516,8 +516,15 @@ describe("a live cluster", () => {
 
   it.each([
     ["", /^--cluster: the API server does not answer: GET .*ECONNREFUSED.*; check the cluster, or/],
-    ["tokenFile: nowhere", /: cannot read .*nowhere: ENOENT; check the cluster, or/],
-  ])("that does not answer is told of in a sentence: {%s}", async (user, sentence) => {
+    [
+      "tokenFile: nowhere",
+      /^--cluster: no credentials for the cluster: cannot read .*nowhere: ENOENT; mend its user/,
+    ],
+    [
+      "exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-plugin, interactiveMode: Never}",
+      /^--cluster: no credentials for the cluster: credential plugin no-such-plugin: .*; mend its user/,
+    ],
+  ])("that cannot be asked is told of in a sentence: {%s}", async (user, sentence) => {
     const folder = mkdtempSync(join(tmpdir(), "plan-"));
     const path = join(folder, "config");
     writeFileSync(

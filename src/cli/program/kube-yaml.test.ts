@@ -73,6 +73,32 @@ describe("YAML", () => {
     expect(() => readYaml(text)).toThrow("lists or maps in one another, more than 500 deep");
   });
 
+  it.each([
+    ["lists", (at: number) => `${" ".repeat(at)}-\n`],
+    ["maps", (at: number) => `${" ".repeat(at)}a:\n`],
+    ["maps with a neighbour each", (at: number) => `${" ".repeat(at)}b: 1\n${" ".repeat(at)}a:\n`],
+    [
+      "lists in the column of their maps",
+      (at: number) => `${" ".repeat(at)}a:\n${" ".repeat(at)}-\n`,
+    ],
+    ["lists and maps on a line", (at: number) => `${" ".repeat(3 * at)}- a:\n`],
+  ])("that is nested without end by indentation is refused: %s", (_, line) => {
+    const deep = (levels: number) =>
+      `${Array.from({ length: levels }, (_, at) => line(at)).join("")}${" ".repeat(3 * levels)}x\n`;
+    expect(() => readYaml(deep(2_000))).toThrow("lists or maps in one another, more than 500 deep");
+    expect(isTooDeep(deep(240))).toBe(false);
+    expect(readYaml(deep(200))).toHaveLength(1);
+  });
+
+  it("may be indented as far as it likes where nothing is nested by it", () => {
+    const stairs = Array.from({ length: 600 }, (_, at) => `${" ".repeat(at + 2)}a:\n`).join("");
+    expect(readYaml(`a: |2\n${stairs}b: [\n${stairs.replaceAll("a:", "1,")} 2]\n`)).toHaveLength(1);
+    const flat = Array.from({ length: 600 }, (_, at) => `k${at}:\n${" ".repeat(300)}- 1\n`).join(
+      "",
+    );
+    expect(isTooDeep(flat)).toBe(false);
+  });
+
   it("may hold any number of brackets and dashes in its texts", () => {
     const text = `${"[".repeat(600)}\n${"- ".repeat(600)}`;
     const written = `a: |-\n  ${text.replace("\n", "\n  ")}\nb: "${"{".repeat(600)}"\n`;

@@ -21,6 +21,8 @@ const MOST_NESTED = 500;
 export const TOO_DEEP = `lists or maps in one another, more than ${MOST_NESTED} deep`;
 /** `- - - x` is a list in a list in a list. */
 const DASHES = new RegExp(`(?:[-?:][ \\t]+){${MOST_NESTED}}`);
+/** By indentation: each column has a map and a list in it at most. */
+const FAR_RIGHT = new RegExp(`^[ \\t?:-]{${MOST_NESTED / 2}}`, "m");
 
 /** YAML knows of these only tab and line ends; a parser would make one long word of a binary file. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
@@ -55,7 +57,7 @@ export function readYaml(text: string): unknown[] {
   }
 }
 
-/** Whether lists and maps are nested deeper, on one line or in brackets, than can be read: of YAML or JSON. */
+/** Whether lists and maps are nested deeper, by indentation, on one line or in brackets, than can be read: of YAML or JSON. */
 export function isTooDeep(text: string): boolean {
   // Brackets in texts count here too, so this may cry wolf; only then the text is taken apart.
   let depth = 0;
@@ -65,7 +67,7 @@ export function isTooDeep(text: string): boolean {
     else if ((sign === CLOSE_LIST || sign === CLOSE_MAP) && depth > 0) depth -= 1;
     if (depth > MOST_NESTED) return isNestedDeeply(text);
   }
-  return DASHES.test(text) && isNestedDeeply(text);
+  return (DASHES.test(text) || FAR_RIGHT.test(text)) && isNestedDeeply(text);
 }
 
 const [OPEN_LIST, CLOSE_LIST, OPEN_MAP, CLOSE_MAP] = [0x5b, 0x5d, 0x7b, 0x7d];
@@ -75,16 +77,50 @@ const TEXT_FOLLOWS = "\u001f";
 function isNestedDeeply(text: string): boolean {
   let [inBrackets, onLine] = [0, 0];
   let before = "";
+  const blocks = new Blocks();
   for (const token of new Lexer().lex(text)) {
     const isSign = before !== TEXT_FOLLOWS;
     if (isSign && (token === "[" || token === "{")) inBrackets += 1;
     else if (isSign && (token === "]" || token === "}")) inBrackets -= 1;
     else if (isSign && (token === "-" || token === "?" || token === ":")) onLine += 1;
     else if (token.trim() !== "" || token.includes("\n")) onLine = 0;
-    if (inBrackets > MOST_NESTED || onLine > MOST_NESTED) return true;
+    blocks.read(token, isSign, inBrackets > 0);
+    if (Math.max(inBrackets, onLine, blocks.depth) > MOST_NESTED) return true;
     before = token;
   }
   return false;
+}
+
+/** Lists and maps that are open by indentation where a text has been read to. */
+class Blocks {
+  /** Twice the column, and one more for a list: it may stand in the map's own column. */
+  readonly #open: number[] = [];
+  #column = 0;
+  /** Only signs and blanks so far on this line. */
+  #isBegin = true;
+
+  get depth(): number {
+    return this.#open.length;
+  }
+
+  read(token: string, isSign: boolean, isInBrackets: boolean): void {
+    const isMark = isSign && (token === "-" || token === "?" || token === ":");
+    const isBlank = isSign && !isMark && token.trim() === "";
+    if (this.#isBegin && !isBlank && !isInBrackets && token !== TEXT_FOLLOWS)
+      this.#enter(2 * this.#column + (isMark && token === "-" ? 1 : 0));
+    const end = token.lastIndexOf("\n");
+    if (end >= 0) [this.#column, this.#isBegin] = [token.length - end - 1, true];
+    else if (token !== TEXT_FOLLOWS) {
+      this.#column += token.length;
+      this.#isBegin &&= isMark || isBlank;
+    }
+  }
+
+  #enter(place: number): void {
+    const open = this.#open;
+    while ((open.at(-1) ?? -1) > place) open.pop();
+    if (open.at(-1) !== place) open.push(place);
+  }
 }
 
 function readAtOnce(text: string): unknown[] {

@@ -30,6 +30,7 @@ export async function playScenario(
   const outcome = await play(scenario, dirname(resolve(flags.scenario)), flags, trace);
   const spent = formatDuration(outcome.virtualMs);
   for (const sentence of outcome.broken) process.stderr.write(`broken promise: ${sentence}\n`);
+  for (const hint of outcome.hints) process.stderr.write(`${hint}\n`);
   if (flags.output === "text") {
     const verdict = outcome.broken.length === 0 ? "kept" : "broken";
     process.stdout.write(
@@ -42,6 +43,8 @@ export async function playScenario(
 export interface StoryOutcome {
   readonly kept: number;
   readonly broken: readonly string[];
+  /** Where promises were broken: what the story may want otherwise. */
+  readonly hints: readonly string[];
   readonly virtualMs: number;
 }
 
@@ -55,18 +58,41 @@ export async function play(
   const clock = new VirtualClock();
   const flags = settingFlags(options.setting ?? []);
   const box = await openBox({ ...options, flags, clock, trace });
+  const applied = scenario.steps.flatMap((step) => (step.do === "apply" ? step.objects : []));
   try {
     const result = await runScenario(scenario, {
       clock,
       client: box.sandbox.client,
       trace,
-      load: (file) => loadManifests(resolve(folder, file), options.clusterName),
+      load: (file) => {
+        const objects = loadManifests(resolve(folder, file), options.clusterName);
+        applied.push(...objects);
+        return objects;
+      },
       fault: (fault) => applyCloudFault(box.sandbox.aws, fault),
     });
-    return { ...result, virtualMs: clock.now() - SIMULATION_EPOCH_MS };
+    const others = result.broken.length === 0 ? [] : forOthers(applied, options.provider);
+    return { ...result, hints: others, virtualMs: clock.now() - SIMULATION_EPOCH_MS };
   } finally {
     await box.stop();
   }
+}
+
+/** Groups of node classes, and the provider that launches from them. */
+const CLASS_GROUPS = { "karpenter.k8s.aws": "aws", "karpenter.kwok.sh": "kwok" } as const;
+
+/** Pools that the provider played with launches nothing for. */
+function forOthers(
+  applied: readonly KubeObject[],
+  provider: StoryOptions["provider"],
+): readonly string[] {
+  const text = JSON.stringify(applied);
+  return Object.entries(CLASS_GROUPS)
+    .filter(([group, of]) => of !== provider && text.includes(`"group":"${group}"`))
+    .map(
+      ([, of]) =>
+        `its nodes are of the provider ${of}, it was played with ${provider}: try --provider ${of}`,
+    );
 }
 
 /** Exported for tests. */

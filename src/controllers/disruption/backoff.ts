@@ -11,8 +11,8 @@ export interface Backoff {
   /** Until when they are not to be tried, the last of them. */
   failed(poolIds: readonly string[], nowMs: number): number;
   succeeded(poolId: string): void;
-  /** Pools that are not to be tried at this moment. */
-  pools(nowMs: number): ReadonlySet<string>;
+  /** Pools that are not to be tried at this moment, and until when. */
+  pools(nowMs: number): ReadonlyMap<string, number>;
 }
 
 export function createBackoff(): Backoff {
@@ -32,6 +32,10 @@ export function createBackoff(): Backoff {
       waits.delete(poolId);
     },
     pools: (nowMs) =>
-      new Set([...waits].filter(([, { untilMs }]) => nowMs < untilMs).map(([id]) => id)),
+      new Map(
+        [...waits]
+          .filter(([, { untilMs }]) => nowMs < untilMs)
+          .map(([id, { untilMs }]) => [id, untilMs]),
+      ),
   };
 }

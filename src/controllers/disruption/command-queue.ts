@@ -67,7 +67,7 @@ export interface CommandQueue {
   /** Whether the command of that id is not done yet. */
   isRunning(id: string): boolean;
   /** Pools (by id) whose replacements failed of late: none of theirs are to be tried yet. */
-  backingOff(nowMs: number): ReadonlySet<string>;
+  backingOff(nowMs: number): ReadonlyMap<string, number>;
   /** Closes the nodes, creates replacements, and takes the command in. Rejects when it cannot start. */
   start(command: Command): Promise<void>;
   /** Goes on with what another process began. */
@@ -167,7 +167,7 @@ async function begin(
   const replacements = await replacementsOf(world, log, started, move, create).catch((error) => {
     const pools = command.replacements.map(({ pool }) => pool.id);
     const untilMs = backoff.failed(pools, world.clock.now());
-    world.events.publish(...replacementFailed(candidates, untilMs));
+    world.events.publish(...replacementFailed(candidates, pools, untilMs));
     throw error;
   });
   ledger.note(move, world.clock.now());
@@ -186,7 +186,7 @@ async function advance(
   if (state === "failed") {
     const untilMs = backoff.failed(pools, world.clock.now());
     await rollBack(world, log, one);
-    world.events.publish(...replacementFailed(one.candidates, untilMs));
+    world.events.publish(...replacementFailed(one.candidates, pools, untilMs));
     // Not before: pods of nodes that are marked still would be given new ones.
     steering.forget(id);
     ledger.forget(id);

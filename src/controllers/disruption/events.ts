@@ -73,13 +73,15 @@ export function heldByBudget(
 
 /**
  * On the nodes that are open again and on their claims (ours): what was to take their place did not come up.
- * Said once of each failure, which is about another time than the last.
+ * By it `karpenter explain` knows. Said once of each failure, which is about another time than the last.
  */
 export function replacementFailed(
   candidates: readonly Candidate[],
+  pools: readonly string[],
   untilMs: number,
 ): readonly EventToPublish[] {
-  const message = `its replacement did not come up, no other is asked for until ${toRfc3339(untilMs)}`;
+  const of = [...new Set(pools)].sort().join(", ");
+  const message = `its replacement did not come up, no other of ${of} is asked for until ${toRfc3339(untilMs)}`;
   return candidates.flatMap((one) => blocked(objectsOf(one), one.generation, message));
 }
 

@@ -20,7 +20,7 @@ it("looks at nodes in steps before it reads all of them", async () => {
   const queue = {
     nodeNames: new Set(),
     isRunning: () => false,
-    backingOff: () => new Set(),
+    backingOff: () => new Map(),
     ledger: new Ledger(world.settings.restraint),
   } as unknown as CommandQueue;
   const loop = disruption({ ...world, cluster } as World, queue);

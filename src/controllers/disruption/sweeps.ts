@@ -70,7 +70,7 @@ export function* factsOf(
   const text = JSON.stringify([
     revision,
     alphaBusy,
-    [...backingOff].sort(),
+    [...backingOff.keys()].sort(),
     scheduling.pods.map(keyOf),
     counting,
     pools.map(({ pool }) => [pool.id, pool.observedGeneration, allowances.get(pool.id)?.allowed]),

@@ -181,6 +181,14 @@ function aroundRestless(candidates: readonly Candidate[], input: MethodInput): C
   return "message" in move ? undefined : { ...move, supposing };
 }
 
+/** When new nodes may be asked for again, of all their pools. */
+export function triedAgainMs(
+  replacements: Command["replacements"],
+  { backingOff }: Pick<MethodInput, "backingOff">,
+): number {
+  return Math.max(...replacements.map(({ pool }) => backingOff.get(pool.id) ?? 0));
+}
+
 /**
  * The command that carries a simulation out, if that is cheaper whatever the cloud picks. `packed`: its new
  * nodes were chosen by price; there may be as many as go, and of the same types.
@@ -203,7 +211,11 @@ export function asPlanned(
   const most = packed ? MOST_PACKED : generation === "v1" ? MOST_REPLACEMENTS : 1;
   if (replacements.length > most) return tooMany(replacements.length);
   if (replacements.some(({ pool }) => backingOff.has(pool.id)))
-    return { kind: "backingOff", message: "Can't replace now, the last replacement failed" };
+    return {
+      kind: "backingOff",
+      message: "Can't replace now, the last replacement failed",
+      untilMs: triedAgainMs(replacements, { backingOff }),
+    };
   const before = priceOfAll(candidates);
   const after = replacements.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
   if (replacements.length > 1 && after >= before) return tooMany(replacements.length);

@@ -34,7 +34,7 @@ describe("a command that is about to start", () => {
     expect(looked([drifted("old", ["1"]), other], { allowed: 0 })).toBe("budget");
     const bought = planned(drifted("old", ["1"]));
     expect(bought.replacements).toHaveLength(1);
-    const backingOff = new Set([other.pool.id]);
+    const backingOff = new Map([[other.pool.id, 60_000]]);
     const now = methodInput([drifted("old", ["1"])], { backingOff });
     expect(stillGoing(bought, drift, now)).toBe("scheduling");
   });

@@ -46,8 +46,8 @@ export interface Picture {
   readonly pdbs: readonly PodDisruptionBudget[];
   /** Names of nodes that commands are about. */
   readonly queued: ReadonlySet<string>;
-  /** Pools (by id) whose replacements failed of late. */
-  readonly backingOff: ReadonlySet<string>;
+  /** Pools (by id) whose replacements failed of late, and until when no other is asked for. */
+  readonly backingOff: ReadonlyMap<string, number>;
   readonly paused: (pool: Pool) => Block | undefined;
   /** Whether the pod ends only once a new one of its workload runs elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;

@@ -59,8 +59,8 @@ export interface MethodInput {
   readonly wantedShare: (candidates: readonly Candidate[]) => number;
   /** A used node of an alpha pool is being replaced: alpha does one at a time. */
   readonly alphaBusy: boolean;
-  /** Pools whose replacements failed a moment ago: no new ones of theirs for a while. */
-  readonly backingOff: ReadonlySet<string>;
+  /** Pools whose replacements failed a moment ago: no new ones of theirs until then. */
+  readonly backingOff: ReadonlyMap<string, number>;
 }
 
 /** Why a candidate stays as it is, for an event on its Node and its claim. */

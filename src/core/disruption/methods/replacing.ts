@@ -77,7 +77,7 @@ export function replaced(bare: Command, input: MethodInput): Command | Staying {
   const failing = replacements.find(({ pool }) => input.backingOff.has(pool.id));
   if (failing !== undefined) {
     const message = `the last replacement from ${failing.pool.name} failed, no other for a while`;
-    return { kind: "backingOff", message };
+    return { kind: "backingOff", message, untilMs: triedAgainMs(replacements, input) };
   }
   const command = { ...bare, replacements, targets, placements };
   const objection = input.objection(command);
