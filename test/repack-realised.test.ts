@@ -146,7 +146,7 @@ function startModel(): Model {
       staticPools: [],
       pdbs: [],
       queued: new Set(),
-      backingOff: new Set(),
+      backingOff: new Map(),
       paused: () => undefined,
       movesFirst: () => false,
       clusterBudgets: [],

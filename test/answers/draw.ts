@@ -22,6 +22,8 @@ export interface DrawnSettings {
   readonly respectsBudgets: boolean;
   /** Nodes of the whole cluster at once; absent: any number. */
   readonly mostAtOnce?: string;
+  /** Pools whose last replacement did not come up, by id, and for how many minutes more they are not asked. */
+  readonly backingOff: ReadonlyMap<string, number>;
 }
 
 export function drawSettings(seed: number): DrawnSettings {
@@ -31,6 +33,7 @@ export function drawSettings(seed: number): DrawnSettings {
     forSpot: oneIn(2) ? "spot" : oneIn(2) ? "onDemand" : "nothing",
     respectsBudgets: oneIn(3),
     ...(oneIn(5) ? { mostAtOnce: "1" } : {}),
+    backingOff: new Map(oneIn(5) ? [["nodepool/pool-0", 1 + (random.uint32() % 9)]] : []),
   };
 }
 const APPS = ["web", "api", "batch", "cache"];

@@ -41,8 +41,12 @@ describe("what is said to come next", () => {
     for (const seed of SEEDS) {
       const world = fakeWorld(settingsOf(seed));
       const objects = drawCluster(seed, world.clock.now()).map(ofTestCloud);
-      const said = await sayNext(world, objects);
-      const done = await doNext(world, objects);
+      const waits = [...drawSettings(seed).backingOff];
+      const backingOff = new Map(
+        waits.map(([id, minutes]) => [id, world.clock.now() + minutes * 60_000]),
+      );
+      const said = await sayNext(world, objects, backingOff);
+      const done = await doNext(world, objects, backingOff);
       const kind = kindOf(done);
       reasons.set(kind, (reasons.get(kind) ?? 0) + 1);
       if (JSON.stringify(said) !== JSON.stringify(done)) wrong.push({ seed, said, done });
@@ -91,7 +95,13 @@ function inWords({ reason, nodes, replacements, targets }: CommandAnswer): strin
   return `${reason} ${gone.join()} -> ${come.join()} on ${[...targets].sort().join()}`;
 }
 
-async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promise<string[]> {
+type BackingOff = ReadonlyMap<string, number>;
+
+async function sayNext(
+  world: FakeWorld,
+  objects: readonly KubeObject[],
+  backingOff: BackingOff,
+): Promise<string[]> {
   const manifests = sortManifests(objects.map((object) => ({ where: "drawn", object })));
   const cloud = {
     wellKnownLabels: world.cloud.wellKnownLabels,
@@ -100,7 +110,7 @@ async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promis
   };
   const settings = { ...world.settings, poolNames: [], defaultSpread: [] };
   const planning = await planningInput(manifests, cloud, settings, world.clock.now());
-  const picture = pictureOf(manifests, planning, world.settings);
+  const picture = pictureOf(manifests, planning, world.settings, backingOff);
   const model = {
     picture,
     pools: planning.pools,
@@ -118,7 +128,11 @@ async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promis
 }
 
 /** What the loop starts first: all of one moment. */
-async function doNext(world: FakeWorld, objects: readonly KubeObject[]): Promise<string[]> {
+async function doNext(
+  world: FakeWorld,
+  objects: readonly KubeObject[],
+  backingOff: BackingOff,
+): Promise<string[]> {
   const status = { conditions: [{ type: "Ready", status: "True" }] };
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" }, status } as never);
   for (const object of objects) {
@@ -133,7 +147,7 @@ async function doNext(world: FakeWorld, objects: readonly KubeObject[]): Promise
     controller: disruption(world, undefined as never),
     nodeNames,
     isRunning: () => false,
-    backingOff: () => new Map(),
+    backingOff: () => backingOff,
     start: async (command) => {
       started.push({ atMs: world.clock.now(), text: inWords(commandAnswer(command, "")) });
       for (const { node } of command.candidates) nodeNames.add(node.name);

@@ -10,10 +10,7 @@ import type { Found } from "../plan/documents.ts";
 const FAILED = /^Its replacement did not come up, no other of (.+) is asked for until (\S+)$/;
 
 /** By id of the pool: until when. */
-export function backingOffOf(
-  found: readonly Found[],
-  nowMs: number,
-): ReadonlyMap<string, number> {
+export function backingOffOf(found: readonly Found[], nowMs: number): ReadonlyMap<string, number> {
   const until = new Map<string, number>();
   for (const { object } of found) {
     if (object.kind !== "Event") continue;

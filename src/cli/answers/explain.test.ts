@@ -5,8 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Node } from "../../apis/core/node.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { replacementFailed } from "../../controllers/disruption/events.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
+import type { Candidate } from "../../core/disruption/candidates.ts";
 import { decode } from "../../sandbox/apiserver/schema/decode.ts";
 import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
 import { validateSchema } from "../../sandbox/apiserver/schema/validate.ts";
@@ -468,6 +470,40 @@ describe("karpenter explain node", () => {
       "nominated until 2026-01-05T12:00:10Z (Underutilized)",
     ]);
     expect(await holdsOf([...objects, snapshotPod("late", { node: "b" })])).toEqual([]);
+  });
+
+  it("reads off the event of a failed replacement that none is asked for, and until when", async () => {
+    const until = "2026-01-05T12:04:00Z";
+    const conditions = { Drifted: "2026-01-05T11:00:00Z" };
+    const [claim, node] = snapshotNode("a", { conditions });
+    const candidate = { claim, node: { node }, generation: "v1" } as unknown as Candidate;
+    const told = replacementFailed([candidate], ["nodepool/default"], Date.parse(until));
+    const events = told.map(({ reason, message, object }, index) => ({
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { name: `a.${index}`, namespace: "default" },
+      involvedObject: { kind: object.kind, name: object.metadata.name },
+      reason,
+      message,
+    }));
+    expect(events).toHaveLength(2);
+    const objects = [
+      snapshotPool(),
+      ...snapshotNode("a", { conditions }),
+      snapshotPod("a-0", { node: "a" }),
+    ];
+    const before = await nodeAnswer("a", objects);
+    expect(before.removal?.reason).toBe("Drifted");
+    const now = await nodeAnswer("a", [...objects, ...(events as readonly KubeObject[])]);
+    expect(now.removal).toBeUndefined();
+    expect(now.next).toEqual([]);
+    expect(now.holds).toContainEqual(
+      expect.objectContaining({ block: "backingOff", until, against: ["Drifted"] }),
+    );
+    const after = await ask("node a", [...objects, ...(events as readonly KubeObject[])], {
+      at: until,
+    });
+    expect(after).toContain("It would be removed next");
   });
 
   it("takes the controller's settings into account", async () => {

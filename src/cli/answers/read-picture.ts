@@ -62,8 +62,7 @@ export interface ReadObjects {
 
 const NO_FACTS =
   "no ConfigMap karpenter-facts tells Karpenter's settings: taken to be the defaults";
-const UNTOLD =
-  "known to the running controller only: offerings that had no capacity of late";
+const UNTOLD = "known to the running controller only: offerings that had no capacity of late";
 
 /** Throws CliError for bad input. */
 export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {

@@ -147,7 +147,8 @@ describe("a drifted node", () => {
       "Node DisruptionBlocked",
       "NodeClaim DisruptionBlocked",
     ]);
-    const [, until = ""] = /no other of nodepool\/default is asked for until (.+)$/.exec(told[0]?.message ?? "") ?? [];
+    const [, until = ""] =
+      /no other of nodepool\/default is asked for until (.+)$/.exec(told[0]?.message ?? "") ?? [];
     // The next one was begun then, not before.
     const nextMs = fromRfc3339(
       condition(claimOf(world, "a"), "DisruptionReason")?.lastTransitionTime,

@@ -147,6 +147,7 @@ function repainted(
       nodes: marked,
       pools: used.filter(({ pool }) => present.has(pool.id)),
       staticPools: used.filter(({ pool }) => fixed.has(pool.id)),
+      backingOff: new Map([...picture.backingOff].filter(([, untilMs]) => nowMs < untilMs)),
       scheduling,
       simulator: createSimulator(scheduling),
     },

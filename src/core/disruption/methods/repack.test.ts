@@ -356,7 +356,10 @@ describe("repack", () => {
     ["the last repack of their pool was in vain", { poolRests: () => true }],
     ["it would save too little should it overrun as the last one", { wantedShare: () => 0.6 }],
     ["it would save too little", { repack: { ...REPACK, minSavingsPercent: 60 } }],
-    ["new nodes of their pool have just failed", { backingOff: new Map([["nodepool/default", 60_000]]) }],
+    [
+      "new nodes of their pool have just failed",
+      { backingOff: new Map([["nodepool/default", 60_000]]) },
+    ],
   ])("leaves nodes when %s", (_, options) => {
     const nodes = ["a", "b", "c"].map((name) => sparse(name));
     expect(propose(nodes).commands).toHaveLength(1);

@@ -8,7 +8,7 @@ import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command, CommandReason } from "../command.ts";
-import type { Staying } from "../consolidation.ts";
+import { type Staying, triedAgainMs } from "../consolidation.ts";
 import {
   budgetCounter,
   LOOKED_AT_PER_STEP,
