@@ -98,6 +98,39 @@ describe("endpoints", () => {
     await expect(fetch(open.metricsUrl as string).then((one) => one.text())).rejects.toThrow();
   });
 
+  it("makes no more metrics for somebody who has gone while others had their turn", async () => {
+    let ended = false;
+    async function* many(): AsyncIterable<string> {
+      try {
+        for (;;) yield "x".repeat(1_000);
+      } finally {
+        ended = true;
+      }
+    }
+    const asking = new AbortController();
+    open = await serveEndpoints({
+      host: HOST,
+      metricsPort: "any",
+      healthProbePort: 0,
+      clock: {
+        turnMs: () => 10,
+        sleep: async () => {
+          asking.abort();
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        },
+      },
+      metrics: () => ({ contentType: "text/plain", parts: many() }),
+      ready: () => true,
+    });
+    const url = open.metricsUrl as string;
+    await fetch(url, { signal: asking.signal })
+      .then((answer) => answer.text())
+      .catch(() => undefined);
+    for (let wait = 0; wait < 50 && !ended; wait++)
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(ended).toBe(true);
+  });
+
   it("answers 500 when metrics cannot be rendered, and goes on", async () => {
     const { metricsUrl, healthUrl } = await serve({ ready: true, fail: true });
     expect(await status(metricsUrl as string)).toBe(500);

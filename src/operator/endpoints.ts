@@ -90,10 +90,10 @@ async function send(
   clock: EndpointsOptions["clock"],
 ): Promise<void> {
   for await (const part of parts) {
-    if (!response.headersSent) response.writeHead(status, { "content-type": contentType });
-    if (!response.write(part)) await drained(response);
-    // Whoever asked has gone.
+    // Whoever asked has gone, maybe while others had their turn.
     if (response.destroyed) return;
+    if (!response.headersSent) response.writeHead(status, { "content-type": contentType });
+    if (!response.write(part) && !response.destroyed) await drained(response);
     if (turnIsOver(clock)) await clock.sleep(0);
   }
   if (!response.headersSent) response.writeHead(status, { "content-type": contentType });

@@ -342,8 +342,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "no-back-off",
     without: "patience with pools whose replacements fail",
     file: "src/controllers/disruption/backoff.ts",
-    from: "waits.set(poolId, { waitMs, untilMs: nowMs + waitMs });",
-    to: "waits.set(poolId, { waitMs, untilMs: nowMs });",
+    from: "return { commandId, waitMs, untilMs: nowMs + waitMs };",
+    to: "return { commandId, waitMs, untilMs: nowMs };",
     loop: "out-of-stock.yaml",
   },
 ];

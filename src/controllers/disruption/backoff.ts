@@ -8,23 +8,40 @@ const FIRST_MS = 60_000;
 const MOST_MS = 10 * 60_000;
 
 export interface Backoff {
-  /** Until when they are not to be tried, the last of them. */
-  failed(poolIds: readonly string[], nowMs: number): number;
+  /**
+   * Until when they are not to be tried, the last of them. A command fails once, however many of a pool's replacements
+   * it had and however often its end is tried again.
+   */
+  failed(commandId: string, poolIds: readonly string[], nowMs: number): number;
   succeeded(poolId: string): void;
   /** Pools that are not to be tried at this moment, and until when. */
   pools(nowMs: number): ReadonlyMap<string, number>;
 }
 
+interface Wait {
+  /** Whose failure was the last. */
+  readonly commandId: string;
+  readonly waitMs: number;
+  readonly untilMs: number;
+}
+
 export function createBackoff(): Backoff {
-  const waits = new Map<string, { readonly waitMs: number; readonly untilMs: number }>();
+  const waits = new Map<string, Wait>();
+
+  function waitOf(commandId: string, poolId: string, nowMs: number): Wait {
+    const before = waits.get(poolId);
+    if (before?.commandId === commandId) return before;
+    const waitMs = before === undefined ? FIRST_MS : Math.min(MOST_MS, 2 * before.waitMs);
+    return { commandId, waitMs, untilMs: nowMs + waitMs };
+  }
+
   return {
-    failed: (poolIds, nowMs) => {
+    failed: (commandId, poolIds, nowMs) => {
       let lastMs = nowMs;
       for (const poolId of poolIds) {
-        const before = waits.get(poolId);
-        const waitMs = before === undefined ? FIRST_MS : Math.min(MOST_MS, 2 * before.waitMs);
-        waits.set(poolId, { waitMs, untilMs: nowMs + waitMs });
-        lastMs = Math.max(lastMs, nowMs + waitMs);
+        const wait = waitOf(commandId, poolId, nowMs);
+        waits.set(poolId, wait);
+        lastMs = Math.max(lastMs, wait.untilMs);
       }
       return lastMs;
     },

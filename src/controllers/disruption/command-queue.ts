@@ -166,7 +166,7 @@ async function begin(
   const move = moveOf(started, record);
   const replacements = await replacementsOf(world, log, started, move, create).catch((error) => {
     const pools = command.replacements.map(({ pool }) => pool.id);
-    const untilMs = backoff.failed(pools, world.clock.now());
+    const untilMs = backoff.failed(record.id, pools, world.clock.now());
     world.events.publish(...replacementFailed(candidates, pools, untilMs));
     throw error;
   });
@@ -184,7 +184,7 @@ async function advance(
   if (state === "waiting") return requeueAfter(POLL_MS);
   const pools = one.replacements.map((claim) => poolIdOfClaim(claim) ?? "");
   if (state === "failed") {
-    const untilMs = backoff.failed(pools, world.clock.now());
+    const untilMs = backoff.failed(id, pools, world.clock.now());
     await rollBack(world, log, one);
     world.events.publish(...replacementFailed(one.candidates, pools, untilMs));
     // Not before: pods of nodes that are marked still would be given new ones.

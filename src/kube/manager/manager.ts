@@ -149,7 +149,8 @@ function queueOf(
       // Losing a race is the normal way to learn of a change: look again, say little.
       if (isConflict(error)) log.debug("reconcile lost a race, trying again", fields);
       else log.error("Reconciler error", fields);
-      return !terminal;
+      if (terminal) return "never";
+      return isConflict(error) ? "soon" : "later";
     },
     onDone: (waitedMs, workedMs) => {
       metrics?.observe("workqueue_queue_duration_seconds", queue, waitedMs / 1_000);

@@ -14,7 +14,11 @@ function queue(work: (item: string) => Promise<Outcome>, options: { concurrency?
       log.push(`${clock.now()} ${item}`);
       return work(item);
     },
-    onError: (_, error) => (error as Error).message !== "give up",
+    onError: (_, error) => {
+      const { message } = error as Error;
+      if (message === "give up") return "never";
+      return message === "too late" ? "soon" : "later";
+    },
     backoffMs: { base: 1_000, max: 4_000 },
   });
   return { clock, log, queue: queued };
@@ -55,6 +59,25 @@ describe("work queue", () => {
     release();
     await clock.settle();
     expect(log).toEqual(["0 a", "0 a"]);
+  });
+
+  it("tries again soon what only came too late, and does not count it as a failure", async () => {
+    let tries = 0;
+    const {
+      clock,
+      log,
+      queue: q,
+    } = queue(async () => {
+      tries++;
+      if (tries <= 7) throw new Error("too late");
+      if (tries === 8) throw new Error("failed");
+      return AWAIT_CHANGE;
+    });
+    q.add("a");
+    await clock.advance(20_000);
+    expect(log).toEqual(
+      [0, 100, 300, 700, 1_500, 2_500, 3_500, 4_500, 5_500].map((atMs) => `${atMs} a`),
+    );
   });
 
   it("comes back after the delay asked for, or at once when something changes first", async () => {
@@ -125,7 +148,7 @@ describe("work queue", () => {
         spend();
         return AWAIT_CHANGE;
       },
-      onError: () => false,
+      onError: () => "never",
       backoffMs: { base: 1_000, max: 4_000 },
     });
     for (let item = 0; item < 100; item++) q.add(item);
@@ -141,6 +164,45 @@ describe("work queue", () => {
     expect(q.depth).toBe(0);
   });
 
+  it("begins nothing any more once it is stopped, though it was to begin in another turn", async () => {
+    const clock = new VirtualClock(0);
+    const sleeps: (() => void)[] = [];
+    const begun: number[] = [];
+    let turnMs = 0;
+    const q = new WorkQueue<number>({
+      clock: {
+        now: () => 0,
+        after: (delayMs, callback) => clock.after(delayMs, callback),
+        sleep: () => new Promise((resolve) => sleeps.push(resolve)),
+        turnMs: () => turnMs,
+      },
+      concurrency: 10,
+      keyOf: String,
+      work: async (item) => {
+        begun.push(item);
+        turnMs = 10;
+        return AWAIT_CHANGE;
+      },
+      onError: () => "never",
+      backoffMs: { base: 1_000, max: 4_000 },
+    });
+    for (let item = 0; item < 20; item++) q.add(item);
+    await clock.settle();
+    const before = begun.length;
+    expect(before).toBeLessThan(20);
+    let ended = false;
+    void q.stop().then(() => {
+      ended = true;
+    });
+    for (let turn = 0; turn < 20 && !ended; turn++) {
+      turnMs = 0;
+      for (const wake of sleeps.splice(0)) wake();
+      await clock.settle();
+    }
+    expect(ended).toBe(true);
+    expect(begun).toHaveLength(before);
+  });
+
   it("holds its work back until it is opened", async () => {
     const clock = new VirtualClock(0);
     const log: string[] = [];
@@ -152,7 +214,7 @@ describe("work queue", () => {
         log.push(item);
         return AWAIT_CHANGE;
       },
-      onError: () => false,
+      onError: () => "never",
       backoffMs: { base: 1_000, max: 4_000 },
       held: true,
     });

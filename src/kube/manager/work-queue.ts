@@ -7,14 +7,20 @@ import { Heap } from "../../base/heap.ts";
 import { turnIsOver } from "../../base/steps.ts";
 import type { Outcome } from "./controller.ts";
 
+/** `soon`: it only came too late, and counts as no failure. `never`: until it is asked for again. */
+export type Retry = "later" | "soon" | "never";
+
+/** How soon at first; then twice as long each time, up to what a failure waits at first. */
+const SOON_MS = 100;
+
 export interface WorkQueueOptions<T> {
   readonly clock: Clock;
   readonly concurrency: number;
   readonly keyOf: (item: T) => string;
   /** Resolves with when to look again; rejects to be tried again with backoff. */
   readonly work: (item: T) => Promise<Outcome>;
-  /** What to do about a failure; answers false to give the item up until it is asked for again. */
-  readonly onError: (item: T, error: unknown) => boolean;
+  /** What to do about a failure. */
+  readonly onError: (item: T, error: unknown) => Retry;
   readonly backoffMs: { readonly base: number; readonly max: number };
   /** Told how long an item has waited and how long the work on it took. */
   readonly onDone?: (waitedMs: number, workedMs: number) => void;
@@ -26,6 +32,8 @@ interface Entry<T> {
   readonly item: T;
   state: "idle" | "ready" | "running" | "again";
   failures: number;
+  /** How often in a row it came too late. */
+  races: number;
   /** The one delayed call that counts; later ones replace it, sooner ones win. */
   dueMs: number | undefined;
   /** Since when it waits, then since when it is worked on. */
@@ -128,7 +136,7 @@ export class WorkQueue<T> {
   #entry(key: string, item: T): Entry<T> {
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      entry = { item, state: "idle", failures: 0, dueMs: undefined, sinceMs: 0 };
+      entry = { item, state: "idle", failures: 0, races: 0, dueMs: undefined, sinceMs: 0 };
       this.#entries.set(key, entry);
     }
     return entry;
@@ -153,6 +161,7 @@ export class WorkQueue<T> {
     // A turn of its own: whoever added the item finishes what it was doing first.
     await Promise.resolve();
     if (this.#queueing > 0 || turnIsOver(this.#options.clock)) await this.#anotherTurn();
+    if (this.#stopped) return this.#leave();
     const { clock, onDone } = this.#options;
     const startMs = clock.now();
     const waitedMs = startMs - entry.sinceMs;
@@ -163,13 +172,19 @@ export class WorkQueue<T> {
     try {
       retryMs = (await this.#options.work(entry.item)).requeueAfterMs;
       entry.failures = 0;
+      entry.races = 0;
     } catch (error) {
-      if (this.#options.onError(entry.item, error)) retryMs = this.#backoff(entry);
+      retryMs = this.#retryMs(entry, this.#options.onError(entry.item, error));
     }
     this.#working.delete(entry);
     onDone?.(waitedMs, clock.now() - startMs);
-    this.#running--;
     this.#finish(key, entry, retryMs);
+    this.#leave();
+  }
+
+  /** Makes room for the next. */
+  #leave(): void {
+    this.#running--;
     this.#pump();
     if (this.#stopped && this.#running === 0) for (const resolve of this.#idle) resolve();
   }
@@ -193,17 +208,17 @@ export class WorkQueue<T> {
     entry.state = "idle";
     if (again) this.add(entry.item);
     else if (retryMs !== undefined) this.addAfter(entry.item, retryMs);
-    if (entry.state === "idle" && entry.dueMs === undefined && entry.failures === 0) {
-      this.#entries.delete(key);
-    }
+    const isFine = entry.failures === 0 && entry.races === 0;
+    if (entry.state === "idle" && entry.dueMs === undefined && isFine) this.#entries.delete(key);
   }
 
-  #backoff(entry: Entry<T>): number {
-    const { base, max } = this.#options.backoffMs;
-    const delayMs = Math.min(max, base * 2 ** Math.min(entry.failures, 30));
-    entry.failures++;
+  /** Undefined: not at all. */
+  #retryMs(entry: Entry<T>, retry: Retry): number | undefined {
+    if (retry === "never") return undefined;
     this.#retries++;
-    return delayMs;
+    const { base, max } = this.#options.backoffMs;
+    if (retry === "soon") return Math.min(base, doubled(SOON_MS, entry.races++));
+    return Math.min(max, doubled(base, entry.failures++));
   }
 
   #arm(): void {
@@ -227,4 +242,8 @@ export class WorkQueue<T> {
     }
     if (!this.#stopped) this.#arm();
   }
+}
+
+function doubled(firstMs: number, times: number): number {
+  return firstMs * 2 ** Math.min(times, 30);
 }

@@ -161,13 +161,21 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     const { client, kind, keep, onList } = this.#options;
     const list = await client.list(kind, { ...this.#selection(), keep });
     if (this.#closed) return;
-    this.#resourceVersion = list.resourceVersion;
-    this.#failures = 0;
     this.#troubled = false;
     this.#missing = 0;
     this.#absent = 0;
     this.#served = true;
     const taken = onList(list);
+    if (taken instanceof Promise) await taken;
+    // Not before: half a list is no picture to go on from.
+    this.#resourceVersion = list.resourceVersion;
+    this.#failures = 0;
+    this.#tell("current");
+  }
+
+  /** The kind may not be read, or is not there. */
+  async #takeNone(): Promise<void> {
+    const taken = this.#options.onList({ items: [], resourceVersion: "" });
     if (taken instanceof Promise) await taken;
     this.#tell("current");
   }
@@ -250,7 +258,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
 
   async #recover(error: unknown): Promise<void> {
     if (this.#closed) return;
-    const { kind, log, onList } = this.#options;
+    const { kind, log } = this.#options;
     if (isTooOldResourceVersion(error)) {
       this.#resourceVersion = undefined;
       // The first relist is free, whatever failed before: the server is there, and any other wait would only
@@ -264,8 +272,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       if (this.#served && ++this.#missing < MISSING_LIMIT) return this.#sleep(this.#backoffMs());
       // The kind is not installed here: an empty truth, looked for again later.
       this.#served = false;
-      onList({ items: [], resourceVersion: "" });
-      this.#tell("current");
+      await this.#takeNone();
       return this.#sleep(this.#absenceMs());
     }
     if (isForbidden(error)) return this.#recoverForbidden(error);
@@ -290,8 +297,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
    * Nothing mends this but an administrator, so it is said where it is seen. What has been listed before stays
    * true meanwhile: a server on its way up may not know the roles yet.
    */
-  #recoverForbidden(error: unknown): Promise<void> {
-    const { kind, log, onList, optional } = this.#options;
+  async #recoverForbidden(error: unknown): Promise<void> {
+    const { kind, log, optional } = this.#options;
     const group = kind.group === "" ? "" : `.${kind.group}`;
     const fields = {
       kind: kind.kind,
@@ -306,8 +313,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     if (this.#failures === 0) log.warn("not allowed to watch, going on without", fields);
     if (this.#served) return this.#sleep(this.#backoffMs());
     this.#failures++;
-    onList({ items: [], resourceVersion: "" });
-    this.#tell("current");
+    await this.#takeNone();
     return this.#sleep(FORBIDDEN_RETRY_MS);
   }
 

@@ -159,6 +159,51 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
+  it("tries a Node again that could not be created, until its claim is given up", async () => {
+    const { world, provider, nodes } = await open("30s");
+    const create = world.api.create;
+    let refusals = 0;
+    Object.assign(world.kube, {
+      create: async (...call: Parameters<typeof create>) => {
+        if (refusals++ < 3) throw new Error("connection reset");
+        return create(...call);
+      },
+    });
+    const first = await provider.create(claim("a", LINUX_AMD));
+    await world.clock.advance(31_000);
+    expect(nodes()).toEqual([]);
+    // It is an instance all the while.
+    expect((await provider.get(first.status?.providerID as string)).status?.nodeName).toMatch("a-");
+    await world.clock.advance(15_000);
+    expect(nodes().map(({ spec }) => spec?.providerID)).toEqual([first.status?.providerID]);
+    expect(refusals).toBe(4);
+    refusals = 0;
+    const second = await provider.create(claim("b", LINUX_AMD));
+    await world.clock.advance(31_000);
+    await provider.delete(second);
+    await world.clock.advance(60_000);
+    expect(nodes()).toHaveLength(1);
+    expect(refusals).toBe(1);
+    await world.stop();
+  });
+
+  it("takes a Node away whose claim is given up while it comes", async () => {
+    const { world, provider, nodes } = await open("30s");
+    const create = world.api.create;
+    Object.assign(world.kube, {
+      create: async (...call: Parameters<typeof create>) => {
+        await world.clock.sleep(1_000);
+        return create(...call);
+      },
+    });
+    const made = await provider.create(claim("a", LINUX_AMD));
+    await world.clock.advance(30_500);
+    await provider.delete(made);
+    await world.clock.advance(5_000);
+    expect(nodes()).toEqual([]);
+    await world.stop();
+  });
+
   it("a Node that waits when the controller ends is shown by the next one, once", async () => {
     const { world, provider, nodes } = await open("30s");
     const [first, lost] = [

@@ -41,6 +41,8 @@ import { KWOK_REPAIR_POLICIES } from "./repair-policies.ts";
 const PROVIDER_ID_PREFIX = "kwok://";
 /** What kwok itself selects nodes by: annotation and label of a node it shall play. */
 const KWOK_NODE_KEY = "kwok.x-k8s.io/node";
+/** Until a Node that could not be created is tried again. */
+const RETRY_MS = 5_000;
 
 export interface KwokDeps {
   readonly kube: KubeClient;
@@ -145,26 +147,46 @@ function bootOn(deps: KwokDeps, booting: Booting): void {
   }
 }
 
-/**
- * A Node that cannot be created is an instance that does not join: its claim is given up in time, unless a controller
- * that starts before then shows the Node.
- */
+interface Boot {
+  readonly node: Node;
+  readonly timer: Timer;
+  isGivenUp: boolean;
+}
+
+/** A Node that cannot be created is tried again until its claim is given up. */
 function createBooting({ kube, clock, log }: KwokDeps): Booting {
-  const booting = new Map<string, { readonly node: Node; readonly timer: Timer }>();
+  const booting = new Map<string, Boot>();
+
+  function add(node: Node, delayMs: number): void {
+    const { name } = node.metadata;
+    booting.get(name)?.timer.cancel();
+    const timer = clock.after(delayMs, () => void show(boot));
+    const boot: Boot = { node, timer, isGivenUp: false };
+    booting.set(name, boot);
+  }
+
+  async function show(boot: Boot): Promise<void> {
+    const { node } = boot;
+    const { name } = node.metadata;
+    try {
+      await createOnce(kube, node);
+      if (booting.get(name) === boot) booting.delete(name);
+      // While it came.
+      if (boot.isGivenUp) await deleteIfThere(kube, NODE, node);
+    } catch (error) {
+      log.error("failed creating kwok node", { Node: { name }, error: String(error) });
+      if (booting.get(name) === boot) add(node, RETRY_MS);
+    }
+  }
+
   return {
-    add: (node, delayMs) => {
-      const { name } = node.metadata;
-      const timer = clock.after(delayMs, () => {
-        booting.delete(name);
-        createOnce(kube, node).catch((error: unknown) => {
-          log.error("failed creating kwok node", { Node: { name }, error: String(error) });
-        });
-      });
-      booting.set(name, { node, timer });
-    },
+    add,
     get: (name) => booting.get(name)?.node,
     giveUp: (name) => {
-      booting.get(name)?.timer.cancel();
+      const boot = booting.get(name);
+      if (boot === undefined) return false;
+      boot.timer.cancel();
+      boot.isGivenUp = true;
       return booting.delete(name);
     },
   };

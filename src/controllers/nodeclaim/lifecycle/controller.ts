@@ -34,7 +34,7 @@ import { initialize } from "./initialization.ts";
 import { launch } from "./launch.ts";
 import { giveUpIfLate } from "./liveness.ts";
 import { register } from "./registration.ts";
-import type { Memory } from "./step.ts";
+import { done, type Memory, type StepResult } from "./step.ts";
 
 export function lifecycle(world: World, tracker: RegistrationTracker): Controller {
   const memory: Memory = { launches: new Map(), tracker };
@@ -58,7 +58,7 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   const errors: unknown[] = [];
   const tell: (() => Promise<void> | void)[] = [];
   for (const step of [launch, register, initialize, giveUpIfLate]) {
-    const result = await step(world, claim, memory);
+    const result = await attempt(step, world, claim, memory);
     claim = result.claim;
     outcomes.push(result.outcome);
     if (result.error !== undefined) errors.push(result.error);
@@ -69,6 +69,26 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   for (const one of tell) await one();
   if (errors.length > 0) throw errors[0];
   return soonest(...outcomes);
+}
+
+type Step = (world: World, claim: NodeClaim, memory: Memory) => Promise<StepResult>;
+
+/**
+ * What fails keeps nothing from the steps after it, nor what those before it have found from being stored: until the
+ * claim has its provider id, no Node's change brings us back to it.
+ * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go
+ */
+async function attempt(
+  step: Step,
+  world: World,
+  claim: NodeClaim,
+  memory: Memory,
+): Promise<StepResult> {
+  try {
+    return await step(world, claim, memory);
+  } catch (error) {
+    return { ...done(claim), error };
+  }
 }
 
 /** With our finalizer and its conditions, stored before the cloud is asked for anything. */

@@ -5,6 +5,7 @@ import { MACHINE } from "../../../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
+import { KubeError } from "../../../kube/errors.ts";
 import { type FakeWorld, fakeWorld } from "../../../testing/fake-world.ts";
 import { meteredCloud } from "../../metered-cloud.ts";
 import { Overlays, overlaidCloud } from "../../nodeoverlay/overlays.ts";
@@ -157,6 +158,79 @@ describe("the life of a claim", () => {
     expect(failures).toBeGreaterThan(0);
     expect(statusOf(world, "Launched")).toBe("True Launched");
     expect(world.cloud.creates).toBe(1);
+    await world.stop();
+  });
+
+  it("loses races for a Node that comes with the launch, and is brought back by each change of it", async () => {
+    const world = fakeWorld();
+    const create = world.cloud.create;
+    Object.assign(world.cloud, {
+      create: async (claim: NodeClaim) => {
+        const launched = await create(claim);
+        await world.join({ ...claim, ...launched, metadata: claim.metadata });
+        return launched;
+      },
+    });
+    const patch = world.api.patch;
+    const triedMs: number[] = [];
+    Object.assign(world.kube, {
+      patch: async (...call: Parameters<typeof patch>) => {
+        if (call[0] === NODE) triedMs.push(world.clock.now());
+        if (call[0] === NODE && triedMs.length <= 5)
+          throw new KubeError(409, { reason: "Conflict" }, "patch node");
+        return patch(...call);
+      },
+    });
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.settle();
+    // What the steps before have found is stored: the Node's changes lead to the claim.
+    expect(claimOf(world).status?.providerID).toBe("fake:///default-abcde");
+    expect(statusOf(world, "Launched")).toBe("True Launched");
+    for (let change = 0; change < 5; change++) {
+      world.api.change(NODE, "node-default-abcde", {
+        metadata: { annotations: { seen: String(change) } },
+      });
+      await world.clock.settle();
+    }
+    expect(statusOf(world, "Registered")).toBe("True Registered");
+    expect(new Set(triedMs).size).toBe(1);
+    await world.stop();
+  });
+
+  it("looks again soon after each lost race, though nothing changes", async () => {
+    const world = await start();
+    const patch = world.api.patch;
+    let lost = 0;
+    Object.assign(world.kube, {
+      patch: async (...call: Parameters<typeof patch>) => {
+        if (call[0] === NODE && lost++ < 8)
+          throw new KubeError(409, { reason: "Conflict" }, "patch node");
+        return patch(...call);
+      },
+    });
+    await world.join(claimOf(world));
+    await world.clock.advance(6_000);
+    expect(lost).toBeGreaterThan(8);
+    expect(statusOf(world, "Registered")).toBe("True Registered");
+    await world.stop();
+  });
+
+  it("gives a claim up in time whose Node cannot be written", async () => {
+    const world = await start();
+    const patch = world.api.patch;
+    Object.assign(world.kube, {
+      patch: async (...call: Parameters<typeof patch>) => {
+        if (call[0] === NODE) throw new Error("connection reset");
+        return patch(...call);
+      },
+    });
+    await world.join(claimOf(world));
+    await world.clock.advance(14 * 60_000);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeUndefined();
+    await world.clock.advance(3 * 60_000);
+    const left = world.api.find(NODE_CLAIM, "default-abcde") as NodeClaim | undefined;
+    expect(left === undefined || left.metadata.deletionTimestamp !== undefined).toBe(true);
     await world.stop();
   });
 
