@@ -8,11 +8,12 @@
 
 import { NODE } from "../../apis/core/node.ts";
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
+import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
-import { otherPlaces, oursNamed, type Stop } from "../../core/disruption/itinerary.ts";
+import { otherPlaces, type Stop } from "../../core/disruption/itinerary.ts";
 import { ownerOf } from "../../core/disruption/moves.ts";
 import { isPutLast, putLast } from "../../core/state/cordon.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
@@ -26,6 +27,7 @@ import {
   requeueAfter,
   source,
 } from "../../kube/manager/controller.ts";
+import { readClaim } from "../claims.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 import { Courses, type Going, type Steered } from "./courses.ts";
@@ -73,7 +75,7 @@ export function createSteering(world: World): Steering {
       advance(world, stops, going, nowMs);
       if (going.turn === stops.length || isTooLong(going, nowMs)) courses.end(id);
     }
-    await mark(world, log, marked, await toPutLast(world, courses));
+    await mark(world, log, marked, toPutLast(world, courses));
     if (courses.going().length > 0) return requeueAfter(POLL_MS);
     return marked.size > 0 ? requeueAfter(RETRY_MS) : AWAIT_CHANGE;
   }
@@ -87,7 +89,7 @@ export function createSteering(world: World): Steering {
     promise: (id, pods) => courses.add(id, [], [pods]),
     begin: async (id) => {
       if (!(await setOut(world, courses, id))) return;
-      await mark(world, log, marked, await toPutLast(world, courses));
+      await mark(world, log, marked, toPutLast(world, courses));
       bell.ring(SELF);
     },
     forget: (id) => courses.end(id),
@@ -183,12 +185,26 @@ function isDone(world: World, { pods: planned, owners }: Stop): boolean {
 }
 
 /** Names of the nodes whose turn it is not; those that have come for a command that has not begun, too. */
-async function toPutLast(world: World, courses: Courses): Promise<ReadonlySet<string>> {
-  const awaited = courses.awaited();
-  if (courses.going().length === 0 || awaited.size === 0) return putLastBy(courses.going(), []);
-  const looking = oursNamed(world.cluster.nodes(), awaited);
-  const names = await inTurns(world.clock, looking, TURN_MS);
-  return putLastBy(courses.going(), names);
+function toPutLast(world: World, courses: Courses): ReadonlySet<string> {
+  const going = courses.going();
+  if (going.length === 0) return new Set();
+  const come = [...courses.awaited()].flatMap((name) => nodeNamed(world, name) ?? []);
+  const ours = come.filter(({ managed, deleting }) => managed && !deleting);
+  return putLastBy(
+    going,
+    ours.map(({ name }) => name),
+  );
+}
+
+/** The node that is called so, or whose claim is. Asked twice a second, with a hundred thousand nodes around it. */
+function nodeNamed(world: World, name: string): NodeView | undefined {
+  const own = world.cluster.node(name);
+  if (own?.node !== undefined) return own;
+  const claims = CLAIM_KINDS.flatMap(({ kind }) => readClaim(world, { kind, name }) ?? []);
+  const ids = claims.flatMap(({ status }) => status?.providerID ?? []);
+  const [node] = ids.flatMap((id) => nodes(world).byIndex("providerId", id));
+  const found = node === undefined ? undefined : world.cluster.node(node.metadata.name);
+  return found?.node === undefined ? undefined : found;
 }
 
 /** `awaiting`: nodes whose command has no turns yet. Nodes that are not ours are left as they are. */

@@ -158,19 +158,6 @@ export function* otherPlaces(
   return sorted.slice(0, MOST_OTHERS).map(([, name]) => name);
 }
 
-/** Names of our nodes of which the claim or the Node is called so. */
-export function* oursNamed(
-  nodes: readonly NodeView[],
-  wanted: ReadonlySet<string>,
-): Steps<readonly string[]> {
-  const names: string[] = [];
-  yield* eachInSteps(nodes, NODES_PER_STEP, ({ node, managed, deleting, name, claim }) => {
-    if (node === undefined || !managed || deleting) return;
-    if (wanted.has(name) || wanted.has(claim?.metadata.name ?? "")) names.push(name);
-  });
-  return names;
-}
-
 /** Of each resource what the pod with least of it wants. */
 function leastOf(pods: readonly Pod[]): Resources {
   const all = pods.map(podRequests);
