@@ -102,8 +102,11 @@ function editPod(spec: Json, { field, value }: PlannedEdit): void {
       return;
     }
     case "spec.containers[].ports":
-      for (const one of [...spec.containers, ...(spec.initContainers ?? [])])
-        one.ports = (one.ports ?? []).filter(({ hostPort }: Json) => String(hostPort) !== value);
+    case "spec.initContainers[].ports":
+    case "spec.containers[].ports, spec.initContainers[].ports":
+      for (const part of field.split(", "))
+        for (const one of spec[part.slice("spec.".length, -"[].ports".length)])
+          one.ports = (one.ports ?? []).filter(({ hostPort }: Json) => String(hostPort) !== value);
       return;
     default:
       throw new Error(`no such edit: ${field}`);
@@ -223,7 +226,7 @@ function podEdits({ metadata, spec }: Json, pools: readonly Json[]): PlannedEdit
     ...containers.flatMap(([name, one]) =>
       (one.ports ?? [])
         .flatMap(({ hostPort }: Json) =>
-          hostPort === undefined ? [] : [on("spec.containers[].ports", "remove", String(hostPort))],
+          hostPort === undefined ? [] : [on(`spec.${name}[].ports`, "remove", String(hostPort))],
         )
         .concat(
           Object.keys(one.resources.requests).map((resource) =>

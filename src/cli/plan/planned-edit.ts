@@ -42,7 +42,11 @@ function podField(edit: PodEdit): Omit<PlannedEdit, "object"> {
     case "dropRule":
       return { field: RULES[edit.rule], action: "remove", value: edit.topologyKey };
     case "dropHostPort":
-      return { field: "spec.containers[].ports", action: "remove", value: String(edit.port) };
+      return {
+        field: edit.of.map((list) => `spec.${list}[].ports`).join(", "),
+        action: "remove",
+        value: String(edit.port),
+      };
   }
 }
 

@@ -39,7 +39,7 @@ export interface PoolRejection {
   readonly rejected: Readonly<Partial<Record<RejectionReason, number>>>;
   /** What else other required terms of the pod fell by; what is told is of the one that came furthest. */
   readonly otherwise?: readonly RejectionReason[];
-  /** Only reservations would do, and other pods of the plan have them. */
+  /** By one of its ways only reservations would do, and other pods of the plan have them. */
   readonly promised?: true;
 }
 

@@ -20,7 +20,7 @@ export function requiredAlternatives(spec: Pod["spec"]): Requirements[] {
   return some.length === 0 ? [base] : some.map((term) => base.and(termRequirements(term)));
 }
 
-/** Pods with terms none of which does are refused before planning. */
+/** Whether a term can match at all. Pods with terms none of which does are refused before planning. */
 export function asksForSomething({ matchExpressions = [] }: NodeSelectorTerm): boolean {
   return matchExpressions.length > 0;
 }

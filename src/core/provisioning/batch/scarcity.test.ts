@@ -73,4 +73,59 @@ describe("pods for which there is not room at once", () => {
     expect(placed({ pods: [large, web({})], ...options })).toEqual(["large"]);
     expect(placed({ pods: [large, web(vital)], ...options })).toEqual(["web-1"]);
   });
+
+  it("leave a reservation to the important one that could have gone another way but for a neighbour", () => {
+    const types = [
+      instanceType({ name: "kept", offerings: [reserved] }),
+      instanceType({ name: "open", zones: ["zone-b"] }),
+    ];
+    const term = { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } };
+    const inZone = (zone: string) => ({
+      matchExpressions: [{ key: ZONE, operator: "In" as const, values: [zone] }],
+    });
+    const neighbour = pod({ name: "web-0", labels: { app: "web" }, nodeName: "node" });
+    const there = { name: "node", labels: { [ZONE]: "zone-b" }, capacity: { cpu: "100m" } };
+    const options = {
+      nodes: [nodeView({ pods: [neighbour], node: there })],
+      pools: [poolInput({}, types)],
+    };
+    const large = pod({ name: "large", cpu: "3", spec: { nodeSelector: { [ZONE]: "zone-a" } } });
+    for (const zones of [
+      ["zone-a", "zone-b"],
+      ["zone-b", "zone-a"],
+    ]) {
+      const nodeSelectorTerms = zones.map(inZone);
+      const affinity = {
+        podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] },
+        nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
+      };
+      const web = (spec: { readonly priority?: number }) =>
+        pod({ name: "web-1", cpu: "2", labels: { app: "web" }, spec: { ...spec, affinity } });
+      expect(placed({ pods: [large, web({})], ...options })).toEqual(["large"]);
+      expect(placed({ pods: [large, web(vital)], ...options })).toEqual(["web-1"]);
+    }
+  });
+
+  it("leave a reservation to the important one that minValues keep from all that is sold", () => {
+    const types = [
+      ...[2, 4].map((cpu) => instanceType({ name: `r-${cpu}`, cpu, offerings: [reserved] })),
+      instanceType({ name: "open", zones: ["zone-b"] }),
+    ];
+    const key = "node.kubernetes.io/instance-type";
+    const pools = [poolInput({ requirements: [{ key, operator: "Exists", minValues: 2 }] }, types)];
+    // It keeps apart from others in its zone: each zone is a way of its own.
+    const term = { topologyKey: ZONE, labelSelector: { matchLabels: { app: "web" } } };
+    const affinity = {
+      podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] },
+    };
+    const large = pod({
+      name: "large",
+      cpu: "1500m",
+      spec: { nodeSelector: { [ZONE]: "zone-a" } },
+    });
+    const web = (spec: { readonly priority?: number }) =>
+      pod({ name: "web-1", cpu: "1", labels: { app: "web" }, spec: { ...spec, affinity } });
+    expect(placed({ pods: [large, web({})], pools })).toEqual(["large"]);
+    expect(placed({ pods: [large, web(vital)], pools })).toEqual(["web-1"]);
+  });
 });

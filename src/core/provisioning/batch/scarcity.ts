@@ -28,12 +28,11 @@ export function placesMoreImportantPods(
 }
 
 /**
- * By limits, by reservations that other pods hold, or because nothing can be launched at all: other pods could
- * have made room.
+ * By limits, by reservations that other pods hold (also until a later pass), or because nothing can be launched
+ * at all: other pods could have made room.
  */
-function wantedRoom({ ignored, deferred, pools }: UnschedulablePod): boolean {
-  if (ignored === true) return false;
-  return deferred === true || pools.length === 0 || pools.some(isBounded);
+function wantedRoom({ ignored, pools }: UnschedulablePod): boolean {
+  return ignored !== true && (pools.length === 0 || pools.some(isBounded));
 }
 
 function isBounded({ rejected, otherwise, promised }: PoolRejection): boolean {

@@ -7,12 +7,10 @@ import { type HostPort, hostPortsConflict } from "../../../apis/core/host-ports.
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
-import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
 import {
   type Bits,
-  bitIndices,
   commonBits,
   haveCommonBits,
   intersectBits,
@@ -436,23 +434,13 @@ export class NewNodeClaim implements Place {
     const wanted = space.get(set).withMinValues();
     if (wanted.length === 0) return { set, types, minValuesRelaxed: false, reserved };
     const isReserved = reserved.length > 0;
-    const values = (one: Requirement) => this.#distinctValues(launched, one, isReserved);
+    const { table } = this.template;
+    const values = (one: Requirement) => table.launchedValues(launched, one, isReserved);
     const short = wanted.filter((one) => values(one) < (one.minValues as number));
     if (short.length === 0) return { set, types, minValuesRelaxed: false, reserved };
     if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;
     const lowered = short.map((one) => ({ ...one, minValues: values(one) }));
     const relaxed = space.intern(space.get(set).replacing(Requirements.of(lowered)));
     return { set: relaxed, types, minValuesRelaxed: true, reserved };
-  }
-
-  /** What is launched into a reservation has that capacity type only, and all else never has it. */
-  #distinctValues(launched: Bits, requirement: Requirement, isReserved: boolean): number {
-    const { table } = this.template;
-    const { key } = requirement;
-    if (key !== CAPACITY_TYPE_LABEL_KEY || !table.offerings.hasReserved)
-      return table.distinctValues(launched, requirement);
-    const types = bitIndices(launched).flatMap((index) => table.types[index]?.labels[key] ?? []);
-    const values = [...new Set(types)].filter((one) => allows(requirement, one));
-    return values.filter((one) => (one === "reserved") === isReserved).length;
   }
 }

@@ -5,6 +5,7 @@
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
  * (filterInstanceTypesByRequirements)
  */
+import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { NO_RESOURCES, type Resources, subtractResources } from "../../../apis/resources.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import {
@@ -318,6 +319,19 @@ export class TypeTable {
       }
     }
     return count;
+  }
+
+  /**
+   * As {@link distinctValues}, of what is launched: into a reservation it has that capacity type only, and all
+   * else never has it.
+   */
+  launchedValues(bits: Bits, requirement: Requirement, isReserved: boolean): number {
+    const { key } = requirement;
+    if (key !== CAPACITY_TYPE_LABEL_KEY || !this.offerings.hasReserved)
+      return this.distinctValues(bits, requirement);
+    const found = bitIndices(bits).flatMap((index) => this.types[index]?.labels[key] ?? []);
+    const values = [...new Set(found)].filter((one) => allows(requirement, one));
+    return values.filter((one) => (one === "reserved") === isReserved).length;
   }
 
   #countable(requirement: Requirement): CountableValues {

@@ -7,6 +7,7 @@ import type { Pool } from "../../../apis/hub/pool.ts";
 import type { RequirementSpec } from "../../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { formatResources } from "../../../apis/resources.ts";
+import { asksForSomething } from "../../scheduling/pod-requirements.ts";
 import { allows, toRequirement } from "../../scheduling/requirement.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 import {
@@ -26,7 +27,13 @@ export type PodEdit =
       readonly rule: "spread" | "affinity" | "antiAffinity";
       readonly topologyKey: string;
     }
-  | { readonly on: "pod"; readonly change: "dropHostPort"; readonly port: number };
+  | {
+      readonly on: "pod";
+      readonly change: "dropHostPort";
+      readonly port: number;
+      /** Who has it. */
+      readonly of: readonly ("containers" | "initContainers")[];
+    };
 
 export type PoolEdit = { readonly on: "pool"; readonly poolId: string } & (
   | {
@@ -129,13 +136,16 @@ function withoutPort(containers: readonly Container[], port: number): readonly C
   }));
 }
 
-/** Selector and required node affinity without a key; a term that had nothing else asks for nothing. */
+/**
+ * Selector and required node affinity without a key; a term that had nothing else asks for nothing. One that
+ * never asked for anything matches no node, and does so without the key too.
+ */
 function withoutKey(spec: PodSpec, key: string): PodSpec {
   const { [key]: _, ...nodeSelector } = spec.nodeSelector ?? {};
   const { nodeAffinity } = spec.affinity ?? {};
   const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   if (required === undefined) return { ...spec, nodeSelector };
-  const terms = required.nodeSelectorTerms.map((term) => ({
+  const terms = required.nodeSelectorTerms.filter(asksForSomething).map((term) => ({
     ...term,
     matchExpressions: (term.matchExpressions ?? []).filter((one) => one.key !== key),
   }));

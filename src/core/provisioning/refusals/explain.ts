@@ -7,22 +7,15 @@
  */
 import { firstUntolerated, formatTaint } from "../../../apis/core/tolerations.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
-import {
-  addResources,
-  formatResource,
-  formatResources,
-  type Resources,
-} from "../../../apis/resources.ts";
+import { addResources, formatResource, formatResources } from "../../../apis/resources.ts";
 import { atOnce, mapInSteps, type Steps } from "../../../base/steps.ts";
 import {
   type Bits,
   bitIndices,
-  hasBit,
   haveCommonBits,
   intersectionOf,
   isEmptyBits,
   noBits,
-  setBit,
   uniteBits,
 } from "../../scheduling/bits.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
@@ -40,6 +33,7 @@ import {
 } from "../pools/pool-template.ts";
 import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
+import { filterTypes, type Rejected } from "./filter-types.ts";
 
 interface Explained {
   readonly context: PlanningContext;
@@ -47,8 +41,6 @@ interface Explained {
   readonly classes: Pick<PodClasses, "variant">;
   readonly claims: { readonly size: number };
 }
-
-type Rejected = Partial<Record<RejectionReason, number>>;
 
 interface Refusal {
   readonly text: string;
@@ -60,7 +52,7 @@ interface Refusal {
 }
 
 /** In the order in which planning tests. */
-const STAGES: readonly RejectionReason[] = [
+const STAGES: readonly (RejectionReason | "promised")[] = [
   "noInstanceTypes",
   "taints",
   "requirements",
@@ -70,14 +62,12 @@ const STAGES: readonly RejectionReason[] = [
   "hostPorts",
   "volumes",
   "topology",
+  "promised",
   "minValues",
 ];
 
 const NO_POOLS = "nodepool requirements filtered out all available instance types";
-/** Someone meant `1000m` and wrote `1000`: more cores than any machine has. */
-const IMPLAUSIBLE_CPU_MILLI = 1_000_000_000;
-
-/** Of the ways in which rules about other pods can be kept so many are looked at. */
+/** Of the ways in which rules about other pods can be kept so many are told apart. */
 const MOST_LASTS = 64;
 /** Each may be the first of a class. */
 const PODS_PER_STEP = 16;
@@ -135,11 +125,16 @@ function furthestOf(refusals: readonly Refusal[]): Refusal {
   const told = refusals.reduce((a, b) => (stageOf(a) > stageOf(b) ? a : b));
   const reasons = new Set(refusals.flatMap(reasonsOf));
   const otherwise = [...reasons].filter((reason) => told.rejected[reason] === undefined).sort();
-  return otherwise.length === 0 ? told : { ...told, otherwise };
+  return {
+    ...told,
+    ...(otherwise.length === 0 ? {} : { otherwise }),
+    ...(refusals.some(({ promised }) => promised) ? { promised: true } : {}),
+  };
 }
 
 function stageOf(refusal: Refusal): number {
-  return Math.max(...reasonsOf(refusal).map((reason) => STAGES.indexOf(reason)));
+  const reached = [...reasonsOf(refusal), ...(refusal.promised ? (["promised"] as const) : [])];
+  return Math.max(...reached.map((stage) => STAGES.indexOf(stage)));
 }
 
 function reasonsOf({ rejected }: Refusal): RejectionReason[] {
@@ -301,24 +296,40 @@ function byRules(
   }
   const lasts: Last[] = [];
   const gather = (at: SetId, among: Bits, [rule, ...rest]: readonly Rule[]): void => {
-    if (rule === undefined) lasts.push({ set: at, types: among });
-    else
-      for (const values of options(rule, at, among)) {
-        const narrowed = values === undefined ? at : space.narrow(at, rule.group.key, values);
-        if (narrowed === undefined || lasts.length >= MOST_LASTS) continue;
-        const left = intersectionOf(among, template.table.compatible(narrowed));
-        if (!isEmptyBits(left)) gather(narrowed, left, rest);
-      }
+    if (rule === undefined) {
+      lasts.push({ set: at, types: among });
+      return;
+    }
+    for (const values of options(rule, at, among)) {
+      if (lasts.length >= MOST_LASTS) return;
+      const narrowed = values === undefined ? at : space.narrow(at, rule.group.key, values);
+      if (narrowed === undefined) continue;
+      const left = intersectionOf(among, template.table.compatible(narrowed));
+      if (!isEmptyBits(left)) gather(narrowed, left, rest);
+    }
   };
   for (const one of places) gather(one, types, variant.rules);
-  const open = lasts.filter((last) => !isEmptyBits(openTo(last, template)));
-  if (lasts.length > 0 && open.length === 0) {
+  return byLasts(lasts, template, context, { types, rejected });
+}
+
+/** All rules can be kept: what is left then is promised, or too little. */
+function byLasts(
+  lasts: readonly Last[],
+  template: Template,
+  context: PlanningContext,
+  { types, rejected }: Pick<Left, "types" | "rejected">,
+): Refusal {
+  const none = noBits(template.table.size);
+  const waiting = lasts.filter((last) => isPromised(last, template, context));
+  const promised = waiting.length > 0 ? { promised: true as const } : {};
+  if (waiting.length > 0 && waiting.length === lasts.length) {
     const why = "every reservation that would do is full, or promised to other pods of the plan";
     const byOffering = fell(rejected, "offerings", types, none);
-    return { text: ALL_PROMISED, why, rejected: byOffering, promised: true };
+    return { text: ALL_PROMISED, why, rejected: byOffering, ...promised };
   }
-  const short = open
-    .map((last) => fewerThanAsked(last, template, space))
+  const short = lasts
+    .filter((last) => !waiting.includes(last))
+    .map((last) => fewerThanAsked(last, template, context))
     .find((keys) => keys.length > 0);
   if (short !== undefined) {
     const keys = short.map(({ key }) => key).sort();
@@ -326,10 +337,10 @@ function byRules(
     const why = short
       .map(({ key, minValues }) => `fewer than ${minValues} values of ${key} are left (minValues)`)
       .join("; ");
-    return { text, why, rejected: fell(rejected, "minValues", types, none) };
+    return { text, why, rejected: fell(rejected, "minValues", types, none), ...promised };
   }
   const text = "no combination of topology domains has an instance type left";
-  return { text, why: text, rejected: fell(rejected, "topology", types, none) };
+  return { text, why: text, rejected: fell(rejected, "topology", types, none), ...promised };
 }
 
 /** What a node would be, in domains that all rules allow. */
@@ -343,17 +354,29 @@ function openTo({ set, types }: Last, { table }: Template): Bits {
   return table.offerings.hasReserved ? intersectionOf(types, table.open(set)) : types;
 }
 
-/** The requirements of which too few values are left; all of them where capacity types tell. */
+/** Nobody can buy it, and reservations would do if they were not taken. */
+function isPromised(last: Last, template: Template, context: PlanningContext): boolean {
+  if (!isEmptyBits(openTo(last, template))) return false;
+  return fewerThanAsked(last, template, context).length === 0;
+}
+
+/** The requirements of which too few values are left: of what can be bought, else of what is reserved. */
 function fewerThanAsked(
   last: Last,
   template: Template,
-  space: RequirementSpace,
+  { space, minValuesPolicy }: PlanningContext,
 ): readonly Requirement[] {
-  const wanted = space.get(last.set).withMinValues();
-  const left = openTo(last, template);
-  const values = (one: Requirement) => template.table.distinctValues(left, one);
-  const short = wanted.filter((one) => values(one) < (one.minValues ?? 0));
-  return short.length > 0 ? short : wanted;
+  if (minValuesPolicy === "BestEffort") return [];
+  const { table } = template;
+  const open = openTo(last, template);
+  const isReserved = isEmptyBits(open);
+  const left = isReserved
+    ? table.reservable(last.types, last.set, table.reservations(last.types, last.set))
+    : open;
+  return space
+    .get(last.set)
+    .withMinValues()
+    .filter((one) => table.launchedValues(left, one, isReserved) < (one.minValues ?? 0));
 }
 
 /** Counts the types that are no longer among those left. */
@@ -416,72 +439,6 @@ function topologyText({ type, inverse, key, counts, maxSkew, minDomains }: Topol
 
 function count(types: Bits): number {
   return bitIndices(types).length;
-}
-
-/** Each type's first reason, and the sentence that tells most about all of them together. */
-function filterTypes(
-  template: Template,
-  requests: Resources,
-  set: SetId,
-  among: Bits,
-): { readonly text: string | undefined; readonly rejected: Rejected; readonly left: Bits } {
-  const { table } = template;
-  const [meeting, offered] = [table.meeting(set), table.offered(set)];
-  const rejected: Rejected = {};
-  const met = { one: false, two: false, three: false };
-  const pairs = { meetsAndHolds: false, meetsAndOffers: false, holdsAndOffers: false };
-  const left = noBits(table.size);
-  for (const index of bitIndices(among)) {
-    const meets = hasBit(meeting, index);
-    const holds = table.holds(index, requests);
-    const offers = hasBit(offered, index);
-    met.one ||= meets;
-    met.two ||= holds;
-    met.three ||= offers;
-    pairs.meetsAndHolds ||= meets && holds;
-    pairs.meetsAndOffers ||= meets && offers;
-    pairs.holdsAndOffers ||= holds && offers;
-    if (meets && holds && offers) setBit(left, index);
-    else {
-      const reason = !meets ? "requirements" : !holds ? "resources" : "offerings";
-      rejected[reason] = (rejected[reason] ?? 0) + 1;
-    }
-  }
-  const text = isEmptyBits(left)
-    ? filterText(met.one, met.two, met.three, pairs, requests)
-    : undefined;
-  return { text, rejected, left };
-}
-
-/** Upstream's texts, from "nothing is right" to "each is right, but never on one type". */
-function filterText(
-  meets: boolean,
-  holds: boolean,
-  offers: boolean,
-  pairs: { meetsAndHolds: boolean; meetsAndOffers: boolean; holdsAndOffers: boolean },
-  requests: Resources,
-): string {
-  const requirements = "met the scheduling requirements";
-  const which = "no instance type which";
-  if (!meets && !holds && !offers)
-    return `no instance type ${requirements} or had enough resources or had a required offering`;
-  if (!meets && !holds) return `no instance type ${requirements} or had enough resources`;
-  if (!meets && !offers) return `no instance type ${requirements} or had a required offering`;
-  if (!holds && !offers) return "no instance type had enough resources or had a required offering";
-  if (!meets) return "no instance type met all requirements";
-  if (!holds) {
-    const typo = (requests["cpu"] ?? 0) >= IMPLAUSIBLE_CPU_MILLI;
-    const hint = typo ? " (CPU request >= 1 Million, m vs M typo?)" : "";
-    return `no instance type has enough resources${hint}`;
-  }
-  if (!offers) return "no instance type has the required offering";
-  if (pairs.meetsAndHolds)
-    return `${which} ${requirements} and had enough resources, had a required offering`;
-  if (pairs.holdsAndOffers)
-    return `${which} had enough resources and the required offering ${requirements}`;
-  if (pairs.meetsAndOffers)
-    return `${which} ${requirements} and the required offering had the required resources`;
-  return "no instance type met the requirements/resources/offering tuple";
 }
 
 function resourcesText(template: Template, podClass: PodClass): string {

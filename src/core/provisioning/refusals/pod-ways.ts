@@ -36,9 +36,21 @@ export function podWays(pod: Pod, nodes: readonly NodeView[]): Edit[][] {
     .concat(lessOfEach(pod));
 }
 
-/** Host ports, given up one by one. */
-export function portEdits(pod: Pod): PodEdit[] {
-  return hostPorts(pod).map(({ port }) => ({ on: "pod", change: "dropHostPort", port }));
+/** Host ports, given up one by one, whoever in the pod has them. */
+export function portEdits({ metadata, spec }: Pod): PodEdit[] {
+  const portsOf = (some: Pod["spec"]) =>
+    hostPorts({ metadata, spec: some }).map(({ port }) => port);
+  const own = new Set(portsOf({ ...spec, initContainers: [] }));
+  const ofSidecars = new Set(portsOf({ ...spec, containers: [] }));
+  return [...new Set([...own, ...ofSidecars])].map((port) => ({
+    on: "pod",
+    change: "dropHostPort",
+    port,
+    of: [
+      ...(own.has(port) ? (["containers"] as const) : []),
+      ...(ofSidecars.has(port) ? (["initContainers"] as const) : []),
+    ],
+  }));
 }
 
 /** Rules about other pods, given up one by one. */

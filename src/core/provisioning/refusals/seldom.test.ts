@@ -11,6 +11,7 @@ import {
 import type { SchedulingInput } from "../scheduling-input.ts";
 import { solve } from "../solve.ts";
 import { applyEdits } from "./edits.ts";
+import { portEdits } from "./pod-ways.ts";
 import { type Remedy, remedies } from "./remedy.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -126,9 +127,14 @@ describe("the fix of one kind of pods", () => {
     ];
     let plans = 0;
     const input = schedulingInput({ pods, pools: [poolInput({}, [instanceType()])] });
-    const all = remedies(input, solve(input), (edited) => {
+    const asIs = solve(input);
+    // Whatever ports they give up, the hopeless take no room: such plans need not be made.
+    const isAsIs = (edited: SchedulingInput) =>
+      edited.pools[0]?.pool === input.pools[0]?.pool &&
+      edited.pods.every((one, at) => one === pods[at] || one.metadata.name.startsWith("hopeless-"));
+    const all = remedies(input, asIs, (edited) => {
       plans++;
-      return solve(edited);
+      return isAsIs(edited) ? asIs : solve(edited);
     });
     expect(plans).toBe(200);
     expect(all.get("default/hopeless-0")?.fix).toBe(undefined);
@@ -188,7 +194,33 @@ describe("a key that a pod drops", () => {
   });
 });
 
+describe("a key that a pod drops, of a term beside one that never asked for anything", () => {
+  it("leaves the rest of the term asked for: the other one matches no node", () => {
+    const spec = requiring([], [["disk", "ssd"], ["gpu"]]);
+    expect(fixOf(pod({ spec }), { pools: [], nodes: [nodeView()] })).toBe(undefined);
+    const nodes = [nodeView({ node: { labels: { gpu: "a" } } })];
+    expect(fixOf(pod({ spec }), { pools: [], nodes })).toContain("drop disk from");
+  });
+});
+
 describe("a host port that a pod drops", () => {
+  it("is dropped where it is: of containers, of sidecars, of both", () => {
+    const using = (protocol: string) => ({
+      ports: [{ containerPort: 80, hostPort: 80, protocol }],
+    });
+    const sidecar = { name: "proxy", restartPolicy: "Always" as const };
+    const holders = (own: object, other: object) => {
+      const initContainers = [{ ...sidecar, ...other }];
+      return portEdits(pod({ spec: { containers: [{ name: "main", ...own }], initContainers } }));
+    };
+    const edit = { on: "pod", change: "dropHostPort", port: 80 };
+    expect(holders(using("TCP"), {})).toEqual([{ ...edit, of: ["containers"] }]);
+    expect(holders({}, using("TCP"))).toEqual([{ ...edit, of: ["initContainers"] }]);
+    expect(holders(using("TCP"), using("UDP"))).toEqual([
+      { ...edit, of: ["containers", "initContainers"] },
+    ]);
+  });
+
   it("may be that of a sidecar", () => {
     const ports = [{ containerPort: 80, hostPort: 80 }];
     const containers = [{ name: "main" }];
@@ -288,6 +320,24 @@ describe("a pod that could go one way or another", () => {
     expect(remedy["torn"]?.fix?.text).toBe(
       `lower minValues of ${TYPE} in NodePool default from 2 to 1`,
     );
+  });
+
+  it("is not told of full reservations where a free one has too few types", () => {
+    const offerings = [
+      {
+        zone: "zone-a",
+        capacityType: "reserved" as const,
+        priceMicroUsd: 0,
+        available: true,
+        labels: { "test.sh/reservation-id": "cr-1" },
+        reservationCapacity: 1,
+      },
+    ];
+    const requirements = [{ key: TYPE, operator: "Exists" as const, minValues: 2 }];
+    const pools = [poolInput({ requirements }, [instanceType({ offerings })])];
+    expect(found({ pods: [pod({ cpu: "1" })], pools })["pod"]?.nearest?.missing).toEqual([
+      `fewer than 2 values of ${TYPE} are left (minValues)`,
+    ]);
   });
 
   it("is told of its neighbour in the one place of its volume that anybody sells", () => {
