@@ -67,7 +67,7 @@ const STAGES: readonly (RejectionReason | "promised")[] = [
 ];
 
 const NO_POOLS = "nodepool requirements filtered out all available instance types";
-/** Of the ways in which rules about other pods can be kept so many are told apart. */
+/** Of the ways in which rules about other pods can be kept so many are told apart where some may be promised. */
 const MOST_LASTS = 64;
 /** Each may be the first of a class. */
 const PODS_PER_STEP = 16;
@@ -295,13 +295,14 @@ function byRules(
     return { text, why, rejected: fell(rejected, "topology", types, none) };
   }
   const lasts: Last[] = [];
+  const most = template.table.offerings.hasReserved ? MOST_LASTS : 1;
   const gather = (at: SetId, among: Bits, [rule, ...rest]: readonly Rule[]): void => {
     if (rule === undefined) {
       lasts.push({ set: at, types: among });
       return;
     }
     for (const values of options(rule, at, among)) {
-      if (lasts.length >= MOST_LASTS) return;
+      if (lasts.length >= most) return;
       const narrowed = values === undefined ? at : space.narrow(at, rule.group.key, values);
       if (narrowed === undefined) continue;
       const left = intersectionOf(among, template.table.compatible(narrowed));
