@@ -73,6 +73,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     planning.nominated(pod(), ["nodeclaim/<name>", "node/<name>"]),
     planning.failedScheduling(pod(), "<why>"),
     planning.noCompatibleInstanceTypes(object("NodePool")),
+    planning.noCompatibleInstanceTypes(object("NodePool"), "minValues"),
     claims.insufficientCapacity(claim(), "<why>"),
     claims.unregisteredTaintMissing(claim()),
     ...CONSISTENCY.flatMap((issue) =>

@@ -7,11 +7,15 @@ import {
   type JsonSchema,
   list,
   object,
+  QUANTITY,
   quantityMap,
   rules,
   text,
   textMap,
 } from "./schema.ts";
+
+/** An amount, or a share; as upstream's, nothing at all passes. */
+const THRESHOLD = `^((\\d{1,2}(\\.\\d{1,2})?|100(\\.0{1,2})?)%|${QUANTITY.slice(1, -1)})?$`;
 
 /**
  * `cel`: beta and v1 check by rules in the schema; alpha left it to the webhook. `open`: any other setting of the
@@ -24,9 +28,18 @@ export function kubeletSchema(
 ): JsonSchema {
   const cel = checks === "cel";
   const signals = (name: string) => (cel ? rules(keysRule(name, EVICTION_SIGNALS)) : {});
+  // Where expressions may stand the schema cannot say what an amount is: the class' conditions do.
+  const sized = cel && !open;
+  const thresholds = (name: string) => ({
+    ...signals(name),
+    ...(sized ? { additionalProperties: { type: "string", pattern: THRESHOLD } as const } : {}),
+  });
   const reserved = (name: string) =>
     cel
       ? textMap("Resources kept from pods.", {
+          ...(sized
+            ? { additionalProperties: { type: "string", pattern: QUANTITY } as const }
+            : {}),
           ...rules(keysRule(name, RESERVABLE), [
             "self.all(x, !self[x].startsWith('-'))",
             `${name} value cannot be a negative resource quantity`,
@@ -38,11 +51,11 @@ export function kubeletSchema(
   const properties: Record<string, JsonSchema> = {
     clusterDNS: list("Addresses of the cluster's DNS.", { type: "string" }),
     cpuCFSQuota: boolean("Enforce CPU limits by quota."),
-    evictionHard: textMap("Signal to threshold of hard eviction.", signals("evictionHard")),
+    evictionHard: textMap("Signal to threshold of hard eviction.", thresholds("evictionHard")),
     evictionMaxPodGracePeriod: integer("Most grace of soft eviction, in seconds.", {
       format: "int32",
     }),
-    evictionSoft: textMap("Signal to threshold of soft eviction.", signals("evictionSoft")),
+    evictionSoft: textMap("Signal to threshold of soft eviction.", thresholds("evictionSoft")),
     evictionSoftGracePeriod: textMap(
       "Signal to the time before soft eviction.",
       signals("evictionSoftGracePeriod"),

@@ -64,12 +64,16 @@ function spec(): JsonSchema {
         maxItems: 100,
         ...rules(
           [
-            "self.all(x, !(x.operator in ['In', 'NotIn']) || (has(x.values) && x.values.size() > 0))",
-            "requirements with operator 'In' or 'NotIn' must have a value defined",
+            "self.all(x, x.operator != 'NotIn' || (has(x.values) && x.values.size() > 0))",
+            "requirements with operator 'NotIn' must have a value defined",
+          ],
+          [
+            "self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() > 0))",
+            "requirements with operator 'In' must have a value defined",
           ],
           [
             "self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && x.values[0].matches('^[0-9]+$')))",
-            "requirements operator 'Gt', 'Lt', 'Gte', or 'Lte' must have a single positive integer value",
+            "requirements operator 'Gt', 'Lt', 'Gte' or 'Lte' must have a single positive integer value",
           ],
         ),
       }),

@@ -44,6 +44,39 @@ describe("rules of the schemas", () => {
     }
   });
 
+  it("take amounts and thresholds of beta's kubelet only; v1's may be expressions", () => {
+    const kubelet = "spec.template.spec.kubelet";
+    const takes = (field: string, value: string) => {
+      const amount = schemaAt("NodePool", "v1beta1", `${kubelet}.${field}`).additionalProperties;
+      return new RegExp(amount?.pattern as string).test(value);
+    };
+    for (const field of ["kubeReserved", "systemReserved", "evictionHard", "evictionSoft"]) {
+      for (const value of ["100Mi", "1.5", "200m"]) expect(takes(field, value), value).toBe(true);
+      for (const value of ["lots", "1 Gi", "max_pods * 2"])
+        expect(takes(field, value), value).toBe(false);
+      expect(takes(field, "10%")).toBe(field.startsWith("eviction"));
+      expect(takes(field, "101%")).toBe(false);
+    }
+    const v1 = schemaAt("EC2NodeClass", "v1", "spec.kubelet.kubeReserved");
+    expect(v1.additionalProperties).toEqual({ type: "string" });
+  });
+
+  it("name In and NotIn each by itself for what a NodeOverlay is for", () => {
+    const check = (operator: string) =>
+      broken("NodeOverlay", "v1alpha1", "spec.requirements", [{ key: "a", operator }]);
+    for (const operator of ["In", "NotIn"])
+      expect(check(operator)).toEqual([
+        `requirements with operator '${operator}' must have a value defined`,
+      ]);
+    expect(check("Exists")).toEqual([]);
+  });
+
+  it("make v1's template labels one value to server-side apply", () => {
+    const of = (version: string) =>
+      schemaAt("NodePool", version, "spec.template.metadata.labels")["x-kubernetes-map-type"];
+    expect([of("v1"), of("v1beta1")]).toEqual(["atomic", undefined]);
+  });
+
   it("close Kubernetes' own label domains in v1beta1 only", () => {
     const path = "spec.template.spec.requirements.[].key";
     const check = (version: string, key: string) => broken("NodePool", version, path, key);

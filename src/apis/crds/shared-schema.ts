@@ -109,6 +109,8 @@ export function templateLabels(restrictions: Restrictions): JsonSchema {
     type: "object",
     additionalProperties: { type: "string", maxLength: 63, pattern: LABEL_VALUE },
     maxProperties: 100,
+    // v1's are one value to server-side apply: who applies them says all of them.
+    ...(restrictions === "v1" ? { "x-kubernetes-map-type": "atomic" as const } : {}),
     ...rules(...all),
   };
 }

@@ -21,12 +21,16 @@ export function nominated(pod: Pod, targets: readonly string[]): EventToPublish 
 }
 
 /** On a pool that nothing can be launched for, whatever the pod. */
-export function noCompatibleInstanceTypes(pool: KubeObject): EventToPublish {
+export function noCompatibleInstanceTypes(
+  pool: KubeObject,
+  lack: "types" | "minValues" = "types",
+): EventToPublish {
+  const why = lack === "minValues" ? " due to minValues incompatibility" : "";
   return {
     object: pool,
     type: "Warning",
     reason: "NoCompatibleInstanceTypes",
-    message: "NodePool requirements filtered out all compatible available instance types",
+    message: `NodePool requirements filtered out all compatible available instance types${why}`,
     dedupeValues: [pool.metadata.uid ?? pool.metadata.name],
     dedupeMs: NO_TYPES_DEDUPE_MS,
   };

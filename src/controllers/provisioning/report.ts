@@ -93,12 +93,17 @@ export function report(world: World, log: Logger, pass: Pass): void {
 
 /** On the pool, too: who looks at it sees why it stays without nodes. Provisioners never had the event. */
 function tellPoolsWithoutTypes(world: World, log: Logger, { result, pools }: Pass): void {
-  for (const poolId of result.withoutTypes ?? []) {
+  const lacks = [
+    ...(result.withoutTypes ?? []).map((poolId) => ({ poolId, lack: "types" as const })),
+    ...(result.withTooFewTypes ?? []).map((poolId) => ({ poolId, lack: "minValues" as const })),
+  ];
+  for (const { poolId, lack } of lacks) {
     const pool = pools.find(({ id }) => id === poolId);
     const stored = poolById(world, poolId);
     if (pool === undefined || stored === undefined || pool.generation === "alpha") continue;
     log.info("skipping, nodepool requirements filtered out all instance types", poolFields(pool));
-    world.events.publish(noCompatibleInstanceTypes({ ...stored.native, kind: stored.kind.kind }));
+    const object = { ...stored.native, kind: stored.kind.kind };
+    world.events.publish(noCompatibleInstanceTypes(object, lack));
   }
 }
 

@@ -40,7 +40,7 @@ export function registration(nodes: readonly Node[]): Registration {
     return {
       state: "ambiguous",
       reason: "MultipleNodesFound",
-      message: `Several nodes have the provider id of this claim: ${names.join(", ")}`,
+      message: `Invariant violated, matched multiple nodes: ${names.join(", ")}`,
     };
   }
   const registered = node.metadata.labels?.[NODE_REGISTERED_LABEL_KEY] === "true";

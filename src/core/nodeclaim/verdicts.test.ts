@@ -65,6 +65,7 @@ describe("registration", () => {
     expect(registration([]).state).toBe("waiting");
     expect(registration([node({ name: "a" }), node({ name: "b" })])).toMatchObject({
       reason: "MultipleNodesFound",
+      message: "Invariant violated, matched multiple nodes: a, b",
     });
     expect(registration([node()])).toMatchObject({ state: "found", taintMissing: true });
   });

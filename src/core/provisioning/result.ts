@@ -79,4 +79,6 @@ export interface SchedulingResult {
   }[];
   /** Ids of pools whose own requirements leave no instance type that is to be had; absent: none. */
   readonly withoutTypes?: readonly string[];
+  /** Ids of pools whose types, all together, have too few values for the pool's own minValues; absent: none. */
+  readonly withTooFewTypes?: readonly string[];
 }

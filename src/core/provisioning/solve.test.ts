@@ -525,6 +525,23 @@ describe("solve", () => {
     expect(told({ pods: [pod()], pools: [poolInput({ name: "good" })] })).toBeUndefined();
   });
 
+  it("names the pools whose types are too few for their own minValues, unless those may be lowered", () => {
+    const requirements = [
+      { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 50 },
+    ];
+    const pools = [poolInput({ name: "good" }), poolInput({ name: "choosy", requirements })];
+    const told = (minValuesPolicy: "Strict" | "BestEffort") =>
+      solve(
+        schedulingInput({
+          pods: [pod()],
+          pools,
+          options: { ...SCHEDULING_OPTIONS, minValuesPolicy },
+        }),
+      ).withTooFewTypes;
+    expect(told("Strict")).toEqual(["nodepool/choosy"]);
+    expect(told("BestEffort")).toBeUndefined();
+  });
+
   it("says so when there is no pool at all", () => {
     expect(plan({ pods: [pod()], pools: [] })).toEqual([
       "pod: nodepool requirements filtered out all available instance types",

@@ -125,7 +125,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
     classes,
     isOfOnePriority: batch.every(({ alike }) => alike.priority === batch[0]?.alike.priority),
     leftOut: [...refused, ...(yield* explainInSteps(lost, base))],
-    notes: poolNotes(base.templates),
+    notes: poolNotes(base.templates, base.context),
     kinds: new Map(),
   };
 }

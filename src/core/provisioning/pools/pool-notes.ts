@@ -1,18 +1,43 @@
 /** What is to be told of pools, whatever the pods: types that their limits leave out, and that nothing is left. */
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { bitIndices } from "../../scheduling/bits.ts";
+import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { SchedulingResult } from "../result.ts";
 import { hasNoType, type Template, withinLimits } from "./pool-template.ts";
 
-export type PoolNotes = Pick<SchedulingResult, "excludedByLimits" | "withoutTypes">;
+export type PoolNotes = Pick<
+  SchedulingResult,
+  "excludedByLimits" | "withoutTypes" | "withTooFewTypes"
+>;
 
 /** By the limits as they are now: planned claims eat into them. */
-export function poolNotes(templates: readonly Template[]): PoolNotes {
+export function poolNotes(
+  templates: readonly Template[],
+  { space, minValuesPolicy }: NotedIn,
+): PoolNotes {
+  const some = templates.filter((one) => !hasNoType(one));
   const withoutTypes = templates.filter(hasNoType).map(({ pool }) => pool.id);
+  // By best effort the pool's minValues are lowered to what there is.
+  const tooFew = minValuesPolicy === "Strict" ? some.filter((one) => isTooFew(one, space)) : [];
+  const withTooFewTypes = tooFew.map(({ pool }) => pool.id);
   return {
     excludedByLimits: excludedByLimits(templates),
     ...(withoutTypes.length === 0 ? {} : { withoutTypes }),
+    ...(withTooFewTypes.length === 0 ? {} : { withTooFewTypes }),
   };
+}
+
+interface NotedIn {
+  readonly space: RequirementSpace;
+  readonly minValuesPolicy: "Strict" | "BestEffort";
+}
+
+/** Whether all usable types together have fewer values than the pool's own minValues ask for. */
+function isTooFew({ set, table, usable }: Template, space: RequirementSpace): boolean {
+  return space
+    .get(set)
+    .withMinValues()
+    .some((one) => table.distinctValues(usable, one) < (one.minValues as number));
 }
 
 /** v1 counts among the types that meet the pool's requirements; older generations among all it was given. */
