@@ -1,7 +1,7 @@
 /** Seed S1's installation: what the controller must be told, what it finds, and when it may be used. */
 import { describe, expect, it } from "vitest";
-import { runController } from "../../src/cli/controller/run-controller.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
+import { runController } from "../../src/cli/controller/run-controller.ts";
 import { serveEndpoints } from "../../src/operator/endpoints.ts";
 import { inAccount, PROVISIONERS, seed } from "./account.ts";
 

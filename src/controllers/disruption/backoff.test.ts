@@ -8,8 +8,8 @@ describe("patience with pools whose replacements fail", () => {
     const backoff = createBackoff();
     const waits = ["a", "b", "c", "d", "e", "f"].map((id) => backoff.failed(id, ["pool"], 0));
     expect(waits).toEqual([1, 2, 4, 8, 10, 10].map((minutes) => minutes * MINUTE));
-    expect(backoff.pools(10 * MINUTE - 1)).toEqual(new Set(["pool"]));
-    expect(backoff.pools(10 * MINUTE)).toEqual(new Set());
+    expect(backoff.pools(10 * MINUTE - 1)).toEqual(new Map([["pool", 10 * MINUTE]]));
+    expect(backoff.pools(10 * MINUTE)).toEqual(new Map());
     backoff.succeeded("pool");
     expect(backoff.failed("g", ["pool"], 0)).toBe(MINUTE);
   });
@@ -19,6 +19,6 @@ describe("patience with pools whose replacements fail", () => {
     expect(backoff.failed("a", ["pool", "pool", "other"], 0)).toBe(MINUTE);
     expect(backoff.failed("a", ["pool", "pool", "other"], 5_000)).toBe(MINUTE);
     expect(backoff.failed("b", ["pool"], MINUTE)).toBe(3 * MINUTE);
-    expect(backoff.pools(MINUTE)).toEqual(new Set(["pool"]));
+    expect(backoff.pools(MINUTE)).toEqual(new Map([["pool", 3 * MINUTE]]));
   });
 });
