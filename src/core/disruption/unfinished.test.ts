@@ -26,9 +26,13 @@ function claim(name: string, annotations: Record<string, string> = {}, registere
   return { metadata: { name, annotations }, spec, status: { conditions } } as NodeClaim;
 }
 
-const view = (one: NodeClaim, withNode = true) =>
+const CLOSED = [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] as const;
+
+const view = (one: NodeClaim, withNode = true, closed = false) =>
   nodeView({
-    node: withNode ? node({ name: one.metadata.name }) : undefined,
+    node: withNode
+      ? node({ name: one.metadata.name, ...(closed ? { taints: [...CLOSED] } : {}) })
+      : undefined,
     claim: one,
     pods: [],
     marked: false,
@@ -39,8 +43,8 @@ const replacement = (name: string, registered: boolean) =>
   view(claim(name, { "karpenter.sh/replacement-for-command": "c1" }, registered), registered);
 
 const leaving = (one: CommandRecord) => [
-  view(withRecord(claim("a"), one)),
-  view(withRecord(claim("b"), one)),
+  view(withRecord(claim("a"), one), true, true),
+  view(withRecord(claim("b"), one), true, true),
 ];
 
 const names = (list: readonly { readonly name: string }[]) => list.map(({ name }) => name);
@@ -69,6 +73,15 @@ describe("unfinished commands", () => {
     const nodes = [...leaving(record(1, 2 * 60 * 60_000)), replacement("r", true)];
     const old = atOnce(findUnfinished(nodes, new Set(), NOW_MS));
     expect([names(old.reopen), old.discard]).toEqual([["a", "b"], []]);
+  });
+
+  it("are taken back where a node of theirs stands open: pods may have come that nobody asked", () => {
+    const [first] = leaving(record(1));
+    const open = view(withRecord(claim("b"), record(1)));
+    const nodes = [first as typeof open, open, replacement("new", false)];
+    const { resume, reopen, discard } = atOnce(findUnfinished(nodes, new Set(), NOW_MS));
+    expect([resume, names(reopen)]).toEqual([[], ["a", "b"]]);
+    expect(discard.map(({ metadata }) => metadata.name)).toEqual(["new"]);
   });
 
   it("are left alone while this process carries them out", () => {

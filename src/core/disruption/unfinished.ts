@@ -1,7 +1,8 @@
 /**
  * Commands that no process is carrying out any more, found by the marks they left. One whose replacements
- * were all asked for goes on; any other is taken back: it will be proposed again, on fresh facts, if it
- * still holds.
+ * were all asked for, and whose nodes are closed, goes on; any other is taken back: it will be proposed again, on fresh
+ * facts, if it still holds. A node stands open where a process that had not heard of the command yet took its mark for a
+ * leftover: pods may have come to it since that nobody asked.
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -67,7 +68,7 @@ export function* findUnfinished(
     const replacements = made.get(id) ?? [];
     const ageMs = nowMs - (fromRfc3339(record.startedAt) ?? 0);
     const whole = record.replacements > 0 && replacements.length === record.replacements;
-    if (whole && ageMs < TOO_OLD_MS) {
+    if (whole && marked.every(isClosed) && ageMs < TOO_OLD_MS) {
       resume.push({ record, nodes: marked, replacements });
       continue;
     }
@@ -75,6 +76,11 @@ export function* findUnfinished(
     discard.push(...replacements.filter((claim) => !isTrue(claim, "Registered")));
   }
   return { resume, reopen, discard };
+}
+
+function isClosed({ claim, node }: NodeView): boolean {
+  if (claim === undefined || node === undefined) return false;
+  return isCordoned(node, vocabulary(claimGeneration(claim)));
 }
 
 /** Alpha's cordon alone is no mark: a person may have set it. */
