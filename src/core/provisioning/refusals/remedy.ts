@@ -254,7 +254,10 @@ class Search {
     return { texts, ways };
   }
 
-  /** Limits as high as the plan without them would need: with its cheapest types, with any, or amply. */
+  /**
+   * Limits as high as the plan without them would need: with its cheapest types, with any, or amply. Of several also one
+   * alone: on the fewer nodes that the others leave, pods may keep the rules about each other.
+   */
   #limitWays(poolId: string, { edits }: State, { limits }: Pool): Edit[][] {
     const free = this.#plans.of(this.#siblings, edits, poolId);
     const usage = this.#input.pools.find(({ pool }) => pool.id === poolId)?.usage ?? {};
@@ -275,10 +278,12 @@ class Search {
       capacities.map((one) => one[name] ?? 0);
     const most = (capacities: readonly Resources[], name: string) =>
       Math.max(0, ...amounts(capacities, name));
+    const ample = of((capacities, name) => AMPLE * most(capacities, name));
     return [
       of((capacities, name) => capacities[0]?.[name] ?? 0),
       of(most),
-      of((capacities, name) => AMPLE * most(capacities, name)),
+      ample,
+      ...(ample.length > 1 ? ample.map((edit) => [edit]) : []),
     ].filter((way) => way.length > 0);
   }
 
