@@ -7,6 +7,7 @@ import type { Pod } from "../../src/apis/core/pod.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { AppFacts } from "./apps.ts";
+import { isInitialized, isLeaving, isReady } from "./facts.ts";
 import type { PoolFacts } from "./pools.ts";
 
 export interface Seen {
@@ -64,7 +65,7 @@ export function unsettled(seen: Seen): readonly string[] {
       .filter((node) => isLeaving(node) && mayLeave(node.metadata.name))
       .map(({ metadata }) => `node ${metadata.name} still leaves`),
     ...nodes
-      .filter((node) => isClosed(node) && !(isLeaving(node) && !mayLeave(node.metadata.name)))
+      .filter((node) => isMarked(node) && !(isLeaving(node) && !mayLeave(node.metadata.name)))
       .map(({ metadata }) => `node ${metadata.name} is closed`),
     ...claims
       .filter((claim) => isLeaving(claim) && mayLeave(claim.status?.nodeName))
@@ -103,31 +104,16 @@ function isGuarded({ manifests }: Pick<AppFacts, "manifests">): boolean {
 }
 
 function runs(pod: Pod, app: string): boolean {
-  return (
-    appOf(pod) === app &&
-    !isLeaving(pod) &&
-    pod.status?.phase === "Running" &&
-    pod.status.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ===
-      true
-  );
+  return appOf(pod) === app && !isLeaving(pod) && pod.status?.phase === "Running" && isReady(pod);
 }
 
-function isInitialized({ status }: NodeClaim): boolean {
-  return (
-    status?.conditions?.some((one) => one.type === "Initialized" && one.status === "True") === true
-  );
-}
-
-function isClosed({ spec }: Node): boolean {
+/** Closed by whomever, with our taint of whatever effect. */
+function isMarked({ spec }: Node): boolean {
   return spec?.unschedulable === true || spec?.taints?.some(isOurTaint) === true;
 }
 
 function isOurTaint({ key }: { readonly key: string }): boolean {
   return key === "karpenter.sh/disrupted" || key === "karpenter.sh/disruption";
-}
-
-function isLeaving({ metadata }: KubeObject): boolean {
-  return metadata.deletionTimestamp !== undefined;
 }
 
 /** Of Karpenter's, whatever the generation. */

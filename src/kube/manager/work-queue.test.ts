@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Clock } from "../../base/clock.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import { AWAIT_CHANGE, type Outcome, requeueAfter } from "./controller.ts";
 import { WorkQueue } from "./work-queue.ts";
@@ -22,6 +23,19 @@ function queue(work: (item: string) => Promise<Outcome>, options: { concurrency?
     backoffMs: { base: 1_000, max: 4_000 },
   });
   return { clock, log, queue: queued };
+}
+
+/** Time stands still but for turns of the loop: `sleeps` wakes those who wait for another. */
+function clockOfTurns(turnMs: () => number) {
+  const clock = new VirtualClock(0);
+  const sleeps: (() => void)[] = [];
+  const turns: Clock = {
+    now: () => 0,
+    after: (delayMs, callback) => clock.after(delayMs, callback),
+    sleep: () => new Promise((resolve) => sleeps.push(resolve)),
+    turnMs,
+  };
+  return { clock, turns, sleeps };
 }
 
 describe("work queue", () => {
@@ -126,19 +140,13 @@ describe("work queue", () => {
     let turn = 0;
     const begun: number[] = [];
     const perTurn = new Map<number, number>();
-    const clock = new VirtualClock(0);
-    const sleeps: (() => void)[] = [];
+    const { clock, turns, sleeps } = clockOfTurns(() => turnMs);
     const spend = () => {
       turnMs += 3;
       perTurn.set(turn, (perTurn.get(turn) ?? 0) + 3);
     };
     const q = new WorkQueue<number>({
-      clock: {
-        now: () => 0,
-        after: (delayMs, callback) => clock.after(delayMs, callback),
-        sleep: () => new Promise((resolve) => sleeps.push(resolve)),
-        turnMs: () => turnMs,
-      },
+      clock: turns,
       concurrency: 1_000,
       keyOf: String,
       work: async (item) => {
@@ -165,17 +173,11 @@ describe("work queue", () => {
   });
 
   it("begins nothing any more once it is stopped, though it was to begin in another turn", async () => {
-    const clock = new VirtualClock(0);
-    const sleeps: (() => void)[] = [];
+    const { clock, turns, sleeps } = clockOfTurns(() => turnMs);
     const begun: number[] = [];
     let turnMs = 0;
     const q = new WorkQueue<number>({
-      clock: {
-        now: () => 0,
-        after: (delayMs, callback) => clock.after(delayMs, callback),
-        sleep: () => new Promise((resolve) => sleeps.push(resolve)),
-        turnMs: () => turnMs,
-      },
+      clock: turns,
       concurrency: 10,
       keyOf: String,
       work: async (item) => {
