@@ -1,0 +1,282 @@
+/**
+ * A cluster made ready for questions: everything that does not depend on which nodes go is worked out once.
+ * It can follow the cluster from one picture to the next: what the one before knew of changed nodes is taken
+ * back, and they are counted anew.
+ *
+ * Pods that wait for a place anyway, and find one on a node that is there, keep it: they are put there
+ * before the first question. Those that need a new node of their own play no part.
+ */
+import type { Pod } from "../../../apis/core/pod.ts";
+import { keyOf } from "../../../apis/meta.ts";
+import { NO_RESOURCES } from "../../../apis/resources.ts";
+import { assert } from "../../../base/assert.ts";
+import { eachInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
+import { Marks } from "../../scheduling/bits.ts";
+import { indexVolumes, VolumeIndex } from "../../scheduling/volumes.ts";
+import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
+import { hasDynamicResources } from "../batch/eligibility.ts";
+import type { Draft } from "../batch/pod-class.ts";
+import {
+  type Daemon,
+  ExistingNode,
+  inTargetOrder,
+  merged,
+  type Saved,
+  toDaemon,
+} from "../nodes/existing-node.ts";
+import { seenSlotsInSteps } from "../pools/attach-slots.ts";
+import { resetLimits } from "../pools/pool-template.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+import { createPass, type Pass } from "../solve.ts";
+import type { TopologyGroup } from "../topology/topology-group.ts";
+import { Census, type Host, stayingPods } from "./census.ts";
+import { isOfOneKind, nodeChanges } from "./picture-changes.ts";
+import { Seekers } from "./seeking.ts";
+import { type Ground, Trial } from "./trial.ts";
+import { Trying } from "./trying.ts";
+
+/** The first ones are of kinds that nobody has met, and their code is cold: a hundred times what later ones take. */
+const NODES_PER_STEP = 8;
+const NOBODY: readonly never[] = [];
+
+/** A waiting pod's room. */
+interface Housed {
+  readonly place: ExistingNode;
+  readonly groups: readonly TopologyGroup[];
+  readonly before: Saved;
+}
+
+export class PreparedCluster implements Ground {
+  readonly base: ReturnType<typeof createPass>;
+  readonly census: Census;
+  readonly trying: Trying;
+  readonly seekers: Seekers;
+  readonly #volumes: VolumeIndex;
+  #input: SchedulingInput;
+  #nodes: readonly ExistingNode[] = [];
+  #housed: readonly Housed[] = [];
+  /** Of the last question that closed any. */
+  #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
+  /** Wishes of pods long gone are kept: with more of them the cluster is made ready anew. */
+  #mostWishes = 0;
+  /** How many trials there have been. */
+  #trials = 0;
+
+  /** `input.pods`: those that need a place as it is. */
+  static *inSteps(input: SchedulingInput): Steps<PreparedCluster> {
+    yield* indexVolumes(input.volumes);
+    const cluster = new PreparedCluster(input);
+    yield;
+    yield* cluster.#takeIn(input);
+    return cluster;
+  }
+
+  private constructor(input: SchedulingInput) {
+    this.#input = input;
+    this.#volumes = new VolumeIndex(input.volumes);
+    this.base = createPass({ ...input, nodes: [] }, this.#volumes, false);
+    this.census = new Census(this.base.context.topology);
+    this.trying = new Trying(this.base.classes);
+    const { base, census, trying } = this;
+    this.seekers = new Seekers({ base, census, trying, volumes: this.#volumes }, input);
+  }
+
+  get nodes(): readonly ExistingNode[] {
+    return this.#nodes;
+  }
+
+  /**
+   * A trial with new nodes of these templates. `closed`: names of nodes that take nobody, see
+   * `Terms` in what-if.ts. Who asked ends it.
+   */
+  suppose(templates: Pass["templates"], closed?: ReadonlySet<string>): Trial {
+    const marks = closed === undefined ? undefined : this.#closedMarks(closed);
+    return new Trial(this, ++this.#trials, templates, marks);
+  }
+
+  #closedMarks(names: ReadonlySet<string>): Marks {
+    if (this.#closed?.names === names) return this.#closed.marks;
+    const marks = new Marks();
+    for (const name of names) {
+      const host = this.census.host(name);
+      if (host?.isTarget === true) marks.add(host.place.index);
+    }
+    this.#closed = { names, marks };
+    return marks;
+  }
+
+  *#takeIn({ nodes, pods }: SchedulingInput): Steps<void> {
+    const seen = yield* seenSlotsInSteps(nodes, this.#volumes);
+    for (const template of this.base.templates) template.slots.see(seen);
+    const batch = new Set(pods.map(keyOf));
+    const waiting = this.seekers.eligible(pods);
+    this.seekers.announce(waiting);
+    yield;
+    const drafts = yield* mapInSteps(nodes, NODES_PER_STEP, (view) => {
+      this.census.expect(stayingPods(view, batch));
+      return this.seekers.announce(movable(view));
+    });
+    this.#mostWishes = 2 * this.base.classes.size + 1_000;
+    this.census.open();
+    const daemons = this.#daemons();
+    const targets: ExistingNode[] = [];
+    yield* eachInSteps(nodes, NODES_PER_STEP, (view, index) => {
+      const place = new ExistingNode(view, view.deleting ? [] : daemons);
+      if (!view.deleting) targets.push(place);
+      const host = this.census.add(place, !view.deleting, stayingPods(view, batch));
+      this.census.settle(host, drafts[index] ?? NOBODY);
+      if (isMovable(view)) host.left = this.seekers.leftOf(view, host.drafts);
+    });
+    this.#nodes = yield* inTargetOrder(targets);
+    this.trying.see(this.#nodes);
+    yield* this.trying.makeReady();
+    yield* this.#house(waiting);
+  }
+
+  #daemons(): readonly Daemon[] {
+    return this.#input.daemonPods.filter((pod) => !hasDynamicResources(pod)).map(toDaemon);
+  }
+
+  /**
+   * Goes on from another picture of the same cluster: what has changed is counted anew, the rest stays.
+   * False: too much has changed, and this one is good for nothing any more; make a new one.
+   */
+  *followInSteps(input: SchedulingInput): Steps<boolean> {
+    if (this.base.classes.size > this.#mostWishes || !isOfOneKind(this.#input, input)) return false;
+    const before = this.#input;
+    this.#closed = undefined;
+    const { context, templates } = this.base;
+    const known = context.topology.groups.length;
+    const batch = new Set(input.pods.map(keyOf));
+    const { changed, gone } = yield* nodeChanges(before, input, batch);
+    const names = new Set(changed.map(({ name }) => name));
+    for (const { name } of gone) names.add(name);
+    const left = yield* this.#leave([...names]);
+    if (left === undefined) return false;
+    this.#input = input;
+    yield* indexVolumes(input.volumes);
+    this.#volumes.see(input.volumes);
+    const seen = yield* seenSlotsInSteps(input.nodes, this.#volumes);
+    const usage = new Map(input.pools.map((one) => [one.pool.id, one.usage]));
+    for (const template of templates) {
+      resetLimits(template, usage.get(template.pool.id) ?? NO_RESOURCES);
+      template.slots.see(seen);
+    }
+    const waiting = this.seekers.eligible(input.pods);
+    this.seekers.announce(waiting);
+    const drafts = yield* mapInSteps(changed, NODES_PER_STEP, (view) =>
+      this.seekers.announce(movable(view)),
+    );
+    yield* this.#come(changed, drafts, left, batch);
+    // A rule that nobody had before: it would have to be asked about everybody.
+    if (context.topology.groups.length > known) return false;
+    yield* this.#house(waiting);
+    return true;
+  }
+
+  /**
+   * Takes back what the picture before knew of these nodes; says where those stood. Undefined: not to be
+   * had, for two nodes have one host name.
+   */
+  *#leave(names: readonly string[]): Steps<ReadonlyMap<string, Host> | undefined> {
+    for (const { place, groups, before } of this.#housed) {
+      place.restore(before);
+      place.settle();
+      this.census.uncount(groups, place);
+      this.trying.roomAgain(place);
+    }
+    this.#housed = [];
+    const left = new Map<string, Host>();
+    for (const [index, name] of names.entries()) {
+      if (index % NODES_PER_STEP === 0) yield;
+      const host = this.census.host(name);
+      if (host === undefined) continue;
+      if (this.census.sharesItsHost(host.place)) return undefined;
+      this.census.remove(name);
+      if (!host.isTarget) continue;
+      host.place.gone = true;
+      left.set(name, host);
+    }
+    return left;
+  }
+
+  /** Counts what has changed. Who can take the place of its former self does; else all are put in order. */
+  *#come(
+    changed: readonly NodeView[],
+    drafts: readonly (readonly Draft[])[],
+    left: ReadonlyMap<string, Host>,
+    batch: ReadonlySet<string>,
+  ): Steps<void> {
+    const daemons = this.#daemons();
+    const nodes = [...this.#nodes];
+    const fresh: ExistingNode[] = [];
+    yield* eachInSteps(changed, NODES_PER_STEP, (view, index) => {
+      const former = left.get(view.name);
+      const place = new ExistingNode(view, view.deleting ? [] : daemons, former?.place.index);
+      const host = this.census.add(place, !view.deleting, stayingPods(view, batch), former);
+      this.census.settle(host, drafts[index] ?? NOBODY);
+      if (view.deleting) return;
+      const isAlike = former?.place.view.initialized === view.initialized;
+      if (isAlike && !this.census.sharesItsHost(place)) {
+        nodes[place.index] = place;
+        this.trying.roomAgain(place);
+      } else {
+        fresh.push(place);
+      }
+    });
+    this.#nodes = nodes;
+    if (fresh.length === 0) return;
+    const staying = nodes.filter(({ gone }) => !gone);
+    const indices = staying.map(({ index }) => index);
+    this.#nodes = merged(staying, fresh);
+    this.trying.see(this.#nodes, formerIndices(this.#nodes, staying, indices));
+    yield* this.trying.makeReady();
+  }
+
+  /** Waiting pods that find room as it is have it from now on. */
+  *#house(waiting: readonly Pod[]): Steps<void> {
+    if (waiting.length === 0) return;
+    const queued = this.seekers.inTurn(waiting);
+    const trial = this.suppose(this.base.templates);
+    yield* trial.placeInSteps(queued);
+    const housed = trial.placed();
+    trial.end();
+    const { topology } = this.base.context;
+    this.#housed = housed.map(({ nodeName, pods }) => {
+      const place = this.census.host(nodeName)?.place;
+      assert(place !== undefined, "pods are placed on nodes that are there");
+      const before = place.save();
+      const groups: TopologyGroup[] = [];
+      for (const pod of pods) {
+        const podClass = this.seekers.classOf(pod);
+        place.add(pod, podClass);
+        groups.push(...podClass.countedBy);
+      }
+      place.settle();
+      this.trying.roomAgain(place);
+      for (const group of groups) topology.count(group, place);
+      return { place, groups, before };
+    });
+  }
+}
+
+function isMovable({ managed, deleting }: NodeView): boolean {
+  return managed && !deleting;
+}
+
+/** Pods that may have to leave the node. */
+function movable(view: NodeView): readonly Pod[] {
+  return isMovable(view) ? reschedulablePods(view) : NOBODY;
+}
+
+/** Where those that stay had `indices`; of all nodes, in order, where they were, or -1. */
+function formerIndices(
+  nodes: readonly ExistingNode[],
+  staying: readonly ExistingNode[],
+  indices: readonly number[],
+): Int32Array {
+  let next = 0;
+  return Int32Array.from(nodes, (node) =>
+    node === staying[next] ? (indices[next++] as number) : -1,
+  );
+}

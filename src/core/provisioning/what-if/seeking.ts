@@ -1,0 +1,140 @@
+/**
+ * Who looks for a place: which pods planning looks at, of which class each is, and in which order they are
+ * tried. The pods of one node are put in order once, for each sweep asks about each node.
+ */
+import type { Pod } from "../../../apis/core/pod.ts";
+import { perTemplate } from "../../../apis/core/pod-template.ts";
+import { vocabulary } from "../../../apis/hub/generation.ts";
+import { assert } from "../../../base/assert.ts";
+import type { VolumeIndex } from "../../scheduling/volumes.ts";
+import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
+import { refusal } from "../batch/eligibility.ts";
+import type { Draft, PodClass } from "../batch/pod-class.ts";
+import { inOrder } from "../batch/queue.ts";
+import type { UnschedulablePod } from "../result.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+import type { createPass } from "../solve.ts";
+import type { Census, Host, Left, LeftPod } from "./census.ts";
+import type { Trying } from "./trying.ts";
+
+/** Who looks for a place, in order, and who does not. */
+export interface Seeking {
+  readonly queued: readonly LeftPod[];
+  readonly refused: readonly UnschedulablePod[];
+}
+
+/** What pods are looked up in. */
+interface Known {
+  readonly base: ReturnType<typeof createPass>;
+  readonly census: Census;
+  readonly trying: Trying;
+  readonly volumes: VolumeIndex;
+}
+
+/** Without volumes nobody asks for a pod's name. */
+const NAMELESS: Pod["metadata"] = { name: "" };
+const NOBODY: readonly never[] = [];
+
+export class Seekers {
+  readonly #base: Known["base"];
+  readonly #census: Census;
+  readonly #trying: Trying;
+  readonly #volumes: VolumeIndex;
+  readonly #wellKnownLabels: readonly string[];
+  readonly #ownerLabels: readonly string[];
+  readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
+
+  /** Of `input` only what stays the same as long as a cluster is followed. */
+  constructor(known: Known, { options, pools }: Pick<SchedulingInput, "options" | "pools">) {
+    this.#base = known.base;
+    this.#census = known.census;
+    this.#trying = known.trying;
+    this.#volumes = known.volumes;
+    this.#wellKnownLabels = options.wellKnownLabels;
+    this.#ownerLabels = pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
+  }
+
+  /** Those that planning looks at. */
+  eligible(pods: readonly Pod[]): readonly Pod[] {
+    return pods.filter((pod) => this.#refusal(pod) === undefined);
+  }
+
+  /** Pods that a question could be about: all topology groups must be known before counting. */
+  announce(pods: readonly Pod[]): readonly Draft[] {
+    return pods.map((pod) => this.#base.classes.announce(pod));
+  }
+
+  /** In order: these pods of the hosts, and those that are supposed to be there. */
+  leaving(hosts: readonly Host[], moving: readonly Pod[]): Seeking {
+    const [host, ...others] = hosts;
+    const isOne = others.length === 0 && host?.place.pods.length === 0;
+    // Asked of each node in each sweep: its pods are put in order once.
+    if (isOne) {
+      host.left ??= this.leftOf(host.place.view);
+      if (moving === host.left.of) {
+        for (const { podClass } of host.left.queued) this.#trying.use(podClass);
+        return host.left;
+      }
+    }
+    const { fine, refused } = this.#sortOut([
+      ...moving,
+      ...hosts.flatMap(({ place: { pods } }) => pods),
+    ]);
+    return { queued: this.inTurn(fine), refused };
+  }
+
+  /** Eligible pods in order, ready to be tried. */
+  inTurn(pods: readonly Pod[]): readonly LeftPod[] {
+    const queued = inOrder(
+      pods.map((pod) => ({ pod, podClass: this.#trying.of(this.classOf(pod)) })),
+    );
+    for (const { podClass } of queued) this.#trying.use(podClass);
+    return queued;
+  }
+
+  /** What the node would leave behind. `drafts`: of all its pods that may have to leave, where they are known. */
+  leftOf(view: NodeView, drafts?: readonly Draft[]): Left {
+    const movable = reschedulablePods(view);
+    const { fine, refused } = this.#sortOut(movable);
+    const queued = inOrder(
+      fine.map((pod) => {
+        const podClass = this.#findClass(pod, drafts?.[movable.indexOf(pod)]);
+        return { pod, podClass: this.#trying.of(podClass) };
+      }),
+    );
+    return { of: movable, queued, refused: refused.length === 0 ? NOBODY : refused };
+  }
+
+  classOf(pod: Pod): PodClass {
+    const host = this.#census.host(pod.spec.nodeName ?? "");
+    const known = host?.left?.queued.find((one) => one.pod === pod);
+    return known?.podClass.original ?? this.#findClass(pod);
+  }
+
+  #findClass(pod: Pod, announced?: Draft): PodClass {
+    const { classes, context } = this.#base;
+    const known = context.topology.groups.length;
+    const draft = announced ?? classes.announce(pod);
+    const isNew = context.topology.groups.length > known;
+    assert(!isNew, "only pods that wait, or run on nodes of ours, are asked about");
+    return classes.classOf(pod, draft);
+  }
+
+  #sortOut(pods: readonly Pod[]): { readonly fine: readonly Pod[]; refused: UnschedulablePod[] } {
+    const refused: UnschedulablePod[] = [];
+    const fine = pods.filter((pod) => {
+      const reason = this.#refusal(pod);
+      if (reason !== undefined) refused.push({ pod, message: reason, pools: [], ignored: true });
+      return reason === undefined;
+    });
+    return { fine, refused };
+  }
+
+  #refusal(pod: Pod): string | undefined {
+    return pod.spec.volumes === undefined ? this.#refusalOf(pod.spec) : this.#reason(pod);
+  }
+
+  #reason(pod: Pod): string | undefined {
+    return refusal(pod, this.#volumes, this.#wellKnownLabels, this.#ownerLabels);
+  }
+}

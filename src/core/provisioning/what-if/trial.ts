@@ -1,0 +1,172 @@
+/**
+ * What one question changes about a prepared cluster, while it is asked: nodes go with all that was counted there,
+ * new ones have to be cheap, pods get a place. Each change stands beside what takes it back. There is one trial at
+ * a time, and whoever begins it ends it, whatever happens in between.
+ */
+import type { Pod } from "../../../apis/core/pod.ts";
+import type { Steps } from "../../../base/steps.ts";
+import { intersectionOf, type Marks } from "../../scheduling/bits.ts";
+import type { NodeView } from "../../state/node-view.ts";
+import { Queue, type QueuedPod } from "../batch/queue.ts";
+import type { ExistingNode } from "../nodes/existing-node.ts";
+import { OpenClaims } from "../nodes/open-claims.ts";
+import { type Budget, creditLimits, isLimited } from "../pools/pool-template.ts";
+import type { PriceFloor } from "../pools/price-floor.ts";
+import { type createPass, type Pass, place } from "../solve.ts";
+import type { Census, Host } from "./census.ts";
+import type { Seekers } from "./seeking.ts";
+import { BEGINNING, type Moment, Supposed } from "./supposed.ts";
+import type { Trying } from "./trying.ts";
+
+/** What a trial changes, and leaves as it was. */
+export interface Ground {
+  readonly base: ReturnType<typeof createPass>;
+  readonly census: Census;
+  readonly trying: Trying;
+  readonly seekers: Seekers;
+  /** Those that may take pods, by index; who has left is `gone`. */
+  readonly nodes: readonly ExistingNode[];
+}
+
+/** A node, and the pods it got. */
+export interface Placed {
+  readonly nodeName: string;
+  readonly view: NodeView;
+  readonly pods: readonly Pod[];
+}
+
+/** `allOrNone`: once one has no place, whatever happens, the others are not tried. */
+type Wanted = "all" | "allOrNone";
+
+const TRIES_PER_STEP = 64;
+const NOBODY: readonly never[] = [];
+
+export class Trial {
+  readonly pass: Pass;
+  readonly supposed: Supposed;
+  readonly #ground: Ground;
+  /** Of the pass' templates, as they were. */
+  readonly #budgets: readonly Budget[];
+  /** Those that are supposed away. */
+  readonly #gone: Host[] = [];
+
+  /**
+   * `number`: as {@link Supposed} wants it. `templates`: new nodes that may be planned. `closed`: nodes that
+   * take nobody, by index.
+   */
+  constructor(ground: Ground, number: number, templates: Pass["templates"], closed?: Marks) {
+    const { base, census } = ground;
+    const { space, topology, minValuesPolicy, volumes, reservations } = base.context;
+    topology.begin();
+    const supposed = new Supposed(number);
+    this.#ground = ground;
+    this.#budgets = templates.map(({ budget }) => budget);
+    this.supposed = supposed;
+    // Written out: there is one for each node of a sweep.
+    this.pass = {
+      context: {
+        space,
+        topology,
+        minValuesPolicy,
+        volumes,
+        reservations: reservations.copy(),
+        strictReservations: false,
+      },
+      templates,
+      nodes: ground.nodes,
+      classes: ground.trying,
+      claims: new OpenClaims(),
+      attempt: base.attempt,
+      closed,
+      isAsEver: (node) => !(node.gone || supposed.hasTouched(node) || census.sharesItsHost(node)),
+      onTouch: (node) => supposed.touch(node),
+    };
+  }
+
+  /** Supposes these nodes away; their pools may have as much more. */
+  remove(hosts: readonly Host[]): void {
+    const { census, seekers } = this.#ground;
+    const { topology } = this.pass.context;
+    for (const host of hosts) {
+      const { place: node } = host;
+      this.supposed.sendAway(node);
+      this.#gone.push(host);
+      census.vacate(host);
+      for (const pod of node.pods)
+        for (const group of seekers.classOf(pod).countedBy) topology.uncount(group, node);
+      topology.leave(node);
+      for (const template of this.pass.templates)
+        if (template.pool.id === node.view.poolId && isLimited(template))
+          creditLimits(template, node.view.capacity);
+    }
+    census.forgetDomains(this.#gone);
+  }
+
+  /** From now on new nodes are of types that can be had for less than this an hour. */
+  onlyBelow(belowMicroUsd: number, floor: PriceFloor): void {
+    for (const template of this.pass.templates) {
+      const { budget } = template;
+      const below = floor.below(template, belowMicroUsd);
+      template.budget = { ...budget, within: intersectionOf(budget.within, below) };
+    }
+  }
+
+  /** Places all it can; returns the others. */
+  place(queued: readonly QueuedPod[], wanted: Wanted = "all"): readonly QueuedPod[] {
+    const queue = new Queue(queued);
+    const failed: QueuedPod[] = [];
+    while (placeNext(this.pass, queue, failed)) {
+      if (failed.length > 0 && wanted === "allOrNone") return failed;
+    }
+    return failed.length === 0 && queue.length === 0 ? NOBODY : [...failed, ...queue.rest()];
+  }
+
+  /** As {@link place}, whoever finds no place. */
+  *placeInSteps(queued: readonly QueuedPod[]): Steps<void> {
+    const queue = new Queue(queued);
+    const failed: QueuedPod[] = [];
+    let tries = 0;
+    while (placeNext(this.pass, queue, failed)) if (++tries % TRIES_PER_STEP === 0) yield;
+  }
+
+  /** The nodes that were there already, with the pods they got since. */
+  placed(): readonly Placed[] {
+    return this.supposed.touched().map(({ node, pods }) => ({
+      nodeName: node.view.name,
+      view: node.view,
+      pods: node.pods.slice(pods),
+    }));
+  }
+
+  /** Counts become those of a cluster without the nodes, to the last: somebody wants to read them. */
+  vacateThoroughly(): void {
+    for (const host of this.#gone) this.#ground.census.vacate(host, true);
+  }
+
+  /** `changes`: how many the topology had seen at that moment. Prices and limits stay. */
+  backTo(moment: Moment, changes: number): void {
+    this.supposed.backTo(moment);
+    this.#gone.length = moment.gone;
+    this.pass.context.topology.rollBack(changes);
+    this.#ground.trying.forget();
+  }
+
+  /** Takes everything back. */
+  end(): void {
+    this.backTo(BEGINNING, 0);
+    this.pass.templates.forEach((template, at) => {
+      template.budget = this.#budgets[at] as Budget;
+    });
+    this.pass.context.topology.end();
+  }
+}
+
+/** False: there is nobody left to try. */
+function placeNext(pass: Pass, queue: Queue, failed: QueuedPod[]): boolean {
+  const item = queue.pop();
+  if (item === undefined) return false;
+  const outcome = place(pass, item);
+  if (outcome === "tryAgain") queue.giveBack(item);
+  else if (outcome !== "placed") failed.push(item);
+  return true;
+}
