@@ -152,6 +152,15 @@ describe("a taint that nobody wants any more", () => {
     await world.stop();
   });
 
+  it("is taken away where a node comes with it while pods are on their way", async () => {
+    const { world, steering } = await leaving();
+    await steering.begin("c");
+    await world.api.create(NODE, node({ name: "comes", taints: [SOFT] }));
+    await world.clock.advance(600);
+    expect(putLast(world)).toEqual(["b", "roomy"]);
+    await world.stop();
+  });
+
   it("is taken away also when it comes late", async () => {
     const world = fakeWorld();
     await world.api.create(NODE, node({ name: "a" }));

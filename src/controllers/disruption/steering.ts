@@ -107,11 +107,11 @@ export function createSteering(world: World): Steering {
         source(NODE, (node, event) => {
           const { name } = node.metadata;
           if (event === "removed") return [];
-          // Before it takes pods that are on their way elsewhere.
-          if (event === "added" && courses.going().length > 0) return [SELF];
-          if (!isPutLast(node) || marked.has(name)) return [];
-          marked.add(name);
-          return [SELF];
+          const isNews = isPutLast(node) && !marked.has(name);
+          if (isNews) marked.add(name);
+          // A node that comes is told before it takes pods that are on their way elsewhere.
+          const comes = event === "added" && courses.going().length > 0;
+          return isNews || comes ? [SELF] : [];
         }),
       ],
       concurrency: 1,
