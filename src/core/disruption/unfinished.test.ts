@@ -84,6 +84,29 @@ describe("unfinished commands", () => {
     expect(discard.map(({ metadata }) => metadata.name)).toEqual(["new"]);
   });
 
+  it("are taken back wholly where that was begun: a node of theirs bears no mark any more", () => {
+    const closed = view(withRecord(claim("a"), record(1)), true, true);
+    const unmarked = view(claim("b"));
+    const anew = view(withRecord(claim("b"), { ...record(1), id: "c2" }), true, true);
+    for (const other of [unmarked, anew]) {
+      const nodes = [closed, other, replacement("new", false)];
+      const { resume, reopen, discard } = atOnce(findUnfinished(nodes, new Set(["b"]), NOW_MS));
+      expect([resume, names(reopen)]).toEqual([[], ["a"]]);
+      expect(discard.map(({ metadata }) => metadata.name)).toEqual(["new"]);
+    }
+  });
+
+  it("go on where the other nodes of theirs are gone or going", () => {
+    const closed = view(withRecord(claim("a"), record(1)), true, true);
+    const going = claim("b");
+    const leaves = { ...going, metadata: { ...going.metadata, deletionTimestamp: "x" } };
+    for (const others of [[], [view(leaves)]]) {
+      const nodes = [closed, ...others, replacement("r", true)];
+      const { resume } = atOnce(findUnfinished(nodes, new Set(), NOW_MS));
+      expect(resume.map((one) => names(one.nodes))).toEqual([["a"]]);
+    }
+  });
+
   it("are left alone while this process carries them out", () => {
     const { reopen } = atOnce(findUnfinished(leaving(record(0)), new Set(["a", "b"]), NOW_MS));
     expect(reopen).toEqual([]);

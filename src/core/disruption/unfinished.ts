@@ -1,8 +1,8 @@
 /**
  * Commands that no process is carrying out any more, found by the marks they left. One whose replacements
- * were all asked for, and whose nodes are closed, goes on; any other is taken back: it will be proposed again, on fresh
- * facts, if it still holds. A node stands open where a process that had not heard of the command yet took its mark for a
- * leftover: pods may have come to it since that nobody asked.
+ * were all asked for, and whose nodes are closed or on their way, goes on; any other is taken back: it will be proposed
+ * again, on fresh facts, if it still holds. A node stands open where a process that had not heard of the command yet took
+ * its mark for a leftover, or died while it took the command back: pods may have come to it since that nobody asked.
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -56,11 +56,14 @@ export function* findUnfinished(
   }
   if (commands.size === 0) return { resume: [], reopen, discard: [] };
 
+  const named = new Set([...commands.values()].flatMap(({ record }) => record.nodes));
+  const staying = new Map<string, NodeClaim>();
   const made = new Map<string, NodeClaim[]>();
-  yield* eachInSteps(nodes, NODES_PER_STEP, ({ claim, deleting }) => {
-    const id = claim === undefined ? undefined : madeFor(claim);
-    if (claim === undefined || id === undefined || deleting || !commands.has(id)) return;
-    made.set(id, [...(made.get(id) ?? []), claim]);
+  yield* eachInSteps(nodes, NODES_PER_STEP, ({ name, claim, deleting }) => {
+    if (claim === undefined || deleting) return;
+    if (named.has(name)) staying.set(name, claim);
+    const id = madeFor(claim);
+    if (id !== undefined && commands.has(id)) made.set(id, [...(made.get(id) ?? []), claim]);
   });
   const resume: Unfinished["resume"][number][] = [];
   const discard: NodeClaim[] = [];
@@ -68,7 +71,8 @@ export function* findUnfinished(
     const replacements = made.get(id) ?? [];
     const ageMs = nowMs - (fromRfc3339(record.startedAt) ?? 0);
     const whole = record.replacements > 0 && replacements.length === record.replacements;
-    if (whole && marked.every(isClosed) && ageMs < TOO_OLD_MS) {
+    const isTakenBack = record.nodes.some((name) => isUnmarked(staying.get(name), id));
+    if (whole && !isTakenBack && marked.every(isClosed) && ageMs < TOO_OLD_MS) {
       resume.push({ record, nodes: marked, replacements });
       continue;
     }
@@ -76,6 +80,11 @@ export function* findUnfinished(
     discard.push(...replacements.filter((claim) => !isTrue(claim, "Registered")));
   }
   return { resume, reopen, discard };
+}
+
+/** Of a node that a command names: it stays, and not by that command any more. */
+function isUnmarked(claim: NodeClaim | undefined, commandId: string): boolean {
+  return claim !== undefined && recordOf(claim)?.id !== commandId;
 }
 
 function isClosed({ claim, node }: NodeView): boolean {
