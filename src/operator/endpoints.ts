@@ -6,6 +6,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../base/clock.ts";
 import { turnIsOver } from "../base/steps.ts";
+import { writeAsTaken } from "../kube/transport/write-as-taken.ts";
 import { ConfigError } from "./settings/parse-options.ts";
 
 export interface EndpointsOptions {
@@ -93,24 +94,11 @@ async function send(
     // Whoever asked has gone, maybe while others had their turn.
     if (response.destroyed) return;
     if (!response.headersSent) response.writeHead(status, { "content-type": contentType });
-    if (!response.write(part) && !response.destroyed) await drained(response);
+    await writeAsTaken(response, part);
     if (turnIsOver(clock)) await clock.sleep(0);
   }
   if (!response.headersSent) response.writeHead(status, { "content-type": contentType });
   response.end();
-}
-
-/** What was written is on its way, or nobody waits for it any more. */
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      response.off("drain", done);
-      response.off("close", done);
-      resolve();
-    };
-    response.on("drain", done);
-    response.on("close", done);
-  });
 }
 
 function close(server: Server | undefined): Promise<void> {

@@ -14,6 +14,7 @@ import { parse as parseYaml, stringify as writeYaml } from "yaml";
 import type { Clock } from "../../../base/clock.ts";
 import { errorText } from "../../../base/error-text.ts";
 import type { KubeRequest, KubeStream } from "../../../kube/transport/transport.ts";
+import { writeAsTaken } from "../../../kube/transport/write-as-taken.ts";
 import type { ApiServer, User } from "../api-server.ts";
 import { decodeProtobuf } from "../protobuf/decode.ts";
 import { encodeProtobuf, encodeWatchFrame, isEncodable } from "../protobuf/encode.ts";
@@ -297,21 +298,9 @@ async function sendStream(
         : isProtobuf
           ? texts.protobufFrame(frame)
           : `${texts.frame(frame)}\n`;
-    if (!response.write(sent)) await drained(response);
+    await writeAsTaken(response, sent);
   }
   response.end();
-}
-
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      response.off("drain", done);
-      response.off("close", done);
-      resolve();
-    };
-    response.on("drain", done);
-    response.on("close", done);
-  });
 }
 
 /** The JSON and the protobuf of the last states that watches showed, by identity of the state. */

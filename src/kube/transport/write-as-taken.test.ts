@@ -1,0 +1,46 @@
+/** A reader that is slow, one that goes away, and one that has gone. */
+import { EventEmitter } from "node:events";
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { writeAsTaken } from "./write-as-taken.ts";
+
+class Reader extends EventEmitter {
+  destroyed = false;
+  hasRoom = true;
+  /** Breaks off at the first write. */
+  breaks = false;
+
+  write(): boolean {
+    this.destroyed = this.breaks;
+    return this.hasRoom && !this.breaks;
+  }
+}
+
+describe("writeAsTaken", () => {
+  it("does not wait while there is room", async () => {
+    await writeAsTaken(new Reader(), "a");
+  });
+
+  it.each(["drain", "close"])(
+    "waits for a slow reader until '%s', and leaves no listener",
+    async (event) => {
+      const reader = new Reader();
+      reader.hasRoom = false;
+      let isDone = false;
+      const writing = writeAsTaken(reader, "a").then(() => {
+        isDone = true;
+      });
+      await setImmediate();
+      expect(isDone).toBe(false);
+      reader.emit(event);
+      await writing;
+      expect(reader.eventNames()).toEqual([]);
+    },
+  );
+
+  it("does not wait for one that broke off: it closes once, maybe before", async () => {
+    const reader = new Reader();
+    reader.breaks = true;
+    await writeAsTaken(reader, "a");
+  });
+});
