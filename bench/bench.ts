@@ -15,6 +15,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   settled: async () => (await import("./settled/settled.ts")).settled,
   speed: async () => (await import("./speed.ts")).speed,
   sweep: async () => (await import("./sweep.ts")).sweep,
+  turns: async () => (await import("./turns.ts")).turns,
 };
 /** Those that measure in this very process do so as users run ours: on the image's Node, with its flags. */
 const AS_USERS_RUN: ReadonlySet<string> = new Set(["consolidation", "model"]);

@@ -10,11 +10,12 @@ import { isTerminal, type Pod } from "../../apis/core/pod.ts";
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
-import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";
-import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
+import type { Resources } from "../../apis/resources.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod, LivePods } from "./daemon-pod.ts";
 import { type NodeView, nodeView } from "./node-view.ts";
+import { PoolUsage } from "./pool-usage.ts";
 import { ViewList } from "./view-list.ts";
 
 /** An empty picture; `controllers/state` fills it. */
@@ -22,8 +23,6 @@ export function createClusterState(): ClusterState {
   return new Cluster();
 }
 
-/** Looked at, no more. */
-const NODES_PER_STEP = 4_096;
 /** Of claims, of all generations. */
 const KINDS = ["NodeClaim", "Machine"] as const;
 
@@ -48,9 +47,7 @@ class Cluster implements ClusterState {
   /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
   readonly #views = new Map<string, NodeView>();
   readonly #list = new ViewList();
-  #usageCache: ReadonlyMap<string, Resources> | undefined;
-  /** Grows whenever the usage may be another. */
-  #sizeChanges = 0;
+  readonly #usage = new PoolUsage();
   #unboundCache: readonly Pod[] | undefined;
   #daemonCache: readonly Pod[] | undefined;
   #unlaunched = 0;
@@ -207,10 +204,7 @@ class Cluster implements ClusterState {
 
   *catchUp(): Steps<void> {
     yield* this.#list.catchUp((key) => this.#shownFor(key));
-    if (this.#usageCache !== undefined) return;
-    const changes = this.#sizeChanges;
-    const usage = yield* usageByPool(this.nodes());
-    if (changes === this.#sizeChanges) this.#usageCache = usage;
+    yield* this.#usage.catchUp((key) => this.#shownFor(key));
   }
 
   nodes(): readonly NodeView[] {
@@ -253,8 +247,7 @@ class Cluster implements ClusterState {
   }
 
   poolUsage(poolId: string): Resources {
-    this.#usageCache ??= atOnce(usageByPool(this.nodes()));
-    return this.#usageCache.get(poolId) ?? NO_RESOURCES;
+    return this.#usage.of(poolId, (key) => this.#shownFor(key));
   }
 
   get revision(): number {
@@ -364,7 +357,9 @@ class Cluster implements ClusterState {
     this.#touch(name);
     const providerId = this.#nodes.get(name)?.spec?.providerID;
     const claim = providerId ? this.#claimByProviderId.get(providerId) : undefined;
-    if (claim !== undefined) this.#list.touch(claim);
+    if (claim === undefined) return;
+    this.#list.touch(claim);
+    this.#usage.touch(claim);
   }
 
   /** Other pods run there: the node is as large as it was. */
@@ -390,22 +385,8 @@ class Cluster implements ClusterState {
   #touch(key: string): void {
     this.#views.delete(key);
     this.#list.touch(key);
-    this.#usageCache = undefined;
-    this.#sizeChanges++;
+    this.#usage.touch(key);
   }
-}
-
-function* usageByPool(nodes: readonly NodeView[]): Steps<ReadonlyMap<string, Resources>> {
-  const usage = new Map<string, Record<string, number>>();
-  yield* eachInSteps(nodes, NODES_PER_STEP, ({ poolId, labels, deleting, capacity }) => {
-    // As upstream: a node with the pool's label counts, also when its claim is not there.
-    const owner = poolId ?? poolIdOfLabels(labels);
-    if (owner === undefined || deleting) return;
-    const used = usage.get(owner) ?? {};
-    usage.set(owner, used);
-    for (const name in capacity) used[name] = (used[name] ?? 0) + (capacity[name] as number);
-  });
-  return usage;
 }
 
 function claimKey(kind: string, name: string): string {

@@ -1,0 +1,85 @@
+/**
+ * What `turns.ts` has for an API server: mirrors of what is there, as the controllers open them, and a client that
+ * writes merge patches into them. Answers come some at a time, as a socket brings them.
+ */
+import type { Kind, KubeObject } from "../src/apis/meta.ts";
+import { keyOf } from "../src/apis/meta.ts";
+import type * as Json from "../src/base/json.ts";
+import type { KubeClient } from "../src/kube/client/client.ts";
+import type * as Errors from "../src/kube/errors.ts";
+import type { Informer } from "../src/kube/mirror/informer.ts";
+import type * as Informers from "../src/kube/mirror/informer.ts";
+import type { MirrorOptions } from "../src/kube/mirror/mirror.ts";
+import type { LiveMirrors } from "../src/kube/mirror/mirrors.ts";
+import { built } from "./consolidation.ts";
+
+const { Informer: Mirror } = await built<typeof Informers>("kube/mirror/informer.js");
+const { applyMergePatch } = await built<typeof Json>("base/json.js");
+const { KubeError } = await built<typeof Errors>("kube/errors.js");
+
+/** That one turn of the loop brings. */
+const ANSWERS_A_TURN = 16;
+
+export interface Server {
+  readonly mirrors: LiveMirrors;
+  readonly client: KubeClient;
+  /** Another writer's change. */
+  change(kind: Kind, key: string, patch: unknown): void;
+  readonly writes: () => number;
+}
+
+/** `there`: what is kept of each object of a kind (by its plural), frozen. */
+export function createServer(there: ReadonlyMap<string, readonly KubeObject[]>): Server {
+  const informers = new Map<string, Informer<KubeObject>>();
+  let [version, writes] = [1_000, 0];
+  const waiting: (() => void)[] = [];
+
+  function of(kind: Kind, options: MirrorOptions<KubeObject> = {}): Informer<KubeObject> {
+    const known = informers.get(kind.plural);
+    if (known !== undefined) return known;
+    const informer = new Mirror(kind, options);
+    informers.set(kind.plural, informer);
+    informer.replace({ items: there.get(kind.plural) ?? [], resourceVersion: "1", kept: true });
+    return informer;
+  }
+
+  function put(kind: Kind, key: string, patch: unknown): KubeObject {
+    const before = of(kind).get(key);
+    if (before === undefined) throw new KubeError(404, undefined, `${kind.plural} ${key}`);
+    const after = applyMergePatch(before, patch) as KubeObject;
+    const object = { ...after, metadata: { ...after.metadata, resourceVersion: String(++version) } };
+    of(kind).take({ type: "MODIFIED", object });
+    writes++;
+    return of(kind).get(key) as KubeObject;
+  }
+
+  /** In its turn. */
+  function answer<T>(act: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      waiting.push(() => {
+        try {
+          resolve(act());
+        } catch (error) {
+          reject(error);
+        }
+      });
+      if (waiting.length === 1) setImmediate(answerSome);
+    });
+  }
+
+  function answerSome(): void {
+    for (const act of waiting.splice(0, ANSWERS_A_TURN)) act();
+    if (waiting.length > 0) setImmediate(answerSome);
+  }
+
+  const client = {
+    get: (kind: Kind, { name }: { name: string }) => answer(() => of(kind).get(name)),
+    patch: (kind: Kind, ref: { name: string; namespace?: string }, { body }: { body: unknown }) =>
+      answer(() => put(kind, keyOf({ metadata: ref }), body)),
+    delete: (kind: Kind, { name }: { name: string }) =>
+      answer(() => void put(kind, name, { metadata: { deletionTimestamp: "2026-01-02T00:00:00Z" } })),
+    create: (_: Kind, object: KubeObject) => answer(() => object),
+  } as unknown as KubeClient;
+  const mirrors = { of, client, synced: async () => undefined, current: true, behind: () => [] } as unknown as LiveMirrors;
+  return { mirrors, client, change: (kind, key, patch) => void put(kind, key, patch), writes: () => writes };
+}

@@ -1,0 +1,125 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { atOnce } from "../../base/steps.ts";
+import { node, nodeClaim, nodeView, pod } from "../../testing/builders.ts";
+import type { ClusterState } from "./cluster.ts";
+import { createClusterState } from "./create-cluster-state.ts";
+import { PoolUsage } from "./pool-usage.ts";
+
+const POOLS = ["a", "b"];
+const KINDS = ["NodeClaim", "Machine"];
+const WHAT = ["node", "claim", "pod", "mark", "unmark", "nominate", "gone", "unclaimed"];
+
+/** Of the nodes as they are shown: what upstream sums up each time. */
+function summed(state: ClusterState, poolId: string): Readonly<Record<string, number>> {
+  const sum: Record<string, number> = {};
+  for (const { poolId: own, labels, deleting, capacity } of state.nodes()) {
+    const label = labels["karpenter.sh/nodepool"];
+    const owner = own ?? (label === undefined ? undefined : `nodepool/${label}`);
+    if (owner !== poolId || deleting) continue;
+    for (const [name, amount] of Object.entries(capacity)) sum[name] = (sum[name] ?? 0) + amount;
+  }
+  return sum;
+}
+
+const change = fc.record({
+  what: fc.constantFrom(...WHAT, "node", "claim", "node", "claim"),
+  index: fc.nat(2),
+  pool: fc.option(fc.constantFrom(...POOLS), { nil: undefined }),
+  kind: fc.constantFrom(...KINDS),
+  cpu: fc.integer({ min: 1, max: 64 }),
+  /** Some have what others lack; some name an instance, some are on their way out. */
+  gpus: fc.option(fc.nat(2), { nil: undefined }),
+  named: fc.integer({ min: 0, max: 3 }).map((one) => one > 0),
+  leaving: fc.integer({ min: 0, max: 4 }).map((one) => one === 0),
+  asked: fc.constantFrom("not", "usage", "nodes", "some steps", "all steps"),
+});
+type Change = typeof change extends fc.Arbitrary<infer T> ? T : never;
+
+function play(state: ClusterState, one: Change, version: number): void {
+  const { what, index, pool, kind, cpu, gpus, named, leaving } = one;
+  const labels: Record<string, string> =
+    pool === undefined ? {} : { "karpenter.sh/nodepool": pool };
+  // One instance is of one claim.
+  const providerId = named ? `test://${kind}/${index}` : "";
+  const resourceVersion = String(version);
+  const deletion = leaving ? { deletionTimestamp: "2026-01-01T00:00:00Z" } : {};
+  const metadata = { resourceVersion, ...deletion };
+  const capacity = { cpu: String(cpu), ...(gpus === undefined ? {} : { gpu: String(gpus) }) };
+  if (what === "node") {
+    const initialized = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
+    const bare = node({ name: `n${index}`, labels: { ...labels, ...initialized }, providerId });
+    state.updateNode({
+      ...bare,
+      metadata: { ...bare.metadata, ...metadata },
+      status: { capacity },
+    });
+  } else if (what === "claim") {
+    const status = { capacity, ...(named ? { providerID: providerId } : {}) };
+    state.updateClaim({ ...nodeClaim({ name: `c${index}`, labels, status, metadata }), kind });
+  } else if (what === "pod") {
+    state.updatePod(pod({ name: `p${version}`, nodeName: `n${index}`, cpu: "1" }));
+  } else if (what === "mark") state.markForDeletion(named ? `n${index}` : `c${index}`);
+  else if (what === "unmark") state.unmarkForDeletion(named ? `n${index}` : `c${index}`);
+  else if (what === "nominate") state.nominate(`n${index}`, version);
+  else if (what === "gone") state.deleteNode(`n${index}`);
+  else state.deleteClaim(`c${index}`, kind);
+}
+
+describe("what the nodes of a pool have", () => {
+  it("is the sum of those shown, whatever changes and whoever looks in between", () => {
+    fc.assert(
+      fc.property(fc.array(change, { maxLength: 60, size: "max" }), (changes) => {
+        const state = createClusterState();
+        let catchingUp = state.catchUp();
+        for (const [at, one] of changes.entries()) {
+          play(state, one, at + 1);
+          if (one.asked === "nodes") state.nodes();
+          if (one.asked === "some steps") {
+            if (at % 2 === 0) catchingUp = state.catchUp();
+            catchingUp.next();
+          }
+          if (one.asked === "all steps") atOnce(state.catchUp());
+          if (one.asked === "usage" || one.asked === "all steps")
+            for (const name of POOLS)
+              expect(state.poolUsage(`nodepool/${name}`)).toEqual(
+                summed(state, `nodepool/${name}`),
+              );
+        }
+        for (const name of POOLS)
+          expect(state.poolUsage(`nodepool/${name}`)).toEqual(summed(state, `nodepool/${name}`));
+      }),
+      { seed: 12, numRuns: 150 },
+    );
+  });
+
+  it("is a moment: later changes do not touch an answer, and without any it is the same", () => {
+    const state = createClusterState();
+    const labels = { "karpenter.sh/nodepool": "a" };
+    const sized = (name: string) =>
+      node({ name, labels, providerId: `test://${name}`, capacity: { cpu: "4" } });
+    state.updateNode(sized("n"));
+    const before = state.poolUsage("nodepool/a");
+    expect(state.poolUsage("nodepool/a")).toBe(before);
+    state.updateNode(sized("other"));
+    expect(state.poolUsage("nodepool/a")).toMatchObject({ cpu: 8_000, nodes: 2 });
+    expect(before).toMatchObject({ cpu: 4_000, nodes: 1 });
+  });
+
+  it("costs what has changed, however many nodes there are", () => {
+    const usage = new PoolUsage();
+    let asked = 0;
+    const labels = { "karpenter.sh/nodepool": "a" };
+    const viewOf = (name: string) => {
+      asked++;
+      return nodeView({ node: { name, labels, capacity: { cpu: "1" } } });
+    };
+    for (let at = 0; at < 1_000; at++) usage.touch(`n${at}`);
+    expect(usage.of("nodepool/a", viewOf)).toMatchObject({ cpu: 1_000_000, nodes: 1_000 });
+    asked = 0;
+    usage.touch("n7");
+    expect(usage.of("nodepool/a", () => void asked++)).toMatchObject({ cpu: 999_000, nodes: 999 });
+    expect(usage.of("nodepool/b", viewOf)).toEqual({});
+    expect(asked).toBe(1);
+  });
+});

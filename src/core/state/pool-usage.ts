@@ -1,0 +1,102 @@
+/**
+ * What the nodes and claims of each pool have, summed up: a node that changes is taken out of its pool's sum as it was
+ * and put in as it is, so that an answer costs what has changed since the last one, however large the cluster is.
+ */
+import { poolIdOfLabels } from "../../apis/hub/claim.ts";
+import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
+import type { NodeView } from "./node-view.ts";
+
+/** Each is a microsecond's work once its view is made. */
+const KEYS_PER_STEP = 1_024;
+
+/** What is to be shown for a key now. */
+type ViewOf = (key: string) => NodeView | undefined;
+
+/** What one key has put into its pool's sum. */
+interface Share {
+  readonly poolId: string;
+  readonly capacity: Resources;
+}
+
+export class PoolUsage {
+  readonly #shares = new Map<string, Share>();
+  readonly #pools = new Map<string, PoolSum>();
+  readonly #changed = new Set<string>();
+
+  /** Another node may stand for the key, or none, or one of another size. */
+  touch(key: string): void {
+    this.#changed.add(key);
+  }
+
+  /** Takes in what has changed so far. More may come meanwhile. */
+  *catchUp(viewOf: ViewOf): Steps<void> {
+    yield* eachInSteps([...this.#changed], KEYS_PER_STEP, (key) => this.#takeIn(key, viewOf));
+  }
+
+  /** Of the pool (by id). Later changes do not touch the answer. */
+  of(poolId: string, viewOf: ViewOf): Resources {
+    for (const key of this.#changed) this.#takeIn(key, viewOf);
+    return this.#pools.get(poolId)?.amounts() ?? NO_RESOURCES;
+  }
+
+  #takeIn(key: string, viewOf: ViewOf): void {
+    this.#changed.delete(key);
+    const before = this.#shares.get(key);
+    const now = shareOf(viewOf(key));
+    if (before?.poolId === now?.poolId && before?.capacity === now?.capacity) return;
+    if (before !== undefined && this.#pools.get(before.poolId)?.remove(before.capacity) === 0)
+      this.#pools.delete(before.poolId);
+    if (now === undefined) {
+      this.#shares.delete(key);
+      return;
+    }
+    this.#shares.set(key, now);
+    const sum = this.#pools.get(now.poolId) ?? new PoolSum();
+    this.#pools.set(now.poolId, sum);
+    sum.add(now.capacity);
+  }
+}
+
+/** As upstream: a node with the pool's label counts, also when its claim is not there. */
+function shareOf(view: NodeView | undefined): Share | undefined {
+  if (view === undefined || view.deleting) return undefined;
+  const poolId = view.poolId ?? poolIdOfLabels(view.labels);
+  return poolId === undefined ? undefined : { poolId, capacity: view.capacity };
+}
+
+class PoolSum {
+  readonly #sums: Record<string, number> = {};
+  /** How many have some: what nobody has any more is not shown as none. */
+  readonly #holders: Record<string, number> = {};
+  #nodes = 0;
+  #amounts: Resources | undefined;
+
+  add(capacity: Resources): void {
+    this.#nodes++;
+    this.#amounts = undefined;
+    for (const name in capacity) {
+      this.#sums[name] = (this.#sums[name] ?? 0) + (capacity[name] as number);
+      this.#holders[name] = (this.#holders[name] ?? 0) + 1;
+    }
+  }
+
+  /** How many are left. */
+  remove(capacity: Resources): number {
+    this.#amounts = undefined;
+    for (const name in capacity) {
+      const holders = (this.#holders[name] as number) - 1;
+      this.#holders[name] = holders;
+      this.#sums[name] = (this.#sums[name] as number) - (capacity[name] as number);
+      if (holders > 0) continue;
+      delete this.#holders[name];
+      delete this.#sums[name];
+    }
+    return --this.#nodes;
+  }
+
+  amounts(): Resources {
+    this.#amounts ??= { ...this.#sums };
+    return this.#amounts;
+  }
+}
