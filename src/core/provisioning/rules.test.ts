@@ -140,6 +140,27 @@ describe("daemons", () => {
     expect(newClaims[0]?.requests["cpu"]).toBe(2_000);
   });
 
+  it("take no room when no term of theirs asks for anything: no node is to run them", () => {
+    const agent = (...terms: readonly object[]) => {
+      const required = { nodeSelectorTerms: terms };
+      const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: required };
+      return [pod({ name: "agent", cpu: "3", owner, spec: { affinity: { nodeAffinity } } })];
+    };
+    const onLinux = { matchExpressions: [{ key: "kubernetes.io/os", operator: "Exists" }] };
+    const asked = (...terms: readonly object[]) =>
+      solved({ pods: [pod({ cpu: "1" })], daemonPods: agent(...terms) }).newClaims[0]?.requests[
+        "cpu"
+      ];
+    expect(asked({}, { matchExpressions: [] })).toBe(1_000);
+    expect(asked({}, onLinux)).toBe(4_000);
+    const there = (...terms: readonly object[]) => {
+      const daemonPods = agent(...terms);
+      return where({ pods: [pod({ cpu: "2" })], nodes: [nodeView()], daemonPods });
+    };
+    expect(there({})).toEqual(["node <- pod"]);
+    expect(there({}, onLinux)).toEqual(["default: pod"]);
+  });
+
   it("take no room when they want devices by claim, which no new node of ours can give", () => {
     const spec = { resourceClaims: [{ name: "gpu" }] };
     const daemonPods = [pod({ name: "agent", cpu: "1", owner, spec })];

@@ -20,6 +20,20 @@ export function requiredAlternatives(spec: Pod["spec"]): Requirements[] {
   return some.length === 0 ? [base] : some.map((term) => base.and(termRequirements(term)));
 }
 
+/**
+ * As {@link requiredAlternatives}, of a DaemonSet's pod, which nobody refuses before: none where no term of it asks
+ * for anything, for then no node is to run it.
+ */
+export function daemonAlternatives(spec: Pod["spec"]): Requirements[] {
+  const terms =
+    spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  const isForNone =
+    terms !== undefined &&
+    terms.length > 0 &&
+    terms.every((term) => !asksForSomething(term) && (term.matchFields ?? []).length === 0);
+  return isForNone ? [] : requiredAlternatives(spec);
+}
+
 /** Whether a term can match at all. Pods with terms none of which does are refused before planning. */
 export function asksForSomething({ matchExpressions = [] }: NodeSelectorTerm): boolean {
   return matchExpressions.length > 0;

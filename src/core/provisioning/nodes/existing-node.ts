@@ -17,7 +17,7 @@ import {
 import { type Steps, sortInSteps } from "../../../base/steps.ts";
 import { type Amounts, amountsOf, isWithin, without } from "../../scheduling/amounts.ts";
 import { NodeLabels } from "../../scheduling/node-labels.ts";
-import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
+import { daemonAlternatives } from "../../scheduling/pod-requirements.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
@@ -93,7 +93,7 @@ export function toDaemon(pod: Pod): Daemon {
     requests: podRequests(pod),
     ports: hostPorts(pod),
     tolerations: [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES],
-    alternatives: requiredAlternatives(pod.spec),
+    alternatives: daemonAlternatives(pod.spec),
   };
 }
 
