@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Marks } from "./bits.ts";
+import { bitIndices, countBits, firstOutside, Marks, noBits, setBit } from "./bits.ts";
 
 function marks(members: Iterable<number>): Marks {
   const result = new Marks();
@@ -49,5 +49,27 @@ describe("marks", () => {
     expect(walked.nextOutside([dead], 0)).toBe(170);
     dead.delete(64);
     expect(walked.nextOutside([dead], 0)).toBe(64);
+  });
+});
+
+describe("bits", () => {
+  const SIZE = 100;
+  const members = fc.uniqueArray(fc.integer({ min: 0, max: SIZE - 1 }));
+  const bitsOf = (indices: readonly number[]) => {
+    const bits = noBits(SIZE);
+    for (const index of indices) setBit(bits, index);
+    return bits;
+  };
+
+  it("are as many as there are, and the lowest that others lack is the first of those", () => {
+    fc.assert(
+      fc.property(members, members, (some, others) => {
+        const [bits, without] = [bitsOf(some), bitsOf(others)];
+        expect(countBits(bits)).toBe(some.length);
+        expect(bitIndices(bits)).toEqual(some.toSorted((a, b) => a - b));
+        const lacking = some.filter((one) => !others.includes(one));
+        expect(firstOutside(bits, without)).toBe(lacking.length === 0 ? -1 : Math.min(...lacking));
+      }),
+    );
   });
 });

@@ -80,6 +80,28 @@ export function isEmptyBits(bits: Bits): boolean {
   return true;
 }
 
+/** How many there are. */
+export function countBits(bits: Bits): number {
+  let count = 0;
+  for (let word = 0; word < bits.length; word++) {
+    // Sums of neighbours: of pairs, of fours, of bytes, of all four bytes.
+    let rest = bits[word] as number;
+    rest -= (rest >>> 1) & 0x55555555;
+    rest = (rest & 0x33333333) + ((rest >>> 2) & 0x33333333);
+    count += Math.imul((rest + (rest >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+  }
+  return count;
+}
+
+/** The lowest that `bits` has and `others` has not; -1 when there is none. */
+export function firstOutside(bits: Bits, others: Bits): number {
+  for (let word = 0; word < bits.length; word++) {
+    const rest = (bits[word] as number) & ~(others[word] as number);
+    if (rest !== 0) return word * 32 + 31 - Math.clz32(rest & -rest);
+  }
+  return -1;
+}
+
 /** Ascending. */
 export function bitIndices(bits: Bits): number[] {
   const indices: number[] = [];

@@ -13,11 +13,15 @@ import { Requirements } from "./requirements.ts";
  */
 export function requiredAlternatives(spec: Pod["spec"]): Requirements[] {
   const base = selectorRequirements(spec.nodeSelector);
-  const terms =
-    spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
-  if (terms === undefined || terms.length === 0) return [base];
-  const some = terms.filter(asksForSomething);
+  const some = requiredTerms(spec).filter(asksForSomething);
   return some.length === 0 ? [base] : some.map((term) => base.and(termRequirements(term)));
+}
+
+/** The first of {@link requiredAlternatives}: the others are not worked out. */
+export function firstAlternative(spec: Pod["spec"]): Requirements {
+  const base = selectorRequirements(spec.nodeSelector);
+  const first = requiredTerms(spec).find(asksForSomething);
+  return first === undefined ? base : base.and(termRequirements(first));
 }
 
 /**
@@ -25,13 +29,15 @@ export function requiredAlternatives(spec: Pod["spec"]): Requirements[] {
  * for anything, for then no node is to run it.
  */
 export function daemonAlternatives(spec: Pod["spec"]): Requirements[] {
-  const terms =
-    spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
-  const isForNone =
-    terms !== undefined &&
-    terms.length > 0 &&
-    terms.every((term) => !asksForSomething(term) && (term.matchFields ?? []).length === 0);
-  return isForNone ? [] : requiredAlternatives(spec);
+  const terms = requiredTerms(spec);
+  const isForSome = (term: NodeSelectorTerm) =>
+    asksForSomething(term) || (term.matchFields ?? []).length > 0;
+  return terms.length > 0 && !terms.some(isForSome) ? [] : requiredAlternatives(spec);
+}
+
+function requiredTerms({ affinity }: Pod["spec"]): readonly NodeSelectorTerm[] {
+  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return required?.nodeSelectorTerms ?? [];
 }
 
 /** Whether a term can match at all. Pods with terms none of which does are refused before planning. */

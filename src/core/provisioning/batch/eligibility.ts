@@ -8,7 +8,7 @@ import {
   normalizedLabel,
   PROVISIONER_NAME_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
-import { asksForSomething, requiredAlternatives } from "../../scheduling/pod-requirements.ts";
+import { asksForSomething, firstAlternative } from "../../scheduling/pod-requirements.ts";
 import { forbidsAll } from "../../scheduling/requirement.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 
@@ -49,8 +49,8 @@ export function refusal(
   if (terms.length > 0 && !terms.some(asksForSomething))
     return "node selector terms without matchExpressions match no node";
   if (nodeSelector === undefined && terms.length === 0) return volumes.refusal(pod);
-  const required = requiredAlternatives(pod.spec)[0];
-  const forbidden = (key: string) => required?.has(key) === true && forbidsAll(required.get(key));
+  const required = firstAlternative(pod.spec);
+  const forbidden = (key: string) => required.has(key) && forbidsAll(required.get(key));
   if (ownerLabels.length > 0 && ownerLabels.every(forbidden)) return NOT_FOR_US;
   return volumes.refusal(pod);
 }

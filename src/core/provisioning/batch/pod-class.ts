@@ -54,6 +54,8 @@ export interface Variant {
 
 export interface PodClass {
   readonly sample: Pod;
+  /** What its pods ask for. */
+  readonly draft: Draft;
   readonly requests: Resources;
   /** The same, as nodes look at it. */
   readonly demand: Demand;
@@ -198,7 +200,7 @@ export class PodClasses {
     const before = podClass.variants[step - 1] as Variant;
     const wishes = relax(before.wishes, this.#canTolerate);
     if (wishes === undefined) return undefined;
-    const draft = this.announce(podClass.sample);
+    const { draft } = podClass;
     const guards = before.rules.filter((rule) => rule.group.inverse);
     const variant = this.#variant(draft, step, wishes, guards, selectedSet(podClass));
     podClass.variants.push(variant);
@@ -217,6 +219,7 @@ export class PodClasses {
     );
     const podClass: PodClass = {
       sample: draft.pod,
+      draft,
       requests: draft.requests,
       demand: draft.demand,
       ports: draft.ports,

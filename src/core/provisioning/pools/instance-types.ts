@@ -458,14 +458,18 @@ export class TypeTable {
     return this.#allocatable[index] as Resources;
   }
 
-  /** Whether the type holds `requests`; for explanations. */
-  holds(index: number, requests: Resources): boolean {
-    if (!hasBit(this.#fittingDaemons, index)) return false;
-    const amounts = this.#allocatable[index] as Resources;
+  /** Types that hold `requests`, whatever their labels; for explanations. */
+  holding(requests: Resources): Bits {
+    const bits = this.#fittingDaemons.slice();
     for (const name in requests) {
-      if ((requests[name] as number) > (amounts[name] ?? 0)) return false;
+      const wanted = requests[name] as number;
+      if (wanted <= 0) continue;
+      const { amounts, rows } = this.#resource(name);
+      const row = firstAtLeast(amounts, wanted);
+      if (row === amounts.length) return noBits(this.size);
+      intersectBits(bits, rows.subarray(row * bits.length, (row + 1) * bits.length));
     }
-    return true;
+    return bits;
   }
 }
 

@@ -12,13 +12,13 @@ import { atOnce, mapInSteps, type Steps } from "../../../base/steps.ts";
 import {
   type Bits,
   bitIndices,
+  countBits,
   haveCommonBits,
   intersectionOf,
   isEmptyBits,
   noBits,
   uniteBits,
 } from "../../scheduling/bits.ts";
-import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { allows, formatRequirement, type Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
@@ -111,13 +111,14 @@ function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePo
 
 /** One for each required term of the pod, with all given up that can be: these come last. */
 function hardestVariants(podClass: PodClass, pass: Explained): readonly Variant[] {
-  const variants = [podClass.variants[0] as Variant];
+  const asWritten = podClass.variants[0] as Variant;
+  const variants = [asWritten];
   for (let step = 1; ; step++) {
     const next = pass.classes.variant(podClass, step);
     if (next === undefined) break;
     variants.push(next);
   }
-  return variants.slice(-requiredAlternatives(podClass.sample.spec).length);
+  return variants.slice(-asWritten.wishes.required.length);
 }
 
 /** The refusal by what is tested last; what else the others fell by is told beside it. */
@@ -157,7 +158,7 @@ function refusal(
   if (hasNoType(template)) {
     return { text: NO_POOLS, rejected: { noInstanceTypes: 1 } };
   }
-  const all = bitIndices(template.usable).length;
+  const all = countBits(template.usable);
   if (template.budget.exhausted) {
     const noun = vocabulary(generation).poolNoun;
     const text = `node limits have been exhausted for ${noun}: "${name}"`;
@@ -382,7 +383,7 @@ function fewerThanAsked(
 
 /** Counts the types that are no longer among those left. */
 function fell(rejected: Rejected, reason: RejectionReason, before: Bits, left: Bits): Rejected {
-  const gone = count(before) - count(left);
+  const gone = countBits(before) - countBits(left);
   return gone === 0 ? rejected : { ...rejected, [reason]: (rejected[reason] ?? 0) + gone };
 }
 
@@ -436,10 +437,6 @@ function topologyText({ type, inverse, key, counts, maxSkew, minDomains }: Topol
   return inverse
     ? `pods that are there keep it away by their anti-affinity over ${key}; ${there}`
     : `its anti-affinity over ${key} keeps it from pods that are everywhere it could go; ${there}`;
-}
-
-function count(types: Bits): number {
-  return bitIndices(types).length;
 }
 
 function resourcesText(template: Template, podClass: PodClass): string {

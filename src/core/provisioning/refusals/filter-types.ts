@@ -5,11 +5,11 @@
 import type { Resources } from "../../../apis/resources.ts";
 import {
   type Bits,
-  bitIndices,
-  hasBit,
+  commonBits,
+  countBits,
+  firstOutside,
+  haveCommonBits,
   isEmptyBits,
-  noBits,
-  setBit,
 } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { Template } from "../pools/pool-template.ts";
@@ -21,49 +21,54 @@ export type Rejected = Partial<Record<RejectionReason, number>>;
 /** Someone meant `1000m` and wrote `1000`: more cores than any machine has. */
 const IMPLAUSIBLE_CPU_MILLI = 1_000_000_000;
 
-/** Each type's first reason, and the sentence that tells most about all of them together. */
+/** How many fell by what first, and the sentence that tells most about all of them together. */
 export function filterTypes(
-  template: Template,
+  { table }: Template,
   requests: Resources,
   set: SetId,
   among: Bits,
 ): { readonly text: string | undefined; readonly rejected: Rejected; readonly left: Bits } {
-  const { table } = template;
-  const [meeting, offered] = [table.meeting(set), table.offered(set)];
-  const rejected: Rejected = {};
-  const met = { one: false, two: false, three: false };
-  const pairs = { meetsAndHolds: false, meetsAndOffers: false, holdsAndOffers: false };
-  const left = noBits(table.size);
-  for (const index of bitIndices(among)) {
-    const meets = hasBit(meeting, index);
-    const holds = table.holds(index, requests);
-    const offers = hasBit(offered, index);
-    met.one ||= meets;
-    met.two ||= holds;
-    met.three ||= offers;
-    pairs.meetsAndHolds ||= meets && holds;
-    pairs.meetsAndOffers ||= meets && offers;
-    pairs.holdsAndOffers ||= holds && offers;
-    if (meets && holds && offers) setBit(left, index);
-    else {
-      const reason = !meets ? "requirements" : !holds ? "resources" : "offerings";
-      rejected[reason] = (rejected[reason] ?? 0) + 1;
-    }
-  }
-  const text = isEmptyBits(left)
-    ? filterText(met.one, met.two, met.three, pairs, requests)
-    : undefined;
-  return { text, rejected, left };
+  const meets = commonBits(among, table.meeting(set));
+  const holds = commonBits(among, table.holding(requests));
+  const offers = commonBits(among, table.offered(set));
+  const both = commonBits(meets, holds);
+  const left = commonBits(both, offers);
+  const text = isEmptyBits(left) ? filterText({ meets, holds, offers }, requests) : undefined;
+  return { text, rejected: rejectedBy({ among, meets, both, left }), left };
+}
+
+/** Told in the order of the types: what the first of them fell by comes first. */
+function rejectedBy(kept: {
+  readonly among: Bits;
+  readonly meets: Bits;
+  readonly both: Bits;
+  readonly left: Bits;
+}): Rejected {
+  const { among, meets, both, left } = kept;
+  const stages: readonly (readonly [RejectionReason, Bits, Bits])[] = [
+    ["requirements", among, meets],
+    ["resources", meets, both],
+    ["offerings", both, left],
+  ];
+  const fallen = stages
+    .map(([reason, before, after]) => ({
+      reason,
+      types: countBits(before) - countBits(after),
+      first: firstOutside(before, after),
+    }))
+    .filter(({ types }) => types > 0)
+    .sort((a, b) => a.first - b.first);
+  return Object.fromEntries(fallen.map(({ reason, types }) => [reason, types]));
 }
 
 /** Upstream's texts, from "nothing is right" to "each is right, but never on one type". */
 function filterText(
-  meets: boolean,
-  holds: boolean,
-  offers: boolean,
-  pairs: { meetsAndHolds: boolean; meetsAndOffers: boolean; holdsAndOffers: boolean },
+  some: { readonly meets: Bits; readonly holds: Bits; readonly offers: Bits },
   requests: Resources,
 ): string {
+  const meets = !isEmptyBits(some.meets);
+  const holds = !isEmptyBits(some.holds);
+  const offers = !isEmptyBits(some.offers);
   const requirements = "met the scheduling requirements";
   const which = "no instance type which";
   if (!meets && !holds && !offers)
@@ -78,11 +83,11 @@ function filterText(
     return `no instance type has enough resources${hint}`;
   }
   if (!offers) return "no instance type has the required offering";
-  if (pairs.meetsAndHolds)
+  if (haveCommonBits(some.meets, some.holds))
     return `${which} ${requirements} and had enough resources, had a required offering`;
-  if (pairs.holdsAndOffers)
+  if (haveCommonBits(some.holds, some.offers))
     return `${which} had enough resources and the required offering ${requirements}`;
-  if (pairs.meetsAndOffers)
+  if (haveCommonBits(some.meets, some.offers))
     return `${which} ${requirements} and the required offering had the required resources`;
   return "no instance type met the requirements/resources/offering tuple";
 }

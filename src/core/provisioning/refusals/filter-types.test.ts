@@ -1,0 +1,58 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
+import { instanceType, pod, poolInput } from "../../../testing/builders.ts";
+import { bitIndices, noBits, setBit } from "../../scheduling/bits.ts";
+import { oneOf } from "../../scheduling/requirement.ts";
+import { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+import { createTemplate } from "../pools/pool-template.ts";
+import { filterTypes } from "./filter-types.ts";
+
+const ARCH = "kubernetes.io/arch";
+
+const types = fc.array(
+  fc.record({
+    cpu: fc.constantFrom(1, 2, 4, 8),
+    arch: fc.constantFrom("amd64", "arm64"),
+    available: fc.boolean(),
+    isAsked: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 70 },
+);
+
+describe("types that a pod cannot have", () => {
+  it("are counted by what each falls by first, told in the order of the types", () => {
+    fc.assert(
+      fc.property(types, fc.integer({ min: 0, max: 9_000 }), fc.boolean(), (drawn, cpu, daemon) => {
+        const all = drawn.map(({ cpu: cores, arch, available }, at) => {
+          const offered = { zone: "zone-a", capacityType: "spot" as const, priceMicroUsd: 1 };
+          const name = `t-${String(at).padStart(2, "0")}`;
+          return instanceType({ name, cpu: cores, arch, offerings: [{ ...offered, available }] });
+        });
+        const space = new RequirementSpace(new Set(WELL_KNOWN_LABELS));
+        const daemons = daemon ? [pod({ cpu: "1500m" })] : [];
+        const template = createTemplate(poolInput({}, all), 0, space, daemons);
+        const { table } = template;
+        const wanted = Requirements.of([oneOf(ARCH, ["arm64"])]);
+        const set = space.join(template.set, space.intern(wanted)) as number;
+        const among = noBits(table.size);
+        for (const [at, { isAsked }] of drawn.entries()) if (isAsked) setBit(among, at);
+        const rejected: Record<string, number> = {};
+        const left: number[] = [];
+        for (const at of bitIndices(among)) {
+          const free = (drawn[at]?.cpu as number) * 1_000 - (daemon ? 1_500 : 0);
+          const meets = drawn[at]?.arch === "arm64";
+          const holds = free >= cpu && free >= 0;
+          const reason = !meets ? "requirements" : !holds ? "resources" : "offerings";
+          if (meets && holds && drawn[at]?.available) left.push(at);
+          else rejected[reason] = (rejected[reason] ?? 0) + 1;
+        }
+        const found = filterTypes(template, { cpu }, set, among);
+        expect(Object.entries(found.rejected)).toEqual(Object.entries(rejected));
+        expect(bitIndices(found.left)).toEqual(left);
+        expect(found.text === undefined).toBe(left.length > 0);
+      }),
+    );
+  });
+});
