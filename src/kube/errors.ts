@@ -46,16 +46,37 @@ export class TerminalError extends Error {
   override readonly name = "TerminalError";
 }
 
+/** What went wrong in several steps of one piece of work. */
+export class SeveralErrors extends Error {
+  override readonly name = "SeveralErrors";
+  readonly errors: readonly unknown[];
+
+  constructor(errors: readonly unknown[]) {
+    super(errors.map(String).join("; "));
+    this.errors = errors;
+  }
+}
+
+/** One error that tells of them all; there is at least one. */
+export function joined(errors: readonly unknown[]): unknown {
+  return errors.length === 1 ? errors[0] : new SeveralErrors(errors.flatMap(eachOf));
+}
+
+/** What an error is made of: itself, mostly. */
+export function eachOf(error: unknown): readonly unknown[] {
+  return error instanceof SeveralErrors ? error.errors : [error];
+}
+
 export function isNotFound(error: unknown): boolean {
   return error instanceof KubeError && error.status === 404;
 }
 
-/** 409 for a stale resourceVersion or a lost race; not for AlreadyExists. */
 /** Who we are lacks the right; the message names verb, resource and account. */
 export function isForbidden(error: unknown): boolean {
   return error instanceof KubeError && error.status === 403;
 }
 
+/** 409 for a stale resourceVersion or a lost race; not for AlreadyExists. */
 export function isConflict(error: unknown): boolean {
   return error instanceof KubeError && error.status === 409 && error.reason !== "AlreadyExists";
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { SILENT } from "../base/log.ts";
+import { type Logger, SILENT } from "../base/log.ts";
 import type { Sample } from "../base/metrics.ts";
 import { Random } from "../base/random.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
 import { fakeKube } from "../testing/fake-kube.ts";
-import { TerminalError } from "./errors.ts";
+import { joined, KubeError, TerminalError } from "./errors.ts";
 import { AWAIT_CHANGE } from "./manager/controller.ts";
 import { createManager } from "./manager/manager.ts";
 import { LiveMirrors } from "./mirror/mirrors.ts";
@@ -80,6 +80,48 @@ describe("metrics of controllers", () => {
     await clock.advance(10_000);
     await stopping;
     expect(now("workqueue_depth")).toEqual([]);
+  });
+});
+
+describe("metrics of lost races", () => {
+  it("count them as looked at again and not as errors, unless something else failed as well", async () => {
+    const clock = new VirtualClock();
+    const { told, now, metrics } = recorder();
+    const random = new Random("metrics");
+    const lines: string[] = [];
+    const say = (level: string) => (message: string, fields?: object) => {
+      lines.push(`${level} ${message} ${(fields as { error?: string } | undefined)?.error}`);
+    };
+    const log: Logger = { ...SILENT, debug: say("debug"), error: say("error"), with: () => log };
+    const mirrors = new LiveMirrors({ client: fakeKube(clock), clock, random, log: SILENT });
+    const manager = createManager({ mirrors, clock, random, log, metrics });
+    const race = new KubeError(409, { reason: "Conflict", message: "changed" }, "patch a");
+    const away = new KubeError(503, { message: "away" }, "delete a");
+    const failures = [race, joined([race, race]), joined([race, away])];
+    manager.add({
+      name: "racing",
+      watches: [],
+      concurrency: 1,
+      initialRequests: [{ kind: "", name: "a" }],
+      reconcile: async () => {
+        const failure = failures.shift();
+        if (failure !== undefined) throw failure;
+        return AWAIT_CHANGE;
+      },
+    });
+    await manager.start();
+    await clock.advance(10_000);
+    expect(told.get("controller_runtime_reconcile_total{racing,requeue}")).toBe(2);
+    expect(told.get("controller_runtime_reconcile_total{racing,error}")).toBe(1);
+    expect(told.get("controller_runtime_reconcile_total{racing,success}")).toBe(1);
+    expect(told.get("controller_runtime_reconcile_errors_total{racing}")).toBe(1);
+    expect(now("workqueue_retries_total")).toEqual([3]);
+    expect(lines).toEqual([
+      "debug reconcile lost a race, trying again patch a: changed",
+      "debug reconcile lost a race, trying again patch a: changed; patch a: changed",
+      "error Reconciler error patch a: changed; delete a: away",
+    ]);
+    await manager.stop();
   });
 });
 

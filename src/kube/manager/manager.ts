@@ -9,7 +9,7 @@ import type { Logger } from "../../base/log.ts";
 import type { Metrics, Sample } from "../../base/metrics.ts";
 import type { Random } from "../../base/random.ts";
 import { besideOthers, type Steps } from "../../base/steps.ts";
-import { isConflict, TerminalError } from "../errors.ts";
+import { eachOf, isConflict, SeveralErrors, TerminalError } from "../errors.ts";
 import type { LiveMirrors } from "../mirror/mirrors.ts";
 import {
   type Controller,
@@ -138,19 +138,25 @@ function queueOf(
       metrics?.observe("controller_runtime_reconcile_time_seconds", own, seconds);
       return outcome;
     },
+    jitter: () => deps.random.fraction(),
     onError: (request, error) => {
-      const terminal = error instanceof TerminalError;
+      const all = eachOf(error);
+      const fields = { ...request, error: describe(error) };
+      // Losing a race is the normal way to learn of a change: look again, say little, and it is no error.
+      if (all.every(isConflict)) {
+        metrics?.count("controller_runtime_reconcile_total", { ...own, result: "requeue" });
+        log.debug("reconcile lost a race, trying again", fields);
+        return "soon";
+      }
+      // What waits for a change does so only if nothing else went wrong.
+      const terminal = all.every((one) => one instanceof TerminalError);
       metrics?.count("controller_runtime_reconcile_total", { ...own, result: "error" });
       metrics?.count("controller_runtime_reconcile_errors_total", own);
       if (terminal) metrics?.count("controller_runtime_terminal_reconcile_errors_total", own);
-      if (error instanceof AssertionError)
+      if (all.some((one) => one instanceof AssertionError))
         metrics?.count("controller_runtime_reconcile_panics_total", own);
-      const fields = { ...request, error: describe(error) };
-      // Losing a race is the normal way to learn of a change: look again, say little.
-      if (isConflict(error)) log.debug("reconcile lost a race, trying again", fields);
-      else log.error("Reconciler error", fields);
-      if (terminal) return "never";
-      return isConflict(error) ? "soon" : "later";
+      log.error("Reconciler error", fields);
+      return terminal ? "never" : "later";
     },
     onDone: (waitedMs, workedMs) => {
       metrics?.observe("workqueue_queue_duration_seconds", queue, waitedMs / 1_000);
@@ -219,6 +225,7 @@ function isKnown(error: Error): boolean {
  */
 export function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof SeveralErrors) return error.errors.map(describe).join("; ");
   const told =
     error.cause instanceof Error &&
     isKnown(error.cause) &&

@@ -1,15 +1,20 @@
 import { describe, expect, it } from "vitest";
 import type { Clock } from "../../base/clock.ts";
+import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import { AWAIT_CHANGE, type Outcome, requeueAfter } from "./controller.ts";
 import { WorkQueue } from "./work-queue.ts";
 
-function queue(work: (item: string) => Promise<Outcome>, options: { concurrency?: number } = {}) {
+function queue(
+  work: (item: string) => Promise<Outcome>,
+  options: { concurrency?: number; jitter?: () => number } = {},
+) {
   const clock = new VirtualClock(0);
   const log: string[] = [];
   const queued = new WorkQueue<string>({
     clock,
-    concurrency: options.concurrency ?? 1,
+    concurrency: 1,
+    ...options,
     keyOf: (item) => item,
     work: (item) => {
       log.push(`${clock.now()} ${item}`);
@@ -92,6 +97,29 @@ describe("work queue", () => {
     expect(log).toEqual(
       [0, 100, 300, 700, 1_500, 2_500, 3_500, 4_500, 5_500].map((atMs) => `${atMs} a`),
     );
+  });
+
+  it("does not let all that lost to one rival try again at one moment, nor wait longer for it", async () => {
+    const random = new Random("races");
+    const jitter = () => random.fraction();
+    const {
+      clock,
+      log,
+      queue: q,
+    } = queue(
+      async (item) => {
+        if (log.filter((line) => line.endsWith(` ${item}`)).length < 9) throw new Error("too late");
+        return AWAIT_CHANGE;
+      },
+      { concurrency: 50, jitter },
+    );
+    for (let item = 0; item < 50; item++) q.add(`i${item}`);
+    await clock.advance(5_500);
+    const last = log.slice(-50).map((line) => Number(line.split(" ")[0]));
+    expect(log).toHaveLength(450);
+    expect(new Set(last).size).toBeGreaterThan(40);
+    // Half of what they would wait otherwise, and all of it.
+    expect(Math.min(...last)).toBeGreaterThanOrEqual(5_500 / 2);
   });
 
   it("comes back after the delay asked for, or at once when something changes first", async () => {

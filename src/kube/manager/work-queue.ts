@@ -22,6 +22,8 @@ export interface WorkQueueOptions<T> {
   /** What to do about a failure. */
   readonly onError: (item: T, error: unknown) => Retry;
   readonly backoffMs: { readonly base: number; readonly max: number };
+  /** In [0, 1): how much of the second half of its wait who came too late waits. Absent: all of it. */
+  readonly jitter?: () => number;
   /** Told how long an item has waited and how long the work on it took. */
   readonly onDone?: (waitedMs: number, workedMs: number) => void;
   /** Takes items in, and works on none before it is opened. */
@@ -216,9 +218,12 @@ export class WorkQueue<T> {
   #retryMs(entry: Entry<T>, retry: Retry): number | undefined {
     if (retry === "never") return undefined;
     this.#retries++;
-    const { base, max } = this.#options.backoffMs;
-    if (retry === "soon") return Math.min(base, doubled(SOON_MS, entry.races++));
-    return Math.min(max, doubled(base, entry.failures++));
+    const { backoffMs, jitter } = this.#options;
+    const { base, max } = backoffMs;
+    if (retry === "later") return Math.min(max, doubled(base, entry.failures++));
+    // Not in step with the rival, nor with all others that lost to the same one.
+    const waitMs = Math.min(base, doubled(SOON_MS, entry.races++));
+    return jitter === undefined ? waitMs : Math.round((waitMs * (1 + jitter())) / 2);
   }
 
   #arm(): void {

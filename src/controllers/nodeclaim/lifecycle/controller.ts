@@ -10,6 +10,7 @@ import { initializeConditions } from "../../../apis/karpenter/conditions.ts";
 import { TERMINATION_FINALIZER } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { addFinalizer } from "../../../kube/client/finalizer.ts";
+import { joined } from "../../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -57,18 +58,34 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   const outcomes: Outcome[] = [];
   const errors: unknown[] = [];
   const tell: (() => Promise<void> | void)[] = [];
+  let ended = false;
   for (const step of [launch, register, initialize, giveUpIfLate]) {
     const result = await attempt(step, world, claim, memory);
     claim = result.claim;
     outcomes.push(result.outcome);
     if (result.error !== undefined) errors.push(result.error);
     if (result.stored !== undefined) tell.push(result.stored);
-    if (result.ended === true) return AWAIT_CHANGE;
+    ended = result.ended === true;
+    if (ended) break;
   }
-  if ((await patchClaim(world, before, claim)) === undefined) return AWAIT_CHANGE;
-  for (const one of tell) await one();
-  if (errors.length > 0) throw errors[0];
-  return soonest(...outcomes);
+  let isStored = false;
+  // A claim that is given up is another one by now: its end goes by what is remembered.
+  if (!ended)
+    await collect(errors, async () => {
+      isStored = (await patchClaim(world, before, claim)) !== undefined;
+    });
+  if (isStored) for (const one of tell) await collect(errors, one);
+  if (errors.length > 0) throw joined(errors);
+  return isStored ? soonest(...outcomes) : AWAIT_CHANGE;
+}
+
+/** What fails hides neither what failed before it nor what comes after. */
+async function collect(errors: unknown[], work: () => Promise<void> | void): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    errors.push(error);
+  }
 }
 
 type Step = (world: World, claim: NodeClaim, memory: Memory) => Promise<StepResult>;

@@ -3,9 +3,11 @@ import { NODE } from "../../../apis/core/node.ts";
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { MACHINE } from "../../../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../../apis/karpenter/nodepool.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
 import { KubeError } from "../../../kube/errors.ts";
+import { nodePool } from "../../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../../testing/fake-world.ts";
 import { meteredCloud } from "../../metered-cloud.ts";
 import { Overlays, overlaidCloud } from "../../nodeoverlay/overlays.ts";
@@ -23,6 +25,9 @@ const CLAIM = {
   },
 } as NodeClaim;
 
+const POOL_UID = "pool-1";
+const HELD = ["karpenter.sh/termination", "example.com/held"];
+
 async function start(
   claim: KubeObject = CLAIM,
   kind: never = NODE_CLAIM as never,
@@ -30,6 +35,35 @@ async function start(
   const world = fakeWorld();
   await world.run(lifecycle(world, createRegistrationTracker()));
   await world.api.create(kind, claim as never);
+  await world.clock.settle();
+  return world;
+}
+
+/** How many claims were given up for want of a Node, by label. */
+const timeouts = ({ measured }: FakeWorld): readonly number[] =>
+  [...measured].flatMap(([series, count]) =>
+    /^nodeclaims_disrupted_total.*reason=registration_timeout/.test(series) ? [count] : [],
+  );
+
+/** A claim of a pool whose status nobody can write. */
+async function startOwned(tracker = createRegistrationTracker()): Promise<FakeWorld> {
+  const world = fakeWorld();
+  const pool = nodePool();
+  await world.api.create(NODE_POOL, { ...pool, metadata: { ...pool.metadata, uid: POOL_UID } });
+  const patch = world.api.patch;
+  Object.assign(world.kube, {
+    patch: async (...call: Parameters<typeof patch>) => {
+      if (call[0] === NODE_POOL) throw new KubeError(503, undefined, "pool is away");
+      return patch(...call);
+    },
+  });
+  await world.run(lifecycle(world, tracker));
+  const owner = { apiVersion: "karpenter.sh/v1", kind: "NodePool", name: "default", uid: POOL_UID };
+  await world.api.create(NODE_CLAIM, {
+    ...CLAIM,
+    metadata: { ...CLAIM.metadata, ownerReferences: [owner] },
+    spec: { ...CLAIM.spec, startupTaints: [] },
+  });
   await world.clock.settle();
   return world;
 }
@@ -231,6 +265,93 @@ describe("the life of a claim", () => {
     await world.clock.advance(3 * 60_000);
     const left = world.api.find(NODE_CLAIM, "default-abcde") as NodeClaim | undefined;
     expect(left === undefined || left.metadata.deletionTimestamp !== undefined).toBe(true);
+    await world.stop();
+  });
+
+  it("tells of all that fails, and a lost race does not pass for it", async () => {
+    const world = await start();
+    const patch = world.api.patch;
+    Object.assign(world.kube, {
+      patch: async (...call: Parameters<typeof patch>) => {
+        if (call[0] === NODE) throw new KubeError(409, { reason: "Conflict" }, "patch node");
+        return patch(...call);
+      },
+    });
+    world.api.undeletable.add("default-abcde");
+    await world.join(claimOf(world));
+    await world.clock.advance(15 * 60_000 + 5_000);
+    const told = () => world.lines.filter((line) => line.includes("Reconciler error"));
+    expect(told()[0]).toContain("patch node");
+    expect(told()[0]).toContain("the server is away");
+    // A failure is not tried again as soon as a lost race.
+    const before = told().length;
+    await world.clock.advance(60_000);
+    expect(told().length - before).toBeLessThan(10);
+    expect(timeouts(world)).toEqual([]);
+    world.api.undeletable.clear();
+    await world.clock.advance(2 * 60_000);
+    expect(claimOf(world)).toBeUndefined();
+    expect(timeouts(world)).toEqual([1]);
+    await world.stop();
+  });
+
+  it("tells of a failed step together with a claim that could not be stored", async () => {
+    const world = fakeWorld();
+    world.cloud.refusals.push(new CreateError("boom", { reason: "NoSubnets", message: "none" }));
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    const patch = world.api.patch;
+    let failures = 0;
+    Object.assign(world.kube, {
+      patch: async (...call: Parameters<typeof patch>) => {
+        if (world.cloud.creates === 1 && failures++ === 0) throw new Error("connection reset");
+        return patch(...call);
+      },
+    });
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.settle();
+    const [told] = world.lines.filter((line) => line.includes("Reconciler error"));
+    expect(told).toContain("launching nodeclaim: boom");
+    expect(told).toContain("connection reset");
+    await world.stop();
+  });
+
+  it("tells all that is so, though the pool cannot be told that its node joined", async () => {
+    const world = await startOwned();
+    await world.join(claimOf(world));
+    await world.clock.advance(5_000);
+    expect(statusOf(world, "Initialized")).toBe("True Initialized");
+    const told = world.lines.map((line) => line.split(" {")[0]);
+    expect(told.filter((line) => line?.endsWith("nodeclaim"))).toEqual([
+      "info launched nodeclaim",
+      "info registered nodeclaim",
+      "info initialized nodeclaim",
+    ]);
+    expect(told).toContain("error Reconciler error");
+    await world.stop();
+  });
+
+  it("gives a claim up once, though its pool cannot be told", async () => {
+    const tracker = createRegistrationTracker();
+    tracker.record(POOL_UID, false);
+    const world = await startOwned(tracker);
+    // Another holds on to the claim, so that it stays for a while.
+    world.api.change(NODE_CLAIM, "default-abcde", { metadata: { finalizers: HELD } });
+    const patch = world.kube.patch;
+    Object.assign(world.kube, {
+      patch: async (...call: Parameters<typeof patch>) => {
+        if (call[0] === NODE) throw new KubeError(409, { reason: "Conflict" }, "patch node");
+        return patch(...call);
+      },
+    });
+    await world.join(claimOf(world));
+    await world.clock.advance(15 * 60_000);
+    await world.clock.advance(5 * 60_000);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeDefined();
+    expect(timeouts(world)).toEqual([1]);
+    const told = world.lines.filter((line) => line.includes("Reconciler error"));
+    expect(told).toHaveLength(1);
+    expect(told[0]).toContain("pool is away");
+    expect(tracker.verdict(POOL_UID)).toBe("unhealthy");
     await world.stop();
   });
 

@@ -35,14 +35,17 @@ export async function giveUpIfLate(
     "provider-id": claim.status?.providerID,
   });
   countDisrupted(world, claim, verdict.reason);
+  const ended = { claim, outcome: AWAIT_CHANGE, ended: true };
   const launched = condition(claim, "Launched");
-  await tellPool(
-    world,
-    tracker,
-    claim,
+  const failure =
     verdict.reason === "registration_timeout"
       ? { reason: "RegistrationFailed", message: "Failed to register node" }
-      : { reason: launched?.reason ?? "LaunchFailed", message: launched?.message ?? "" },
-  );
-  return { claim, outcome: AWAIT_CHANGE, ended: true };
+      : { reason: launched?.reason ?? "LaunchFailed", message: launched?.message ?? "" };
+  try {
+    await tellPool(world, tracker, claim, failure);
+  } catch (error) {
+    // The claim is given up all the same.
+    return { ...ended, error };
+  }
+  return ended;
 }
