@@ -23,14 +23,23 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
   readonly #handlers = new Set<MirrorHandler<T>>();
   readonly #project: (object: T) => T;
   readonly #partial: boolean;
+  readonly #onFailure: (error: unknown) => void;
   #synced = false;
   #newestSeen = 0;
   /** Outlive what only changes. */
   readonly #keys = new SortedKeys();
   #list: readonly T[] | undefined;
 
-  constructor(kind: Kind<T>, options: MirrorOptions<T>) {
+  /** `onFailure`: told when a handler throws; the other handlers hear of the change all the same. */
+  constructor(
+    kind: Kind<T>,
+    options: MirrorOptions<T>,
+    onFailure: (error: unknown) => void = (error) => {
+      throw error;
+    },
+  ) {
     this.kind = kind;
+    this.#onFailure = onFailure;
     this.#project = options.project ?? dropManagedFields;
     this.#partial = options.fieldSelector !== undefined || options.labelSelector !== undefined;
     for (const [name, valuesOf] of Object.entries(options.indexes ?? {})) {
@@ -159,7 +168,17 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     this.#list = undefined;
     for (const index of this.#indexes.values()) index.move(key, before, object);
     const event = before === undefined ? "added" : "updated";
-    for (const handler of this.#handlers) handler(event, object, before);
+    this.#tell(event, object, before);
+  }
+
+  #tell(...change: Parameters<MirrorHandler<T>>): void {
+    for (const handler of this.#handlers) {
+      try {
+        handler(...change);
+      } catch (error) {
+        this.#onFailure(error);
+      }
+    }
   }
 
   #remove(key: string, uid?: string): void {
@@ -170,7 +189,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     this.#keys.remove(key);
     this.#list = undefined;
     for (const index of this.#indexes.values()) index.move(key, before, undefined);
-    for (const handler of this.#handlers) handler("removed", before, before);
+    this.#tell("removed", before, before);
   }
 
   #see(resourceVersion: string | undefined): void {

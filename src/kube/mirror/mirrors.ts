@@ -42,12 +42,16 @@ export class LiveMirrors implements Mirrors, Freshness {
     const id = `${kind.group}/${kind.version}/${kind.plural}`;
     const known = this.#informers.get(id);
     if (known !== undefined) return known as unknown as Informer<T>;
-    const informer = new Informer(kind, options);
+    const log = this.#deps.log.named("watch");
+    const informer = new Informer(kind, options, (error) => {
+      const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      log.error("failed taking in a change", { kind: kind.kind, error: text });
+    });
     this.#informers.set(id, informer as unknown as Informer<KubeObject>);
     if (options.vital === true) this.#behind.set(id, kind.kind);
     const loop = reflect({
       ...this.#deps,
-      log: this.#deps.log.named("watch"),
+      log,
       kind,
       fieldSelector: options.fieldSelector,
       labelSelector: options.labelSelector,

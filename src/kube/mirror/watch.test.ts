@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
-import { SILENT } from "../../base/log.ts";
+import type { Clock } from "../../base/clock.ts";
+import { type Logger, SILENT } from "../../base/log.ts";
 import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
+import { fakeKube } from "../../testing/fake-kube.ts";
 import type { KubeClient, Watch, WatchEvent } from "../client/client.ts";
 import { ConnectionError, KubeError } from "../errors.ts";
 import { AWAIT_CHANGE, type Request, source } from "../manager/controller.ts";
@@ -228,6 +230,91 @@ describe("list and watch", () => {
     stop();
   });
 
+  it("goes on when who takes a list in fails, be the kind served or not, and says so", async () => {
+    const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
+    const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
+    for (const answer of [unserved, forbidden, [node("b", 3)]]) {
+      const server = scripted([answer, answer, [node("a", 5)]], []);
+      const taken: number[] = [];
+      const errors: string[] = [];
+      const clock = new VirtualClock();
+      const loop = reflect<Node>({
+        client: server.client,
+        clock,
+        random: new Random(1),
+        log: { ...SILENT, error: (message) => errors.push(message) },
+        kind: NODE,
+        optional: true,
+        onList: async ({ items }) => {
+          taken.push(items.length);
+          await clock.sleep(10);
+          if (taken.length === 1) throw new TypeError("no such thing");
+        },
+        onEvent: () => undefined,
+      });
+      await clock.advance(700_000);
+      expect(taken.length).toBeGreaterThanOrEqual(3 - (Array.isArray(answer) ? 1 : 0));
+      expect(errors).toEqual(["failed taking in what a watch brought"]);
+      loop.close();
+    }
+  });
+
+  it("goes on with the next event when who takes one in fails", async () => {
+    const server = scripted([[node("a", 5)]], [[added("b", 7), added("c", 8)]]);
+    const taken: string[] = [];
+    const errors: string[] = [];
+    const clock = new VirtualClock();
+    const loop = reflect<Node>({
+      client: server.client,
+      clock,
+      random: new Random(1),
+      log: { ...SILENT, error: (message) => errors.push(message) },
+      kind: NODE,
+      onList: () => undefined,
+      onEvent: ({ object: { metadata } }) => {
+        taken.push(metadata.name);
+        if (metadata.name === "b") throw new TypeError("no such thing");
+      },
+    });
+    await clock.advance(10_000);
+    expect(taken).toEqual(["b", "c"]);
+    expect(errors).toHaveLength(1);
+    expect(server.calls.filter((call) => call === "list")).toHaveLength(1);
+    loop.close();
+  });
+
+  it("waits for nothing once it is closed while something is taken in", async () => {
+    const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
+    for (const answer of [unserved, [node("a", 5)]]) {
+      const server = scripted([answer], []);
+      const clock = new VirtualClock();
+      const waits: number[] = [];
+      const counting: Clock = {
+        now: () => clock.now(),
+        turnMs: () => clock.turnMs(),
+        sleep: (ms) => clock.sleep(ms),
+        after: (ms, callback) => {
+          waits.push(ms);
+          return clock.after(ms, callback);
+        },
+      };
+      const loop = reflect<Node>({
+        client: server.client,
+        clock: counting,
+        random: new Random(1),
+        log: SILENT,
+        kind: NODE,
+        onList: () => clock.sleep(100),
+        onEvent: () => undefined,
+      });
+      await clock.advance(50);
+      loop.close();
+      await clock.advance(60_000);
+      expect(waits).toEqual([]);
+      expect(server.calls).toEqual(["list"]);
+    }
+  });
+
   it("ends when told to, also in the middle of a wait", async () => {
     const server = scripted([new ConnectionError("refused")], []);
     const { clock, stop } = follow(server);
@@ -239,6 +326,31 @@ describe("list and watch", () => {
 });
 
 describe("mirrors", () => {
+  it("tell everybody of a change, and whoever made it that it is made, though one of them fails", async () => {
+    const clock = new VirtualClock();
+    const errors: string[] = [];
+    const log: Logger = {
+      ...SILENT,
+      named: () => log,
+      error: (message) => errors.push(message),
+    };
+    const mirrors = new LiveMirrors({ clock, random: new Random(1), log, client: fakeKube(clock) });
+    const nodes = mirrors.of(NODE);
+    await clock.settle();
+    nodes.on(() => {
+      throw new TypeError("no such thing");
+    });
+    const heard: string[] = [];
+    nodes.on((event, { metadata }) => heard.push(`${event} ${metadata.name}`));
+    const created = await mirrors.client.create(NODE, { metadata: { name: "a" } });
+    expect(created.metadata.name).toBe("a");
+    await mirrors.client.delete(NODE, { name: "a" });
+    await clock.advance(1_000);
+    expect(heard).toEqual(["added a", "removed a"]);
+    expect(errors).toEqual(["failed taking in a change", "failed taking in a change"]);
+    mirrors.close();
+  });
+
   it("try at once, when one of them gets through to a server that was away", async () => {
     const cut = new ConnectionError("refused");
     const server = scripted([cut, cut, cut, cut, cut, cut, cut, cut, []], []);

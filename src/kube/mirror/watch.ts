@@ -87,6 +87,11 @@ export interface Reflection {
   lookAgain(): void;
 }
 
+/** What the server sent was in order; who takes it in failed. */
+class HandlerError extends Error {
+  override readonly name = "HandlerError";
+}
+
 /** Starts the loop. */
 export function reflect<T extends KubeObject>(options: ReflectOptions<T>): Reflection {
   const loop = new ReflectLoop(options);
@@ -152,21 +157,46 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
         if (this.#resourceVersion === undefined) await this.#list();
         if (!this.#closed && !(await this.#follow())) await this.#pauseAfterNothing();
       } catch (error) {
-        await this.#recover(error);
+        await this.#survive(error);
       }
     }
   }
 
+  /** Whatever happens: without the loop the picture would stay as it is for good. */
+  async #survive(error: unknown): Promise<void> {
+    try {
+      await this.#recover(error);
+    } catch (another) {
+      this.#say(another);
+      await this.#sleep(this.#backoffMs());
+    }
+  }
+
+  #say(error: unknown): void {
+    const { kind, log } = this.#options;
+    const cause = error instanceof HandlerError ? error.cause : error;
+    const text = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+    log.error("failed taking in what a watch brought", { kind: kind.kind, error: text });
+  }
+
+  async #handOver(list: KubeList<T>): Promise<void> {
+    try {
+      const taken = this.#options.onList(list);
+      if (taken instanceof Promise) await taken;
+    } catch (cause) {
+      throw new HandlerError("taking in a list", { cause });
+    }
+  }
+
   async #list(): Promise<void> {
-    const { client, kind, keep, onList } = this.#options;
+    const { client, kind, keep } = this.#options;
     const list = await client.list(kind, { ...this.#selection(), keep });
     if (this.#closed) return;
     this.#troubled = false;
     this.#missing = 0;
     this.#absent = 0;
     this.#served = true;
-    const taken = onList(list);
-    if (taken instanceof Promise) await taken;
+    await this.#handOver(list);
     // Not before: half a list is no picture to go on from.
     this.#resourceVersion = list.resourceVersion;
     this.#failures = 0;
@@ -175,8 +205,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
 
   /** The kind may not be read, or is not there. */
   async #takeNone(): Promise<void> {
-    const taken = this.#options.onList({ items: [], resourceVersion: "" });
-    if (taken instanceof Promise) await taken;
+    await this.#handOver({ items: [], resourceVersion: "" });
     this.#tell("current");
   }
 
@@ -253,12 +282,19 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#troubled = false;
     this.#expired = 0;
     this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
-    if (event.type !== "BOOKMARK") this.#options.onEvent(event);
+    if (event.type === "BOOKMARK") return;
+    try {
+      this.#options.onEvent(event);
+    } catch (error) {
+      // The stream is in order, and nothing is gained by hearing it again.
+      this.#say(error);
+    }
   }
 
   async #recover(error: unknown): Promise<void> {
     if (this.#closed) return;
     const { kind, log } = this.#options;
+    if (error instanceof HandlerError) throw error;
     if (isTooOldResourceVersion(error)) {
       this.#resourceVersion = undefined;
       // The first relist is free, whatever failed before: the server is there, and any other wait would only
@@ -341,6 +377,8 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   #sleep(ms: number): Promise<void> {
+    // While something was awaited: nobody would end this wait any more.
+    if (this.#closed) return Promise.resolve();
     return new Promise((wake) => {
       this.#pause = { timer: this.#options.clock.after(ms, wake), wake };
     });
