@@ -100,11 +100,11 @@ export function createCommandQueue(
 
   function takeIn(one: Running): void {
     underWay.add(one);
-    world.cluster.markForDeletion(...one.candidates.map(({ node }) => node.name));
-    protect(
-      world,
-      one.replacements.map(({ metadata }) => metadata.name),
-    );
+    const names = one.candidates.map(({ node }) => node.name);
+    const replacements = one.replacements.map(({ metadata }) => metadata.name);
+    world.cluster.markForDeletion(...names);
+    world.cluster.replacedBy(names, replacements);
+    protect(world, replacements);
     bell.ring({ kind: "", name: one.record.id });
   }
 

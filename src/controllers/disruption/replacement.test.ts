@@ -196,6 +196,30 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it("keeps its place below the limits while it is taken back: no pod that waits gets it (calm seed 97154)", async () => {
+    const world = await driftedNode({
+      limits: { cpu: "8" },
+      before: async (one) => {
+        await establish(one, "b");
+        await one.api.create(POD, pod({ name: "other", cpu: "3", nodeName: "b" }));
+      },
+    });
+    await world.clock.advance(11_000);
+    await world.api.create(POD, pod({ name: "late", cpu: "3" }));
+    // From when its replacement goes until it is open again it takes a while.
+    const { patch } = world.api;
+    world.api.patch = async (...asked) => {
+      await world.clock.sleep(2_000);
+      return patch(...asked);
+    };
+    await world.clock.advance(9 * 60_000);
+    expect(claims(world)).toHaveLength(3);
+    await world.clock.advance(75_000);
+    expect(taints(world)).toEqual([]);
+    expect(claims(world).map(({ metadata }) => metadata.name)).toEqual(["a", "b"]);
+    await world.stop();
+  });
+
   it("stays when the pool's limits leave no room for another, without being closed over and over", async () => {
     const world = await driftedNode({ limits: { cpu: "3" } });
     await world.clock.advance(65_000);

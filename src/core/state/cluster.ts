@@ -29,6 +29,11 @@ export interface ClusterState {
   /** A command will remove these nodes (by `NodeView.name` or provider id): no targets any more. */
   markForDeletion(...names: readonly string[]): void;
   unmarkForDeletion(...names: readonly string[]): void;
+  /**
+   * These marked nodes go when these claims (by name) have come. As soon as one of the claims goes instead,
+   * the nodes count in {@link poolUsage} again: they will stay, and nobody else may take their room.
+   */
+  replacedBy(names: readonly string[], claimNames: readonly string[]): void;
   /** A pass placed pods there: protected from disruption until `untilMs`. */
   nominate(name: string, untilMs: number): void;
 
@@ -60,7 +65,7 @@ export interface ClusterState {
   unboundPods(): readonly Pod[];
   /** One pod per DaemonSet as it would run on a new node. */
   daemonPods(): readonly Pod[];
-  /** Capacity of a pool's nodes and claims that are not leaving; `nodes` counts them. */
+  /** Capacity of a pool's nodes and claims that are not leaving, {@link replacedBy} aside; `nodes` counts them. */
   poolUsage(poolId: string): Resources;
   /** Bumped by each change that could make a consolidation possible. */
   readonly revision: number;

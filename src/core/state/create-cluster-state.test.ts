@@ -134,6 +134,42 @@ describe("createClusterState", () => {
     expect(state.poolUsage("nodepool/default")).toMatchObject({ cpu: 4_000, nodes: 1 });
   });
 
+  it("sums marked nodes again as soon as a claim that was to come in their place goes (calm seed 97154)", () => {
+    const state = createClusterState();
+    const cpu = () => state.poolUsage("nodepool/default")["cpu"] ?? 0;
+    const gone = { deletionTimestamp: "2026-01-05T08:00:00Z" };
+    const claim = (name: string) => nodeClaim({ name, status: { providerID: `test://${name}` } });
+    state.updateClaim(claim("a"));
+    state.updateNode(node({ name: "a", labels: INITIALIZED }));
+    const made = claim("next");
+    const capacity = { cpu: "4" };
+    state.updateClaim({ ...made, status: { ...made.status, capacity } } as typeof made);
+    state.markForDeletion("a");
+    state.replacedBy(["a"], ["next"]);
+    expect(cpu()).toBe(4_000);
+    state.updateClaim({ ...made, metadata: { ...made.metadata, ...gone } });
+    expect(cpu()).toBe(4_000);
+    expect(state.node("a")?.deleting).toBe(true);
+    state.deleteClaim("next", "NodeClaim");
+    expect(cpu()).toBe(4_000);
+    // Deleted all the same: then it is on its way out as any other.
+    const leaving = claim("a");
+    state.updateClaim({ ...leaving, metadata: { ...leaving.metadata, ...gone } });
+    expect(cpu()).toBe(0);
+  });
+
+  it("forgets with the mark what was to come", () => {
+    const state = createClusterState();
+    state.updateClaim(nodeClaim({ name: "a", status: { providerID: "test://a" } }));
+    state.updateNode(node({ name: "a", labels: INITIALIZED }));
+    state.markForDeletion("a");
+    state.replacedBy(["a"], ["next"]);
+    expect(state.poolUsage("nodepool/default")).toMatchObject({ nodes: 1 });
+    state.unmarkForDeletion("a");
+    state.markForDeletion("a");
+    expect(state.poolUsage("nodepool/default")).toEqual({});
+  });
+
   it("sums nodes with the pool's label, also those whose claim is not there", () => {
     const state = createClusterState();
     state.updateNode(node({ labels: INITIALIZED }));

@@ -14,8 +14,9 @@ import type { Resources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod, LivePods } from "./daemon-pod.ts";
-import { type NodeView, nodeView } from "./node-view.ts";
+import { isLeaving, type NodeView, nodeView } from "./node-view.ts";
 import { PoolUsage } from "./pool-usage.ts";
+import { Successors } from "./successors.ts";
 import { ViewList } from "./view-list.ts";
 
 /** An empty picture; `controllers/state` fills it. */
@@ -39,6 +40,8 @@ class Cluster implements ClusterState {
   readonly #daemons = new Map<string, DaemonFacts>();
   /** Node names, claim names or provider ids. */
   readonly #marked = new Set<string>();
+  /** Of marked nodes. */
+  readonly #successors = new Successors();
   readonly #nominated = new Map<string, number>();
   /** By claim name, of claims that are not launched. */
   readonly #promises = new Map<string, readonly string[]>();
@@ -101,6 +104,7 @@ class Cluster implements ClusterState {
     this.#forgetNode(known);
     this.#nodes.delete(name);
     this.#marked.delete(name);
+    this.#successors.forget(name);
     this.#nominated.delete(name);
     this.#revision++;
     this.#touchNode(name);
@@ -165,7 +169,15 @@ class Cluster implements ClusterState {
   }
 
   unmarkForDeletion(...names: readonly string[]): void {
-    for (const name of names) this.#mark(name, false);
+    for (const name of names) {
+      this.#successors.forget(name);
+      this.#mark(name, false);
+    }
+  }
+
+  replacedBy(names: readonly string[], claimNames: readonly string[]): void {
+    this.#successors.set(names, claimNames);
+    for (const name of names) this.#usage.touch(name);
   }
 
   nominate(name: string, untilMs: number): void {
@@ -204,7 +216,7 @@ class Cluster implements ClusterState {
 
   *catchUp(): Steps<void> {
     yield* this.#list.catchUp((key) => this.#shownFor(key));
-    yield* this.#usage.catchUp((key) => this.#shownFor(key));
+    yield* this.#usage.catchUp((key) => this.#countedFor(key));
   }
 
   nodes(): readonly NodeView[] {
@@ -229,6 +241,22 @@ class Cluster implements ClusterState {
     return this.#nodes.has(key) ? this.#view(key) : undefined;
   }
 
+  /**
+   * As shown, but for a marked node whose command cannot go on, for what was to come in its place goes: it will stay.
+   * Ours; upstream lets others take its room meanwhile.
+   */
+  #countedFor(key: string): NodeView | undefined {
+    const view = this.#shownFor(key);
+    if (view?.deleting !== true || isLeaving(view.node, view.claim)) return view;
+    const isSafe = this.#successors.of(view.name).every((claim) => this.#comes(claim));
+    return isSafe ? view : { ...view, deleting: false };
+  }
+
+  #comes(claimName: string): boolean {
+    const claims = KINDS.map((kind) => this.#claims.get(claimKey(kind, claimName)));
+    return claims.some((claim) => claim !== undefined && !isLeaving(undefined, claim));
+  }
+
   unboundPods(): readonly Pod[] {
     this.#unboundCache ??= [...this.#unbound].sort(byKey).map(([, pod]) => pod);
     return this.#unboundCache;
@@ -247,7 +275,7 @@ class Cluster implements ClusterState {
   }
 
   poolUsage(poolId: string): Resources {
-    return this.#usage.of(poolId, (key) => this.#shownFor(key));
+    return this.#usage.of(poolId, (key) => this.#countedFor(key));
   }
 
   get revision(): number {
@@ -349,6 +377,7 @@ class Cluster implements ClusterState {
 
   #touchClaim(key: string, claim: NodeClaim): void {
     this.#touch(key);
+    for (const one of this.#successors.awaiting(claim.metadata.name)) this.#usage.touch(one);
     const node = this.#nodeOf(claim);
     if (node !== undefined) this.#touch(node);
   }

@@ -192,7 +192,8 @@ function currentTaints(
   );
 }
 
-function isLeaving(node: Node | undefined, claim: NodeClaim | undefined): boolean {
+/** It goes for sure: asked to by whomever, or ended by its cloud. */
+export function isLeaving(node: Node | undefined, claim: NodeClaim | undefined): boolean {
   const deleted = (object: KubeObject | undefined) =>
     object?.metadata.deletionTimestamp !== undefined;
   const terminating = claim?.status?.conditions?.some(

@@ -8,15 +8,47 @@ import { PoolUsage } from "./pool-usage.ts";
 
 const POOLS = ["a", "b"];
 const KINDS = ["NodeClaim", "Machine"];
-const WHAT = ["node", "claim", "pod", "mark", "unmark", "nominate", "gone", "unclaimed"];
+const WHAT = ["node", "claim", "pod", "mark", "replace", "unmark", "nominate", "gone", "unclaimed"];
 
-/** Of the nodes as they are shown: what upstream sums up each time. */
-function summed(state: ClusterState, poolId: string): Readonly<Record<string, number>> {
+/** What the picture was told of claims that are to come in place of nodes. */
+class Told {
+  readonly #nodes = new Set<string>();
+  /** Claim → whether it is leaving. */
+  readonly #claims = new Map<string, boolean>();
+  /** Node → claim. */
+  readonly #expected = new Map<string, string>();
+
+  hears({ what, index, kind, named, leaving }: Change): void {
+    const [node, claim] = [`n${index}`, `${kind}/c${index}`];
+    if (what === "node") this.#nodes.add(node);
+    if (what === "claim") this.#claims.set(claim, leaving);
+    if (what === "unclaimed") this.#claims.delete(claim);
+    if (what === "replace") this.#expected.set(node, successorOf(index));
+    const isGone = what === "gone" && this.#nodes.delete(node);
+    if (isGone || (what === "unmark" && named)) this.#expected.delete(node);
+  }
+
+  /** What was to come in the node's place does not. */
+  stays(node: string): boolean {
+    const claim = this.#expected.get(node);
+    return (
+      claim !== undefined && KINDS.every((kind) => this.#claims.get(`${kind}/${claim}`) !== false)
+    );
+  }
+}
+
+function successorOf(index: number): string {
+  return `c${(index + 1) % 3}`;
+}
+
+/** Of the nodes as they are shown: what upstream sums up each time, and those that stay after all. */
+function summed(state: ClusterState, told: Told, poolId: string): Readonly<Record<string, number>> {
   const sum: Record<string, number> = {};
-  for (const { poolId: own, labels, deleting, capacity } of state.nodes()) {
+  for (const { poolId: own, labels, deleting, capacity, name: key, node, claim } of state.nodes()) {
     const label = labels["karpenter.sh/nodepool"];
     const owner = own ?? (label === undefined ? undefined : `nodepool/${label}`);
-    if (owner !== poolId || deleting) continue;
+    const isLeaving = [node, claim].some((one) => one?.metadata.deletionTimestamp !== undefined);
+    if (owner !== poolId || (deleting && (isLeaving || !told.stays(key)))) continue;
     for (const [name, amount] of Object.entries(capacity)) sum[name] = (sum[name] ?? 0) + amount;
   }
   return sum;
@@ -60,7 +92,10 @@ function play(state: ClusterState, one: Change, version: number): void {
   } else if (what === "pod") {
     state.updatePod(pod({ name: `p${version}`, nodeName: `n${index}`, cpu: "1" }));
   } else if (what === "mark") state.markForDeletion(named ? `n${index}` : `c${index}`);
-  else if (what === "unmark") state.unmarkForDeletion(named ? `n${index}` : `c${index}`);
+  else if (what === "replace") {
+    state.markForDeletion(`n${index}`);
+    state.replacedBy([`n${index}`], [successorOf(index)]);
+  } else if (what === "unmark") state.unmarkForDeletion(named ? `n${index}` : `c${index}`);
   else if (what === "nominate") state.nominate(`n${index}`, version);
   else if (what === "gone") state.deleteNode(`n${index}`);
   else state.deleteClaim(`c${index}`, kind);
@@ -71,23 +106,24 @@ describe("what the nodes of a pool have", () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 60, size: "max" }), (changes) => {
         const state = createClusterState();
+        const told = new Told();
+        const ask = () => {
+          for (const id of POOLS.map((name) => `nodepool/${name}`))
+            expect(state.poolUsage(id)).toEqual(summed(state, told, id));
+        };
         let catchingUp = state.catchUp();
         for (const [at, one] of changes.entries()) {
           play(state, one, at + 1);
+          told.hears(one);
           if (one.asked === "nodes") state.nodes();
           if (one.asked === "some steps") {
             if (at % 2 === 0) catchingUp = state.catchUp();
             catchingUp.next();
           }
           if (one.asked === "all steps") atOnce(state.catchUp());
-          if (one.asked === "usage" || one.asked === "all steps")
-            for (const name of POOLS)
-              expect(state.poolUsage(`nodepool/${name}`)).toEqual(
-                summed(state, `nodepool/${name}`),
-              );
+          if (one.asked === "usage" || one.asked === "all steps") ask();
         }
-        for (const name of POOLS)
-          expect(state.poolUsage(`nodepool/${name}`)).toEqual(summed(state, `nodepool/${name}`));
+        ask();
       }),
       { seed: 12, numRuns: 150 },
     );
