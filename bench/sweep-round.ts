@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import type { Kind, KubeObject } from "../src/apis/meta.ts";
 import type { Clock } from "../src/base/clock.ts";
 import { Random } from "../src/base/random.ts";
+import type * as Backoffs from "../src/controllers/disruption/backoff.ts";
 import type * as Disruption from "../src/controllers/disruption/controller.ts";
 import type { CommandQueue } from "../src/controllers/disruption/command-queue.ts";
 import type { World } from "../src/controllers/world.ts";
@@ -18,6 +19,7 @@ import { DAEMON_SET, drawCluster, type Filling } from "./sweep-cluster.ts";
 
 const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
 const { disruption } = await built<typeof Disruption>("controllers/disruption/controller.js");
+const { Backoff } = await built<typeof Backoffs>("controllers/disruption/backoff.js");
 const { Ledger } = await built<typeof Ledgers>("core/disruption/ledger.js");
 const { DEFAULT_PLANNER } = await built<typeof Planner>("core/planner/planner-options.js");
 
@@ -119,7 +121,7 @@ const begun: string[] = [];
 const queue = {
   nodeNames: new Set<string>(),
   isRunning: () => false,
-  backingOff: () => new Set<string>(),
+  backoff: new Backoff(),
   start: async ({ via, candidates }: Parameters<CommandQueue["start"]>[0]) => {
     begun.push(`${via} of ${candidates.length}`);
     throw new Error("nothing is carried out");

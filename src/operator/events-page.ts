@@ -85,7 +85,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...disruption.blocked(both, v1, "<why>"),
     ...BUDGETS.map((block) => disruption.blockedByBudget(object("NodePool"), v1, block)),
     ...BUDGETS.flatMap((block) => disruption.heldByBudget(both, v1, block)),
-    ...disruption.replacementFailed([candidate()], ["<pool>"], SOME_TIME_MS),
+    ...disruption.replacementFailed([candidate()], new Map([["<pool>", SOME_TIME_MS]])),
     disruption.launching(object("NodeClaim"), v1, "<reason>"),
     disruption.waitingReadiness(object("NodeClaim"), v1),
     ...disruption.terminating(both, v1, "<reason>"),

@@ -14,6 +14,7 @@ import { pictureOf } from "../../src/cli/answers/read-picture.ts";
 import { parseInstanceTypes } from "../../src/cli/plan/instance-type-file.ts";
 import { sortManifests } from "../../src/cli/plan/manifests.ts";
 import { planningInput } from "../../src/cli/plan/planning-input.ts";
+import { Backoff } from "../../src/controllers/disruption/backoff.ts";
 import type { CommandQueue } from "../../src/controllers/disruption/command-queue.ts";
 import { disruption } from "../../src/controllers/disruption/controller.ts";
 import { stateDaemonSet } from "../../src/controllers/state/daemonsets.ts";
@@ -22,6 +23,7 @@ import { stateNode } from "../../src/controllers/state/nodes.ts";
 import { statePod } from "../../src/controllers/state/pods.ts";
 import { type CommandAnswer, commandAnswer } from "../../src/core/answers/command-answer.ts";
 import { rehearse } from "../../src/core/answers/rehearsal.ts";
+import { withWait } from "../../src/core/disruption/failed-pools.ts";
 import { Ledger } from "../../src/core/disruption/ledger.ts";
 import { FAKE_NODE_CLASS } from "../../src/testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../src/testing/fake-world.ts";
@@ -40,13 +42,11 @@ describe("what is said to come next", () => {
     const reasons = new Map<string, number>();
     for (const seed of SEEDS) {
       const world = fakeWorld(settingsOf(seed));
-      const objects = drawCluster(seed, world.clock.now()).map(ofTestCloud);
-      const waits = [...drawSettings(seed).backingOff];
-      const backingOff = new Map(
-        waits.map(([id, minutes]) => [id, world.clock.now() + minutes * 60_000]),
-      );
-      const said = await sayNext(world, objects, backingOff);
-      const done = await doNext(world, objects, backingOff);
+      const objects = drawCluster(seed, world.clock.now())
+        .map(ofTestCloud)
+        .map((object) => waiting(object, seed, world.clock.now()));
+      const said = await sayNext(world, objects);
+      const done = await doNext(world, objects);
       const kind = kindOf(done);
       reasons.set(kind, (reasons.get(kind) ?? 0) + 1);
       if (JSON.stringify(said) !== JSON.stringify(done)) wrong.push({ seed, said, done });
@@ -95,13 +95,16 @@ function inWords({ reason, nodes, replacements, targets }: CommandAnswer): strin
   return `${reason} ${gone.join()} -> ${come.join()} on ${[...targets].sort().join()}`;
 }
 
-type BackingOff = ReadonlyMap<string, number>;
+/** Pools bear that replacements of theirs did not come up. */
+function waiting(object: KubeObject, seed: number, nowMs: number): KubeObject {
+  const minutes = drawSettings(seed).backingOff.get(
+    `${object.kind?.toLowerCase()}/${object.metadata.name}`,
+  );
+  if (minutes === undefined) return object;
+  return withWait(object, { failures: 5, untilMs: nowMs + minutes * 60_000 });
+}
 
-async function sayNext(
-  world: FakeWorld,
-  objects: readonly KubeObject[],
-  backingOff: BackingOff,
-): Promise<string[]> {
+async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promise<string[]> {
   const manifests = sortManifests(objects.map((object) => ({ where: "drawn", object })));
   const cloud = {
     wellKnownLabels: world.cloud.wellKnownLabels,
@@ -110,7 +113,7 @@ async function sayNext(
   };
   const settings = { ...world.settings, poolNames: [], defaultSpread: [] };
   const planning = await planningInput(manifests, cloud, settings, world.clock.now());
-  const picture = pictureOf(manifests, planning, world.settings, backingOff);
+  const picture = pictureOf(manifests, planning, world.settings);
   const model = {
     picture,
     pools: planning.pools,
@@ -128,11 +131,7 @@ async function sayNext(
 }
 
 /** What the loop starts first: all of one moment. */
-async function doNext(
-  world: FakeWorld,
-  objects: readonly KubeObject[],
-  backingOff: BackingOff,
-): Promise<string[]> {
+async function doNext(world: FakeWorld, objects: readonly KubeObject[]): Promise<string[]> {
   const status = { conditions: [{ type: "Ready", status: "True" }] };
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" }, status } as never);
   for (const object of objects) {
@@ -147,7 +146,7 @@ async function doNext(
     controller: disruption(world, undefined as never),
     nodeNames,
     isRunning: () => false,
-    backingOff: () => backingOff,
+    backoff: new Backoff(),
     start: async (command) => {
       started.push({ atMs: world.clock.now(), text: inWords(commandAnswer(command, "")) });
       for (const { node } of command.candidates) nodeNames.add(node.name);

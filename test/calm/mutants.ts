@@ -341,9 +341,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "no-back-off",
     without: "patience with pools whose replacements fail",
-    file: "src/controllers/disruption/backoff.ts",
-    from: "return { commandId, waitMs, untilMs: nowMs + waitMs };",
-    to: "return { commandId, waitMs, untilMs: nowMs };",
+    file: "src/core/disruption/failed-pools.ts",
+    from: "return { failures, untilMs: Math.ceil((nowMs + waitMs) / 1_000) * 1_000 };",
+    to: "return { failures, untilMs: Math.ceil((nowMs + 0 * waitMs) / 1_000) * 1_000 };",
     loop: "out-of-stock.yaml",
   },
 ];

@@ -69,6 +69,8 @@ export const SURGED_AT_ANNOTATION_KEY = "karpenter.sh/surged-at";
 export const MOVES_ANNOTATION_KEY = "karpenter.sh/disruption-moves";
 /** Our own, on a NodePool: JSON of what the last moves of several of its nodes at once came to. */
 export const REPACK_OUTCOME_ANNOTATION_KEY = "karpenter.sh/repack-outcome";
+/** Our own, on a NodePool: JSON of how often in a row its replacements did not come up, and until when none is asked for. */
+export const REPLACEMENTS_FAILED_ANNOTATION_KEY = "karpenter.sh/replacements-failed";
 
 export const TERMINATION_FINALIZER = "karpenter.sh/termination";
 

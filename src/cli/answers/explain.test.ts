@@ -9,6 +9,7 @@ import { replacementFailed } from "../../controllers/disruption/events.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
+import { withWait } from "../../core/disruption/failed-pools.ts";
 import { decode } from "../../sandbox/apiserver/schema/decode.ts";
 import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
 import { validateSchema } from "../../sandbox/apiserver/schema/validate.ts";
@@ -472,38 +473,42 @@ describe("karpenter explain node", () => {
     expect(await holdsOf([...objects, snapshotPod("late", { node: "b" })])).toEqual([]);
   });
 
-  it("reads off the event of a failed replacement that none is asked for, and until when", async () => {
+  it("reads off the pool whose replacement failed that none is asked for, and until when", async () => {
     const until = "2026-01-05T12:04:00Z";
     const conditions = { Drifted: "2026-01-05T11:00:00Z" };
-    const [claim, node] = snapshotNode("a", { conditions });
-    const candidate = { claim, node: { node }, generation: "v1" } as unknown as Candidate;
-    const told = replacementFailed([candidate], ["nodepool/default"], Date.parse(until));
-    const events = told.map(({ reason, message, object }, index) => ({
-      apiVersion: "v1",
-      kind: "Event",
-      metadata: { name: `a.${index}`, namespace: "default" },
-      involvedObject: { kind: object.kind, name: object.metadata.name },
-      reason,
-      message,
-    }));
-    expect(events).toHaveLength(2);
-    const objects = [
-      snapshotPool(),
-      ...snapshotNode("a", { conditions }),
-      snapshotPod("a-0", { node: "a" }),
-    ];
-    const before = await nodeAnswer("a", objects);
+    const nodes = [...snapshotNode("a", { conditions }), snapshotPod("a-0", { node: "a" })];
+    const waiting = withWait(snapshotPool(), { failures: 3, untilMs: Date.parse(until) });
+    const before = await nodeAnswer("a", [snapshotPool(), ...nodes]);
     expect(before.removal?.reason).toBe("Drifted");
-    const now = await nodeAnswer("a", [...objects, ...(events as readonly KubeObject[])]);
+    const now = await nodeAnswer("a", [waiting, ...nodes]);
     expect(now.removal).toBeUndefined();
     expect(now.next).toEqual([]);
     expect(now.holds).toContainEqual(
       expect.objectContaining({ block: "backingOff", until, against: ["Drifted"] }),
     );
-    const after = await ask("node a", [...objects, ...(events as readonly KubeObject[])], {
-      at: until,
-    });
+    const after = await ask("node a", [waiting, ...nodes], { at: until });
     expect(after).toContain("It would be removed next");
+  });
+
+  it("tells of no wait that was over before its time: the event of the failure is a thing of the past", async () => {
+    const conditions = { Drifted: "2026-01-05T11:00:00Z" };
+    const [claim, node] = snapshotNode("a", { conditions });
+    const candidate = { claim, node: { node }, generation: "v1" } as unknown as Candidate;
+    const wait = new Map([["nodepool/default", Date.parse("2026-01-05T12:04:00Z")]]);
+    const events = replacementFailed([candidate], wait).map(
+      ({ reason, message, object }, index) => ({
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { name: `a.${index}`, namespace: "default" },
+        involvedObject: { kind: object.kind, name: object.metadata.name },
+        reason,
+        message,
+      }),
+    );
+    expect(events).toHaveLength(2);
+    const nodes = [...snapshotNode("a", { conditions }), snapshotPod("a-0", { node: "a" })];
+    const objects = [snapshotPool(), ...nodes, ...(events as readonly KubeObject[])];
+    expect((await nodeAnswer("a", objects)).removal?.reason).toBe("Drifted");
   });
 
   it("takes the controller's settings into account", async () => {

@@ -10,6 +10,7 @@ import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { Settings } from "../../controllers/world.ts";
+import { waitOn } from "../../core/disruption/failed-pools.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { outcomeOn } from "../../core/disruption/outcome.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
@@ -27,7 +28,6 @@ import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
-import { backingOffOf } from "./backing-off.ts";
 import { nominationsOf } from "./nominations.ts";
 
 /** The flags that say what to look at; the same for all who ask. */
@@ -112,8 +112,7 @@ export async function pictureFrom(
     promises,
   );
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
-  const waits = backingOffOf(found, nowMs);
-  const picture = pictureOf({ ...manifests, workloads }, planning, settings, waits);
+  const picture = pictureOf({ ...manifests, workloads }, planning, settings);
   return { picture, manifests, planning, settings, notes: [...planning.notes, ...notes] };
 }
 
@@ -159,7 +158,6 @@ export function pictureOf(
   { pools: natives, budgets, claims, workloads, volumeClaims }: PictureManifests,
   { input, pools }: Pick<PlanningInput, "input" | "pools">,
   settings: Settings,
-  backingOff: ReadonlyMap<string, number> = new Map(),
 ): Picture {
   const stored = new Map(natives.map((native) => [toPool(native).id, native]));
   const underWay = new Set(
@@ -188,7 +186,7 @@ export function pictureOf(
         .filter(({ providerId }) => providerId !== undefined && underWay.has(providerId))
         .map(({ name }) => name),
     ),
-    backingOff,
+    backingOff: waitsOn(stored, input.nowMs),
     paused: (pool) => {
       const native = stored.get(pool.id);
       const named = native === undefined ? undefined : { ...native, kind: poolKind(pool).kind };
@@ -201,6 +199,16 @@ export function pictureOf(
     forSpot: settings.forSpot,
     repack: settings.repack,
   };
+}
+
+/** Which pools (by id) are not asked for replacements now, and until when. */
+function waitsOn(stored: ReadonlyMap<string, KubeObject>, nowMs: number): Map<string, number> {
+  const waits = new Map<string, number>();
+  for (const [id, native] of stored) {
+    const untilMs = waitOn(native, nowMs)?.untilMs ?? nowMs;
+    if (untilMs > nowMs) waits.set(id, untilMs);
+  }
+  return waits;
 }
 
 function workloadsFrom(

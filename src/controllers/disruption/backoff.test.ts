@@ -1,24 +1,98 @@
 import { describe, expect, it } from "vitest";
-import { createBackoff } from "./backoff.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { nodePool } from "../../testing/builders.ts";
+import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { Backoff } from "./backoff.ts";
 
 const MINUTE = 60_000;
 
 describe("patience with pools whose replacements fail", () => {
   it("doubles with each command that fails, up to ten minutes, and begins anew after one that does not", () => {
-    const backoff = createBackoff();
-    const waits = ["a", "b", "c", "d", "e", "f"].map((id) => backoff.failed(id, ["pool"], 0));
+    const backoff = new Backoff();
+    const waits = Array.from({ length: 6 }, () => {
+      backoff.failed(["pool"], 0);
+      return backoff.pools(0).get("pool");
+    });
     expect(waits).toEqual([1, 2, 4, 8, 10, 10].map((minutes) => minutes * MINUTE));
     expect(backoff.pools(10 * MINUTE - 1)).toEqual(new Map([["pool", 10 * MINUTE]]));
     expect(backoff.pools(10 * MINUTE)).toEqual(new Map());
-    backoff.succeeded("pool");
-    expect(backoff.failed("g", ["pool"], 0)).toBe(MINUTE);
+    backoff.succeeded(["pool"]);
+    backoff.failed(["pool"], 0);
+    expect(backoff.pools(0)).toEqual(new Map([["pool", MINUTE]]));
   });
 
-  it("counts a command once, whatever of it failed and however often its end is tried", () => {
-    const backoff = createBackoff();
-    expect(backoff.failed("a", ["pool", "pool", "other"], 0)).toBe(MINUTE);
-    expect(backoff.failed("a", ["pool", "pool", "other"], 5_000)).toBe(MINUTE);
-    expect(backoff.failed("b", ["pool"], MINUTE)).toBe(3 * MINUTE);
+  it("counts a command once, whatever of it failed and however long its end takes", () => {
+    const backoff = new Backoff();
+    backoff.failed(["pool", "pool", "other"], 0);
+    expect([...backoff.pools(0).values()]).toEqual([MINUTE, MINUTE]);
+    backoff.waitFrom(["pool", "pool"], MINUTE);
+    expect(backoff.pools(MINUTE)).toEqual(new Map([["pool", 2 * MINUTE]]));
+    backoff.failed(["pool"], MINUTE);
     expect(backoff.pools(MINUTE)).toEqual(new Map([["pool", 3 * MINUTE]]));
   });
+
+  it("is over when a replacement comes up, also for a command whose end takes longer", () => {
+    const backoff = new Backoff();
+    backoff.failed(["pool"], 0);
+    backoff.succeeded(["pool"]);
+    backoff.waitFrom(["pool"], MINUTE);
+    expect(backoff.pools(MINUTE)).toEqual(new Map());
+  });
+
+  it("ends at the second that is told", () => {
+    const backoff = new Backoff();
+    backoff.failed(["pool"], 1);
+    expect(backoff.pools(MINUTE + 999)).toEqual(new Map([["pool", MINUTE + 1_000]]));
+  });
+
+  it("outlives the process, and stands on the pool as long as it lasts", async () => {
+    const world = await withPool();
+    const before = new Backoff();
+    const nowMs = world.clock.now();
+    before.failed(["nodepool/default"], nowMs);
+    await before.write(world, world.log);
+    await world.clock.settle();
+    const after = new Backoff();
+    after.learn(world);
+    expect(after.pools(nowMs)).toEqual(before.pools(nowMs));
+    expect(after.pools(nowMs).size).toBe(1);
+    after.failed(["nodepool/default"], nowMs);
+    expect((after.pools(nowMs).get("nodepool/default") ?? 0) - nowMs).toBe(2 * MINUTE);
+    after.succeeded(["nodepool/default"]);
+    await after.write(world, world.log);
+    expect(annotationsOf(world)).toEqual({});
+    await world.stop();
+  });
+
+  it("is not learned from what another hand wrote, nor for longer than it can last", async () => {
+    const world = await withPool();
+    const key = "karpenter.sh/replacements-failed";
+    const found = async (text: string) => {
+      world.api.change(NODE_POOL, "default", { metadata: { annotations: { [key]: text } } });
+      await world.clock.settle();
+      const backoff = new Backoff();
+      backoff.learn(world);
+      return [...backoff.pools(world.clock.now()).values()].map((ms) => ms - world.clock.now());
+    };
+    for (const text of ["", "{", "null", '{"failures":0,"until":"2099-01-01T00:00:00Z"}'])
+      expect(await found(text)).toEqual([]);
+    expect(await found('{"failures":2,"until":"2099-01-01T00:00:00Z"}')).toEqual([2 * MINUTE]);
+    await world.stop();
+  });
 });
+
+async function withPool(): Promise<FakeWorld> {
+  const world = fakeWorld();
+  const nodeClassRef = {
+    group: FAKE_NODE_CLASS.group,
+    kind: FAKE_NODE_CLASS.kind,
+    name: "default",
+  };
+  await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef } }));
+  await world.run();
+  return world;
+}
+
+const annotationsOf = (world: FakeWorld) =>
+  world.api.find(NODE_POOL, "default")?.metadata.annotations ?? {};

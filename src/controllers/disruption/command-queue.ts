@@ -44,7 +44,7 @@ import { nominationMs, targetsOf } from "../provisioning/nomination.ts";
 import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { account, writeOnTarget } from "./account.ts";
-import { type Backoff, createBackoff } from "./backoff.ts";
+import { Backoff } from "./backoff.ts";
 import { launching, replacementFailed, terminating, waitingReadiness } from "./events.ts";
 import { commandLabels, disruptedLabels, objectsOf, recordedDecision } from "./labels.ts";
 import { type Running, UnderWay } from "./running.ts";
@@ -66,8 +66,8 @@ export interface CommandQueue {
   readonly nodeNames: ReadonlySet<string>;
   /** Whether the command of that id is not done yet. */
   isRunning(id: string): boolean;
-  /** Pools (by id) whose replacements failed of late: none of theirs are to be tried yet. */
-  backingOff(nowMs: number): ReadonlyMap<string, number>;
+  /** Pools whose replacements failed of late: none of theirs are to be tried yet. */
+  readonly backoff: Backoff;
   /** Closes the nodes, creates replacements, and takes the command in. Rejects when it cannot start. */
   start(command: Command): Promise<void>;
   /** Goes on with what another process began. */
@@ -92,7 +92,7 @@ export function createCommandQueue(
   steering: Steering,
 ): CommandQueue {
   const log = world.log.with({ controller: "disruption.queue" });
-  const backoff = createBackoff();
+  const backoff = new Backoff();
   const ledger = new Ledger(world.settings.restraint);
   const underWay = new UnderWay();
   const parts: Parts = { world, log, steering, backoff, ledger, underWay };
@@ -112,7 +112,7 @@ export function createCommandQueue(
     nodeNames: underWay.nodeNames,
     ledger,
     isRunning: (id) => underWay.get(id) !== undefined,
-    backingOff: backoff.pools,
+    backoff,
     start: async (command) => {
       const record = newRecord(world, command);
       report(world, command, record.id);
@@ -156,51 +156,80 @@ export function createCommandQueue(
 
 /** Closes the nodes, and asks for what is to take their place. */
 async function begin(
-  { world, log, backoff, ledger }: Parts,
+  parts: Parts,
   command: Command,
   record: CommandRecord,
   create: CreateReplacements,
 ): Promise<Running & { readonly move: Move }> {
+  const { world, log, backoff, ledger } = parts;
   const candidates = await closeNodes(world, command, record);
   const started = { ...command, candidates };
   const move = moveOf(started, record);
-  const replacements = await replacementsOf(world, log, started, move, create).catch((error) => {
-    const pools = command.replacements.map(({ pool }) => pool.id);
-    const untilMs = backoff.failed(record.id, pools, world.clock.now());
-    world.events.publish(...replacementFailed(candidates, pools, untilMs));
-    throw error;
-  });
+  const replacements = await replacementsOf(world, log, started, move, create).catch(
+    async (error) => {
+      const pools = command.replacements.map(({ pool }) => pool.id);
+      backoff.failed(pools, world.clock.now());
+      tellFailure(parts, candidates, pools);
+      await backoff.write(world, log);
+      throw error;
+    },
+  );
   ledger.note(move, world.clock.now());
   return { record, candidates, replacements, move };
 }
 
 /** As far as it goes now: waits for the replacements, then ends the claims; or takes the command back. */
-async function advance(
-  { world, log, steering, backoff, ledger, underWay }: Parts,
-  one: Running,
-): Promise<Outcome> {
+async function advance(parts: Parts, one: Running): Promise<Outcome> {
+  const { world, log, steering, backoff, underWay } = parts;
   const { id, reason } = one.record;
-  const state = replacementsState(world, one, underWay.size);
+  // For good, whatever becomes of its replacements: pods may have come to a node of its that is open already.
+  const hasFailed = underWay.hasFailed(one);
+  const state = hasFailed ? "failed" : replacementsState(world, one, underWay.size);
+  if (state === "failed") return takeBack(parts, one);
   if (state === "waiting") return requeueAfter(POLL_MS);
-  const pools = one.replacements.map((claim) => poolIdOfClaim(claim) ?? "");
-  if (state === "failed") {
-    const untilMs = backoff.failed(id, pools, world.clock.now());
-    await rollBack(world, log, one);
-    world.events.publish(...replacementFailed(one.candidates, pools, untilMs));
-    // Not before: pods of nodes that are marked still would be given new ones.
-    steering.forget(id);
-    ledger.forget(id);
-    underWay.remove(one);
-    return AWAIT_CHANGE;
-  }
-  for (const pool of pools) backoff.succeeded(pool);
+  backoff.succeeded(poolsOf(one));
   // Only what is to save money depends on where the pods end.
   if (reason === "Underutilized") await steering.begin(id);
   else steering.forget(id);
-  await Promise.all(one.candidates.map((candidate) => remove(world, one, candidate)));
+  await Promise.all([
+    ...one.candidates.map((candidate) => remove(world, one, candidate)),
+    backoff.write(world, log),
+  ]);
   await account(world, log, one);
   underWay.remove(one);
   return AWAIT_CHANGE;
+}
+
+/** A command that failed: it counts as that once, however often its nodes cannot be opened. */
+async function takeBack(parts: Parts, one: Running): Promise<Outcome> {
+  const { world, log, steering, backoff, ledger, underWay } = parts;
+  const pools = poolsOf(one);
+  if (underWay.fail(one)) {
+    backoff.failed(pools, world.clock.now());
+    reportFailure(world, log, one);
+  }
+  await Promise.all([rollBack(world, one), backoff.write(world, log)]);
+  backoff.waitFrom(pools, world.clock.now());
+  tellFailure(parts, one.candidates, pools);
+  // Not before: pods of nodes that are marked still would be given new ones.
+  steering.forget(one.record.id);
+  ledger.forget(one.record.id);
+  underWay.remove(one);
+  await backoff.write(world, log);
+  return AWAIT_CHANGE;
+}
+
+function poolsOf({ replacements }: Running): readonly string[] {
+  return [...new Set(replacements.map((claim) => poolIdOfClaim(claim) ?? ""))];
+}
+
+function tellFailure(
+  { world, backoff }: Parts,
+  candidates: readonly Candidate[],
+  pools: readonly string[],
+): void {
+  const waits = [...backoff.pools(world.clock.now())].filter(([id]) => pools.includes(id));
+  world.events.publish(...replacementFailed(candidates, new Map(waits)));
 }
 
 function countDecision(world: World, { candidates }: Command, record: CommandRecord): void {
@@ -380,15 +409,7 @@ async function remove(world: World, { record }: Running, candidate: Candidate): 
   );
 }
 
-/**
- * The nodes are open again. Replacements that never joined go first: with the nodes that they were to take the
- * place of they would be more than the pool's limits allow. Those that have a Node stay, pods may run there.
- */
-async function rollBack(
-  world: World,
-  log: Logger,
-  { record, candidates, replacements }: Running,
-): Promise<void> {
+function reportFailure(world: World, log: Logger, { record, candidates }: Running): void {
   log.error("failed terminating nodes while executing a disruption command", {
     "command-id": record.id,
     decision: recordedDecision(record),
@@ -396,6 +417,13 @@ async function rollBack(
     error: "a replacement is gone or did not become ready in time",
   });
   world.metrics.count("voluntary_disruption_queue_failures_total", commandLabels(record));
+}
+
+/**
+ * The nodes are open again. Replacements that never joined go first: with the nodes that they were to take the
+ * place of they would be more than the pool's limits allow. Those that have a Node stay, pods may run there.
+ */
+async function rollBack(world: World, { candidates, replacements }: Running): Promise<void> {
   const latest = replacements.flatMap((claim) => readClaim(world, claimRequest(claim)) ?? []);
   const unjoined = latest.filter((claim) => !isDeleting(claim) && !isTrue(claim, "Registered"));
   await Promise.all(unjoined.map((claim) => deleteClaim(world, claim)));

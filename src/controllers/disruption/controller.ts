@@ -139,6 +139,7 @@ async function reconcile(
     });
     await run(learning);
     learnOutcomes(world, queue.ledger);
+    queue.backoff.learn(world);
     memory.hasLearned = true;
   }
   const isEarly = memory.isWoken && nowMs < memory.roundAtMs;
@@ -174,6 +175,7 @@ async function propose(
   const around = await surroundings(world, memory.problems, run, memory.around);
   memory.around = around;
   await judgeMoves(world, log, queue, around.pools);
+  await queue.backoff.write(world, log);
   const waiting = memory.pending.length > 0;
   await run(reportRound(world, around, memory.problems));
   for (const method of METHODS) {

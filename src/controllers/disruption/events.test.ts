@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
+import type { Candidate } from "../../core/disruption/candidates.ts";
 import { pod } from "../../testing/builders.ts";
-import { type BudgetBlock, blocked, blockedByBudget, graceOf, heldByBudget } from "./events.ts";
+import {
+  type BudgetBlock,
+  blocked,
+  blockedByBudget,
+  graceOf,
+  heldByBudget,
+  replacementFailed,
+} from "./events.ts";
 
 const NOW = Date.UTC(2026, 0, 5, 8, 0, 0);
 const annotated = (value: string) =>
@@ -52,6 +60,21 @@ describe("events of disruption", () => {
     ]);
     expect(said({ when: "busy" })).toEqual([]);
     expect(said({ when: "now" })).toEqual([]);
+  });
+
+  it("say of each pool until when it is not asked for another replacement", () => {
+    const candidate = { claim: pod(), node: {}, generation: "v1" } as unknown as Candidate;
+    const said = (waits: readonly (readonly [string, number])[]) =>
+      replacementFailed([candidate], new Map(waits)).map(({ message }) => message);
+    expect(said([])).toEqual(["Its replacement did not come up"]);
+    expect(
+      said([
+        ["nodepool/b", NOW + 60_000],
+        ["nodepool/a", NOW],
+      ]),
+    ).toEqual([
+      "Its replacement did not come up; unless another does, no other of nodepool/a is asked for until 2026-01-05T08:00:00Z, none of nodepool/b is asked for until 2026-01-05T08:01:00Z",
+    ]);
   });
 
   it("begin with each generation's word", () => {

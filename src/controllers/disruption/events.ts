@@ -72,16 +72,17 @@ export function heldByBudget(
 }
 
 /**
- * On the nodes that are open again and on their claims (ours): what was to take their place did not come up.
- * By it `karpenter explain` knows. Said once of each failure, which is about another time than the last.
+ * On the nodes that are open again and on their claims (ours): what was to take their place did not come up, and until
+ * when which pool (by id) is not asked for another. Said once of each failure, which is about another time than the last.
  */
 export function replacementFailed(
   candidates: readonly Candidate[],
-  pools: readonly string[],
-  untilMs: number,
+  waits: ReadonlyMap<string, number>,
 ): readonly EventToPublish[] {
-  const of = [...new Set(pools)].sort().join(", ");
-  const message = `its replacement did not come up, no other of ${of} is asked for until ${toRfc3339(untilMs)}`;
+  const ends = [...waits].sort().map(([id, ms]) => `of ${id} is asked for until ${toRfc3339(ms)}`);
+  // Another command's replacement may come up before: then there is nothing to wait for.
+  const wait = ends.length === 0 ? "" : `; unless another does, no other ${ends.join(", none ")}`;
+  const message = `its replacement did not come up${wait}`;
   return candidates.flatMap((one) => blocked(objectsOf(one), one.generation, message));
 }
 

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { fakeWorld } from "../../testing/fake-world.ts";
 import type { World } from "../world.ts";
+import { Backoff } from "./backoff.ts";
 import type { CommandQueue } from "./command-queue.ts";
 import { disruption } from "./controller.ts";
 
@@ -20,7 +21,7 @@ it("looks at nodes in steps before it reads all of them", async () => {
   const queue = {
     nodeNames: new Set(),
     isRunning: () => false,
-    backingOff: () => new Map(),
+    backoff: new Backoff(),
     ledger: new Ledger(world.settings.restraint),
   } as unknown as CommandQueue;
   const loop = disruption({ ...world, cluster } as World, queue);

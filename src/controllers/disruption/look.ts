@@ -229,7 +229,7 @@ function pictureOf(
     staticPools,
     pdbs: disruptionBudgets(world).list(),
     queued: queue.nodeNames,
-    backingOff: queue.backingOff(world.clock.now()),
+    backingOff: queue.backoff.pools(world.clock.now()),
     paused: (pool: Pool) =>
       pauseOf(poolById(world, pool.id)?.native, world.settings.pauseDisruption),
     movesFirst: (pod: Pod) => surge(world, pod).kind === "able",

@@ -276,6 +276,20 @@ describe("a command that a crash cut short", () => {
     await world.stop();
   });
 
+  it("leaves its pool alone where its replacement did not come up, as long as the one before would have", async () => {
+    const before = await driftedNode({
+      before: ({ cloud }) => cloud.refusals.push(new InsufficientCapacityError("no room")),
+    });
+    await before.clock.advance(15_000);
+    expect(taints(before)).toEqual([]);
+    const world = await restarted(before);
+    await world.clock.advance(40_000);
+    expect([world.cloud.creates, taints(world)]).toEqual([1, []]);
+    await world.clock.advance(40_000);
+    expect([world.cloud.creates, taints(world)]).toEqual([2, ["karpenter.sh/disrupted"]]);
+    await world.stop();
+  });
+
   it("sees to its pods as before: they are given no further nodes", async () => {
     const before = await narrow();
     await before.clock.advance(11_000);

@@ -17,6 +17,8 @@ export interface Running {
 export class UnderWay {
   readonly #byId = new Map<string, Running>();
   readonly #nodeNames = new Set<string>();
+  /** By id: those that are being taken back. */
+  readonly #failed = new Set<string>();
 
   get size(): number {
     return this.#byId.size;
@@ -39,8 +41,20 @@ export class UnderWay {
     this.#byId.set(one.record.id, one);
   }
 
+  /** It cannot go on, and never will. False when that was known already. */
+  fail({ record }: Running): boolean {
+    if (this.#failed.has(record.id)) return false;
+    this.#failed.add(record.id);
+    return true;
+  }
+
+  hasFailed({ record }: Running): boolean {
+    return this.#failed.has(record.id);
+  }
+
   remove(one: Running): void {
     this.#byId.delete(one.record.id);
+    this.#failed.delete(one.record.id);
     for (const { node } of one.candidates) this.#nodeNames.delete(node.name);
   }
 }

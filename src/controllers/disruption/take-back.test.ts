@@ -6,6 +6,7 @@ import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { withRecord } from "../../core/disruption/record.ts";
+import { KubeError } from "../../kube/errors.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -13,7 +14,7 @@ import { stateDaemonSet } from "../state/daemonsets.ts";
 import { stateNodeClaim } from "../state/nodeclaims.ts";
 import { stateNode } from "../state/nodes.ts";
 import { statePod } from "../state/pods.ts";
-import { createCommandQueue } from "./command-queue.ts";
+import { type CommandQueue, createCommandQueue } from "./command-queue.ts";
 import { disruption } from "./controller.ts";
 import { createSteering } from "./steering.ts";
 
@@ -37,6 +38,47 @@ describe("a command that is taken back", () => {
       }
     expect(new Set(left)).toEqual(new Set(["", "a", "b", "a,b"]));
   });
+
+  it("is taken back wholly also where its replacement is ready before the last node is open", async () => {
+    const world = fakeWorld();
+    await lateCommand(world, PAIR);
+    const refused = refuseFor(world, 20_000, ["a"]);
+    await running(world);
+    await world.clock.advance(5_000);
+    expect([refused.tries > 1, openNodes(world)]).toEqual([true, ["b"]]);
+    isReady(world, "r");
+    await world.clock.advance(60_000);
+    expect([openNodes(world), deletedOf(world)]).toEqual([["a", "b"], []]);
+    await world.stop();
+  });
+
+  it("counts once, and for its pool once, however often its nodes cannot be opened", async () => {
+    const world = fakeWorld();
+    await lateCommand(world, [
+      { nodes: ["a"], replacement: "r1" },
+      { nodes: ["b"], replacement: "r2" },
+    ]);
+    const refused = refuseFor(world, 200_000, ["a", "b"]);
+    const queue = await running(world);
+    await world.clock.advance(190_000);
+    expect([refused.tries > 10, openNodes(world)]).toEqual([true, []]);
+    await world.clock.advance(30_000);
+    expect(openNodes(world)).toEqual(["a", "b"]);
+    const failures = [...world.measured].filter(([key]) => key.includes("queue_failures_total"));
+    expect(failures.map(([, count]) => count)).toEqual([2]);
+    // Two commands: two minutes, from when the last node is open.
+    const openedMs = refused.overMs;
+    const untilMs = queue.backoff.pools(world.clock.now()).get("nodepool/default") ?? 0;
+    expect(untilMs - openedMs).toBeGreaterThanOrEqual(120_000);
+    expect(untilMs - openedMs).toBeLessThanOrEqual(132_000);
+    const told = world.published.filter(({ message }) => message.startsWith("Its replacement"));
+    expect(told).toHaveLength(4);
+    for (const { message } of told)
+      expect(Date.parse(/until (\S+)$/.exec(message)?.[1] ?? "")).toBeGreaterThan(
+        openedMs + 60_000,
+      );
+    await world.stop();
+  });
 });
 
 /**
@@ -45,7 +87,7 @@ describe("a command that is taken back", () => {
  */
 async function killedAt(most: number, slow: string) {
   const first = fakeWorld();
-  await halfAnHourLate(first);
+  await lateCommand(first, PAIR);
   let writes = 0;
   for (const verb of WRITES) {
     const write = first.kube[verb] as (...asked: unknown[]) => Promise<unknown>;
@@ -56,29 +98,40 @@ async function killedAt(most: number, slow: string) {
     };
     Object.assign(first.kube, { [verb]: counted });
   }
-  await first.run(...controllers(first));
+  await running(first);
   await first.clock.advance(5_000);
   void first.stop();
   const openAtOnce = openNodes(first);
   const next = fakeWorld({}, first);
-  first.api.change(NODE, "r", { metadata: { labels: READY } });
-  const { status } = first.api.find(NODE_CLAIM, "r") as NodeClaim;
-  const conditions = [...(status?.conditions ?? []), said("Initialized")];
-  first.api.change(NODE_CLAIM, "r", { status: { conditions } });
-  await next.run(...controllers(next));
+  isReady(first, "r");
+  await running(next);
   await next.clock.advance(60_000);
   await next.stop();
-  const claims = next.api.all(NODE_CLAIM).filter(({ metadata }) => metadata.deletionTimestamp);
-  const deleted = claims.map(({ metadata }) => metadata.name);
-  return { writes, openAtOnce, open: openNodes(next), deleted };
+  return { writes, openAtOnce, open: openNodes(next), deleted: deletedOf(next) };
 }
 
-/** Those that have a say in it. Nothing new is asked for. */
-function controllers(world: FakeWorld) {
+/** What is written to these Nodes is refused for so long. */
+function refuseFor(world: FakeWorld, forMs: number, names: readonly string[]) {
+  const refused = { tries: 0, overMs: world.clock.now() + forMs };
+  const { patch } = world.kube;
+  const refuse: typeof patch = (kind, ref, ...more) => {
+    const isOver = world.clock.now() >= refused.overMs;
+    if (isOver || kind.kind !== "Node" || !names.includes(ref.name))
+      return patch(kind, ref, ...more);
+    refused.tries++;
+    return Promise.reject(new KubeError(500, undefined, "a webhook is away"));
+  };
+  Object.assign(world.kube, { patch: refuse });
+  return refused;
+}
+
+/** Runs all that have a say in it. Nothing new is asked for. */
+async function running(world: FakeWorld): Promise<CommandQueue> {
   const steering = createSteering(world);
   const queue = createCommandQueue(world, async () => [], steering);
   const states = [stateNode(world), stateNodeClaim(world), stateDaemonSet(world), statePod(world)];
-  return [...states, steering.controller, queue.controller, disruption(world, queue)];
+  await world.run(...states, steering.controller, queue.controller, disruption(world, queue));
+  return queue;
 }
 
 const openNodes = (world: FakeWorld) =>
@@ -86,7 +139,7 @@ const openNodes = (world: FakeWorld) =>
     .all(NODE)
     .filter(({ spec }) => !spec?.taints?.some(({ key }) => key === CLOSED.key))
     .map(({ metadata }) => metadata.name)
-    .filter((name) => name !== "r");
+    .filter((name) => !name.startsWith("r"));
 
 const said = (type: string) => ({
   type,
@@ -97,8 +150,13 @@ const said = (type: string) => ({
 
 const READY = { "karpenter.sh/initialized": "true" };
 
-/** Two closed nodes of a command whose one replacement has joined, and was to be ready long ago. */
-async function halfAnHourLate(world: FakeWorld): Promise<void> {
+const PAIR = [{ nodes: ["a", "b"], replacement: "r" }];
+
+/** Closed nodes of commands, each with one replacement that has joined, and was to be ready long ago. */
+async function lateCommand(
+  world: FakeWorld,
+  commands: readonly { readonly nodes: readonly string[]; readonly replacement: string }[],
+): Promise<void> {
   const ready = { conditions: [{ type: "Ready", status: "True" }] };
   await world.api.create(FAKE_NODE_CLASS, {
     metadata: { name: "default" },
@@ -112,28 +170,47 @@ async function halfAnHourLate(world: FakeWorld): Promise<void> {
     },
   } as const;
   await world.api.create(NODE_POOL, nodePool({ spec, template: { nodeClassRef } }));
+  for (const { nodes, replacement } of commands) {
+    for (const name of nodes) await closed(world, name, nodes, replacement);
+    const late = claimOf(world, replacement, []);
+    const annotations = { "karpenter.sh/replacement-for-command": `for-${replacement}` };
+    const marked = { ...late, metadata: { ...late.metadata, annotations } };
+    const made = await world.api.create(NODE_CLAIM, marked);
+    world.cloud.instances.set(`test://${replacement}`, made);
+    await world.api.create(NODE, nodeOf(replacement, {}, []));
+  }
+}
+
+async function closed(world: FakeWorld, name: string, nodes: readonly string[], by: string) {
+  const disrupted = { ...said("DisruptionReason"), reason: "Underutilized" };
+  const claim = claimOf(world, name, [said("Initialized"), disrupted]);
   const record = {
-    id: "c1",
+    id: `for-${by}`,
     reason: "Underutilized",
-    consolidationType: "multi",
+    consolidationType: nodes.length === 1 ? "single" : "multi",
     startedAt: toRfc3339(world.clock.now() - 30 * 60_000),
-    nodes: ["a", "b"],
+    nodes,
     replacements: 1,
   } as const;
-  for (const name of ["a", "b"]) {
-    const disrupted = { ...said("DisruptionReason"), reason: "Underutilized" };
-    const claim = claimOf(world, name, [said("Initialized"), disrupted]);
-    const made = await world.api.create(NODE_CLAIM, withRecord(claim, record));
-    world.cloud.instances.set(`test://${name}`, made);
-    await world.api.create(NODE, nodeOf(name, { ...READY }, [CLOSED]));
-    await world.api.create(POD, pod({ name: `on-${name}`, cpu: "1", nodeName: name }));
-  }
-  const late = claimOf(world, "r", []);
-  const annotations = { "karpenter.sh/replacement-for-command": "c1" };
-  const marked = { ...late, metadata: { ...late.metadata, annotations } };
-  world.cloud.instances.set("test://r", await world.api.create(NODE_CLAIM, marked));
-  await world.api.create(NODE, nodeOf("r", {}, []));
+  const made = await world.api.create(NODE_CLAIM, withRecord(claim, record));
+  world.cloud.instances.set(`test://${name}`, made);
+  await world.api.create(NODE, nodeOf(name, { ...READY }, [CLOSED]));
+  await world.api.create(POD, pod({ name: `on-${name}`, cpu: "1", nodeName: name }));
 }
+
+/** The replacement's machine is ready at last. */
+function isReady(world: FakeWorld, name: string): void {
+  world.api.change(NODE, name, { metadata: { labels: READY } });
+  const { status } = world.api.find(NODE_CLAIM, name) as NodeClaim;
+  const conditions = [...(status?.conditions ?? []), said("Initialized")];
+  world.api.change(NODE_CLAIM, name, { status: { conditions } });
+}
+
+const deletedOf = (world: FakeWorld) =>
+  world.api
+    .all(NODE_CLAIM)
+    .filter(({ metadata }) => metadata.deletionTimestamp)
+    .map(({ metadata }) => metadata.name);
 
 const LABELS = {
   "karpenter.sh/nodepool": "default",
