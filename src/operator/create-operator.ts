@@ -54,6 +54,8 @@ export interface Provider {
   readonly metrics?: readonly MetricSpec[];
   /** Prices that change; absent: they are always the same. */
   readonly prices?: TellablePrices;
+  /** Ends what it does by itself, once no controller asks any more. */
+  readonly stop?: () => void;
 }
 
 export interface OperatorDeps {
@@ -101,7 +103,8 @@ export function createOperator(deps: OperatorDeps): Operator {
   const doors = doorsOf(deps, mirrors, metrics);
   // Before the provider opens any: the first to ask sets a mirror's options.
   openMirrors(doors);
-  const { cloud, controllers, metrics: more = [], prices } = deps.createProvider(doors);
+  const provider = deps.createProvider(doors);
+  const { cloud, controllers, metrics: more = [], prices } = provider;
   metrics.declare([...controllerMetrics(cloud), ...more]);
   const world: World = {
     ...doors,
@@ -143,6 +146,7 @@ export function createOperator(deps: OperatorDeps): Operator {
       stopped = true;
       ready = false;
       await manager.stop();
+      provider.stop?.();
       await leadership?.release();
       mirrors.close();
     },

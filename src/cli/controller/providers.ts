@@ -13,7 +13,8 @@ import { createKwokProvider } from "../../providers/kwok/provider.ts";
 import { CliError } from "../program/cli-error.ts";
 
 export function kwokProvider(doors: ProviderDoors): Provider {
-  return { cloud: createKwokProvider(doors), controllers: [kwokNodeClass(doors)] };
+  const cloud = createKwokProvider(doors);
+  return { cloud, controllers: [kwokNodeClass(doors)], stop: () => cloud.stop() };
 }
 
 /** Against AWS itself, or `AWS_ENDPOINT_URL`. The SDK is loaded only here: it takes its time. */

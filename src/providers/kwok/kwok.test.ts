@@ -204,6 +204,85 @@ describe("kwok provider", () => {
     await world.stop();
   });
 
+  it("an instance that is given up is gone only once no Node of it can come", async () => {
+    const { world, provider, nodes } = await open("30s");
+    const { create, delete: remove } = world.api;
+    let refusals = 0;
+    Object.assign(world.kube, {
+      // Stored, and the answer is lost.
+      create: async (...call: Parameters<typeof create>) => {
+        await world.clock.sleep(10_000);
+        await create(...call);
+        throw new Error("connection reset");
+      },
+      delete: async (...call: Parameters<typeof remove>) => {
+        if (refusals++ < 2) throw new Error("connection reset");
+        return remove(...call);
+      },
+    });
+    const made = await provider.create(claim("a", LINUX_AMD));
+    await world.clock.advance(31_000);
+    await provider.delete(made);
+    await world.clock.advance(1_000);
+    // The Node is on its way.
+    await provider.delete(made);
+    expect(nodes()).toEqual([]);
+    await world.clock.advance(10_000);
+    expect(nodes()).toHaveLength(1);
+    await provider.delete(made);
+    await world.clock.advance(20_000);
+    expect(nodes()).toEqual([]);
+    await expect(provider.delete(made)).rejects.toThrow("not found");
+    await world.stop();
+  });
+
+  it("launched again while its Node is on its way, it is the same instance", async () => {
+    const { world, provider, nodes } = await open("30s");
+    const { create } = world.api;
+    Object.assign(world.kube, {
+      create: async (...call: Parameters<typeof create>) => {
+        await world.clock.sleep(5_000);
+        return create(...call);
+      },
+    });
+    const wish = claim("a", LINUX_AMD);
+    const first = await provider.create(wish);
+    await world.clock.advance(31_000);
+    const narrower = { key: "karpenter.kwok.sh/instance-cpu", operator: "In", values: ["8"] };
+    const again = claim("a", [...LINUX_AMD, narrower as Requirement]);
+    expect((await provider.create(again)).status).toEqual(first.status);
+    await world.clock.advance(10_000);
+    expect(nodes()).toHaveLength(1);
+    await provider.delete(first);
+    await world.clock.advance(60_000);
+    expect(nodes()).toEqual([]);
+    await world.stop();
+  });
+
+  it("tries nothing any more once it is stopped", async () => {
+    const { world, provider, nodes } = await open("30s");
+    const { create } = world.api;
+    let tries = 0;
+    Object.assign(world.kube, {
+      create: async (...call: Parameters<typeof create>) => {
+        tries++;
+        await world.clock.sleep(1_000);
+        if (tries > 0) throw new Error("connection reset");
+        return create(...call);
+      },
+    });
+    await provider.create(claim("a", LINUX_AMD));
+    await world.clock.advance(10_000);
+    await provider.create(claim("b", LINUX_AMD));
+    // The first is under way, the second waits.
+    await world.clock.advance(20_500);
+    expect(tries).toBe(1);
+    provider.stop();
+    await world.clock.advance(120_000);
+    expect([tries, nodes()]).toEqual([1, []]);
+    await world.stop();
+  });
+
   it("a Node that waits when the controller ends is shown by the next one, once", async () => {
     const { world, provider, nodes } = await open("30s");
     const [first, lost] = [

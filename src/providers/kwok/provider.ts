@@ -51,15 +51,21 @@ export interface KwokDeps {
   readonly log: Logger;
 }
 
-/** Instances that are made, but not shown as a Node yet. */
+/** Instances that are made, but not shown as a Node yet; also those given up, until no Node of theirs can come. */
 interface Booting {
   add(node: Node, delayMs: number): void;
   get(name: string): Node | undefined;
   /** Whether it was still to come. */
   giveUp(name: string): boolean;
+  /** Nothing is tried any more. What boots is the next controller's. */
+  stop(): void;
 }
 
-export function createKwokProvider(deps: KwokDeps): CloudProvider {
+export interface KwokProvider extends CloudProvider {
+  stop(): void;
+}
+
+export function createKwokProvider(deps: KwokDeps): KwokProvider {
   const nodes = deps.mirrors.of(NODE);
   // From the start, so that it is filled once a launch asks how long a Node is to wait.
   deps.mirrors.of(KWOK_NODE_CLASS);
@@ -78,6 +84,8 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
       );
     }
     const node = nodeOf(claim, choice, nameOf(claim));
+    const boots = booting.get(node.metadata.name);
+    if (boots !== undefined) return adopt(claim, boots, choice.type, types);
     const delayMs = delayMsOf(deps, claim);
     if (delayMs > 0) booting.add(node, delayMs);
     else return adopt(claim, await createOnce(deps.kube, node), choice.type, types);
@@ -118,6 +126,7 @@ export function createKwokProvider(deps: KwokDeps): CloudProvider {
     labelsOfRunning: async () => ({}),
     isDrifted: async () => undefined,
     isTakenBack: () => false,
+    stop: () => booting.stop(),
   };
 }
 
@@ -149,45 +158,67 @@ function bootOn(deps: KwokDeps, booting: Booting): void {
 
 interface Boot {
   readonly node: Node;
-  readonly timer: Timer;
+  /** It waits; absent: a try is under way. */
+  timer: Timer | undefined;
+  /** Its Node may have been stored, also by a try that failed: the answer may have been lost. */
+  isTried: boolean;
   isGivenUp: boolean;
 }
 
-/** A Node that cannot be created is tried again until its claim is given up. */
+/**
+ * A Node that cannot be created is tried again until its claim is given up, and from then on until it is sure that there
+ * is none: until then the instance is not gone.
+ */
 function createBooting({ kube, clock, log }: KwokDeps): Booting {
   const booting = new Map<string, Boot>();
+  let stopped = false;
 
-  function add(node: Node, delayMs: number): void {
-    const { name } = node.metadata;
-    booting.get(name)?.timer.cancel();
-    const timer = clock.after(delayMs, () => void show(boot));
-    const boot: Boot = { node, timer, isGivenUp: false };
-    booting.set(name, boot);
+  function wait(boot: Boot, delayMs: number): void {
+    boot.timer = stopped ? undefined : clock.after(delayMs, () => void settle(boot));
   }
 
-  async function show(boot: Boot): Promise<void> {
+  /** Shows the Node, or sees to it that there is none. */
+  async function settle(boot: Boot): Promise<void> {
     const { node } = boot;
     const { name } = node.metadata;
+    boot.timer = undefined;
+    boot.isTried = true;
     try {
-      await createOnce(kube, node);
-      if (booting.get(name) === boot) booting.delete(name);
-      // While it came.
+      if (!boot.isGivenUp) await createOnce(kube, node);
+      // Perhaps while it came.
       if (boot.isGivenUp) await deleteIfThere(kube, NODE, node);
+      booting.delete(name);
     } catch (error) {
-      log.error("failed creating kwok node", { Node: { name }, error: String(error) });
-      if (booting.get(name) === boot) add(node, RETRY_MS);
+      const doing = boot.isGivenUp ? "deleting" : "creating";
+      log.error(`failed ${doing} kwok node`, { Node: { name }, error: String(error) });
+      wait(boot, RETRY_MS);
     }
   }
 
   return {
-    add,
+    add: (node, delayMs) => {
+      const boot: Boot = { node, timer: undefined, isTried: false, isGivenUp: false };
+      booting.set(node.metadata.name, boot);
+      wait(boot, delayMs);
+    },
     get: (name) => booting.get(name)?.node,
     giveUp: (name) => {
       const boot = booting.get(name);
       if (boot === undefined) return false;
-      boot.timer.cancel();
+      const wasGivenUp = boot.isGivenUp;
       boot.isGivenUp = true;
-      return booting.delete(name);
+      if (!boot.isTried) {
+        boot.timer?.cancel();
+        booting.delete(name);
+      } else if (boot.timer !== undefined && !wasGivenUp) {
+        boot.timer.cancel();
+        void settle(boot);
+      }
+      return true;
+    },
+    stop: () => {
+      stopped = true;
+      for (const { timer } of booting.values()) timer?.cancel();
     },
   };
 }
