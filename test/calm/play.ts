@@ -12,7 +12,7 @@ import { openWorld, type TestWorld } from "../world.ts";
 import { tooOften } from "./facts.ts";
 import { isSold } from "./pools.ts";
 import { type Act, manifestsOf, type Story } from "./story.ts";
-import { isApp, isOurs, unsettled } from "./unsettled.ts";
+import { beyondAsking, isApp, isOurs, type Seen, unsettled } from "./unsettled.ts";
 import { Witness } from "./witness.ts";
 
 const SECOND = 1_000;
@@ -487,9 +487,13 @@ class Day {
 
   /** What is not yet where it belongs. */
   #unsettled(): readonly string[] {
+    return [...unsettled(this.#seen()), ...this.#strays()];
+  }
+
+  #seen(): Seen {
     const { pods, nodes } = this.witness;
     const seen = { pods: pods.list(), nodes: nodes.list(), claims: this.witness.claims() };
-    return [...unsettled({ ...this.#story, wanted: this.#wanted, ...seen }), ...this.#strays()];
+    return { ...this.#story, wanted: this.#wanted, ...seen };
   }
 
   async #until(what: string, limitMs: number, left: () => readonly string[]): Promise<void> {
@@ -519,7 +523,7 @@ class Day {
       witness.writes = [];
       await this.#advanceTo(world.clock.now() + MINUTE);
       if (witness.faults.length > 0) return;
-      if (witness.writes.length > 0) {
+      if (beyondAsking(witness.writes, this.#seen(), MINUTE).length > 0) {
         quietSinceMs = world.clock.now();
         mark = journal.mark;
         witness.said = [];

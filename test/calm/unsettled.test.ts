@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
-import { type Seen, unsettled } from "./unsettled.ts";
+import { beyondAsking, type Seen, unsettled } from "./unsettled.ts";
 
 const DELETED = "2026-01-05T08:46:11Z";
 const POOL = { "karpenter.sh/nodepool": "pool-0" };
@@ -51,6 +51,18 @@ describe("what has not settled", () => {
     expect(unsettled(stuck)).toEqual([]);
   });
 
+  it("is not that node's claim when it went for a reason, and is one that is to go and does not", () => {
+    const [claim] = stuck.claims as [NodeClaim];
+    const types = ["Initialized", "DisruptionReason"];
+    const conditions = types.map((type) => ({ type, status: "True" as const, reason: "Drifted" }));
+    const status = { nodeName: "n", conditions } as unknown as NonNullable<NodeClaim["status"]>;
+    expect(unsettled({ ...stuck, claims: [{ ...claim, status }] })).toEqual([]);
+    const { deletionTimestamp: _, ...metadata } = claim.metadata;
+    expect(unsettled({ ...stuck, claims: [{ ...claim, metadata, status }] })).toEqual([
+      "claim c is to be disrupted",
+    ]);
+  });
+
   it("is not a node whose pods ask to stay while those that are to replace them wait for such room", () => {
     const [first, second] = stuck.pods as [Pod, Pod];
     const annotations = { "karpenter.sh/do-not-disrupt": "true" };
@@ -80,5 +92,38 @@ describe("what has not settled", () => {
     const { deletionTimestamp: __, ...rest } = claim.metadata;
     const open = { nodes: [{ ...node, metadata }], claims: [{ ...claim, metadata: rest }] };
     expect(unsettled({ ...stuck, ...open })).toEqual(["node n is closed"]);
+  });
+});
+
+describe("what is written at rest", () => {
+  const asking = (name: string) => `POST pods/${name} eviction {"kind":"Eviction"}`;
+  const often = (times: number, write: string) => Array.from({ length: times }, () => write);
+  const beyond = (writes: readonly string[], change: Partial<Seen> = {}) =>
+    beyondAsking(writes, { ...stuck, ...change }, 60_000);
+
+  it("is not to ask a pod again that a PDB keeps for good on a node that leaves (calm seed 97198)", () => {
+    expect(beyond(often(7, asking("a")))).toEqual([]);
+  });
+
+  it("is to ask more often than every ten seconds, or for anything else", () => {
+    expect(beyond(often(9, asking("a")))).toEqual(often(2, asking("a")));
+    for (const other of [asking("b"), "DELETE pods/a  {}", "PATCH nodes/n  {}"])
+      expect(beyond([asking("a"), other])).toEqual([other]);
+  });
+
+  it("is to ask where the pod goes, or need not be kept, or its node stays or has a deadline", () => {
+    const [first, second] = stuck.pods as [Pod, Pod];
+    const [node] = stuck.nodes as [Node];
+    const { deletionTimestamp: _, ...metadata } = node.metadata;
+    const gone = { ...first, metadata: { ...first.metadata, deletionTimestamp: DELETED } };
+    const changes: readonly Partial<Seen>[] = [
+      { pods: [gone, second] },
+      { pods: [second] },
+      { wanted: new Map([["app-1", 1]]) },
+      { apps: [app("app-1", false)] },
+      { nodes: [{ ...node, metadata }] },
+      { claims: [leavingClaim("c", "n", "5m")] },
+    ];
+    for (const change of changes) expect(beyond([asking("a")], change)).toEqual([asking("a")]);
   });
 });

@@ -10,6 +10,9 @@ import type { AppFacts } from "./apps.ts";
 import { isInitialized, isLeaving, isReady } from "./facts.ts";
 import type { PoolFacts } from "./pools.ts";
 
+/** What is refused is not asked for again sooner. */
+const ASKED_AGAIN_MS = 10_000;
+
 export interface Seen {
   readonly apps: readonly Pick<AppFacts, "name" | "pool" | "manifests">[];
   readonly pools: readonly Pick<PoolFacts, "name" | "cpuLimit" | "nodeLimit" | "replicas">[];
@@ -21,30 +24,10 @@ export interface Seen {
 }
 
 export function unsettled(seen: Seen): readonly string[] {
-  const { apps, claims, pools, wanted } = seen;
-  const pods = seen.pods.filter(isApp);
+  const { claims, pools } = seen;
+  const { atLimit, short, mayLeave } = waitsOf(seen);
   const nodes = seen.nodes.filter(isOurs);
-  const atLimit = new Set(
-    apps.filter(({ pool }) => isLimited(pools, pool)).map(({ name }) => name),
-  );
-  const short = [...wanted]
-    .map(([app, count]) => ({ app, count, run: pods.filter((pod) => runs(pod, app)).length }))
-    .filter(({ count, run }) => run !== count);
   const claimed = new Set(claims.map(({ status }) => status?.nodeName));
-  const waiting = new Set(short.map(({ app }) => app).filter((app) => atLimit.has(app)));
-  const guarded = new Set(apps.filter(isGuarded).map(({ name }) => name));
-  const stays = (node: string | undefined) =>
-    isKeptForGood(
-      pods.filter(({ spec }) => spec.nodeName === node),
-      (pod) => waiting.has(appOf(pod) ?? "") && (guarded.has(appOf(pod) ?? "") || asksToStay(pod)),
-    );
-  // A deadline ends what guards hold up.
-  const hasDeadline = new Set(
-    claims
-      .filter(({ spec }) => spec.terminationGracePeriod !== undefined)
-      .map(({ status }) => status?.nodeName),
-  );
-  const mayLeave = (node: string | undefined) => hasDeadline.has(node) || !stays(node);
   return [
     // Pods may wait for good where a pool's limit leaves no room.
     ...short
@@ -75,8 +58,62 @@ export function unsettled(seen: Seen): readonly string[] {
       .map(({ metadata }) => `claim ${metadata.name} is not initialized`),
     ...claims
       .filter(({ status }) => status?.conditions?.some(({ type }) => type === "DisruptionReason"))
+      // Its command is done once it is asked to go.
+      .filter((claim) => !(isLeaving(claim) && !mayLeave(claim.status?.nodeName)))
       .map(({ metadata }) => `claim ${metadata.name} is to be disrupted`),
   ];
+}
+
+/**
+ * What was written in so much time beyond asking again: pods that a PDB keeps for good on a node that leaves are asked
+ * to go every ten seconds, as upstream's queue asks, and stay where they are, for each answer is 429.
+ */
+export function beyondAsking(
+  writes: readonly string[],
+  seen: Seen,
+  duringMs: number,
+): readonly string[] {
+  const { isGuardedApp, mayLeave } = waitsOf(seen);
+  const leaving = new Set(seen.nodes.filter(isLeaving).map(({ metadata }) => metadata.name));
+  const isKept = ({ spec: { nodeName = "" } }: Pod) => leaving.has(nodeName) && !mayLeave(nodeName);
+  const left = new Map(
+    seen.pods
+      .filter((pod) => isApp(pod) && !isLeaving(pod) && isKept(pod) && isGuardedApp(pod))
+      .map(({ metadata }) => [metadata.name, duringMs / ASKED_AGAIN_MS + 1]),
+  );
+  return writes.filter((write) => {
+    const name = /^POST pods\/(\S+) eviction /.exec(write)?.[1] ?? "";
+    const times = left.get(name) ?? 0;
+    left.set(name, times - 1);
+    return times < 1;
+  });
+}
+
+/** Who waits for room that a limit does not give, and which nodes cannot leave on that account. */
+function waitsOf({ apps, claims, pools, wanted, ...seen }: Seen) {
+  const pods = seen.pods.filter(isApp);
+  const atLimit = new Set(
+    apps.filter(({ pool }) => isLimited(pools, pool)).map(({ name }) => name),
+  );
+  const short = [...wanted]
+    .map(([app, count]) => ({ app, count, run: pods.filter((pod) => runs(pod, app)).length }))
+    .filter(({ count, run }) => run !== count);
+  const waiting = new Set(short.map(({ app }) => app).filter((app) => atLimit.has(app)));
+  const guarded = new Set(apps.filter(isGuarded).map(({ name }) => name));
+  const isGuardedApp = (pod: Pod) => guarded.has(appOf(pod) ?? "");
+  const stays = (node: string | undefined) =>
+    isKeptForGood(
+      pods.filter(({ spec }) => spec.nodeName === node),
+      (pod) => waiting.has(appOf(pod) ?? "") && (isGuardedApp(pod) || asksToStay(pod)),
+    );
+  // A deadline ends what guards hold up.
+  const hasDeadline = new Set(
+    claims
+      .filter(({ spec }) => spec.terminationGracePeriod !== undefined)
+      .map(({ status }) => status?.nodeName),
+  );
+  const mayLeave = (node: string | undefined) => hasDeadline.has(node) || !stays(node);
+  return { atLimit, short, isGuardedApp, mayLeave };
 }
 
 /**
