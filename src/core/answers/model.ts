@@ -5,30 +5,19 @@
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
-import { claimGeneration, toClaim } from "../../apis/hub/claim.ts";
-import { vocabulary } from "../../apis/hub/generation.ts";
+import { claimGeneration } from "../../apis/hub/claim.ts";
 import { condition, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
-import {
-  CAPACITY_TYPE_LABEL_KEY,
-  HOSTNAME_LABEL_KEY,
-  INSTANCE_TYPE_LABEL_KEY,
-  NODE_INITIALIZED_LABEL_KEY,
-  NODE_REGISTERED_LABEL_KEY,
-  REPLACEMENT_ANNOTATION_KEY,
-  TOPOLOGY_ZONE_LABEL_KEY,
-} from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
-import { formatResources, subtractResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { createSimulator } from "../disruption/simulate.ts";
 import type { Picture } from "../disruption/survey.ts";
 import { consolidatable, empty } from "../nodeclaim/empty.ts";
 import { expiry } from "../nodeclaim/expired.ts";
-import { claimManifest } from "../provisioning/manifest.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
+import { launched } from "./launched.ts";
 import { usageOf } from "./usage.ts";
 
 export interface Model {
@@ -62,14 +51,14 @@ export interface Move {
 /** The model after the change, the names of new nodes in their order, and who moved. */
 export function change(
   model: Model,
-  { gone = [], launched = [], placed = [], command, nowMs }: Change,
+  { gone = [], launched: plans = [], placed = [], command, nowMs }: Change,
 ): { readonly model: Model; readonly names: readonly string[]; readonly moves: readonly Move[] } {
   const { picture } = model;
   const leaving = new Set(gone);
-  const names = launched.map(({ pool }, index) => `${pool.name}-new-${model.made + index + 1}`);
+  const names = plans.map(({ pool }, index) => `${pool.name}-new-${model.made + index + 1}`);
   const homes = new Map<string, string>();
   for (const { nodeName, pods } of placed) for (const pod of pods) homes.set(keyOf(pod), nodeName);
-  launched.forEach(({ pods }, index) => {
+  plans.forEach(({ pods }, index) => {
     for (const pod of pods) homes.set(keyOf(pod), names[index] as string);
   });
   const moving = new Map<string, Pod>();
@@ -99,9 +88,9 @@ export function change(
   const stayed = picture.nodes
     .filter(({ name }) => !leaving.has(name))
     .map((node) => withPods(node, arrived.get(node.name) ?? [], moving, nowMs));
-  const fresh = launched.map((plan, index) => {
+  const fresh = plans.map((plan, index) => {
     const name = names[index] as string;
-    return launch(plan, name, arrived.get(name) ?? [], command, nowMs);
+    return launched({ plan, name, pods: arrived.get(name) ?? [], command, nowMs });
   });
   const waits = [...moving].filter(([key]) => !homes.has(key)).map(([, pod]) => pod);
   // Those of nodes on their way out.
@@ -109,7 +98,7 @@ export function change(
     (pod) => pod.spec.nodeName && !moving.has(keyOf(pod)),
   );
   const nodes = [...stayed, ...fresh].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const after = { ...model, made: model.made + launched.length };
+  const after = { ...model, made: model.made + plans.length };
   return { model: repainted(after, nodes, [...waits, ...leave], nowMs), names, moves };
 }
 
@@ -226,84 +215,4 @@ function running(pod: Pod, nodeName: string, nowMs: number): Pod {
       ],
     },
   };
-}
-
-/** The machine as it would be once its node is ready: of the cheapest type that was asked for. */
-function launch(
-  plan: PlannedClaim,
-  name: string,
-  pods: readonly Pod[],
-  command: string | undefined,
-  nowMs: number,
-): NodeView {
-  const at = toRfc3339(nowMs);
-  const { instanceType, zone, capacityType } = plan.cheapest;
-  const made = toClaim(claimManifest(plan, "new"));
-  const type = plan.instanceTypes.find((one) => one.name === instanceType);
-  const single = Object.entries(type?.labels ?? {}).flatMap(([key, values]) =>
-    values.length === 1 ? [[key, values[0] as string] as const] : [],
-  );
-  const labels = {
-    ...Object.fromEntries(single),
-    ...made.metadata.labels,
-    [INSTANCE_TYPE_LABEL_KEY]: instanceType,
-    [TOPOLOGY_ZONE_LABEL_KEY]: zone,
-    [CAPACITY_TYPE_LABEL_KEY]: capacityType,
-  };
-  const capacity = type?.capacity ?? {};
-  const amounts = {
-    capacity: formatResources(capacity),
-    allocatable: formatResources(subtractResources(capacity, type?.overhead ?? {})),
-  };
-  const annotations =
-    command === undefined
-      ? made.metadata.annotations
-      : { ...made.metadata.annotations, [REPLACEMENT_ANNOTATION_KEY]: command };
-  const { generateName: _, ...metadata } = made.metadata;
-  let claim: NodeClaim = {
-    ...made,
-    metadata: {
-      ...metadata,
-      name,
-      uid: name,
-      creationTimestamp: at,
-      labels,
-      ...(annotations === undefined ? {} : { annotations }),
-    },
-    status: {
-      ...amounts,
-      providerID: `model://${name}`,
-      nodeName: name,
-      ...(pods.length === 0 ? {} : { lastPodEventTime: at }),
-    },
-  };
-  for (const type of ["Launched", "Registered", "Initialized"])
-    claim = withCondition(claim, { type, status: "True" }, nowMs);
-  return nodeView({
-    claim,
-    node: {
-      apiVersion: "v1",
-      kind: "Node",
-      metadata: {
-        name,
-        uid: `node-${name}`,
-        creationTimestamp: at,
-        labels: {
-          ...labels,
-          [vocabulary(plan.pool.generation).ownerLabel]: plan.pool.name,
-          [HOSTNAME_LABEL_KEY]: name,
-          [NODE_REGISTERED_LABEL_KEY]: "true",
-          [NODE_INITIALIZED_LABEL_KEY]: "true",
-        },
-      },
-      spec: {
-        providerID: `model://${name}`,
-        ...(plan.pool.taints.length > 0 ? { taints: plan.pool.taints } : {}),
-      },
-      status: { ...amounts, conditions: [{ type: "Ready", status: "True" }] },
-    },
-    pods,
-    marked: false,
-    nominatedUntilMs: 0,
-  });
 }
