@@ -54,8 +54,12 @@ async function ask(
   return said.join("");
 }
 
-async function nodeAnswer(name: string, objects: readonly KubeObject[]): Promise<NodeAnswer> {
-  return JSON.parse(await ask(`node ${name}`, objects, { output: "json" }));
+async function nodeAnswer(
+  name: string,
+  objects: readonly KubeObject[],
+  flags: Parameters<typeof ask>[2] = {},
+): Promise<NodeAnswer> {
+  return JSON.parse(await ask(`node ${name}`, objects, { output: "json", ...flags }));
 }
 
 /** `a` with one pod, and `b` with room for it. */
@@ -488,6 +492,25 @@ describe("karpenter explain node", () => {
     );
     const after = await ask("node a", [waiting, ...nodes], { at: until });
     expect(after).toContain("It would be removed next");
+  });
+
+  it("says so of a static pool's nodes, too, whatever runs on them", async () => {
+    const until = "2026-01-05T12:04:00Z";
+    const conditions = { Drifted: "2026-01-05T11:00:00Z" };
+    const waiting = withWait(snapshotPool({ replicas: 1 }), {
+      failures: 3,
+      untilMs: Date.parse(until),
+    });
+    const setting = ["feature-gates=StaticCapacity=true"];
+    const objects = [waiting, ...snapshotNode("a", { conditions })];
+    const answer = await nodeAnswer("a", objects, { setting });
+    expect(answer.next).toEqual([]);
+    expect(answer.holds).toContainEqual(
+      expect.objectContaining({ block: "backingOff", until, against: ["Drifted"] }),
+    );
+    const later = await nodeAnswer("a", objects, { setting, at: until });
+    expect(later.removal?.reason).toBe("Drifted");
+    expect((later.holds ?? []).map(({ block }) => block)).not.toContain("backingOff");
   });
 
   it("tells of no wait that was over before its time: the event of the failure is a thing of the past", async () => {

@@ -18,6 +18,7 @@ import { METHODS } from "../disruption/methods/all.ts";
 import type { MethodInput } from "../disruption/methods/method.ts";
 import { replaced } from "../disruption/methods/replacing.ts";
 import { singleNodeConsolidation } from "../disruption/methods/single-node-consolidation.ts";
+import { keptStatic } from "../disruption/methods/static-drift.ts";
 import { recordOf } from "../disruption/record.ts";
 import { type Picture, survey } from "../disruption/survey.ts";
 import { consolidatable } from "../nodeclaim/empty.ts";
@@ -156,9 +157,15 @@ function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
 function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   const { generation, reschedulablePods, pool } = candidate;
   const marked = reasonsOf(candidate).filter(isMark);
-  // Those of static pools come back one for one, empty ones go at once.
-  if (marked.length === 0 || reschedulablePods.length === 0 || pool.replicas !== undefined)
-    return [];
+  // Those of static pools come back one for one, wherever their pods fit.
+  if (pool.replicas !== undefined) {
+    const kept = keptStatic(pool, picture);
+    return kept === undefined || !marked.includes("Drifted")
+      ? []
+      : [stayingHold(kept, ["Drifted"])];
+  }
+  // Empty ones go at once.
+  if (marked.length === 0 || reschedulablePods.length === 0) return [];
   const bare: Command = {
     reason: marked[0] as CommandReason,
     consolidationType: "",

@@ -181,6 +181,11 @@ function aroundRestless(candidates: readonly Candidate[], input: MethodInput): C
   return "message" in move ? undefined : { ...move, supposing };
 }
 
+/** Why nodes whose new ones are of that pool stay. */
+export function lastFailed(poolName: string): string {
+  return `the last replacement from ${poolName} failed, no other for a while`;
+}
+
 /** When new nodes may be asked for again, of all their pools. */
 export function triedAgainMs(
   replacements: Command["replacements"],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Pool } from "../../apis/hub/pool.ts";
 import { atOnce } from "../../base/steps.ts";
 import {
   pool as buildPool,
@@ -12,7 +13,7 @@ import { type CandidateOptions, candidate, methodInput } from "../../testing/dis
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Command } from "./command.ts";
-import { staticDrift } from "./methods/static-drift.ts";
+import { keptStatic, staticDrift } from "./methods/static-drift.ts";
 import { withRecord } from "./record.ts";
 import { countStatic, missing, surplus } from "./static-pools.ts";
 
@@ -141,6 +142,17 @@ describe("drift of static pools", () => {
     expect(remarks.map(({ candidate, message }) => [candidate.node.name, message])).toEqual([
       ["b", "moved often enough"],
     ]);
+  });
+
+  it("leaves a pool alone whose last replacement failed, which keeps each of its nodes until then", () => {
+    const both = [drifted("a"), drifted("b")];
+    const input = methodInput(both, { backingOff: new Map([["nodepool/default", 90_000]]) });
+    expect(atOnce(staticDrift.propose(input))).toEqual({ commands: [], remarks: [] });
+    expect(keptStatic(both[0]?.pool as Pool, input)).toMatchObject({
+      kind: "backingOff",
+      untilMs: 90_000,
+    });
+    expect(keptStatic(both[0]?.pool as Pool, methodInput(both))).toBeUndefined();
   });
 
   it("lets one node go first where the limit leaves no room for another", () => {

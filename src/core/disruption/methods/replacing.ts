@@ -8,7 +8,7 @@ import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command, CommandReason } from "../command.ts";
-import { type Staying, triedAgainMs } from "../consolidation.ts";
+import { lastFailed, type Staying, triedAgainMs } from "../consolidation.ts";
 import {
   budgetCounter,
   LOOKED_AT_PER_STEP,
@@ -76,8 +76,8 @@ export function replaced(bare: Command, input: MethodInput): Command | Staying {
     return { kind: "noPlace", message: `not all pods would schedule, ${homeless.join("; ")}` };
   const failing = replacements.find(({ pool }) => input.backingOff.has(pool.id));
   if (failing !== undefined) {
-    const message = `the last replacement from ${failing.pool.name} failed, no other for a while`;
-    return { kind: "backingOff", message, untilMs: triedAgainMs(replacements, input) };
+    const untilMs = triedAgainMs(replacements, input);
+    return { kind: "backingOff", message: lastFailed(failing.pool.name), untilMs };
   }
   const command = { ...bare, replacements, targets, placements };
   const objection = input.objection(command);

@@ -10,6 +10,7 @@ import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
+import { lastFailed, type Staying } from "../consolidation.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
 import {
   budgetCounter,
@@ -42,8 +43,8 @@ function* propose(input: MethodInput): Steps<Proposal> {
   const commands: Command[] = [];
   const remarks: Remark[] = [];
   for (const id of [...pools.keys()].sort()) {
-    if (input.backingOff.has(id)) continue;
-    const pool = pools.get(id) as Candidate["pool"];
+    const pool = pools.get(id) as Pool;
+    if (keptStatic(pool, input) !== undefined) continue;
     const most = mostAtOnce(pool, input.nodes);
     const own = drifted.filter((one) => one.pool.id === id);
     const chosen: Candidate[] = [];
@@ -74,6 +75,17 @@ function* propose(input: MethodInput): Steps<Proposal> {
     }
   }
   return { commands, remarks };
+}
+
+/** Why no node of a static pool goes for drift now, whatever budgets say; undefined: nothing keeps all of them. */
+export function keptStatic(
+  { id, name }: Pool,
+  { backingOff }: Pick<MethodInput, "backingOff">,
+): Staying | undefined {
+  const untilMs = backingOff.get(id);
+  return untilMs === undefined
+    ? undefined
+    : { kind: "backingOff", message: lastFailed(name), untilMs };
 }
 
 /** How many nodes may go together, and whether others come first. */
