@@ -36,102 +36,122 @@ export function drawSettings(seed: number): DrawnSettings {
     backingOff: new Map(oneIn(5) ? [["nodepool/pool-0", 1 + (random.uint32() % 9)]] : []),
   };
 }
+
 const APPS = ["web", "api", "batch", "cache"];
 const BETA = { "compatibility.karpenter.sh/generation": "v1beta1" };
 const CPUS = [2, 4, 8, 16] as const;
 
 /** What is drawn by one seed. */
 interface Lot {
+  below(count: number): number;
   pick<T>(items: readonly T[]): T;
   oneIn(count: number): boolean;
+  ago(minutes: number): string;
+}
+
+/** What nodes have to know of their pool. */
+interface DrawnPool {
+  readonly name: string;
+  readonly isBeta: boolean;
+  readonly consolidateAfter: string;
 }
 
 export function drawCluster(seed: number, nowMs: number): readonly KubeObject[] {
-  const random = new Random(`answers/${seed}`);
+  const lot = lotOf(seed, nowMs);
+  const { below, oneIn } = lot;
   const { respectsBudgets } = drawSettings(seed);
-  const pick = <T>(items: readonly T[]): T => items[random.uint32() % items.length] as T;
-  const oneIn = (count: number): boolean => random.uint32() % count === 0;
-  const ago = (minutes: number): string => toRfc3339(nowMs - minutes * MINUTE_MS);
   const objects: KubeObject[] = [];
-  const pools = Array.from({ length: 1 + (random.uint32() % 3) }, (_, index) => `pool-${index}`);
-  const beta = new Set(pools.filter(() => oneIn(4)));
-  const waits = new Map<string, string>();
-  for (const name of pools) {
-    const consolidateAfter = pick(["0s", "0s", "10m", "Never"]);
-    waits.set(name, consolidateAfter);
-    objects.push(drawPool({ pick, oneIn }, name, beta.has(name), consolidateAfter));
-  }
+  const names = Array.from({ length: 1 + below(3) }, (_, index) => `pool-${index}`);
+  const beta = new Set(names.filter(() => oneIn(4)));
+  const pools = names.map((name): DrawnPool => {
+    const consolidateAfter = lot.pick(["0s", "0s", "10m", "Never"]);
+    const pool = { name, isBeta: beta.has(name), consolidateAfter };
+    objects.push(drawPool(lot, pool));
+    return pool;
+  });
   let podCount = 0;
-  const pods = (node: string | undefined, count: number): void => {
-    for (let index = 0; index < count; index++) {
-      const app = pick(APPS);
-      objects.push(
-        snapshotPod(`pod-${podCount++}`, {
-          app,
-          cpu: pick(["200m", "500m", "900m", "1500m"]),
-          createdAt: ago(random.uint32() % 600),
-          ...(node === undefined ? {} : { node }),
-          ...(oneIn(25)
-            ? { annotations: { "karpenter.sh/do-not-disrupt": pick(["true", "4h"]) } }
-            : {}),
-          ...(oneIn(8)
-            ? { spec: { nodeSelector: { "topology.kubernetes.io/zone": pick(["a", "b"]) } } }
-            : {}),
-        }),
-      );
-    }
+  const pods = (count: number, node?: string): void => {
+    for (let index = 0; index < count; index++)
+      objects.push(drawPod(lot, `pod-${podCount++}`, node));
   };
-  const count = 1 + (random.uint32() % 9);
+  const count = 1 + below(9);
   for (let index = 0; index < count; index++) {
     const name = `node-${index}`;
-    const since = ago(60 + (random.uint32() % 3_000));
-    const conditions: Record<string, string> = {};
-    const pool = pick(pools);
-    // As the controller of claims marks them: nothing waits that has waited long enough.
-    const isRestless = waits.get(pool) === "10m" && oneIn(3);
-    if (!isRestless && waits.get(pool) !== "Never") conditions["Consolidatable"] = since;
-    if (oneIn(6)) conditions["Drifted"] = ago(random.uint32() % 60);
-    const podsHere = oneIn(4) ? 0 : random.uint32() % 4;
-    if (beta.has(pool) && podsHere === 0) conditions["Empty"] = since;
-    // A v1 claim bears it only where its expiry is to respect budgets.
-    if ((beta.has(pool) || respectsBudgets) && oneIn(6))
-      conditions["Expired"] = ago(random.uint32() % 60);
-    objects.push(
-      ...snapshotNode(name, {
-        pool,
-        cpu: pick(CPUS),
-        zone: pick(["a", "b"]),
-        capacityType: pick(["on-demand", "spot"]),
-        createdAt: since,
-        conditions,
-        ...(isRestless ? { lastPodEventAt: ago(random.uint32() % 9) } : {}),
-        ...(oneIn(12) ? { annotations: { "karpenter.sh/do-not-disrupt": "true" } } : {}),
-        claimAnnotations: {
-          ...(oneIn(8) ? { "karpenter.sh/replacement-for-command": "old" } : {}),
-          ...(oneIn(8)
-            ? {
-                "karpenter.sh/disruption-moves": JSON.stringify([
-                  drawMove({ pick, oneIn }, ago(random.uint32() % 90)),
-                ]),
-              }
-            : {}),
-          ...(beta.has(pool) ? BETA : {}),
-        },
-      }),
-    );
-    pods(name, podsHere);
+    const drawn = drawNode(lot, name, pools, respectsBudgets);
+    objects.push(...drawn.objects);
+    pods(drawn.podCount, name);
   }
-  if (oneIn(3)) pods(undefined, 1 + (random.uint32() % 3));
-  for (const app of APPS) if (oneIn(4)) objects.push(snapshotPdb(app, random.uint32() % 3));
+  if (oneIn(3)) pods(1 + below(3));
+  for (const app of APPS) if (oneIn(4)) objects.push(snapshotPdb(app, below(3)));
   return objects;
 }
 
-function drawPool(
-  { pick, oneIn }: Lot,
+function lotOf(seed: number, nowMs: number): Lot {
+  const random = new Random(`answers/${seed}`);
+  const below = (count: number): number => random.uint32() % count;
+  return {
+    below,
+    pick: <T>(items: readonly T[]): T => items[below(items.length)] as T,
+    oneIn: (count) => below(count) === 0,
+    ago: (minutes) => toRfc3339(nowMs - minutes * MINUTE_MS),
+  };
+}
+
+/** `node`: where it runs; absent: it waits. */
+function drawPod({ pick, oneIn, ago, below }: Lot, name: string, node?: string): KubeObject {
+  const app = pick(APPS);
+  return snapshotPod(name, {
+    app,
+    cpu: pick(["200m", "500m", "900m", "1500m"]),
+    createdAt: ago(below(600)),
+    ...(node === undefined ? {} : { node }),
+    ...(oneIn(25) ? { annotations: { "karpenter.sh/do-not-disrupt": pick(["true", "4h"]) } } : {}),
+    ...(oneIn(8)
+      ? { spec: { nodeSelector: { "topology.kubernetes.io/zone": pick(["a", "b"]) } } }
+      : {}),
+  });
+}
+
+/** A node with its claim, and how many pods run there. */
+function drawNode(
+  lot: Lot,
   name: string,
-  isBeta: boolean,
-  consolidateAfter: string,
-): KubeObject {
+  pools: readonly DrawnPool[],
+  respectsBudgets: boolean,
+): { readonly objects: readonly KubeObject[]; readonly podCount: number } {
+  const { pick, oneIn, ago, below } = lot;
+  const since = ago(60 + below(3_000));
+  const conditions: Record<string, string> = {};
+  const pool = pick(pools);
+  // As the controller of claims marks them: nothing waits that has waited long enough.
+  const isRestless = pool.consolidateAfter === "10m" && oneIn(3);
+  if (!isRestless && pool.consolidateAfter !== "Never") conditions["Consolidatable"] = since;
+  if (oneIn(6)) conditions["Drifted"] = ago(below(60));
+  const podCount = oneIn(4) ? 0 : below(4);
+  if (pool.isBeta && podCount === 0) conditions["Empty"] = since;
+  // A v1 claim bears it only where its expiry is to respect budgets.
+  if ((pool.isBeta || respectsBudgets) && oneIn(6)) conditions["Expired"] = ago(below(60));
+  const objects = snapshotNode(name, {
+    pool: pool.name,
+    cpu: pick(CPUS),
+    zone: pick(["a", "b"]),
+    capacityType: pick(["on-demand", "spot"]),
+    createdAt: since,
+    conditions,
+    ...(isRestless ? { lastPodEventAt: ago(below(9)) } : {}),
+    ...(oneIn(12) ? { annotations: { "karpenter.sh/do-not-disrupt": "true" } } : {}),
+    claimAnnotations: {
+      ...(oneIn(8) ? { "karpenter.sh/replacement-for-command": "old" } : {}),
+      ...(oneIn(8)
+        ? { "karpenter.sh/disruption-moves": JSON.stringify([drawMove(lot, ago(below(90)))]) }
+        : {}),
+      ...(pool.isBeta ? BETA : {}),
+    },
+  });
+  return { objects, podCount };
+}
+
+function drawPool({ pick, oneIn }: Lot, { name, isBeta, consolidateAfter }: DrawnPool): KubeObject {
   const nodes = pick(["0", "1", "50%"]);
   const schedule = `0 ${pick([0, 4, 8, 10, 12, 16, 20])} * * *`;
   return snapshotPool({

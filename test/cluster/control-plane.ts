@@ -95,25 +95,17 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     token: identity.token,
     userAgent: "karpenter-ts/cluster",
   });
+  const kill = async (program: Program): Promise<void> => {
+    const pid = pidOf(directory, program) ?? 0;
+    signal(pid, "SIGKILL");
+    while (isOurs(pid, program)) await sleep(10);
+  };
   const stop = async (): Promise<void> => {
     transport.close();
     await stopControlPlane(directory);
   };
   try {
-    start("etcd");
-    start("kube-apiserver");
-    await until("kube-apiserver is ready", directory, children, () =>
-      answers(transport, "/readyz"),
-    );
-    start("kube-controller-manager");
-    start("kube-scheduler");
-    start("kwok");
-    const managed = options.programs?.includes("kube-controller-manager") !== false;
-    if (managed && options.controllers === undefined) {
-      // The last thing that a new cluster gets before pods can be made in it.
-      const path = "/api/v1/namespaces/default/serviceaccounts/default";
-      await until("its controllers work", directory, children, () => answers(transport, path));
-    }
+    await startAll(options, start, children, transport);
   } catch (error) {
     await stop();
     throw error;
@@ -125,27 +117,11 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     transport,
     apiServerStartsMs,
     pid: (program) => pidOf(directory, program),
-    kill: async (program) => {
-      const pid = pidOf(directory, program) ?? 0;
-      signal(pid, "SIGKILL");
-      while (isOurs(pid, program)) await sleep(10);
-    },
+    kill,
     revive: start,
     forget: async () => {
-      const etcd = `http://127.0.0.1:${ports.etcd}/v3/kv`;
-      const ask = async (verb: string, body: object): Promise<EtcdAnswer> => {
-        const answer = await fetch(`${etcd}/${verb}`, {
-          method: "POST",
-          body: JSON.stringify(body),
-        });
-        if (!answer.ok) throw new Error(`etcd ${verb}: ${answer.status} ${await answer.text()}`);
-        return (await answer.json()) as EtcdAnswer;
-      };
-      const { header } = await ask("range", { key: Buffer.from("/").toString("base64") });
-      await ask("compaction", { revision: header.revision, physical: true });
-      const pid = pidOf(directory, "kube-apiserver") ?? 0;
-      signal(pid, "SIGKILL");
-      while (isOurs(pid, "kube-apiserver")) await sleep(10);
+      await compact(ports.etcd);
+      await kill("kube-apiserver");
       start("kube-apiserver");
       await until("kube-apiserver is ready", directory, [], () => answers(transport, "/readyz"));
     },
@@ -153,8 +129,40 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   };
 }
 
+/** In the order in which they need one another. */
+async function startAll(
+  { directory, programs, controllers }: ControlPlaneOptions,
+  start: (program: Program) => void,
+  children: readonly ChildProcess[],
+  transport: Transport,
+): Promise<void> {
+  start("etcd");
+  start("kube-apiserver");
+  await until("kube-apiserver is ready", directory, children, () => answers(transport, "/readyz"));
+  start("kube-controller-manager");
+  start("kube-scheduler");
+  start("kwok");
+  const managed = programs?.includes("kube-controller-manager") !== false;
+  if (!managed || controllers !== undefined) return;
+  // The last thing that a new cluster gets before pods can be made in it.
+  const path = "/api/v1/namespaces/default/serviceaccounts/default";
+  await until("its controllers work", directory, children, () => answers(transport, path));
+}
+
 interface EtcdAnswer {
   readonly header: { readonly revision: string };
+}
+
+/** Has etcd let go of all states but the newest. */
+async function compact(port: number): Promise<void> {
+  const ask = async (verb: string, body: object): Promise<EtcdAnswer> => {
+    const url = `http://127.0.0.1:${port}/v3/kv/${verb}`;
+    const answer = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`etcd ${verb}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()) as EtcdAnswer;
+  };
+  const { header } = await ask("range", { key: Buffer.from("/").toString("base64") });
+  await ask("compaction", { revision: header.revision, physical: true });
 }
 
 /** Every program that this folder knows of. */

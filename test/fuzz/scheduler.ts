@@ -49,11 +49,55 @@ export function refusedInTheEnd(scenario: Scenario, plan: Promised): ReadonlySet
 
 /** Pod → the node that the plan has for it, of pods that the scheduler would not let there. */
 export function refusals(scenario: Scenario, plan: Promised): ReadonlyMap<string, string> {
+  const stage = stageOf(scenario, plan);
+  const { pods, goal } = stage;
+  const turns = new Map(
+    [...plan.newNodeClaims, ...plan.existingNodes].flatMap((place) =>
+      place.pods.map((pod, turn): [string, number] => [pod, turn]),
+    ),
+  );
+  // Or on each node one after the other, as planned.
+  const orders = [...ORDERS, (pod: Json) => -(turns.get(keyOf(pod)) as number)];
+  let refused: readonly Json[] = [];
+  for (const again of ["in rounds", "at once"] as const) {
+    for (const order of orders) {
+      const sorted = pods.toSorted(
+        (a, b) => order(b) - order(a) || (a.metadata.uid < b.metadata.uid ? -1 : 1),
+      );
+      refused = bindAll(sorted, stage, stage.snapshot(stage.nodes, stage.placed), again);
+      if (refused.length === 0) return new Map();
+    }
+  }
+  const random = new Random(1);
+  for (let draw = 0; draw < SHUFFLES; draw++) {
+    const snapshot = stage.snapshot(stage.nodes, stage.placed);
+    refused = bindAll(shuffled(pods, random), stage, snapshot, "at once");
+    if (refused.length === 0) return new Map();
+  }
+  const waiting = refusedOneByOne(stage);
+  if (waiting.length < refused.length) refused = waiting;
+  return new Map(refused.map((pod) => [keyOf(pod), goal.get(keyOf(pod)) as string]));
+}
+
+/** A plan's nodes as they would come up, and who is to go where. */
+interface Stage {
+  /** Those that are there first. */
+  readonly nodes: readonly Json[];
+  /** Pods that run already, and the daemons of all nodes. */
+  readonly placed: readonly Json[];
+  /** Those of the plan. */
+  readonly pods: readonly Json[];
+  /** Pod → node. */
+  readonly goal: ReadonlyMap<string, string>;
+  snapshot(nodes: readonly Json[], running: readonly Json[]): ReturnType<typeof snapshotOf>;
+  /** The pod without the rules that count what the plan leaves open; undefined: it has none. */
+  relieve(pod: Json): Json | undefined;
+}
+
+function stageOf(scenario: Scenario, plan: Promised): Stage {
   const { manifests, instanceTypes } = scenario;
   const of = (kind: string) => manifests.filter((one) => one.kind === kind);
-  const daemonSets = of("DaemonSet");
   const nodes: Json[] = [...of("Node")];
-  const placed: Json[] = of("Pod").filter(({ spec }) => spec.nodeName !== undefined);
   const goal = new Map<string, string>();
   for (const { node, pods } of plan.existingNodes) for (const pod of pods) goal.set(pod, node);
   plan.newNodeClaims.forEach((claim, index) => {
@@ -61,15 +105,7 @@ export function refusals(scenario: Scenario, plan: Promised): ReadonlyMap<string
     for (const pod of claim.pods) goal.set(pod, name);
     nodes.push(nodeOf(name, claim, of("NodePool"), instanceTypes));
   });
-  for (const node of nodes) {
-    for (const daemon of daemonPods(daemonSets, node.spec.taints ?? [], node.metadata.labels)) {
-      const metadata = {
-        ...daemon.metadata,
-        name: `${daemon.metadata.name}-${node.metadata.name}`,
-      };
-      placed.push({ ...daemon, metadata, spec: { ...daemon.spec, nodeName: node.metadata.name } });
-    }
-  }
+  const running = of("Pod").filter(({ spec }) => spec.nodeName !== undefined);
   const namespaces = new Map(
     of("Namespace").map(({ metadata }) => [metadata.name as string, metadata]),
   );
@@ -89,54 +125,43 @@ export function refusals(scenario: Scenario, plan: Promised): ReadonlyMap<string
       instanceTypes.filter(({ name }) => names.includes(name)),
     ).map(({ labels }) => labels),
   );
-  const relieve = (pod: Json) =>
-    withoutUnsettled(pod, (rule) =>
-      countsTheUnsettled(rule, pod, pods, goal, outcomes, of("Namespace")),
-    );
-  const turns = new Map(
-    [...plan.newNodeClaims, ...plan.existingNodes].flatMap((place) =>
-      place.pods.map((pod, turn): [string, number] => [pod, turn]),
-    ),
-  );
-  // Or on each node one after the other, as planned.
-  const orders = [...ORDERS, (pod: Json) => -(turns.get(keyOf(pod)) as number)];
-  let refused: readonly Json[] = [];
-  for (const again of ["in rounds", "at once"] as const) {
-    for (const order of orders) {
-      const snapshot = snapshotOf(nodes as Node[], placed as Pod[], surroundings);
-      refused = bindAll(
-        pods.toSorted((a, b) => order(b) - order(a) || (a.metadata.uid < b.metadata.uid ? -1 : 1)),
-        goal,
-        snapshot,
-        relieve,
-        again,
-      );
-      if (refused.length === 0) return new Map();
-    }
-  }
-  const random = new Random(1);
-  for (let draw = 0; draw < SHUFFLES; draw++) {
-    const snapshot = snapshotOf(nodes as Node[], placed as Pod[], surroundings);
-    refused = bindAll(shuffled(pods, random), goal, snapshot, relieve, "at once");
-    if (refused.length === 0) return new Map();
-  }
-  // Or the new nodes come up one after the other, as planned.
+  return {
+    nodes,
+    placed: [...running, ...nodes.flatMap((node) => daemonsOn(node, of("DaemonSet")))],
+    pods,
+    goal,
+    snapshot: (some, there) => snapshotOf(some as Node[], there as Pod[], surroundings),
+    relieve: (pod) =>
+      withoutUnsettled(pod, (rule) =>
+        countsTheUnsettled(rule, pod, pods, goal, outcomes, of("Namespace")),
+      ),
+  };
+}
+
+function daemonsOn(node: Json, daemonSets: readonly Json[]): readonly Json[] {
+  const nodeName = node.metadata.name;
+  return daemonPods(daemonSets, node.spec.taints ?? [], node.metadata.labels).map((daemon) => ({
+    ...daemon,
+    metadata: { ...daemon.metadata, name: `${daemon.metadata.name}-${nodeName}` },
+    spec: { ...daemon.spec, nodeName },
+  }));
+}
+
+/** Who is refused when the new nodes come up one after the other, as planned. */
+function refusedOneByOne({ nodes, placed, pods, goal, ...stage }: Stage): readonly Json[] {
   const there = nodes.filter(({ metadata }) => !metadata.name.startsWith("new-"));
   let waiting = pods;
   for (let count = there.length; count <= nodes.length && waiting.length > 0; count++) {
-    const known = new Set(nodes.slice(0, count).map(({ metadata }) => metadata.name));
+    const some = nodes.slice(0, count);
+    const known = new Set(some.map(({ metadata }) => metadata.name));
     const bound = pods.filter((pod) => !waiting.includes(pod));
     const running = [
       ...placed.filter(({ spec }) => known.has(spec.nodeName)),
       ...bound.map((pod) => ({ ...pod, spec: { ...pod.spec, nodeName: goal.get(keyOf(pod)) } })),
     ];
-    const some = nodes.slice(0, count) as Node[];
-    waiting = [
-      ...bindAll(waiting, goal, snapshotOf(some, running as Pod[], surroundings), relieve),
-    ];
+    waiting = [...bindAll(waiting, { goal, ...stage }, stage.snapshot(some, running))];
   }
-  if (waiting.length < refused.length) refused = waiting;
-  return new Map(refused.map((pod) => [keyOf(pod), goal.get(keyOf(pod)) as string]));
+  return waiting;
 }
 
 /**
@@ -146,9 +171,8 @@ export function refusals(scenario: Scenario, plan: Promised): ReadonlyMap<string
  */
 function bindAll(
   pods: readonly Json[],
-  goal: ReadonlyMap<string, string>,
+  { goal, relieve }: Pick<Stage, "goal" | "relieve">,
   snapshot: ReturnType<typeof snapshotOf>,
-  relieve: (pod: Json) => Json | undefined,
   again: "in rounds" | "at once" = "in rounds",
 ): readonly Json[] {
   let waiting = pods;
