@@ -75,6 +75,8 @@ export function sampleEvents(): readonly EventToPublish[] {
     planning.noCompatibleInstanceTypes(object("NodePool")),
     planning.noCompatibleInstanceTypes(object("NodePool"), "minValues"),
     claims.insufficientCapacity(claim(), "<why>"),
+    claims.launchTimedOut(claim(), "<time>", "<why>"),
+    claims.registrationTimedOut(claim(), "<time>"),
     claims.unregisteredTaintMissing(claim()),
     ...CONSISTENCY.flatMap((issue) =>
       [claim(), object("Machine") as NodeClaim].flatMap((one) =>

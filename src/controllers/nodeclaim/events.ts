@@ -15,6 +15,28 @@ export function insufficientCapacity(claim: NodeClaim, why: string): EventToPubl
   };
 }
 
+/** Ours: upstream only counts and logs it. */
+export function launchTimedOut(claim: NodeClaim, timeout: string, why: string): EventToPublish {
+  return {
+    object: claim,
+    type: "Warning",
+    reason: "LaunchTimeout",
+    message: `Not launched within ${timeout}, its pods are planned anew: ${why}`,
+    dedupeValues: [claim.metadata.name],
+  };
+}
+
+/** Ours, too. */
+export function registrationTimedOut(claim: NodeClaim, timeout: string): EventToPublish {
+  return {
+    object: claim,
+    type: "Warning",
+    reason: "RegistrationTimeout",
+    message: `Its node did not register within ${timeout}, its pods are planned anew`,
+    dedupeValues: [claim.metadata.name],
+  };
+}
+
 export function unregisteredTaintMissing(claim: NodeClaim): EventToPublish {
   return {
     object: claim,

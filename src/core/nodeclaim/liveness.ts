@@ -17,13 +17,18 @@ export type Liveness =
 export function liveness(claim: NodeClaim, nowMs: number): Liveness {
   if (isTrue(claim, "Registered")) return { state: "alive", checkAfterMs: undefined };
   if (!isTrue(claim, "Launched")) {
-    const leftMs = left(claim, "Launched", LAUNCH_TIMEOUT_MS, nowMs);
+    const leftMs = launchLeftMs(claim, nowMs);
     if (leftMs <= 0) return { state: "late", reason: "launch_timeout" };
     return { state: "alive", checkAfterMs: leftMs };
   }
   const leftMs = left(claim, "Registered", REGISTRATION_TIMEOUT_MS, nowMs);
   if (leftMs <= 0) return { state: "late", reason: "registration_timeout" };
   return { state: "alive", checkAfterMs: leftMs };
+}
+
+/** How long the claim's launch may still take; 0 or less: it is late. */
+export function launchLeftMs(claim: NodeClaim, nowMs: number): number {
+  return left(claim, "Launched", LAUNCH_TIMEOUT_MS, nowMs);
 }
 
 function left(claim: NodeClaim, type: string, timeoutMs: number, nowMs: number): number {

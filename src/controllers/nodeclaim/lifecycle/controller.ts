@@ -38,7 +38,7 @@ import { register } from "./registration.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
 export function lifecycle(world: World, tracker: RegistrationTracker): Controller {
-  const memory: Memory = { launches: new Map(), tracker };
+  const memory: Memory = { launches: new Map(), asked: new Map(), tracker };
   return {
     name: "nodeclaim.lifecycle",
     watches: [...claimSources(), source(NODE, claimRequestsOfNode(world))],

@@ -11,6 +11,7 @@ import { condition, inSteadyWords, withCondition } from "../../../apis/karpenter
 import {
   CAPACITY_TYPE_LABEL_KEY,
   INSTANCE_TYPE_LABEL_KEY,
+  TERMINATION_FINALIZER,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
@@ -20,8 +21,10 @@ import {
   InsufficientCapacityError,
   NodeClassNotReadyError,
 } from "../../../core/cloudprovider/errors.ts";
+import { launchLeftMs } from "../../../core/nodeclaim/liveness.ts";
+import { hasFinalizer } from "../../../kube/client/finalizer.ts";
 import { AWAIT_CHANGE } from "../../../kube/manager/controller.ts";
-import { deleteClaim } from "../../claims.ts";
+import { claimRequest, deleteClaim, readClaim } from "../../claims.ts";
 import { claimLog, poolLabel, speaksV05 } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
@@ -30,32 +33,104 @@ import { done, type Memory, type StepResult } from "./step.ts";
 
 /** How long a launched instance is remembered; by then its status is stored or the claim is gone. */
 const REMEMBER_MS = 60 * 60_000;
+/** What is asked has a chance to be answered, also for a claim that is late already. */
+const LEAST_WAIT_MS = 60_000;
 const MESSAGE_LENGTH = 300;
 
-export async function launch(
-  world: World,
-  claim: NodeClaim,
-  { launches: cache }: Memory,
-): Promise<StepResult> {
-  const uid = claim.metadata.uid ?? claim.metadata.name;
+export async function launch(world: World, claim: NodeClaim, memory: Memory): Promise<StepResult> {
+  const cache = memory.launches;
+  const uid = uidOf(claim);
   if (condition(claim, "Launched")?.status !== "Unknown") {
     cache.delete(uid);
     return done(claim);
   }
-  const nowMs = world.clock.now();
   let launched = cache.get(uid)?.launched;
   if (launched === undefined) {
     try {
-      launched = await world.cloud.create(claim);
+      launched = await answerInTime(world, claim, memory);
     } catch (error) {
       return failed(world, claim, error);
     }
-    for (const [key, { untilMs }] of cache) if (untilMs <= nowMs) cache.delete(key);
-    cache.set(uid, { launched, untilMs: nowMs + REMEMBER_MS });
-    report(world, claim, launched);
+  }
+  if (launched === undefined) {
+    const message = "the cloud has not answered";
+    const late = { type: "Launched", status: "Unknown", reason: "LaunchFailed", message } as const;
+    return done(withCondition(claim, late, world.clock.now()));
   }
   const hydrated = withInstance(claim, launched);
   return done(withCondition(hydrated, { type: "Launched", status: "True" }, world.clock.now()));
+}
+
+/** Undefined: the claim's time is over. */
+async function answerInTime(
+  world: World,
+  claim: NodeClaim,
+  memory: Memory,
+): Promise<NodeClaim | undefined> {
+  const { clock } = world;
+  const asked = memory.asked.get(uidOf(claim));
+  const asking = asked ?? ask(world, claim, memory);
+  const leastMs = asked === undefined ? LEAST_WAIT_MS : 0;
+  let ring = (): void => undefined;
+  const over = new Promise<undefined>((resolve) => {
+    ring = () => resolve(undefined);
+  });
+  const timer = clock.after(Math.max(leastMs, launchLeftMs(claim, clock.now())), ring);
+  try {
+    return await Promise.race([asking, over]);
+  } finally {
+    timer.cancel();
+  }
+}
+
+/** Asks the cloud for the instance, and remembers it, whether or not somebody still waits for the answer. */
+function ask(world: World, claim: NodeClaim, { launches, asked }: Memory): Promise<NodeClaim> {
+  const uid = uidOf(claim);
+  const asking = world.cloud.create(claim).then(
+    async (launched) => {
+      asked.delete(uid);
+      const nowMs = world.clock.now();
+      for (const [key, { untilMs }] of launches) if (untilMs <= nowMs) launches.delete(key);
+      launches.set(uid, { launched, untilMs: nowMs + REMEMBER_MS });
+      report(world, claim, launched);
+      if (!isHeld(world, claim)) await endUnwanted(world, withInstance(claim, launched));
+      return launched;
+    },
+    (error: unknown) => {
+      asked.delete(uid);
+      throw error;
+    },
+  );
+  asked.set(uid, asking);
+  // Perhaps nobody waits any more.
+  asking.catch(() => undefined);
+  return asking;
+}
+
+/** Whether the claim is still there, and waits for us before it goes. */
+function isHeld(world: World, claim: NodeClaim): boolean {
+  const now = readClaim(world, claimRequest(claim));
+  if (now === undefined || uidOf(now) !== uidOf(claim)) return false;
+  return hasFinalizer(now, TERMINATION_FINALIZER);
+}
+
+/** The claim was given up. What fails here is left to nodeclaim.garbagecollection, as an instance that no claim names. */
+async function endUnwanted(world: World, claim: NodeClaim): Promise<void> {
+  const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
+  const fields = { "provider-id": claim.status?.providerID };
+  try {
+    await world.cloud.delete(claim);
+    log.info("ended an instance that was launched too late", fields);
+  } catch (error) {
+    log.error("failed ending an instance that was launched too late", {
+      ...fields,
+      error: errorText(error),
+    });
+  }
+}
+
+function uidOf({ metadata }: NodeClaim): string {
+  return metadata.uid ?? metadata.name;
 }
 
 function report(world: World, claim: NodeClaim, launched: NodeClaim): void {

@@ -39,10 +39,13 @@ async function start(
   return world;
 }
 
-/** How many claims were given up for want of a Node, by label. */
-const timeouts = ({ measured }: FakeWorld): readonly number[] =>
+/** How many claims were given up for want of an instance or of a Node, by label. */
+const timeouts = (
+  { measured }: FakeWorld,
+  what: "launch" | "registration" = "registration",
+): readonly number[] =>
   [...measured].flatMap(([series, count]) =>
-    /^nodeclaims_disrupted_total.*reason=registration_timeout/.test(series) ? [count] : [],
+    new RegExp(`^nodeclaims_disrupted_total.*reason=${what}_timeout`).test(series) ? [count] : [],
   );
 
 /** A claim of a pool whose status nobody can write. */
@@ -355,6 +358,81 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
+  it("gives a claim up that is refused again and again, five minutes after it was made", async () => {
+    const world = fakeWorld();
+    const refusal = new CreateError("boom", { reason: "NoSubnets", message: "none matched" });
+    world.cloud.refusals.push(...Array.from({ length: 100 }, () => refusal));
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.advance(4 * 60_000);
+    expect(claimOf(world)).toBeDefined();
+    // Failures wait for up to a minute.
+    await world.clock.advance(2 * 60_000 + 5_000);
+    expect(claimOf(world)).toBeUndefined();
+    expect(timeouts(world, "launch")).toEqual([1]);
+    expect(world.published.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
+      "LaunchTimeout: Not launched within 5m0s, its pods are planned anew: none matched",
+    ]);
+    await world.stop();
+  });
+
+  it.each([
+    ["never", []],
+    ["a quarter of an hour later", ["info ended an instance that was launched too late"]],
+  ])(
+    "gives a claim up that the cloud answers %s, and ends what it is told of",
+    async (when, told) => {
+      const world = fakeWorld();
+      const create = world.cloud.create;
+      Object.assign(world.cloud, {
+        create: async (claim: NodeClaim) => {
+          const launched = await create(claim);
+          await (when === "never" ? new Promise(() => undefined) : world.clock.sleep(15 * 60_000));
+          return launched;
+        },
+      });
+      await world.run(lifecycle(world, createRegistrationTracker()));
+      await world.api.create(NODE_CLAIM, CLAIM);
+      await world.clock.advance(4 * 60_000);
+      expect(claimOf(world)).toBeDefined();
+      await world.clock.advance(61_000);
+      expect(claimOf(world)).toBeUndefined();
+      expect(timeouts(world, "launch")).toEqual([1]);
+      expect(world.published.map(({ message }) => message)).toEqual([
+        "Not launched within 5m0s, its pods are planned anew: the cloud has not answered",
+      ]);
+      await world.clock.advance(20 * 60_000);
+      expect(world.lines.map((line) => line.split(" {")[0])).toEqual(expect.arrayContaining(told));
+      // What is never told of is found among the cloud's instances, by nodeclaim.garbagecollection.
+      expect(world.cloud.instances.size).toBe(when === "never" ? 1 : 0);
+      expect(world.cloud.creates).toBe(1);
+      await world.stop();
+    },
+  );
+
+  it("asks for no second instance while a claim that is late cannot be deleted", async () => {
+    const world = fakeWorld();
+    const create = world.cloud.create;
+    Object.assign(world.cloud, {
+      create: async (claim: NodeClaim) => {
+        const launched = await create(claim);
+        await world.clock.sleep(8 * 60_000);
+        return launched;
+      },
+    });
+    world.api.undeletable.add("default-abcde");
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.advance(7 * 60_000);
+    expect(claimOf(world)).toBeDefined();
+    await world.clock.advance(2 * 60_000);
+    // It came after all: nobody has given the claim up.
+    expect(statusOf(world, "Launched")).toBe("True Launched");
+    expect(world.cloud.creates).toBe(1);
+    expect(world.cloud.instances.size).toBe(1);
+    await world.stop();
+  });
+
   it("gives up a claim whose node does not join within fifteen minutes, and ends the instance", async () => {
     const world = await start();
     await world.clock.advance(15 * 60_000 - 1_000);
@@ -362,6 +440,8 @@ describe("the life of a claim", () => {
     await world.clock.advance(10_000);
     expect(claimOf(world)).toBeUndefined();
     expect(world.cloud.instances.size).toBe(0);
+    expect(timeouts(world)).toEqual([1]);
+    expect(world.published.map(({ reason }) => reason)).toEqual(["RegistrationTimeout"]);
     await world.stop();
   });
 

@@ -16,6 +16,7 @@ import { deleteClaim } from "../../claims.ts";
 import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
+import { launchTimedOut, registrationTimedOut } from "../events.ts";
 import { tellPool } from "./pool-health.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
@@ -29,18 +30,23 @@ export async function giveUpIfLate(
   const timeoutMs =
     verdict.reason === "launch_timeout" ? LAUNCH_TIMEOUT_MS : REGISTRATION_TIMEOUT_MS;
   await deleteClaim(world, claim);
+  const timeout = formatDuration(timeoutMs);
+  const launched = condition(claim, "Launched");
+  const isLaunched = verdict.reason === "registration_timeout";
+  const why = launched?.message || launched?.reason || "";
+  world.events.publish(
+    isLaunched ? registrationTimedOut(claim, timeout) : launchTimedOut(claim, timeout, why),
+  );
   claimLog(world.log, "nodeclaim.lifecycle", claim).info("terminating due to timeout", {
-    timeout: formatDuration(timeoutMs),
+    timeout,
     reason: verdict.reason,
     "provider-id": claim.status?.providerID,
   });
   countDisrupted(world, claim, verdict.reason);
   const ended = { claim, outcome: AWAIT_CHANGE, ended: true };
-  const launched = condition(claim, "Launched");
-  const failure =
-    verdict.reason === "registration_timeout"
-      ? { reason: "RegistrationFailed", message: "Failed to register node" }
-      : { reason: launched?.reason ?? "LaunchFailed", message: launched?.message ?? "" };
+  const failure = isLaunched
+    ? { reason: "RegistrationFailed", message: "Failed to register node" }
+    : { reason: launched?.reason ?? "LaunchFailed", message: launched?.message ?? "" };
   try {
     await tellPool(world, tracker, claim, failure);
   } catch (error) {

@@ -7,6 +7,8 @@ import type { RegistrationTracker } from "../../registration-tracker.ts";
 export interface Memory {
   /** Instances launched, by claim UID, until that is stored in the claim. */
   readonly launches: Map<string, { readonly launched: NodeClaim; readonly untilMs: number }>;
+  /** What the cloud was asked for and has not answered, by claim UID. */
+  readonly asked: Map<string, Promise<NodeClaim>>;
   readonly tracker: RegistrationTracker;
 }
 

@@ -1,0 +1,169 @@
+/**
+ * A cloud that refuses each launch, does not answer one, or answers too late, and a machine that never joins: in each
+ * story the claim goes when its time is over, an event and a metric say so, its pod gets another, and no machine is left
+ * that no claim names.
+ */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import type { Event } from "../src/apis/core/kinds.ts";
+import type { Pod } from "../src/apis/core/pod.ts";
+import type { NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
+import type { AwsApi } from "../src/providers/aws/api/aws-api.ts";
+import type { Sandbox } from "../src/sandbox/cluster.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
+
+const SECOND = 1_000;
+const MINUTE = 60_000;
+const EXAMPLES = fileURLToPath(new URL("../examples/", import.meta.url));
+const POOL = readFileSync(`${EXAMPLES}v1/nodepool.yaml`, "utf8");
+const V1 = "karpenter.sh/v1";
+
+let world: TestWorld;
+afterEach(() => world.close());
+
+/** One pod that asks for a node of ours, in a cluster whose first fleet is answered as told. */
+async function onePod(firstFleet?: (sandbox: Sandbox) => Promise<unknown>): Promise<void> {
+  const connectAws = async (sandbox: Sandbox) => answering(sandbox, firstFleet);
+  world = await openWorld({ sells: isUsual, connectAws });
+  await world.apply(POOL);
+  await world.advance(10 * SECOND);
+  const nodeSelector = { "karpenter.sh/nodepool": "default" };
+  const containers = [
+    { name: "app", image: "app", resources: { requests: { cpu: "1", memory: "1Gi" } } },
+  ];
+  const labels = { app: "lonely" };
+  await world.apply({
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "lonely", namespace: "default" },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { nodeSelector, containers } },
+    },
+  } as never);
+}
+
+/** The fleet is launched, whatever becomes of the answer. */
+function answering({ aws }: Sandbox, first: ((sandbox: Sandbox) => Promise<unknown>) | undefined) {
+  const { api } = aws;
+  if (first === undefined) return api;
+  let fleets = 0;
+  const createFleet: AwsApi["ec2"]["createFleet"] = async (input) => {
+    const answer = await api.ec2.createFleet(input);
+    if (fleets++ === 0) await first({ aws } as Sandbox);
+    return answer;
+  };
+  return { ...api, ec2: { ...api.ec2, createFleet } };
+}
+
+async function runs(): Promise<boolean> {
+  const pods = await world.list<Pod>("Pod", "v1", "app=lonely");
+  return pods.length === 1 && pods[0]?.status?.phase === "Running";
+}
+
+async function firstClaim(): Promise<string> {
+  let name: string | undefined;
+  await world.until("a claim is made", async () => {
+    name = (await world.list<NodeClaim>("NodeClaim", V1))[0]?.metadata.name;
+    return name !== undefined;
+  });
+  return name as string;
+}
+
+/** Machines of fleets that run, and those that claims name. */
+async function machines() {
+  const state = (one: { readonly state: string }) => one.state;
+  const all = [...world.box.sandbox.aws.state.instances.values()].filter(
+    ({ fleetId }) => fleetId !== undefined,
+  );
+  const claims = await world.list<NodeClaim>("NodeClaim", V1);
+  return {
+    launched: all.length,
+    running: all.filter((one) => state(one) === "running").map(({ id }) => id),
+    claimed: claims.map(({ status }) => status?.providerID?.split("/").at(-1)),
+  };
+}
+
+/** Events about a claim that warn, as `reason: message`. */
+async function warnings(claim: string): Promise<readonly string[]> {
+  const all = await world.list<Event>("Event");
+  return all
+    .filter(({ type, involvedObject }) => type === "Warning" && involvedObject?.name === claim)
+    .map(({ reason, message }) => `${reason}: ${message}`);
+}
+
+async function given(reason: string): Promise<number> {
+  const text = await world.box.operator.metrics.render();
+  return text
+    .split("\n")
+    .filter((line) => line.startsWith("karpenter_nodeclaims_disrupted_total{"))
+    .filter((line) => line.includes(`reason="${reason}"`))
+    .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
+
+/** Its time is over, and all that is left is one machine with the pod on it. */
+async function isReplaced(claim: string, launched: number): Promise<void> {
+  await world.until("the pod runs", runs, 10 * MINUTE);
+  await world.advance(30 * MINUTE);
+  const left = await world.list<NodeClaim>("NodeClaim", V1);
+  expect(left.map(({ metadata }) => metadata.name)).not.toContain(claim);
+  const { claimed, running, launched: all } = await machines();
+  expect(running).toHaveLength(1);
+  expect(claimed).toEqual(running);
+  expect(all).toBe(launched);
+  expect(await runs()).toBe(true);
+}
+
+describe("a claim that takes too long", () => {
+  it("goes when each launch is refused for five minutes", async () => {
+    await onePod();
+    const undo = world.box.sandbox.aws.faults.failCalls({
+      action: "CreateFleet",
+      code: "InternalError",
+      message: "An internal error has occurred",
+      status: 500,
+    });
+    const claim = await firstClaim();
+    await world.advance(4 * MINUTE + 30 * SECOND);
+    expect(await firstClaim()).toBe(claim);
+    await world.advance(2 * MINUTE);
+    expect(await given("launch_timeout")).toBe(1);
+    const [warning] = await warnings(claim);
+    expect(warning).toContain("LaunchTimeout: Not launched within 5m0s");
+    expect(warning).toContain("An internal error has occurred");
+    undo();
+    await isReplaced(claim, 1);
+  });
+
+  it.each([
+    ["never", () => new Promise(() => undefined)],
+    ["twenty minutes later", () => world.clock.sleep(20 * MINUTE)],
+  ])("goes when its launch is answered %s", async (_when, answer) => {
+    await onePod(answer);
+    const claim = await firstClaim();
+    await world.advance(4 * MINUTE + 30 * SECOND);
+    expect(await firstClaim()).toBe(claim);
+    await world.advance(MINUTE);
+    expect(await given("launch_timeout")).toBe(1);
+    expect(await warnings(claim)).toEqual([
+      "LaunchTimeout: Not launched within 5m0s, its pods are planned anew: the cloud has not answered",
+    ]);
+    await isReplaced(claim, 2);
+  });
+
+  it("goes when its machine does not join within fifteen minutes", async () => {
+    await onePod();
+    world.box.sandbox.aws.faults.neverJoin({ times: 1 });
+    const claim = await firstClaim();
+    await world.advance(14 * MINUTE + 30 * SECOND);
+    expect(await firstClaim()).toBe(claim);
+    await world.advance(MINUTE);
+    expect(await given("registration_timeout")).toBe(1);
+    expect(await warnings(claim)).toEqual([
+      "RegistrationTimeout: Its node did not register within 15m0s, its pods are planned anew",
+    ]);
+    await isReplaced(claim, 2);
+  });
+});
