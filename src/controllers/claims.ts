@@ -18,12 +18,17 @@ import { POOL_KINDS } from "../apis/hub/to-pool.ts";
 import { PROVISIONER_NAME_LABEL_KEY } from "../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
+import { eachInSteps, type Steps } from "../base/steps.ts";
 import { patchObject } from "../kube/client/patch-object.ts";
 import { isConflict, isNotFound } from "../kube/errors.ts";
 import type { Request, Source } from "../kube/manager/controller.ts";
-import { source } from "../kube/manager/controller.ts";
+import { source, sourceOfMany } from "../kube/manager/controller.ts";
 import { nativeClaims } from "./mirrors.ts";
+import { asksTheSame } from "./pools.ts";
 import type { World } from "./world.ts";
+
+/** Some must be converted. */
+const CLAIMS_PER_STEP = 256;
 
 /** Conversions of frozen objects, kept as long as the object is. */
 const converted = new WeakMap<KubeObject, NodeClaim>();
@@ -48,12 +53,18 @@ export function readClaim(world: Pick<World, "mirrors">, request: Request): Node
   return native === undefined ? undefined : hub(native);
 }
 
-/** All claims of every generation by kind, then name. */
-export function listClaims(world: Pick<World, "mirrors">): readonly NodeClaim[] {
-  return CLAIM_KINDS.flatMap((kind) => nativeClaims(world, kind).list().map(hub));
+/** All claims of every generation by kind, then name: as they were at the first step. */
+export function* listClaimsInSteps(world: Pick<World, "mirrors">): Steps<readonly NodeClaim[]> {
+  const claims: NodeClaim[] = [];
+  for (const kind of CLAIM_KINDS) {
+    const natives = nativeClaims(world, kind).list();
+    yield;
+    yield* eachInSteps(natives, CLAIMS_PER_STEP, (native) => void claims.push(hub(native)));
+  }
+  return claims;
 }
 
-function claimsByProviderId(
+export function claimsByProviderId(
   world: Pick<World, "mirrors">,
   providerId: string,
 ): readonly NodeClaim[] {
@@ -157,16 +168,40 @@ export function claimSources(): readonly Source[] {
   return CLAIM_KINDS.map((kind) => source(kind));
 }
 
-/** Sources for pools of both kinds, asking for their claims. */
+/** Sources for pools of both kinds, asking for their claims when they ask something else of them. */
 export function poolSourcesForClaims(world: Pick<World, "mirrors">): readonly Source[] {
   return POOL_KINDS.map((kind) =>
-    source(kind as Kind, (pool) => {
+    sourceOfMany(kind as Kind, (pool, event, before) => {
+      // Its status changes every few seconds, and there may be a hundred thousand of them.
+      if (event === "updated" && before !== undefined && asksTheSame(before, pool))
+        return undefined;
       const id = `${kind.kind.toLowerCase()}/${pool.metadata.name}`;
-      return listClaims(world)
-        .filter((claim) => poolIdOfClaim(claim) === id)
-        .map(claimRequest);
+      return requestsOfClaims(world, (claim) => poolIdOfClaim(claim) === id);
     }),
   );
+}
+
+/** Sources for node classes, asking for the claims that name them. */
+export function classSourcesForClaims(world: Pick<World, "mirrors" | "cloud">): readonly Source[] {
+  return world.cloud.nodeClassKinds.map((kind) =>
+    sourceOfMany(kind, ({ metadata }) =>
+      requestsOfClaims(world, (native) => {
+        const { nodeClassRef } = hub(native).spec;
+        return nodeClassRef.kind === kind.kind && nodeClassRef.name === metadata.name;
+      }),
+    ),
+  );
+}
+
+/** All claims, one by one; undefined in the place of those that are not wanted. */
+function* requestsOfClaims(
+  world: Pick<World, "mirrors">,
+  isWanted: (native: KubeObject) => boolean,
+): Iterable<Request | undefined> {
+  for (const kind of CLAIM_KINDS) {
+    for (const native of nativeClaims(world, kind).list())
+      yield isWanted(native) ? { kind: kind.kind, name: native.metadata.name } : undefined;
+  }
 }
 
 /** Maps a node's event to its claims: by provider id, now and before. */

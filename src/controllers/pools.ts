@@ -4,6 +4,7 @@ import { POOL_KINDS, toPool } from "../apis/hub/to-pool.ts";
 import type { NodePool } from "../apis/karpenter/nodepool.ts";
 import type { Provisioner } from "../apis/karpenter/provisioner.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
+import { createMergePatch } from "../base/json.ts";
 import { patchObject } from "../kube/client/patch-object.ts";
 import { isConflict, isNotFound } from "../kube/errors.ts";
 import { type Request, type Source, source } from "../kube/manager/controller.ts";
@@ -58,6 +59,12 @@ export function listPools(world: Pick<World, "mirrors" | "cloud">): readonly Poo
 export function isManagedPool(world: Pick<World, "cloud">, pool: Pool): boolean {
   const { group, kind } = pool.classRef;
   return world.cloud.nodeClassKinds.some((one) => one.group === group && one.kind === kind);
+}
+
+/** Whether it asks the same of its claims as before: what its status says is nothing to them. */
+export function asksTheSame(before: KubeObject, now: KubeObject): boolean {
+  const [was, is] = [before, now].map((native) => ({ ...hub(native), ready: true }));
+  return createMergePatch(was, is) === undefined;
 }
 
 export function poolRequest(pool: Pool): Request {

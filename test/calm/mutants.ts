@@ -148,8 +148,8 @@ export const MUTANTS: readonly Mutant[] = [
     without: "the end of claims whose instance is gone",
     needs: brings("force node away"),
     file: "src/core/nodeclaim/garbage.ts",
-    from: 'return ready?.status !== "True";',
-    to: 'return ready?.status === "gone";',
+    from: "return lost.filter((claim) => !saysReady(nodes.get(claim.status?.providerID)));",
+    to: "return [];",
   },
   {
     name: "leaks",

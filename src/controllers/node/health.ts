@@ -5,7 +5,7 @@
  * upstream: pkg/controllers/node/health/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
-import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
+import { CLAIM_KINDS, claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -13,12 +13,13 @@ import {
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
-import { ailment, tooManyBroken } from "../../core/nodeclaim/unhealthy.ts";
+import { ailment, BrokenCount } from "../../core/nodeclaim/unhealthy.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
   type Outcome,
   type Request,
+  requestFor,
   requeueAfter,
   source,
 } from "../../kube/manager/controller.ts";
@@ -33,15 +34,41 @@ import { repairBlocked, repairPending } from "./events.ts";
 const LOOK_AGAIN_MS = 5 * 60_000;
 
 export function nodeHealth(world: World): Controller {
+  const count = new BrokenCount();
   return {
     name: "node.health",
-    watches: [source(NODE)],
+    watches: [
+      source(NODE, (node, event) => {
+        if (event === "removed") count.remove(node.metadata.name);
+        else note(world, count, node);
+        return [requestFor(NODE.kind, node)];
+      }),
+      ...CLAIM_KINDS.map((kind) => source(kind, (claim) => noteNodes(world, count, claim))),
+    ],
     concurrency: concurrency(world, 100, 1_000),
-    reconcile: (request) => reconcile(world, request),
+    reconcile: (request) => reconcile(world, count, request),
   };
 }
 
-async function reconcile(world: World, request: Request): Promise<Outcome> {
+/** Of a claim's pool, whether it has joined it already or not. */
+function note(world: World, count: BrokenCount, node: Node): void {
+  const claim = claimOfNode(world, node);
+  const isOurs = claim !== undefined && isManagedClaim(world, claim);
+  count.put(node.metadata.name, {
+    poolId: isOurs ? poolIdOfClaim(claim) : undefined,
+    isBroken: ailment(node, world.cloud.repairPolicies) !== undefined,
+  });
+}
+
+/** It may have come, or changed, or gone: its node is of another pool then. It asks for nothing. */
+function noteNodes(world: World, count: BrokenCount, { status }: NodeClaim): readonly Request[] {
+  const providerId = status?.providerID;
+  if (providerId)
+    for (const node of nodes(world).byIndex("providerId", providerId)) note(world, count, node);
+  return [];
+}
+
+async function reconcile(world: World, count: BrokenCount, request: Request): Promise<Outcome> {
   const node = nodes(world).get(request.name);
   const claim = node === undefined ? undefined : claimOfNode(world, node);
   if (node === undefined || claim === undefined) return AWAIT_CHANGE;
@@ -56,7 +83,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
     return requeueAfter(found.dueMs - nowMs);
   }
   const poolId = poolIdOfClaim(claim);
-  if (tooManyBroken(neighbours(world, poolId), policies)) {
+  if (count.tooMany(poolId)) {
     const where = poolId === undefined ? "cluster" : "nodepool";
     const message = `more than 20% nodes are unhealthy in the ${where}`;
     world.events.publish(...repairBlocked([node, claim], message));
@@ -76,14 +103,6 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
     image_id: claim.status?.imageID ?? "",
   });
   return AWAIT_CHANGE;
-}
-
-/** Nodes of the same pool; for a claim without one, all. */
-function neighbours(world: World, poolId: string | undefined): readonly Node[] {
-  return world.cluster
-    .nodes()
-    .filter((view) => poolId === undefined || view.poolId === poolId)
-    .flatMap(({ node }) => (node === undefined ? [] : [node]));
 }
 
 /** No grace: the drain is over at this moment, unless it already was to be over earlier. */

@@ -28,9 +28,9 @@ import {
   claimRequest,
   claimRequestsOfNode,
   claimSources,
+  classSourcesForClaims,
   isDeleting,
   isManagedClaim,
-  listClaims,
   poolSourcesForClaims,
   readClaim,
 } from "../claims.ts";
@@ -50,14 +50,7 @@ export function nodeClaimDisruption(world: World): Controller {
       source(NODE, claimRequestsOfNode(world)),
       source(POD, (pod, event, before) => requestsOfPod(world, pod, event, before)),
       ...poolSourcesForClaims(world),
-      ...world.cloud.nodeClassKinds.map((kind) =>
-        source(kind, ({ metadata }) =>
-          listClaims(world)
-            .filter(({ spec }) => spec.nodeClassRef.kind === kind.kind)
-            .filter(({ spec }) => spec.nodeClassRef.name === metadata.name)
-            .map(claimRequest),
-        ),
-      ),
+      ...classSourcesForClaims(world),
     ],
     concurrency: concurrency(world, 100, 1_000),
     reconcile: (request) => reconcile(world, drift, request),
@@ -102,8 +95,7 @@ async function keepQuiet(world: World, claim: NodeClaim, pool: Pool): Promise<Ou
     const verdict = consolidatable(claim, pool, world.clock.now());
     return settle(world, claim, "Consolidatable", verdict);
   }
-  const providerId = claim.status?.providerID;
-  const view = world.cluster.nodes().find((one) => one.providerId === providerId);
+  const view = world.cluster.nodeOfInstance(claim.status?.providerID ?? "");
   return settle(world, claim, "Empty", empty(claim, pool, view));
 }
 

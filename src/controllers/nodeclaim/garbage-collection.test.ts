@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { NODE } from "../../apis/core/node.ts";
+import { claimKind } from "../../apis/hub/claim.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { nodeClaim } from "../../testing/builders.ts";
+import { node, nodeClaim } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
-import { fakeWorld } from "../../testing/fake-world.ts";
-import { instanceGarbageCollection } from "./garbage-collection.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { claimGarbageCollection, instanceGarbageCollection } from "./garbage-collection.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -42,5 +44,84 @@ describe("an instance that no claim names", () => {
     expect(await isEnded(ours)).toBe(false);
     expect(await isEnded(another)).toBe(true);
     expect(await isEnded(another, "fake:///leaked")).toBe(false);
+  });
+});
+
+describe("a sweep of a large cluster", () => {
+  /** Time passes with each look at the clock, so that each step is a turn; `between` is done in the first of them. */
+  function inTurns(
+    world: FakeWorld,
+    between: () => unknown,
+  ): { world: FakeWorld; turns: () => number } {
+    let [lookedAt, turns] = [0, 0];
+    const clock = {
+      now: () => world.clock.now() + lookedAt++ * 1_000,
+      after: world.clock.after.bind(world.clock),
+      turnMs: () => world.clock.turnMs(),
+      sleep: async () => {
+        if (turns++ === 0) await between();
+      },
+    };
+    return {
+      world: { ...world, clock: clock as unknown as FakeWorld["clock"] },
+      turns: () => turns,
+    };
+  }
+
+  const { group, kind } = FAKE_NODE_CLASS;
+  const nodeClassRef = { group, kind, name: "default" };
+  const conditions = [{ type: "Registered", status: "True" as const, reason: "Registered" }];
+
+  /** A registered claim whose instance is gone. */
+  const lost = (uid = "uid-a") => {
+    const status = { providerID: "fake:///a", conditions };
+    const made = nodeClaim({ name: "a", nodeClassRef, status });
+    return { ...made, metadata: { ...made.metadata, uid } };
+  };
+
+  async function swept(between: (world: FakeWorld) => unknown): Promise<boolean> {
+    const world = fakeWorld();
+    await world.api.create(NODE_CLAIM, lost());
+    const { get } = world.cloud;
+    // The last that it asks before it deletes.
+    world.cloud.get = async (id) => {
+      await between(world);
+      await world.clock.sleep(10);
+      return get(id);
+    };
+    const slow = inTurns(world, () => undefined);
+    await world.run(claimGarbageCollection(slow.world));
+    await world.clock.advance(1_000);
+    await world.stop();
+    expect(slow.turns()).toBeGreaterThan(1);
+    return world.api.journal.includes("delete nodeclaims/a");
+  }
+
+  it("takes turns, and deletes no claim that has become another or whose Node is Ready by then", async () => {
+    expect(await swept(() => undefined)).toBe(true);
+    const replaced = async ({ api }: FakeWorld) => {
+      api.vanish(claimKind(lost()), "a");
+      await api.create(NODE_CLAIM, lost("another"));
+    };
+    expect(await swept(replaced)).toBe(false);
+    expect(await swept(({ api }) => api.vanish(claimKind(lost()), "a"))).toBe(false);
+    const joins = ({ api }: FakeWorld) =>
+      api.create(NODE, node({ name: "a", providerId: "fake:///a" }));
+    expect(await swept(joins)).toBe(false);
+  });
+
+  it("ends no instance that a claim names by then", async () => {
+    for (const isNamed of [true, false]) {
+      const world = fakeWorld();
+      const creationTimestamp = toRfc3339(world.clock.now() - MINUTE_MS);
+      const status = { providerID: "fake:///a" };
+      const leaked = nodeClaim({ name: "", metadata: { creationTimestamp }, status });
+      world.cloud.instances.set("fake:///a", leaked);
+      const slow = inTurns(world, () => isNamed && world.api.create(NODE_CLAIM, lost()));
+      await world.run(instanceGarbageCollection(slow.world));
+      await world.clock.advance(1_000);
+      await world.stop();
+      expect(world.cloud.instances.size).toBe(isNamed ? 1 : 0);
+    }
   });
 });

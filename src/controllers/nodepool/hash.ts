@@ -7,8 +7,10 @@ import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { NODEPOOL_HASH_VERSION_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODEPOOL_HASH_VERSION } from "../../apis/karpenter/nodepool-hash.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { filterInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
@@ -16,9 +18,12 @@ import {
   type Outcome,
   type Request,
 } from "../../kube/manager/controller.ts";
-import { changeClaim, listClaims } from "../claims.ts";
+import { changeClaim, claimRequest, listClaimsInSteps, readClaim } from "../claims.ts";
 import { isManagedPool, poolSources, readPool } from "../pools.ts";
 import type { World } from "../world.ts";
+
+/** That are only looked at. */
+const CLAIMS_PER_STEP = 1_024;
 
 export function nodePoolHash(world: World): Controller {
   return {
@@ -41,18 +46,25 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
       : { [hashAnnotation]: pool.hash, [versionKey]: NODEPOOL_HASH_VERSION };
   const version = native.metadata.annotations?.[versionKey];
   if (version !== undefined && version !== NODEPOOL_HASH_VERSION) {
-    for (const claim of listClaims(world)) {
-      if (poolIdOfClaim(claim) !== pool.id) continue;
+    for (const listed of await inTurns(world.clock, claimsOf(world, pool.id), TURN_MS)) {
+      // As it is by now: there may be a hundred thousand before it.
+      const claim = readClaim(world, claimRequest(listed));
+      if (claim === undefined) continue;
       if (claim.metadata.annotations?.[versionKey] === NODEPOOL_HASH_VERSION) continue;
-      // A claim that has drifted by the old way keeps its hash: it stays drifted.
-      const hash = isTrue(claim, "Drifted") ? {} : { [hashAnnotation]: pool.hash };
-      await changeClaim(world, claim, (one) =>
-        annotated(one, { ...hash, [versionKey]: NODEPOOL_HASH_VERSION }),
-      );
+      await changeClaim(world, claim, (one) => {
+        // A claim that has drifted by the old way keeps its hash: it stays drifted.
+        const hash = isTrue(one, "Drifted") ? {} : { [hashAnnotation]: pool.hash };
+        return annotated(one, { ...hash, [versionKey]: NODEPOOL_HASH_VERSION });
+      });
     }
   }
   await patchObject(world.kube, kind, native, annotated(native, stamp));
   return AWAIT_CHANGE;
+}
+
+function* claimsOf(world: World, poolId: string): Steps<readonly NodeClaim[]> {
+  const claims = yield* listClaimsInSteps(world);
+  return yield* filterInSteps(claims, CLAIMS_PER_STEP, (one) => poolIdOfClaim(one) === poolId);
 }
 
 function annotated<T extends KubeObject>(object: T, stamp: Readonly<Record<string, string>>): T {

@@ -7,9 +7,13 @@ import type { Node } from "../../apis/core/node.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
 
 /** An instance younger than this may belong to a claim whose status is on its way. */
 const LEAK_GRACE_MS = 30_000;
+
+/** A microsecond or two each. */
+const PER_STEP = 1_024;
 
 export interface GarbageInput {
   readonly nowMs: number;
@@ -20,34 +24,56 @@ export interface GarbageInput {
 }
 
 /** Registered claims whose instance the cloud does not know, unless their Node still reports Ready. */
-export function orphanedClaims(input: GarbageInput): readonly NodeClaim[] {
-  const alive = new Set(
-    input.instances
-      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .map(({ status }) => status?.providerID),
-  );
-  const nodes = new Map(input.nodes.map((node) => [node.spec?.providerID, node]));
-  return input.claims.filter((claim) => {
-    if (claim.metadata.deletionTimestamp !== undefined || !isTrue(claim, "Registered"))
-      return false;
-    const providerId = claim.status?.providerID;
-    if (providerId === undefined || alive.has(providerId)) return false;
-    const ready = nodes.get(providerId)?.status?.conditions?.find(({ type }) => type === "Ready");
-    return ready?.status !== "True";
+export function* orphanedClaims(input: GarbageInput): Steps<readonly NodeClaim[]> {
+  const alive = new Set<string | undefined>();
+  yield* eachInSteps(input.instances, PER_STEP, ({ metadata, status }) => {
+    if (metadata.deletionTimestamp === undefined) alive.add(status?.providerID);
   });
+  const lost = yield* filterInSteps(
+    input.claims,
+    PER_STEP,
+    (claim) => isOrphan(claim) && !alive.has(claim.status?.providerID),
+  );
+  if (lost.length === 0) return lost;
+  const nodes = new Map<string | undefined, Node>();
+  yield* eachInSteps(input.nodes, PER_STEP, (node) => void nodes.set(node.spec?.providerID, node));
+  return lost.filter((claim) => !saysReady(nodes.get(claim.status?.providerID)));
+}
+
+/** Whether it would be one without its instance: it has registered, and nobody deletes it. */
+function isOrphan(claim: NodeClaim): boolean {
+  const isThere = claim.metadata.deletionTimestamp === undefined && isTrue(claim, "Registered");
+  return isThere && claim.status?.providerID !== undefined;
+}
+
+function saysReady(node: Node | undefined): boolean {
+  return node?.status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+}
+
+/** Whether a claim that was found to have lost its instance is still to go, as it and its Nodes are by now. */
+export function isStillOrphan(
+  found: NodeClaim,
+  claim: NodeClaim | undefined,
+  nodes: readonly Node[],
+): boolean {
+  if (claim === undefined || claim.metadata.uid !== found.metadata.uid) return false;
+  return isOrphan(claim) && !nodes.some(saysReady);
 }
 
 /**
  * Instances of this cluster that no claim names, nor will. One that was launched for a claim just before a
  * restart is given to that claim when it asks again, and may be older than the grace by then.
  */
-export function leakedInstances(input: GarbageInput): readonly NodeClaim[] {
-  const claimed = new Set(input.claims.map(({ status }) => status?.providerID));
-  const waitingSinceMs = input.claims
-    .filter(({ metadata, status }) => !metadata.deletionTimestamp && !status?.providerID)
-    .map(({ metadata }) => fromRfc3339(metadata.creationTimestamp) ?? input.nowMs)
-    .reduce((least, ms) => Math.min(least, ms), input.nowMs);
-  return input.instances.filter((instance) => {
+export function* leakedInstances(input: GarbageInput): Steps<readonly NodeClaim[]> {
+  const claimed = new Set<string | undefined>();
+  let waitingSinceMs = input.nowMs;
+  yield* eachInSteps(input.claims, PER_STEP, ({ metadata, status }) => {
+    claimed.add(status?.providerID);
+    if (metadata.deletionTimestamp || status?.providerID) return;
+    const sinceMs = fromRfc3339(metadata.creationTimestamp) ?? input.nowMs;
+    waitingSinceMs = Math.min(waitingSinceMs, sinceMs);
+  });
+  return yield* filterInSteps(input.instances, PER_STEP, (instance) => {
     if (instance.metadata.deletionTimestamp !== undefined) return false;
     const launchedMs = fromRfc3339(instance.metadata.creationTimestamp) ?? input.nowMs;
     if (input.nowMs - launchedMs < LEAK_GRACE_MS || waitingSinceMs <= launchedMs) return false;

@@ -36,5 +36,59 @@ export function ailment(node: Node, policies: readonly RepairPolicy[]): Ailment 
 /** Whether more of these nodes are broken, for however short a time, than repair may trust. */
 export function tooManyBroken(nodes: readonly Node[], policies: readonly RepairPolicy[]): boolean {
   const broken = nodes.filter((node) => ailment(node, policies) !== undefined).length;
-  return broken > Math.ceil((nodes.length * MOST_BROKEN_PERCENT) / 100);
+  return isTooMany(broken, nodes.length);
+}
+
+function isTooMany(broken: number, nodes: number): boolean {
+  return broken > Math.ceil((nodes * MOST_BROKEN_PERCENT) / 100);
+}
+
+/** One node, as far as it tells of its neighbours. */
+interface Ward {
+  /** Absent: of no pool. */
+  readonly poolId: string | undefined;
+  readonly isBroken: boolean;
+}
+
+interface Tally {
+  nodes: number;
+  broken: number;
+}
+
+/** The same, kept for each pool instead of counted each time: a broken network makes ten thousand ask at once. */
+export class BrokenCount {
+  readonly #wards = new Map<string, Ward>();
+  /** By pool id; of all under undefined. */
+  readonly #tallies = new Map<string | undefined, Tally>();
+
+  put(name: string, ward: Ward): void {
+    const before = this.#wards.get(name);
+    if (before?.poolId === ward.poolId && before?.isBroken === ward.isBroken) return;
+    this.remove(name);
+    this.#wards.set(name, ward);
+    this.#count(ward, 1);
+  }
+
+  remove(name: string): void {
+    const before = this.#wards.get(name);
+    if (before === undefined) return;
+    this.#wards.delete(name);
+    this.#count(before, -1);
+  }
+
+  /** Of the nodes of this pool (by id), or of all there are. */
+  tooMany(poolId: string | undefined): boolean {
+    const { nodes, broken } = this.#tallies.get(poolId) ?? { nodes: 0, broken: 0 };
+    return isTooMany(broken, nodes);
+  }
+
+  #count({ poolId, isBroken }: Ward, by: 1 | -1): void {
+    for (const id of poolId === undefined ? [undefined] : [poolId, undefined]) {
+      const tally = this.#tallies.get(id) ?? { nodes: 0, broken: 0 };
+      tally.nodes += by;
+      if (isBroken) tally.broken += by;
+      if (tally.nodes === 0) this.#tallies.delete(id);
+      else this.#tallies.set(id, tally);
+    }
+  }
 }

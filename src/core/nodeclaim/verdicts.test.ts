@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { toRfc3339 } from "../../base/clock.ts";
+import { atOnce } from "../../base/steps.ts";
 import { node, nodeClaim, nodeView, pod, pool } from "../../testing/builders.ts";
 import { consolidatable, empty } from "./empty.ts";
 import { expiry } from "./expired.ts";
@@ -177,24 +178,24 @@ describe("garbage", () => {
       instance("leaked", 31_000),
     ];
     const input = { nowMs: NOW, claims: [claimWith()], nodes: [], instances };
-    expect(leakedInstances(input).map(({ metadata }) => metadata.name)).toEqual(["leaked"]);
+    expect(atOnce(leakedInstances(input)).map(({ metadata }) => metadata.name)).toEqual(["leaked"]);
     // A claim that has no instance yet may be given one that was launched for it before a restart.
     const waiting = (madeAgoMs: number, metadata = {}) => {
       const made = { creationTimestamp: ago(madeAgoMs), ...metadata };
       const claim = nodeClaim({ name: "b", status: {}, metadata: made });
       return { ...input, claims: [claimWith(), claim] };
     };
-    expect(leakedInstances(waiting(32_000))).toEqual([]);
-    expect(leakedInstances(waiting(29_000))).toHaveLength(1);
-    expect(leakedInstances(waiting(32_000, { deletionTimestamp: ago(0) }))).toHaveLength(1);
+    expect(atOnce(leakedInstances(waiting(32_000)))).toEqual([]);
+    expect(atOnce(leakedInstances(waiting(29_000)))).toHaveLength(1);
+    expect(atOnce(leakedInstances(waiting(32_000, { deletionTimestamp: ago(0) })))).toHaveLength(1);
   });
 
   it("is a registered claim without an instance, unless its node still reports Ready", () => {
     const claims = [claimWith(is("Registered", "True"))];
     const input = { nowMs: NOW, claims, instances: [], nodes: [] };
-    expect(orphanedClaims(input)).toHaveLength(1);
+    expect(atOnce(orphanedClaims(input))).toHaveLength(1);
     const ready = { ...input, nodes: [node({ providerId: "test://a" })] };
-    expect(orphanedClaims(ready)).toHaveLength(0);
-    expect(orphanedClaims({ ...input, claims: [claimWith()] })).toHaveLength(0);
+    expect(atOnce(orphanedClaims(ready))).toHaveLength(0);
+    expect(atOnce(orphanedClaims({ ...input, claims: [claimWith()] }))).toHaveLength(0);
   });
 });

@@ -61,6 +61,8 @@ export interface ClusterState {
   ownsNodes(poolId: string): boolean;
   /** The one of this name. */
   node(name: string): NodeView | undefined;
+  /** The one that runs on this instance (by provider id). */
+  nodeOfInstance(providerId: string): NodeView | undefined;
   /** Pods bound nowhere that are not terminal, by key. */
   unboundPods(): readonly Pod[];
   /** One pod per DaemonSet as it would run on a new node. */

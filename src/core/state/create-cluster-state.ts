@@ -233,6 +233,11 @@ class Cluster implements ClusterState {
     return this.#shownFor(name) ?? claimed().find((view) => view !== undefined);
   }
 
+  nodeOfInstance(providerId: string): NodeView | undefined {
+    const key = this.#nodeByProviderId.get(providerId) ?? this.#claimByProviderId.get(providerId);
+    return key === undefined ? undefined : this.#shownFor(key);
+  }
+
   /** Of a claim: nothing once its Node is there. */
   #shownFor(key: string): NodeView | undefined {
     const claim = this.#claims.get(key);

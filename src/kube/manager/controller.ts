@@ -44,6 +44,15 @@ export interface Source<T extends KubeObject = KubeObject> {
     event: MirrorEvent,
     before: T | undefined,
   ) => readonly Request[];
+  /**
+   * In its place, where one object may ask for all there are: they are gone through later, in turns. Undefined in it: not
+   * that one; in its place: nobody.
+   */
+  readonly toMany?: (
+    object: T,
+    event: MirrorEvent,
+    before: T | undefined,
+  ) => Iterable<Request | undefined> | undefined;
 }
 
 /** Helps inference when a list of sources mixes kinds. */
@@ -52,6 +61,14 @@ export function source<T extends KubeObject>(
   toRequests?: (object: T, event: MirrorEvent, before: T | undefined) => readonly Request[],
 ): Source {
   return (toRequests === undefined ? { kind } : { kind, toRequests }) as unknown as Source;
+}
+
+/** As {@link source}, of many: see {@link Source.toMany}. */
+export function sourceOfMany<T extends KubeObject>(
+  kind: Kind<T>,
+  toMany: NonNullable<Source<T>["toMany"]>,
+): Source {
+  return { kind, toMany } as unknown as Source;
 }
 
 export interface Controller {

@@ -3,6 +3,7 @@
  * taken in its first list, so that no decision is made on half a picture; and nothing while a vital one is
  * behind the server, so that none is made on an old one.
  */
+import { keyOf } from "../../apis/meta.ts";
 import { AssertionError } from "../../base/assert.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -11,6 +12,7 @@ import type { Random } from "../../base/random.ts";
 import { besideOthers, type Steps } from "../../base/steps.ts";
 import { eachOf, isConflict, SeveralErrors, TerminalError } from "../errors.ts";
 import type { LiveMirrors } from "../mirror/mirrors.ts";
+import { Asker } from "./asker.ts";
 import {
   type Controller,
   type Manager,
@@ -49,9 +51,16 @@ export function createManager(deps: ManagerDeps): Manager {
       const queue = queueOf(controller, deps, mayWork);
       queues.push(queue);
       byName.set(controller.name, queue);
-      for (const { kind, toRequests } of controller.watches) {
+      for (const { kind, toRequests, toMany } of controller.watches) {
         if (stopped) return;
+        const asker = new Asker(deps.clock, (request) => queue.add(request));
+        stops.push(() => asker.stop());
         const { feeding, stop } = deps.mirrors.of(kind).onInSteps((event, object, before) => {
+          if (toMany !== undefined) {
+            const many = toMany(object, event, before);
+            if (many !== undefined) asker.ask(keyOf(object), many);
+            return;
+          }
           const requests = toRequests?.(object, event, before) ?? [requestFor(kind.kind, object)];
           for (const request of requests) queue.add(request);
         });

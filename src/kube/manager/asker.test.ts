@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { Asker } from "./asker.ts";
+import type { Request } from "./controller.ts";
+
+function* named(prefix: string, count: number): Iterable<Request | undefined> {
+  for (let index = 0; index < count; index++)
+    yield index % 2 === 0 ? { kind: "NodeClaim", name: `${prefix}-${index}` } : undefined;
+}
+
+/** Each turn is over after a step; `next` is another. */
+function slowly() {
+  const asked: string[] = [];
+  const sleepers: (() => void)[] = [];
+  const clock = {
+    turnMs: () => 1_000,
+    sleep: () => new Promise<void>((resolve) => void sleepers.push(resolve)),
+  };
+  const asker = new Asker(clock, ({ name }) => void asked.push(name));
+  const next = async () => {
+    sleepers.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { asker, asked, next, isAtRest: () => sleepers.length === 0 };
+}
+
+describe("asking for very many", () => {
+  it("is done at once where time stands still", () => {
+    const asked: string[] = [];
+    const clock = { turnMs: () => 0, sleep: async () => undefined };
+    const asker = new Asker(clock, ({ name }) => void asked.push(name));
+    asker.ask("a", named("a", 2_000));
+    expect(asked).toHaveLength(1_000);
+    asker.ask("a", named("a", 2));
+    expect(asked).toHaveLength(1_001);
+  });
+
+  it("takes turns, and goes on with what has come meanwhile", async () => {
+    const { asker, asked, next, isAtRest } = slowly();
+    asker.ask("a", named("a", 1_000));
+    expect(asked).toHaveLength(128);
+    // What is under way is asked for again from the start, and what waits already is not asked for twice.
+    asker.ask("a", named("a", 4));
+    asker.ask("b", named("dropped", 4));
+    asker.ask("b", named("b", 4));
+    let turns = 0;
+    for (; !isAtRest(); turns++) await next();
+    expect(turns).toBe(6);
+    expect(asked.slice(500)).toEqual(["a-0", "a-2", "b-0", "b-2"]);
+    asker.ask("c", named("c", 2));
+    expect(asked.at(-1)).toBe("c-0");
+  });
+
+  it("asks for no more once it is stopped", async () => {
+    const { asker, asked, next, isAtRest } = slowly();
+    asker.ask("a", named("a", 1_000));
+    asker.ask("b", named("b", 4));
+    asker.stop();
+    while (!isAtRest()) await next();
+    expect(asked).toHaveLength(128);
+  });
+});
