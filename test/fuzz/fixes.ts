@@ -9,7 +9,7 @@ import { remedies } from "../../src/core/provisioning/refusals/remedy.ts";
 import { solve } from "../../src/core/provisioning/solve.ts";
 import type { Json } from "../validator/kubernetes.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
-import { madeIn, singleEdits } from "./make-edit.ts";
+import { limitPairs, madeIn, singleEdits } from "./make-edit.ts";
 import { inputOf } from "./ours.ts";
 
 export interface FixVerdict {
@@ -56,10 +56,9 @@ function groupFaults(scenario: Scenario, { keys, remedy }: Group): string[] {
   const text = `${first} (of ${keys.size}): "${fix?.text ?? "no fix"}"`;
   if (fix !== undefined) {
     if (!places(edits, fix.pods)) faults.push(`${text}: made, and a pod of these is left`);
-    if (edits.length > 1)
-      for (const [at, edit] of edits.entries())
-        if (places(edits.toSpliced(at, 1), fix.pods))
-          faults.push(`${text}: will do without ${edit.field}`);
+    const enough = partsOf(edits).find((some) => places(some, fix.pods));
+    if (enough !== undefined)
+      faults.push(`${text}: ${enough.map(({ field }) => field).join(", ")} alone is enough`);
     for (const [at, edit] of fix.edits.entries()) {
       const less = oneLess(edit);
       if (less !== undefined && places(edits.with(at, plannedEdit(less, first)), fix.pods))
@@ -72,7 +71,20 @@ function groupFaults(scenario: Scenario, { keys, remedy }: Group): string[] {
     if (enough !== undefined)
       faults.push(`${text}: ${enough.field} ${enough.value} of ${enough.object} is enough`);
   }
+  if (edits.length !== 1 && edits.length !== 2) {
+    const two = limitPairs(scenario).find((pair) => places(pair));
+    if (two !== undefined)
+      faults.push(`${text}: ${two.map(({ field }) => field).join(" and ")} are enough`);
+  }
   return faults;
+}
+
+/** Each choice of some of these, but not of none or all. */
+function partsOf<T>(all: readonly T[]): T[][] {
+  const every = 2 ** all.length - 1;
+  return Array.from({ length: Math.max(0, every - 1) }, (_, at) =>
+    all.filter((_, bit) => (at + 1) & (1 << bit)),
+  );
 }
 
 /** The same edit by one step less; undefined: it has no amount, or none between. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
 import { validate } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
+import { withLimits } from "./draw-limits.ts";
 import { withVolumes } from "./draw-volumes.ts";
 import { fixVerdict } from "./fixes.ts";
 import { planned } from "./ours.ts";
@@ -15,6 +16,8 @@ const QUICK = 60;
 const QUICK_FIXES = 10;
 /** One of two limits is enough there, and with both raised a rule keeps the pods out. */
 const TWO_LIMITS = 83_100_020;
+/** Of three limits one goes further than it must there until the others are as low as they can be. */
+const THREE_LIMITS = 84_003_016;
 
 describe("plans of random scenarios", () => {
   it("stand before the validator, the scheduler and the rules", () => {
@@ -28,8 +31,8 @@ describe("plans of random scenarios", () => {
 describe("the fixes that plans name", () => {
   it("place the pods they are for when they are made, and nothing smaller of their kind does", () => {
     let fixed = 0;
-    for (const seed of [...Array(QUICK_FIXES).keys(), TWO_LIMITS]) {
-      const verdict = fixVerdict(withVolumes(drawScenario(seed), seed));
+    for (const seed of [...Array(QUICK_FIXES).keys(), TWO_LIMITS, THREE_LIMITS]) {
+      const verdict = fixVerdict(withLimits(withVolumes(drawScenario(seed), seed), seed));
       expect({ seed, faults: verdict.faults }).toEqual({ seed, faults: [] });
       fixed += verdict.fixed;
     }

@@ -164,6 +164,20 @@ function poolEdits({ metadata, spec }: Json, pod: Json, types: readonly Json[]):
   ];
 }
 
+/** Two limits of one pool, as far as they can go. */
+export function limitPairs({ manifests }: Scenario): PlannedEdit[][] {
+  const pools = manifests.filter(({ kind }) => kind === "NodePool");
+  return pools.flatMap(({ metadata, spec }) => {
+    const raised = Object.keys(spec.limits ?? {}).map((name) => ({
+      object: `NodePool ${metadata.name}`,
+      field: `spec.limits.${name}`,
+      action: "set" as const,
+      value: String(FAR),
+    }));
+    return raised.flatMap((one, at) => raised.slice(at + 1).map((other) => [one, other]));
+  });
+}
+
 /** Values that a pod names for each label key. */
 function askedLabels({ spec }: Json): Map<string, string[]> {
   const asked = new Map<string, string[]>();

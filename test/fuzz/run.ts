@@ -10,6 +10,7 @@ import { calm, calmDay } from "../calm/run.ts";
 import { tryMutants } from "../calm/try-mutants.ts";
 import type { Scenario } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
+import { withLimits } from "./draw-limits.ts";
 import { withVolumes } from "./draw-volumes.ts";
 import { fixVerdict } from "./fixes.ts";
 import { faultsOf } from "./properties.ts";
@@ -99,7 +100,7 @@ async function fuzzRepack(first = 0, clusters: number): Promise<number> {
 function fuzzFixes(first = 0, scenarios: number): number {
   let [failures, fixed, unfixed] = [0, 0, 0];
   for (let at = first; at < first + scenarios && failures < MAX_REPORTS; at++) {
-    const verdict = fixVerdict(withVolumes(drawScenario(at), at));
+    const verdict = fixVerdict(withLimits(withVolumes(drawScenario(at), at), at));
     fixed += verdict.fixed;
     unfixed += verdict.unfixed;
     if (verdict.faults.length === 0) continue;

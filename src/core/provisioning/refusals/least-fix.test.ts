@@ -24,6 +24,54 @@ describe("a fix that is made smaller", () => {
     expect(leastFix([allow, limit(10)], pod(), isEnough)).toEqual([limit(4)]);
   });
 
+  it("finds the one that is enough alone where no two are", () => {
+    const minValues = {
+      on: "pool",
+      poolId: "p",
+      change: "minValues",
+      key: "k",
+      from: 2,
+      to: 1,
+    } as const;
+    const isEnough = (edits: readonly Edit[]) =>
+      edits.length === 3 || (edits.length === 1 && edits[0] === allow);
+    expect(leastFix([limit(2), minValues, allow], pod(), isEnough)).toEqual([allow]);
+  });
+
+  it("goes on while an amount that was changed less lets another be changed less", () => {
+    const cpu = (to: number) => ({ ...limit(to * 1_000), resource: "cpu", from: 1_000 }) as const;
+    const amounts = (edits: readonly Edit[]) =>
+      ["cpu", "nodes"].map(
+        (name) =>
+          (edits as readonly ReturnType<typeof cpu>[]).find(
+            ({ resource }) => (resource as string) === name,
+          )?.to ?? 0,
+      );
+    // Of fewer nodes each one takes less of the other limit.
+    const isEnough = (edits: readonly Edit[]) => {
+      const [cores = 0, nodes = 0] = amounts(edits);
+      return nodes >= 2 && cores >= 4_000 * nodes;
+    };
+    expect(leastFix([cpu(90), limit(10)], pod(), isEnough)).toEqual([cpu(8), limit(2)]);
+  });
+
+  it("lowers a container no further than the init phase asks for anyway", () => {
+    const of = (name: string, cpu: string) => ({ name, resources: { requests: { cpu } } });
+    const one = pod({ spec: { containers: [of("main", "7")], initContainers: [of("init", "2")] } });
+    const lowered = (to: number) =>
+      ({
+        on: "pod",
+        change: "request",
+        resource: "cpu",
+        container: "main",
+        from: 7_000,
+        to,
+      }) as const;
+    const isEnough = (edits: readonly Edit[]) =>
+      edits.some((edit) => edit.change === "request" && edit.to <= 2_000);
+    expect(leastFix([lowered(1)], one, isEnough)).toEqual([lowered(2_000)]);
+  });
+
   it("finds a limit by halving where amounts are far apart", () => {
     let asked = 0;
     const isEnough = (edits: readonly Edit[]) => {

@@ -24,6 +24,9 @@ const REQUEST_UNITS: Readonly<Record<string, number>> = {
  */
 const TRIED_ONE_BY_ONE = 20;
 
+/** Of more edits than these not each choice is tried, but each is left out once. */
+const TRIED_IN_ALL_PARTS = 4;
+
 /** `edits` are enough for pods like this one. `isEnough` may say no when it must not be asked any more. */
 export function leastFix(
   edits: readonly Edit[],
@@ -31,33 +34,47 @@ export function leastFix(
   isEnough: (edits: readonly Edit[]) => boolean,
 ): readonly Edit[] {
   let least = withoutNeedless(edits, isEnough);
-  for (const edit of least) {
-    if (edit.change === "limit" || edit.change === "minValues")
-      least = withLeastAmount(least, edit, isEnough);
+  // What is changed less may let another be changed less, and pods go together otherwise.
+  for (let round = 0; ; round++) {
+    const before = least;
+    for (const at of least.keys())
+      least = withLeastAmount(least, least[at] as Edit, isEnough, round > 0);
+    const lowered = least.flatMap((edit) => (edit.change === "request" ? edit.resource : []));
+    for (const resource of new Set(lowered)) least = leastLowered(least, pod, resource, isEnough);
+    least = withoutNeedless(least, isEnough);
+    if (least === before) return least;
   }
-  const lowered = least.flatMap((edit) => (edit.change === "request" ? edit.resource : []));
-  for (const resource of new Set(lowered)) least = leastLowered(least, pod, resource, isEnough);
-  // A limit that is lower may let pods go together otherwise.
-  return withoutNeedless(least, isEnough);
 }
 
 function withoutNeedless(
   edits: readonly Edit[],
   isEnough: (edits: readonly Edit[]) => boolean,
 ): readonly Edit[] {
+  if (edits.length <= TRIED_IN_ALL_PARTS) return partsOf(edits).find(isEnough) ?? edits;
   let least = edits;
   for (const edit of edits) {
     const others = least.filter((one) => one !== edit);
-    if (others.length > 0 && isEnough(others)) least = others;
+    if (isEnough(others)) least = others;
   }
   return least;
 }
 
+/** Each choice of some but not all, the smaller first. */
+function partsOf<T>(all: readonly T[]): T[][] {
+  const every = 2 ** all.length - 1;
+  return Array.from({ length: Math.max(0, every - 1) }, (_, at) =>
+    all.filter((_one, bit) => (at + 1) & (1 << bit)),
+  ).sort((a, b) => a.length - b.length);
+}
+
+/** `again`: it was looked for before, so mostly one step less is not enough. */
 function withLeastAmount(
   edits: readonly Edit[],
-  edit: Edit & { readonly from: number; readonly to: number },
+  edit: Edit,
   isEnough: (edits: readonly Edit[]) => boolean,
+  again: boolean,
 ): readonly Edit[] {
+  if (edit.change !== "limit" && edit.change !== "minValues") return edits;
   const unit = edit.change === "limit" ? (LIMIT_UNITS[edit.resource] ?? 1) : 1;
   let least = edits;
   const allows = (units: number) => {
@@ -67,7 +84,10 @@ function withLeastAmount(
     return true;
   };
   const [most, from] = [Math.ceil(edit.to / unit), Math.floor(edit.from / unit)];
-  if (edit.change !== "limit" || most - from > TRIED_ONE_BY_ONE) halve(most, from, allows);
+  if (again) {
+    const next = most + Math.sign(from - most);
+    if (next !== from && allows(next)) halve(next, from, allows);
+  } else if (edit.change !== "limit" || most - from > TRIED_ONE_BY_ONE) halve(most, from, allows);
   else for (let units = from + 1; units < most && !allows(units); units++);
   return least;
 }
@@ -95,9 +115,16 @@ function leastLowered(
     least = tried;
     return true;
   };
+  // What another part hides need not be given up: of a container below the peak of the init phase, say.
+  const same = requestEdits(pod, resource, to);
+  if (same !== undefined && same.length <= lowered.length && !areEqual(same, lowered)) allows(0);
   // Mostly it is as much as a type has: then one step less is not enough.
   if (allows(1)) halve(1, Math.ceil((from - to) / unit), allows);
   return least;
+}
+
+function areEqual(some: readonly PodEdit[], others: readonly PodEdit[]): boolean {
+  return JSON.stringify(some) === JSON.stringify(others);
 }
 
 /** Asks about whole numbers between one that is enough and one that is not, until they are neighbours. */

@@ -24,7 +24,7 @@ import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
 import type { VolumeUsage } from "../../scheduling/volumes.ts";
-import type { Template } from "../pools/pool-template.ts";
+import { type Template, withinLimits } from "../pools/pool-template.ts";
 import { type Edit, rankOf, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
 
@@ -147,6 +147,25 @@ export function domainWays({ pool, table }: Template): Edit[][] {
         .map(([, edits]) => edits),
     ];
   });
+}
+
+/** Types that the pool leaves out by one key and that would stay within its limits: smaller ones, mostly. */
+export function smallerWays(template: Template, requests: Resources): Edit[][] {
+  const { pool, table } = template;
+  const own = pool.requirements.map(toRequirement);
+  const holding = table.holding(requests);
+  const others = new Map<string, Edit[]>();
+  for (const [index, type] of table.types.entries()) {
+    if (!hasBit(holding, index) || !withinLimits(template, type)) continue;
+    const [key, ...more] = new Set(own.flatMap((one) => missOf(one, type.labels)));
+    if (key === undefined || more.length > 0) continue;
+    for (const value of type.labels[key] ?? [])
+      others.set(`${key}=${value}`, [{ on: "pool", poolId: pool.id, change: "allow", key, value }]);
+  }
+  return [...others]
+    .sort(([a], [b]) => compareText(a, b))
+    .slice(0, TRIED_VALUES)
+    .map(([, edits]) => edits);
 }
 
 /** The key, where a type with these labels does not meet the requirement. */

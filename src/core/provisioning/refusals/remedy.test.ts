@@ -291,6 +291,21 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
+  it("lets the pool use smaller types where several limits would have to be raised", () => {
+    const sized = (cpu: number) => instanceType({ cpu, labels: { "test.sh/cores": [`${cpu}`] } });
+    const requirements = [{ key: "test.sh/cores", operator: "Gt" as const, values: ["4"] }];
+    const limits = { cpu: 4_000, memory: 16 * 2 ** 30 };
+    const pools = (...cpus: readonly number[]) => [
+      poolInput({ requirements, limits }, cpus.map(sized)),
+    ];
+    expect(fixOf(pod({ cpu: "1" }), { pools: pools(2, 8) })).toBe(
+      "let NodePool default use test.sh/cores 2",
+    );
+    expect(fixOf(pod({ cpu: "3" }), { pools: pools(2, 8) })).toBe(
+      "raise spec.limits.cpu of NodePool default from 4 to 8; raise spec.limits.memory of NodePool default from 16Gi to 32Gi",
+    );
+  });
+
   it("raises a limit, for all pods that it keeps out together", () => {
     const pools = [poolInput({ limits: { cpu: 8_000 } })];
     const found = fixes({ pods: pods(3, { cpu: "7" }), pools });

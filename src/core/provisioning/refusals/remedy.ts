@@ -5,6 +5,7 @@
  * Too dear for a live pass: `karpenter plan` asks for it.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
+import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -22,6 +23,7 @@ import {
   labelObstacles,
   type Obstacle,
   type Sight,
+  smallerWays,
   type TypeMiss,
   taintObstacles,
   typeMisses,
@@ -55,8 +57,8 @@ export interface Remedy {
 /** Most plans made for one kind of pod, and in all: bounds that do not depend on the machine. */
 const PLANS_PER_CLASS = 24;
 /** And to make its fix as small as it can be. */
-const PLANS_PER_FIX = 32;
-const PLANS = 200;
+const PLANS_PER_FIX = 64;
+const PLANS = 400;
 /** Most states looked at for one kind of pod. */
 const LOOKS_PER_CLASS = 300;
 /** Pods planned in all: of a large batch fewer kinds get a fix. */
@@ -243,9 +245,12 @@ class Search {
     const fell = new Set<string>([...reasons, ...(rejection?.otherwise ?? [])]);
     const texts = [rejection?.why ?? rejection?.message ?? one.message];
     const ways: (readonly Edit[])[] = [];
-    const { template } = this.#seenFrom(state);
+    const { template, pod } = this.#seenFrom(state);
     const { pool } = template;
-    if (fell.has("limits")) ways.push(...this.#limitWays(poolId, state, pool));
+    if (fell.has("limits")) {
+      ways.push(...this.#limitWays(poolId, state, pool));
+      ways.push(...smallerWays(template, podRequests(pod)));
+    }
     if (fell.has("topology")) {
       ways.push(...ruleEdits(one.pod).map((edit) => [edit]), ...domainWays(template));
     }
@@ -256,7 +261,7 @@ class Search {
 
   /**
    * Limits as high as the plan without them would need: with its cheapest types, with any, or amply. Of several also one
-   * alone: on the fewer nodes that the others leave, pods may keep the rules about each other.
+   * alone, or two: on the fewer nodes that the others leave, pods may keep the rules about each other.
    */
   #limitWays(poolId: string, { edits }: State, { limits }: Pool): Edit[][] {
     const free = this.#plans.of(this.#siblings, edits, poolId);
@@ -284,6 +289,7 @@ class Search {
       of(most),
       ample,
       ...(ample.length > 1 ? ample.map((edit) => [edit]) : []),
+      ...(ample.length > 2 ? pairsOf(ample) : []),
     ].filter((way) => way.length > 0);
   }
 
@@ -344,6 +350,10 @@ class Search {
 function dislike(obstacles: readonly Obstacle[]): number {
   const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_DISLIKED));
   return least.reduce((sum, one) => sum + one, 0) / (MOST_DISLIKED * 100);
+}
+
+function pairsOf<T>(all: readonly T[]): T[][] {
+  return all.flatMap((one, at) => all.slice(at + 1).map((other) => [one, other]));
 }
 
 function ownerOf({ metadata }: Pod): string | undefined {

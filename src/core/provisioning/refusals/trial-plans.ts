@@ -84,7 +84,9 @@ export class TrialPlans {
   }
 
   /** `pods`: keys of those that edits of pods are for; `unlimited`: the pool whose limits are put aside. */
-  of(pods: ReadonlySet<string>, edits: readonly Edit[], unlimited?: string): SchedulingResult {
+  of(pods: ReadonlySet<string>, wanted: readonly Edit[], unlimited?: string): SchedulingResult {
+    // Whatever its limits are raised to: without them it is the same plan.
+    const edits = wanted.filter((one) => one.change !== "limit" || one.poolId !== unlimited);
     const isShared = edits.every(({ on }) => on === "pool");
     const all = isShared ? this.#known : this.#own;
     const text = `${unlimited} ${edits.map((edit) => JSON.stringify(edit)).sort()}`;
