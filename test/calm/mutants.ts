@@ -11,7 +11,7 @@
  * that nothing explains), undrained 2, unseen-go 1 (both at 91001: pods on a node that is gone); from 91001 stands-open 6 (at
  * 91006: a deletion while the node stands open). What is before 91000 was seen before "miss a pod" came in: the same
  * seeds bring other days since. From 89000: guards-apart 25 (at 89029; it has a loop now), chatters 1 (the same event
- * 180 times in ten minutes), any-number 5 (at 89039).
+ * 180 times in ten minutes), any-number 5 (at 89039). At 97154: gives-its-place (12 CPUs, the limit is 8).
  *
  * Not looked at with the rule on the same day; the sentences tell it. From 87000: held-pods-go 4 (an eviction),
  * no-eviction 1 (a deletion too early), no-waiting 1 (no replacement ready), homeless 1 (no room elsewhere),
@@ -320,6 +320,15 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/core/nodepool/limits.ts",
     from: "for (const name in limits) remaining[name] =",
     to: 'for (const name in limits) if (name !== "nodes") remaining[name] =',
+  },
+  {
+    name: "gives-its-place",
+    without: "that a node whose replacement goes keeps its place below the limits",
+    needs: (story) =>
+      brings("never join")(story) && has(({ cpuLimit }) => cpuLimit !== undefined)(story),
+    file: "src/controllers/disruption/command-queue.ts",
+    from: "world.cluster.replacedBy(names, replacements);",
+    to: "",
   },
   {
     name: "any-saving",
