@@ -5,6 +5,7 @@
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
+import { awaitingOn } from "../disruption/awaited.ts";
 import { blocksOf, type Candidate, type ObjectName } from "../disruption/candidates.ts";
 import type { Command, CommandReason } from "../disruption/command.ts";
 import {
@@ -75,10 +76,11 @@ function reasonsOf(candidate: Candidate | undefined): readonly CommandReason[] {
 /** Methods that pass pods by do not mind all of them. */
 function blockHolds(picture: Picture, { node, claim, pool, candidate }: Owned): readonly Hold[] {
   const found = new Map<string, Hold>();
+  const awaiting = awaitingOn(picture.nodes);
   for (const reason of reasonsOf(candidate)) {
     const disruptionClass =
       METHODS.find((method) => method.reason === reason)?.disruptionClass ?? "graceful";
-    const blocks = blocksOf({ ...picture, disruptionClass }, node, claim, pool, 100);
+    const blocks = blocksOf({ ...picture, awaiting, disruptionClass }, node, claim, pool, 100);
     for (const { kind, message, by, untilMs } of blocks) {
       const before = found.get(message);
       found.set(message, {

@@ -92,7 +92,14 @@ export interface CandidatesInput {
   readonly paused?: (pool: Pool) => Block | undefined;
   /** Whether the pod ends only once a new one of its workload runs elsewhere: no budget speaks against that. */
   readonly movesFirst?: (pod: Pod) => boolean;
+  /** The node that still drains whose pods this claim's node awaits, and until when; absent: none does. */
+  readonly awaiting?: Awaiting;
 }
+
+type Awaiting = (
+  claim: NodeClaim,
+  nowMs: number,
+) => { readonly nodeName: string; readonly untilMs: number } | undefined;
 
 /** Nodes of ours. */
 export interface FoundCandidates {
@@ -125,7 +132,7 @@ export function* findCandidatesInSteps(input: CandidatesInput): Steps<FoundCandi
 
 /** Everything that keeps one node of ours, in the order it is looked at; at most `most`. */
 export function blocksOf(
-  input: Pick<CandidatesInput, "nowMs" | "pdbs" | "disruptionClass" | "paused" | "movesFirst">,
+  input: Omit<CandidatesInput, "nodes" | "pools" | "queued">,
   node: NodeView,
   claim: NodeClaim,
   pool: Pool | undefined,
@@ -133,7 +140,7 @@ export function blocksOf(
 ): readonly Block[] {
   const found: Block[] = [];
   for (const check of CHECKS) {
-    const block = check(node, claim, input.nowMs);
+    const block = check(node, claim, input.nowMs, input.awaiting);
     if (block !== undefined && found.push(block) >= most) return found;
   }
   if (pool === undefined) {
@@ -149,7 +156,12 @@ export function blocksOf(
   return addPodBlocks(found, node, input, most);
 }
 
-type Check = (node: NodeView, claim: NodeClaim, nowMs: number) => Block | undefined;
+type Check = (
+  node: NodeView,
+  claim: NodeClaim,
+  nowMs: number,
+  awaiting: Awaiting | undefined,
+) => Block | undefined;
 
 const CHECKS: readonly Check[] = [
   ({ node }) =>
@@ -168,6 +180,13 @@ const CHECKS: readonly Check[] = [
           untilMs: nominatedUntilMs,
         }
       : undefined,
+  (_, claim, nowMs, awaiting) => {
+    const awaited = awaiting?.(claim, nowMs);
+    if (awaited === undefined) return undefined;
+    const { nodeName, untilMs } = awaited;
+    const message = `node is awaiting the pods of a node that still drains (Node=${nodeName})`;
+    return { kind: "nominated", message, by: { kind: "Node", name: nodeName }, untilMs };
+  },
   (node, claim) =>
     isAnnotated(node, claim)
       ? {

@@ -12,6 +12,7 @@ import { atOnce, type Steps } from "../../base/steps.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
+import { awaitingOn } from "./awaited.ts";
 import { balancedTotals } from "./balanced.ts";
 import { allowancesInSteps } from "./budgets.ts";
 import {
@@ -135,13 +136,14 @@ export function* surveyInSteps(
 
 function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Steps<FoundCandidates> {
   const { among, found } = picture;
+  const awaiting = awaitingOn(picture.nodes);
   if (among !== undefined) {
     const nodes = [...among].sort().flatMap((name) => namedOf(picture.nodes, name));
-    return yield* findCandidatesInSteps({ ...picture, nodes, disruptionClass });
+    return yield* findCandidatesInSteps({ ...picture, nodes, awaiting, disruptionClass });
   }
   const known = found?.get(disruptionClass);
   if (known !== undefined) return known;
-  const fresh = yield* findCandidatesInSteps({ ...picture, disruptionClass });
+  const fresh = yield* findCandidatesInSteps({ ...picture, awaiting, disruptionClass });
   found?.set(disruptionClass, fresh);
   return fresh;
 }

@@ -1,0 +1,75 @@
+/** A node that came in the place of another is there when its pods come, however long the drain takes them to. */
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../src/apis/core/pod.ts";
+import { openWorld, type TestWorld } from "./world.ts";
+
+const CLUSTER = `
+apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: default}
+spec: {}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeSelector: {karpenter.sh/nodepool: default}
+      terminationGracePeriodSeconds: 1
+      containers: [{name: c, image: pause, resources: {requests: {cpu: 500m}}}]
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}
+`;
+
+const pool = (release: string) => `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    metadata: {labels: {release: ${release}}}
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
+      terminationGracePeriod: 5m
+  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 30s, budgets: [{nodes: "100%"}]}
+`;
+
+describe("a drifted node whose pods a PodDisruptionBudget keeps until its grace period ends", () => {
+  it("finds its replacement there: it is not taken for empty meanwhile", async () => {
+    const world = await openWorld({ provider: "kwok" });
+    await world.apply(CLUSTER);
+    await world.apply(pool("first"));
+    await world.until("the pod runs", async () => (await homeOf(world)) !== undefined);
+    await world.advance(60_000);
+    await world.apply(pool("next"));
+    const claims = async () =>
+      (await world.list("NodeClaim", "karpenter.sh/v1")).map(({ metadata }) => metadata.name);
+    const [old] = await claims();
+    await world.until("a second node comes", async () => (await claims()).length === 2);
+    const fresh = (await claims()).find((name) => name !== old);
+    await world.until(
+      "the first one is gone",
+      async () => !(await claims()).includes(old as string),
+      600_000,
+    );
+    await world.until("the pod runs again", async () => (await homeOf(world)) !== undefined);
+    expect(await claims()).toEqual([fresh]);
+    // Nobody waits for it any more: it may go as any other.
+    await world.remove("Deployment", "web", "apps/v1");
+    await world.until("it is gone", async () => (await claims()).length === 0, 300_000);
+    await world.close();
+  });
+});
+
+async function homeOf(world: TestWorld): Promise<string | undefined> {
+  const pods = await world.list<Pod>("Pod", "v1", "app=web");
+  return pods.find(({ status }) => status?.phase === "Running")?.spec.nodeName;
+}
