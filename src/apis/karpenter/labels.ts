@@ -51,6 +51,8 @@ export const NODECLASS_REFERENCE_ANNOTATION_KEY =
   "compatibility.karpenter.sh/v1beta1-nodeclass-reference";
 /** Our own: `v1beta1` on objects that live by beta's rules. */
 export const GENERATION_ANNOTATION_KEY = "compatibility.karpenter.sh/generation";
+/** Our own: the lifetime that entered the hash of a claim of beta's, where it is not the claim's own. */
+export const HASHED_LIFETIME_ANNOTATION_KEY = "compatibility.karpenter.sh/hashed-expire-after";
 /** Our own: JSON of the v1 fields that v1beta1 has no place for. */
 export const V1_ONLY_ANNOTATION_KEY = "compatibility.karpenter.sh/v1-only";
 

@@ -1,16 +1,23 @@
 /**
  * Stamps each pool with the hash of its template, so that claims made from an older one can be told.
- * When the way of hashing changes, claims are stamped anew instead of drifting.
+ * When the way of hashing changes, claims are stamped anew instead of drifting. To claims of a v1beta1 pool that do not
+ * tell it themselves the lifetime in the hash is added: another one is no drift there.
  * upstream: pkg/controllers/nodepool/hash/controller.go
  */
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
-import { NODEPOOL_HASH_VERSION_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import {
+  HASHED_LIFETIME_ANNOTATION_KEY,
+  NODEPOOL_HASH_VERSION_ANNOTATION_KEY as VERSION,
+} from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { NodePool } from "../../apis/karpenter/nodepool.ts";
 import { NODEPOOL_HASH_VERSION } from "../../apis/karpenter/nodepool-hash.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { filterInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
+import { lacksHashedLifetime } from "../../core/nodeclaim/drifted.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import {
   AWAIT_CHANGE,
@@ -24,47 +31,76 @@ import type { World } from "../world.ts";
 
 /** That are only looked at. */
 const CLAIMS_PER_STEP = 1_024;
+/** Whose hash is made again. */
+const HASHES_PER_STEP = 64;
 
 export function nodePoolHash(world: World): Controller {
+  /** Hashes of beta pools, by UID, whose claims have been looked through: a pool changes often, its hash seldom. */
+  const lookedThrough = new Map<string, string>();
   return {
     name: "nodepool.hash",
     watches: [...poolSources()],
     concurrency: 10,
-    reconcile: (request) => reconcile(world, request),
+    reconcile: (request) => reconcile(world, lookedThrough, request),
   };
 }
 
-async function reconcile(world: World, request: Request): Promise<Outcome> {
+async function reconcile(
+  world: World,
+  lookedThrough: Map<string, string>,
+  request: Request,
+): Promise<Outcome> {
   const stored = readPool(world, request);
   if (stored === undefined || !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
   const { pool, native, kind } = stored;
   const { hashAnnotation } = vocabulary(pool.generation);
-  const versionKey = NODEPOOL_HASH_VERSION_ANNOTATION_KEY;
   const stamp =
     pool.generation === "alpha"
       ? { [hashAnnotation]: pool.hash }
-      : { [hashAnnotation]: pool.hash, [versionKey]: NODEPOOL_HASH_VERSION };
-  const version = native.metadata.annotations?.[versionKey];
-  if (version !== undefined && version !== NODEPOOL_HASH_VERSION) {
-    for (const listed of await inTurns(world.clock, claimsOf(world, pool.id), TURN_MS)) {
-      // As it is by now: there may be a hundred thousand before it.
-      const claim = readClaim(world, claimRequest(listed));
-      if (claim === undefined) continue;
-      if (claim.metadata.annotations?.[versionKey] === NODEPOOL_HASH_VERSION) continue;
-      await changeClaim(world, claim, (one) => {
-        // A claim that has drifted by the old way keeps its hash: it stays drifted.
-        const hash = isTrue(one, "Drifted") ? {} : { [hashAnnotation]: pool.hash };
-        return annotated(one, { ...hash, [versionKey]: NODEPOOL_HASH_VERSION });
-      });
-    }
+      : { [hashAnnotation]: pool.hash, [VERSION]: NODEPOOL_HASH_VERSION };
+  const version = native.metadata.annotations?.[VERSION];
+  if (version !== undefined && version !== NODEPOOL_HASH_VERSION)
+    await changeEach(world, claimsOf(world, pool.id), (one) => stampedAnew(one, pool));
+  if (pool.generation === "beta" && lookedThrough.get(pool.uid) !== pool.hash) {
+    const lifetime = (native as NodePool).spec.template?.spec.expireAfter ?? "Never";
+    const note = { [HASHED_LIFETIME_ANNOTATION_KEY]: lifetime };
+    await changeEach(world, lackingLifetime(world, pool), (one) =>
+      lacksHashedLifetime(one, pool) ? annotated(one, note) : one,
+    );
+    lookedThrough.set(pool.uid, pool.hash);
   }
   await patchObject(world.kube, kind, native, annotated(native, stamp));
   return AWAIT_CHANGE;
 }
 
+async function changeEach(
+  world: World,
+  claims: Steps<readonly NodeClaim[]>,
+  change: (claim: NodeClaim) => NodeClaim,
+): Promise<void> {
+  for (const listed of await inTurns(world.clock, claims, TURN_MS)) {
+    // As it is by now: there may be a hundred thousand before it.
+    const claim = readClaim(world, claimRequest(listed));
+    if (claim !== undefined) await changeClaim(world, claim, change);
+  }
+}
+
 function* claimsOf(world: World, poolId: string): Steps<readonly NodeClaim[]> {
   const claims = yield* listClaimsInSteps(world);
   return yield* filterInSteps(claims, CLAIMS_PER_STEP, (one) => poolIdOfClaim(one) === poolId);
+}
+
+function* lackingLifetime(world: World, pool: Pool): Steps<readonly NodeClaim[]> {
+  const claims = yield* claimsOf(world, pool.id);
+  return yield* filterInSteps(claims, HASHES_PER_STEP, (one) => lacksHashedLifetime(one, pool));
+}
+
+function stampedAnew(claim: NodeClaim, pool: Pool): NodeClaim {
+  if (claim.metadata.annotations?.[VERSION] === NODEPOOL_HASH_VERSION) return claim;
+  const { hashAnnotation } = vocabulary(pool.generation);
+  // A claim that has drifted by the old way keeps its hash: it stays drifted.
+  const hash = isTrue(claim, "Drifted") ? {} : { [hashAnnotation]: pool.hash };
+  return annotated(claim, { ...hash, [VERSION]: NODEPOOL_HASH_VERSION });
 }
 
 function annotated<T extends KubeObject>(object: T, stamp: Readonly<Record<string, string>>): T {

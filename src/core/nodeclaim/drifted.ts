@@ -8,6 +8,7 @@ import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
+  HASHED_LIFETIME_ANNOTATION_KEY,
   INSTANCE_TYPE_LABEL_KEY,
   NODEPOOL_HASH_VERSION_ANNOTATION_KEY,
 } from "../../apis/karpenter/labels.ts";
@@ -44,11 +45,12 @@ function isStaticallyDrifted(claim: NodeClaim, pool: Pool): boolean {
 }
 
 /**
- * The pool's hash if its claims were to live as long as this one was made to. In v1beta1 the lifetime is
+ * The pool's hash if its claims were to live as long as when this one's hash was made. In v1beta1 the lifetime is
  * no part of the template: nodes live by their pool's, whatever it was before, and none is replaced when
  * it changes. upstream: v0.37 pkg/apis/v1beta1/nodepool.go, Hash() is that of spec.template alone
  */
-function hashWithLifetimeOf({ spec: { expireAfter } }: NodeClaim, pool: Pool): string {
+function hashWithLifetimeOf({ metadata, spec }: NodeClaim, pool: Pool): string {
+  const expireAfter = metadata.annotations?.[HASHED_LIFETIME_ANNOTATION_KEY] ?? spec.expireAfter;
   const { labels, annotations, taints, startupTaints, classRef, terminationGracePeriodMs } = pool;
   const patience =
     terminationGracePeriodMs === undefined
@@ -59,6 +61,16 @@ function hashWithLifetimeOf({ spec: { expireAfter } }: NodeClaim, pool: Pool): s
     metadata: { labels, annotations },
     spec: { taints, startupTaints, nodeClassRef: classRef, ...patience, ...lifetime },
   });
+}
+
+/**
+ * Whether a claim of a beta pool has the pool's hash, but does not tell by which lifetime: one that was taken over, whose
+ * own lifetime conversion made up. Unless it is written down now, the next change of it would be drift.
+ */
+export function lacksHashedLifetime(claim: NodeClaim, pool: Pool): boolean {
+  if (pool.generation !== "beta") return false;
+  const hash = claim.metadata.annotations?.[vocabulary(pool.generation).hashAnnotation];
+  return hash === pool.hash && hash !== hashWithLifetimeOf(claim, pool);
 }
 
 export function mayCheckType(claim: NodeClaim, nowMs: number): boolean {
