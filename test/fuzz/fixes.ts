@@ -54,7 +54,11 @@ function groupFaults(scenario: Scenario, { keys, remedy }: Group): string[] {
   if (nearest === undefined) faults.push(`${first}: no place is said to come closest`);
   const edits = fix === undefined ? [] : fix.edits.map((edit) => plannedEdit(edit, first));
   const text = `${first} (of ${keys.size}): "${fix?.text ?? "no fix"}"`;
-  if (fix !== undefined) {
+  // One that was found for other pods, and helps these too, is as small as those others let it be.
+  const isLent = fix !== undefined && ![...keys].some((key) => fix.pods.has(key));
+  if (fix !== undefined && isLent) {
+    if (!places(edits)) faults.push(`${text}: made, and a pod of these is left`);
+  } else if (fix !== undefined) {
     if (!places(edits, fix.pods)) faults.push(`${text}: made, and a pod of these is left`);
     const enough = partsOf(edits).find((some) => places(some, fix.pods));
     if (enough !== undefined)
