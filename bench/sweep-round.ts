@@ -4,6 +4,7 @@
  * Nothing is carried out: a command that a round finds waits for its second look, and is refused when it begins.
  */
 import { readFileSync } from "node:fs";
+import { constants, type PerformanceEntry, PerformanceObserver } from "node:perf_hooks";
 import type { Kind, KubeObject } from "../src/apis/meta.ts";
 import type { Clock } from "../src/base/clock.ts";
 import { Random } from "../src/base/random.ts";
@@ -24,8 +25,13 @@ const { Ledger } = await built<typeof Ledgers>("core/disruption/ledger.js");
 const { DEFAULT_PLANNER } = await built<typeof Planner>("core/planner/planner-options.js");
 
 const START_MS = Date.parse("2026-01-02T00:00:00Z");
-/** Longer than this nobody should wait; where it ended is told. */
+/** Longer than this nobody should wait; where it ended is told, and what of it was a collection of garbage. */
 const LONG_MS = 50;
+const KINDS: Readonly<Record<number, string>> = {
+  [constants.NODE_PERFORMANCE_GC_MINOR]: "minor",
+  [constants.NODE_PERFORMANCE_GC_MAJOR]: "major",
+  [constants.NODE_PERFORMANCE_GC_INCREMENTAL]: "incremental",
+};
 
 const count = Number(process.argv[2]);
 const { input, natives, pdbs, join, change } = drawCluster(count, process.argv[3] as Filling);
@@ -44,13 +50,45 @@ function threadMs(): number {
 }
 
 let startedMs = threadMs();
+/** By the wall, as collections of garbage are told. */
+let sinceMs = performance.now();
+let faultsBefore = 0;
 let longestMs = 0;
 let laterMs = 0;
+type Collection = PerformanceEntry & { readonly detail: { readonly kind: number } };
+/** Told at the end of a round: what was collected meanwhile is known only some moments later. */
+const long: { readonly tookMs: number; readonly fromMs: number; readonly toMs: number; readonly faults: number; readonly to: string }[] = [];
+const collections: Collection[] = [];
+new PerformanceObserver((list) => void collections.push(...(list.getEntries() as readonly PerformanceEntry[] as readonly Collection[]))).observe({ entryTypes: ["gc"] });
+
+function beginTurn(): void {
+  sinceMs = performance.now();
+  faultsBefore = pageFaults();
+  startedMs = threadMs();
+}
+
+/** Of all threads. Memory that is touched for the first time costs more than what is done with it where a hypervisor gives it. */
+function pageFaults(): number {
+  return process.resourceUsage().minorPageFault;
+}
 
 function endTurn(): void {
   const tookMs = threadMs() - startedMs;
   longestMs = Math.max(longestMs, tookMs);
-  if (tookMs > LONG_MS) console.log(`  a turn of ${tookMs.toFixed(0)} ms, to ${whereNow()}`);
+  if (tookMs > LONG_MS) long.push({ tookMs, fromMs: sinceMs, toMs: performance.now(), faults: pageFaults() - faultsBefore, to: whereNow() });
+}
+
+/** Of long turns, with what of them by the wall was garbage being collected, and the memory that was met first in them. */
+async function tellLong(): Promise<void> {
+  for (let look = 0; look < 2; look++) await new Promise((resolve) => setImmediate(resolve));
+  for (const { tookMs, fromMs, toMs, faults, to } of long) {
+    const within = collections.filter(({ startTime }) => startTime >= fromMs && startTime <= toMs);
+    const kinds = within.map(({ duration, detail }) => `${KINDS[detail.kind] ?? "other"} ${duration.toFixed(0)}`);
+    const [took, wall] = [tookMs, toMs - fromMs].map((ms) => ms.toFixed(0));
+    console.log(`  a turn of ${took} ms (${wall} by the wall; garbage: ${kinds.join(", ") || "none"}; ${faults} pages touched first), to ${to}`);
+  }
+  long.length = 0;
+  collections.length = 0;
 }
 
 /** Who of the controller had the turn. */
@@ -66,7 +104,7 @@ const clock: Clock = {
   sleep: async () => {
     endTurn();
     await new Promise((resolve) => setImmediate(resolve));
-    startedMs = threadMs();
+    beginTurn();
   },
   turnMs: () => threadMs() - startedMs,
 };
@@ -135,12 +173,13 @@ async function round(name: string): Promise<void> {
   longestMs = 0;
   const before = { ...told };
   const firstMs = threadMs();
-  startedMs = firstMs;
+  beginTurn();
   begun.length = 0;
   await controller.reconcile({ kind: "", name: "disruption" });
   endTurn();
   const figures = [threadMs() - firstMs, longestMs, told.events - before.events].map((one) => one.toFixed(0).padStart(12));
   console.log([name.padEnd(40), ...figures, begun.join(", ")].join("  "));
+  await tellLong();
   laterMs += 16_000;
 }
 
