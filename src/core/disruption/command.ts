@@ -9,7 +9,7 @@ import type { PlannedClaim } from "../provisioning/result.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Simulation, Supposing } from "./simulate.ts";
 
-/** `Expired`: alpha and beta only; no budget of v1 can name it. */
+/** `Expired`: by alpha and beta, and by v1 where expiry respects budgets; no budget can name it. */
 export type CommandReason = DisruptionReason | "Expired";
 
 /** What one pool makes of a command that takes nodes of its. Shares are between 0 and 1, as a rule. */

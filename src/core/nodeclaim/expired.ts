@@ -1,6 +1,7 @@
 /**
- * When a claim is older than it may be. v1 claims carry their lifetime and end at once (forceful); alpha
- * and beta claims live by their pool's and are only marked: the disruption loop replaces them first.
+ * When a claim is older than it may be. v1 claims carry their lifetime and end at once (forceful), unless a
+ * setting has their expiry respect budgets; alpha and beta claims live by their pool's. Those and these are only
+ * marked (voluntary): the disruption loop replaces them first.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
