@@ -107,6 +107,35 @@ describe("pack", () => {
     expect(far.spent).toBeGreaterThan(near.spent * 10);
   });
 
+  it("finishes what columns began though they hold more of some row than there is", () => {
+    // That row is worth nothing to the columns: bins of it alone were never filled, and all their work was lost.
+    const shapes = [1, 2, 4].flatMap((cpu) =>
+      [1, 4, 16, 40].flatMap((memory) => [0, 1].map((apart) => [cpu, memory, apart])),
+    );
+    const rows = shapes.map((amounts, index) => ({
+      amounts: Float64Array.from(amounts),
+      count: 1 + ((index * index * 7 + index) % 11),
+    }));
+    const bins = Array.from({ length: 12 }, (_, index) => ({
+      amounts: Float64Array.of(10 * (index + 1), 20 * (index + 1), 1),
+      price: 10 * (index + 1) + 3,
+      rows: [...rows.keys()],
+    }));
+    const mixed: Packing = { rows, bins, dimensions: 3, slots: 1 };
+    const counts = rows.map(({ count }) => count);
+    const uses = atOnce(
+      pack(mixed, resourcePrices(mixed, counts), { units: 30_000 }, { maxBins: 16 }),
+    ) as readonly Use[];
+    const packedOf = new Array<number>(rows.length).fill(0);
+    for (const { pattern, bins: times } of uses)
+      pattern.rows.forEach((row, at) => {
+        packedOf[row] = (packedOf[row] as number) + times * (pattern.times[at] as number);
+      });
+    expect(packedOf).toEqual(counts);
+    // By greed alone it is 1,455.
+    expect(priceOf(mixed, uses)).toBeLessThan(1_400);
+  });
+
   it("looks further with a larger one, and never pays more then", () => {
     const [short, long] = [packed(1), packed(2e5)];
     expect(priceOf(packing, long ?? [])).toBeLessThanOrEqual(priceOf(packing, short ?? []));

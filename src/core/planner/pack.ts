@@ -35,6 +35,8 @@ const MOST_APART = 0.1;
  */
 const LEAST_WORK = 1_000;
 const MOST_LENT = 10_000_000;
+/** Of what its resources cost, for a row that columns hold more of than there is. */
+const LEAST_WORTH = 0.01;
 /** Dividing takes away most of the work: so much of what it spares goes into the search. */
 const STEPS_OF_SHARE = 2.5;
 
@@ -98,7 +100,8 @@ function* packPart(
   if (budget.units > 0) {
     const columns = yield* packByColumns(packing, prices, budget, kept, seeds);
     if (columns !== undefined) {
-      const { left, uses, worth: learned } = columns;
+      const { left, uses } = columns;
+      const learned = neverNothing(columns.worth, worth);
       const reserve = { units: Number.POSITIVE_INFINITY };
       const alike = mayBeAlike ? yield* packEvenly(packing, kept, left, reserve) : undefined;
       if (alike !== undefined) found.push([...uses, ...alike]);
@@ -114,6 +117,14 @@ function* packPart(
   }
   const best = bestOf(packing, found);
   return best === undefined ? undefined : merge(packing, best);
+}
+
+/**
+ * Columns that hold more of a row than there is make it worth nothing. By greed such a bin of it would then never be
+ * filled, and all that the columns found would be lost for its last few items.
+ */
+function neverNothing(learned: Float64Array, worth: Float64Array): Float64Array {
+  return learned.map((one, row) => Math.max(one, (worth[row] as number) * LEAST_WORTH));
 }
 
 /** Of all items: those of which only so many may be on one host. */
