@@ -7,6 +7,7 @@ import { NODE_POOL, type NodePool } from "../src/apis/karpenter/nodepool.ts";
 import type { Kind, KubeObject } from "../src/apis/meta.ts";
 import type * as ToPool from "../src/apis/hub/to-pool.ts";
 import type * as Clocks from "../src/base/system-clock.ts";
+import { TURN_MS } from "../src/base/steps.ts";
 import { Random } from "../src/base/random.ts";
 import type * as AllMetrics from "../src/controllers/all-metrics.ts";
 import type { World } from "../src/controllers/world.ts";
@@ -225,6 +226,13 @@ const editPool = () => {
   server.change(NODE_POOL as Kind, poolKey, { metadata: { annotations: { [HASH]: hash } } });
 };
 const countClass = () => server.change(CLASS, "default", { status: { seen: ++told } });
+/** Changes that come from outside, as a watch brings them: some at a time. */
+async function each(times: number, change: (index: number) => void): Promise<void> {
+  for (let index = 0; index < times; index++) {
+    change(index);
+    if (index % 32 === 31) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
 const touchNode = (index: number, patch: unknown) => server.change(NODE as Kind, nodes[index]?.metadata.name as string, patch);
 
 console.log([`${count} nodes`.padEnd(58), "   thread ms", "longest turn", "  over 50 ms", "      writes"].join("  "));
@@ -271,9 +279,7 @@ await played("nodeclaim.consistency", consistency?.(world) as Controller);
 const { nodeHealth } = await controllers("node/health");
 const tenth = Math.floor(count / 10);
 await played("node.health", nodeHealth?.(world) as Controller, {
-  "one in ten is broken": () => {
-    for (let index = 0; index < tenth; index++) touchNode(index * 10, { status: { conditions: [{ type: "Ready", status: "False", lastTransitionTime: CREATED }] } });
-  },
+  "one in ten is broken": () => each(tenth, (index) => touchNode(index * 10, { status: { conditions: [{ type: "Ready", status: "False", lastTransitionTime: CREATED }] } })),
 });
 const { lifecycle } = await controllers("nodeclaim/lifecycle/controller");
 const { createRegistrationTracker } = (await controllers("registration-tracker")) as unknown as { createRegistrationTracker: () => unknown };
@@ -283,15 +289,25 @@ await played("nodeclaim.disruption", nodeClaimDisruption?.(world) as Controller,
   "pool's status": countPool,
   "class' status": countClass,
   "pool's template: all drift": editPool,
-  "claims of v1beta1": () => {
-    for (let index = 0; index < tenth; index++)
-      server.change(NODE_CLAIM as Kind, claims[index * 10 + 1]?.metadata.name as string, { metadata: { annotations: { "compatibility.karpenter.sh/generation": "v1beta1" } } });
-  },
+  "one in ten claims is of v1beta1": () =>
+    each(tenth, (index) => server.change(NODE_CLAIM as Kind, claims[index * 10 + 1]?.metadata.name as string, { metadata: { annotations: { "compatibility.karpenter.sh/generation": "v1beta1" } } })),
 });
 const { staticProvisioning } = await controllers("static/provisioning");
 const { staticDeprovisioning } = await controllers("static/deprovisioning");
 await played("static.provisioning and deprovisioning", [staticProvisioning?.(world), staticDeprovisioning?.(world)] as Controller[], {
   "the pool becomes static": () => server.change(NODE_POOL as Kind, poolKey, { spec: { replicas: Math.floor(count * 0.9) } }),
+});
+const metersOf = async (): Promise<readonly Controller[]> => {
+  const rooms = await Promise.all(["metrics/nodes", "metrics/pools", "state/metrics"].map(controllers));
+  const { podMetrics } = await controllers("metrics/pods");
+  const { createPodTimes } = (await controllers("provisioning/pod-times")) as unknown as { createPodTimes: (given: World) => unknown };
+  const [nodeMetrics, poolMetrics, stateMetrics] = [rooms[0]?.["nodeMetrics"], rooms[1]?.["poolMetrics"], rooms[2]?.["stateMetrics"]];
+  return [nodeMetrics?.(world), poolMetrics?.(world, new Map()), stateMetrics?.(world), podMetrics?.(world, createPodTimes(world))] as Controller[];
+};
+await played("metrics", await metersOf(), {
+  "/metrics is asked for": async () => {
+    for await (const _ of metrics.parts()) if (clock.turnMs() >= TURN_MS) await clock.sleep(0);
+  },
 });
 await fed?.stop();
 process.exit(0);

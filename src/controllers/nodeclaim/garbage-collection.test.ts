@@ -6,6 +6,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { node, nodeClaim } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { inManyTurns } from "../../testing/slow-clock.ts";
 import { claimGarbageCollection, instanceGarbageCollection } from "./garbage-collection.ts";
 
 const MINUTE_MS = 60_000;
@@ -48,26 +49,6 @@ describe("an instance that no claim names", () => {
 });
 
 describe("a sweep of a large cluster", () => {
-  /** Time passes with each look at the clock, so that each step is a turn; `between` is done in the first of them. */
-  function inTurns(
-    world: FakeWorld,
-    between: () => unknown,
-  ): { world: FakeWorld; turns: () => number } {
-    let [lookedAt, turns] = [0, 0];
-    const clock = {
-      now: () => world.clock.now() + lookedAt++ * 1_000,
-      after: world.clock.after.bind(world.clock),
-      turnMs: () => world.clock.turnMs(),
-      sleep: async () => {
-        if (turns++ === 0) await between();
-      },
-    };
-    return {
-      world: { ...world, clock: clock as unknown as FakeWorld["clock"] },
-      turns: () => turns,
-    };
-  }
-
   const { group, kind } = FAKE_NODE_CLASS;
   const nodeClassRef = { group, kind, name: "default" };
   const conditions = [{ type: "Registered", status: "True" as const, reason: "Registered" }];
@@ -89,7 +70,7 @@ describe("a sweep of a large cluster", () => {
       await world.clock.sleep(10);
       return get(id);
     };
-    const slow = inTurns(world, () => undefined);
+    const slow = inManyTurns(world, () => undefined);
     await world.run(claimGarbageCollection(slow.world));
     await world.clock.advance(1_000);
     await world.stop();
@@ -117,7 +98,7 @@ describe("a sweep of a large cluster", () => {
       const status = { providerID: "fake:///a" };
       const leaked = nodeClaim({ name: "", metadata: { creationTimestamp }, status });
       world.cloud.instances.set("fake:///a", leaked);
-      const slow = inTurns(world, () => isNamed && world.api.create(NODE_CLAIM, lost()));
+      const slow = inManyTurns(world, () => isNamed && world.api.create(NODE_CLAIM, lost()));
       await world.run(instanceGarbageCollection(slow.world));
       await world.clock.advance(1_000);
       await world.stop();

@@ -8,6 +8,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import type { Logger } from "../../base/log.ts";
+import { turnIsOver } from "../../base/steps.ts";
 import { limitExceeded } from "../../core/nodepool/limits.ts";
 import { claimManifest } from "../../core/provisioning/manifest.ts";
 import type { PlannedClaim } from "../../core/provisioning/result.ts";
@@ -27,18 +28,22 @@ export async function createClaims(
   annotations: Readonly<Record<string, string>> = {},
 ): Promise<readonly (NodeClaim | Error)[]> {
   // Names are drawn before anything waits: their order never depends on answers.
-  const manifests = planned.map((plan) =>
-    annotated(claimManifest(plan, world.random.suffix()), annotations),
-  );
-  return Promise.all(
-    planned.map(async (plan, index) => {
-      try {
-        return await createClaim(world, log, plan, manifests[index] as KubeObject, reason);
-      } catch (error) {
-        return error instanceof Error ? error : new Error(String(error));
-      }
-    }),
-  );
+  const suffixes = planned.map(() => world.random.suffix());
+  const send = async (plan: PlannedClaim, suffix: string): Promise<NodeClaim | Error> => {
+    try {
+      const manifest = annotated(claimManifest(plan, suffix), annotations);
+      return await createClaim(world, log, plan, manifest, reason);
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  };
+  const sent: Promise<NodeClaim | Error>[] = [];
+  for (const [index, plan] of planned.entries()) {
+    // Each names hundreds of types, and there may be thousands.
+    if (turnIsOver(world.clock)) await world.clock.sleep(0);
+    sent.push(send(plan, suffixes[index] as string));
+  }
+  return Promise.all(sent);
 }
 
 async function createClaim(

@@ -3,8 +3,9 @@
  * StaticCapacity. upstream: pkg/controllers/static/provisioning/controller.go
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
+import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { countStatic, missing } from "../../core/disruption/static-pools.ts";
-import { planStaticNodes } from "../../core/provisioning/static-nodes.ts";
+import { planStaticNodesInSteps } from "../../core/provisioning/static-nodes.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -38,12 +39,17 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   if (pool.deleting || !pool.ready) return AWAIT_CHANGE;
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   const log = world.log.with({ controller: "static.provisioning", ...poolFields(pool) });
-  const { count, limited } = missing(pool, countStatic(pool, world.cluster.nodes()));
+  const lacking = () => missing(pool, countStatic(pool, world.cluster.nodes()));
+  const { count, limited } = lacking();
   if (limited) log.info("nodepool node limit reached");
   if (count === 0) return requeueAfter(limited ? LIMITED_MS : POLL_MS);
   const input = await poolInput(world, pool, log);
   if (typeof input === "string") return requeueAfter(LIMITED_MS);
-  const planned = planStaticNodes(schedulingInput(world, [], [input]), input, count);
+  const planning = planStaticNodesInSteps(schedulingInput(world, [], [input]), input, count);
+  const plans = await inTurns(world.clock, planning, TURN_MS);
+  // Others may have come meanwhile, and fewer may be wanted by now.
+  const stillWanted = readPool(world, request)?.pool.replicas === pool.replicas;
+  const planned = stillWanted ? plans.slice(0, lacking().count) : [];
   const created = await createClaims(world, log, planned, "provisioned");
   for (const claim of created) {
     if (!(claim instanceof Error)) continue;

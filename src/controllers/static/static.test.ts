@@ -4,7 +4,10 @@ import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import { nodePool } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { inManyTurns } from "../../testing/slow-clock.ts";
 import { allControllers } from "../all.ts";
+import { stateNodeClaim } from "../state/nodeclaims.ts";
+import { staticProvisioning } from "./provisioning.ts";
 
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
@@ -86,5 +89,24 @@ describe("a static pool that is scaled down", () => {
     expect(refusals).toBeGreaterThan(2);
     expect(claims(world)).toHaveLength(1);
     await world.stop();
+  });
+
+  it("plans and creates in turns, and asks for none that are not wanted any more by then", async () => {
+    for (const replicas of [5, 2]) {
+      const world = fakeWorld({ gates: { staticCapacity: true } });
+      const { api } = world;
+      const made = nodePool({ spec: { replicas: 5 }, template: { nodeClassRef: CLASS_REF } });
+      await api.create(NODE_POOL, made);
+      const slow = inManyTurns(world, async () => {
+        if (replicas !== 5) api.change(NODE_POOL, "default", { spec: { replicas } });
+        await world.clock.sleep(10);
+      });
+      await world.run(stateNodeClaim(world), staticProvisioning(slow.world));
+      await world.clock.advance(10_000);
+      expect(claims(world)).toHaveLength(replicas);
+      // Five claims are sent in as many turns.
+      expect(slow.turns()).toBeGreaterThan(replicas);
+      await world.stop();
+    }
   });
 });

@@ -6,10 +6,13 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { NO_RESOURCES, subtractResources } from "../../apis/resources.ts";
+import { atOnce, filterInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
+import type { NodeView } from "../state/node-view.ts";
 import type { PlannedClaim } from "./result.ts";
 import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
-import { solve } from "./solve.ts";
+import { planOf, prepare } from "./solve.ts";
 
+const NODES_PER_STEP = 1_024;
 const NAMESPACE = "static-capacity";
 const LABELS = { "karpenter.sh/static-capacity": "placeholder" };
 const SELECTOR = { matchLabels: LABELS };
@@ -24,17 +27,34 @@ export function planStaticNodes(
   count: number,
   instead: readonly string[] = [],
 ): readonly PlannedClaim[] {
+  return atOnce(planStaticNodesInSteps(input, pool, count, instead));
+}
+
+/** As {@link planStaticNodes}. */
+export function* planStaticNodesInSteps(
+  input: SchedulingInput,
+  pool: PoolInput,
+  count: number,
+  instead: readonly string[] = [],
+): Steps<readonly PlannedClaim[]> {
   const going = new Set(instead);
-  const own = input.nodes.filter(
+  const own = yield* filterInSteps(
+    input.nodes,
+    NODES_PER_STEP,
     ({ poolId, deleting, name }) => poolId === pool.pool.id && !deleting && !going.has(name),
   );
-  const { newClaims } = solve({
+  const taken = (node: NodeView, index: number) => ({
+    ...node,
+    pods: [placeholder(index, node.name)],
+  });
+  const batch = yield* prepare({
     ...input,
     pods: Array.from({ length: count }, (_, index) => placeholder(index)),
     pools: [pool],
-    nodes: own.map((node, index) => ({ ...node, pods: [placeholder(index, node.name)] })),
+    nodes: yield* mapInSteps(own, NODES_PER_STEP, taken),
     options: { ...input.options, preferencePolicy: "Respect", reservedCapacity: "fallback" },
   });
+  const { newClaims } = yield* planOf(batch);
   return newClaims.map((plan) => ({
     ...plan,
     pods: [],

@@ -1,0 +1,22 @@
+/** A world whose work takes long: every step is a turn, and things happen in between. */
+import type { FakeWorld } from "./fake-world.ts";
+
+/** `between`: what is done in the first of the turns. */
+export function inManyTurns(
+  world: FakeWorld,
+  between: () => unknown,
+): { readonly world: FakeWorld; readonly turns: () => number } {
+  let [lookedAt, turns] = [0, 0];
+  const clock = {
+    now: () => world.clock.now() + lookedAt++ * 1_000,
+    after: world.clock.after.bind(world.clock),
+    turnMs: () => 1_000,
+    sleep: async () => {
+      if (turns++ === 0) await between();
+    },
+  };
+  return {
+    world: { ...world, clock: clock as unknown as FakeWorld["clock"] },
+    turns: () => turns,
+  };
+}
