@@ -42,6 +42,16 @@ describe("default topology spread", () => {
     ]);
   });
 
+  it("selects by the expressions of its controller, too", () => {
+    const notBack = { key: "tier", operator: "NotIn", values: ["back"] };
+    const spec = { selector: { matchLabels: { app: "web" }, matchExpressions: [notBack] } };
+    const [spread] = spreads(web, [], [{ ...replicaSet, spec }]) ?? [];
+    expect(spread?.labelSelector?.matchExpressions).toEqual([
+      { key: "app", operator: "In", values: ["web"] },
+      notBack,
+    ]);
+  });
+
   it("leaves pods alone that nothing selects, or that have a spread of their own", () => {
     const elsewhere = { ...service, metadata: { name: "web", namespace: "other" } };
     expect(spreads(web, [elsewhere, { ...service, spec: {} }], [])).toBe(undefined);
