@@ -149,23 +149,39 @@ export function domainWays({ pool, table }: Template): Edit[][] {
   });
 }
 
-/** Types that the pool leaves out by one key and that would stay within its limits: smaller ones, mostly. */
+/** Types that the pool leaves out by one key and that would stay within its limits: what takes least of those first. */
 export function smallerWays(template: Template, requests: Resources): Edit[][] {
   const { pool, table } = template;
   const own = pool.requirements.map(toRequirement);
   const holding = table.holding(requests);
-  const others = new Map<string, Edit[]>();
+  const others = new Map<string, { readonly way: Edit[]; share: number }>();
   for (const [index, type] of table.types.entries()) {
     if (!hasBit(holding, index) || !withinLimits(template, type)) continue;
     const [key, ...more] = new Set(own.flatMap((one) => missOf(one, type.labels)));
     if (key === undefined || more.length > 0) continue;
-    for (const value of type.labels[key] ?? [])
-      others.set(`${key}=${value}`, [{ on: "pool", poolId: pool.id, change: "allow", key, value }]);
+    const share = shareOfLimits(template, type.capacity);
+    for (const value of type.labels[key] ?? []) {
+      const text = `${key}=${value}`;
+      const known = others.get(text);
+      if (known !== undefined) known.share = Math.min(known.share, share);
+      else {
+        const way: Edit[] = [{ on: "pool", poolId: pool.id, change: "allow", key, value }];
+        others.set(text, { way, share });
+      }
+    }
   }
   return [...others]
-    .sort(([a], [b]) => compareText(a, b))
+    .sort(([a, one], [b, other]) => one.share - other.share || compareText(a, b))
     .slice(0, TRIED_VALUES)
-    .map(([, edits]) => edits);
+    .map(([, { way }]) => way);
+}
+
+/** The largest share of what is left of a limit that such a node takes. */
+function shareOfLimits({ budget: { remaining } }: Template, capacity: Resources): number {
+  const shares = Object.entries(remaining).map(([name, left]) =>
+    left > 0 ? (capacity[name] ?? 0) / left : 0,
+  );
+  return Math.max(0, ...shares);
 }
 
 /** The key, where a type with these labels does not meet the requirement. */

@@ -306,6 +306,16 @@ describe("the smallest change that places a pod", () => {
     );
   });
 
+  it("tries of the smaller types those first that take least of the limits, not by their names", () => {
+    const sized = (cpu: number) => instanceType({ cpu, labels: { "test.sh/cores": [`${cpu}`] } });
+    const requirements = [{ key: "test.sh/cores", operator: "In" as const, values: ["32"] }];
+    const limits = { cpu: 16_000, memory: 64 * 2 ** 30 };
+    const pools = [poolInput({ requirements, limits }, [10, 11, 12, 8, 32].map(sized))];
+    // Two of any other are too much, and as text 8 is the last.
+    const found = fixes({ pods: pods(2, { cpu: "7" }), pools });
+    expect(found["pod-0"]).toBe("let NodePool default use test.sh/cores 8");
+  });
+
   it("raises a limit, for all pods that it keeps out together", () => {
     const pools = [poolInput({ limits: { cpu: 8_000 } })];
     const found = fixes({ pods: pods(3, { cpu: "7" }), pools });
