@@ -264,7 +264,8 @@ function newRecord(world: World, command: Command): CommandRecord {
     reason: command.reason,
     consolidationType: command.consolidationType,
     startedAt: toRfc3339(world.clock.now()),
-    nodes: command.candidates.map(({ node }) => node.name),
+    // Another process takes back what has no replacements, whichever nodes are marked still.
+    nodes: command.replacements.length === 0 ? [] : command.candidates.map(({ node }) => node.name),
     replacements: command.replacements.length,
   };
 }

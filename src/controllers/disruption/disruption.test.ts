@@ -9,6 +9,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { type Clock, toRfc3339 } from "../../base/clock.ts";
 import { movesOn } from "../../core/disruption/moves.ts";
 import { outcomeOn } from "../../core/disruption/outcome.ts";
+import { recordOf } from "../../core/disruption/record.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -104,6 +105,15 @@ const left = (world: FakeWorld) =>
     .map(({ metadata }) => metadata.name);
 
 describe("the disruption loop", () => {
+  it("writes no list of nodes on those that go with nothing in their place: of thousands no claim could bear it", async () => {
+    const world = await twoEmptyNodes();
+    await world.clock.advance(16_000);
+    expect(left(world)).toEqual([]);
+    const records = world.api.all(NODE_CLAIM).map(recordOf);
+    expect(records.map((record) => record?.nodes)).toEqual([[], []]);
+    await world.stop();
+  });
+
   it("looks again after fifteen seconds and spares a node that is used by then", async () => {
     const world = await twoEmptyNodes();
     await world.clock.advance(14_000);

@@ -18,7 +18,7 @@ export interface CommandRecord {
   readonly consolidationType: Command["consolidationType"];
   /** RFC 3339. */
   readonly startedAt: string;
-  /** Names of the nodes that go. */
+  /** Names of the nodes that go. None without replacements: no claim could bear them all, and nobody asks. */
   readonly nodes: readonly string[];
   /** How many claims come in their place. */
   readonly replacements: number;

@@ -107,6 +107,21 @@ describe("unfinished commands", () => {
     }
   });
 
+  it("are taken back without a list of their nodes where nothing was to come; many records are read in steps", () => {
+    const plain = { ...record(0), nodes: [] };
+    const all = Array.from({ length: 1_000 }, (_, index) => {
+      const name = String(index).padStart(4, "0");
+      // Some are open again already.
+      return index % 3 === 0 ? view(claim(name)) : view(withRecord(claim(name), plain), true, true);
+    });
+    const looking = findUnfinished(all, new Set(), NOW_MS);
+    let turns = 0;
+    let found = looking.next();
+    for (; found.done !== true; found = looking.next()) turns++;
+    expect(found.value.reopen).toHaveLength(666);
+    expect(turns).toBeGreaterThanOrEqual(10);
+  });
+
   it("are left alone while this process carries them out", () => {
     const { reopen } = atOnce(findUnfinished(leaving(record(0)), new Set(["a", "b"]), NOW_MS));
     expect(reopen).toEqual([]);

@@ -19,6 +19,8 @@ const TOO_OLD_MS = 60 * 60_000;
 
 /** Looked at before others get a turn. */
 const NODES_PER_STEP = 1_024;
+/** Those whose record is read: it may be long. */
+const RECORDS_PER_STEP = 64;
 
 export interface Unfinished {
   readonly resume: readonly {
@@ -44,16 +46,16 @@ export function* findUnfinished(
   });
   const commands = new Map<string, { record: CommandRecord; nodes: NodeView[] }>();
   const reopen: NodeView[] = [];
-  for (const one of strays) {
+  yield* eachInSteps(strays, RECORDS_PER_STEP, (one) => {
     const record = recordOf(one.claim as NodeClaim);
     if (record === undefined) {
       reopen.push(one);
-      continue;
+      return;
     }
     const known = commands.get(record.id);
     if (known === undefined) commands.set(record.id, { record, nodes: [one] });
     else known.nodes.push(one);
-  }
+  });
   if (commands.size === 0) return { resume: [], reopen, discard: [] };
 
   const named = new Set([...commands.values()].flatMap(({ record }) => record.nodes));

@@ -90,6 +90,20 @@ describe("emptiness", () => {
     );
   });
 
+  it("has no more than 500 nodes in a command; each is looked at again by itself, and all keep the budget", () => {
+    const empty = Array.from({ length: 950 }, (_, index) =>
+      candidate(`n${String(index).padStart(4, "0")}`, CONSOLIDATABLE),
+    );
+    const sizes = (all: readonly Command[]) => all.map(({ candidates }) => candidates.length);
+    expect(sizes(commands(empty, 1_000))).toEqual([500, 450]);
+    const within = commands(empty, 600);
+    expect(sizes(within)).toEqual([500, 100]);
+    expect(within.flatMap(({ candidates }) => candidates)).toEqual(empty.slice(0, 600));
+    const [, second] = within as [Command, Command];
+    const still = emptiness.validate(second, methodInput(empty, { allowed: 90 }));
+    expect((still as Command).candidates).toEqual(empty.slice(500, 590));
+  });
+
   it("leaves used nodes, those not quiet for long enough, and pools that never consolidate", () => {
     expect(commands([candidate("a", { ...CONSOLIDATABLE, used: true })])).toEqual([]);
     expect(commands([candidate("a")])).toEqual([]);

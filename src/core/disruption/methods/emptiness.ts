@@ -21,6 +21,9 @@ import {
 /** Pods come and go: an empty node must still be empty after this. */
 const VALIDATION_MS = 15_000;
 
+/** What is begun at once: each command writes to all of its nodes, and the next is judged on what came of that. */
+const NODES_PER_COMMAND = 500;
+
 export const emptiness: Method = {
   name: "emptiness",
   reason: "Empty",
@@ -64,7 +67,7 @@ function wayOf(candidate: Candidate, nowMs: number): Way | undefined {
   return { via: "emptiness", validateAfterMs: 0 };
 }
 
-/** One command for each generation and way: its words and its wait are the command's. */
+/** For each generation and way its own, for its words and its wait are the command's; of so many nodes at the most. */
 function commands({
   nowMs,
   candidates,
@@ -84,19 +87,27 @@ function commands({
     group.candidates.push(candidate);
     groups.set(key, group);
   }
-  return [...groups.keys()].sort().map((key) => {
+  return [...groups.keys()].sort().flatMap((key) => {
     const { way, candidates: chosen } = groups.get(key) as { way: Way; candidates: Candidate[] };
-    return {
-      reason: "Empty",
-      consolidationType: "empty",
-      via: way.via,
-      generation: (chosen[0] as Candidate).generation,
-      candidates: chosen,
-      replacements: [],
-      targets: [],
-      validateAfterMs: way.validateAfterMs,
-    };
+    const commands: Command[] = [];
+    for (let from = 0; from < chosen.length; from += NODES_PER_COMMAND)
+      commands.push(commandOf(way, chosen.slice(from, from + NODES_PER_COMMAND)));
+    return commands;
   });
+}
+
+/** `candidates`: at least one, all of one generation. */
+function commandOf({ via, validateAfterMs }: Way, candidates: readonly Candidate[]): Command {
+  return {
+    reason: "Empty",
+    consolidationType: "empty",
+    via,
+    generation: (candidates[0] as Candidate).generation,
+    candidates,
+    replacements: [],
+    targets: [],
+    validateAfterMs,
+  };
 }
 
 /** Keeps the nodes that are still empty and still allowed. */
