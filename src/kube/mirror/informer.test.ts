@@ -129,4 +129,52 @@ describe("informer", () => {
     expect(mirror.get("ours")?.metadata.resourceVersion).toBe("6");
     expect(mirror.size).toBe(501);
   });
+
+  it("keeps what we wrote while a list was under way, which names it not yet", () => {
+    const { mirror, seen } = informer();
+    mirror.replace({ items: [node("a", 1), node("old", 2)], resourceVersion: "10" });
+    mirror.observe(node("ours", 25));
+    seen.length = 0;
+    mirror.replace({ items: [node("a", 1)], resourceVersion: "20" });
+    expect(seen).toEqual(["removed old@2"]);
+    // The watch begins where the list ended.
+    mirror.take({ type: "ADDED", object: node("ours", 25) });
+    expect(seen).toEqual(["removed old@2"]);
+    mirror.take({ type: "DELETED", object: node("ours", 30) });
+    expect(seen).toEqual(["removed old@2", "removed ours@25"]);
+  });
+
+  it("keeps what we wrote before and while a list is taken in by steps", () => {
+    const { mirror, seen } = informer();
+    const items = Array.from({ length: 200 }, (_, index) => node(`n${1_000 + index}`, 1));
+    mirror.replace({ items, resourceVersion: "1" });
+    mirror.observe(node("n0999", 25));
+    seen.length = 0;
+    const steps = mirror.replaceInSteps({ items: [], resourceVersion: "20" });
+    while (seen.length === 0) steps.next();
+    // Gone by then, and made anew by us before its turn came.
+    mirror.observe(node("n1199", 26, "another"));
+    while (steps.next().done !== true);
+    expect(mirror.list().map(({ metadata }) => metadata.name)).toEqual(["n0999", "n1199"]);
+    expect(seen).not.toContain("removed n1199@26");
+  });
+
+  it("believes a list that is behind what was listed or watched: a server that was set back", () => {
+    const { mirror } = informer();
+    mirror.replace({ items: [node("a", 90)], resourceVersion: "90" });
+    mirror.take({ type: "ADDED", object: node("b", 100) });
+    mirror.observe(node("ours", 101));
+    mirror.replace({ items: [node("c", 40)], resourceVersion: "50" });
+    expect(mirror.list().map(({ metadata }) => metadata.name)).toEqual(["c"]);
+  });
+
+  it("keeps nothing where versions cannot be compared, and of a kind that is not served any more", () => {
+    for (const resourceVersion of ["", "seven"]) {
+      const { mirror } = informer();
+      mirror.replace({ items: [node("a", 1)], resourceVersion: "1" });
+      mirror.observe(node("ours", 25));
+      mirror.replace({ items: [], resourceVersion });
+      expect(mirror.size).toBe(0);
+    }
+  });
 });

@@ -109,27 +109,40 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     return { feeding: feeding.call(this), stop: end };
   }
 
-  /** The whole truth: what it does not name is gone. */
+  /** The whole truth up to its version: what it does not name is gone, but for what we wrote after it. */
   replace(list: KubeList<T>): void {
     atOnce(this.replaceInSteps(list));
   }
 
   /** As {@link replace}. Our own writes may come in between. */
   *replaceInSteps({ items, resourceVersion, kept }: KubeList<T>): Steps<void> {
-    yield* this.#removeOthers(items);
+    yield* this.#removeOthers(items, this.#coveredBy(resourceVersion));
     yield* eachInSteps(items, OBJECTS_PER_STEP, (item) => this.#put(item, kept));
     this.#see(resourceVersion);
     this.#synced = true;
   }
 
-  *#removeOthers(items: readonly T[]): Steps<void> {
+  /**
+   * Up to which version a list knows all. Only our own writes are newer: what was listed or watched is not, unless the
+   * server was set back. Then, and where versions are no numbers, the list is all that there is.
+   */
+  #coveredBy(resourceVersion: string): number {
+    const version = Number(resourceVersion) || 0;
+    return version === 0 || version < this.#newestSeen ? Number.POSITIVE_INFINITY : version;
+  }
+
+  *#removeOthers(items: readonly T[], upTo: number): Steps<void> {
     // What comes meanwhile is newer than the list.
     const known = [...this.#objects.keys()];
     if (known.length === 0) return;
     const listed = new Set<string>();
     yield* eachInSteps(items, KEYS_PER_STEP, (item) => void listed.add(keyOf(item)));
     const gone = yield* filterInSteps(known, KEYS_PER_STEP, (key) => !listed.has(key));
-    yield* eachInSteps(gone.sort(), OBJECTS_PER_STEP, (key) => this.#remove(key));
+    yield* eachInSteps(gone.sort(), OBJECTS_PER_STEP, (key) => {
+      const object = this.#objects.get(key);
+      // Written by us while the list was under way, or since: that it goes, the watch tells.
+      if (object !== undefined && versionOf(object) <= upTo) this.#remove(key);
+    });
     yield;
   }
 
