@@ -65,6 +65,67 @@ describe("patience with pools whose replacements fail", () => {
     await world.stop();
   });
 
+  it("is over for a pool that is made anew, and forgotten of one that is gone", async () => {
+    const world = await withPool();
+    const backoff = await failedTwice(world);
+    await world.api.delete(NODE_POOL, { name: "default" });
+    await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef } }));
+    await world.clock.settle();
+    await backoff.write(world, world.log);
+    expect(backoff.pools(world.clock.now())).toEqual(new Map());
+    expect(annotationsOf(world)).toEqual({});
+
+    const again = await failedTwice(world);
+    await world.api.delete(NODE_POOL, { name: "default" });
+    await world.clock.settle();
+    await again.write(world, world.log);
+    expect(again.pools(world.clock.now())).toEqual(new Map());
+    await world.stop();
+  });
+
+  it("begins anew an hour after its end, and is taken off the pool then, also by the next process", async () => {
+    const world = await withPool();
+    const backoff = await failedTwice(world);
+    await world.clock.advance(61 * MINUTE);
+    await backoff.write(world, world.log);
+    expect(annotationsOf(world)).not.toEqual({});
+    await world.clock.advance(MINUTE);
+    const next = new Backoff();
+    next.learn(world);
+    for (const one of [backoff, next]) {
+      one.failed(["nodepool/default"], world.clock.now());
+      expect([...one.pools(world.clock.now()).values()]).toEqual([world.clock.now() + MINUTE]);
+    }
+    await world.clock.advance(62 * MINUTE);
+    await backoff.write(world, world.log);
+    expect(annotationsOf(world)).toEqual({});
+    await world.stop();
+  });
+
+  it("ends when a person takes it off the pool, and not while it is on its way there", async () => {
+    const world = await withPool();
+    const waits = (one: Backoff) => one.pools(world.clock.now()).size;
+    const backoff = await failedTwice(world);
+    await backoff.write(world, world.log);
+    expect(waits(backoff)).toBe(1);
+    const takenOff = { metadata: { annotations: { "karpenter.sh/replacements-failed": null } } };
+    world.api.change(NODE_POOL, "default", takenOff as never);
+    await world.clock.settle();
+    // A failure since is another matter: it is not known of there.
+    const busy = new Backoff();
+    busy.failed(["nodepool/default"], world.clock.now());
+    await busy.write(world, world.log);
+    await busy.write(world, world.log);
+    expect(waits(busy)).toBe(1);
+    world.api.change(NODE_POOL, "default", takenOff as never);
+    await world.clock.settle();
+    await backoff.write(world, world.log);
+    expect([waits(backoff), annotationsOf(world)]).toEqual([0, {}]);
+    backoff.failed(["nodepool/default"], world.clock.now());
+    expect([...backoff.pools(world.clock.now()).values()]).toEqual([world.clock.now() + MINUTE]);
+    await world.stop();
+  });
+
   it("is not learned from what another hand wrote, nor for longer than it can last", async () => {
     const world = await withPool();
     const key = "karpenter.sh/replacements-failed";
@@ -82,16 +143,28 @@ describe("patience with pools whose replacements fail", () => {
   });
 });
 
+const nodeClassRef = {
+  group: FAKE_NODE_CLASS.group,
+  kind: FAKE_NODE_CLASS.kind,
+  name: "default",
+};
+
 async function withPool(): Promise<FakeWorld> {
   const world = fakeWorld();
-  const nodeClassRef = {
-    group: FAKE_NODE_CLASS.group,
-    kind: FAKE_NODE_CLASS.kind,
-    name: "default",
-  };
   await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef } }));
   await world.run();
   return world;
+}
+
+/** Two minutes' wait that stands on the pool, and is known to. */
+async function failedTwice(world: FakeWorld): Promise<Backoff> {
+  const backoff = new Backoff();
+  for (let times = 0; times < 2; times++) backoff.failed(["nodepool/default"], world.clock.now());
+  await backoff.write(world, world.log);
+  await world.clock.settle();
+  await backoff.write(world, world.log);
+  expect(annotationsOf(world)).not.toEqual({});
+  return backoff;
 }
 
 const annotationsOf = (world: FakeWorld) =>

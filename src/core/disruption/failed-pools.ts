@@ -2,7 +2,7 @@
  * Patience with a pool whose replacements do not come up (no capacity, nodes that never join): each failure in a row
  * doubles the wait before the next one. Without it the same node would be closed and opened again every few seconds.
  * Written on the pool, so that the process that takes over waits as this one does, and that whoever explains what is
- * done next goes by what the loop goes by. Ours; upstream tries again at once.
+ * done next goes by what the loop goes by. Whoever takes it off the pool wants the next try now. Ours; upstream tries again at once.
  */
 import { REPLACEMENTS_FAILED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -10,6 +10,8 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 
 const FIRST_MS = 60_000;
 const MOST_MS = 10 * 60_000;
+/** After a wait that was over so long ago the next failure is a first one: longer than a command waits for its replacements. */
+const FORGOTTEN_AFTER_MS = 60 * 60_000;
 
 /** That a pool is not asked for replacements. */
 export interface Wait {
@@ -25,6 +27,11 @@ export function waitAfter(failures: number, nowMs: number): Wait {
   return { failures, untilMs: Math.ceil((nowMs + waitMs) / 1_000) * 1_000 };
 }
 
+/** Whether it is over for so long that it says nothing about the pool any more. */
+export function isForgotten({ untilMs }: Wait, nowMs: number): boolean {
+  return nowMs >= untilMs + FORGOTTEN_AFTER_MS;
+}
+
 /** Undefined: the pool bears none. */
 export function withWait(native: KubeObject, wait: Wait | undefined): KubeObject {
   const { [REPLACEMENTS_FAILED_ANNOTATION_KEY]: _, ...others } = native.metadata.annotations ?? {};
@@ -37,7 +44,12 @@ export function isWritten({ metadata }: KubeObject, wait: Wait | undefined): boo
   return text === (wait === undefined ? undefined : written(wait));
 }
 
-/** Undefined also where another hand spoiled it. Never longer than a wait that begins now. */
+/** Whether the pool bears anything of the kind, whatever it says. */
+export function bearsWait({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY] !== undefined;
+}
+
+/** Undefined also where another hand spoiled it, or it is forgotten. Never longer than a wait that begins now. */
 export function waitOn({ metadata }: KubeObject, nowMs: number): Wait | undefined {
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   if (text === undefined) return undefined;
@@ -46,8 +58,10 @@ export function waitOn({ metadata }: KubeObject, nowMs: number): Wait | undefine
     const untilMs = typeof until === "string" ? fromRfc3339(until) : undefined;
     if (!Number.isSafeInteger(failures) || (failures as number) < 1 || untilMs === undefined)
       return undefined;
-    const longest = waitAfter(failures as number, nowMs);
-    return untilMs > longest.untilMs ? longest : { failures: failures as number, untilMs };
+    const wait: Wait = { failures: failures as number, untilMs };
+    if (isForgotten(wait, nowMs)) return undefined;
+    const longest = waitAfter(wait.failures, nowMs);
+    return untilMs > longest.untilMs ? longest : wait;
   } catch {
     return undefined;
   }
