@@ -113,12 +113,22 @@ export async function changeClaim(
     } catch (error) {
       if (!isConflict(error) || attempt === 2) throw error;
     }
-    try {
-      latest = hub(await world.kube.get(claimKind(claim), { name: claim.metadata.name }));
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    const stored = await storedClaim(world, claim);
+    if (stored === undefined) return undefined;
+    latest = stored;
+  }
+}
+
+/** The claim of that name as the API has it now; undefined when there is none. */
+export async function storedClaim(
+  world: Pick<World, "kube">,
+  claim: NodeClaim,
+): Promise<NodeClaim | undefined> {
+  try {
+    return hub(await world.kube.get(claimKind(claim), { name: claim.metadata.name }));
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
   }
 }
 

@@ -51,7 +51,7 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   const stored = readClaim(world, request);
   if (stored === undefined || !isManagedClaim(world, stored)) return AWAIT_CHANGE;
   const uid = stored.metadata.uid ?? stored.metadata.name;
-  if (isDeleting(stored)) return finalize(world, stored, memory.launches.get(uid)?.launched);
+  if (isDeleting(stored)) return finalize(world, stored, () => memory.launches.get(uid)?.launched);
   const before = await begun(world, stored);
   if (before === undefined) return AWAIT_CHANGE;
   let claim = before;

@@ -25,18 +25,19 @@ import { nodes } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { terminationGracePeriodExpiring } from "../events.ts";
+import { endUnwanted } from "./launch.ts";
 
 /** How often the cloud is asked whether an instance is gone. */
 const INSTANCE_POLL_MS = 5_000;
 
-/** `launched`: the instance of a claim whose status was never stored, if this process knows it. */
+/** `launched`: the instance of a claim whose status was never stored, if this process knows it by now. */
 export async function finalize(
   world: World,
   stored: NodeClaim,
-  launched: NodeClaim | undefined,
+  launched: () => NodeClaim | undefined,
 ): Promise<Outcome> {
   if (!hasFinalizer(stored, TERMINATION_FINALIZER)) return AWAIT_CHANGE;
-  const claim = await withProviderId(world, stored, launched);
+  const claim = await withProviderId(world, stored, launched());
   const stamped = claim === undefined ? undefined : await stampDeadline(world, claim);
   if (stamped === undefined) return AWAIT_CHANGE;
   if (isTrue(stamped, "Registered") && (await deleteNodes(world, stamped))) return AWAIT_CHANGE;
@@ -54,6 +55,7 @@ export async function finalize(
   const kind = claimKind(ending);
   await removeFinalizer(world.kube, kind, fromClaim(ending), TERMINATION_FINALIZER);
   report(world, ending);
+  await endLatecomer(world, ending, launched());
   return AWAIT_CHANGE;
 }
 
@@ -70,6 +72,17 @@ async function withProviderId(
   const providerID = launched?.status?.providerID;
   if (claim.status?.providerID !== undefined || providerID === undefined) return claim;
   return changeClaim(world, claim, (one) => ({ ...one, status: { ...one.status, providerID } }));
+}
+
+/** The cloud answered after we had looked, and while the claim still held: whoever heard it took it for wanted. */
+async function endLatecomer(
+  world: World,
+  claim: NodeClaim,
+  launched: NodeClaim | undefined,
+): Promise<void> {
+  const providerID = launched?.status?.providerID;
+  if (claim.status?.providerID !== undefined || providerID === undefined) return;
+  await endUnwanted(world, { ...claim, status: { ...claim.status, providerID } });
 }
 
 /** The hard end of the drain, once, from the claim's grace period. */

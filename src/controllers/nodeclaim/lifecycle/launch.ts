@@ -24,7 +24,7 @@ import {
 import { launchLeftMs } from "../../../core/nodeclaim/liveness.ts";
 import { hasFinalizer } from "../../../kube/client/finalizer.ts";
 import { AWAIT_CHANGE } from "../../../kube/manager/controller.ts";
-import { claimRequest, deleteClaim, readClaim } from "../../claims.ts";
+import { claimRequest, deleteClaim, readClaim, storedClaim } from "../../claims.ts";
 import { claimLog, poolLabel, speaksV05 } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
@@ -86,36 +86,55 @@ async function answerInTime(
 /** Asks the cloud for the instance, and remembers it, whether or not somebody still waits for the answer. */
 function ask(world: World, claim: NodeClaim, { launches, asked }: Memory): Promise<NodeClaim> {
   const uid = uidOf(claim);
-  const asking = world.cloud.create(claim).then(
-    async (launched) => {
-      asked.delete(uid);
-      const nowMs = world.clock.now();
-      for (const [key, { untilMs }] of launches) if (untilMs <= nowMs) launches.delete(key);
-      launches.set(uid, { launched, untilMs: nowMs + REMEMBER_MS });
-      report(world, claim, launched);
-      if (!isHeld(world, claim)) await endUnwanted(world, withInstance(claim, launched));
-      return launched;
-    },
-    (error: unknown) => {
-      asked.delete(uid);
-      throw error;
-    },
-  );
+  const asking = world.cloud
+    .create(claim)
+    .then((launched) => answered(world, claim, launched, launches))
+    .finally(() => asked.delete(uid));
   asked.set(uid, asking);
   // Perhaps nobody waits any more.
   asking.catch(() => undefined);
   return asking;
 }
 
-/** Whether the claim is still there, and waits for us before it goes. */
-function isHeld(world: World, claim: NodeClaim): boolean {
-  const now = readClaim(world, claimRequest(claim));
-  if (now === undefined || uidOf(now) !== uidOf(claim)) return false;
-  return hasFinalizer(now, TERMINATION_FINALIZER);
+/** Rejects where no claim waits for the instance: it is ended then, and whoever asked must not have it. */
+async function answered(
+  world: World,
+  claim: NodeClaim,
+  launched: NodeClaim,
+  launches: Memory["launches"],
+): Promise<NodeClaim> {
+  const uid = uidOf(claim);
+  const nowMs = world.clock.now();
+  for (const [key, { untilMs }] of launches) if (untilMs <= nowMs) launches.delete(key);
+  // Before the API is asked for the claim: it may be let go of meanwhile, and that looks here.
+  launches.set(uid, { launched, untilMs: nowMs + REMEMBER_MS });
+  report(world, claim, launched);
+  if (await isHeld(world, claim)) return launched;
+  launches.delete(uid);
+  await endUnwanted(world, withInstance(claim, launched));
+  throw new Error("the cloud answered when the claim was given up");
 }
 
-/** The claim was given up. What fails here is left to nodeclaim.garbagecollection, as an instance that no claim names. */
-async function endUnwanted(world: World, claim: NodeClaim): Promise<void> {
+/**
+ * Whether the claim is still there, and waits for us before it goes. That it is not so, a mirror alone is not believed:
+ * it may be behind. Nor is anything ended where the API does not answer.
+ */
+async function isHeld(world: World, claim: NodeClaim): Promise<boolean> {
+  const holds = (now: NodeClaim | undefined): boolean =>
+    now !== undefined && uidOf(now) === uidOf(claim) && hasFinalizer(now, TERMINATION_FINALIZER);
+  if (holds(readClaim(world, claimRequest(claim)))) return true;
+  try {
+    return holds(await storedClaim(world, claim));
+  } catch {
+    return true;
+  }
+}
+
+/**
+ * Ends the instance that a claim names which was given up. What fails here is left to nodeclaim.garbagecollection, as an
+ * instance that no claim names.
+ */
+export async function endUnwanted(world: World, claim: NodeClaim): Promise<void> {
   const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
   const fields = { "provider-id": claim.status?.providerID };
   try {

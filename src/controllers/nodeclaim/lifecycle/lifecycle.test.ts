@@ -4,9 +4,10 @@ import { condition } from "../../../apis/karpenter/conditions.ts";
 import { MACHINE } from "../../../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../../apis/karpenter/nodepool.ts";
-import type { KubeObject } from "../../../apis/meta.ts";
+import type { Kind, KubeObject } from "../../../apis/meta.ts";
 import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
 import { KubeError } from "../../../kube/errors.ts";
+import type { Informer } from "../../../kube/mirror/informer.ts";
 import { nodePool } from "../../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../../testing/fake-world.ts";
 import { meteredCloud } from "../../metered-cloud.ts";
@@ -69,6 +70,23 @@ async function startOwned(tracker = createRegistrationTracker()): Promise<FakeWo
   });
   await world.clock.settle();
   return world;
+}
+
+/** The cloud answers the first claim only when what comes back is called. */
+function answerLate(world: FakeWorld): () => void {
+  const create = world.cloud.create;
+  let answer = (): void => undefined;
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  Object.assign(world.cloud, {
+    create: async (claim: NodeClaim) => {
+      const launched = await create(claim);
+      if (world.cloud.creates === 1) await answered;
+      return launched;
+    },
+  });
+  return () => answer();
 }
 
 const claimOf = (world: FakeWorld): NodeClaim =>
@@ -409,6 +427,81 @@ describe("the life of a claim", () => {
       await world.stop();
     },
   );
+
+  it.each([
+    ["is there, though the mirror has lost it", 1, "True Launched"],
+    ["cannot be read", 1, undefined],
+    ["is gone", 0, undefined],
+  ])("asks the API before it ends an instance whose claim %s", async (how, instances, launched) => {
+    const world = fakeWorld();
+    const answer = answerLate(world);
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.settle();
+    const claim = claimOf(world);
+    if (launched === undefined) world.api.vanish(NODE_CLAIM as Kind, "default-abcde");
+    else
+      (world.mirrors.of(NODE_CLAIM) as Informer<NodeClaim>).take({
+        type: "DELETED",
+        object: claim,
+      });
+    if (how === "cannot be read")
+      Object.assign(world.kube, {
+        get: async () => {
+          throw new KubeError(503, undefined, "away");
+        },
+      });
+    await world.clock.settle();
+    answer();
+    await world.clock.advance(1_000);
+    // One that no claim names is ended by nodeclaim.garbagecollection.
+    expect(world.cloud.instances.size).toBe(instances);
+    if (launched !== undefined) expect(statusOf(world, "Launched")).toBe(launched);
+    await world.stop();
+  });
+
+  it("gives nobody an instance that it has ended: a claim that lost our finalizer meanwhile gets another", async () => {
+    const world = fakeWorld();
+    const answer = answerLate(world);
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.settle();
+    world.api.change(NODE_CLAIM, "default-abcde", { metadata: { finalizers: null } });
+    await world.clock.settle();
+    answer();
+    await world.clock.advance(5_000);
+    expect(world.lines.map((line) => line.split(" {")[0])).toContain(
+      "info ended an instance that was launched too late",
+    );
+    expect(world.cloud.creates).toBe(2);
+    expect(statusOf(world, "Launched")).toBe("True Launched");
+    expect([...world.cloud.instances.keys()]).toEqual([claimOf(world).status?.providerID]);
+    await world.stop();
+  });
+
+  it("ends what the cloud answers while a claim that was given up is let go of", async () => {
+    const world = fakeWorld();
+    const answer = answerLate(world);
+    const patch = world.kube.patch;
+    Object.assign(world.kube, {
+      patch: async (...call: Parameters<typeof patch>) => {
+        const body = call[2].body as NodeClaim;
+        if (body.metadata?.finalizers?.length === 0) {
+          answer();
+          await world.clock.sleep(10);
+        }
+        return patch(...call);
+      },
+    });
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.api.create(NODE_CLAIM, CLAIM);
+    await world.clock.advance(6 * 60_000);
+    expect(claimOf(world)).toBeUndefined();
+    expect(world.cloud.creates).toBe(1);
+    expect(world.cloud.instances.size).toBe(0);
+    expect(world.lines.filter((line) => line.startsWith("info ended"))).toHaveLength(1);
+    await world.stop();
+  });
 
   it("asks for no second instance while a claim that is late cannot be deleted", async () => {
     const world = fakeWorld();
