@@ -1,5 +1,5 @@
 /** A node that came in the place of another is there when its pods come, however long the drain takes them to. */
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { Pod } from "../src/apis/core/pod.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
@@ -42,12 +42,15 @@ spec:
   disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 30s, budgets: [{nodes: "100%"}]}
 `;
 
+let world: TestWorld;
+afterEach(() => world.close());
+
 describe("a drifted node whose pods a PodDisruptionBudget keeps until its grace period ends", () => {
   it("finds its replacement there: it is not taken for empty meanwhile", async () => {
-    const world = await openWorld({ provider: "kwok" });
+    world = await openWorld({ provider: "kwok" });
     await world.apply(CLUSTER);
     await world.apply(pool("first"));
-    await world.until("the pod runs", async () => (await homeOf(world)) !== undefined);
+    await world.until("the pod runs", async () => (await homeOf()) !== undefined);
     await world.advance(60_000);
     await world.apply(pool("next"));
     const claims = async () =>
@@ -60,16 +63,15 @@ describe("a drifted node whose pods a PodDisruptionBudget keeps until its grace 
       async () => !(await claims()).includes(old as string),
       600_000,
     );
-    await world.until("the pod runs again", async () => (await homeOf(world)) !== undefined);
+    await world.until("the pod runs again", async () => (await homeOf()) !== undefined);
     expect(await claims()).toEqual([fresh]);
     // Nobody waits for it any more: it may go as any other.
     await world.remove("Deployment", "web", "apps/v1");
     await world.until("it is gone", async () => (await claims()).length === 0, 300_000);
-    await world.close();
   });
 });
 
-async function homeOf(world: TestWorld): Promise<string | undefined> {
+async function homeOf(): Promise<string | undefined> {
   const pods = await world.list<Pod>("Pod", "v1", "app=web");
   return pods.find(({ status }) => status?.phase === "Running")?.spec.nodeName;
 }

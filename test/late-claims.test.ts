@@ -23,7 +23,7 @@ let world: TestWorld;
 afterEach(() => world.close());
 
 /** One pod that asks for a node of ours, in a cluster whose first fleet is answered as told. */
-async function onePod(firstFleet?: (sandbox: Sandbox) => Promise<unknown>): Promise<void> {
+async function onePod(firstFleet?: () => Promise<unknown>): Promise<void> {
   const connectAws = async (sandbox: Sandbox) => answering(sandbox, firstFleet);
   world = await openWorld({ sells: isUsual, connectAws });
   await world.apply(POOL);
@@ -46,13 +46,13 @@ async function onePod(firstFleet?: (sandbox: Sandbox) => Promise<unknown>): Prom
 }
 
 /** The fleet is launched, whatever becomes of the answer. */
-function answering({ aws }: Sandbox, first: ((sandbox: Sandbox) => Promise<unknown>) | undefined) {
+function answering({ aws }: Sandbox, first: (() => Promise<unknown>) | undefined) {
   const { api } = aws;
   if (first === undefined) return api;
   let fleets = 0;
   const createFleet: AwsApi["ec2"]["createFleet"] = async (input) => {
     const answer = await api.ec2.createFleet(input);
-    if (fleets++ === 0) await first({ aws } as Sandbox);
+    if (fleets++ === 0) await first();
     return answer;
   };
   return { ...api, ec2: { ...api.ec2, createFleet } };

@@ -54,7 +54,13 @@ describe("marks", () => {
 
 describe("bits", () => {
   const SIZE = 100;
-  const members = fc.uniqueArray(fc.integer({ min: 0, max: SIZE - 1 }));
+  // Few of them, and about half: words that are full of them, too.
+  const members = fc.oneof(
+    fc.uniqueArray(fc.integer({ min: 0, max: SIZE - 1 })),
+    fc
+      .array(fc.boolean(), { minLength: SIZE, maxLength: SIZE })
+      .map((has) => has.flatMap((one, index) => (one ? index : []))),
+  );
   const bitsOf = (indices: readonly number[]) => {
     const bits = noBits(SIZE);
     for (const index of indices) setBit(bits, index);
