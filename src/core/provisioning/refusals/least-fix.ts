@@ -24,7 +24,10 @@ const REQUEST_UNITS: Readonly<Record<string, number>> = {
  */
 const TRIED_ONE_BY_ONE = 20;
 
-/** Of more edits than these not each choice is tried, but each is left out once. */
+/**
+ * Of more edits than these not each choice is tried, but each is left out once. So many there are only where one way
+ * lowers a request in all containers of a pod that has many.
+ */
 const TRIED_IN_ALL_PARTS = 4;
 
 /** `edits` are enough for pods like this one. `isEnough` may say no when it must not be asked any more. */
