@@ -37,28 +37,36 @@ export function fixVerdict(scenario: Scenario): FixVerdict {
   const all = [...groups.values()];
   const fixed = all.filter(({ remedy }) => remedy.fix !== undefined);
   return {
-    faults: all.flatMap((group) => groupFaults(scenario, group)),
+    faults: all.flatMap((group) => groupFaults(scenario, group, lendersOf(group, all))),
     fixed: fixed.length,
     unfixed: all.length - fixed.length,
   };
 }
 
-function groupFaults(scenario: Scenario, { keys, remedy }: Group): string[] {
+/** A fix that was found for other pods, and helps these too, is as small as those others let it be. */
+function lendersOf({ keys, remedy: { fix } }: Group, all: readonly Group[]): readonly string[] {
+  if (fix === undefined || [...keys].some((key) => fix.pods.has(key))) return [];
+  return all.flatMap((one) => [...one.keys].filter((key) => fix.pods.has(key)));
+}
+
+/** `lenders`: pods that a smaller fix must place as well. */
+function groupFaults(
+  scenario: Scenario,
+  { keys, remedy }: Group,
+  lenders: readonly string[],
+): string[] {
   const { fix, nearest } = remedy;
   const [first = ""] = keys;
   const faults: string[] = [];
+  const wanted = new Set([...keys, ...lenders]);
   const places = (edits: readonly PlannedEdit[], pods: ReadonlySet<string> = keys) =>
     leftOf(edits.reduce((made, edit) => madeIn(made, edit, pods), scenario)).every(
-      (key) => !keys.has(key),
+      (key) => !wanted.has(key),
     );
   if (nearest === undefined) faults.push(`${first}: no place is said to come closest`);
   const edits = fix === undefined ? [] : fix.edits.map((edit) => plannedEdit(edit, first));
   const text = `${first} (of ${keys.size}): "${fix?.text ?? "no fix"}"`;
-  // One that was found for other pods, and helps these too, is as small as those others let it be.
-  const isLent = fix !== undefined && ![...keys].some((key) => fix.pods.has(key));
-  if (fix !== undefined && isLent) {
-    if (!places(edits)) faults.push(`${text}: made, and a pod of these is left`);
-  } else if (fix !== undefined) {
+  if (fix !== undefined) {
     if (!places(edits, fix.pods)) faults.push(`${text}: made, and a pod of these is left`);
     const enough = partsOf(edits).find((some) => places(some, fix.pods));
     if (enough !== undefined)

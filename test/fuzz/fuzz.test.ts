@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
 import { validate } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
-import { withLimits } from "./draw-limits.ts";
+import { limitedAnyway, withLimits } from "./draw-limits.ts";
 import { withVolumes } from "./draw-volumes.ts";
 import { fixVerdict } from "./fixes.ts";
 import { planned } from "./ours.ts";
@@ -18,6 +18,10 @@ const QUICK_FIXES = 10;
 const TWO_LIMITS = 83_100_020;
 /** Of three limits one goes further than it must there until the others are as low as they can be. */
 const THREE_LIMITS = 84_003_016;
+/** Where all pools may have three limits: more nodes alone are enough there, within the other two. */
+const MORE_NODES = 84_002_009;
+/** And there a fix that other pods need so large is lent to one that less would do for. */
+const LENT = 84_001_418;
 
 describe("plans of random scenarios", () => {
   it("stand before the validator, the scheduler and the rules", () => {
@@ -37,6 +41,13 @@ describe("the fixes that plans name", () => {
       fixed += verdict.fixed;
     }
     expect(fixed).toBeGreaterThan(5);
+  });
+
+  it("go no further than the pods need that they were found for, where they help others too", () => {
+    for (const seed of [MORE_NODES, LENT]) {
+      const verdict = fixVerdict(limitedAnyway(withVolumes(drawScenario(seed), seed), seed));
+      expect({ seed, faults: verdict.faults }).toEqual({ seed, faults: [] });
+    }
   });
 });
 

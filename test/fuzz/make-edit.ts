@@ -133,6 +133,11 @@ export function singleEdits({ manifests, instanceTypes }: Scenario, pod: Json): 
 
 const FAR = 1_000_000;
 
+/** As high as a limit can be; a bare number of memory would be bytes, less than there is. */
+function farLimit(name: string): string {
+  return name === "memory" || name === "ephemeral-storage" ? `${FAR}Gi` : `${FAR}`;
+}
+
 function poolEdits({ metadata, spec }: Json, pod: Json, types: readonly Json[]): PlannedEdit[] {
   const { limits = {}, template } = spec;
   const on = (field: string, action: "add" | "set", value: string): PlannedEdit => ({
@@ -144,7 +149,7 @@ function poolEdits({ metadata, spec }: Json, pod: Json, types: readonly Json[]):
   const requirements: readonly Json[] = template.spec.requirements;
   const asked = askedLabels(pod);
   return [
-    ...Object.keys(limits).map((name) => on(`spec.limits.${name}`, "set", String(FAR))),
+    ...Object.keys(limits).map((name) => on(`spec.limits.${name}`, "set", farLimit(name))),
     ...requirements.flatMap(({ key, minValues }) => [
       ...[...knownValues(key, types), ...(asked.get(key) ?? [])].map((value) =>
         on("spec.template.spec.requirements", "add", `${key}=${value}`),
@@ -172,7 +177,7 @@ export function limitPairs({ manifests }: Scenario): PlannedEdit[][] {
       object: `NodePool ${metadata.name}`,
       field: `spec.limits.${name}`,
       action: "set" as const,
-      value: String(FAR),
+      value: farLimit(name),
     }));
     return raised.flatMap((one, at) => raised.slice(at + 1).map((other) => [one, other]));
   });

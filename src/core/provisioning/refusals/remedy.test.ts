@@ -316,6 +316,14 @@ describe("the smallest change that places a pod", () => {
     expect(found["pod-0"]).toBe("let NodePool default use test.sh/cores 8");
   });
 
+  it("raises the number of nodes alone where more of small ones are within the other limits", () => {
+    // Without limits all three pods share one node of 32 cores.
+    const types = [8, 32].map((cpu) => instanceType({ name: `t-${cpu}`, cpu }));
+    const limits = { cpu: 24_000, memory: 96 * 2 ** 30, nodes: 2 };
+    const found = fixes({ pods: pods(3, { cpu: "7" }), pools: [poolInput({ limits }, types)] });
+    expect(found["pod-2"]).toBe("raise spec.limits.nodes of NodePool default from 2 to 3");
+  });
+
   it("raises a limit, for all pods that it keeps out together", () => {
     const pools = [poolInput({ limits: { cpu: 8_000 } })];
     const found = fixes({ pods: pods(3, { cpu: "7" }), pools });

@@ -289,8 +289,17 @@ class Search {
       of(most),
       ample,
       ...(ample.length > 1 ? ample.map((edit) => [edit]) : []),
+      this.#moreNodes(poolId, limits, ample),
       ...(ample.length > 2 ? pairsOf(ample) : []),
     ].filter((way) => way.length > 0);
+  }
+
+  /** Without the other limits pods share large nodes; within them there may be room for more of smaller ones. */
+  #moreNodes(poolId: string, { nodes: from }: Resources, known: readonly Edit[]): Edit[] {
+    if (from === undefined) return [];
+    if (known.some((edit) => edit.change === "limit" && edit.resource === "nodes")) return [];
+    const to = from + this.#keys.size;
+    return [{ on: "pool", poolId, change: "limit", resource: "nodes", from, to }];
   }
 
   #look(state: Towards, obstacles: readonly Obstacle[]): void {
