@@ -7,6 +7,11 @@ function* named(prefix: string, count: number): Iterable<Request | undefined> {
     yield index % 2 === 0 ? { kind: "NodeClaim", name: `${prefix}-${index}` } : undefined;
 }
 
+function* halfMade(): Iterable<Request | undefined> {
+  yield { kind: "NodeClaim", name: "b-0" };
+  throw new Error("half made");
+}
+
 /** Each turn is over after a step; `next` is another. */
 function slowly() {
   const asked: string[] = [];
@@ -15,19 +20,25 @@ function slowly() {
     turnMs: () => 1_000,
     sleep: () => new Promise<void>((resolve) => void sleepers.push(resolve)),
   };
-  const asker = new Asker(clock, ({ name }) => void asked.push(name));
+  const told: string[] = [];
+  const asker = new Asker(
+    clock,
+    ({ name }) => void asked.push(name),
+    (about, failures, error) => void told.push(`${about}: ${failures}, ${String(error)}`),
+  );
   const next = async () => {
     sleepers.shift()?.();
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { asker, asked, next, isAtRest: () => sleepers.length === 0 };
+  return { asker, asked, told, next, isAtRest: () => sleepers.length === 0 };
 }
 
 describe("asking for very many", () => {
   it("is done at once where time stands still", () => {
     const asked: string[] = [];
     const clock = { turnMs: () => 0, sleep: async () => undefined };
-    const asker = new Asker(clock, ({ name }) => void asked.push(name));
+    const told = () => expect.unreachable();
+    const asker = new Asker(clock, ({ name }) => void asked.push(name), told);
     asker.ask("a", named("a", 2_000));
     expect(asked).toHaveLength(1_000);
     asker.ask("a", named("a", 2));
@@ -57,5 +68,27 @@ describe("asking for very many", () => {
     asker.stop();
     while (!isAtRest()) await next();
     expect(asked).toHaveLength(128);
+  });
+
+  it("goes on after one that cannot be told, also in a later turn, and says it once", async () => {
+    const { asker, asked, told, next, isAtRest } = slowly();
+    const many = named("a", 1_000)[Symbol.iterator]();
+    let looked = 0;
+    const broken = {
+      next: () => {
+        const found = many.next();
+        if (++looked === 301 || looked === 303) throw new Error(`bad claim ${looked}`);
+        return found;
+      },
+    };
+    asker.ask("a", { [Symbol.iterator]: () => broken });
+    asker.ask("b", halfMade());
+    asker.ask("c", named("c", 2));
+    while (!isAtRest()) await next();
+    expect(asked).toHaveLength(500 - 2 + 1 + 1);
+    expect(asked.slice(-3)).toEqual(["a-998", "b-0", "c-0"]);
+    expect(told).toEqual(["a: 2, Error: bad claim 301", "b: 1, Error: half made"]);
+    asker.ask("d", named("d", 1));
+    expect(asked.at(-1)).toBe("d-0");
   });
 });

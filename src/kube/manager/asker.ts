@@ -1,6 +1,7 @@
 /**
  * Asks for very many in answer to one event: all claims of a pool, say. They are asked for some at a time and others
- * have their turn in between. What has come of the same object meanwhile is asked for once more, from the start.
+ * have their turn in between. What has come of the same object meanwhile is asked for once more, from the start. One that
+ * cannot be told keeps nobody from the others: nothing is thrown, for nobody would catch it.
  */
 import type { Clock } from "../../base/clock.ts";
 import { besideOthers, type Steps } from "../../base/steps.ts";
@@ -9,20 +10,32 @@ import type { Request } from "./controller.ts";
 /** Looked at, or put into a queue: a few microseconds each. */
 const PER_STEP = 256;
 
-/** Gone through when its turn comes. Undefined: one that was looked at and is not asked for. */
+/**
+ * Gone through when its turn comes. Undefined: one that was looked at and is not asked for. Where it throws, it is asked
+ * for the next: a generator is at its end then.
+ */
 type Many = Iterable<Request | undefined>;
+
+/** How many could not be told of all that are asked for about one, and why not the first of them. */
+type OnFailure = (about: string, failures: number, first: unknown) => void;
 
 export class Asker {
   readonly #clock: Pick<Clock, "turnMs" | "sleep">;
   readonly #add: (request: Request) => void;
+  readonly #onFailure: OnFailure;
   /** By what they are asked for about. */
   readonly #waiting = new Map<string, Many>();
   #isAsking = false;
   #isStopped = false;
 
-  constructor(clock: Pick<Clock, "turnMs" | "sleep">, add: (request: Request) => void) {
+  constructor(
+    clock: Pick<Clock, "turnMs" | "sleep">,
+    add: (request: Request) => void,
+    onFailure: OnFailure,
+  ) {
     this.#clock = clock;
     this.#add = add;
+    this.#onFailure = onFailure;
   }
 
   /** `about`: who waits to be asked about the same is not asked about it twice. */
@@ -44,16 +57,28 @@ export class Asker {
       // More may come while this goes on.
       for (const [about, many] of this.#waiting) {
         this.#waiting.delete(about);
-        let looked = 0;
-        for (const request of many) {
-          if (this.#isStopped) return;
-          if (request !== undefined) this.#add(request);
-          if (++looked % PER_STEP === 0) yield;
-        }
+        yield* this.#each(about, many);
+        if (this.#isStopped) return;
         yield;
       }
     } finally {
       this.#isAsking = false;
     }
+  }
+
+  *#each(about: string, many: Many): Steps<void> {
+    const rest = many[Symbol.iterator]();
+    const errors: unknown[] = [];
+    for (let looked = 1; !this.#isStopped; looked++) {
+      try {
+        const { done, value: request } = rest.next();
+        if (done === true) break;
+        if (request !== undefined) this.#add(request);
+      } catch (error) {
+        errors.push(error);
+      }
+      if (looked % PER_STEP === 0) yield;
+    }
+    if (errors.length > 0) this.#onFailure(about, errors.length, errors[0]);
   }
 }

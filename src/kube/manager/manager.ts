@@ -53,7 +53,7 @@ export function createManager(deps: ManagerDeps): Manager {
       byName.set(controller.name, queue);
       for (const { kind, toRequests, toMany } of controller.watches) {
         if (stopped) return;
-        const asker = new Asker(deps.clock, (request) => queue.add(request));
+        const asker = askerFor(queue, controller.name, kind.kind, deps);
         stops.push(() => asker.stop());
         const { feeding, stop } = deps.mirrors.of(kind).onInSteps((event, object, before) => {
           if (toMany !== undefined) {
@@ -96,6 +96,23 @@ export function createManager(deps: ManagerDeps): Manager {
       await Promise.all(queues.map((queue) => queue.stop()));
     },
   };
+}
+
+function askerFor(
+  queue: WorkQueue<Request>,
+  controller: string,
+  kind: string,
+  { clock, log }: ManagerDeps,
+): Asker {
+  const tell = (name: string, failures: number, first: unknown): void =>
+    log.error("failed finding whom a change concerns", {
+      controller,
+      kind,
+      name,
+      failures,
+      error: describe(first),
+    });
+  return new Asker(clock, (request) => queue.add(request), tell);
 }
 
 /** Whether the picture is current; says when it has not been for long, and when it is again. */
