@@ -100,7 +100,7 @@ export function createCommandQueue(
 
   function takeIn(one: Running): void {
     underWay.add(one);
-    const names = one.candidates.map(({ node }) => node.name);
+    const names = one.candidates.flatMap((candidate) => markedNames(world, candidate));
     const replacements = one.replacements.map(({ metadata }) => metadata.name);
     world.cluster.markForDeletion(...names);
     world.cluster.replacedBy(names, replacements);
@@ -429,7 +429,20 @@ async function rollBack(world: World, { candidates, replacements }: Running): Pr
   const unjoined = latest.filter((claim) => !isDeleting(claim) && !isTrue(claim, "Registered"));
   await Promise.all(unjoined.map((claim) => deleteClaim(world, claim)));
   await Promise.all(candidates.map((candidate) => reopen(world, candidate)));
-  world.cluster.unmarkForDeletion(...candidates.map(({ node }) => node.name));
+  world.cluster.unmarkForDeletion(...candidates.flatMap((one) => markedNames(world, one)));
+}
+
+/**
+ * What a candidate is marked by: its claim, for its Node may go and come again, and its Node. Not by what has gone since
+ * it was chosen: another Node may have got the name, as AWS gives them again, or get it later.
+ */
+function markedNames(world: World, { node, claim }: Candidate): readonly string[] {
+  const nodeNow = nodes(world).get(node.name)?.metadata.uid;
+  const claimNow = readClaim(world, claimRequest(claim))?.metadata.uid;
+  return [
+    ...(nodeNow !== undefined && nodeNow === node.node?.metadata.uid ? [node.name] : []),
+    ...(claimNow !== undefined && claimNow === claim.metadata.uid ? [claim.metadata.name] : []),
+  ];
 }
 
 /** Takes back what `closeNode` did. */

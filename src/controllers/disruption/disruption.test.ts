@@ -5,7 +5,7 @@ import { POD } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
-import type { KubeObject } from "../../apis/meta.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { type Clock, toRfc3339 } from "../../base/clock.ts";
 import { movesOn } from "../../core/disruption/moves.ts";
 import { outcomeOn } from "../../core/disruption/outcome.ts";
@@ -17,11 +17,12 @@ import { allControllers } from "../all.ts";
 
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
-/** Two empty nodes of a WhenEmpty pool that have been there for an hour; `onA`: annotations of a's claim. */
+/** Two empty nodes of a WhenEmpty pool that have been there for an hour; `onA`: annotations of a's claim, `claimOfA`: its name. */
 async function twoEmptyNodes(
   budget = "100%",
   clockOf?: ClockOf,
   onA?: Readonly<Record<string, string>>,
+  claimOfA = "a",
 ): Promise<FakeWorld> {
   const world = fakeWorld();
   const status = { conditions: [{ type: "Ready", status: "True" }] };
@@ -39,7 +40,7 @@ async function twoEmptyNodes(
       template: { nodeClassRef: CLASS_REF },
     }),
   );
-  await establish(world, "a", onA);
+  await establish(world, "a", onA, claimOfA);
   await establish(world, "b");
   const clock = clockOf?.(world) ?? world.clock;
   await world.run(...allControllers({ ...world, clock }));
@@ -68,6 +69,7 @@ async function establish(
   world: FakeWorld,
   name: string,
   annotations: Readonly<Record<string, string>> = {},
+  claimName = name,
 ): Promise<void> {
   const at = toRfc3339(world.clock.now() - 3_600_000);
   const conditions = ["Launched", "Registered", "Initialized", "Consolidatable", "Ready"].map(
@@ -80,7 +82,7 @@ async function establish(
     "karpenter.sh/capacity-type": "on-demand",
   };
   const metadata = {
-    name,
+    name: claimName,
     labels,
     annotations,
     creationTimestamp: at,
@@ -89,13 +91,48 @@ async function establish(
   const claim: NodeClaim = {
     metadata,
     spec: { requirements: [], nodeClassRef: CLASS_REF, expireAfter: "720h" },
-    status: { providerID: `test://${name}`, nodeName: name, conditions },
+    status: { providerID: `test://${claimName}`, nodeName: name, conditions },
   };
-  world.cloud.instances.set(`test://${name}`, await world.api.create(NODE_CLAIM, claim));
+  world.cloud.instances.set(`test://${claimName}`, await world.api.create(NODE_CLAIM, claim));
   const registered = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
-  const joined = node({ name, labels: { ...labels, ...registered } });
+  const joined = node({
+    name,
+    providerId: `test://${claimName}`,
+    labels: { ...labels, ...registered },
+  });
   const finalizers = metadata.finalizers;
-  await world.api.create(NODE, { ...joined, metadata: { ...joined.metadata, finalizers } });
+  const uid = `uid-${claimName}`;
+  await world.api.create(NODE, { ...joined, metadata: { ...joined.metadata, uid, finalizers } });
+}
+
+/** As soon as the nodes of a command are closed, Node `a` is gone, and its claim `a1`; `meanwhile`: and then? */
+function losesNodeMeanwhile(world: FakeWorld, meanwhile: () => Promise<void>): { lost: boolean } {
+  const seen = { lost: false };
+  const forced = { metadata: { finalizers: [] } };
+  for (const verb of ["patch", "update", "updateStatus"] as const) {
+    const write = world.kube[verb] as (...asked: unknown[]) => Promise<unknown>;
+    const watched = async (kind: Kind, ref: { readonly name?: string }, ...more: unknown[]) => {
+      const written = await write.apply(world.kube, [kind, ref, ...more]);
+      const isClosed = (name: string) =>
+        recordOf(world.api.find(NODE_CLAIM, name) as NodeClaim) !== undefined &&
+        condition(world.api.find(NODE_CLAIM, name) as NodeClaim, "DisruptionReason") !== undefined;
+      if (seen.lost || !["a1", "b"].every(isClosed)) return written;
+      seen.lost = true;
+      for (const [kind, name] of [
+        [NODE, "a"],
+        [NODE_CLAIM, "a1"],
+      ] as const) {
+        world.api.change(kind, name, forced);
+        await world.api.delete(kind, { name });
+      }
+      world.cloud.instances.delete("test://a1");
+      await meanwhile();
+      for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+      return written;
+    };
+    Object.assign(world.kube, { [verb]: watched });
+  }
+  return seen;
 }
 
 const left = (world: FakeWorld) =>
@@ -105,6 +142,26 @@ const left = (world: FakeWorld) =>
     .map(({ metadata }) => metadata.name);
 
 describe("the disruption loop", () => {
+  it.each([true, false])(
+    "marks no other Node that gets the name of one that went while its command began (there before it has begun: %s)",
+    async (isSoon) => {
+      const world = await twoEmptyNodes("100%", undefined, undefined, "a1");
+      const comesAgain = () => establish(world, "a", {}, "a2");
+      const seen = losesNodeMeanwhile(world, async () => {
+        if (isSoon) await comesAgain();
+      });
+      await world.clock.advance(16_000);
+      expect(seen.lost).toBe(true);
+      if (!isSoon) await comesAgain();
+      await world.clock.advance(1_000);
+      expect([
+        world.cluster.node("a")?.claim?.metadata.name,
+        world.cluster.node("a")?.deleting,
+      ]).toEqual(["a2", false]);
+      await world.stop();
+    },
+  );
+
   it("writes no list of nodes on those that go with nothing in their place: of thousands no claim could bear it", async () => {
     const world = await twoEmptyNodes();
     await world.clock.advance(16_000);

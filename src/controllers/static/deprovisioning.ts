@@ -11,7 +11,7 @@ import {
   type Request,
   requeueAfter,
 } from "../../kube/manager/controller.ts";
-import { deleteClaim } from "../claims.ts";
+import { claimRequest, deleteClaim, readClaim } from "../claims.ts";
 import { isManagedPool, readPool } from "../pools.ts";
 import { claimFields, poolFields } from "../words.ts";
 import type { World } from "../world.ts";
@@ -37,12 +37,13 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const chosen = surplus(pool, countStatic(pool, world.cluster.nodes()), world.clock.now());
   const log = world.log.with({ controller: "static.deprovisioning", ...poolFields(pool) });
   const done = await Promise.allSettled(
-    chosen.map(async ({ name, claim }) => {
+    chosen.map(async ({ claim }) => {
       if (claim === undefined) return;
       await deleteClaim(world, claim);
       // Known at once: the next look must not choose others in its place. Not before: one that could not
-      // be deleted is still there.
-      world.cluster.markForDeletion(name);
+      // be deleted is still there. Nor once it is gone: the mark goes with it.
+      if (readClaim(world, claimRequest(claim)) !== undefined)
+        world.cluster.markForDeletion(claim.metadata.name);
       log.info("deleting nodeclaim, more nodes than replicas", claimFields(claim));
     }),
   );

@@ -26,7 +26,10 @@ export interface ClusterState {
   updateLimitRange(limitRange: LimitRange): void;
   deleteLimitRange(key: string): void;
 
-  /** A command will remove these nodes (by `NodeView.name` or provider id): no targets any more. */
+  /**
+   * A command will remove these nodes (by name of the Node or of the claim, or by provider id): no targets any more. The
+   * mark goes with what bears the name: what has gone already is not to be marked, the next of its name would bear it.
+   */
   markForDeletion(...names: readonly string[]): void;
   unmarkForDeletion(...names: readonly string[]): void;
   /**

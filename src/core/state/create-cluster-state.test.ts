@@ -123,6 +123,55 @@ describe("createClusterState", () => {
     }
   });
 
+  it("forgets a mark with what bears it, whatever it was marked by", () => {
+    const state = createClusterState();
+    const joins = () => {
+      state.updateClaim(nodeClaim({ name: "c", status: { providerID: "test://i" } }));
+      state.updateNode(node({ name: "n", providerId: "test://i", labels: INITIALIZED }));
+    };
+    joins();
+    state.markForDeletion("n", "c", "test://i");
+    state.replacedBy(["n", "c"], ["next"]);
+    state.deleteNode("n");
+    state.deleteClaim("c", "NodeClaim");
+    joins();
+    expect(state.node("n")?.deleting).toBe(false);
+    // Nothing is to come in its place.
+    state.markForDeletion("c");
+    state.deleteNode("n");
+    expect(state.poolUsage("nodepool/default")).toEqual({});
+  });
+
+  it("takes no mark over to another Node of the name, also where nobody saw the first one go", () => {
+    const state = createClusterState();
+    const made = node({ name: "n", labels: INITIALIZED });
+    state.updateNode(made);
+    state.markForDeletion("n");
+    state.nominate("n", 5_000);
+    state.updateNode({ ...made, metadata: { ...made.metadata, uid: "another" } });
+    expect(state.node("n")).toMatchObject({ deleting: false, nominatedUntilMs: 0 });
+  });
+
+  it("keeps the mark of a claim whose Node goes and comes again, and what is to come in its place", () => {
+    const state = createClusterState();
+    const claim = (name: string) => nodeClaim({ name, status: { providerID: `test://${name}` } });
+    const joins = () =>
+      state.updateNode(node({ name: "n", providerId: "test://c", labels: INITIALIZED }));
+    state.updateClaim(claim("c"));
+    state.updateClaim(claim("next"));
+    joins();
+    state.markForDeletion("n", "c");
+    state.replacedBy(["n", "c"], ["next"]);
+    state.deleteNode("n");
+    expect(state.node("c")?.deleting).toBe(true);
+    expect(state.poolUsage("nodepool/default")).toMatchObject({ nodes: 1 });
+    state.deleteClaim("next", "NodeClaim");
+    // It stays, for nothing comes.
+    expect(state.poolUsage("nodepool/default")).toMatchObject({ nodes: 1 });
+    joins();
+    expect(state.node("n")?.deleting).toBe(true);
+  });
+
   it("sums a pool's capacity without nodes that are leaving", () => {
     const state = createClusterState();
     for (const name of ["a", "b"]) {

@@ -79,6 +79,8 @@ class Cluster implements ClusterState {
     this.#claims.delete(key);
     this.#breakPromise(name);
     this.#marked.delete(name);
+    this.#marked.delete(known.status?.providerID ?? "");
+    this.#successors.forget(name);
     this.#nominated.delete(name);
     this.#revision++;
     this.#touchClaim(key, known);
@@ -86,8 +88,10 @@ class Cluster implements ClusterState {
 
   updateNode(node: Node): void {
     const name = node.metadata.name;
+    if (isStale(node, this.#nodes.get(name))) return;
+    // Another one of the name: what was said of the one before is not about it.
+    if (this.#nodes.get(name)?.metadata.uid !== node.metadata.uid) this.deleteNode(name);
     const known = this.#nodes.get(name);
-    if (isStale(node, known)) return;
     if (known === undefined) this.#revision++;
     else this.#forgetNode(known);
     this.#nodes.set(name, node);
@@ -177,7 +181,7 @@ class Cluster implements ClusterState {
 
   replacedBy(names: readonly string[], claimNames: readonly string[]): void {
     this.#successors.set(names, claimNames);
-    for (const name of names) this.#usage.touch(name);
+    for (const name of names) this.#touchUsage(name);
   }
 
   nominate(name: string, untilMs: number): void {
@@ -382,7 +386,7 @@ class Cluster implements ClusterState {
 
   #touchClaim(key: string, claim: NodeClaim): void {
     this.#touch(key);
-    for (const one of this.#successors.awaiting(claim.metadata.name)) this.#usage.touch(one);
+    for (const one of this.#successors.awaiting(claim.metadata.name)) this.#touchUsage(one);
     const node = this.#nodeOf(claim);
     if (node !== undefined) this.#touch(node);
   }
@@ -394,6 +398,12 @@ class Cluster implements ClusterState {
     if (claim === undefined) return;
     this.#list.touch(claim);
     this.#usage.touch(claim);
+  }
+
+  /** By name of a Node, or of a claim that has none. */
+  #touchUsage(name: string): void {
+    this.#usage.touch(name);
+    for (const kind of KINDS) this.#usage.touch(claimKey(kind, name));
   }
 
   /** Other pods run there: the node is as large as it was. */
