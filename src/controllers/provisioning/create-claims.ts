@@ -29,8 +29,12 @@ export async function createClaims(
 ): Promise<readonly (NodeClaim | Error)[]> {
   // Names are drawn before anything waits: their order never depends on answers.
   const suffixes = planned.map(() => world.random.suffix());
+  // Before the first is sent: the plan has kept the limits, and its claims do not count against each other.
+  const overLimits = poolsOverLimits(world, planned);
   const send = async (plan: PlannedClaim, suffix: string): Promise<NodeClaim | Error> => {
     try {
+      const why = overLimits.get(plan.pool.id);
+      if (why !== undefined) throw new Error(why);
       const manifest = annotated(claimManifest(plan, suffix), annotations);
       return await createClaim(world, log, plan, manifest, reason);
     } catch (error) {
@@ -46,6 +50,20 @@ export async function createClaims(
   return Promise.all(sent);
 }
 
+/** Why each of the plan's pools may have no more, by id. */
+function poolsOverLimits(
+  world: World,
+  planned: readonly PlannedClaim[],
+): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (const id of new Set(planned.map(({ pool }) => pool.id))) {
+    const limits = poolById(world, id)?.pool.limits ?? {};
+    const exceeded = limitExceeded(limits, world.cluster.poolUsage(id));
+    if (exceeded !== undefined) found.set(id, exceeded);
+  }
+  return found;
+}
+
 async function createClaim(
   world: World,
   log: Logger,
@@ -54,10 +72,7 @@ async function createClaim(
   reason: string,
 ): Promise<NodeClaim> {
   const { pool } = plan;
-  const current = poolById(world, pool.id)?.pool;
-  if (current === undefined) throw new Error(`${pool.id} is gone`);
-  const exceeded = limitExceeded(current.limits, world.cluster.poolUsage(pool.id));
-  if (exceeded !== undefined) throw new Error(exceeded);
+  if (poolById(world, pool.id) === undefined) throw new Error(`${pool.id} is gone`);
   const created = toClaim(await world.kube.create(claimKind(manifest), manifest));
   // Known at once, without waiting for the watch: the next pass must not plan for the same pods.
   world.cluster.updateClaim(created);

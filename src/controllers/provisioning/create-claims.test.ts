@@ -1,0 +1,61 @@
+// Which claims of a plan are sent, where sending takes turns.
+import { describe, expect, it } from "vitest";
+import type { Pool } from "../../apis/hub/pool.ts";
+import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { planStaticNodes } from "../../core/provisioning/static-nodes.ts";
+import { nodePool } from "../../testing/builders.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { inManyTurns } from "../../testing/slow-clock.ts";
+import { poolById } from "../pools.ts";
+import { stateNodeClaim } from "../state/nodeclaims.ts";
+import { createClaims } from "./create-claims.ts";
+import { poolInput, schedulingInput } from "./gather.ts";
+
+const NODE_CLASS = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+
+/** A pool, and a plan for three nodes of it. */
+async function threePlanned() {
+  const world = fakeWorld();
+  await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef: NODE_CLASS } }));
+  await world.run(stateNodeClaim(world));
+  const pool = poolById(world, "nodepool/default")?.pool as Pool;
+  const input = await poolInput(world, pool, world.log);
+  if (typeof input === "string") throw new Error(input);
+  const plans = planStaticNodes(schedulingInput(world, [], [input]), input, 3);
+  const create = async (between: () => unknown = () => undefined) => {
+    const slow = inManyTurns(world, between);
+    const created = await createClaims(slow.world, world.log, plans, "test");
+    expect(slow.turns()).toBe(3);
+    return created.map((one) => (one instanceof Error ? one.message : "created"));
+  };
+  return { world, create };
+}
+
+async function limitTo(world: FakeWorld, nodes: string): Promise<void> {
+  world.api.change(NODE_POOL, "default", { spec: { limits: { nodes } } });
+  await world.clock.settle();
+}
+
+describe("claims of one plan", () => {
+  it("do not count against each other, in however many turns they are sent", async () => {
+    const { world, create } = await threePlanned();
+    await limitTo(world, "1");
+    expect(await create()).toEqual(["created", "created", "created"]);
+    expect(world.api.all(NODE_CLAIM)).toHaveLength(3);
+    const why = "nodes resource usage of 3 exceeds limit of 1";
+    expect(await create()).toEqual([why, why, why]);
+    expect(world.api.all(NODE_CLAIM)).toHaveLength(3);
+    await world.stop();
+  });
+
+  it("are not sent once their pool is gone", async () => {
+    const { world, create } = await threePlanned();
+    const drop = async () => {
+      world.api.vanish(NODE_POOL, "default");
+      await world.clock.settle();
+    };
+    expect(await create(drop)).toEqual(Array.from({ length: 3 }, () => "nodepool/default is gone"));
+    await world.stop();
+  });
+});
