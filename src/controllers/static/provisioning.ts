@@ -13,7 +13,7 @@ import {
   type Request,
   requeueAfter,
 } from "../../kube/manager/controller.ts";
-import { isManagedPool, readPool } from "../pools.ts";
+import { asksTheSame, isManagedPool, readPool } from "../pools.ts";
 import { createClaims } from "../provisioning/create-claims.ts";
 import { poolInput, schedulingInput } from "../provisioning/gather.ts";
 import { poolFields } from "../words.ts";
@@ -34,8 +34,10 @@ export function staticProvisioning(world: World): Controller {
 }
 
 async function reconcile(world: World, request: Request): Promise<Outcome> {
-  const pool = readPool(world, request)?.pool;
-  if (pool?.replicas === undefined || !isManagedPool(world, pool)) return AWAIT_CHANGE;
+  const stored = readPool(world, request);
+  if (stored === undefined) return AWAIT_CHANGE;
+  const { pool } = stored;
+  if (pool.replicas === undefined || !isManagedPool(world, pool)) return AWAIT_CHANGE;
   if (pool.deleting || !pool.ready) return AWAIT_CHANGE;
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   const log = world.log.with({ controller: "static.provisioning", ...poolFields(pool) });
@@ -47,8 +49,9 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   if (typeof input === "string") return requeueAfter(LIMITED_MS);
   const planning = planStaticNodesInSteps(schedulingInput(world, [], [input]), input, count);
   const plans = await inTurns(world.clock, planning, TURN_MS);
-  // Others may have come meanwhile, and fewer may be wanted by now.
-  const stillWanted = readPool(world, request)?.pool.replicas === pool.replicas;
+  // Others may have come meanwhile. A pool that asks for something else by now is planned for anew: its change wakes us.
+  const now = readPool(world, request);
+  const stillWanted = now?.pool.ready === true && asksTheSame(stored.native, now.native);
   const planned = stillWanted ? plans.slice(0, lacking().count) : [];
   const created = await createClaims(world, log, planned, "provisioned");
   for (const claim of created) {

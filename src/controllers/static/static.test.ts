@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
-import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
 import { nodePool } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -10,6 +10,9 @@ import { stateNodeClaim } from "../state/nodeclaims.ts";
 import { staticProvisioning } from "./provisioning.ts";
 
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+
+const ZONE_B = { key: "topology.kubernetes.io/zone", operator: "In", values: ["zone-b"] };
+const LEAVING = { deletionTimestamp: "2026-01-05T08:00:00Z", finalizers: ["example.com/held"] };
 
 async function staticPool(
   spec: { replicas: number; limits?: Record<string, string> },
@@ -108,5 +111,30 @@ describe("a static pool that is scaled down", () => {
       expect(slow.turns()).toBeGreaterThan(replicas);
       await world.stop();
     }
+  });
+
+  it.each<[string, object, number]>([
+    ["allowed fewer nodes", { spec: { limits: { nodes: "2" } } }, 2],
+    ["of another template", { spec: { template: { metadata: { labels: { team: "x" } } } } }, 3],
+    ["for another zone", { spec: { template: { spec: { requirements: [ZONE_B] } } } }, 3],
+    ["not ready", { status: { conditions: [{ type: "Ready", status: "False" }] } }, 0],
+    ["on its way out", { metadata: LEAVING }, 0],
+  ])("creates none that were planned before its pool was %s", async (_, change, count) => {
+    const world = fakeWorld({ gates: { staticCapacity: true } });
+    const made = nodePool({ spec: { replicas: 3 }, template: { nodeClassRef: CLASS_REF } });
+    await world.api.create(NODE_POOL, made);
+    const slow = inManyTurns(world, async () => {
+      world.api.change(NODE_POOL, "default", change);
+      await world.clock.sleep(10);
+    });
+    await world.run(stateNodeClaim(world), staticProvisioning(slow.world));
+    await world.clock.advance(10_000);
+    const { template } = (world.api.find(NODE_POOL, "default") as NodePool).spec;
+    expect(claims(world)).toHaveLength(count);
+    for (const { metadata, spec } of claims(world)) {
+      expect(metadata.labels).toMatchObject(template.metadata?.labels ?? {});
+      expect(spec.requirements).toEqual(expect.arrayContaining([...template.spec.requirements]));
+    }
+    await world.stop();
   });
 });
