@@ -108,7 +108,8 @@ describe("pack", () => {
   });
 
   it("finishes what columns began though they hold more of some row than there is", () => {
-    // That row is worth nothing to the columns: bins of it alone were never filled, and all their work was lost.
+    // That row is worth nothing to the columns, or less where the budget ended first: bins of it alone were never
+    // filled, and all their work was lost.
     const shapes = [1, 2, 4].flatMap((cpu) =>
       [1, 4, 16, 40].flatMap((memory) => [0, 1].map((apart) => [cpu, memory, apart])),
     );
@@ -134,6 +135,29 @@ describe("pack", () => {
     expect(packedOf).toEqual(counts);
     // By greed alone it is 1,455.
     expect(priceOf(mixed, uses)).toBeLessThan(1_400);
+  });
+
+  it("finishes it where such a row is worth exactly nothing, too", () => {
+    const mixed: Packing = {
+      rows: [
+        [9, 4, 0, 6],
+        [8, 3, 1, 4],
+        [4, 6, 1, 4],
+        [10, 11, 1, 6],
+        [2, 12, 0, 4],
+        [7, 8, 0, 4],
+      ].map(([cpu = 0, memory = 0, apart = 0, count = 0]) => ({
+        amounts: Float64Array.of(cpu, memory, apart),
+        count,
+      })),
+      bins: [{ amounts: Float64Array.of(18, 17, 1), price: 17, rows: [0, 1, 2, 3, 4, 5] }],
+      dimensions: 3,
+      slots: 1,
+    };
+    const counts = mixed.rows.map(({ count }) => count);
+    const steps = pack(mixed, resourcePrices(mixed, counts), { units: 100 }, { maxBins: 16 });
+    // A bin more by greed alone.
+    expect(priceOf(mixed, atOnce(steps) ?? [])).toBe(18 * 17);
   });
 
   it("looks further with a larger one, and never pays more then", () => {

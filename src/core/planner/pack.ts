@@ -120,8 +120,8 @@ function* packPart(
 }
 
 /**
- * Columns that hold more of a row than there is make it worth nothing. By greed such a bin of it would then never be
- * filled, and all that the columns found would be lost for its last few items.
+ * Columns that hold more of a row than there is make it worth nothing, or less where the budget ended first. By greed
+ * such a bin of it would then never be filled, and all that the columns found would be lost for its last few items.
  */
 function neverNothing(learned: Float64Array, worth: Float64Array): Float64Array {
   return learned.map((one, row) => Math.max(one, (worth[row] as number) * LEAST_WORTH));
