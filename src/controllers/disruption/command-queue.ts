@@ -192,7 +192,7 @@ async function advance(parts: Parts, one: Running): Promise<Outcome> {
   if (reason === "Underutilized") await steering.begin(id);
   else steering.forget(id);
   await Promise.all([
-    ...one.candidates.map((candidate) => remove(world, one, candidate)),
+    ...one.candidates.map((candidate) => remove(parts, one, candidate)),
     backoff.write(world, log),
   ]);
   await account(world, log, one);
@@ -396,11 +396,18 @@ function replacementsState(
   return world.clock.now() - startedMs > limitMs ? "failed" : "waiting";
 }
 
-async function remove(world: World, { record }: Running, candidate: Candidate): Promise<void> {
-  const { reason } = record;
-  const { claim, generation } = candidate;
-  world.events.publish(...terminating(objectsOf(candidate), generation, reason));
+/** Each is told and counted once, however often it, or another of the command, is tried. */
+async function remove(parts: Parts, one: Running, candidate: Candidate): Promise<void> {
+  const { world, underWay } = parts;
+  const { reason } = one.record;
+  const { claim, generation, node } = candidate;
+  const step = underWay.stepOf(one, node.name);
+  if (step === "deleted") return;
+  if (step === undefined)
+    world.events.publish(...terminating(objectsOf(candidate), generation, reason));
+  underWay.note(one, node.name, "told");
   await deleteClaim(world, claim);
+  underWay.note(one, node.name, "deleted");
   const labels = disruptedLabels(reason, candidate);
   world.metrics.count("nodeclaims_disrupted_total", labels);
   world.metrics.count(

@@ -10,6 +10,7 @@ import { type Clock, toRfc3339 } from "../../base/clock.ts";
 import { movesOn } from "../../core/disruption/moves.ts";
 import { outcomeOn } from "../../core/disruption/outcome.ts";
 import { recordOf } from "../../core/disruption/record.ts";
+import { KubeError } from "../../kube/errors.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -161,6 +162,29 @@ describe("the disruption loop", () => {
       await world.stop();
     },
   );
+
+  it("counts and tells each node that goes once, however often the claim of another cannot be deleted", async () => {
+    const world = await twoEmptyNodes();
+    const erase = world.kube.delete;
+    let refusals = 0;
+    const refuse: typeof erase = (kind, ref, ...more) => {
+      if (kind.kind !== "NodeClaim" || ref.name !== "b" || refusals === 3)
+        return erase(kind, ref, ...more);
+      refusals++;
+      return Promise.reject(new KubeError(500, undefined, "a webhook is away"));
+    };
+    Object.assign(world.kube, { delete: refuse });
+    await world.clock.advance(30_000);
+    expect([refusals, left(world)]).toEqual([3, []]);
+    const counted = [...world.measured].filter(([key]) =>
+      key.includes("nodeclaims_disrupted_total"),
+    );
+    expect(counted.map(([, count]) => count)).toEqual([2]);
+    const told = world.published.filter(({ message }) => message.startsWith("Disrupting "));
+    const about = told.map(({ object: { kind, metadata } }) => `${kind} ${metadata.name}`);
+    expect(about.sort()).toEqual(["Node a", "Node b", "NodeClaim a", "NodeClaim b"]);
+    await world.stop();
+  });
 
   it("writes no list of nodes on those that go with nothing in their place: of thousands no claim could bear it", async () => {
     const world = await twoEmptyNodes();

@@ -13,10 +13,15 @@ export interface Running {
   readonly move: Move | undefined;
 }
 
+/** Of a node that goes: it is said to go, or its claim is deleted. */
+type Step = "told" | "deleted";
+
 /** All of them, and the nodes that they are about. */
 export class UnderWay {
   readonly #byId = new Map<string, Running>();
   readonly #nodeNames = new Set<string>();
+  /** By id, then by node: how far its end has come. */
+  readonly #steps = new Map<string, Map<string, Step>>();
   /** By id: those that are being taken back. */
   readonly #failed = new Set<string>();
 
@@ -52,8 +57,19 @@ export class UnderWay {
     return this.#failed.has(record.id);
   }
 
+  note({ record }: Running, nodeName: string, step: Step): void {
+    const steps = this.#steps.get(record.id) ?? new Map<string, Step>();
+    this.#steps.set(record.id, steps.set(nodeName, step));
+  }
+
+  /** Undefined: it has not begun to end. */
+  stepOf({ record }: Running, nodeName: string): Step | undefined {
+    return this.#steps.get(record.id)?.get(nodeName);
+  }
+
   remove(one: Running): void {
     this.#byId.delete(one.record.id);
+    this.#steps.delete(one.record.id);
     this.#failed.delete(one.record.id);
     for (const { node } of one.candidates) this.#nodeNames.delete(node.name);
   }
