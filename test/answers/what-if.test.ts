@@ -46,17 +46,24 @@ describe("what is said to happen if", () => {
       // In a round of the simulation all commands of that moment; live ones may follow at once.
       const began = lived.commands.slice(0, Math.max(1, said.first.length)).sort();
       const report = { seed, kind, said, lived };
-      if (`${began}` !== `${said.first}` || lived.waits !== said.waits) wrong.push(report);
-      else if (`${lived.end}` !== `${said.end}`) elsewhere.push(report);
+      const isSo = `${began}` === `${said.first}` && lived.waits === said.waits;
+      const areThere = `${lived.end}` === `${said.end}`;
+      if (isSo && !areThere && mayEndElsewhere(kind, said)) elsewhere.push(report);
+      else if (!isSo || !areThere) wrong.push(report);
     }
     expect(wrong).toEqual([]);
-    // kube-scheduler may fill the new nodes of a command otherwise than planned, and one more may come.
     if (elsewhere.length > SEEDS.length / 20) expect(elsewhere).toEqual([]);
-    // Each kind of change led to something, else this proves little.
+    // Something happened, and of many each kind of change led to something, else this proves little.
+    if (ONE === undefined) expect(Math.max(...commands.values())).toBeGreaterThan(0);
     if (SEEDS.length > 50)
       for (const kind of CHANGES) expect(commands.get(kind), kind).toBeGreaterThan(0);
   });
 });
+
+/** kube-scheduler may fill new nodes that come together otherwise than planned, and one more may come. */
+function mayEndElsewhere(kind: (typeof CHANGES)[number], { mostAtOnce }: Outcome): boolean {
+  return ["drift", "narrow", "zone", "nodes"].includes(kind) && mostAtOnce > 1;
+}
 
 async function simulated(
   world: TestWorld,
@@ -93,6 +100,8 @@ interface Outcome extends Lived {
   /** Commands of the first round, in order of their words. */
   readonly first: readonly string[];
   readonly launched: number;
+  /** The most that one step of it brings. */
+  readonly mostAtOnce: number;
 }
 
 /** In words that the live loop's can be held against: nodes that are new have no names yet. */
@@ -121,5 +130,6 @@ function outcomeOf({ steps, unplaced }: Simulated, objects: readonly KubeObject[
     end: [...stay.flatMap((one) => machineOf(one) ?? []), ...come].sort(),
     waits: unplaced.length,
     launched: launched.length,
+    mostAtOnce: Math.max(0, ...steps.map((step) => step.launched.length)),
   };
 }
