@@ -3,7 +3,6 @@
  * in steps or not. A turn is what happens between two looks of the event loop, by the time that the thread had a core.
  * Nothing is carried out: a command that a round finds waits for its second look, and is refused when it begins.
  */
-import { readFileSync } from "node:fs";
 import { constants, type PerformanceEntry, PerformanceObserver } from "node:perf_hooks";
 import type { Kind, KubeObject } from "../src/apis/meta.ts";
 import type { Clock } from "../src/base/clock.ts";
@@ -17,6 +16,7 @@ import type * as Planner from "../src/core/planner/planner-options.ts";
 import type * as State from "../src/core/state/create-cluster-state.ts";
 import { built } from "./consolidation.ts";
 import { DAEMON_SET, drawCluster, type Filling } from "./sweep-cluster.ts";
+import { threadMs } from "./thread-ms.ts";
 
 const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
 const { disruption } = await built<typeof Disruption>("controllers/disruption/controller.js");
@@ -39,15 +39,6 @@ const cluster = createClusterState();
 cluster.updateDaemonSet(DAEMON_SET);
 for (let index = 0; index < count; index++) join(cluster, index);
 globalThis.gc?.();
-
-/** Time on a core that this thread has had, in ms; elsewhere than on Linux by the wall. */
-function threadMs(): number {
-  try {
-    return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
-  } catch {
-    return performance.now();
-  }
-}
 
 let startedMs = threadMs();
 /** By the wall, as collections of garbage are told. */

@@ -1,5 +1,4 @@
 /** One size of `sweep.ts`, in a process of its own. */
-import { readFileSync } from "node:fs";
 import type * as Candidates from "../src/core/disruption/candidates.ts";
 import type * as Consolidation from "../src/core/disruption/consolidation.ts";
 import type * as Guards from "../src/core/disruption/guards.ts";
@@ -8,6 +7,7 @@ import type * as State from "../src/core/state/create-cluster-state.ts";
 import { TURN_MS } from "../src/base/steps.ts";
 import { built } from "./consolidation.ts";
 import { DAEMON_SET, drawCluster } from "./sweep-cluster.ts";
+import { threadMs } from "./thread-ms.ts";
 
 const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
 const { findCandidatesInSteps } = await built<typeof Candidates>("core/disruption/candidates.js");
@@ -28,15 +28,6 @@ state.updateDaemonSet(DAEMON_SET);
 function* atOnce(act: () => void) {
   act();
   yield;
-}
-
-/** Time on a core that the planning thread has had, in ms; elsewhere than on Linux by the wall. */
-function threadMs(): number {
-  try {
-    return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
-  } catch {
-    return performance.now();
-  }
 }
 
 /** Runs it, counting what each turn takes. */

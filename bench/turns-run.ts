@@ -1,5 +1,4 @@
 /** One size of `turns.ts`, in a process of its own. Further arguments: words of the rounds that are wanted. */
-import { readFileSync } from "node:fs";
 import { NODE, type Node } from "../src/apis/core/node.ts";
 import { POD, type Pod } from "../src/apis/core/pod.ts";
 import { NODE_CLAIM, type NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
@@ -19,6 +18,7 @@ import type * as Managers from "../src/kube/manager/manager.ts";
 import type * as Metrics from "../src/operator/metrics/metrics.ts";
 import { built } from "./consolidation.ts";
 import { DAEMON_SET, drawCluster } from "./sweep-cluster.ts";
+import { threadMs } from "./thread-ms.ts";
 import { createServer } from "./turns-server.ts";
 
 const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
@@ -125,15 +125,6 @@ const world = {
   },
 } as unknown as World;
 (await built<{ openMirrors: (given: World) => void }>("controllers/mirrors.js")).openMirrors(world);
-
-/** Time on a core that this thread has had, in ms; elsewhere than on Linux by the wall. */
-function threadMs(): number {
-  try {
-    return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
-  } catch {
-    return performance.now();
-  }
-}
 
 /** What the work took, its longest turn, and those over 50 ms. */
 async function turnsOf(work: () => Promise<void>): Promise<readonly number[]> {

@@ -1,8 +1,9 @@
 /**
- * `npm run bench -- turns [nodes …]`: how long others wait for their turn while one controller has a round over a large
- * cluster (sweep-cluster.ts): each is started as the operator starts it, over mirrors and a manager as they are, and then
- * meets what makes it look at everything. A turn is what happens between two looks of the event loop, by the time that
- * the planning thread had a core; each size in a process of its own.
+ * `npm run bench -- turns [nodes …] [WORD …]`: how long others wait for their turn while one controller has a round over
+ * a large cluster (sweep-cluster.ts): each is started as the operator starts it, over mirrors and a manager as they are,
+ * and then meets what makes it look at everything. A turn is what happens between two looks of the event loop, by the
+ * time that the planning thread had a core; each size in a process of its own. With words only rounds whose name has one
+ * of them.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -18,6 +19,9 @@ export async function turns(args: readonly string[]): Promise<void> {
   const profile = args.filter((one) => one.startsWith("--cpu-prof"));
   const only = args.filter((one) => !one.startsWith("--") && !(Number(one) > 0));
   const program = fileURLToPath(new URL("turns-run.ts", import.meta.url));
-  for (const nodes of sizes.length > 0 ? sizes : SIZES)
-    spawnSync(imageNode(console.log).program, [...FLAGS, ...profile, "--import", "tsx", program, String(nodes), ...only], { stdio: "inherit" });
+  for (const nodes of sizes.length > 0 ? sizes : SIZES) {
+    const flags = [...FLAGS, ...profile, "--import", "tsx", program, String(nodes), ...only];
+    const { status, signal, error } = spawnSync(imageNode(console.log).program, flags, { stdio: "inherit" });
+    if (status !== 0) throw new Error(`turns at ${nodes} nodes ended with ${error?.message ?? signal ?? status}`);
+  }
 }
