@@ -72,10 +72,10 @@ function follow(server: ReturnType<typeof scripted>, more: Partial<ReflectOption
     random: new Random(1),
     log: { ...SILENT, warn: tell, error: tell },
     kind: NODE,
-    ...more,
     onList: ({ items }) => seen.push(`list of ${items.length}`),
     onEvent: ({ type, object }) => seen.push(`${type} ${object.metadata.name}`),
     onState: (state) => states.push(state),
+    ...more,
   });
   return { clock, loop, seen, states, told, stop: () => loop.close() };
 }
@@ -237,25 +237,19 @@ describe("list and watch", () => {
       const server = scripted([answer, answer, [node("a", 5)]], []);
       const taken: number[] = [];
       const errors: string[] = [];
-      const clock = new VirtualClock();
-      const loop = reflect<Node>({
-        client: server.client,
-        clock,
-        random: new Random(1),
+      const { clock, stop } = follow(server, {
         log: { ...SILENT, error: (message) => errors.push(message) },
-        kind: NODE,
         optional: true,
         onList: async ({ items }) => {
           taken.push(items.length);
           await clock.sleep(10);
           if (taken.length === 1) throw new TypeError("no such thing");
         },
-        onEvent: () => undefined,
       });
       await clock.advance(700_000);
       expect(taken.length).toBeGreaterThanOrEqual(3 - (Array.isArray(answer) ? 1 : 0));
       expect(errors).toEqual(["failed taking in what a watch brought"]);
-      loop.close();
+      stop();
     }
   });
 
@@ -263,14 +257,8 @@ describe("list and watch", () => {
     const server = scripted([[node("a", 5)]], [[added("b", 7), added("c", 8)]]);
     const taken: string[] = [];
     const errors: string[] = [];
-    const clock = new VirtualClock();
-    const loop = reflect<Node>({
-      client: server.client,
-      clock,
-      random: new Random(1),
+    const { clock, stop } = follow(server, {
       log: { ...SILENT, error: (message) => errors.push(message) },
-      kind: NODE,
-      onList: () => undefined,
       onEvent: ({ object: { metadata } }) => {
         taken.push(metadata.name);
         if (metadata.name === "b") throw new TypeError("no such thing");
@@ -280,7 +268,7 @@ describe("list and watch", () => {
     expect(taken).toEqual(["b", "c"]);
     expect(errors).toHaveLength(1);
     expect(server.calls.filter((call) => call === "list")).toHaveLength(1);
-    loop.close();
+    stop();
   });
 
   it("waits for nothing once it is closed while something is taken in", async () => {
