@@ -188,9 +188,8 @@ async function advance(parts: Parts, one: Running): Promise<Outcome> {
   if (state === "failed") return takeBack(parts, one);
   if (state === "waiting") return requeueAfter(POLL_MS);
   backoff.succeeded(poolsOf(one));
-  // Only what is to save money depends on where the pods end.
-  if (reason === "Underutilized") await steering.begin(id);
-  else steering.forget(id);
+  // Only what is to save money depends on which of the other nodes get pods that were not planned there.
+  await steering.begin(id, reason === "Underutilized" ? "keepOffOthers" : "amongPlanned");
   await Promise.all([
     ...one.candidates.map((candidate) => remove(parts, one, candidate)),
     backoff.write(world, log),

@@ -23,7 +23,7 @@ describe("pods that a command moves", () => {
   it("leave for one node after the other, while kube-scheduler is to try the others last", async () => {
     const { world, steering, first, second } = await leaving();
     expect([steering.mayLeave(first), steering.mayLeave(second)]).toEqual([true, true]);
-    await steering.begin("c");
+    await steering.begin("c", "keepOffOthers");
     expect(putLast(world)).toEqual(["b", "roomy"]);
     expect([steering.mayLeave(first), steering.mayLeave(second)]).toEqual([true, false]);
     expect(steering.mayLeave(pod({ name: "of-nobody" }))).toBe(true);
@@ -41,7 +41,7 @@ describe("pods that a command moves", () => {
 
   it("wait for a new pod that has no node yet, and for nothing longer than ten seconds", async () => {
     const { world, steering, first, second } = await leaving();
-    await steering.begin("c");
+    await steering.begin("c", "keepOffOthers");
     await moved(world, first, undefined);
     await world.clock.advance(8_000);
     expect(steering.mayLeave(second)).toBe(false);
@@ -58,7 +58,7 @@ describe("pods that a command moves", () => {
     await world.api.create(NODE_CLAIM, unlaunched);
     await world.clock.settle();
     expect(world.cluster.synced).toBe(false);
-    await steering.begin("c");
+    await steering.begin("c", "keepOffOthers");
     await moved(world, first, "a");
     await world.clock.advance(2_000);
     expect(steering.mayLeave(second)).toBe(true);
@@ -67,9 +67,9 @@ describe("pods that a command moves", () => {
 
   it("are not held anew when the command is tried again", async () => {
     const { world, steering, second } = await leaving();
-    await steering.begin("c");
+    await steering.begin("c", "keepOffOthers");
     await world.clock.advance(8_000);
-    await steering.begin("c");
+    await steering.begin("c", "keepOffOthers");
     await world.clock.advance(3_000);
     expect(steering.mayLeave(second)).toBe(true);
     await world.stop();
@@ -79,7 +79,7 @@ describe("pods that a command moves", () => {
     const { world, steering, second } = await leaving();
     await world.api.delete(NODE_CLAIM, { name: "b" });
     await world.clock.settle();
-    await steering.begin("c");
+    await steering.begin("c", "keepOffOthers");
     expect(putLast(world)).toEqual(["roomy"]);
     expect(steering.mayLeave(second)).toBe(false);
     await world.stop();
@@ -89,7 +89,7 @@ describe("pods that a command moves", () => {
     const { world, steering, second } = await leaving();
     await world.api.delete(NODE, { name: "a" });
     await world.clock.settle();
-    await steering.begin("c");
+    await steering.begin("c", "keepOffOthers");
     expect(putLast(world)).toEqual([]);
     expect(steering.mayLeave(second)).toBe(true);
     await world.stop();
@@ -101,17 +101,36 @@ describe("pods that a command moves", () => {
     const placements = [{ nodeName: "late-claim", pods: [theirs] }];
     const candidates = [{ zone: "zone-a", reschedulablePods: [theirs] }];
     const stops = atOnce(stopsOf({ candidates, replacements: [], placements }, [], []));
-    await steering.begin("c");
+    await steering.begin("c", "keepOffOthers");
     steering.plan("other", stops);
     await world.api.create(NODE_CLAIM, nodeClaim({ name: "late-claim", nodeClassRef }));
     await world.api.create(NODE, node({ name: "late", providerId: "test://late-claim" }));
     await world.clock.advance(600);
     expect(putLast(world)).toEqual(["b", "late", "roomy"]);
-    await steering.begin("other");
+    await steering.begin("other", "keepOffOthers");
     expect(putLast(world)).toEqual(["b", "roomy"]);
     await moved(world, first, "a");
     await world.clock.advance(13_000);
     expect(putLast(world)).toEqual([]);
+    await world.stop();
+  });
+
+  it("that drift moves go to one planned node after the other, and to others as they like", async () => {
+    const { world, steering, second } = await leaving();
+    await steering.begin("c", "amongPlanned");
+    expect(putLast(world)).toEqual(["b"]);
+    expect(steering.mayLeave(second)).toBe(false);
+    await world.stop();
+  });
+
+  it("that drift moves to one node only go as ever", async () => {
+    const { world, steering, first } = await leaving();
+    const placements = [{ nodeName: "a", pods: [first] }];
+    const candidates = [{ zone: "zone-a", reschedulablePods: [first] }];
+    steering.plan("one", atOnce(stopsOf({ candidates, replacements: [], placements }, [], [])));
+    await steering.begin("one", "amongPlanned");
+    expect(putLast(world)).toEqual([]);
+    expect(steering.mayLeave(first)).toBe(true);
     await world.stop();
   });
 
@@ -154,7 +173,7 @@ describe("a taint that nobody wants any more", () => {
 
   it("is taken away where a node comes with it while pods are on their way", async () => {
     const { world, steering } = await leaving();
-    await steering.begin("c");
+    await steering.begin("c", "keepOffOthers");
     await world.api.create(NODE, node({ name: "comes", taints: [SOFT] }));
     await world.clock.advance(600);
     expect(putLast(world)).toEqual(["b", "roomy"]);

@@ -43,6 +43,12 @@ const MOST_MS = 90_000;
 
 const SELF: Request = { kind: "", name: "disruption.steering" };
 
+/**
+ * `amongPlanned`: of several nodes that are to take pods each gets its own; where there is but one there is nothing
+ * to steer. `keepOffOthers`: other nodes with room are put last, too.
+ */
+type Manner = "amongPlanned" | "keepOffOthers";
+
 export interface Steering {
   readonly controller: Controller;
   /** Takes a command's plan in: until it is over, its pods have a place. */
@@ -50,7 +56,7 @@ export interface Steering {
   /** The same where the plan is not known any more: another process made it. Nobody steers the pods then. */
   promise(id: string, pods: readonly Pod[]): void;
   /** All nodes are there: the first turn begins. Resolves once kube-scheduler was told. */
-  begin(id: string): Promise<void>;
+  begin(id: string, manner: Manner): Promise<void>;
   /** The command came to nothing. */
   forget(id: string): void;
   /** Whether it is the pod's turn to leave, or nobody steers it. */
@@ -87,8 +93,8 @@ export function createSteering(world: World): Steering {
       courses.add(id, stops, turns);
     },
     promise: (id, pods) => courses.add(id, [], [pods]),
-    begin: async (id) => {
-      if (!(await setOut(world, courses, id))) return;
+    begin: async (id, manner) => {
+      if (!(await setOut(world, courses, id, manner))) return;
       await mark(world, log, marked, toPutLast(world, courses));
       bell.ring(SELF);
     },
@@ -122,23 +128,35 @@ export function createSteering(world: World): Steering {
 }
 
 /** A command's first turn begins. False when it has no course, or a node of it is not there: nobody steers it then. */
-async function setOut(world: World, courses: Courses, id: string): Promise<boolean> {
+async function setOut(
+  world: World,
+  courses: Courses,
+  id: string,
+  manner: Manner,
+): Promise<boolean> {
   const course = courses.of(id);
   // Going already: the command is tried again after an error, its pods have waited long enough.
   if (course === undefined || course.going !== undefined) return false;
   const stops = nodesOf(world, course.stops);
-  if (stops === undefined || stops.length === 0) {
+  const names = new Set(stops?.map(({ name }) => name));
+  if (stops === undefined || names.size < (manner === "amongPlanned" ? 2 : 1)) {
     courses.end(id);
     return false;
   }
-  const names = new Set(stops.map(({ name }) => name));
-  const looking = otherPlaces(world.cluster.nodes(), names, course.pods);
-  const others = await inTurns(world.clock, looking, TURN_MS);
+  const others = manner === "amongPlanned" ? [] : await othersThan(world, names, course.pods);
   // Others had their turns: it may have come to nothing.
   if (courses.of(id) !== course || course.going !== undefined) return false;
   const nowMs = world.clock.now();
   course.going = { nodes: stops, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
   return true;
+}
+
+function othersThan(
+  world: World,
+  names: ReadonlySet<string>,
+  pods: readonly Pod[],
+): Promise<readonly string[]> {
+  return inTurns(world.clock, otherPlaces(world.cluster.nodes(), names, pods), TURN_MS);
 }
 
 function stopOf(one: Steered | undefined): Stop | undefined {

@@ -15,6 +15,7 @@ import { packFirst } from "../planner/plan-batch.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
+import type { Stranded } from "../provisioning/what-if/prepared-cluster.ts";
 import {
   type Terms,
   WhatIf,
@@ -79,6 +80,8 @@ export interface Simulator {
   ): Steps<readonly Candidate[]>;
   /** Names of nodes that nobody should be moved to: not ready yet, or restless. The same set each time. */
   restless(): ReadonlySet<string>;
+  /** Pods that wait, and that neither a node nor a new one has a place for. */
+  stranded(): readonly Stranded[];
   /** Ids of pools whose pods may share machines, as lists; a pool is in many or in none. */
   openTo(): readonly (readonly string[])[];
 }
@@ -159,6 +162,7 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       restless ??= atOnce(restlessOf(input.nodes, waits));
       return restless;
     },
+    stranded: () => whatIf().stranded(),
     openTo: () => whatIf().openTo(),
   };
   const inherited = last === undefined ? undefined : prepared.get(last);

@@ -26,6 +26,7 @@ import type { ForSpot } from "./cheaper.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Method, MethodInput, Repack } from "./methods/method.ts";
 import { wantedShare } from "./outcome.ts";
+import { rivalry } from "./rivals.ts";
 import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
 import { tallyOf } from "./tally.ts";
@@ -113,7 +114,14 @@ export function* surveyInSteps(
     }),
     pdbs,
     simulator,
-    objection: (command) => ledger.objection(command, () => nodes, nowMs),
+    objection: (command) =>
+      ledger.objection(command, () => nodes, nowMs) ??
+      rivalry(command, {
+        stranded: simulator.stranded,
+        pdbs,
+        movesFirst: picture.movesFirst,
+        wellKnownLabels: picture.scheduling.options.wellKnownLabels,
+      }),
     balancedTotals: once(() => totals ?? atOnce(balancedTotals(nodes, pools))),
     forSpot: picture.forSpot,
     repack: picture.repack,

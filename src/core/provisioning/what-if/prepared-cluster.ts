@@ -15,7 +15,8 @@ import { Marks } from "../../scheduling/bits.ts";
 import { indexVolumes, VolumeIndex } from "../../scheduling/volumes.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
 import { hasDynamicResources } from "../batch/eligibility.ts";
-import type { Draft } from "../batch/pod-class.ts";
+import type { Draft, PodClass } from "../batch/pod-class.ts";
+import type { QueuedPod } from "../batch/queue.ts";
 import {
   type Daemon,
   ExistingNode,
@@ -39,6 +40,12 @@ import { Trying } from "./trying.ts";
 const NODES_PER_STEP = 8;
 const NOBODY: readonly never[] = [];
 
+/** Waiting pods that are alike and that neither a node nor a new one has a place for. */
+export interface Stranded {
+  readonly sample: Pod;
+  readonly count: number;
+}
+
 /** A waiting pod's room. */
 interface Housed {
   readonly place: ExistingNode;
@@ -55,6 +62,7 @@ export class PreparedCluster implements Ground {
   #input: SchedulingInput;
   #nodes: readonly ExistingNode[] = [];
   #housed: readonly Housed[] = [];
+  #stranded: readonly Stranded[] = [];
   /** Of the last question that closed any. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
   /** Wishes of pods long gone are kept: with more of them the cluster is made ready anew. */
@@ -83,6 +91,11 @@ export class PreparedCluster implements Ground {
 
   get nodes(): readonly ExistingNode[] {
     return this.#nodes;
+  }
+
+  /** In the order in which they were tried. */
+  get stranded(): readonly Stranded[] {
+    return this.#stranded;
   }
 
   /**
@@ -235,10 +248,11 @@ export class PreparedCluster implements Ground {
 
   /** Waiting pods that find room as it is have it from now on. */
   *#house(waiting: readonly Pod[]): Steps<void> {
+    this.#stranded = [];
     if (waiting.length === 0) return;
     const queued = this.seekers.inTurn(waiting);
     const trial = this.suppose(this.base.templates);
-    yield* trial.placeInSteps(queued);
+    this.#stranded = alike(yield* trial.placeInSteps(queued));
     const housed = trial.placed();
     trial.end();
     const { topology } = this.base.context;
@@ -267,6 +281,15 @@ function isMovable({ managed, deleting }: NodeView): boolean {
 /** Pods that may have to leave the node. */
 function movable(view: NodeView): readonly Pod[] {
   return isMovable(view) ? reschedulablePods(view) : NOBODY;
+}
+
+function alike(queued: readonly QueuedPod[]): readonly Stranded[] {
+  const byClass = new Map<PodClass, Stranded>();
+  for (const { pod, podClass } of queued) {
+    const { sample, count } = byClass.get(podClass) ?? { sample: pod, count: 0 };
+    byClass.set(podClass, { sample, count: count + 1 });
+  }
+  return [...byClass.values()];
 }
 
 /** Where those that stay had `indices`; of all nodes, in order, where they were, or -1. */

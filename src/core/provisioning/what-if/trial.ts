@@ -121,12 +121,13 @@ export class Trial {
     return failed.length === 0 && queue.length === 0 ? NOBODY : [...failed, ...queue.rest()];
   }
 
-  /** As {@link place}, whoever finds no place. */
-  *placeInSteps(queued: readonly QueuedPod[]): Steps<void> {
+  /** As {@link place}. */
+  *placeInSteps(queued: readonly QueuedPod[]): Steps<readonly QueuedPod[]> {
     const queue = new Queue(queued);
     const failed: QueuedPod[] = [];
     let tries = 0;
     while (placeNext(this.pass, queue, failed)) if (++tries % TRIES_PER_STEP === 0) yield;
+    return [...failed, ...queue.rest()];
   }
 
   /** The nodes that were there already, with the pods they got since. */

@@ -19,7 +19,7 @@ import type { PlannedClaim, UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 import type { Pass } from "../solve.ts";
 import type { Host, LeftPod } from "./census.ts";
-import { PreparedCluster } from "./prepared-cluster.ts";
+import { PreparedCluster, type Stranded } from "./prepared-cluster.ts";
 import type { Seeking } from "./seeking.ts";
 import type { Placed, Trial } from "./trial.ts";
 
@@ -221,6 +221,11 @@ export class WhatIf {
         .filter(({ set }) => context.space.join(set, wanted) !== undefined)
         .map(({ pool }) => pool.id);
     });
+  }
+
+  /** Pods that wait, and that nothing has a place for as it is. */
+  stranded(): readonly Stranded[] {
+    return this.#cluster.stranded;
   }
 
   /** No new nodes that hold these pods cost less, in micro-dollars an hour. */
