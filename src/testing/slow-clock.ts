@@ -1,10 +1,11 @@
 /** A world whose work takes long: every step is a turn, and things happen in between. */
 import type { FakeWorld } from "./fake-world.ts";
 
-/** `between`: what is done in the first of the turns. */
+/** `between`: what is done in the first of the turns, or in each. */
 export function inManyTurns(
   world: FakeWorld,
   between: () => unknown,
+  when: "inFirst" | "inEach" = "inFirst",
 ): { readonly world: FakeWorld; readonly turns: () => number } {
   let [lookedAt, turns] = [0, 0];
   const clock = {
@@ -12,7 +13,7 @@ export function inManyTurns(
     after: world.clock.after.bind(world.clock),
     turnMs: () => 1_000,
     sleep: async () => {
-      if (turns++ === 0) await between();
+      if (turns++ === 0 || when === "inEach") await between();
     },
   };
   return {

@@ -26,6 +26,7 @@ import { stopsOf } from "../../core/disruption/itinerary.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { type Move, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
 import { type CommandRecord, withoutRecord, withRecord } from "../../core/disruption/record.ts";
+import { unjoined } from "../../core/disruption/unfinished.ts";
 import { cordoned, uncordoned } from "../../core/state/cordon.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import { createBell } from "../../kube/manager/bell.ts";
@@ -383,7 +384,7 @@ function replacementsState(
 ): "ready" | "waiting" | "failed" {
   const latest = replacements.map((claim) => readClaim(world, claimRequest(claim)));
   if (latest.some((claim) => claim === undefined || isDeleting(claim))) return "failed";
-  const waiting = latest.filter((claim) => claim !== undefined && !isTrue(claim, "Initialized"));
+  const waiting = latest.filter((claim) => !isReady(claim));
   if (waiting.length === 0) return "ready";
   for (const claim of waiting as NodeClaim[])
     world.events.publish(waitingReadiness(claim, claimGeneration(claim)));
@@ -393,6 +394,13 @@ function replacementsState(
   const limitMs = Math.min(max, Math.max(min, perCommand * commands));
   const startedMs = fromRfc3339(record.startedAt) ?? 0;
   return world.clock.now() - startedMs > limitMs ? "failed" : "waiting";
+}
+
+/** Has come up, and is to stay. */
+function isReady(replacement: NodeClaim | undefined): boolean {
+  return (
+    replacement !== undefined && !isDeleting(replacement) && isTrue(replacement, "Initialized")
+  );
 }
 
 /** Each is told and counted once, however often it, or another of the command, is tried. */
@@ -416,14 +424,23 @@ async function remove(parts: Parts, one: Running, candidate: Candidate): Promise
   );
 }
 
-function reportFailure(world: World, log: Logger, { record, candidates }: Running): void {
+function reportFailure(
+  world: World,
+  log: Logger,
+  { record, candidates, replacements }: Running,
+): void {
   log.error("failed terminating nodes while executing a disruption command", {
     "command-id": record.id,
     decision: recordedDecision(record),
     "disrupted-node-count": candidates.length,
     error: "a replacement is gone or did not become ready in time",
   });
-  world.metrics.count("voluntary_disruption_queue_failures_total", commandLabels(record));
+  const latest = replacements.map((claim) => readClaim(world, claimRequest(claim)));
+  world.metrics.count(
+    "voluntary_disruption_queue_failures_total",
+    commandLabels(record),
+    latest.filter((claim) => !isReady(claim)).length,
+  );
 }
 
 /**
@@ -432,8 +449,8 @@ function reportFailure(world: World, log: Logger, { record, candidates }: Runnin
  */
 async function rollBack(world: World, { candidates, replacements }: Running): Promise<void> {
   const latest = replacements.flatMap((claim) => readClaim(world, claimRequest(claim)) ?? []);
-  const unjoined = latest.filter((claim) => !isDeleting(claim) && !isTrue(claim, "Registered"));
-  await Promise.all(unjoined.map((claim) => deleteClaim(world, claim)));
+  const discarded = unjoined(latest).filter((claim) => !isDeleting(claim));
+  await Promise.all(discarded.map((claim) => deleteClaim(world, claim)));
   await Promise.all(candidates.map((candidate) => reopen(world, candidate)));
   world.cluster.unmarkForDeletion(...candidates.flatMap((one) => markedNames(world, one)));
 }

@@ -25,7 +25,7 @@ import type {
   Remark,
 } from "../../core/disruption/methods/method.ts";
 import { stillGoing } from "../../core/disruption/second-look.ts";
-import { findUnfinished } from "../../core/disruption/unfinished.ts";
+import { findUnfinished, unjoined } from "../../core/disruption/unfinished.ts";
 import {
   type Controller,
   type Outcome,
@@ -393,17 +393,23 @@ async function pickUp(
   const pools = found.resume.length === 0 ? [] : await poolsInUse(world, problems);
   const owners = new Map(pools.map((one) => [one.pool.id, one]));
   const left = [...found.reopen];
+  const discard = [...found.discard];
   for (const { record, nodes, replacements } of found.resume) {
     const candidates = nodes.flatMap((node) => {
       const owner = owners.get(node.poolId ?? "");
       if (owner === undefined || node.claim === undefined) return [];
       return [candidateOf(node, node.claim, owner)];
     });
-    if (candidates.length === nodes.length) queue.resume({ record, candidates, replacements });
-    else left.push(...nodes);
+    if (candidates.length === nodes.length) {
+      queue.resume({ record, candidates, replacements });
+      continue;
+    }
+    // A pool of theirs is gone: nobody knows by which rules they would go.
+    left.push(...nodes);
+    discard.push(...unjoined(replacements));
   }
   // Before the nodes open: a claim made for a command is found by the marks on them.
-  for (const claim of found.discard) await attempt(log, claim, () => deleteClaim(world, claim));
+  for (const claim of discard) await attempt(log, claim, () => deleteClaim(world, claim));
   for (const node of left) {
     const { claim } = node;
     if (claim === undefined) continue;

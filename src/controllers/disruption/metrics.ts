@@ -42,7 +42,7 @@ export const DISRUPTION_METRICS: readonly MetricSpec[] = [
   {
     name: "voluntary_disruption_queue_failures_total",
     type: "counter",
-    help: "Number of commands that could not be carried out.",
+    help: "Number of replacement nodes that did not come up, of commands that failed for it.",
     labels: ["decision", "reason", "consolidation_type"],
   },
   {

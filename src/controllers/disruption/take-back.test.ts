@@ -79,6 +79,34 @@ describe("a command that is taken back", () => {
       );
     await world.stop();
   });
+
+  it("counts as many failures as replacements have not come up", async () => {
+    const world = fakeWorld();
+    const queue = await running(world);
+    for (const [name, ...more] of [["comes", said("Initialized")], ["late"]] as const)
+      await world.api.create(NODE_CLAIM, claimOf(world, name, more));
+    await world.clock.settle();
+    const startedAt = toRfc3339(world.clock.now() - 30 * 60_000);
+    const own = { id: "c", reason: "Drifted", consolidationType: "", nodes: ["a"] } as const;
+    const record = { ...own, startedAt, replacements: 3 };
+    const replacements = ["comes", "late", "gone"].map((name) => claimOf(world, name, []));
+    queue.resume({ record, candidates: [], replacements });
+    await world.clock.advance(2_000);
+    const failures = [...world.measured].filter(([key]) => key.includes("queue_failures_total"));
+    expect(failures.map(([, count]) => count)).toEqual([2]);
+    await world.stop();
+  });
+
+  it("takes its replacement along after a restart also where its pool is gone", async () => {
+    const world = fakeWorld();
+    await lateCommand(world, PAIR);
+    world.api.change(NODE_CLAIM, "r", { status: { conditions: [said("Launched")] } });
+    await world.api.delete(NODE_POOL, { name: "default" });
+    await running(world);
+    await world.clock.advance(15_000);
+    expect([openNodes(world), deletedOf(world)]).toEqual([["a", "b"], ["r"]]);
+    await world.stop();
+  });
 });
 
 /**

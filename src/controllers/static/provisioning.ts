@@ -3,6 +3,7 @@
  * StaticCapacity. upstream: pkg/controllers/static/provisioning/controller.go
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { countStatic, missing } from "../../core/disruption/static-pools.ts";
 import { planStaticNodesInSteps } from "../../core/provisioning/static-nodes.ts";
@@ -29,11 +30,17 @@ export function staticProvisioning(world: World): Controller {
     name: "static.provisioning",
     watches: staticPoolSources(),
     concurrency: 10,
-    reconcile: (request) => reconcile(world, request),
+    reconcile: (request) => reconcile(world, request, "first"),
   };
 }
 
-async function reconcile(world: World, request: Request): Promise<Outcome> {
+/**
+ * A pool that was edited while it was planned for is planned for anew, once: what is edited all the time would have no
+ * nodes at all. Those of the second plan bear the pool's hash as it was then, and drift sees to them.
+ */
+type Try = "first" | "second";
+
+async function reconcile(world: World, request: Request, which: Try): Promise<Outcome> {
   const stored = readPool(world, request);
   if (stored === undefined) return AWAIT_CHANGE;
   const { pool } = stored;
@@ -41,18 +48,20 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   if (pool.deleting || !pool.ready) return AWAIT_CHANGE;
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   const log = world.log.with({ controller: "static.provisioning", ...poolFields(pool) });
-  const lacking = () => missing(pool, countStatic(pool, world.cluster.nodes()));
-  const { count, limited } = lacking();
+  const { count, limited } = lacking(world, pool);
   if (limited) log.info("nodepool node limit reached");
   if (count === 0) return requeueAfter(limited ? LIMITED_MS : POLL_MS);
   const input = await poolInput(world, pool, log);
   if (typeof input === "string") return requeueAfter(LIMITED_MS);
   const planning = planStaticNodesInSteps(schedulingInput(world, [], [input]), input, count);
   const plans = await inTurns(world.clock, planning, TURN_MS);
-  // Others may have come meanwhile. A pool that asks for something else by now is planned for anew: its change wakes us.
   const now = readPool(world, request);
-  const stillWanted = now?.pool.ready === true && asksTheSame(stored.native, now.native);
-  const planned = stillWanted ? plans.slice(0, lacking().count) : [];
+  // Its change wakes us.
+  if (now?.pool.ready !== true || now.pool.deleting) return AWAIT_CHANGE;
+  if (which === "first" && !asksTheSame(stored.native, now.native))
+    return reconcile(world, request, "second");
+  // Others may have come meanwhile, or fewer be wanted.
+  const planned = plans.slice(0, lacking(world, now.pool).count);
   const created = await createClaims(world, log, planned, "provisioned");
   for (const claim of created) {
     if (!(claim instanceof Error)) continue;
@@ -60,4 +69,8 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   }
   const short = planned.length < count || created.some((claim) => claim instanceof Error);
   return requeueAfter(short || limited ? LIMITED_MS : POLL_MS);
+}
+
+function lacking(world: World, pool: Pool): ReturnType<typeof missing> {
+  return missing(pool, countStatic(pool, world.cluster.nodes()));
 }

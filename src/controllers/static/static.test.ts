@@ -113,6 +113,26 @@ describe("a static pool that is scaled down", () => {
     }
   });
 
+  it("gets its nodes though it is edited during every planning, one time as it was a moment ago", async () => {
+    const world = fakeWorld({ gates: { staticCapacity: true } });
+    const made = nodePool({ spec: { replicas: 3 }, template: { nodeClassRef: CLASS_REF } });
+    await world.api.create(NODE_POOL, made);
+    let edits = 0;
+    const edit = async () => {
+      const labels = { edit: `${++edits}` };
+      world.api.change(NODE_POOL, "default", { spec: { template: { metadata: { labels } } } });
+      await world.clock.sleep(10);
+    };
+    const slow = inManyTurns(world, edit, "inEach");
+    await world.run(stateNodeClaim(world), staticProvisioning(slow.world));
+    await world.clock.advance(10_000);
+    expect(claims(world)).toHaveLength(3);
+    const planned = claims(world).map(({ metadata }) => Number(metadata.labels?.["edit"]));
+    expect(Math.min(...planned)).toBeGreaterThan(0);
+    expect(Math.max(...planned)).toBeLessThan(edits);
+    await world.stop();
+  });
+
   it.each<[string, object, number]>([
     ["allowed fewer nodes", { spec: { limits: { nodes: "2" } } }, 2],
     ["of another template", { spec: { template: { metadata: { labels: { team: "x" } } } } }, 3],

@@ -79,9 +79,14 @@ export function* findUnfinished(
       continue;
     }
     reopen.push(...marked);
-    discard.push(...replacements.filter((claim) => !isTrue(claim, "Registered")));
+    discard.push(...unjoined(replacements));
   }
   return { resume, reopen, discard };
+}
+
+/** What a command that is taken back takes along: pods may run on those that have joined. */
+export function unjoined(replacements: readonly NodeClaim[]): readonly NodeClaim[] {
+  return replacements.filter((claim) => !isTrue(claim, "Registered"));
 }
 
 /** Of a node that a command names: it stays, and not by that command any more. */
