@@ -36,6 +36,12 @@ export interface Sample {
   readonly value: number;
 }
 
+/**
+ * All series of a metric that is read off the present. Undefined: something was looked at that has none. It is said for
+ * whoever writes them down, who lets others have their turn after so many: a hundred thousand nodes may have none.
+ */
+export type Series = Iterable<Sample | undefined>;
+
 /** Moves counters, gauges and histograms that were declared. Names without the prefix. */
 export interface Metrics {
   count(name: string, labels: Readonly<Record<string, string>>, by?: number): void;
@@ -47,5 +53,5 @@ export interface Metrics {
    * A gauge or counter that is read off whenever somebody looks: what stands for each of ten thousand pods
    * is then kept nowhere and never old. Several readers of one name add up. Returns "stop".
    */
-  read(name: string, series: () => Iterable<Sample>): () => void;
+  read(name: string, series: () => Series): () => void;
 }

@@ -1,7 +1,7 @@
 /** A meter in memory: sums and values by name and labels, which must be those that the metric is declared with. */
 import { assert } from "../base/assert.ts";
 import { deepEqual } from "../base/json.ts";
-import type { Sample } from "../base/metrics.ts";
+import type { Series } from "../base/metrics.ts";
 import type { World } from "../controllers/world.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ export function fakeMetrics(
   declared: readonly { readonly name: string; readonly labels?: readonly string[] }[],
 ): FakeMetrics {
   const measured = new Map<string, number>();
-  const readers = new Set<readonly [string, () => Iterable<Sample>]>();
+  const readers = new Set<readonly [string, () => Series]>();
   const series = (name: string, labels: Labels): string => {
     const known = declared.find((one) => one.name === name)?.labels;
     assert(
@@ -51,8 +51,9 @@ export function fakeMetrics(
     shown: () => {
       const values = new Map<string, number>();
       for (const [name, read] of readers)
-        for (const { shared, labels, value } of read())
-          values.set(series(name, { ...shared, ...labels }), value);
+        for (const sample of read())
+          if (sample !== undefined)
+            values.set(series(name, { ...sample.shared, ...sample.labels }), sample.value);
       return values;
     },
   };

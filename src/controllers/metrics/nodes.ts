@@ -12,7 +12,7 @@ import {
   type Resources,
   subtractResources,
 } from "../../apis/resources.ts";
-import type { MetricSpec, Sample } from "../../base/metrics.ts";
+import type { MetricSpec, Series } from "../../base/metrics.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
@@ -89,8 +89,6 @@ export function nodeGaugeMetrics(wellKnown: readonly string[]): readonly MetricS
 
 export function nodeMetrics(world: World): Controller {
   const keys = [...labelKeys(world.cloud.wellKnownLabels)];
-  const views = () => world.cluster.nodes().filter(({ node }) => node !== undefined);
-
   /** A view never changes, and neither do its labels. */
   const labelsByView = new WeakMap<NodeView, Readonly<Record<string, string>>>();
 
@@ -109,8 +107,10 @@ export function nodeMetrics(world: World): Controller {
     return labels;
   }
 
-  function* amounts(of: Amounts): Iterable<Sample> {
-    for (const view of views()) {
+  function* amounts(of: Amounts): Series {
+    for (const view of world.cluster.nodes()) {
+      yield undefined;
+      if (view.node === undefined) continue;
       const shared = labelsOf(view);
       const resources = of(view);
       for (const name in resources)
@@ -123,21 +123,23 @@ export function nodeMetrics(world: World): Controller {
     }
   }
 
-  function* ages(): Iterable<Sample> {
+  function* ages(): Series {
     const nowMs = world.clock.now();
-    for (const view of views())
-      if (view.node !== undefined)
+    for (const view of world.cluster.nodes()) {
+      if (view.node === undefined) yield undefined;
+      else
         yield {
           shared: labelsOf(view),
           labels: {},
           value: (nowMs - createdAtMs(view.node)) / 1_000,
         };
+    }
   }
 
   return observer(world.metrics, "metrics.node", [
     ...Object.entries(GAUGES).map(([name, { of }]): Reader => [name, () => amounts(of)]),
     ["nodes_current_lifetime_seconds", ages],
-    ["cluster_utilization_percent", () => utilization(views())],
+    ["cluster_utilization_percent", () => utilization(world.cluster.nodes())],
   ]);
 }
 
@@ -165,10 +167,12 @@ function limitsOf(view: NodeView): Limits {
   return known;
 }
 
-function* utilization(views: readonly NodeView[]): Iterable<Sample> {
+function* utilization(views: readonly NodeView[]): Series {
   const allocatable: Record<string, number> = {};
   const available: Record<string, number> = {};
   for (const view of views) {
+    yield undefined;
+    if (view.node === undefined) continue;
     addTo(allocatable, view.allocatable);
     addTo(available, view.available);
   }

@@ -2,11 +2,11 @@
  * A controller that only shows: metrics that are read off the present, from when this replica's controllers
  * run until they stop. It has nothing to reconcile.
  */
-import type { Metrics, Sample } from "../../base/metrics.ts";
+import type { Metrics, Series } from "../../base/metrics.ts";
 import { AWAIT_CHANGE, type Controller, type Source } from "../../kube/manager/controller.ts";
 
 /** A metric's name, and what it is now. */
-export type Reader = readonly [string, () => Iterable<Sample>];
+export type Reader = readonly [string, () => Series];
 
 export function observer(
   metrics: Metrics,

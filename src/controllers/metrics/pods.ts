@@ -15,7 +15,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import { createdAtMs, keyOf } from "../../apis/meta.ts";
-import { DURATION_BUCKETS, type MetricSpec, type Sample } from "../../base/metrics.ts";
+import { DURATION_BUCKETS, type MetricSpec, type Series } from "../../base/metrics.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { type Controller, source } from "../../kube/manager/controller.ts";
 import type { MirrorEvent } from "../../kube/mirror/mirror.ts";
@@ -130,14 +130,15 @@ export function podMetrics(world: World, times: PodTimes): Controller {
   function* waits(
     isWanted: (one: Waiting) => boolean,
     sinceMs: (pod: Pod) => number | undefined,
-  ): Iterable<Sample> {
+  ): Series {
     for (const one of waiting.values()) {
       const ms = isWanted(one) ? sinceMs(one.pod) : undefined;
-      if (ms !== undefined) yield { labels: nameOf(one.pod.metadata), value: since(ms) };
+      if (ms === undefined) yield undefined;
+      else yield { labels: nameOf(one.pod.metadata), value: since(ms) };
     }
   }
 
-  function* undecided(): Iterable<Sample> {
+  function* undecided(): Series {
     for (const { sinceMs, ...pod } of times.undecided())
       yield { labels: nameOf(pod), value: since(sinceMs) };
   }
@@ -196,7 +197,7 @@ function hostLabels(node: string, labels: Labels, managed: boolean): Labels {
   };
 }
 
-function* states(world: World): Iterable<Sample> {
+function* states(world: World): Series {
   // There may be a million, and others have turns in between: in order they would have to be put anew each time.
   for (const pod of pods(world).each()) {
     const { nodeName = "" } = pod.spec;

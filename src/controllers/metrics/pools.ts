@@ -4,7 +4,7 @@
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { Resources } from "../../apis/resources.ts";
-import type { MetricSpec, Sample } from "../../base/metrics.ts";
+import type { MetricSpec, Series } from "../../base/metrics.ts";
 import { priceOf } from "../../core/disruption/candidates.ts";
 import type { Controller } from "../../kube/manager/controller.ts";
 import type { LastTypes } from "../metered-cloud.ts";
@@ -46,7 +46,7 @@ const ZEROS: Resources = { cpu: 0, memory: 0, pods: 0, "ephemeral-storage": 0, n
 export function poolMetrics(world: World, lastTypes: LastTypes): Controller {
   const { cluster } = world;
 
-  function* amounts(of: (pool: Pool) => Resources): Iterable<Sample> {
+  function* amounts(of: (pool: Pool) => Resources): Series {
     for (const pool of listPools(world)) {
       const resources = of(pool);
       for (const name in resources)
@@ -57,9 +57,10 @@ export function poolMetrics(world: World, lastTypes: LastTypes): Controller {
     }
   }
 
-  function* costs(): Iterable<Sample> {
+  function* costs(): Series {
     const microUsd = new Map<string, number>();
     for (const { poolId, labels } of cluster.nodes()) {
+      yield undefined;
       const types = poolId === undefined ? undefined : lastTypes.get(poolId);
       if (poolId === undefined || types === undefined) continue;
       microUsd.set(poolId, (microUsd.get(poolId) ?? 0) + priceOf(labels, types));

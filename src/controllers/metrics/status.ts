@@ -13,7 +13,7 @@ import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import type { Condition, Kind, KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
-import { doubling, type MetricSpec, type Sample } from "../../base/metrics.ts";
+import { doubling, type MetricSpec, type Series } from "../../base/metrics.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
 import type { World } from "../world.ts";
 import type { Reader } from "./observer.ts";
@@ -205,8 +205,9 @@ function* conditions(
   world: World,
   family: Family,
   amount: (condition: Condition) => number,
-): Iterable<Sample> {
+): Series {
   for (const object of world.mirrors.of(family.kind).list() as readonly Conditioned[]) {
+    yield undefined;
     const shared = sharedOf(family, object);
     for (const one of object.status?.conditions ?? []) {
       const { type, status, reason = "" } = one;
@@ -215,8 +216,9 @@ function* conditions(
   }
 }
 
-function* terminations(world: World, family: Family): Iterable<Sample> {
+function* terminations(world: World, family: Family): Series {
   for (const object of world.mirrors.of(family.kind).list()) {
+    yield undefined;
     const { deletionTimestamp } = object.metadata;
     if (deletionTimestamp === undefined) continue;
     const value = secondsSince(world, deletionTimestamp);

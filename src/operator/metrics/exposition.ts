@@ -3,30 +3,35 @@
  * a dozen labels each, so what samples share is written once, nothing else is kept, and it comes in parts.
  */
 import { assert } from "../../base/assert.ts";
-import type { MetricSpec, Sample } from "../../base/metrics.ts";
+import type { MetricSpec, Sample, Series } from "../../base/metrics.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
 /** Labels that samples share, as text, as long as the object is. */
 const texts = new WeakMap<Labels, { readonly text: string; readonly count: number }>();
 
-/** Lines of a part, a millisecond's work. */
-const LINES_PER_PART = 256;
+/** What is looked at for a part, a millisecond's work: a line each at most. */
+const LOOKS_PER_PART = 256;
 
-/** None when there is no series. Throws when a sample has other labels than the metric. */
-export function* exposition(
-  name: string,
-  spec: MetricSpec,
-  samples: Iterable<Sample>,
-): Iterable<string> {
+/**
+ * No text when there is no series: a part may be empty, it is a moment in which others may have their turn.
+ * Throws when a sample has other labels than the metric.
+ */
+export function* exposition(name: string, spec: MetricSpec, series: Series): Iterable<string> {
   let lines = [`# HELP ${name} ${escapedHelp(spec.help)}\n# TYPE ${name} ${spec.type}\n`];
   let checked = false;
-  for (const sample of samples) {
-    lines.push(lineOf(name, spec.labels, sample, checked));
-    checked = true;
-    if (lines.length < LINES_PER_PART) continue;
-    yield lines.join("");
-    lines = [];
+  let looks = 0;
+  for (const sample of series) {
+    if (sample !== undefined) {
+      lines.push(lineOf(name, spec.labels, sample, checked));
+      checked = true;
+    }
+    looks++;
+    if (looks % LOOKS_PER_PART !== 0) continue;
+    if (checked) {
+      yield lines.join("");
+      lines = [];
+    } else yield "";
   }
   if (checked && lines.length > 0) yield lines.join("");
 }

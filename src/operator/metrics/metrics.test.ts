@@ -41,6 +41,11 @@ async function lines(metrics: ReturnType<typeof createMetrics>, name: string) {
   return text.split("\n").filter((line) => line.startsWith(name));
 }
 
+/** All but what the process uses at the moment. */
+function withoutProcess(text: string): string {
+  return text.replaceAll(/^process_.*$/gm, "");
+}
+
 describe("metrics", () => {
   it("renders what was counted, set and observed, with what runs in build_info", async () => {
     const metrics = createMetrics(SPECS, "1.2.3", "abc");
@@ -108,6 +113,25 @@ describe("metrics", () => {
     await expect(metrics.render()).rejects.toThrow("the labels resource_type are not given");
   });
 
+  // But for what is no number, which prom-client writes as Nan.
+  it("writes what is read off just as prom-client writes what is set", async () => {
+    const [kept, read] = [createMetrics(SPECS, "", ""), createMetrics(SPECS, "", "")];
+    const words = ["a", "", 'q"\\', "line\nline", "ü→𝄞", "b,c=d{}"];
+    const values = [0, 1, -0.5, 1e21, 1e-7, 0.1 + 0.2, 2 ** 53, 1 / 0, -1 / 0];
+    const samples = words.flatMap((nodepool, at) => {
+      const shared = { nodepool };
+      return values.map((value, nth) => ({
+        shared,
+        labels: { resource_type: `${at}/${nth}` },
+        value,
+      }));
+    });
+    for (const { shared, labels, value } of samples)
+      kept.set("nodepools_usage", { ...shared, ...labels }, value);
+    read.read("nodepools_usage", () => samples);
+    expect(withoutProcess(await read.render())).toBe(withoutProcess(await kept.render()));
+  });
+
   it("comes in parts of so many lines, made as they are asked for", async () => {
     const metrics = createMetrics(SPECS, "", "");
     let made = 0;
@@ -129,6 +153,29 @@ describe("metrics", () => {
     const values = parts.join("").match(/^karpenter_nodepools_usage\{.*\} 1$/gm);
     expect(values).toHaveLength(10_000);
     expect(parts.join("").match(/# TYPE karpenter_nodepools_usage gauge/g)).toHaveLength(1);
+  });
+
+  it("comes up for air where what is looked at has no series, and writes the same", async () => {
+    const metrics = createMetrics(SPECS, "", "");
+    const text = await metrics.render();
+    let looked = 0;
+    const stop = metrics.read("nodepools_usage", function* () {
+      for (looked = 0; looked < 10_000; looked++) yield undefined;
+    });
+    let before = 0;
+    for await (const _ of metrics.parts()) {
+      expect(looked - before).toBeLessThanOrEqual(256);
+      before = looked;
+    }
+    expect(before).toBe(10_000);
+    expect(withoutProcess(await metrics.render())).toBe(withoutProcess(text));
+    stop();
+    const sample = { labels: { nodepool: "a", resource_type: "cpu" }, value: 1 };
+    metrics.read("nodepools_usage", () => [...Array(300).fill(undefined), sample, undefined]);
+    expect(await lines(metrics, "karpenter_nodepools_usage")).toHaveLength(1);
+    expect((await metrics.render()).match(/# TYPE karpenter_nodepools_usage gauge/g)).toHaveLength(
+      1,
+    );
   });
 
   it("shows no metric without series, and no gauge that nobody has set", async () => {

@@ -6,7 +6,7 @@
  */
 import { Counter, Gauge, Histogram, Registry, Summary } from "prom-client";
 import { assert } from "../../base/assert.ts";
-import type { MetricSpec, Metrics, Sample } from "../../base/metrics.ts";
+import type { MetricSpec, Metrics, Series } from "../../base/metrics.ts";
 import { exposition } from "./exposition.ts";
 import { PROCESS_METRICS } from "./process-metrics.ts";
 
@@ -23,7 +23,7 @@ export const BUILD_INFO: MetricSpec = {
 
 type Kept = Counter | Gauge | Histogram | Summary;
 type Labels = Readonly<Record<string, string>>;
-type Reader = () => Iterable<Sample>;
+type Reader = () => Series;
 
 interface Declared {
   readonly spec: MetricSpec;
@@ -36,7 +36,7 @@ export interface MetricsRegistry extends Metrics {
   declare(specs: readonly MetricSpec[]): void;
   /** Prometheus' text exposition format. */
   render(): Promise<string>;
-  /** The same, piece by piece: of a large cluster it is hundreds of megabytes. */
+  /** The same, piece by piece, a little work each, empty ones too: of a large cluster it is hundreds of megabytes. */
   parts(): AsyncIterable<string>;
   readonly contentType: string;
 }
@@ -108,7 +108,7 @@ export function createMetrics(
 async function* partsOf(all: Iterable<Declared>, registry: Registry): AsyncIterable<string> {
   for (const { spec, kept, readers } of all) {
     if (readers.size > 0) {
-      yield* exposition(fullName(spec), spec, samplesOf(readers));
+      yield* exposition(fullName(spec), spec, seriesOf(readers));
       continue;
     }
     const { values } = await kept.get();
@@ -116,7 +116,7 @@ async function* partsOf(all: Iterable<Declared>, registry: Registry): AsyncItera
   }
 }
 
-function* samplesOf(readers: ReadonlySet<Reader>): Iterable<Sample> {
+function* seriesOf(readers: ReadonlySet<Reader>): Series {
   for (const reader of readers) yield* reader();
 }
 
