@@ -37,8 +37,8 @@ export interface Sample {
 }
 
 /**
- * All series of a metric that is read off the present. Undefined: something was looked at that has none. It is said for
- * whoever writes them down, who lets others have their turn after so many: a hundred thousand nodes may have none.
+ * All series of a metric that is read off the present. Undefined: others may have their turn now. Whoever goes through
+ * many objects says it after so many, whether they have a series or not: a hundred thousand nodes may have none.
  */
 export type Series = Iterable<Sample | undefined>;
 

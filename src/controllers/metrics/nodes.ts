@@ -13,10 +13,11 @@ import {
   subtractResources,
 } from "../../apis/resources.ts";
 import type { MetricSpec, Series } from "../../base/metrics.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
-import { observer, type Reader } from "./observer.ts";
+import { LOOKED_AT_PER_STEP, observer, type Reader } from "./observer.ts";
 
 const OWN_LABELS = ["node_name", "phase", "managed"];
 
@@ -108,8 +109,8 @@ export function nodeMetrics(world: World): Controller {
   }
 
   function* amounts(of: Amounts): Series {
-    for (const view of world.cluster.nodes()) {
-      yield undefined;
+    for (const [at, view] of (yield* viewsOf(world)).entries()) {
+      if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
       if (view.node === undefined) continue;
       const shared = labelsOf(view);
       const resources = of(view);
@@ -124,23 +125,27 @@ export function nodeMetrics(world: World): Controller {
   }
 
   function* ages(): Series {
+    const views = yield* viewsOf(world);
     const nowMs = world.clock.now();
-    for (const view of world.cluster.nodes()) {
-      if (view.node === undefined) yield undefined;
-      else
-        yield {
-          shared: labelsOf(view),
-          labels: {},
-          value: (nowMs - createdAtMs(view.node)) / 1_000,
-        };
+    for (const [at, view] of views.entries()) {
+      if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
+      if (view.node === undefined) continue;
+      const value = (nowMs - createdAtMs(view.node)) / 1_000;
+      yield { shared: labelsOf(view), labels: {}, value };
     }
   }
 
   return observer(world.metrics, "metrics.node", [
     ...Object.entries(GAUGES).map(([name, { of }]): Reader => [name, () => amounts(of)]),
     ["nodes_current_lifetime_seconds", ages],
-    ["cluster_utilization_percent", () => utilization(world.cluster.nodes())],
+    ["cluster_utilization_percent", () => utilization(world)],
   ]);
+}
+
+/** As they are now. Very many may have changed since somebody looked: they are looked at in steps. */
+export function* viewsOf({ cluster }: Pick<World, "cluster">): Steps<readonly NodeView[]> {
+  yield* cluster.catchUp();
+  return cluster.nodes();
 }
 
 interface Limits {
@@ -167,11 +172,11 @@ function limitsOf(view: NodeView): Limits {
   return known;
 }
 
-function* utilization(views: readonly NodeView[]): Series {
+function* utilization(world: World): Series {
   const allocatable: Record<string, number> = {};
   const available: Record<string, number> = {};
-  for (const view of views) {
-    yield undefined;
+  for (const [at, view] of (yield* viewsOf(world)).entries()) {
+    if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
     if (view.node === undefined) continue;
     addTo(allocatable, view.allocatable);
     addTo(available, view.available);

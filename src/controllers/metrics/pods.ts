@@ -22,7 +22,7 @@ import type { MirrorEvent } from "../../kube/mirror/mirror.ts";
 import { pods } from "../mirrors.ts";
 import type { PodTimes } from "../provisioning/pod-times.ts";
 import type { World } from "../world.ts";
-import { observer } from "./observer.ts";
+import { LOOKED_AT_PER_STEP, observer } from "./observer.ts";
 
 const POD_NAME = ["name", "namespace"];
 
@@ -96,9 +96,7 @@ export function podMetrics(world: World, times: PodTimes): Controller {
   const waiting = new Map<string, Waiting>();
   const { clock, metrics } = world;
 
-  function since(ms: number): number {
-    return (clock.now() - ms) / 1_000;
-  }
+  const since = (ms: number): number => (clock.now() - ms) / 1_000;
 
   function observe(pod: Pod, what: "bound" | "startup"): void {
     metrics.observe(`pods_${what}_duration_seconds`, {}, since(createdAtMs(pod)));
@@ -131,10 +129,11 @@ export function podMetrics(world: World, times: PodTimes): Controller {
     isWanted: (one: Waiting) => boolean,
     sinceMs: (pod: Pod) => number | undefined,
   ): Series {
+    let at = 0;
     for (const one of waiting.values()) {
+      if (at++ % LOOKED_AT_PER_STEP === 0) yield undefined;
       const ms = isWanted(one) ? sinceMs(one.pod) : undefined;
-      if (ms === undefined) yield undefined;
-      else yield { labels: nameOf(one.pod.metadata), value: since(ms) };
+      if (ms !== undefined) yield { labels: nameOf(one.pod.metadata), value: since(ms) };
     }
   }
 

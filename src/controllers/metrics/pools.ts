@@ -10,8 +10,8 @@ import type { Controller } from "../../kube/manager/controller.ts";
 import type { LastTypes } from "../metered-cloud.ts";
 import { listPools } from "../pools.ts";
 import type { World } from "../world.ts";
-import { inUnits, resourceType } from "./nodes.ts";
-import { observer } from "./observer.ts";
+import { inUnits, resourceType, viewsOf } from "./nodes.ts";
+import { LOOKED_AT_PER_STEP, observer } from "./observer.ts";
 
 export const POOL_METRICS: readonly MetricSpec[] = [
   {
@@ -47,6 +47,7 @@ export function poolMetrics(world: World, lastTypes: LastTypes): Controller {
   const { cluster } = world;
 
   function* amounts(of: (pool: Pool) => Resources): Series {
+    yield* cluster.catchUp();
     for (const pool of listPools(world)) {
       const resources = of(pool);
       for (const name in resources)
@@ -59,8 +60,8 @@ export function poolMetrics(world: World, lastTypes: LastTypes): Controller {
 
   function* costs(): Series {
     const microUsd = new Map<string, number>();
-    for (const { poolId, labels } of cluster.nodes()) {
-      yield undefined;
+    for (const [at, { poolId, labels }] of (yield* viewsOf(world)).entries()) {
+      if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
       const types = poolId === undefined ? undefined : lastTypes.get(poolId);
       if (poolId === undefined || types === undefined) continue;
       microUsd.set(poolId, (microUsd.get(poolId) ?? 0) + priceOf(labels, types));

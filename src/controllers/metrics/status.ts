@@ -16,7 +16,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { doubling, type MetricSpec, type Series } from "../../base/metrics.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
 import type { World } from "../world.ts";
-import type { Reader } from "./observer.ts";
+import { LOOKED_AT_PER_STEP, type Reader } from "./observer.ts";
 
 export type Conditioned = KubeObject & { status?: { conditions?: readonly Condition[] } };
 
@@ -206,8 +206,9 @@ function* conditions(
   family: Family,
   amount: (condition: Condition) => number,
 ): Series {
-  for (const object of world.mirrors.of(family.kind).list() as readonly Conditioned[]) {
-    yield undefined;
+  const objects = world.mirrors.of(family.kind).list() as readonly Conditioned[];
+  for (const [at, object] of objects.entries()) {
+    if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
     const shared = sharedOf(family, object);
     for (const one of object.status?.conditions ?? []) {
       const { type, status, reason = "" } = one;
@@ -217,8 +218,8 @@ function* conditions(
 }
 
 function* terminations(world: World, family: Family): Series {
-  for (const object of world.mirrors.of(family.kind).list()) {
-    yield undefined;
+  for (const [at, object] of world.mirrors.of(family.kind).list().entries()) {
+    if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
     const { deletionTimestamp } = object.metadata;
     if (deletionTimestamp === undefined) continue;
     const value = secondsSince(world, deletionTimestamp);

@@ -3,7 +3,7 @@
  * while it is not. upstream: pkg/controllers/state/metrics.go
  */
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
-import type { MetricSpec, Sample } from "../../base/metrics.ts";
+import type { MetricSpec, Sample, Series } from "../../base/metrics.ts";
 import { type Controller, source } from "../../kube/manager/controller.ts";
 import { observer } from "../metrics/observer.ts";
 import type { World } from "../world.ts";
@@ -46,11 +46,16 @@ export function stateMetrics({ metrics, cluster, clock }: World): Controller {
     return [{ labels: {}, value }];
   }
 
+  function* count(): Series {
+    yield* cluster.catchUp();
+    yield* one(cluster.nodes().length);
+  }
+
   return observer(
     metrics,
     "state.metrics",
     [
-      ["cluster_state_node_count", () => one(cluster.nodes().length)],
+      ["cluster_state_node_count", count],
       ["cluster_state_synced", () => one(cluster.synced ? 1 : 0)],
       ["cluster_state_unsynced_time_seconds", () => one(unsyncedSeconds())],
     ],

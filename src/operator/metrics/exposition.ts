@@ -10,8 +10,8 @@ type Labels = Readonly<Record<string, string>>;
 /** Labels that samples share, as text, as long as the object is. */
 const texts = new WeakMap<Labels, { readonly text: string; readonly count: number }>();
 
-/** What is looked at for a part, a millisecond's work: a line each at most. */
-const LOOKS_PER_PART = 256;
+/** Lines of a part, a millisecond's work. */
+const LINES_PER_PART = 256;
 
 /**
  * No text when there is no series: a part may be empty, it is a moment in which others may have their turn.
@@ -20,18 +20,15 @@ const LOOKS_PER_PART = 256;
 export function* exposition(name: string, spec: MetricSpec, series: Series): Iterable<string> {
   let lines = [`# HELP ${name} ${escapedHelp(spec.help)}\n# TYPE ${name} ${spec.type}\n`];
   let checked = false;
-  let looks = 0;
   for (const sample of series) {
     if (sample !== undefined) {
       lines.push(lineOf(name, spec.labels, sample, checked));
       checked = true;
+      if (lines.length < LINES_PER_PART) continue;
     }
-    looks++;
-    if (looks % LOOKS_PER_PART !== 0) continue;
-    if (checked) {
-      yield lines.join("");
-      lines = [];
-    } else yield "";
+    // The heading waits for the first line.
+    yield checked ? lines.join("") : "";
+    if (checked) lines = [];
   }
   if (checked && lines.length > 0) yield lines.join("");
 }

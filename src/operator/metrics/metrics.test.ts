@@ -164,7 +164,7 @@ describe("metrics", () => {
     });
     let before = 0;
     for await (const _ of metrics.parts()) {
-      expect(looked - before).toBeLessThanOrEqual(256);
+      expect(looked - before).toBeLessThanOrEqual(1);
       before = looked;
     }
     expect(before).toBe(10_000);
