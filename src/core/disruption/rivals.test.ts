@@ -1,10 +1,13 @@
 // Waiting pods that would take the room of a replacement before those that it is made for.
 import { describe, expect, it } from "vitest";
+import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { instanceType, pod, SCHEDULING_OPTIONS } from "../../testing/builders.ts";
 import { type CandidateOptions, candidate, methodInput } from "../../testing/disruption.ts";
+import type { PlannedClaim } from "../provisioning/result.ts";
+import { BIND_COMPLETED_ANNOTATION_KEY } from "../scheduling/volumes.ts";
 import { rivalry } from "./rivals.ts";
 
 const TYPES = [instanceType({ cpu: 4 })];
@@ -36,7 +39,36 @@ describe("a pod that waits without a place", () => {
     const selector = { nodeSelector: { "kubernetes.io/arch": "arm64" } };
     expect(held([waiting("2", selector)])).toBeUndefined();
     const taints = [{ key: "team", value: "a", effect: "NoSchedule" }] as const;
-    expect(held([waiting("2")], {}, { pool: FULL }, taints)).toBeUndefined();
+    expect(held([waiting("2")], {}, { pool: FULL }, { taints })).toBeUndefined();
+  });
+
+  it("holds up nobody where more than limits keeps it off: no room that comes up is for it", () => {
+    const term = { topologyKey: "topology.kubernetes.io/zone", labelSelector: SELECTS_NOBODY };
+    const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
+    expect(held([waiting("2", { affinity })])).toBeUndefined();
+    expect(held([waiting("2", withVolume("no-such-claim"))])).toBeUndefined();
+    expect(held([waiting("2", withVolume("in-zone-x"))])).toBeUndefined();
+    expect(held([waiting("2", { nodeSelector: { team: "a" } })])).toBeUndefined();
+  });
+
+  it("holds up nobody whose new node stands where its volume is not", () => {
+    expect(held([waiting("2", withVolume("in-zone-b"))], {}, { pool: IN_ZONE_B })).toBe(TOLD);
+    const requirements = [{ key: ZONE, operator: "In", values: ["zone-a"] }] as const;
+    const inZoneA = { requirements };
+    expect(held([waiting("2", withVolume("in-zone-b"))], {}, undefined, inZoneA)).toBeUndefined();
+  });
+
+  it("holds up nobody whom the budget lets go at once with all that are to have the room", () => {
+    const allowing = (disruptionsAllowed: number) => ({
+      pdbs: [{ ...GUARD, status: { disruptionsAllowed } }],
+    });
+    const two = { pool: FULL, pods: ["1", "2"], podLabels: { app: "web" } };
+    expect(held([waiting("2")], allowing(1))).toBeUndefined();
+    expect(held([waiting("2")], allowing(2), two)).toBeUndefined();
+    expect(held([waiting("2")], allowing(1), two)).toBe(TOLD);
+    // What is on its way already has the budget's leave before.
+    const leaving = () => [pod({ name: "goes", labels: { app: "web" } })];
+    expect(held([waiting("2")], { ...allowing(1), leaving })).toBe(TOLD);
   });
 
   it("holds up nobody where it has a place of its own: a new node can be made for it", () => {
@@ -45,29 +77,84 @@ describe("a pod that waits without a place", () => {
 });
 
 const FULL = { limits: { cpu: 4_000 } };
+const ZONE = "topology.kubernetes.io/zone";
+const IN_ZONE_B = {
+  ...FULL,
+  requirements: [{ key: ZONE, operator: "In", values: ["zone-b"] }],
+} as const;
+const SELECTS_NOBODY = { matchLabels: { app: "nobody" } };
+
+const volumeIn = (zone: string): PersistentVolume => ({
+  apiVersion: "v1",
+  kind: "PersistentVolume",
+  metadata: { name: `in-${zone}` },
+  spec: {
+    nodeAffinity: {
+      required: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: ZONE, operator: "In", values: [zone] }] }],
+      },
+    },
+  },
+});
+const PERSISTENT = [volumeIn("zone-b"), volumeIn("zone-x")];
+const BOUND = PERSISTENT.map(
+  ({ metadata: { name } }): PersistentVolumeClaim => ({
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: {
+      name,
+      namespace: "default",
+      annotations: { [BIND_COMPLETED_ANNOTATION_KEY]: "yes" },
+    },
+    spec: { volumeName: name },
+    status: { phase: "Bound" },
+  }),
+);
+
+const VOLUMES = { claims: BOUND, volumes: PERSISTENT, classes: [], csiNodes: [] };
+
+/** Each is bound to a claim of its name. */
+const withVolume = (claimName: string): Partial<Pod["spec"]> => ({
+  volumes: [{ name: "data", persistentVolumeClaim: { claimName } }],
+});
 
 function waiting(cpu: string, spec: Partial<Pod["spec"]> = {}): Pod {
   const one = pod({ name: "waits", cpu, labels: { app: "other" } });
   return { ...one, spec: { ...one.spec, ...spec } };
 }
 
-/** Of a node with a guarded pod of 3 cpu, by default in a pool that may have no second node; `taints`: of the new one. */
+interface OfPlan {
+  readonly taints?: readonly Taint[];
+  readonly requirements?: PlannedClaim["requirements"];
+}
+
+/** Of a node with a guarded pod of 3 cpu, by default in a pool that may have no second node; `ofPlan`: of the new one. */
 function held(
   pods: readonly Pod[],
   facts: Partial<Parameters<typeof rivalry>[1]> = {},
   options: CandidateOptions = { pool: FULL },
-  taints: readonly Taint[] = [],
+  { taints = [], requirements }: OfPlan = {},
 ): string | undefined {
   const own = { types: TYPES, pods: ["3"], podLabels: { app: "web" } };
   const old = candidate("old", { ...own, ...options });
   const pools = [{ pool: old.pool, instanceTypes: TYPES, usage: { cpu: 4_000 } }];
-  const { simulator } = methodInput([old], { types: TYPES, scheduling: { pods, pools } });
+  const { simulator } = methodInput([old], {
+    types: TYPES,
+    scheduling: { pods, pools, volumes: VOLUMES },
+  });
   const { replacements } = simulator.without([old]);
   expect(replacements.length).toBe(1);
   return rivalry(
-    { replacements: replacements.map((plan) => ({ ...plan, pool: { ...plan.pool, taints } })) },
+    {
+      replacements: replacements.map((plan) => ({
+        ...plan,
+        requirements: requirements ?? plan.requirements,
+        pool: { ...plan.pool, taints },
+      })),
+    },
     {
       stranded: simulator.stranded,
+      leaving: () => [],
       pdbs: [GUARD],
       movesFirst: () => false,
       wellKnownLabels: SCHEDULING_OPTIONS.wellKnownLabels,

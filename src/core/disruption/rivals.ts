@@ -1,5 +1,5 @@
 /**
- * Pods that wait and that no plan has a place for, be it that their pool's limits are reached. kube-scheduler gives
+ * Pods that wait for nothing but their pool's limits. kube-scheduler gives
  * them the first room that comes up, and that is the room of a replacement. Most pods that were to have it wait in
  * their turn; one that must not end before another of its workload runs never gets away then, and its node leaves for
  * ever. So such a move is not begun while somebody waits who could take its room.
@@ -22,8 +22,10 @@ import type { Command, Objection } from "./command.ts";
 
 /** Who is asked about. */
 interface Facts {
-  /** Waiting pods without a place, asked for only where somebody could suffer from them. */
+  /** Asked for only where somebody could suffer from them. */
   readonly stranded: () => readonly Stranded[];
+  /** Pods of nodes that are on their way out. */
+  readonly leaving: () => readonly Pod[];
   readonly pdbs: readonly PodDisruptionBudget[];
   /** Whether the pod ends only once a new one of its workload runs elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;
@@ -34,16 +36,43 @@ interface Facts {
 /** Why the command had better not begin now: who would take the room of whom. */
 export function rivalry(
   { replacements }: Pick<Command, "replacements">,
-  { stranded, pdbs, movesFirst, wellKnownLabels }: Facts,
+  { stranded, leaving, pdbs, movesFirst, wellKnownLabels }: Facts,
 ): Objection | undefined {
+  const guards = new Guards(pdbs, leaving);
   for (const plan of replacements) {
-    const kept = plan.pods.find((pod) => budgetsOf(pod, pdbs).length > 0 || movesFirst(pod));
+    const kept = plan.pods.find((pod) => movesFirst(pod) || guards.keep(pod));
     const rival = kept === undefined ? undefined : rivalOn(plan, stranded(), wellKnownLabels);
     if (kept === undefined || rival === undefined) continue;
     const message = `pod "${keyOf(rival)}" waits for room and could take what pod "${keyOf(kept)}" must have before it may go`;
     return { message };
   }
   return undefined;
+}
+
+/** Which pods their budgets do not let go at once with those before them, and with those that leave already. */
+class Guards {
+  readonly #pdbs: readonly PodDisruptionBudget[];
+  readonly #leaving: () => readonly Pod[];
+  readonly #going = new Map<PodDisruptionBudget, number>();
+
+  constructor(pdbs: readonly PodDisruptionBudget[], leaving: () => readonly Pod[]) {
+    this.#pdbs = pdbs;
+    this.#leaving = leaving;
+  }
+
+  keep(pod: Pod): boolean {
+    const kept = budgetsOf(pod, this.#pdbs).filter((pdb) => {
+      const allowed = pdb.status?.disruptionsAllowed ?? 0;
+      const going = (this.#going.get(pdb) ?? (allowed > 0 ? this.#leavingUnder(pdb) : 0)) + 1;
+      this.#going.set(pdb, going);
+      return going > allowed;
+    });
+    return kept.length > 0;
+  }
+
+  #leavingUnder(pdb: PodDisruptionBudget): number {
+    return this.#leaving().filter((pod) => budgetsOf(pod, this.#pdbs).includes(pdb)).length;
+  }
 }
 
 /** The first who could be there with so many of its like that they and the planned pods have no room together. */
@@ -65,10 +94,12 @@ function rivalOn(
     const allocatable = subtractResources(type.capacity, type.overhead);
     const node = requirements.and(labelsOf(type));
     let all = plan.requests;
-    for (const { sample, count } of willing) {
+    for (const { sample, count, places } of willing) {
       const wanted = podRequests(sample);
       if (!fits(addResources(daemons, wanted), allocatable)) continue;
-      if (!requiredAlternatives(sample.spec).some((one) => node.accepts(one, wellKnown))) continue;
+      const isWanted = (one: Requirements) => node.accepts(one, wellKnown);
+      if (!requiredAlternatives(sample.spec).some(isWanted)) continue;
+      if (places.length > 0 && !places.some(isWanted)) continue;
       for (let pods = 0; pods < count; pods++) {
         all = addResources(all, wanted);
         if (!fits(all, allocatable)) return sample;

@@ -80,7 +80,7 @@ export interface Simulator {
   ): Steps<readonly Candidate[]>;
   /** Names of nodes that nobody should be moved to: not ready yet, or restless. The same set each time. */
   restless(): ReadonlySet<string>;
-  /** Pods that wait, and that neither a node nor a new one has a place for. */
+  /** Pods that wait, and that nothing but limits keeps from a place. */
   stranded(): readonly Stranded[];
   /** Ids of pools whose pods may share machines, as lists; a pool is in many or in none. */
   openTo(): readonly (readonly string[])[];

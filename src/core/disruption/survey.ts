@@ -94,6 +94,7 @@ export function* surveyInSteps(
   const asksTotals = isWhole && reason === "Underutilized";
   const totals = asksTotals ? yield* balancedTotals(nodes, pools) : undefined;
   const { usedAlpha } = yield* tallyOf(nodes, picture.nodesBefore);
+  const leaving = once(() => nodes.flatMap((one) => (one.deleting ? one.pods : [])));
   const input: MethodInput = {
     nowMs,
     candidates: found.candidates,
@@ -118,6 +119,7 @@ export function* surveyInSteps(
       ledger.objection(command, () => nodes, nowMs) ??
       rivalry(command, {
         stranded: simulator.stranded,
+        leaving,
         pdbs,
         movesFirst: picture.movesFirst,
         wellKnownLabels: picture.scheduling.options.wellKnownLabels,

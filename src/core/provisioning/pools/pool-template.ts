@@ -173,6 +173,12 @@ export function creditLimits(template: Template, capacity: Resources): void {
   template.budget = budgetOf(table, remaining, usable);
 }
 
+/** The pool is supposed to have no limits. */
+export function liftLimits(template: Template): void {
+  const { table, usable } = template;
+  template.budget = budgetOf(table, NO_RESOURCES, usable);
+}
+
 /** The pool's nodes use this much by now. */
 export function resetLimits(template: Template, usage: Resources): void {
   const { table, pool, usable } = template;

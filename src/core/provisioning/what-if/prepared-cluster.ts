@@ -12,6 +12,7 @@ import { NO_RESOURCES } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
 import { eachInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
 import { Marks } from "../../scheduling/bits.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
 import { indexVolumes, VolumeIndex } from "../../scheduling/volumes.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
 import { hasDynamicResources } from "../batch/eligibility.ts";
@@ -26,7 +27,7 @@ import {
   toDaemon,
 } from "../nodes/existing-node.ts";
 import { seenSlotsInSteps } from "../pools/attach-slots.ts";
-import { resetLimits } from "../pools/pool-template.ts";
+import { isLimited, resetLimits } from "../pools/pool-template.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 import { createPass, type Pass } from "../solve.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
@@ -40,10 +41,12 @@ import { Trying } from "./trying.ts";
 const NODES_PER_STEP = 8;
 const NOBODY: readonly never[] = [];
 
-/** Waiting pods that are alike and that neither a node nor a new one has a place for. */
+/** Waiting pods that are alike and that would have a place if pools had no limits. */
 export interface Stranded {
   readonly sample: Pod;
   readonly count: number;
+  /** What their volumes ask of a node: each is enough; none: nothing. */
+  readonly places: readonly Requirements[];
 }
 
 /** A waiting pod's room. */
@@ -252,7 +255,7 @@ export class PreparedCluster implements Ground {
     if (waiting.length === 0) return;
     const queued = this.seekers.inTurn(waiting);
     const trial = this.suppose(this.base.templates);
-    this.#stranded = alike(yield* trial.placeInSteps(queued));
+    const failed = yield* trial.placeInSteps(queued);
     const housed = trial.placed();
     trial.end();
     const { topology } = this.base.context;
@@ -271,6 +274,20 @@ export class PreparedCluster implements Ground {
       for (const group of groups) topology.count(group, place);
       return { place, groups, before };
     });
+    const short = yield* this.#keptByLimits(failed.map(({ pod }) => pod));
+    this.#stranded = alike(short, (pod) => this.#volumes.alternatives(pod));
+  }
+
+  /** Of those that have no place the ones that would have one if pools had no limits. */
+  *#keptByLimits(failed: readonly Pod[]): Steps<readonly QueuedPod[]> {
+    const { templates } = this.base;
+    if (failed.length === 0 || !templates.some(isLimited)) return NOBODY;
+    const queued = this.seekers.inTurn(failed);
+    const trial = this.suppose(templates);
+    trial.liftLimits();
+    const hopeless = new Set((yield* trial.placeInSteps(queued)).map(({ pod }) => pod));
+    trial.end();
+    return queued.filter(({ pod }) => !hopeless.has(pod));
   }
 }
 
@@ -283,11 +300,14 @@ function movable(view: NodeView): readonly Pod[] {
   return isMovable(view) ? reschedulablePods(view) : NOBODY;
 }
 
-function alike(queued: readonly QueuedPod[]): readonly Stranded[] {
+function alike(
+  queued: readonly QueuedPod[],
+  placesOf: (pod: Pod) => Stranded["places"],
+): readonly Stranded[] {
   const byClass = new Map<PodClass, Stranded>();
   for (const { pod, podClass } of queued) {
-    const { sample, count } = byClass.get(podClass) ?? { sample: pod, count: 0 };
-    byClass.set(podClass, { sample, count: count + 1 });
+    const known = byClass.get(podClass) ?? { sample: pod, count: 0, places: placesOf(pod) };
+    byClass.set(podClass, { ...known, count: known.count + 1 });
   }
   return [...byClass.values()];
 }

@@ -10,7 +10,7 @@ import type { NodeView } from "../../state/node-view.ts";
 import { Queue, type QueuedPod } from "../batch/queue.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { OpenClaims } from "../nodes/open-claims.ts";
-import { type Budget, creditLimits, isLimited } from "../pools/pool-template.ts";
+import { type Budget, creditLimits, isLimited, liftLimits } from "../pools/pool-template.ts";
 import type { PriceFloor } from "../pools/price-floor.ts";
 import { type createPass, type Pass, place } from "../solve.ts";
 import type { Census, Host } from "./census.ts";
@@ -100,6 +100,11 @@ export class Trial {
           creditLimits(template, node.view.capacity);
     }
     census.forgetDomains(this.#gone);
+  }
+
+  /** From now on pools have no limits. */
+  liftLimits(): void {
+    for (const template of this.pass.templates) if (isLimited(template)) liftLimits(template);
   }
 
   /** From now on new nodes are of types that can be had for less than this an hour. */

@@ -223,7 +223,7 @@ export class WhatIf {
     });
   }
 
-  /** Pods that wait, and that nothing has a place for as it is. */
+  /** Pods that wait, and that nothing but limits keeps from a place. */
   stranded(): readonly Stranded[] {
     return this.#cluster.stranded;
   }
