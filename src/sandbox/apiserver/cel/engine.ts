@@ -26,9 +26,18 @@ const RESERVED = new Set(
 );
 
 let environment: Environment | undefined;
+const programs = new Map<string, Program | string>();
 
-/** Compiles an expression over `self` and `oldSelf`; a string says what is wrong with it. */
+/** An expression over `self` and `oldSelf`, compiled once; a string says what is wrong with it. */
 export function compile(source: string): Program | string {
+  const known = programs.get(source);
+  if (known !== undefined) return known;
+  const made = compiled(source);
+  programs.set(source, made);
+  return made;
+}
+
+function compiled(source: string): Program | string {
   try {
     const program = shared().parse(withGoPatterns(source));
     const check = program.check();

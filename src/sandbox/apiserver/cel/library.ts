@@ -30,7 +30,7 @@ function matchesRe2(text: string, pattern: string): boolean {
 
 function compiled(pattern: string) {
   const expression = compilePattern(pattern);
-  if (expression === undefined) throw new Error(`error parsing regexp: ${pattern}`);
+  if (typeof expression === "string") throw new Error(`error parsing regexp: ${pattern}`);
   return expression;
 }
 

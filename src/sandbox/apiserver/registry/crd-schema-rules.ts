@@ -3,10 +3,10 @@
  * with rules that compile.
  * upstream: apiextensions-apiserver pkg/apis/apiextensions/validation, pkg/apiserver/schema/validation.go
  */
-import { RE2JS } from "re2js";
 import { ruleProblem } from "../cel/rules.ts";
 import { forbidden, invalid, notSupported, required, typeInvalid } from "../schema/field-error.ts";
 import type { FieldError, Schema } from "../schema/schema.ts";
+import { compilePattern } from "../schema/validate.ts";
 
 const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
 const LIST_TYPES = ["atomic", "set", "map"];
@@ -62,13 +62,10 @@ function nodeErrors(schema: Schema, path: string, what: string): FieldError[] {
 
 function patternErrors({ pattern }: Schema, path: string): FieldError[] {
   if (pattern === undefined) return [];
-  try {
-    RE2JS.compile(pattern);
-    return [];
-  } catch (error) {
-    const text = `must be a valid regular expression, but isn't: ${error instanceof Error ? error.message : error}`;
-    return [invalid(`${path}.pattern`, pattern, text)];
-  }
+  const compiled = compilePattern(pattern);
+  if (typeof compiled !== "string") return [];
+  const text = `must be a valid regular expression, but isn't: ${compiled}`;
+  return [invalid(`${path}.pattern`, pattern, text)];
 }
 
 /** Of plain values; what a whole object lacks shows when it is made. */

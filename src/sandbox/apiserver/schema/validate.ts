@@ -18,7 +18,7 @@ import {
 } from "./field-error.ts";
 import type { FieldError, Schema } from "./schema.ts";
 
-const patterns = new Map<string, RE2JS>();
+const patterns = new Map<string, RE2JS | string>();
 
 const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   "date-time": (text) =>
@@ -48,18 +48,21 @@ export function validateSchema(
   checkCombinations(schema, value, path, errors);
 }
 
-/** A Go regular expression, compiled once. Undefined when the text is none. */
-export function compilePattern(pattern: string): RE2JS | undefined {
-  let compiled = patterns.get(pattern);
-  if (compiled === undefined) {
-    try {
-      compiled = RE2JS.compile(pattern);
-    } catch {
-      return undefined;
-    }
-    patterns.set(pattern, compiled);
+/** A Go regular expression, compiled once; a string says what is wrong with it. */
+export function compilePattern(pattern: string): RE2JS | string {
+  const known = patterns.get(pattern);
+  if (known !== undefined) return known;
+  const made = compiled(pattern);
+  patterns.set(pattern, made);
+  return made;
+}
+
+function compiled(pattern: string): RE2JS | string {
+  try {
+    return RE2JS.compile(pattern);
+  } catch (error) {
+    return error instanceof Error ? error.message : `${error}`;
   }
-  return compiled;
 }
 
 function checkType(schema: Schema, value: unknown, path: string, errors: FieldError[]): boolean {
@@ -109,8 +112,9 @@ function sizeProblem(
 }
 
 function patternProblem({ pattern }: Schema, value: string, path: string): FieldError | undefined {
-  if (pattern === undefined || compilePattern(pattern)?.matcher(value).find() !== false)
-    return undefined;
+  if (pattern === undefined) return undefined;
+  const expression = compilePattern(pattern);
+  if (typeof expression === "string" || expression.matcher(value).find()) return undefined;
   return invalid(path, value, `${path} in body should match '${pattern}'`);
 }
 
