@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -10,9 +10,7 @@ import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import { withWait } from "../../core/disruption/failed-pools.ts";
-import { decode } from "../../sandbox/apiserver/schema/decode.ts";
-import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
-import { validateSchema } from "../../sandbox/apiserver/schema/validate.ts";
+import { keepsToSchema, pageSchema } from "../../testing/page-schema.ts";
 import {
   SNAPSHOT_AT,
   SNAPSHOT_TYPES,
@@ -753,15 +751,7 @@ describe("the reference page of explain", () => {
 });
 
 async function keepsTo(question: string, objects: readonly KubeObject[]): Promise<void> {
-  const page = readFileSync(new URL("../../../docs/reference/explain.md", import.meta.url), "utf8");
   const [kind = ""] = question.split(" ");
-  const found = new RegExp(`\`\`\`json schema ${kind}\\n([^\`]*)\`\`\``).exec(page);
-  const schema = JSON.parse(found?.[1] ?? "") as Schema;
   const value = JSON.parse(await ask(question, objects, { output: "json" }));
-  const errors: FieldError[] = [];
-  validateSchema(schema, value, "", errors);
-  expect(errors).toEqual([]);
-  expect(decode(schema, value).unknown).toEqual([]);
-  validateSchema(schema, { ...value, says: 1 }, "", errors);
-  expect(errors).not.toEqual([]);
+  keepsToSchema(pageSchema("explain", kind), value, { says: 1 });
 }

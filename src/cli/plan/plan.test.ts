@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
@@ -9,9 +9,7 @@ import { SystemClock } from "../../base/system-clock.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { solve } from "../../core/provisioning/solve.ts";
 import { KubeError } from "../../kube/errors.ts";
-import { decode } from "../../sandbox/apiserver/schema/decode.ts";
-import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
-import { validateSchema } from "../../sandbox/apiserver/schema/validate.ts";
+import { keepsToSchema, pageSchema } from "../../testing/page-schema.ts";
 import { CliError } from "../program/cli-error.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
 import { objectsOf, readDocuments } from "./documents.ts";
@@ -154,8 +152,6 @@ describe("a plan", () => {
   });
 
   it("keeps to the schema of the reference page, with nothing in it that the page does not know", async () => {
-    const page = readFileSync(new URL("../../../docs/reference/plan.md", import.meta.url), "utf8");
-    const schema = JSON.parse(/```json schema\n([^`]*)```/.exec(page)?.[1] ?? "") as Schema;
     const { plan } = await planFor([
       POOL,
       workload("Deployment", "web", 9),
@@ -164,14 +160,7 @@ describe("a plan", () => {
     ]);
     expect(plan.existingNodes).not.toHaveLength(0);
     expect(plan.unschedulable[0]).toHaveProperty("fix.edits");
-    const complaints = (value: unknown): FieldError[] => {
-      const errors: FieldError[] = [];
-      validateSchema(schema, value, "", errors);
-      return errors;
-    };
-    expect(complaints(plan)).toEqual([]);
-    expect(decode(schema, plan).unknown).toEqual([]);
-    expect(complaints({ ...plan, totals: {} })).not.toEqual([]);
+    keepsToSchema(pageSchema("plan"), plan, { totals: {} });
   });
 
   it("says in a table how many equal nodes there are, and what they cost together", async () => {

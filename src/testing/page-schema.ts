@@ -1,0 +1,26 @@
+/** Answers as JSON, held against the schema that their page in docs/reference prints. */
+import { readFileSync } from "node:fs";
+import { expect } from "vitest";
+import { decode } from "../sandbox/apiserver/schema/decode.ts";
+import type { FieldError, Schema } from "../sandbox/apiserver/schema/schema.ts";
+import { validateSchema } from "../sandbox/apiserver/schema/validate.ts";
+
+/** The schema under "json schema" and, where a page has several, the word behind it. */
+export function pageSchema(page: string, word?: string): Schema {
+  const text = readFileSync(new URL(`../../docs/reference/${page}.md`, import.meta.url), "utf8");
+  const fence = ["```json schema", ...(word === undefined ? [] : [word])].join(" ");
+  return JSON.parse(new RegExp(`${fence}\\n([^\`]*)\`\`\``).exec(text)?.[1] ?? "");
+}
+
+/** The value is as the schema says, with nothing that it does not know; changed by `wrong` it is not. */
+export function keepsToSchema(schema: Schema, value: object, wrong: object): void {
+  expect(errorsOf(schema, value)).toEqual([]);
+  expect(decode(schema, value).unknown).toEqual([]);
+  expect(errorsOf(schema, { ...value, ...wrong })).not.toEqual([]);
+}
+
+function errorsOf(schema: Schema, value: object): readonly FieldError[] {
+  const errors: FieldError[] = [];
+  validateSchema(schema, value, "", errors);
+  return errors;
+}
