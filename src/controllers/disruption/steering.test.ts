@@ -115,6 +115,37 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
+  it("have the node of a command that has not begun marked once, however many go before it", async () => {
+    const { world, steering, first, second } = await leaving();
+    const { patch } = world.kube;
+    let writes = 0;
+    const counted: typeof patch = (kind, ref, ...more) => {
+      if (ref.name === "roomy") writes++;
+      return patch(kind, ref, ...more);
+    };
+    Object.assign(world.kube, { patch: counted });
+    const planned = (nodeName: string, one: Pod) => {
+      const candidates = [{ zone: "zone-a", reschedulablePods: [one] }];
+      const placements = [{ nodeName, pods: [one] }];
+      return atOnce(stopsOf({ candidates, replacements: [], placements }, [], []));
+    };
+    steering.plan("waits", planned("roomy", pod({ name: "theirs", nodeName: "full" })));
+    await steering.begin("c", "amongPlanned");
+    await moved(world, first, "a");
+    await world.clock.advance(2_000);
+    await moved(world, second, "b");
+    await world.clock.advance(15_000);
+    expect(putLast(world)).toEqual(["roomy"]);
+    steering.plan("next", planned("a", pod({ name: "next", nodeName: "full" })));
+    await steering.begin("next", "keepOffOthers");
+    await world.clock.advance(100_000);
+    expect(putLast(world)).toEqual(["roomy"]);
+    steering.forget("waits");
+    await world.clock.advance(6_000);
+    expect([putLast(world), writes]).toEqual([[], 2]);
+    await world.stop();
+  });
+
   it("that drift moves go to one planned node after the other, and to others as they like", async () => {
     const { world, steering, second } = await leaving();
     await steering.begin("c", "amongPlanned");

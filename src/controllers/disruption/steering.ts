@@ -30,7 +30,7 @@ import {
 import { readClaim } from "../claims.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
-import { Courses, type Going, type Steered } from "./courses.ts";
+import { type Course, Courses, type Going, type Steered } from "./courses.ts";
 
 const POLL_MS = 500;
 /** Until a taint that could not be taken away is tried again. */
@@ -40,6 +40,8 @@ const REST_MS = 1_000;
 const MOST_FOR_A_STOP_MS = 10_000;
 /** In all. A node whose machine the cloud takes back meanwhile is not held up at all (node/termination.ts). */
 const MOST_MS = 90_000;
+/** Nodes put last at a time for commands that have not begun: each costs two requests. */
+const MOST_AWAITED = 100;
 
 const SELF: Request = { kind: "", name: "disruption.steering" };
 
@@ -76,12 +78,13 @@ export function createSteering(world: World): Steering {
 
   async function reconcile(): Promise<Outcome> {
     const nowMs = world.clock.now();
+    const waiting = courses.going().length > 0 ? ownersWaiting(world) : new Set<string>();
     for (const [id, { stops, going }] of courses.entries()) {
       if (going === undefined) continue;
-      advance(world, stops, going, nowMs);
+      advance(world, { stops, going, waiting }, nowMs);
       if (going.turn === stops.length || isTooLong(going, nowMs)) courses.end(id);
     }
-    await mark(world, log, marked, toPutLast(world, courses));
+    await mark(world, log, marked, toPutLast(world, courses, marked));
     if (courses.going().length > 0) return requeueAfter(POLL_MS);
     return marked.size > 0 ? requeueAfter(RETRY_MS) : AWAIT_CHANGE;
   }
@@ -95,7 +98,7 @@ export function createSteering(world: World): Steering {
     promise: (id, pods) => courses.add(id, [], [pods]),
     begin: async (id, manner) => {
       if (!(await setOut(world, courses, id, manner))) return;
-      await mark(world, log, marked, toPutLast(world, courses));
+      await mark(world, log, marked, toPutLast(world, courses, marked));
       bell.ring(SELF);
     },
     forget: (id) => courses.end(id),
@@ -169,22 +172,26 @@ function isTooLong({ sinceMs }: Going, nowMs: number): boolean {
 
 /** Undefined when one of them is not there. */
 function nodesOf(world: World, stops: readonly Stop[]): readonly NodeView[] | undefined {
-  const wanted = new Set(stops.map(({ name }) => name));
-  const known = new Map<string, NodeView>();
-  for (const view of world.cluster.nodes()) {
-    if (view.node === undefined) continue;
-    for (const name of [view.claim?.metadata.name, view.name])
-      if (name !== undefined && wanted.has(name)) known.set(name, view);
-  }
-  const found = stops.flatMap(({ name }) => known.get(name) ?? []);
+  const found = stops.flatMap(({ name }) => nodeNamed(world, name) ?? []);
   return found.length === stops.length ? found : undefined;
 }
 
 /** To the next stop once the new pods of this one have been placed, or it takes too long. */
-function advance(world: World, stops: readonly Stop[], going: Going, nowMs: number): void {
+function advance(
+  world: World,
+  {
+    stops,
+    going,
+    waiting,
+  }: Pick<Course, "stops"> & {
+    readonly going: Going;
+    readonly waiting: ReadonlySet<string>;
+  },
+  nowMs: number,
+): void {
   const stop = stops[going.turn];
   if (stop === undefined) return;
-  if (!isDone(world, stop)) delete going.doneSinceMs;
+  if (!isDone(world, stop, waiting)) delete going.doneSinceMs;
   else going.doneSinceMs ??= nowMs;
   const isOver = nowMs - (going.doneSinceMs ?? nowMs) >= REST_MS;
   if (!isOver && nowMs - going.turnSinceMs < MOST_FOR_A_STOP_MS) return;
@@ -193,25 +200,43 @@ function advance(world: World, stops: readonly Stop[], going: Going, nowMs: numb
   delete going.doneSinceMs;
 }
 
-function isDone(world: World, { pods: planned, owners }: Stop): boolean {
+/** UIDs of owners that have a pod without a node. Looked up once for all courses: many may be going. */
+function ownersWaiting(world: World): ReadonlySet<string> {
+  return new Set(world.cluster.unboundPods().map((pod) => ownerOf(pod)?.uid ?? ""));
+}
+
+/** `waiting`: as {@link ownersWaiting}. */
+function isDone(
+  world: World,
+  { pods: planned, owners }: Stop,
+  waiting: ReadonlySet<string>,
+): boolean {
   const isThere = (pod: Pod) => {
     const now = pods(world).get(keyOf(pod));
     return now?.metadata.uid === pod.metadata.uid && !isTerminating(now as Pod);
   };
   if (planned.some(isThere)) return false;
-  return !world.cluster.unboundPods().some((pod) => owners.has(ownerOf(pod)?.uid ?? ""));
+  return ![...owners].some((uid) => waiting.has(uid));
 }
 
-/** Names of the nodes whose turn it is not; those that have come for a command that has not begun, too. */
-function toPutLast(world: World, courses: Courses): ReadonlySet<string> {
+/**
+ * Names of the nodes whose turn it is not; those of commands that have not begun, too. While nobody is on the way no
+ * other is marked, and none of these loses its mark: of hundreds of commands, one after the other, each would mark anew
+ * what all that come after it wait for.
+ */
+function toPutLast(
+  world: World,
+  courses: Courses,
+  marked: ReadonlySet<string>,
+): ReadonlySet<string> {
   const going = courses.going();
-  if (going.length === 0) return new Set();
+  if (going.length === 0 && marked.size === 0) return new Set();
   const come = [...courses.awaited()].flatMap((name) => nodeNamed(world, name) ?? []);
   const ours = come.filter(({ managed, deleting }) => managed && !deleting);
-  return putLastBy(
-    going,
-    ours.map(({ name }) => name),
-  );
+  const awaiting = ours.slice(0, MOST_AWAITED).map(({ name }) => name);
+  return going.length > 0
+    ? putLastBy(going, awaiting)
+    : new Set(awaiting.filter((name) => marked.has(name)));
 }
 
 /** The node that is called so, or whose claim is. Asked twice a second, with a hundred thousand nodes around it. */
