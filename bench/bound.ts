@@ -3,6 +3,7 @@
  * machine holds more worth than it costs, and then the worth of all pods is a lower bound. Where the
  * prices come from does not matter: they are bettered round by round by what the planner's own search
  * finds against them, and of the best HiGHS proves how much worth each machine can hold (a knapsack).
+ * Where pods are few, as those of a small NodePool that has its own, all ways to divide them are tried instead (whole-machines.ts).
  * The machines and pods are read from the workload by the validator's code, not by the engine's.
  * Zones, neighbours and labels are left out: that can only lower the bound.
  */
@@ -15,6 +16,7 @@ import { resourcePrices } from "../src/core/planner/resource-prices.ts";
 import { Search } from "../src/core/planner/search.ts";
 import { podAmounts } from "../test/validator/kubernetes.ts";
 import { outcomesOf } from "../test/validator/places.ts";
+import { wholeMachines } from "./whole-machines.ts";
 import type { Workload } from "./workload.ts";
 
 interface Solution {
@@ -57,6 +59,8 @@ function partsOf(workload: Workload): readonly Workload[] {
 
 async function boundOf(workload: Workload, quick: boolean): Promise<number> {
   const packing = packingOf(workload);
+  const exact = wholeMachines(packing);
+  if (exact !== undefined) return Math.floor(exact);
   const counts = packing.rows.map(({ count }) => count);
   const { prices, leastCost } = resourcePrices(packing, counts);
   let bound = leastCost;

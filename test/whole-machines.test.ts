@@ -1,0 +1,85 @@
+/**
+ * What the benches prove of a few pods on whole machines, against every division there is, found by a search
+ * of its own that knows no states.
+ */
+import { describe, expect, it } from "vitest";
+import { wholeMachines } from "../bench/whole-machines.ts";
+import { Random } from "../src/base/random.ts";
+import type { Bin, Packing } from "../src/core/planner/packing.ts";
+
+describe("the least price of whole machines", () => {
+  it("is what the cheapest of all divisions of the pods costs", () => {
+    const random = new Random("whole machines");
+    for (let round = 0; round < 60; round++) {
+      const packing = drawn(random);
+      expect(wholeMachines(packing)).toBe(byEveryDivision(packing));
+    }
+  });
+
+  it("buys a small machine for what is left, where parts of a large one would cost less", () => {
+    const bins = [bin(2, 3), bin(8, 8)];
+    const rows = [{ amounts: Float64Array.of(3), count: 3 }];
+    // Two on one large machine, one on another; in parts 9 of 8 cores would do.
+    expect(wholeMachines({ rows, bins, dimensions: 1 })).toBe(16);
+  });
+
+  it("is not known of a pod that fits nowhere, nor of pods that divide in too many ways", () => {
+    const bins = [bin(4, 1)];
+    expect(
+      wholeMachines({ rows: [{ amounts: Float64Array.of(5), count: 1 }], bins, dimensions: 1 }),
+    ).toBe(undefined);
+    expect(
+      wholeMachines({ rows: [{ amounts: Float64Array.of(1), count: 5_000 }], bins, dimensions: 1 }),
+    ).toBe(undefined);
+  });
+});
+
+function bin(cores: number, price: number): Bin {
+  return { amounts: Float64Array.of(cores), price, rows: [0] };
+}
+
+function drawn(random: Random): Packing {
+  const some = (most: number) => 1 + random.int(most);
+  const rows = Array.from({ length: some(3) }, () => ({
+    amounts: Float64Array.of(some(5), some(5)),
+    count: some(2),
+  }));
+  const all = rows.map((_, index) => index);
+  const bins = Array.from({ length: 4 }, () => ({
+    amounts: Float64Array.of(some(9), some(9)),
+    price: some(20),
+    rows: all,
+  }));
+  return {
+    rows,
+    bins: [...bins, { amounts: Float64Array.of(10, 10), price: 25, rows: all }],
+    dimensions: 2,
+  };
+}
+
+/** Pod after pod: on each of the machines so far, or on one more. */
+function byEveryDivision({ rows, bins }: Packing): number {
+  const pods = rows.flatMap(({ amounts, count }) =>
+    Array.from({ length: count }, () => [...amounts]),
+  );
+  const priceOf = (held: readonly number[]) =>
+    Math.min(
+      ...bins
+        .filter(({ amounts }) => held.every((amount, d) => amount <= (amounts[d] as number)))
+        .map(({ price }) => price),
+    );
+  const least = (index: number, machines: readonly (readonly number[])[]): number => {
+    const pod = pods[index];
+    if (pod === undefined) return machines.reduce((sum, held) => sum + priceOf(held), 0);
+    const joined = machines.map((_, at) =>
+      least(
+        index + 1,
+        machines.map((held, other) =>
+          other === at ? held.map((amount, d) => amount + (pod[d] as number)) : held,
+        ),
+      ),
+    );
+    return Math.min(least(index + 1, [...machines, pod]), ...joined);
+  };
+  return least(0, []);
+}
