@@ -21,7 +21,7 @@ const SELDOM: Readonly<Record<string, string>> = {
   "patch deployments":
     "a workload that asks to be moved without downtime (test/calm/surge.test.ts)",
   "get nodes":
-    "a Node that kwok's controller made before it crashed (test/cluster/crashes.test.ts)",
+    "read again after a conflict; a Node that kwok's controller made before it crashed (test/cluster/crashes.test.ts)",
   "get nodeclaims": "read again after a conflict",
   "get machines": "read again after a conflict",
   "get nodepools": "read again after a conflict",

@@ -5,8 +5,7 @@ import type { NodePool } from "../apis/karpenter/nodepool.ts";
 import type { Provisioner } from "../apis/karpenter/provisioner.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import { createMergePatch } from "../base/json.ts";
-import { patchObject } from "../kube/client/patch-object.ts";
-import { isConflict, isNotFound } from "../kube/errors.ts";
+import { changeObject } from "../kube/client/change-object.ts";
 import { type Request, type Source, source } from "../kube/manager/controller.ts";
 import { nativePools } from "./mirrors.ts";
 import type { World } from "./world.ts";
@@ -79,23 +78,10 @@ export function poolSources(): readonly Source[] {
  * A small change of a pool that may meet other writers: made anew on the newest object. Resolves
  * `undefined` when the pool is gone; rejects after the third lost race.
  */
-export async function changePool(
+export function changePool(
   world: Pick<World, "kube">,
   { kind, native }: StoredPool,
   change: (native: KubeObject) => KubeObject,
 ): Promise<KubeObject | undefined> {
-  let latest = native;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await patchObject(world.kube, kind, latest, change(latest));
-    } catch (error) {
-      if (!isConflict(error) || attempt === 2) throw error;
-    }
-    try {
-      latest = await world.kube.get(kind, { name: native.metadata.name });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
-  }
+  return changeObject(world.kube, kind, native, change);
 }

@@ -83,13 +83,13 @@ export const RIGHTS: readonly Right[] = [
   right(
     "",
     ["nodes"],
-    [...READ, "patch", "delete"],
+    ["get", ...READ, "patch", "delete"],
     "labels, taints and finalizers; a drained node is ended",
   ),
   right(
     "",
     ["nodes"],
-    ["get", "create"],
+    ["create"],
     "stands for the machine that would join; the one that a controller which crashed has made is taken up",
     { provider: "kwok" },
   ),

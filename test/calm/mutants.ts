@@ -310,7 +310,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "stands-open",
     without: "that nodes close before they go",
     file: "src/controllers/disruption/command-queue.ts",
-    from: "  await patchObject(world.kube, NODE, node, cordoned(node, words));\n",
+    from: "  await changeObject(world.kube, NODE, node, (latest) => cordoned(latest, words));\n",
     to: "",
   },
   {

@@ -28,6 +28,7 @@ import { type Move, moveOf, movesAnnotation, movesOn } from "../../core/disrupti
 import { type CommandRecord, withoutRecord, withRecord } from "../../core/disruption/record.ts";
 import { unjoined } from "../../core/disruption/unfinished.ts";
 import { cordoned, uncordoned } from "../../core/state/cordon.ts";
+import { changeObject } from "../../kube/client/change-object.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import { createBell } from "../../kube/manager/bell.ts";
 import {
@@ -337,7 +338,8 @@ async function closeNode(world: World, record: CommandRecord, candidate: Candida
   const words = vocabulary(candidate.generation);
   const node = nodes(world).get(candidate.node.name);
   if (node === undefined) throw new Error(`node ${candidate.node.name} is gone`);
-  await patchObject(world.kube, NODE, node, cordoned(node, words));
+  // Of many nodes one is easily written by its kubelet in between: that must not stop all the others' command.
+  await changeObject(world.kube, NODE, node, (latest) => cordoned(latest, words));
   const { reason } = record;
   const nowMs = world.clock.now();
   await changeClaim(world, candidate.claim, (claim) =>

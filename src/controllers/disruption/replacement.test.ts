@@ -128,6 +128,26 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it("goes also where its kubelet writes it in the moment in which it is closed", async () => {
+    const world = await driftedNode();
+    const { patch } = world.kube;
+    const raced: typeof patch = async (kind, ref, change, ...more) => {
+      const isClosing = kind.kind === "Node" && JSON.stringify(change.body).includes("disrupted");
+      if (isClosing) {
+        Object.assign(world.kube, { patch });
+        const body = { metadata: { annotations: { written: "meanwhile" } } };
+        await patch(kind, ref, { type: "merge", body });
+      }
+      return patch(kind, ref, change, ...more);
+    };
+    Object.assign(world.kube, { patch: raced });
+    await world.clock.advance(11_000);
+    expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+    expect(world.api.find(NODE, "a")?.metadata.annotations).toMatchObject({ written: "meanwhile" });
+    expect(claims(world)).toHaveLength(2);
+    await world.stop();
+  });
+
   it("is open again when its replacement finds no capacity, and is left alone for a minute", async () => {
     const world = await driftedNode({
       before: ({ cloud }) => cloud.refusals.push(new InsufficientCapacityError("no room")),
