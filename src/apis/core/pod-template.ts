@@ -27,20 +27,21 @@ const templates = new WeakMap<PodSpec["containers"], Known[]>();
 export function templateOf(spec: PodSpec): PodTemplate | undefined {
   const { containers } = spec;
   if (!Object.isFrozen(spec)) return undefined;
-  let known = templates.get(containers);
+  const known = templates.get(containers);
   if (known !== undefined)
     for (let at = 0; at < known.length; at++) {
       const one = known[at] as Known;
       if (one.template === spec || isAlike(one, spec)) return one.template;
     }
   if (!Object.isFrozen(containers)) return undefined;
-  if (known === undefined) {
-    known = [];
-    templates.set(containers, known);
-  }
-  if (known.length >= MOST_ALIKE) known.length = 0;
   const template = commonPart(spec);
-  known.push({ template, parts: Object.keys(template).filter((key) => !OWN.has(key)).length });
+  const parts = Object.keys(template).filter((key) => !OWN.has(key)).length;
+  // Not pushed: a list that grows takes room for many.
+  if (known === undefined) templates.set(containers, [{ template, parts }]);
+  else {
+    if (known.length >= MOST_ALIKE) known.length = 0;
+    known.push({ template, parts });
+  }
   return template;
 }
 

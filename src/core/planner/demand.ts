@@ -82,11 +82,11 @@ export function* demandOf(
     const { podClass } = item;
     let home = byClass.get(podClass);
     if (home === undefined && !byClass.has(podClass)) {
-      home = homeOf(pass, podClass, pools);
+      home = homeOf(pass, item, pools);
       byClass.set(podClass, home);
-      if (home !== undefined) homes.push(home);
-    }
-    if (home === undefined) others.push(item);
+      if (home === undefined) others.push(item);
+      else homes.push(home);
+    } else if (home === undefined) others.push(item);
     else home.waiting.items.push(item);
   });
   yield;
@@ -106,7 +106,9 @@ export function* demandOf(
 /** Where pods of a variant would go; classes that share one ask for the same. */
 type Pools = Map<Variant, Pick<Home, "template" | "set"> | undefined>;
 
-function homeOf(pass: Pass, podClass: PodClass, pools: Pools): Home | undefined {
+/** With its first pod in it. */
+function homeOf(pass: Pass, item: QueuedPod, pools: Pools): Home | undefined {
+  const { podClass } = item;
   for (let step = 0; ; step++) {
     const variant = pass.classes.variant(podClass, step);
     if (variant === undefined) return undefined;
@@ -118,7 +120,8 @@ function homeOf(pass: Pass, podClass: PodClass, pools: Pools): Home | undefined 
     }
     if (pool === undefined) continue;
     const hardness = hardnessOf(podClass, variant);
-    return { ...pool, waiting: { podClass, step, variant, items: [], hardness } };
+    const { template, set } = pool;
+    return { template, set, waiting: { podClass, step, variant, items: [item], hardness } };
   }
 }
 

@@ -105,14 +105,13 @@ function* packPart(
       const reserve = { units: Number.POSITIVE_INFINITY };
       const alike = mayBeAlike ? yield* packEvenly(packing, kept, left, reserve) : undefined;
       if (alike !== undefined) found.push([...uses, ...alike]);
-      for (const order of fillingOrders(packing, learned).slice(0, 2)) {
-        yield;
-        const rest = yield* packByGreed(packing, kept, left, learned, order, reserve);
-        if (rest !== undefined) found.push([...uses, ...rest]);
-        yield;
-        const again = yield* packByGreed(packing, kept, counts, learned, order, reserve);
-        if (again !== undefined) found.push(again);
-      }
+      const [order] = fillingOrders(packing, learned) as [number[]];
+      yield;
+      const rest = yield* packByGreed(packing, kept, left, learned, order, reserve);
+      if (rest !== undefined) found.push([...uses, ...rest]);
+      yield;
+      const again = yield* packByGreed(packing, kept, counts, learned, order, reserve);
+      if (again !== undefined) found.push(again);
     }
   }
   const best = bestOf(packing, found);

@@ -211,7 +211,8 @@ export function* packFirst(
     budget.units = Math.max(budget.units, options.baseWork / ROUNDS);
     const isKnown = rest === queued && ofAll !== undefined;
     const demand = isKnown ? ofAll : yield* demandOf(pass, rest, options);
-    if (round === 0) budget.units += options.workPerPod * (rest.length - demand.others.length);
+    const packed = rest.length - demand.others.length;
+    if (round === 0) budget.units = Math.max(budget.units, options.workPerPod * packed);
     const isCapped = round === 0 && mostMicroUsd < Number.POSITIVE_INFINITY;
     if (isCapped && demand.worth.leastCost > mostMicroUsd) return undefined;
     const { rows, worth } = demand;

@@ -13,7 +13,7 @@ export interface PlannerOptions {
   readonly minPods: number;
   /** Share of the rules' cost that must be saved for the packing to be taken. */
   readonly minSaving: number;
-  /** Steps of search for any batch, and more for each pod. A step is some nanoseconds. */
+  /** Steps of search for any batch, and for each pod where that is more. A step is some nanoseconds. */
   readonly baseWork: number;
   readonly workPerPod: number;
   /** Most types that are weighed for each set of requirements at first; others join when they do better. */
@@ -30,7 +30,7 @@ export const DEFAULT_PLANNER: PlannerOptions = {
   minPods: 100,
   minSaving: 0.02,
   baseWork: 500_000,
-  workPerPod: 100,
+  workPerPod: 120,
   maxBins: 16,
 };
 

@@ -48,8 +48,8 @@ export interface Variant {
   /** These, and the planned nodes that its rules close. */
   readonly closed: readonly Marks[];
   readonly deadTemplates: Marks;
-  /** What a node would be that topology refused → the topology's revision then. */
-  readonly refusedSets: Map<SetId, number>;
+  /** What a node would be that topology refused → the topology's revision then; absent: none was, as with most. */
+  refusedSets: Map<SetId, number> | undefined;
 }
 
 export interface PodClass {
@@ -217,7 +217,7 @@ export class PodClasses {
     const held = draft.wishes.antiAffinity.map((term) =>
       this.#topology.affinity(term, "antiAffinity", draft.owner, true),
     );
-    const podClass: PodClass = {
+    return {
       sample: draft.pod,
       draft,
       requests: draft.requests,
@@ -226,11 +226,10 @@ export class PodClasses {
       volumeSets: draft.volumeSets,
       hasVolumes: hasClaims(draft.pod.spec),
       countedBy: held.length === 0 ? direct : [...new Set([...direct, ...held])],
-      variants: [],
+      // Not pushed: a list that grows takes room for many, and nearly all have one.
+      variants: [this.#variant(draft, 0, draft.wishes, guards, selected)],
       failedAt: -1,
     };
-    podClass.variants.push(this.#variant(draft, 0, draft.wishes, guards, selected));
-    return podClass;
   }
 
   #countingBy(selecting: readonly TopologyGroup[]): Counting {
@@ -253,8 +252,8 @@ export class PodClasses {
     selected: ReadonlySet<TopologyGroup>,
   ): Variant {
     const owned = step === 0 ? draft.owned : ownedGroups(draft, wishes, this.#topology);
-    const rules = owned.map((group) => ({ group, self: selected.has(group) }));
-    rules.push(...guards);
+    const own = owned.map((group) => ({ group, self: selected.has(group) }));
+    const rules = guards.length === 0 ? own : [...own, ...guards];
     const text = `${step} ${rules.map(({ group, self }) => (self ? group.index : -1)).join()}`;
     let variant = draft.variants.get(text);
     if (variant === undefined) {
@@ -275,17 +274,22 @@ export class PodClasses {
       hostname: all.has(HOSTNAME_LABEL_KEY) ? all.get(HOSTNAME_LABEL_KEY) : undefined,
       tolerations: wishes.tolerations,
       rules,
-      hostRules: rules.filter(({ group }) => group.key === HOSTNAME_LABEL_KEY),
-      narrowingRules: rules.filter(({ group }) => group.key !== HOSTNAME_LABEL_KEY),
+      hostRules: those(rules, ({ group }) => group.key === HOSTNAME_LABEL_KEY),
+      narrowingRules: those(rules, ({ group }) => group.key !== HOSTNAME_LABEL_KEY),
       wishes,
       metNodes: new Marks(),
       deadNodes: new Marks(),
       deadClaims,
       closed: [deadClaims, ...closing.map(({ group }) => group.closed)],
       deadTemplates: new Marks(),
-      refusedSets: new Map(),
+      refusedSets: undefined,
     };
   }
+}
+
+/** As filtered; mostly they are all of one kind, and the list is there already. */
+function those(rules: readonly Rule[], isOne: (rule: Rule) => boolean): readonly Rule[] {
+  return rules.every(isOne) ? rules : rules.some(isOne) ? rules.filter(isOne) : NO_RULES;
 }
 
 /** The variant as if nothing had been tried yet. */
@@ -300,7 +304,7 @@ export function untried(variant: Variant): Variant & { readonly ruledOut: Marks 
     deadClaims,
     closed: [deadClaims, ...closing],
     deadTemplates: new Marks(),
-    refusedSets: new Map(),
+    refusedSets: undefined,
   };
 }
 
@@ -309,7 +313,7 @@ function forgetTrials(variant: Variant): void {
   variant.deadNodes.clear();
   variant.deadClaims.clear();
   variant.deadTemplates.clear();
-  if (variant.refusedSets.size > 0) variant.refusedSets.clear();
+  variant.refusedSets?.clear();
 }
 
 /** Forgets what a pass tried with the class, so that the next one starts anew. */
@@ -323,6 +327,7 @@ export function forgetTries(podClass: PodClass): void {
 const MOST_AMOUNTS = 10_000;
 const NO_LABELS: Readonly<Record<string, string>> = {};
 const NO_SETS: readonly SetId[] = [];
+const NO_RULES: readonly Rule[] = [];
 const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
 interface Amounts {
@@ -438,8 +443,10 @@ function draftText(pod: Pod, volumeSets: readonly SetId[]): string {
   if (isResized(pod)) text += JSON.stringify([podRequests(pod), hostPorts(pod)]);
   const { affinity, topologySpreadConstraints } = spec;
   if (affinity === undefined && topologySpreadConstraints === undefined) return text;
+  // Asked before anything is added: that would have to be copied together first.
+  const byLabels = asksByLabels(text);
   text += metadata.namespace;
-  return asksByLabels(text) ? text + JSON.stringify(metadata.labels) : text;
+  return byLabels ? text + JSON.stringify(metadata.labels) : text;
 }
 
 /** matchLabelKeys or mismatchLabelKeys: the pod's own labels are part of what it asks for. */

@@ -39,26 +39,28 @@ export interface Wishes {
 export function wishesOf(spec: Pod["spec"], policy: "Respect" | "Ignore"): Wishes {
   const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {};
   const respect = policy === "Respect";
-  const spreads = spec.topologySpreadConstraints ?? [];
-  const nodeTerms = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+  const spreads = spec.topologySpreadConstraints ?? NONE;
+  const nodeTerms = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution;
   const preferredPods = (terms: typeof podAffinity): Preferred<PodAffinityTerm> =>
-    (respect ? (terms?.preferredDuringSchedulingIgnoredDuringExecution ?? []) : [])
-      .map(({ weight, podAffinityTerm }) => ({ weight, term: podAffinityTerm }))
-      .sort(heaviestFirst);
+    heaviestFirst(
+      respect ? terms?.preferredDuringSchedulingIgnoredDuringExecution : undefined,
+      ({ weight, podAffinityTerm }) => ({ weight, term: podAffinityTerm }),
+    );
   return {
     required: requiredAlternatives(spec),
-    givenUp: [],
-    preferred: (respect ? nodeTerms : [])
-      .map(({ weight, preference }) => ({ weight, term: termRequirements(preference) }))
-      .sort(heaviestFirst),
-    affinity: podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [],
+    givenUp: NONE,
+    preferred: heaviestFirst(respect ? nodeTerms : undefined, ({ weight, preference }) => ({
+      weight,
+      term: termRequirements(preference),
+    })),
+    affinity: podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? NONE,
     preferredAffinity: preferredPods(podAffinity),
-    antiAffinity: podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? [],
+    antiAffinity: podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? NONE,
     preferredAntiAffinity: preferredPods(podAntiAffinity),
     spreads: respect
       ? spreads
       : spreads.filter((one) => one.whenUnsatisfiable !== "ScheduleAnyway"),
-    tolerations: spec.tolerations ?? [],
+    tolerations: spec.tolerations ?? NONE,
     toleratesPreferences: false,
   };
 }
@@ -105,6 +107,13 @@ export function eligibleNodes(spec: Pod["spec"]): readonly Requirements[] {
   return alternatives.length > 0 ? alternatives : [selectorRequirements(spec.nodeSelector)];
 }
 
-function heaviestFirst(a: { weight: number }, b: { weight: number }): number {
-  return b.weight - a.weight;
+/** Most pods prefer nothing: what they share need not be made. */
+function heaviestFirst<T, R>(
+  terms: readonly T[] | undefined,
+  read: (term: T) => { readonly weight: number; readonly term: R },
+): Preferred<R> {
+  if (terms === undefined || terms.length === 0) return NONE;
+  return terms.map(read).sort((a, b) => b.weight - a.weight);
 }
+
+const NONE: readonly never[] = [];
