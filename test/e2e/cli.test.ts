@@ -132,6 +132,14 @@ describe("the command line", () => {
         /Allowed choices are aws, kwok\.\n\(--help says what can be given\)\n$/,
       ],
       [
+        ["sandbox", "--region", "nowhere"],
+        /'nowhere' is invalid\. must be a region of AWS such as eu-west-1\.\n\(--help says what can be given\)\n$/,
+      ],
+      [
+        ["convert", "-f", "http://127.0.0.1:1/x.yaml"],
+        /^karpenter: http:\/\/127\.0\.0\.1:1\/x\.yaml: cannot be fetched: .+\n$/,
+      ],
+      [
         ["sandbox", "here"],
         /^karpenter: too many arguments.*\n\(--help says what can be given\)\n$/,
       ],

@@ -19,6 +19,15 @@ const HOUR_MS = 3_600_000;
 /** Too much for the nodes that were there before, and a node for each. */
 const alone = { cpu: "2" };
 
+/** A node for each pod of a deployment. */
+const apart = (app: string): Json => ({
+  podAntiAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: [
+      { labelSelector: { matchLabels: { app } }, topologyKey: "kubernetes.io/hostname" },
+    ],
+  },
+});
+
 const names = (objects: readonly Json[]): string[] =>
   objects.map(({ metadata }) => metadata.name).sort();
 const leaving = (objects: readonly Json[]): readonly Json[] =>
@@ -133,10 +142,10 @@ describe("drift", () => {
       async (account) => {
         const { world } = account;
         await applyAlpha(account);
-        await account.deploy("old", 3, alone);
+        await account.deploy("old", 3, { ...alone, spec: { affinity: apart("old") } });
         await account.running("old", 3);
         const machines = await account.items(MACHINES);
-        expect(machines.length).toBeGreaterThan(1);
+        expect(machines).toHaveLength(3);
         await applyBeta(account);
         await account.patch(`${PROVISIONERS}/default`, seed("s2-06-legacy-taint-patch.yaml"));
         await world.advance(1_000);
@@ -146,23 +155,28 @@ describe("drift", () => {
             reason: "ProvisionerDrifted",
           });
         }
+        const left = new Set<string>();
         await world.until(
           "the machines are gone",
           async () => {
-            const left = await account.items(MACHINES);
-            expect(leaving(left).length).toBeLessThan(2);
-            if (leaving(left).length === 1) {
+            const machines = await account.items(MACHINES);
+            const going = names(leaving(machines));
+            expect(going.length).toBeLessThan(2);
+            for (const name of going) {
+              left.add(name);
+              // One for each that went, and one for this one: all of them there already.
               const claims = await account.items(CLAIMS);
-              const ready = claims.filter((one) => conditionOf(one, "Ready")?.status === "True");
-              expect(ready.length).toBeGreaterThan(0);
+              expect(claims).toHaveLength(left.size);
+              for (const one of claims) expect(conditionOf(one, "Ready")?.status).toBe("True");
             }
-            return left.length === 0;
+            return machines.length === 0;
           },
           20 * 60_000,
         );
+        expect([...left].sort()).toEqual(names(machines));
         await account.running("old", 3);
         const said = account.said("deprovisioning via drift replace, terminating 1 machines");
-        expect(said.length).toBeGreaterThan(0);
+        expect(said).toHaveLength(3);
       },
       { flags: { "alpha-drift": "true" } },
     ));
@@ -185,7 +199,8 @@ describe("expiry", () => {
           const claims = await account.items(CLAIMS);
           for (const claim of leaving(claims)) {
             expect(conditionOf(claim, "Expired")?.status).toBe("True");
-            expect(claims).toHaveLength(2);
+            const others = claims.filter((one) => one !== claim);
+            expect(others.map((one) => conditionOf(one, "Initialized")?.status)).toEqual(["True"]);
           }
           return !names(claims).includes(before.metadata.name);
         },
@@ -291,18 +306,11 @@ describe("consolidation", () => {
       const { world } = account;
       await applyAlpha(account, { ttlSecondsAfterEmpty: null, consolidation: { enabled: true } });
       // A node for each, until what keeps them apart is gone.
-      const apart = {
-        podAntiAffinity: {
-          requiredDuringSchedulingIgnoredDuringExecution: [
-            {
-              labelSelector: { matchLabels: { app: "app" } },
-              topologyKey: "kubernetes.io/hostname",
-            },
-          ],
-        },
-      };
       const nodeSelector = { "karpenter.sh/provisioner-name": "default" };
-      await account.deploy("app", 2, { cpu: "300m", spec: { affinity: apart, nodeSelector } });
+      await account.deploy("app", 2, {
+        cpu: "300m",
+        spec: { affinity: apart("app"), nodeSelector },
+      });
       await account.running("app", 2);
       const machines = await account.items(MACHINES);
       expect(machines).toHaveLength(2);

@@ -185,7 +185,7 @@ describe("ttlSecondsAfterEmpty of seed S1", () => {
       const never = seed("s1-05-provisioner-ttl-minus-one.yaml", {
         spec: { labels: { ttl: "no" } },
       });
-      await account.send("POST", PROVISIONERS, never);
+      expect((await account.send("POST", PROVISIONERS, never)).status).toBe(201);
       const absent = { ...seed("s1-06-provisioner-expiry.yaml", {}, "absent") };
       absent.spec = { provider: absent.spec.provider, labels: { ttl: "absent" } };
       await account.send("POST", PROVISIONERS, absent);
@@ -203,6 +203,9 @@ describe("ttlSecondsAfterEmpty of seed S1", () => {
       }
       await world.advance(3_600_000);
       expect(await account.instances()).toHaveLength(2);
+      for (const { metadata } of (await account.items(NODES)).filter((one) => !isBase(one)))
+        expect(metadata.annotations["karpenter.sh/emptiness-timestamp"]).toBeUndefined();
+      expect(account.said("Added TTL to empty node")).toEqual([]);
     }));
 });
 

@@ -1,10 +1,23 @@
 /** Seed S2, do-not-disrupt: old and new names on pods, on nodes; a label of that name is just a label. */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { seedObjects } from "../../src/testing/seed-manifests.ts";
-import { CLAIMS, inAccount, type Json, NODES, PODS, POOLS } from "./account.ts";
+import { type Account, CLAIMS, inAccount, type Json, NODES, PODS, POOLS } from "./account.ts";
 
 const LONG_MS = 20 * 60_000;
 const KEY = "karpenter.sh/do-not-disrupt";
+const QUEUE_URL = "https://sqs.us-west-2.amazonaws.com/123456789012/karpenter-demo";
+const MESSAGE = fileURLToPath(
+  new URL("../fixtures/seeds/messages/spot-interruption.json", import.meta.url),
+);
+
+const names = (objects: readonly Json[]): string[] => objects.map(({ metadata }) => metadata.name);
+
+/** The seed's message about another instance. */
+function interruptionOf(instanceId: string): string {
+  return readFileSync(MESSAGE, "utf8").replaceAll("i-0123456789abcdef0", instanceId);
+}
 
 /** A pod of the seed, grown so that it has a node of the pool to itself. */
 function grown(pod: Json): Json {
@@ -88,13 +101,51 @@ describe("S2: do-not-disrupt", () => {
       await world.scale("app", 0);
       await world.advance(600_000);
       expect((await account.read(path)).metadata.deletionTimestamp).toBeUndefined();
-      expect((await account.events("Node")).join("\n")).toContain(
-        `DisruptionBlocked: Disruption is blocked through the "${KEY}" annotation`,
-      );
+      for (const kind of ["Node", "NodeClaim"]) {
+        expect((await account.events(kind)).join("\n")).toContain(
+          `DisruptionBlocked: Disruption is blocked through the "${KEY}" annotation`,
+        );
+      }
       await annotate(null);
       await world.until(
         "the node is gone",
         async () => (await account.send("GET", path)).status === 404,
       );
     }));
+
+  const ends: readonly [string, (account: Account, claim: Json) => Promise<unknown>][] = [
+    [
+      "kubectl delete node",
+      (account, { status }) => account.send("DELETE", `${NODES}/${status.nodeName}`),
+    ],
+    [
+      "a spot interruption",
+      ({ world }, { status }) =>
+        world.box.sandbox.aws.call("sqs", "SendMessage", {
+          QueueUrl: QUEUE_URL,
+          MessageBody: interruptionOf(status.providerID.split("/").at(-1)),
+        }),
+    ],
+  ];
+  it.each(ends)("does not keep an annotated node from %s (S2-25)", (_, end) =>
+    inAccount(async (account) => {
+      const { world } = account;
+      await world.applySeed("s2-03-ec2nodeclass.yaml");
+      await world.applySeed("s2-01-nodepool.yaml");
+      await account.deploy("app", 1, { cpu: "2" });
+      await account.running("app", 1);
+      const [claim] = await account.items(CLAIMS);
+      const path = `${NODES}/${claim.status.nodeName}`;
+      await account.patch(path, { metadata: { annotations: { [KEY]: "true" } } });
+      await world.advance(60_000);
+      expect((await account.read(path)).metadata.deletionTimestamp).toBeUndefined();
+      await end(account, claim);
+      await world.until(
+        "the node is gone",
+        async () => (await account.send("GET", path)).status === 404,
+      );
+      await account.running("app", 1);
+      expect(names(await account.items(CLAIMS))).not.toContain(claim.metadata.name);
+    }),
+  );
 });

@@ -89,7 +89,12 @@ describe("S4: taking it down again", () => {
       await world.applySeed("s4-02-spot-deploy.yaml");
       await account.running("inflate", 2);
       const [instance] = await account.instances();
+      // For some seconds a node is kept for pods that were promised room there.
+      await world.advance(60_000);
       expect((await account.send("DELETE", `${DEPLOYMENTS}/inflate`)).status).toBe(200);
+      await world.advance(30_000);
+      for (const { metadata } of await account.items(CLAIMS))
+        expect(metadata.deletionTimestamp).toBeDefined();
       await world.until(
         "the pool's nodes are gone",
         async () => (await account.items(CLAIMS)).length + (await account.items(TEAM)).length === 0,

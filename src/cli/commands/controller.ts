@@ -1,6 +1,7 @@
 /** `karpenter controller`: the operator against a cluster that it did not bring itself. */
 import { Command, Option } from "commander";
 import { OPTIONS, type OptionDefinition } from "../../operator/settings/options.ts";
+import { meaningOf } from "../../operator/settings/settings-page.ts";
 
 export function controllerCommand(): Command {
   const command = new Command("controller")
@@ -13,7 +14,10 @@ export function controllerCommand(): Command {
     .allowExcessArguments(false);
   for (const option of Object.values<OptionDefinition>(OPTIONS)) {
     const fallback = option.default === "" ? "" : ` (default: ${option.default})`;
-    command.option(`--${option.flag} <value>`, `${option.help} Also ${option.env}.${fallback}`);
+    command.option(
+      `--${option.flag} <value>`,
+      `${meaningOf(option)} Also ${option.env}.${fallback}`,
+    );
   }
   return command.action(async (flags: Readonly<Record<string, string>>) => {
     // Loaded when wanted, so that help and refused flags answer at once.

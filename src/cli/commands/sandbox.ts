@@ -3,6 +3,7 @@
  * `--scenario` a scripted story on virtual time.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
+import { isAwsRegion } from "../program/aws-region.ts";
 import type { SandboxFlags } from "../sandbox/sandbox-flags.ts";
 
 export function sandboxCommand(): Command {
@@ -33,7 +34,7 @@ export function sandboxCommand(): Command {
       new Option("--provider <name>", "which cloud").choices(["aws", "kwok"]).default("aws"),
     )
     .option("--cluster-name <name>", "name of the cluster", name, "karpenter-demo")
-    .option("--region <name>", "AWS region", name, "us-west-2")
+    .option("--region <name>", "AWS region", region, "us-west-2")
     .option(
       "--kubernetes-version <version>",
       "what the API reports; AMI paths follow it",
@@ -107,6 +108,12 @@ function name(text: string): string {
       "must be letters, digits, - or _, beginning with a letter or digit.",
     );
   }
+  return text;
+}
+
+function region(text: string): string {
+  if (!isAwsRegion(text))
+    throw new InvalidArgumentError("must be a region of AWS such as eu-west-1.");
   return text;
 }
 

@@ -89,7 +89,12 @@ async function textsOf(
   if (name === "-") return [{ text: stdin(), source: "standard input" }];
   try {
     if (/^https?:\/\//.test(name)) {
-      const answer = await fetch(name);
+      const answer = await fetch(name).catch((error: Error) => {
+        // What fetch says itself is that it failed.
+        throw new Error(
+          `cannot be fetched: ${(error.cause as Error | undefined)?.message ?? error.message}`,
+        );
+      });
       if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
       return [{ text: await answer.text(), source: name }];
     }

@@ -6,6 +6,7 @@ import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { clusterAccess, KubeconfigError } from "../../kube/kubeconfig/kubeconfig.ts";
 import { createHttpTransport } from "../../kube/transport/http-transport.ts";
 import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "../../providers/kwok/instance-types.ts";
+import { isAwsRegion } from "../program/aws-region.ts";
 import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
@@ -37,9 +38,6 @@ export async function liveObjects(
   }
 }
 
-/** `eu-west-1`, `us-gov-east-1`, `eusc-de-east-1`. */
-const REGION = /^[a-z]{2,}(-[a-z]+)+-\d+$/;
-
 export async function cloudOf(
   flags: { readonly instanceTypes?: string; readonly region?: string },
   manifests: Manifests,
@@ -48,7 +46,7 @@ export async function cloudOf(
   if (flags.instanceTypes === undefined) {
     // Who launches there knows best: a zone that a pod asks for may be one that the cluster has not.
     const region = flags.region ?? facts?.prices?.region ?? regionOf(manifests);
-    if (region !== undefined && !REGION.test(region)) {
+    if (region !== undefined && !isAwsRegion(region)) {
       throw new CliError(`--region: wanted a region of AWS such as eu-west-1, got "${region}"`);
     }
     return withKwok(await awsCatalogue(region, manifests, facts));

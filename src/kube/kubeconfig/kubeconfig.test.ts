@@ -114,6 +114,11 @@ describe("a kubeconfig", () => {
     expect(() => open(path)).toThrow(words);
   });
 
+  it("that does not exist is refused with what to do", () => {
+    const path = join(folder, "nowhere");
+    expect(() => open(path)).toThrow(`${path}: there is no such file; set KUBECONFIG`);
+  });
+
   it("is looked for at home when nothing else is said", () => {
     expect(() => open(undefined)).toThrow("set KUBECONFIG");
     expect(() => open(undefined, { HOME: join(folder, "nobody") })).toThrow("set KUBECONFIG");

@@ -101,7 +101,9 @@ function fromFiles(paths: readonly string[], env: Env, clock: Clock): ClusterAcc
   const loaded = paths.filter((path) => path !== "" && existsSync(path)).map(load);
   const all = paths.join(delimiter);
   if (loaded.length === 0)
-    throw new KubeconfigError(`cannot read the kubeconfig ${all}: there is no such file`);
+    throw new KubeconfigError(
+      `cannot read the kubeconfig ${all}: there is no such file; set KUBECONFIG to the one of your cluster`,
+    );
   const current = loaded.map(({ config }) => config["current-context"]).find((name) => name);
   const context = find(loaded, "contexts", "context", current, all);
   const cluster = find(loaded, "clusters", "cluster", text(context, "cluster"), all);

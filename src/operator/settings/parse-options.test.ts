@@ -55,12 +55,19 @@ describe("options", () => {
     expect(() => parseOptions({ "feature-gates": "Drift=yes" }, {})).toThrow(
       'invalid feature gate "Drift": must be Drift=true or Drift=false',
     );
+    for (const [flags, env, which] of [
+      [{ "feature-gates": "NodeRepair=true,Drift" }, {}, '--feature-gates "NodeRepair=true,Drift"'],
+      [{}, { AWS_FEATURE_GATES: "Drift=1" }, 'AWS_FEATURE_GATES "Drift=1"'],
+    ] as const)
+      expect(() => parseOptions(flags, env)).toThrow(
+        `invalid ${which}: invalid feature gate "Drift"`,
+      );
   });
 
   it("tolerates a quoted endpoint and refuses one that is no URL (S1-25)", () => {
     expect(parseOptions({}, { CLUSTER_ENDPOINT: '"https://x"' }).clusterEndpoint).toBe("https://x");
     expect(() => parseOptions({}, { CLUSTER_ENDPOINT: "foo" })).toThrow(
-      "not a valid CLUSTER_ENDPOINT URL",
+      '"foo" is not a valid CLUSTER_ENDPOINT URL: must be https://host',
     );
   });
 

@@ -43,14 +43,17 @@ export function parseOptions(
     if (given !== undefined) changed.push(name as OptionName);
     const source = sourceOf(definition, flag, env);
     const result = parseOne(definition, unquote(given ?? definition.default));
-    if ("error" in result)
-      errors.push(`invalid ${source} ${JSON.stringify(given)}: ${result.error}`);
-    else parsed[name] = result.value;
+    const wrong =
+      "error" in result
+        ? [result.error]
+        : definition.flag.endsWith("feature-gates")
+          ? gateProblems(String(result.value))
+          : [];
+    errors.push(...wrong.map((why) => `invalid ${source} ${JSON.stringify(given)}: ${why}`));
+    if ("value" in result) parsed[name] = result.value;
   }
   checkEndpoint(parsed["clusterEndpoint"], errors);
   checkWebhookUrl(parsed["webhookUrl"], errors);
-  checkGates(parsed["featureGates"], errors);
-  checkGates(parsed["awsFeatureGates"], errors);
   const problem = schedulerConfigProblem(String(parsed["schedulerConfig"] ?? ""));
   if (problem !== undefined) errors.push(`invalid scheduler-config: ${problem}`);
   const budgets = disruptionBudgetsProblem(String(parsed["disruptionBudgets"] ?? ""));
@@ -90,14 +93,13 @@ function readGates(text: string): ReadonlyMap<string, string> {
   return new Map(pairs.map(([name = "", value = ""]) => [name.trim(), value.trim()]));
 }
 
-function checkGates(text: unknown, errors: string[]): void {
-  if (typeof text !== "string" || text === "") return;
-  for (const [name, value] of readGates(text)) {
-    if (value !== "true" && value !== "false")
-      errors.push(
+function gateProblems(text: string): readonly string[] {
+  return [...readGates(text)]
+    .filter(([, value]) => text !== "" && value !== "true" && value !== "false")
+    .map(
+      ([name]) =>
         `invalid feature gate ${JSON.stringify(name)}: must be ${name}=true or ${name}=false`,
-      );
-  }
+    );
 }
 
 function parseOne(
@@ -136,7 +138,9 @@ function unquote(text: string): string {
 function checkEndpoint(endpoint: unknown, errors: string[]): void {
   if (typeof endpoint !== "string" || endpoint === "") return;
   if (!/^https?:\/\/[^/\s]+/.test(endpoint)) {
-    errors.push(`${JSON.stringify(endpoint)} is not a valid CLUSTER_ENDPOINT URL`);
+    errors.push(
+      `${JSON.stringify(endpoint)} is not a valid CLUSTER_ENDPOINT URL: must be https://host`,
+    );
   }
 }
 

@@ -1,4 +1,4 @@
-/** The reference page of settings, from the table: what is written by hand goes stale. */
+/** What is said of settings, on the reference page and in `--help`, from the table: what is written by hand goes stale. */
 import { OPTIONS, type OptionDefinition } from "./options.ts";
 
 const SCOPES = [
@@ -32,18 +32,25 @@ export function settingsPage(): string {
   return `${parts.join("\n")}\n`;
 }
 
-function rowOf({
-  flag,
-  env,
-  default: fallback,
-  help,
-  values,
-  notActedOn,
-}: OptionDefinition): string {
+function rowOf(option: OptionDefinition): string {
+  const { flag, env, default: fallback } = option;
+  const meaning = meaningOf(
+    option,
+    (word) => `\`${word}\``,
+    (text) => `*${text}*`,
+  );
+  const cells = [`\`--${flag}\``, `\`${env}\``, fallback === "" ? "" : `\`${fallback}\``, meaning];
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+}
+
+/** What a setting means, what may be given, and what is not built of it; `code` and `stress` mark words up. */
+export function meaningOf(
+  { help, values, notActedOn }: OptionDefinition,
+  code = (word: string) => word,
+  stress = (text: string) => text,
+): string {
   const legal =
-    values === undefined
-      ? ""
-      : ` One of ${values.map((value) => `\`${value || '""'}\``).join(", ")}.`;
-  const gap = notActedOn === undefined ? "" : ` *Not acted on: ${notActedOn}.*`;
-  return `| \`--${flag}\` | \`${env}\` | ${fallback === "" ? "" : `\`${fallback}\``} | ${help}${legal}${gap} |`;
+    values === undefined ? "" : ` One of ${values.map((one) => code(one || '""')).join(", ")}.`;
+  const gap = notActedOn === undefined ? "" : ` ${stress(`Not acted on: ${notActedOn}.`)}`;
+  return `${help}${legal}${gap}`;
 }
