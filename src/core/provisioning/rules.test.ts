@@ -161,6 +161,36 @@ describe("daemons", () => {
     expect(there({}, onLinux)).toEqual(["default: pod"]);
   });
 
+  it("take room only on nodes whose names their terms ask for, and on none to come of a name that is known", () => {
+    const named = (operator: "In" | "NotIn", name: string) => ({
+      matchFields: [{ key: "metadata.name", operator, values: [name] }],
+    });
+    const agent = (...terms: readonly object[]) => {
+      const required = { nodeSelectorTerms: terms };
+      const nodeAffinity = { requiredDuringSchedulingIgnoredDuringExecution: required };
+      return [pod({ name: "agent", cpu: "3", owner, spec: { affinity: { nodeAffinity } } })];
+    };
+    const onLinux = {
+      matchExpressions: [{ key: "kubernetes.io/os", operator: "Exists" as const }],
+    };
+    const asked = (...terms: readonly object[]) =>
+      solved({ pods: [pod({ cpu: "1" })], daemonPods: agent(...terms) }).newClaims[0]?.requests[
+        "cpu"
+      ];
+    expect(asked(named("In", "node"))).toBe(1_000);
+    expect(asked({ ...onLinux, ...named("In", "node") })).toBe(1_000);
+    expect(asked(named("NotIn", "node"))).toBe(4_000);
+    expect(asked(named("In", "node"), onLinux)).toBe(4_000);
+    const there = (...terms: readonly object[]) => {
+      const daemonPods = agent(...terms);
+      return where({ pods: [pod({ cpu: "2" })], nodes: [nodeView()], daemonPods });
+    };
+    expect(there(named("In", "node"))).toEqual(["default: pod"]);
+    expect(there(named("In", "other"))).toEqual(["node <- pod"]);
+    expect(there(named("NotIn", "node"))).toEqual(["node <- pod"]);
+    expect(there(named("In", "other"), onLinux)).toEqual(["default: pod"]);
+  });
+
   it("take no room when they want devices by claim, which no new node of ours can give", () => {
     const spec = { resourceClaims: [{ name: "gpu" }] };
     const daemonPods = [pod({ name: "agent", cpu: "1", owner, spec })];

@@ -3,7 +3,8 @@
  * preferred ones the heaviest; the others are reached by relaxation. upstream:
  * pkg/scheduling/requirements.go
  */
-import type { NodeSelectorTerm, Pod } from "../../apis/core/pod.ts";
+import type { NodeSelectorRequirement, NodeSelectorTerm, Pod } from "../../apis/core/pod.ts";
+import { matchesNodeSelectorTerm } from "../../apis/core/selectors.ts";
 import { oneOf, toRequirement } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
 
@@ -24,15 +25,32 @@ export function firstAlternative(spec: Pod["spec"]): Requirements {
   return first === undefined ? base : base.and(termRequirements(first));
 }
 
+/** One way in which a node may be for a daemon: its labels, and its name. */
+export interface DaemonTerm {
+  readonly wanted: Requirements;
+  readonly fields: readonly NodeSelectorRequirement[];
+}
+
 /**
  * As {@link requiredAlternatives}, of a DaemonSet's pod, which nobody refuses before: none where no term of it asks
- * for anything, for then no node is to run it.
+ * for anything, for then no node is to run it. Terms may ask for names of nodes; upstream leaves those unread
+ * (pkg/scheduling/requirements.go) and expects such daemons on every node with the labels.
  */
-export function daemonAlternatives(spec: Pod["spec"]): Requirements[] {
+export function daemonTerms(spec: Pod["spec"]): DaemonTerm[] {
+  const base = selectorRequirements(spec.nodeSelector);
   const terms = requiredTerms(spec);
-  const isForSome = (term: NodeSelectorTerm) =>
-    asksForSomething(term) || (term.matchFields ?? []).length > 0;
-  return terms.length > 0 && !terms.some(isForSome) ? [] : requiredAlternatives(spec);
+  if (terms.length === 0) return [{ wanted: base, fields: [] }];
+  return terms
+    .map((term) => ({ term, fields: term.matchFields ?? [] }))
+    .filter(({ term, fields }) => asksForSomething(term) || fields.length > 0)
+    .map(({ term, fields }) => ({ wanted: base.and(termRequirements(term)), fields }));
+}
+
+/** Whether a node of that name is meant. Undefined: one to come, whose name nobody can have written down. */
+export function isMeantByName({ fields }: DaemonTerm, name: string | undefined): boolean {
+  if (fields.length === 0) return true;
+  const known = name === undefined ? {} : { "metadata.name": name };
+  return matchesNodeSelectorTerm({ matchFields: fields }, undefined, known);
 }
 
 function requiredTerms({ affinity }: Pod["spec"]): readonly NodeSelectorTerm[] {

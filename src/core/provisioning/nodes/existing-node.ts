@@ -17,7 +17,7 @@ import {
 import { type Steps, sortInSteps } from "../../../base/steps.ts";
 import { type Amounts, amountsOf, isWithin, without } from "../../scheduling/amounts.ts";
 import { NodeLabels } from "../../scheduling/node-labels.ts";
-import { daemonAlternatives } from "../../scheduling/pod-requirements.ts";
+import { type DaemonTerm, daemonTerms, isMeantByName } from "../../scheduling/pod-requirements.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
@@ -85,7 +85,7 @@ export interface Daemon {
   readonly requests: Resources;
   readonly ports: readonly HostPort[];
   readonly tolerations: readonly Toleration[];
-  readonly alternatives: readonly Requirements[];
+  readonly terms: readonly DaemonTerm[];
 }
 
 export function toDaemon(pod: Pod): Daemon {
@@ -93,7 +93,7 @@ export function toDaemon(pod: Pod): Daemon {
     requests: podRequests(pod),
     ports: hostPorts(pod),
     tolerations: [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES],
-    alternatives: daemonAlternatives(pod.spec),
+    terms: daemonTerms(pod.spec),
   };
 }
 
@@ -241,9 +241,9 @@ export class ExistingNode implements Place {
     return missing;
   }
 
-  #runs({ tolerations, alternatives }: Daemon): boolean {
+  #runs({ tolerations, terms }: Daemon): boolean {
     if (firstUntolerated(tolerations, this.taints) !== undefined) return false;
-    return alternatives.some((one) => this.canMeet(one));
+    return terms.some((one) => isMeantByName(one, this.view.name) && this.canMeet(one.wanted));
   }
 
   #canAttach(pod: Pod, volumes: VolumeIndex): boolean {

@@ -29,7 +29,7 @@ import {
   setBit,
   uniteBits,
 } from "../../scheduling/bits.ts";
-import { daemonAlternatives } from "../../scheduling/pod-requirements.ts";
+import { daemonTerms, isMeantByName } from "../../scheduling/pod-requirements.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
@@ -227,8 +227,9 @@ function daemonTypes(
   const others = noBits(table.size);
   const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
   if (firstUntolerated(tolerations, taints) !== undefined) return types;
-  for (const alternative of daemonAlternatives(pod.spec)) {
-    const wanted = space.intern(alternative);
+  for (const term of daemonTerms(pod.spec)) {
+    if (!isMeantByName(term, undefined)) continue;
+    const wanted = space.intern(term.wanted);
     const joined = space.join(set, wanted);
     if (joined === undefined) continue;
     uniteBits(types, table.meeting(joined));

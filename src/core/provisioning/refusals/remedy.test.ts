@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../../apis/core/pod.ts";
+import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import {
   instanceType,
@@ -380,6 +381,25 @@ describe("the smallest change that places a pod", () => {
     ]);
   });
 
+  it("lets the pool buy what is not reserved, where reservations are promised, before pods ask for less", () => {
+    const offering = (capacityType: "reserved" | "on-demand", priceMicroUsd: number) => ({
+      zone: "zone-a",
+      capacityType,
+      priceMicroUsd,
+      available: true,
+    });
+    const reserved = {
+      ...offering("reserved", 1),
+      labels: { "test.sh/reservation-id": "cr" },
+      reservationCapacity: 1,
+    };
+    const type = { name: "m", cpu: 4, offerings: [reserved, offering("on-demand", 1_000)] };
+    const requirements = [{ key: CAPACITY, operator: "In" as const, values: ["reserved"] }];
+    const two = pods(2, { cpu: "3" });
+    const found = fixes({ pods: two, pools: [poolInput({ requirements }, [instanceType(type)])] });
+    expect(Object.values(found)).toEqual([`let NodePool default use ${CAPACITY} on-demand`]);
+  });
+
   it("uses a type that attaches all volumes of the pod", () => {
     const key = "node.kubernetes.io/instance-type";
     const few = { "attachable-volumes-csi-ebs.csi.aws.com": 1 };
@@ -431,6 +451,27 @@ describe("the smallest change that places a pod", () => {
     expect(plans).toBe(1);
   });
 
+  it("is found for every kind of pod before any is made small, where plans run out", () => {
+    const kinds = Array.from({ length: 150 }, (_, at) =>
+      pod({ name: `pod-${at}`, cpu: `${100_000 + at}m` }),
+    );
+    const input = schedulingInput({ pods: kinds });
+    const refused = solve(input);
+    // As if there were a type of 99 cores that the search does not see: it lowers to 16, then finds out by halving.
+    const found = remedies(input, refused, ({ pods: edited }) => {
+      const large = edited.filter((one) => (podRequests(one)["cpu"] ?? 0) > 99_000);
+      const out = new Set(large.map(keyOf));
+      return {
+        ...refused,
+        unschedulable: refused.unschedulable.filter((one) => out.has(keyOf(one.pod))),
+      };
+    });
+    const texts = [...found.values()].map(({ fix }) => fix?.text);
+    expect(texts.filter((text) => text === undefined)).toEqual([]);
+    expect(texts[0]).toBe("lower the cpu request of container main from 100 to 99");
+    expect(texts.at(-1)).toMatch(/to 16$/);
+  });
+
   it("is not there when there is no pool, or the pod itself is at fault", () => {
     expect(fixOf(pod(), { pools: [] })).toBe(undefined);
     const broken = pod({
@@ -448,6 +489,37 @@ describe("the nearest miss", () => {
       poolId: "nodepool/default",
       instanceType: "m-16x",
       missing: ["cpu: 20 asked for, 16 there"],
+    });
+  });
+
+  it("is a type that an edit would let do, before one that is not sold where the pod's volume is", () => {
+    const zonal = {
+      metadata: { name: "zonal" },
+      provisioner: "disk",
+      volumeBindingMode: "WaitForFirstConsumer" as const,
+      allowedTopologies: [{ matchLabelExpressions: [{ key: ZONE, values: ["zone-a"] }] }],
+    };
+    const claims = [
+      { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
+    ];
+    const volumes = { claims, volumes: [], classes: [zonal], csiNodes: [] };
+    const spec = {
+      nodeSelector: { [ZONE]: "zone-b" },
+      volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }],
+    };
+    const types = [
+      instanceType({ name: "elsewhere", zones: ["zone-b"], cpu: 2 }),
+      instanceType({ name: "here", cpu: 8 }),
+    ];
+    const input = schedulingInput({
+      pods: [pod({ spec })],
+      pools: [poolInput({}, types)],
+      volumes,
+    });
+    expect(remedies(input, solve(input)).get("default/pod")?.nearest).toEqual({
+      poolId: "nodepool/default",
+      instanceType: "here",
+      missing: [`the pod asks for ${ZONE} In [zone-b], it is zone-a`],
     });
   });
 

@@ -10,6 +10,7 @@ import { vocabulary } from "../../../apis/hub/generation.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import type { Resources } from "../../../apis/resources.ts";
+import { Heap } from "../../../base/heap.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";
@@ -57,8 +58,8 @@ export interface Remedy {
 /** Most plans made for one kind of pod, and in all: bounds that do not depend on the machine. */
 const PLANS_PER_CLASS = 24;
 /** And to make its fix as small as it can be. */
-const PLANS_PER_FIX = 64;
-const PLANS = 400;
+const PLANS_PER_FIX = 128;
+const PLANS = 1_000;
 /** Most states looked at for one kind of pod. */
 const LOOKS_PER_CLASS = 300;
 /** Pods planned in all: of a large batch fewer kinds get a fix. */
@@ -83,18 +84,23 @@ export function remedies(
   const plans = new TrialPlans(input, plan, allowed);
   const templates = new Templates(input);
   const classes = classesOf(result.unschedulable);
+  // A fix for each kind first: where plans run out, a large one is better than none.
+  const searches = classes.map((alike) => {
+    plans.begin(PLANS_PER_CLASS);
+    return new Search(input, alike, plans, templates).run();
+  });
   /** Fixes of NodePools that place other pods too, for those that the search does not get to. */
   const shared = new Map<UnschedulablePod[], Fix>();
-  for (const alike of classes) {
-    plans.begin(PLANS_PER_CLASS);
-    const search = new Search(input, alike, plans, templates);
-    const own = search.run();
-    const fix = own.fix ?? shared.get(alike);
-    const remedy = fix === undefined ? own : { ...own, fix };
+  for (const [at, alike] of classes.entries()) {
+    plans.begin(PLANS_PER_FIX);
+    const search = searches[at] as Search;
+    const own = search.leastFix();
+    const fix = own ?? shared.get(alike);
+    const remedy = { ...search.nearest, ...(fix === undefined ? {} : { fix }) };
     for (const { pod } of alike) found.set(keyOf(pod), remedy);
-    if (own.fix?.edits.every(({ on }) => on === "pool") !== true) continue;
+    if (own?.edits.every(({ on }) => on === "pool") !== true) continue;
     for (const other of classes) {
-      if (!shared.has(other) && search.placesToo(other)) shared.set(other, own.fix);
+      if (!shared.has(other) && search.placesToo(other)) shared.set(other, own);
     }
   }
   return found;
@@ -145,6 +151,8 @@ class Search {
   #left: ReadonlySet<string> | undefined;
   readonly #misses = new WeakMap<Towards, readonly TypeMiss[]>();
   #nearest: (NearMiss & { readonly cost: number }) | undefined;
+  /** Enough, but maybe more than must be. */
+  #found: readonly Edit[] | undefined;
 
   constructor(
     input: SchedulingInput,
@@ -169,7 +177,8 @@ class Search {
     return others.every(({ pod }) => this.#left?.has(keyOf(pod)) === false);
   }
 
-  run(): Remedy {
+  /** Looks for edits that are enough, cheapest first. */
+  run(): this {
     const { pod } = this.#one;
     const terms = requiredAlternatives(pod.spec).slice(0, TRIED_TERMS);
     const asIs = this.#input.pools.flatMap(({ pool: { id: poolId } }) =>
@@ -179,20 +188,19 @@ class Search {
     );
     for (const state of asIs) this.#look(state, this.#standing(state));
     const anywhere = podWays(pod, this.#input.nodes).map((edits): Anywhere => ({ edits }));
-    const open = [...asIs, ...anywhere].map((state) => ranked(state, idOf(state)));
+    const open = new Heap<Ranked>(isCheaper);
+    for (const state of [...asIs, ...anywhere]) open.push(ranked(state, idOf(state)));
     const seen = new Set<string>();
-    let fix: Fix | undefined;
     for (let looks = 0; looks < LOOKS_PER_CLASS; looks++) {
-      if (fix !== undefined || open.length === 0 || this.#plans.areUsedUp) break;
-      open.sort(cheapestFirst);
-      const { state } = open.shift() as Ranked;
+      const cheapest = open.pop();
+      if (cheapest === undefined || this.#plans.areUsedUp) break;
+      const { state } = cheapest;
       const first = this.#standing(state)[0] ?? this.#planned(state);
       if (first === undefined) {
-        this.#plans.allow(PLANS_PER_FIX);
-        const edits = leastFix(state.edits, pod, (tried) => this.#isEnough(tried));
-        fix = { edits, pods: this.#siblings, text: this.#text(edits) };
+        this.#found = state.edits;
+        break;
       }
-      for (const way of first?.ways ?? []) {
+      for (const way of first.ways) {
         const edits = [...state.edits, ...way];
         const next = { ...state, edits };
         const id = idOf(next);
@@ -201,11 +209,20 @@ class Search {
         open.push(ranked(next, id));
       }
     }
-    const { cost: _, ...nearest } = this.#nearest ?? { cost: 0 };
-    return {
-      ...("poolId" in nearest ? { nearest: nearest as NearMiss } : {}),
-      ...(fix === undefined ? {} : { fix }),
-    };
+    return this;
+  }
+
+  get nearest(): Pick<Remedy, "nearest"> {
+    if (this.#nearest === undefined) return {};
+    const { cost: _, ...nearest } = this.#nearest;
+    return { nearest };
+  }
+
+  /** What was found, as small as plans allow. */
+  leastFix(): Fix | undefined {
+    if (this.#found === undefined) return undefined;
+    const edits = leastFix(this.#found, this.#one.pod, (tried) => this.#isEnough(tried));
+    return { edits, pods: this.#siblings, text: this.#text(edits) };
   }
 
   /** What stands in the way once the edits are made, as far as it shows without planning. */
@@ -253,7 +270,7 @@ class Search {
     }
     if (fell.has("topology")) {
       ways.push(...ruleEdits(one.pod).map((edit) => [edit]), ...domainWays(template));
-    }
+    } else if (rejection?.promised === true) ways.push(...domainWays(template));
     if (fell.has("hostPorts")) ways.push(...portEdits(one.pod).map((edit) => [edit]));
     if (fell.has("minValues")) ways.push(...minValuesWays(pool));
     return { texts, ways };
@@ -393,8 +410,8 @@ function ranked(state: State, id: string): Ranked {
   return { state, cost: costOf(state.edits), id };
 }
 
-function cheapestFirst(a: Ranked, b: Ranked): number {
-  return a.cost - b.cost || (a.id < b.id ? -1 : 1);
+function isCheaper(a: Ranked, b: Ranked): boolean {
+  return a.cost < b.cost || (a.cost === b.cost && a.id < b.id);
 }
 
 function idOf(state: State): string {

@@ -115,7 +115,7 @@ describe("the fix of one kind of pods", () => {
       hostPort: at + 1,
     }));
     // More than any machine has, for the pod's runtime: to give up a port is tried, and never enough.
-    const hopeless = Array.from({ length: 20 }, (_, at) => {
+    const hopeless = Array.from({ length: 50 }, (_, at) => {
       const resources = { requests: { cpu: `${at + 1}m` } };
       const containers = [{ name: "main", ports, resources }];
       return pod({ name: `hopeless-${at}`, spec: { containers, overhead: { cpu: "100" } } });
@@ -136,7 +136,7 @@ describe("the fix of one kind of pods", () => {
       plans++;
       return isAsIs(edited) ? asIs : solve(edited);
     });
-    expect(plans).toBe(400);
+    expect(plans).toBe(1_000);
     expect(all.get("default/hopeless-0")?.fix).toBe(undefined);
     const label = "give nodes of NodePool default the label team=web";
     expect(all.get("default/a")?.fix?.text).toBe(label);

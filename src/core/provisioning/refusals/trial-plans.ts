@@ -71,11 +71,6 @@ export class TrialPlans {
   /** From here on another kind of pod is looked at, with so many plans. */
   begin(count: number): void {
     this.#own.clear();
-    this.allow(count);
-  }
-
-  /** So many more may be made from here on. */
-  allow(count: number): void {
     this.#most = Math.min(this.#inAll, this.#made + count);
   }
 
