@@ -17,7 +17,7 @@ const GUARD: PodDisruptionBudget = {
   metadata: { name: "guard", namespace: "default" },
   spec: { selector: { matchLabels: { app: "web" } } },
 };
-const TOLD = `pod "default/waits" waits for room and could take what pod "default/old-0" must have before it may go`;
+const TOLD = `pod "default/waits" waits because its nodepools are at their limits, and could take the room on a new node that pod "default/old-0" must have before it may go`;
 
 describe("a pod that waits without a place", () => {
   it("holds up the move of a pod that a budget guards, or that moves first, to a node it could be on", () => {

@@ -43,8 +43,9 @@ export function rivalry(
     const kept = plan.pods.find((pod) => movesFirst(pod) || guards.keep(pod));
     const rival = kept === undefined ? undefined : rivalOn(plan, stranded(), wellKnownLabels);
     if (kept === undefined || rival === undefined) continue;
-    const message = `pod "${keyOf(rival)}" waits for room and could take what pod "${keyOf(kept)}" must have before it may go`;
-    return { message };
+    const waits = `pod "${keyOf(rival)}" waits because its nodepools are at their limits`;
+    const takes = `could take the room on a new node that pod "${keyOf(kept)}" must have before it may go`;
+    return { message: `${waits}, and ${takes}` };
   }
   return undefined;
 }
