@@ -274,20 +274,20 @@ export class PreparedCluster implements Ground {
       for (const group of groups) topology.count(group, place);
       return { place, groups, before };
     });
-    const short = yield* this.#keptByLimits(failed.map(({ pod }) => pod));
-    this.#stranded = alike(short, (pod) => this.#volumes.alternatives(pod));
+    const places = (pod: Pod) => this.#volumes.alternatives(pod);
+    this.#stranded = yield* this.#keptByLimits(alike(failed, places));
   }
 
-  /** Of those that have no place the ones that would have one if pools had no limits. */
-  *#keptByLimits(failed: readonly Pod[]): Steps<readonly QueuedPod[]> {
+  /** Of those that have no place the ones that would have one if pools had no limits: one of each kind is tried. */
+  *#keptByLimits(failed: readonly Stranded[]): Steps<readonly Stranded[]> {
     const { templates } = this.base;
     if (failed.length === 0 || !templates.some(isLimited)) return NOBODY;
-    const queued = this.seekers.inTurn(failed);
+    const queued = this.seekers.inTurn(failed.map(({ sample }) => sample));
     const trial = this.suppose(templates);
     trial.liftLimits();
     const hopeless = new Set((yield* trial.placeInSteps(queued)).map(({ pod }) => pod));
     trial.end();
-    return queued.filter(({ pod }) => !hopeless.has(pod));
+    return failed.filter(({ sample }) => !hopeless.has(sample));
   }
 }
 
