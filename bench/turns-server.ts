@@ -80,6 +80,7 @@ export function createServer(there: ReadonlyMap<string, readonly KubeObject[]>):
       answer(() => void put(kind, name, { metadata: { deletionTimestamp: "2026-01-02T00:00:00Z" } })),
     create: (_: Kind, object: KubeObject) => answer(() => object),
   } as unknown as KubeClient;
-  const mirrors = { of, client, synced: async () => undefined, current: true, behind: () => [] } as unknown as LiveMirrors;
+  const synced = async () => undefined;
+  const mirrors = { of, client, synced, current: true, behind: () => [] } as unknown as LiveMirrors;
   return { mirrors, client, change: (kind, key, patch) => void put(kind, key, patch), writes: () => writes };
 }

@@ -1,9 +1,9 @@
 /**
- * `npm run bench -- turns [nodes …] [WORD …]`: how long others wait for their turn while one controller has a round over
- * a large cluster (sweep-cluster.ts): each is started as the operator starts it, over mirrors and a manager as they are,
- * and then meets what makes it look at everything. A turn is what happens between two looks of the event loop, by the
- * time that the planning thread had a core; each size in a process of its own. With words only rounds whose name has one
- * of them.
+ * `npm run bench -- turns [nodes …] [WORD …]`: how long others wait for their turn while one controller has a round
+ * over a large cluster (sweep-cluster.ts): each is started as the operator starts it, over mirrors and a manager as
+ * they are, and then meets what makes it look at everything. A turn is what happens between two looks of the event
+ * loop, by the time that the planning thread had a core; each size in a process of its own. With words only rounds
+ * whose name has one of them.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
