@@ -1,5 +1,9 @@
-/** A node that came in the place of another is there when its pods come, however long the drain takes them to. */
+/**
+ * A node that came in the place of another is there when its pods come, however long the drain takes them to; and none
+ * comes where others would have its room first.
+ */
 import { afterEach, describe, expect, it } from "vitest";
+import type { Event } from "../src/apis/core/kinds.ts";
 import type { Pod } from "../src/apis/core/pod.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
@@ -68,6 +72,89 @@ describe("a drifted node whose pods a PodDisruptionBudget keeps until its grace 
     // Nobody waits for it any more: it may go as any other.
     await world.remove("Deployment", "web", "apps/v1");
     await world.until("it is gone", async () => (await claims()).length === 0, 300_000);
+  });
+});
+
+const GUARDED = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeSelector: {karpenter.sh/nodepool: default}
+      containers: [{name: c, image: pause, resources: {requests: {cpu: 700m}}}]
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: others}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: others}}
+  template:
+    metadata: {labels: {app: others}}
+    spec:
+      nodeSelector: {karpenter.sh/nodepool: default}
+      containers: [{name: c, image: pause, resources: {requests: {cpu: 700m}}}]
+`;
+
+const limited = (release: string, cpu: number) => `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  limits: {cpu: "${cpu}"}
+  template:
+    metadata: {labels: {release: ${release}}}
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      requirements:
+        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+        - {key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["2"]}
+  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: Never, budgets: [{nodes: "100%"}]}
+`;
+
+describe("a drifted node whose pods a PodDisruptionBudget lets go one after the other, in a pool at its limits", () => {
+  it("stays while a pod waits that would take their room, says so, and goes once there is room for all", async () => {
+    world = await openWorld({ provider: "kwok" });
+    await world.apply(CLUSTER.split("---")[0] as string);
+    await world.apply(limited("first", 2));
+    await world.apply(GUARDED);
+    const running = async (app: string) => {
+      const pods = await world.list<Pod>("Pod", "v1", `app=${app}`);
+      return pods.filter(({ status }) => status?.phase === "Running").length;
+    };
+    const claims = async () =>
+      (await world.list("NodeClaim", "karpenter.sh/v1")).map(({ metadata }) => metadata.name);
+    await world.until("they run", async () => (await running("web")) === 2);
+    await world.scale("others", 2);
+    await world.advance(60_000);
+    const before = await claims();
+    await world.apply(limited("next", 2));
+    await world.advance(15 * 60_000);
+    expect([await claims(), await running("web")]).toEqual([before, 2]);
+    const told = await world.list<Event>("Event", "v1");
+    const why =
+      /^pod "default\/others-.*" waits because .* "default\/web-.*" must have before it may go$/i;
+    expect(
+      told.some(({ reason, message }) => reason === "DisruptionBlocked" && why.test(message)),
+    ).toBe(true);
+    await world.apply(limited("next", 6));
+    await world.until("all others run", async () => (await running("others")) === 2, 300_000);
+    await world.until(
+      "it is gone",
+      async () => !(await claims()).includes(before[0] as string),
+      600_000,
+    );
+    await world.until("they run again", async () => (await running("web")) === 2, 300_000);
   });
 });
 

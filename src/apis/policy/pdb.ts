@@ -69,9 +69,17 @@ export function pdbBlock(pod: Pod, pdbs: readonly PodDisruptionBudget[]): PdbBlo
   return { reason: "noDisruptionsAllowed", pdbs: [keyOf(guard)] };
 }
 
+/** Budgets that have a say in the pod's eviction: one may let go whatever is not ready. */
+export function holdingBudgets(
+  pod: Pod,
+  pdbs: readonly PodDisruptionBudget[],
+): readonly PodDisruptionBudget[] {
+  return budgetsOf(pod, pdbs).filter((pdb) => !passesUnhealthy(pod, pdb));
+}
+
 /** Whether a budget can never allow an eviction of this pod, whatever else happens. */
 export function isFullyBlocked(pod: Pod, pdbs: readonly PodDisruptionBudget[]): boolean {
-  return budgetsOf(pod, pdbs).some((pdb) => !passesUnhealthy(pod, pdb) && allowsNothing(pdb));
+  return holdingBudgets(pod, pdbs).some(allowsNothing);
 }
 
 function passesUnhealthy(pod: Pod, pdb: PodDisruptionBudget): boolean {

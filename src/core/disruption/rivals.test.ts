@@ -8,7 +8,7 @@ import { instanceType, pod, SCHEDULING_OPTIONS } from "../../testing/builders.ts
 import { type CandidateOptions, candidate, methodInput } from "../../testing/disruption.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { BIND_COMPLETED_ANNOTATION_KEY } from "../scheduling/volumes.ts";
-import { rivalry } from "./rivals.ts";
+import { leavingUnder, rivalry } from "./rivals.ts";
 
 const TYPES = [instanceType({ cpu: 4 })];
 const GUARD: PodDisruptionBudget = {
@@ -65,10 +65,48 @@ describe("a pod that waits without a place", () => {
     const two = { pool: FULL, pods: ["1", "2"], podLabels: { app: "web" } };
     expect(held([waiting("2")], allowing(1))).toBeUndefined();
     expect(held([waiting("2")], allowing(2), two)).toBeUndefined();
-    expect(held([waiting("2")], allowing(1), two)).toBe(TOLD);
+    expect(held([waiting("2")], allowing(1), two)).toBe(TOLD.replace("old-0", "old-1"));
     // What is on its way already has the budget's leave before.
-    const leaving = () => [pod({ name: "goes", labels: { app: "web" } })];
-    expect(held([waiting("2")], { ...allowing(1), leaving })).toBe(TOLD);
+    const { pdbs } = allowing(1);
+    const gone = {
+      ...pod({ name: "gone", labels: { app: "web" } }),
+      status: { phase: "Succeeded" as const },
+    };
+    const beside = (pods: readonly Pod[]) => {
+      const leaves = { ...candidate("leaves").node, deleting: true, pods };
+      return () => leavingUnder([leaves], pdbs);
+    };
+    const goes = pod({ name: "goes", labels: { app: "web" } });
+    expect(held([waiting("2")], { pdbs, leaving: beside([goes]) })).toBe(TOLD);
+    // Of what has ended, or ends, the budget knows.
+    const ends = {
+      ...goes,
+      metadata: { ...goes.metadata, deletionTimestamp: "2026-01-05T00:00:00Z" },
+    };
+    expect(held([waiting("2")], { pdbs, leaving: beside([gone, ends]) })).toBeUndefined();
+  });
+
+  it("holds up nobody who is not ready and whose budget lets such go", () => {
+    const spec = { ...GUARD.spec, unhealthyPodEvictionPolicy: "AlwaysAllow" as const };
+    expect(held([waiting("2")], { pdbs: [{ ...GUARD, spec }] })).toBeUndefined();
+  });
+
+  it("holds up no node whose drain ends whatever its pods do", () => {
+    expect(held([waiting("2")], {}, undefined, { terminationGracePeriod: "1h" })).toBeUndefined();
+  });
+
+  it("is nobody that fits only on a larger machine than the new one, with its daemons", () => {
+    const types = [instanceType({ cpu: 4 }), instanceType({ cpu: 8 })];
+    const full = { pool: { limits: { cpu: 4_000 } }, types };
+    expect(held([waiting("3900m")], {}, full)).toBe(TOLD);
+    expect(held([waiting("4500m")], {}, full)).toBeUndefined();
+    const daemon = pod({ name: "daemon", cpu: "500m" });
+    expect(held([waiting("3900m")], {}, full, { daemons: [daemon] })).toBeUndefined();
+  });
+
+  it("may be one whom a taint only asks to go elsewhere", () => {
+    const taints = [{ key: "team", value: "a", effect: "PreferNoSchedule" }] as const;
+    expect(held([waiting("2")], {}, undefined, { taints })).toBe(TOLD);
   });
 
   it("holds up nobody where it has a place of its own: a new node can be made for it", () => {
@@ -123,29 +161,34 @@ function waiting(cpu: string, spec: Partial<Pod["spec"]> = {}): Pod {
   return { ...one, spec: { ...one.spec, ...spec } };
 }
 
-interface OfPlan {
+interface Others {
+  /** Of the new node. */
   readonly taints?: readonly Taint[];
   readonly requirements?: PlannedClaim["requirements"];
+  /** Of the old one. */
+  readonly terminationGracePeriod?: string;
+  readonly daemons?: readonly Pod[];
 }
 
-/** Of a node with a guarded pod of 3 cpu, by default in a pool that may have no second node; `ofPlan`: of the new one. */
+/** Of a node with a guarded pod of 3 cpu, by default in a pool that may have no second node. */
 function held(
   pods: readonly Pod[],
   facts: Partial<Parameters<typeof rivalry>[1]> = {},
   options: CandidateOptions = { pool: FULL },
-  { taints = [], requirements }: OfPlan = {},
+  { taints = [], requirements, terminationGracePeriod, daemons = [] }: Others = {},
 ): string | undefined {
-  const own = { types: TYPES, pods: ["3"], podLabels: { app: "web" } };
+  const { types = TYPES } = options;
+  const own = { types, pods: ["3"], podLabels: { app: "web" } };
   const old = candidate("old", { ...own, ...options });
-  const pools = [{ pool: old.pool, instanceTypes: TYPES, usage: { cpu: 4_000 } }];
-  const { simulator } = methodInput([old], {
-    types: TYPES,
-    scheduling: { pods, pools, volumes: VOLUMES },
-  });
+  const pools = [{ pool: old.pool, instanceTypes: types, usage: { cpu: 4_000 } }];
+  const scheduling = { pods, pools, volumes: VOLUMES, daemonPods: daemons };
+  const { simulator } = methodInput([old], { types, scheduling });
   const { replacements } = simulator.without([old]);
   expect(replacements.length).toBe(1);
+  const spec = { ...old.claim.spec, ...(terminationGracePeriod && { terminationGracePeriod }) };
   return rivalry(
     {
+      candidates: [{ ...old, claim: { ...old.claim, spec } }],
       replacements: replacements.map((plan) => ({
         ...plan,
         requirements: requirements ?? plan.requirements,
@@ -154,7 +197,7 @@ function held(
     },
     {
       stranded: simulator.stranded,
-      leaving: () => [],
+      leaving: () => new Map(),
       pdbs: [GUARD],
       movesFirst: () => false,
       wellKnownLabels: SCHEDULING_OPTIONS.wellKnownLabels,

@@ -1,31 +1,42 @@
 /**
- * Pods that wait for nothing but their pool's limits. kube-scheduler gives
- * them the first room that comes up, and that is the room of a replacement. Most pods that were to have it wait in
- * their turn; one that must not end before another of its workload runs never gets away then, and its node leaves for
- * ever. So such a move is not begun while somebody waits who could take its room.
+ * Pods that wait for nothing but their pool's limits. kube-scheduler gives them the first room that comes up, and that
+ * is the room of a replacement. Most pods that were to have it wait in their turn; one that must not end before another
+ * of its workload runs never gets away then, and its node leaves for ever, unless it has a terminationGracePeriod. So
+ * such a move is not begun while somebody waits who could take its room.
  * Upstream plans for waiting pods and moved ones alike, largest first: there they hold up moves that they do not touch.
  */
-import type { Pod } from "../../apis/core/pod.ts";
+import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
-import { budgetsOf } from "../../apis/policy/pdb.ts";
-import { addResources, fits, NO_RESOURCES, subtractResources } from "../../apis/resources.ts";
+import { holdingBudgets } from "../../apis/policy/pdb.ts";
+import {
+  addResources,
+  fits,
+  NO_RESOURCES,
+  type Resources,
+  subtractResources,
+} from "../../apis/resources.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { Stranded } from "../provisioning/what-if/prepared-cluster.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import { oneOf } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
+import type { NodeView } from "../state/node-view.ts";
+import type { Candidate } from "./candidates.ts";
 import type { Command, Objection } from "./command.ts";
+
+/** How many pods each budget has lost already, or is about to. */
+type Losses = ReadonlyMap<PodDisruptionBudget, number>;
 
 /** Who is asked about. */
 interface Facts {
   /** Asked for only where somebody could suffer from them. */
   readonly stranded: () => readonly Stranded[];
-  /** Pods of nodes that are on their way out. */
-  readonly leaving: () => readonly Pod[];
+  /** As {@link leavingUnder}. */
+  readonly leaving: () => Losses;
   readonly pdbs: readonly PodDisruptionBudget[];
   /** Whether the pod ends only once a new one of its workload runs elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;
@@ -35,74 +46,84 @@ interface Facts {
 
 /** Why the command had better not begin now: who would take the room of whom. */
 export function rivalry(
-  { replacements }: Pick<Command, "replacements">,
-  { stranded, leaving, pdbs, movesFirst, wellKnownLabels }: Facts,
+  { candidates, replacements }: Pick<Command, "candidates" | "replacements">,
+  facts: Facts,
 ): Objection | undefined {
-  const guards = new Guards(pdbs, leaving);
+  if (replacements.length === 0) return undefined;
+  const kept = keptPods(candidates, facts);
+  if (kept.size === 0) return undefined;
+  const wellKnown = new Set(facts.wellKnownLabels);
   for (const plan of replacements) {
-    const kept = plan.pods.find((pod) => movesFirst(pod) || guards.keep(pod));
-    const rival = kept === undefined ? undefined : rivalOn(plan, stranded(), wellKnownLabels);
-    if (kept === undefined || rival === undefined) continue;
+    const one = plan.pods.find((pod) => kept.has(pod));
+    const rival = one === undefined ? undefined : rivalOn(plan, facts.stranded(), wellKnown);
+    if (one === undefined || rival === undefined) continue;
     const waits = `pod "${keyOf(rival)}" waits because its nodepools are at their limits`;
-    const takes = `could take the room on a new node that pod "${keyOf(kept)}" must have before it may go`;
+    const takes = `could take the room on a new node that pod "${keyOf(one)}" must have before it may go`;
     return { message: `${waits}, and ${takes}` };
   }
   return undefined;
 }
 
-/** Which pods their budgets do not let go at once with those before them, and with those that leave already. */
-class Guards {
-  readonly #pdbs: readonly PodDisruptionBudget[];
-  readonly #leaving: () => readonly Pod[];
-  readonly #going = new Map<PodDisruptionBudget, number>();
+/** How many pods of nodes that are on their way out each budget is still to let go. */
+export function leavingUnder(
+  nodes: readonly NodeView[],
+  pdbs: readonly PodDisruptionBudget[],
+): Losses {
+  if (pdbs.length === 0) return new Map();
+  const pods = nodes.flatMap((node) => (node.deleting ? node.pods.filter(isActive) : []));
+  return countByBudget(pods, pdbs);
+}
 
-  constructor(pdbs: readonly PodDisruptionBudget[], leaving: () => readonly Pod[]) {
-    this.#pdbs = pdbs;
-    this.#leaving = leaving;
-  }
+/** Pods that leave only after another of their workload runs: no drain ends without. */
+function keptPods(
+  candidates: readonly Pick<Candidate, "claim" | "reschedulablePods">[],
+  { leaving, pdbs, movesFirst }: Facts,
+): ReadonlySet<Pod> {
+  const going = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
+  const lost = countByBudget(going, pdbs);
+  const isShort = (pdb: PodDisruptionBudget) => {
+    const allowed = pdb.status?.disruptionsAllowed ?? 0;
+    return (lost.get(pdb) ?? 0) + (leaving().get(pdb) ?? 0) > allowed;
+  };
+  const endless = candidates.filter(({ claim }) => claim.spec.terminationGracePeriod === undefined);
+  const pods = endless.flatMap(({ reschedulablePods }) => reschedulablePods);
+  return new Set(pods.filter((pod) => movesFirst(pod) || holdingBudgets(pod, pdbs).some(isShort)));
+}
 
-  keep(pod: Pod): boolean {
-    const kept = budgetsOf(pod, this.#pdbs).filter((pdb) => {
-      const allowed = pdb.status?.disruptionsAllowed ?? 0;
-      const going = (this.#going.get(pdb) ?? (allowed > 0 ? this.#leavingUnder(pdb) : 0)) + 1;
-      this.#going.set(pdb, going);
-      return going > allowed;
-    });
-    return kept.length > 0;
-  }
-
-  #leavingUnder(pdb: PodDisruptionBudget): number {
-    return this.#leaving().filter((pod) => budgetsOf(pod, this.#pdbs).includes(pdb)).length;
-  }
+function countByBudget(pods: readonly Pod[], pdbs: readonly PodDisruptionBudget[]): Losses {
+  const counts = new Map<PodDisruptionBudget, number>();
+  for (const pdb of pods.flatMap((pod) => holdingBudgets(pod, pdbs)))
+    counts.set(pdb, (counts.get(pdb) ?? 0) + 1);
+  return counts;
 }
 
 /** The first who could be there with so many of its like that they and the planned pods have no room together. */
 function rivalOn(
   plan: PlannedClaim,
   stranded: readonly Stranded[],
-  wellKnownLabels: readonly string[],
+  wellKnown: ReadonlySet<string>,
 ): Pod | undefined {
-  const { taints } = plan.pool;
+  const node = Requirements.fromSpecs(plan.requirements);
   const willing = stranded.filter(
-    ({ sample: { spec } }) => firstUntolerated(spec.tolerations, taints) === undefined,
+    ({ sample: { spec } }) =>
+      firstUntolerated(spec.tolerations, plan.pool.taints, HARD) === undefined,
   );
-  if (willing.length === 0) return undefined;
-  const wellKnown = new Set(wellKnownLabels);
-  const requirements = Requirements.fromSpecs(plan.requirements);
+  const rivals = willing.flatMap((one) => {
+    const { requests, ways } = wishesOf(one);
+    const open = ways.map((way) => way.filter((wanted) => node.accepts(wanted, wellKnown)));
+    return open.every((way) => way.length > 0) ? [{ ...one, requests, ways: open }] : [];
+  });
+  if (rivals.length === 0) return undefined;
   const moved = plan.pods.reduce((sum, pod) => addResources(sum, podRequests(pod)), NO_RESOURCES);
   const daemons = subtractResources(plan.requests, moved);
   for (const type of plan.instanceTypes) {
-    const allocatable = subtractResources(type.capacity, type.overhead);
-    const node = requirements.and(labelsOf(type));
+    const { allocatable, labels } = factsOf(type);
     let all = plan.requests;
-    for (const { sample, count, places } of willing) {
-      const wanted = podRequests(sample);
-      if (!fits(addResources(daemons, wanted), allocatable)) continue;
-      const isWanted = (one: Requirements) => node.accepts(one, wellKnown);
-      if (!requiredAlternatives(sample.spec).some(isWanted)) continue;
-      if (places.length > 0 && !places.some(isWanted)) continue;
+    for (const { sample, count, requests, ways } of rivals) {
+      if (!fits(addResources(daemons, requests), allocatable)) continue;
+      if (!ways.every((way) => way.some((wanted) => hasNothingAgainst(labels, wanted)))) continue;
       for (let pods = 0; pods < count; pods++) {
-        all = addResources(all, wanted);
+        all = addResources(all, requests);
         if (!fits(all, allocatable)) return sample;
       }
     }
@@ -110,7 +131,47 @@ function rivalOn(
   return undefined;
 }
 
-function labelsOf({ labels }: InstanceType): Requirements {
-  const known = Object.entries(labels).filter(([, values]) => values.length > 0);
-  return Requirements.of(known.map(([key, values]) => oneOf(key, values)));
+/** kube-scheduler passes by the others where nothing better is there. */
+const HARD = { effects: ["NoSchedule", "NoExecute"] } as const;
+
+interface Wishes {
+  readonly requests: Resources;
+  /** Of each list one must be met: the pod's own terms, and where its volumes may be. */
+  readonly ways: readonly (readonly Requirements[])[];
+}
+
+/** The same pods and types are asked about for each node that is to go. */
+const wishesByKind = new WeakMap<Stranded, Wishes>();
+
+function wishesOf(one: Stranded): Wishes {
+  const known = wishesByKind.get(one);
+  if (known !== undefined) return known;
+  const own = requiredAlternatives(one.sample.spec);
+  const ways = one.places.length === 0 ? [own] : [own, one.places];
+  const wishes = { requests: podRequests(one.sample), ways };
+  wishesByKind.set(one, wishes);
+  return wishes;
+}
+
+interface TypeFacts {
+  readonly allocatable: Resources;
+  readonly labels: Requirements;
+}
+
+const factsByType = new WeakMap<InstanceType, TypeFacts>();
+
+function factsOf(type: InstanceType): TypeFacts {
+  const known = factsByType.get(type);
+  if (known !== undefined) return known;
+  const labels = Object.entries(type.labels).filter(([, values]) => values.length > 0);
+  const facts = {
+    allocatable: subtractResources(type.capacity, type.overhead),
+    labels: Requirements.of(labels.map(([key, values]) => oneOf(key, values))),
+  };
+  factsByType.set(type, facts);
+  return facts;
+}
+
+function hasNothingAgainst(labels: Requirements, wanted: Requirements): boolean {
+  return labels.accepts(wanted, new Set(wanted.keys()));
 }

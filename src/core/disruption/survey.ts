@@ -26,7 +26,7 @@ import type { ForSpot } from "./cheaper.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Method, MethodInput, Repack } from "./methods/method.ts";
 import { wantedShare } from "./outcome.ts";
-import { rivalry } from "./rivals.ts";
+import { leavingUnder, rivalry } from "./rivals.ts";
 import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
 import { tallyOf } from "./tally.ts";
@@ -94,7 +94,7 @@ export function* surveyInSteps(
   const asksTotals = isWhole && reason === "Underutilized";
   const totals = asksTotals ? yield* balancedTotals(nodes, pools) : undefined;
   const { usedAlpha } = yield* tallyOf(nodes, picture.nodesBefore);
-  const leaving = once(() => nodes.flatMap((one) => (one.deleting ? one.pods : [])));
+  const leaving = once(() => leavingUnder(nodes, pdbs));
   const input: MethodInput = {
     nowMs,
     candidates: found.candidates,
