@@ -160,6 +160,34 @@ describe("pack", () => {
     expect(priceOf(mixed, atOnce(steps) ?? [])).toBe(18 * 17);
   });
 
+  it("fills in more orders by what the columns taught where it may: what is left may need another", () => {
+    const shapes = [
+      [1, 1, 1],
+      [13, 17, 5],
+      [13, 9, 9],
+      [1, 23, 4],
+    ];
+    const mixed: Packing = {
+      rows: shapes.map(([cpu = 0, memory = 0, count = 0]) => ({
+        amounts: Float64Array.of(cpu, memory),
+        count,
+      })),
+      bins: [20, 40, 60].map((size) => ({
+        amounts: Float64Array.of(size, 2 * size),
+        price: size + 3,
+        rows: [...shapes.keys()],
+      })),
+      dimensions: 2,
+    };
+    const counts = mixed.rows.map(({ count }) => count);
+    const priceIn = (learnedOrders?: number) => {
+      const options = { maxBins: 16, ...(learnedOrders === undefined ? {} : { learnedOrders }) };
+      const steps = pack(mixed, resourcePrices(mixed, counts), { units: 300 }, options);
+      return priceOf(mixed, atOnce(steps) ?? []);
+    };
+    expect([priceIn(), priceIn(1), priceIn(2)]).toEqual([215, 215, 212]);
+  });
+
   it("looks further with a larger one, and never pays more then", () => {
     const [short, long] = [packed(1), packed(2e5)];
     expect(priceOf(packing, long ?? [])).toBeLessThanOrEqual(priceOf(packing, short ?? []));

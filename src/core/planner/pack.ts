@@ -45,7 +45,7 @@ export function* pack(
   packing: Packing,
   { prices }: ResourcePrices,
   budget: Budget,
-  { maxBins }: Pick<PlannerOptions, "maxBins">,
+  options: Pick<PlannerOptions, "maxBins" | "learnedOrders">,
 ): Steps<readonly Use[] | undefined> {
   const apart = partsOf(packing);
   // Where there are several each has fewer nodes: too many would be half empty in shares of them.
@@ -58,7 +58,7 @@ export function* pack(
     const share = rest === 0 ? 0 : (budget.units * count) / rest;
     const own = { units: share * steps };
     rest -= count;
-    const uses = yield* packPart(part, prices, own, maxBins);
+    const uses = yield* packPart(part, prices, own, options);
     budget.units += own.units / steps - share;
     if (uses !== undefined) found.push(inWhole(uses));
   }
@@ -69,7 +69,7 @@ function* packPart(
   packing: Packing,
   prices: Float64Array,
   budget: Budget,
-  maxBins: number,
+  { maxBins, learnedOrders = 1 }: Pick<PlannerOptions, "maxBins" | "learnedOrders">,
 ): Steps<readonly Use[] | undefined> {
   const counts = packing.rows.map(({ count }) => count);
   const kept = bestBuys(packing, prices, maxBins);
@@ -105,13 +105,14 @@ function* packPart(
       const reserve = { units: Number.POSITIVE_INFINITY };
       const alike = mayBeAlike ? yield* packEvenly(packing, kept, left, reserve) : undefined;
       if (alike !== undefined) found.push([...uses, ...alike]);
-      const [order] = fillingOrders(packing, learned) as [number[]];
-      yield;
-      const rest = yield* packByGreed(packing, kept, left, learned, order, reserve);
-      if (rest !== undefined) found.push([...uses, ...rest]);
-      yield;
-      const again = yield* packByGreed(packing, kept, counts, learned, order, reserve);
-      if (again !== undefined) found.push(again);
+      for (const order of fillingOrders(packing, learned).slice(0, learnedOrders)) {
+        yield;
+        const rest = yield* packByGreed(packing, kept, left, learned, order, reserve);
+        if (rest !== undefined) found.push([...uses, ...rest]);
+        yield;
+        const again = yield* packByGreed(packing, kept, counts, learned, order, reserve);
+        if (again !== undefined) found.push(again);
+      }
     }
   }
   const best = bestOf(packing, found);

@@ -18,6 +18,8 @@ export interface PlannerOptions {
   readonly workPerPod: number;
   /** Most types that are weighed for each set of requirements at first; others join when they do better. */
   readonly maxBins: number;
+  /** Orders in which greed fills by what the columns taught, which takes no work of the above. Absent: one. */
+  readonly learnedOrders?: number;
   /** Steps of search more, for a better division of pods that are spread over zones (exchange.ts). Absent: none. */
   readonly exchangeWork?: number;
   /** Pods that are spread over zones stay in theirs as far as that keeps the spread. Absent: they run nowhere yet. */

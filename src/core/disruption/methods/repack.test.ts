@@ -9,7 +9,7 @@ import {
   methodInput,
   NOW,
 } from "../../../testing/disruption.ts";
-import { DEFAULT_PLANNER } from "../../planner/planner-options.ts";
+import { DEFAULT_PLANNER, type PlannerOptions } from "../../planner/planner-options.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd } from "../command.ts";
 import { groupsOf } from "../repack/groups.ts";
@@ -69,6 +69,27 @@ describe("repack", () => {
     expect(multi(nodes)).toEqual([]);
     expect(atOnce(multiNodeConsolidation.propose(input(nodes))).waived).toBe(true);
     expect(multi(["a", "b"].map(empty))).toHaveLength(1);
+  });
+
+  it("looks further than for a batch of waiting pods: what it finds is paid for long", () => {
+    const one = input(beside(sparse("a")));
+    const given: { readonly pods: number; readonly planner: PlannerOptions }[] = [];
+    const simulator: MethodInput["simulator"] = {
+      ...one.simulator,
+      withoutInSteps: (candidates, supposing) => {
+        const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods).length;
+        if (supposing?.packed !== undefined)
+          given.push({ pods, planner: supposing.packed.planner });
+        return one.simulator.withoutInSteps(candidates, supposing);
+      },
+    };
+    atOnce(repack.propose({ ...one, simulator }));
+    expect(given.length).toBeGreaterThan(0);
+    const { baseWork, workPerPod, learnedOrders = 1 } = DEFAULT_PLANNER;
+    for (const { pods, planner } of given) {
+      expect(planner.baseWork).toBe(20 * (baseWork + workPerPod * pods));
+      expect(planner.learnedOrders).toBeGreaterThan(learnedOrders);
+    }
   });
 
   it("is looked for once a round, whoever asks", () => {
