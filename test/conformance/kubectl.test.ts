@@ -91,3 +91,12 @@ it("takes what is listed in another order for the same, and only there", () => {
   expect(withoutChance(one, list)).not.toBe(withoutChance("a=2\nb={}\n\n", list));
   expect(withoutChance(one, "get pods")).not.toBe(withoutChance(other, "get pods"));
 });
+
+it("does not tell one day from the next, in whatever column an age stands", () => {
+  const event = (age: string): string => `LAST SEEN TYPE\n${age} Warning FailedScheduling\n`;
+  expect(withoutChance(event("326d"), "get events")).toBe(
+    withoutChance(event("325d"), "get events"),
+  );
+  const name = "NAME AGE\n4d-old 2d3h\n";
+  expect(withoutChance(name, "get pods")).toBe("NAME AGE\n4d-old AGE\n");
+});

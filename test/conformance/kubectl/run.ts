@@ -174,8 +174,8 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\b(node-debugger-\S+?|web|agent|front-HASH)-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, "$1-NAME"],
   // What client-go says when a wait's time is over as it begins to watch.
   [/^E\d{4} .*reflector\.go.*\n/gm, ""],
-  // Ages stand in columns of their own or after "ago"-like words.
-  [/(?<=[ (])(\d+[smhd])+(?= |$|\))/gm, "AGE"],
+  // Ages stand in columns of their own, also the first, or after "ago"-like words.
+  [/(?<=^|[ (])(\d+[smhd])+(?= |$|\))/gm, "AGE"],
   [/<(invalid|unknown)>(?=\s)/g, "AGE"],
   [/AGE \(x\d+ over AGE\)/g, "AGE"],
   // How a server was built.
