@@ -189,16 +189,24 @@ function launchRequests(
   aws: SimulatedAws,
 ): readonly IamRequest[] {
   const isFleet = action === "CreateFleet";
-  const tags = tagsIn(given, "instance");
-  const born = ["instance", "volume", "network-interface"];
-  if (isFleet) born.push("fleet", "spot-instances-request");
-  const templates = (isFleet ? templatesOf(given) : []).map((name) =>
+  const names = isFleet ? templatesOf(given) : [];
+  const templates = names.map((name) =>
     made(aws, "CreateLaunchTemplate", "LaunchTemplateName", name),
   );
+  // EC2 asks about each thing that is born with the tags that it itself is born with: those of the call, or of the template.
+  const specifications = [given, ...names.map((name) => templateDataOf(aws, name))];
+  const tagsBornWith = (kind: string): Table =>
+    specifications.map((one) => tagsIn(one, kind)).find((tags) => Object.keys(tags).length > 0) ??
+    {};
+  const born = ["instance", "volume"];
+  if (isFleet) born.push("fleet");
+  // A trial of a fleet names a template that is not there: nothing of it is asked about.
+  if (!isFleet || given["DryRun"] !== true) born.push("network-interface");
+  if (isFleet && isSpot(given)) born.push("spot-instances-request");
   // A fleet launches in its caller's name.
   const verbs = isFleet ? ["CreateFleet", "RunInstances"] : ["RunInstances"];
   return [
-    ...born.flatMap((kind) => withTags(arn(kind), tags)),
+    ...born.flatMap((kind) => withTags(arn(kind), tagsBornWith(kind))),
     ...verbs.flatMap((verb) => [
       ...[arn("security-group"), arn("subnet"), arn("image", "*", "")].map((resource) =>
         one(resource, { action: `ec2:${verb}` }),
@@ -247,6 +255,19 @@ function templatesOf(input: Record<string, unknown>): readonly string[] {
     LaunchTemplateSpecification: { LaunchTemplateName?: string };
   }[];
   return configs.map((one) => one.LaunchTemplateSpecification.LaunchTemplateName ?? "");
+}
+
+function isSpot(input: Record<string, unknown>): boolean {
+  const target = input["TargetCapacitySpecification"] as { DefaultTargetCapacityType?: string };
+  return target.DefaultTargetCapacityType === "spot";
+}
+
+function templateDataOf(aws: SimulatedAws, name: string): Record<string, unknown> {
+  const [input] = aws.journal
+    .calls({ action: "CreateLaunchTemplate" })
+    .map((entry) => entry.input as Record<string, unknown>)
+    .filter((one) => one["LaunchTemplateName"] === name);
+  return (input?.["LaunchTemplateData"] ?? {}) as Record<string, unknown>;
 }
 
 function tagsIn(input: Record<string, unknown>, resourceType: string): Table {

@@ -118,6 +118,7 @@ describe("the policies", () => {
     expect([...made]).toEqual(
       expect.arrayContaining([
         "CreateFleet",
+        "RunInstances",
         "CreateLaunchTemplate",
         "DeleteLaunchTemplate",
         "CreateTags",

@@ -118,7 +118,8 @@ export class Trials {
           SubnetId,
           SecurityGroupIds: securityGroups.map((one) => one.GroupId),
           IamInstanceProfile: { Name: instanceProfile },
-          TagSpecifications: tagged("instance", "volume"),
+          // The policies let an interface be made only with its tags, as launch templates give it.
+          TagSpecifications: tagged("instance", "volume", "network-interface"),
           DryRun: true,
         }),
       );
