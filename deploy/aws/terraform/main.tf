@@ -19,8 +19,9 @@ locals {
   placeholders = {
     ClusterName = var.cluster_name
     Partition   = data.aws_partition.current.partition
-    Region      = data.aws_region.current.name
-    AccountId   = data.aws_caller_identity.current.account_id
+    # Not `name`: version 6 of the provider warns of it, and its `region` is not in version 5.
+    Region    = data.aws_region.current.id
+    AccountId = data.aws_caller_identity.current.account_id
   }
 
   controller_policies = merge(
