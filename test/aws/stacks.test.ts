@@ -1,4 +1,7 @@
-/** `deploy/aws/cloudformation.yaml` made into a stack by moto, and what is there then; the Terraform read. */
+/**
+ * `deploy/aws/cloudformation.yaml` made into a stack by moto, and what is there then; what the README has one type
+ * next; the Terraform read.
+ */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,21 +9,52 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CONTROLLER_POLICIES, eventRules } from "../../scripts/aws-stack.ts";
-import { awsJson, type Moto, startMoto } from "./moto.ts";
+import { awsJson, type Moto, REGION, startMoto } from "./moto.ts";
 import { pythonPrograms } from "./python.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../deploy/aws/", import.meta.url));
 const CLUSTER = "stacked";
+const STACK = `karpenter-${CLUSTER}`;
+const ROLE = "controller";
 
 let moto: Moto;
 
 beforeAll(async () => {
   moto = await startMoto();
-  const line = `cloudformation create-stack --stack-name karpenter --capabilities CAPABILITY_NAMED_IAM --parameters ParameterKey=ClusterName,ParameterValue=${CLUSTER}`;
+  const line = `cloudformation create-stack --stack-name ${STACK} --capabilities CAPABILITY_NAMED_IAM --parameters ParameterKey=ClusterName,ParameterValue=${CLUSTER}`;
   await awsJson(moto.url, [...line.split(" "), "--template-body", templateForMoto()]);
 });
 
 afterAll(() => moto?.close());
+
+/** The command of the README that begins so, with the lines that it goes on in. */
+function documented(start: string): string {
+  const lines = readFileSync(`${DEPLOY}README.md`, "utf8").split("\n");
+  const first = lines.findIndex((line) => line.startsWith(`    ${start}`));
+  if (first === -1) throw new Error(`deploy/aws/README.md has no command ${start}`);
+  const last = lines.findIndex((line, at) => at >= first && !/[\\|]$/.test(line));
+  return lines.slice(first, last + 1).join("\n");
+}
+
+/** Typed into a shell whose AWS is moto. */
+async function shell(text: string): Promise<{ code: number; stderr: string }> {
+  const env = {
+    PATH: `${await pythonPrograms()}:${process.env["PATH"]}`,
+    AWS_ACCESS_KEY_ID: "a",
+    AWS_SECRET_ACCESS_KEY: "b",
+    AWS_CONFIG_FILE: "/dev/null",
+    AWS_SHARED_CREDENTIALS_FILE: "/dev/null",
+    AWS_DEFAULT_REGION: REGION,
+    AWS_ENDPOINT_URL: moto.url,
+    CLUSTER_NAME: CLUSTER,
+    KARPENTER_ROLE_ARN: `arn:aws:iam::123456789012:role/${ROLE}`,
+  };
+  return new Promise((resolve) => {
+    execFile("bash", ["--norc", "-c", `set -o pipefail\n${text}`], { env }, (error, _, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), stderr });
+    });
+  });
+}
 
 /**
  * CloudFormation takes a policy as text, the only way to fill in a condition's key; moto writes such a text
@@ -50,7 +84,7 @@ interface Stacks {
 }
 
 async function outputs(): Promise<Readonly<Record<string, string>>> {
-  const { Stacks } = await aws<Stacks>("cloudformation describe-stacks --stack-name karpenter");
+  const { Stacks } = await aws<Stacks>(`cloudformation describe-stacks --stack-name ${STACK}`);
   expect(Stacks[0]?.StackStatus).toBe("CREATE_COMPLETE");
   return Object.fromEntries(
     Stacks[0]?.Outputs.map((one) => [one.OutputKey, one.OutputValue]) ?? [],
@@ -105,8 +139,36 @@ describe("the CloudFormation stack", () => {
     }
   });
 
+  it("has its policies attached by the README's command", async () => {
+    await aws(`iam create-role --role-name ${ROLE} --assume-role-policy-document {}`);
+    const { code, stderr } = await shell(documented("aws cloudformation describe-stacks"));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const attached = `iam list-attached-role-policies --role-name ${ROLE}`;
+    const { AttachedPolicies } = await aws<{ AttachedPolicies: { PolicyName: string }[] }>(
+      attached,
+    );
+    expect(AttachedPolicies.map((policy) => policy.PolicyName).sort()).toEqual(
+      CONTROLLER_POLICIES.map(({ name }) => `KarpenterController${name}Policy-${CLUSTER}`).sort(),
+    );
+    for (const { PolicyName } of AttachedPolicies) {
+      const arn = `arn:aws:iam::123456789012:policy/${PolicyName}`;
+      await aws(`iam detach-role-policy --role-name ${ROLE} --policy-arn ${arn}`);
+    }
+  });
+
+  it.each(["aws eks create-access-entry", "aws eks create-pod-identity-association"])(
+    "%s of the README is understood by the AWS CLI",
+    async (start) => {
+      // moto has neither call: the CLI gets as far as its answer, which is none of EKS's.
+      const { stderr } = await shell(documented(start));
+      expect(stderr).toContain("404 Not Found");
+      const wrong = await shell(documented(start).replace("--cluster-name", "--cluster-nam-e"));
+      expect(wrong.stderr).not.toContain("404 Not Found");
+    },
+  );
+
   it("goes again, with queue and rules", async () => {
-    await aws("cloudformation delete-stack --stack-name karpenter");
+    await aws(`cloudformation delete-stack --stack-name ${STACK}`);
     const { Rules } = await aws<{ Rules: unknown[] }>("events list-rules");
     expect(Rules).toEqual([]);
     // Of managed policies moto keeps a copy; the queue is gone.
