@@ -4,7 +4,7 @@
  */
 import { DAEMON_SET, type DaemonSet } from "../../../apis/apps/kinds.ts";
 import type { Node } from "../../../apis/core/node.ts";
-import type { NodeSelectorTerm, Pod, Toleration } from "../../../apis/core/pod.ts";
+import type { Pod, Toleration } from "../../../apis/core/pod.ts";
 import { matchesNodeSelectorTerm } from "../../../apis/core/selectors.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { type PodName, podOf } from "../controls.ts";
@@ -12,6 +12,8 @@ import { HASH_LABEL } from "./daemon-rollout.ts";
 
 const GENERATION_ANNOTATION = "deprecated.daemonset.template.generation";
 const GENERATION_LABEL = "pod-template-generation";
+/** The field of a node that a pod is pinned by. */
+const NODE_NAME = "metadata.name";
 
 /** What every daemon pod tolerates. upstream of behaviour: AddOrUpdateDaemonPodTolerations */
 const DAEMON_TOLERATIONS: readonly Toleration[] = [
@@ -59,7 +61,7 @@ export function fitOfDaemon(set: DaemonSet, node: Node): { run: boolean; keep: b
   for (const key in selector) if (labels[key] !== selector[key]) return none;
   const terms =
     spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
-  const fields = { "metadata.name": node.metadata.name };
+  const fields = { [NODE_NAME]: node.metadata.name };
   if (terms?.some((term) => matchesNodeSelectorTerm(term, labels, fields)) === false) return none;
   const taints = node.spec?.taints ?? [];
   const tolerations = daemonTolerations(set);
@@ -80,24 +82,20 @@ function daemonTolerations(set: DaemonSet): readonly Toleration[] {
   return [...(spec.tolerations ?? []), ...added];
 }
 
-/** The pod's affinity with every required term narrowed to one node. */
+/**
+ * The pod's affinity with one node as the only one required: that the node meets the terms was looked at before.
+ * upstream of behaviour: kubernetes pkg/controller/daemon/util (ReplaceDaemonSetPodNodeNameNodeAffinity)
+ */
 function pinnedTo(nodeName: string, pod: Pod): NonNullable<Pod["spec"]["affinity"]> {
   const { affinity } = pod.spec;
-  const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  const pin = [{ key: "metadata.name", operator: "In" as const, values: [nodeName] }];
-  // The real controller replaces the terms: that the node matches them was checked before.
-  const nodeSelectorTerms: NodeSelectorTerm[] =
-    required === undefined
-      ? [{ matchFields: pin }]
-      : required.nodeSelectorTerms.map((term) => ({
-          ...term,
-          matchFields: [...(term.matchFields ?? []), ...pin],
-        }));
+  const pin = { key: NODE_NAME, operator: "In" as const, values: [nodeName] };
   return {
     ...affinity,
     nodeAffinity: {
       ...affinity?.nodeAffinity,
-      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms },
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchFields: [pin] }],
+      },
     },
   };
 }
@@ -117,11 +115,9 @@ export function podsByNode(pods: readonly Pod[]): ReadonlyMap<string, readonly P
 
 function targetOf(pod: Pod): string | undefined {
   const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  for (const term of required?.nodeSelectorTerms ?? []) {
-    const field = term.matchFields?.find(({ key }) => key === "metadata.name");
-    if (field !== undefined) return field.values?.[0];
-  }
-  return undefined;
+  return required?.nodeSelectorTerms
+    .flatMap(({ matchFields = [] }) => matchFields)
+    .find(({ key, operator }) => key === NODE_NAME && operator === "In")?.values?.[0];
 }
 
 /** Oldest first. */
