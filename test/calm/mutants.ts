@@ -310,8 +310,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "stands-open",
     without: "that nodes close before they go",
     file: "src/controllers/disruption/command-queue.ts",
-    from: "  await changeObject(world.kube, NODE, node, (latest) => cordoned(latest, words));\n",
-    to: "",
+    from: "const closed = await changeObject(world.kube, NODE, node, (latest) => cordoned(latest, words));",
+    to: "const closed = node;",
   },
   {
     name: "any-number",

@@ -339,16 +339,19 @@ async function closeNode(world: World, record: CommandRecord, candidate: Candida
   const node = nodes(world).get(candidate.node.name);
   if (node === undefined) throw new Error(`node ${candidate.node.name} is gone`);
   // Of many nodes one is easily written by its kubelet in between: that must not stop all the others' command.
-  await changeObject(world.kube, NODE, node, (latest) => cordoned(latest, words));
+  const closed = await changeObject(world.kube, NODE, node, (latest) => cordoned(latest, words));
+  // Nothing is to take its place then; another that has its name stays as it is.
+  if (closed === undefined) throw new Error(`node ${candidate.node.name} is gone`);
   const { reason } = record;
   const nowMs = world.clock.now();
-  await changeClaim(world, candidate.claim, (claim) =>
+  const marked = await changeClaim(world, candidate.claim, (claim) =>
     withCondition(
       withRecord(claim, record),
       { type: "DisruptionReason", status: "True", reason, message: reason },
       nowMs,
     ),
   );
+  if (marked === undefined) throw new Error(`claim ${candidate.claim.metadata.name} is gone`);
 }
 
 async function replacementsOf(

@@ -148,6 +148,33 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it("gets no replacement where it is gone, or another has its name, in the moment in which it is closed", async () => {
+    for (const comesAgain of [false, true]) {
+      const world = await driftedNode();
+      const { patch } = world.kube;
+      const raced: typeof patch = async (kind, ref, change, ...more) => {
+        const isClosing = kind.kind === "Node" && JSON.stringify(change.body).includes("disrupted");
+        if (isClosing) {
+          Object.assign(world.kube, { patch });
+          world.api.vanish(NODE, "a");
+          const other = node({ name: "a", providerId: "test://b" });
+          const metadata = { ...other.metadata, uid: "another" };
+          if (comesAgain) await world.api.create(NODE, { ...other, metadata });
+        }
+        return patch(kind, ref, change, ...more);
+      };
+      Object.assign(world.kube, { patch: raced });
+      await world.clock.advance(11_000);
+      expect(world.lines.join()).toContain("node a is gone");
+      expect([taints(world), condition(claimOf(world, "a"), "DisruptionReason")]).toEqual([
+        [],
+        undefined,
+      ]);
+      expect(claims(world).map(({ metadata }) => metadata.name)).toEqual(["a"]);
+      await world.stop();
+    }
+  });
+
   it("is open again when its replacement finds no capacity, and is left alone for a minute", async () => {
     const world = await driftedNode({
       before: ({ cloud }) => cloud.refusals.push(new InsufficientCapacityError("no room")),
