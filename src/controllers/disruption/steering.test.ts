@@ -98,11 +98,8 @@ describe("pods that a command moves", () => {
   it("are not to fill a node that has come for another command meanwhile", async () => {
     const { world, steering, first } = await leaving();
     const theirs = pod({ name: "theirs", cpu: "1", nodeName: "full" });
-    const placements = [{ nodeName: "late-claim", pods: [theirs] }];
-    const candidates = [{ zone: "zone-a", reschedulablePods: [theirs] }];
-    const stops = atOnce(stopsOf({ candidates, replacements: [], placements }, [], []));
     await steering.begin("c", "keepOffOthers");
-    steering.plan("other", stops);
+    steering.plan("other", planned("late-claim", theirs));
     await world.api.create(NODE_CLAIM, nodeClaim({ name: "late-claim", nodeClassRef }));
     await world.api.create(NODE, node({ name: "late", providerId: "test://late-claim" }));
     await world.clock.advance(600);
@@ -124,11 +121,6 @@ describe("pods that a command moves", () => {
       return patch(kind, ref, ...more);
     };
     Object.assign(world.kube, { patch: counted });
-    const planned = (nodeName: string, one: Pod) => {
-      const candidates = [{ zone: "zone-a", reschedulablePods: [one] }];
-      const placements = [{ nodeName, pods: [one] }];
-      return atOnce(stopsOf({ candidates, replacements: [], placements }, [], []));
-    };
     steering.plan("waits", planned("roomy", pod({ name: "theirs", nodeName: "full" })));
     await steering.begin("c", "amongPlanned");
     await moved(world, first, "a");
@@ -156,12 +148,25 @@ describe("pods that a command moves", () => {
 
   it("that drift moves to one node only go as ever", async () => {
     const { world, steering, first } = await leaving();
-    const placements = [{ nodeName: "a", pods: [first] }];
-    const candidates = [{ zone: "zone-a", reschedulablePods: [first] }];
-    steering.plan("one", atOnce(stopsOf({ candidates, replacements: [], placements }, [], [])));
+    steering.plan("one", planned("a", first));
     await steering.begin("one", "amongPlanned");
     expect(putLast(world)).toEqual([]);
     expect(steering.mayLeave(first)).toBe(true);
+    await world.stop();
+  });
+
+  it("that drift moves to one node only find it without the mark that it bore while they waited", async () => {
+    const { world, steering, first, second } = await leaving();
+    const theirs = pod({ name: "theirs", cpu: "1", nodeName: "full" });
+    steering.plan("waits", planned("roomy", theirs));
+    await steering.begin("c", "amongPlanned");
+    await moved(world, first, "a");
+    await world.clock.advance(2_000);
+    await moved(world, second, "b");
+    await world.clock.advance(15_000);
+    expect(putLast(world)).toEqual(["roomy"]);
+    await steering.begin("waits", "amongPlanned");
+    expect([putLast(world), steering.mayLeave(theirs)]).toEqual([[], true]);
     await world.stop();
   });
 
@@ -245,6 +250,13 @@ async function leaving() {
   const candidates = [{ zone: "zone-a", reschedulablePods: [first, second] }];
   steering.plan("c", atOnce(stopsOf({ candidates, replacements: [], placements }, [], [])));
   return { world, steering, first, second };
+}
+
+/** The plan of a command that moves one pod. */
+function planned(nodeName: string, one: Pod) {
+  const candidates = [{ zone: "zone-a", reschedulablePods: [one] }];
+  const placements = [{ nodeName, pods: [one] }];
+  return atOnce(stopsOf({ candidates, replacements: [], placements }, [], []));
 }
 
 async function moved(world: FakeWorld, old: Pod, nodeName: string | undefined): Promise<void> {

@@ -97,9 +97,10 @@ export function createSteering(world: World): Steering {
     },
     promise: (id, pods) => courses.add(id, [], [pods]),
     begin: async (id, manner) => {
-      if (!(await setOut(world, courses, id, manner))) return;
+      const hasTurns = await setOut(world, courses, id, manner);
+      // Also where nobody steers its pods: its nodes may bear the mark from when it waited.
       await mark(world, log, marked, toPutLast(world, courses, marked));
-      bell.ring(SELF);
+      if (hasTurns) bell.ring(SELF);
     },
     forget: (id) => courses.end(id),
     mayLeave: (pod) => {
