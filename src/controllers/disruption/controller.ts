@@ -25,7 +25,7 @@ import type {
   Remark,
 } from "../../core/disruption/methods/method.ts";
 import { stillGoing } from "../../core/disruption/second-look.ts";
-import { findUnfinished, unjoined } from "../../core/disruption/unfinished.ts";
+import { findUnfinished, type TakenBack, unjoined } from "../../core/disruption/unfinished.ts";
 import {
   type Controller,
   type Outcome,
@@ -392,8 +392,7 @@ async function pickUp(
   const found = await run(looking);
   const pools = found.resume.length === 0 ? [] : await poolsInUse(world, problems);
   const owners = new Map(pools.map((one) => [one.pool.id, one]));
-  const left = [...found.reopen];
-  const discard = [...found.discard];
+  const takenBack = [...found.takenBack];
   for (const { record, nodes, replacements } of found.resume) {
     const candidates = nodes.flatMap((node) => {
       const owner = owners.get(node.poolId ?? "");
@@ -405,12 +404,19 @@ async function pickUp(
       continue;
     }
     // A pool of theirs is gone: nobody knows by which rules they would go.
-    left.push(...nodes);
-    discard.push(...unjoined(replacements));
+    takenBack.push({ nodes, discard: unjoined(replacements) });
   }
+  for (const one of takenBack) await takeBack(world, log, one);
+}
+
+/** One object that cannot be written does not hold up other commands; the next run tries again. */
+async function takeBack(world: World, log: Logger, { nodes, discard }: TakenBack): Promise<void> {
   // Before the nodes open: a claim made for a command is found by the marks on them.
-  for (const claim of discard) await attempt(log, claim, () => deleteClaim(world, claim));
-  for (const node of left) {
+  let isGone = true;
+  for (const claim of discard)
+    if (!(await attempt(log, claim, () => deleteClaim(world, claim)))) isGone = false;
+  if (!isGone) return;
+  for (const node of nodes) {
     const { claim } = node;
     if (claim === undefined) continue;
     const generation = claimGeneration(claim);
@@ -418,14 +424,20 @@ async function pickUp(
   }
 }
 
-/** One object that cannot be written does not hold up the others; the next run tries again. */
-async function attempt(log: Logger, { metadata }: NodeClaim, act: () => Promise<void>) {
+/** Whether it could be done. */
+async function attempt(
+  log: Logger,
+  { metadata }: NodeClaim,
+  act: () => Promise<void>,
+): Promise<boolean> {
   try {
     await act();
+    return true;
   } catch (error) {
     log.error("failed taking back an unfinished disruption command", {
       NodeClaim: { name: metadata.name },
       error: errorText(error),
     });
+    return false;
   }
 }

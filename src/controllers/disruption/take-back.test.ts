@@ -107,6 +107,26 @@ describe("a command that is taken back", () => {
     expect([openNodes(world), deletedOf(world)]).toEqual([["a", "b"], ["r"]]);
     await world.stop();
   });
+
+  it("takes its replacement along also where that cannot be deleted at once, and opens its nodes only then", async () => {
+    const world = fakeWorld();
+    await lateCommand(world, [...PAIR, { nodes: ["c"], replacement: "r2" }]);
+    for (const name of ["r", "r2"])
+      world.api.change(NODE_CLAIM, name, { status: { conditions: [said("Launched")] } });
+    await world.api.delete(NODE_POOL, { name: "default" });
+    world.api.undeletable.add("r");
+    await running(world);
+    await world.clock.advance(15_000);
+    // The other command is not held up.
+    expect([openNodes(world), deletedOf(world)]).toEqual([["c"], ["r2"]]);
+    world.api.undeletable.delete("r");
+    await world.clock.advance(15_000);
+    expect([openNodes(world), deletedOf(world)]).toEqual([
+      ["a", "b", "c"],
+      ["r", "r2"],
+    ]);
+    await world.stop();
+  });
 });
 
 /**

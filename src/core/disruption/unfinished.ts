@@ -28,9 +28,14 @@ export interface Unfinished {
     readonly nodes: readonly NodeView[];
     readonly replacements: readonly NodeClaim[];
   }[];
-  /** To be opened again. */
-  readonly reopen: readonly NodeView[];
-  /** Made for a command that is taken back, and not in use yet. */
+  readonly takenBack: readonly TakenBack[];
+}
+
+/** What belongs to one command; a node with marks that name none is alone. */
+export interface TakenBack {
+  /** To be opened again once all of `discard` are deleted: these are found by the marks on them. */
+  readonly nodes: readonly NodeView[];
+  /** Made for the command, and not in use yet. */
   readonly discard: readonly NodeClaim[];
 }
 
@@ -45,18 +50,18 @@ export function* findUnfinished(
     if (!queued.has(one.name) && isMarked(one)) strays.push(one);
   });
   const commands = new Map<string, { record: CommandRecord; nodes: NodeView[] }>();
-  const reopen: NodeView[] = [];
+  const takenBack: TakenBack[] = [];
   yield* eachInSteps(strays, RECORDS_PER_STEP, (one) => {
     const record = recordOf(one.claim as NodeClaim);
     if (record === undefined) {
-      reopen.push(one);
+      takenBack.push({ nodes: [one], discard: [] });
       return;
     }
     const known = commands.get(record.id);
     if (known === undefined) commands.set(record.id, { record, nodes: [one] });
     else known.nodes.push(one);
   });
-  if (commands.size === 0) return { resume: [], reopen, discard: [] };
+  if (commands.size === 0) return { resume: [], takenBack };
 
   const named = new Set([...commands.values()].flatMap(({ record }) => record.nodes));
   const staying = new Map<string, NodeClaim>();
@@ -68,7 +73,6 @@ export function* findUnfinished(
     if (id !== undefined && commands.has(id)) made.set(id, [...(made.get(id) ?? []), claim]);
   });
   const resume: Unfinished["resume"][number][] = [];
-  const discard: NodeClaim[] = [];
   for (const [id, { record, nodes: marked }] of commands) {
     const replacements = made.get(id) ?? [];
     const ageMs = nowMs - (fromRfc3339(record.startedAt) ?? 0);
@@ -78,10 +82,9 @@ export function* findUnfinished(
       resume.push({ record, nodes: marked, replacements });
       continue;
     }
-    reopen.push(...marked);
-    discard.push(...unjoined(replacements));
+    takenBack.push({ nodes: marked, discard: unjoined(replacements) });
   }
-  return { resume, reopen, discard };
+  return { resume, takenBack };
 }
 
 /** What a command that is taken back takes along: pods may run on those that have joined. */
