@@ -129,16 +129,17 @@ export function podMetrics(world: World, times: PodTimes): Controller {
     isWanted: (one: Waiting) => boolean,
     sinceMs: (pod: Pod) => number | undefined,
   ): Series {
-    let at = 0;
-    for (const one of waiting.values()) {
-      if (at++ % LOOKED_AT_PER_STEP === 0) yield undefined;
+    // As they are now: one that is made anew under its name meanwhile would be shown twice.
+    for (const [at, one] of [...waiting.values()].entries()) {
+      if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
       const ms = isWanted(one) ? sinceMs(one.pod) : undefined;
       if (ms !== undefined) yield { labels: nameOf(one.pod.metadata), value: since(ms) };
     }
   }
 
   function* undecided(): Series {
-    for (const { sinceMs, ...pod } of times.undecided())
+    // As `waits`.
+    for (const { sinceMs, ...pod } of [...times.undecided()])
       yield { labels: nameOf(pod), value: since(sinceMs) };
   }
 
@@ -197,7 +198,7 @@ function hostLabels(node: string, labels: Labels, managed: boolean): Labels {
 }
 
 function* states(world: World): Series {
-  // There may be a million, and others have turns in between: in order they would have to be put anew each time.
+  // There may be a million: in order they would have to be put anew each time.
   for (const pod of pods(world).each()) {
     const { nodeName = "" } = pod.spec;
     const view = nodeName === "" ? undefined : world.cluster.node(nodeName);

@@ -1,34 +1,49 @@
 /** What is read off a large cluster stops after so many objects, so that others have their turn meanwhile. */
 import { afterEach, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { Series } from "../../base/metrics.ts";
-import { node, nodeClaim } from "../../testing/builders.ts";
+import { node, nodeClaim, pod } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { createPodTimes, type PodTimes } from "../provisioning/pod-times.ts";
+import { STATE_METRICS, stateMetrics } from "../state/metrics.ts";
 import { stateNodeClaim } from "../state/nodeclaims.ts";
 import { stateNode } from "../state/nodes.ts";
-import { nodeMetrics } from "./nodes.ts";
+import { nodeGaugeMetrics, nodeMetrics } from "./nodes.ts";
 import { LOOKED_AT_PER_STEP } from "./observer.ts";
+import { podMetrics } from "./pods.ts";
 import { poolMetrics } from "./pools.ts";
 import { statusEvents } from "./status-events.ts";
 
-const NODES = 4 * LOOKED_AT_PER_STEP;
+const COUNT = 4 * LOOKED_AT_PER_STEP;
+/** Each object has a line of its own, and after so many lines there is a stop anyway (operator/metrics/exposition.ts). */
+const LINES = ["pods_state", "pods_provisioning_scheduling_undecided_time_seconds"];
+/** Looked at when they change, not when they are shown; of pools there is none. */
+const NUMBERS = ["nodepools_usage", "nodepools_limit", ...STATE_METRICS.map(({ name }) => name)];
 
 let world: FakeWorld;
+let times: PodTimes;
 let nominatedMs = 0;
+let made = 0;
 afterEach(() => world.stop());
 
-/** All that is read of nodes and claims, by metric; nodes carry nothing that has a series of its own. */
+/**
+ * All that is read of nodes, claims and pods, by metric. Nodes carry nothing that has a series of its own; pods have a
+ * node that is not there, and wait to be ready.
+ */
 async function readers(): Promise<ReadonlyMap<string, () => Series>> {
   world = fakeWorld();
-  for (let i = 0; i < NODES; i++) {
+  times = createPodTimes(world);
+  for (let i = 0; i < COUNT; i++) {
     const providerID = `fake://${i}`;
     const bare = node({ name: `node-${i}`, labels: { "karpenter.sh/nodepool": "default" } });
     const unseen = { allocatable: {}, capacity: {}, conditions: [] };
     await world.api.create(NODE, { ...bare, spec: { ...bare.spec, providerID }, status: unseen });
     const claim = nodeClaim({ metadata: { name: `claim-${i}` } });
     await world.api.create(NODE_CLAIM, { ...claim, status: { providerID, conditions: [] } });
+    times.acknowledge(await world.api.create(POD, podNamed(`pod-${i}`)));
   }
   const all = new Map<string, () => Series>();
   const read: FakeWorld["metrics"]["read"] = (name, reader) => {
@@ -39,7 +54,9 @@ async function readers(): Promise<ReadonlyMap<string, () => Series>> {
   await world.run(
     stateNode(world),
     stateNodeClaim(world),
+    stateMetrics(watched),
     nodeMetrics(watched),
+    podMetrics(watched, times),
     poolMetrics(watched, new Map()),
     statusEvents(watched, NODE as Kind),
     statusEvents(watched, NODE_CLAIM as Kind),
@@ -47,24 +64,61 @@ async function readers(): Promise<ReadonlyMap<string, () => Series>> {
   return all;
 }
 
-it("stops after some nodes and claims, whether they have a series or not", async () => {
-  const ofPools = ["nodepools_usage", "nodepools_limit"];
-  const all = [...(await readers())].filter(([name]) => !ofPools.includes(name));
-  expect(all.length).toBeGreaterThan(15);
+it("stops after some nodes, claims and pods, whether they have a series or not", async () => {
+  const all = [...(await readers())].filter(([name]) => ![...LINES, ...NUMBERS].includes(name));
+  expect(all.length).toBeGreaterThan(19);
   for (const [name, read] of all) expect(stopsOf(read()), name).toBeGreaterThanOrEqual(4);
 });
 
 it("takes in what has changed since somebody looked in steps, too", async () => {
-  const all = await readers();
-  for (const [name, read] of all) {
-    if (!name.startsWith("nodes_") && !name.startsWith("nodepools_usage")) continue;
+  const takenIn: string[] = [];
+  for (const [name, read] of await readers()) {
     world.cluster.nodes();
     const before = stopsOf(read());
-    for (let i = 0; i < NODES; i++) world.cluster.nominate(`node-${i}`, ++nominatedMs);
-    expect(stopsOf(read()), name).toBeGreaterThan(before);
+    for (let i = 0; i < COUNT; i++) world.cluster.nominate(`node-${i}`, ++nominatedMs);
+    const after = stopsOf(read());
+    // Of who does not look at our picture all is left to others.
+    if (after === before && stopsOf(world.cluster.catchUp()) > 0) continue;
+    takenIn.push(name);
+    expect(after, name).toBeGreaterThan(before);
+  }
+  expect(takenIn).toEqual([
+    "cluster_state_node_count",
+    ...nodeGaugeMetrics([]).map(({ name }) => name),
+    "nodepools_usage",
+    "nodepools_limit",
+    "nodepools_cost_total",
+  ]);
+});
+
+it("shows each pod once, also where one is made anew under its name meanwhile", async () => {
+  const all = await readers();
+  for (const [name, read] of all) {
+    if (!name.startsWith("pods_")) continue;
+    const names: (string | undefined)[] = [];
+    for (const sample of read()) {
+      if (sample === undefined) continue;
+      names.push(sample.labels["name"]);
+      if (names.length === 10) await anew(names[0] as string);
+    }
+    expect(new Set(names).size, name).toBe(names.length);
   }
 });
 
-function stopsOf(series: Series): number {
-  return [...series].filter((sample) => sample === undefined).length;
+/** The same name, another pod. */
+async function anew(name: string): Promise<void> {
+  times.forget(await world.api.get(POD, { namespace: "default", name }));
+  await world.api.delete(POD, { namespace: "default", name });
+  times.acknowledge(await world.api.create(POD, podNamed(name)));
+  await world.clock.settle();
+}
+
+function podNamed(name: string) {
+  const one = pod({ name, nodeName: "elsewhere" });
+  const metadata = { ...one.metadata, uid: `${name}-${++made}` };
+  return { ...one, metadata, status: { phase: "Pending" as const } };
+}
+
+function stopsOf(series: Iterable<unknown>): number {
+  return [...series].filter((one) => one === undefined).length;
 }

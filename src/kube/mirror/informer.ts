@@ -64,8 +64,8 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     return this.#list;
   }
 
-  each(): Iterable<T> {
-    return this.#objects.values();
+  each(): readonly T[] {
+    return [...this.#objects.values()];
   }
 
   byIndex(index: string, value: string): readonly T[] {

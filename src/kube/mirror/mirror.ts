@@ -24,8 +24,8 @@ export interface Mirror<T extends KubeObject> {
   get(key: string): T | undefined;
   /** All objects by ascending key. The same array until something changes; it never changes itself. */
   list(): readonly T[];
-  /** All objects, in the order in which they came. Others may come and go while somebody goes through them. */
-  each(): Iterable<T>;
+  /** All objects as they are now, in the order in which they came: at once, while {@link list} may have to sort them. */
+  each(): readonly T[];
   readonly size: number;
   /** Objects whose index function yields `value`, by ascending key. Index must be declared. */
   byIndex(index: string, value: string): readonly T[];
