@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
 import { validate } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
+import { withNamedDaemons } from "./draw-daemons.ts";
 import { limitedAnyway, withLimits } from "./draw-limits.ts";
 import { withVolumes } from "./draw-volumes.ts";
 import { fixVerdict } from "./fixes.ts";
@@ -26,7 +27,7 @@ const MANY_KINDS = 84_002_341;
 describe("plans of random scenarios", () => {
   it("stand before the validator, the scheduler and the rules", () => {
     for (let seed = 0; seed < QUICK; seed++) {
-      const scenario = withVolumes(drawScenario(seed), seed);
+      const scenario = withNamedDaemons(withVolumes(drawScenario(seed), seed), seed);
       expect({ seed, faults: faultsOf(scenario) }).toEqual({ seed, faults: [] });
     }
   });
@@ -100,6 +101,50 @@ describe("the validator", () => {
     const wider = { ...scenario, instanceTypes: [...scenario.instanceTypes, small] };
     const faults = validate(wider, changed({ instanceTypes: [...claim.instanceTypes, "tiny"] }));
     expect(faults.join()).toMatch(/tiny (has|cannot be launched)/);
+  });
+});
+
+describe("the validator, of daemons that name nodes", () => {
+  const requests = { cpu: "1500m" };
+  const container = { name: "main", resources: { requests } };
+  const pod = {
+    kind: "Pod",
+    metadata: { name: "one", namespace: "default", uid: "one" },
+    spec: { containers: [container] },
+  };
+  const type = (name: string, cpu: string, priceMicroUsdPerHour: number) => ({
+    name,
+    labels: { "kubernetes.io/os": "linux" },
+    capacity: { cpu, memory: "8Gi", pods: "10" },
+    offerings: [{ zone: "zone-a", capacityType: "on-demand", priceMicroUsdPerHour }],
+  });
+  const pool = { kind: "NodePool", metadata: { name: "p" }, spec: { template: { spec: {} } } };
+  const instanceTypes = [type("small", "2", 1), type("large", "4", 2)];
+  const scenarioWith = (term: object) => {
+    const required = { nodeSelectorTerms: [term] };
+    const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } };
+    const template = { metadata: {}, spec: { containers: [container], affinity } };
+    const daemonSet = { kind: "DaemonSet", metadata: { name: "agent" }, spec: { template } };
+    return { manifests: [pool, daemonSet, pod], instanceTypes };
+  };
+  const nodes = (operator: string) => [{ key: "metadata.name", operator, values: ["other"] }];
+  const planFor = (scenario: ReturnType<typeof scenarioWith>) => planned(scenario, GREEDY_PLANNER);
+
+  it("knows that a new node is none of those named, whatever its labels are", () => {
+    const linux = [{ key: "kubernetes.io/os", operator: "In", values: ["linux"] }];
+    const scenario = scenarioWith({ matchExpressions: linux, matchFields: nodes("In") });
+    const plan = planFor(scenario);
+    expect(plan.newNodeClaims[0]?.cheapest.instanceType).toBe("small");
+    expect(validate(scenario, plan)).toEqual([]);
+  });
+
+  it("finds that room is missing for one that only leaves names out", () => {
+    const scenario = scenarioWith({ matchFields: nodes("NotIn") });
+    const plan = planFor(scenario);
+    expect(plan.newNodeClaims[0]?.cheapest.instanceType).toBe("large");
+    expect(validate(scenario, plan)).toEqual([]);
+    const tooSmall = planFor(scenarioWith({ matchFields: nodes("In") }));
+    expect(validate(scenario, tooSmall).join()).toContain("small has 2000 of cpu");
   });
 });
 

@@ -10,6 +10,7 @@ import { calm, calmDay } from "../calm/run.ts";
 import { tryMutants } from "../calm/try-mutants.ts";
 import type { Scenario } from "../validator/validate.ts";
 import { drawScenario } from "./draw.ts";
+import { withNamedDaemons } from "./draw-daemons.ts";
 import { withLimits } from "./draw-limits.ts";
 import { withVolumes } from "./draw-volumes.ts";
 import { fixVerdict } from "./fixes.ts";
@@ -68,7 +69,7 @@ else process.exitCode = fuzz(seed, count ?? (seed === undefined ? DEFAULT_COUNT 
 function fuzz(first = 0, scenarios: number): number {
   let failures = 0;
   for (let at = first; at < first + scenarios && failures < MAX_REPORTS; at++) {
-    const scenario = withVolumes(drawScenario(at), at);
+    const scenario = withNamedDaemons(withVolumes(drawScenario(at), at), at);
     const faults = safely(scenario);
     if (faults.length > 0) {
       failures++;

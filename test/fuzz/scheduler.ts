@@ -140,7 +140,8 @@ function stageOf(scenario: Scenario, plan: Promised): Stage {
 
 function daemonsOn(node: Json, daemonSets: readonly Json[]): readonly Json[] {
   const nodeName = node.metadata.name;
-  return daemonPods(daemonSets, node.spec.taints ?? [], node.metadata.labels).map((daemon) => ({
+  const { taints = [] } = node.spec;
+  return daemonPods(daemonSets, taints, node.metadata.labels, nodeName).map((daemon) => ({
     ...daemon,
     metadata: { ...daemon.metadata, name: `${daemon.metadata.name}-${nodeName}` },
     spec: { ...daemon.spec, nodeName },

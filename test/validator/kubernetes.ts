@@ -120,18 +120,23 @@ export function meets({ key, operator, values = [] }: Json, labels: Labels): boo
   }
 }
 
-/** nodeSelector and the required terms, of which one is enough. */
-export function wantsNode(spec: Json, labels: Labels): boolean {
+/**
+ * nodeSelector and the required terms, of which one is enough. A term without conditions matches nothing.
+ * `name`: without one it is a node to come, which nobody can have named.
+ */
+export function wantsNode(spec: Json, labels: Labels, name?: string): boolean {
   for (const [key, value] of Object.entries(spec.nodeSelector ?? {})) {
     if (labels[key] !== value) return false;
   }
   const terms =
     spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   if (terms === undefined) return true;
+  const fields: Labels = name === undefined ? {} : { "metadata.name": name };
   return terms.some(
-    (term: Json) =>
-      (term.matchExpressions ?? []).length > 0 &&
-      term.matchExpressions.every((one: Json) => meets(one, labels)),
+    ({ matchExpressions = [], matchFields = [] }: Json) =>
+      matchExpressions.length + matchFields.length > 0 &&
+      matchExpressions.every((one: Json) => meets(one, labels)) &&
+      matchFields.every((one: Json) => meets(one, fields)),
   );
 }
 

@@ -1,6 +1,6 @@
 /** Spread, affinity and anti-affinity, looked at once all pods are where the plan puts them. */
 import { type Json, repelledBy, selects, wantsNode } from "./kubernetes.ts";
-import { domainsOf, HOSTNAME, outcomesOf, type Place } from "./places.ts";
+import { domainsOf, HOSTNAME, nodeNameOf, outcomesOf, type Place } from "./places.ts";
 import type { Facts } from "./validate.ts";
 
 interface Placed {
@@ -329,10 +329,11 @@ export function hasAlternatives({ spec }: Json): boolean {
   return (required?.nodeSelectorTerms ?? []).length > 1;
 }
 
-function isCountedOver(rule: Json, pod: Json, { outcomes, taints }: Place): boolean {
+function isCountedOver(rule: Json, pod: Json, place: Place): boolean {
+  const { outcomes, taints } = place;
   if (rule.nodeTaintsPolicy === "Honor" && repelledBy(taints, pod.spec) !== undefined) return false;
   return (
     rule.nodeAffinityPolicy === "Ignore" ||
-    outcomes.some(({ labels }) => wantsNode(pod.spec, labels))
+    outcomes.some(({ labels }) => wantsNode(pod.spec, labels, nodeNameOf(place)))
   );
 }

@@ -148,11 +148,12 @@ export function existingPlace(node: Json, running: readonly Json[]): Place {
   };
 }
 
-/** The pod of a DaemonSet as it would run there, if it would. */
+/** The pod of a DaemonSet as it would run there, if it would. `name`: of a node that is there. */
 export function daemonPods(
   daemonSets: readonly Json[],
   taints: readonly Json[],
   labels: Labels,
+  name?: string,
 ): Json[] {
   return daemonSets
     .map(({ metadata, spec }) => ({
@@ -161,12 +162,17 @@ export function daemonPods(
     }))
     .filter(
       ({ spec }) =>
-        wantsNode(spec, labels) &&
+        wantsNode(spec, labels, name) &&
         taints.every(
           (taint) =>
             taint.effect === "PreferNoSchedule" || tolerates(spec.tolerations ?? [], taint),
         ),
     );
+}
+
+/** What its manifest calls the node, if it is there already. */
+export function nodeNameOf({ name, claim }: Place): string | undefined {
+  return claim === undefined ? name : undefined;
 }
 
 /** Values a label may have there; empty: it has none. */

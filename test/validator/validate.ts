@@ -21,6 +21,7 @@ import {
   domainsOf,
   existingPlace,
   HOSTNAME,
+  nodeNameOf,
   outcomesOf,
   type Place,
 } from "./places.ts";
@@ -152,12 +153,13 @@ function tally({ pods, places }: Facts, plan: Json): string[] {
 /** Whatever the node turns out to be, the pods must be welcome there and fit. */
 function placeFaults(place: Place, { daemonSets }: Facts): string[] {
   const faults: string[] = [];
+  const nodeName = nodeNameOf(place);
   for (const pod of place.pods) {
     const taint = repelledBy(place.taints, pod.spec);
     if (taint !== undefined)
       faults.push(`${keyOf(pod)} on ${place.name}: does not tolerate ${taint.key}`);
     if (pod.spec.nodeSelector === undefined && pod.spec.affinity === undefined) continue;
-    const unwanted = place.outcomes.find(({ labels }) => !wantsNode(pod.spec, labels));
+    const unwanted = place.outcomes.find(({ labels }) => !wantsNode(pod.spec, labels, nodeName));
     if (unwanted !== undefined) {
       faults.push(
         `${keyOf(pod)} on ${place.name}: does not want a node with ${JSON.stringify(unwanted.labels)}`,
@@ -169,7 +171,7 @@ function placeFaults(place: Place, { daemonSets }: Facts): string[] {
   if (portsCollide(everyone)) faults.push(`${place.name}: host ports collide`);
   const reported = new Set<string>();
   for (const { labels, allocatable, instanceType } of place.outcomes) {
-    const daemons = daemonPods(daemonSets, place.taints, labels).filter(
+    const daemons = daemonPods(daemonSets, place.taints, labels, nodeName).filter(
       (daemon) => !place.running.some((pod) => isOf(pod, daemon)),
     );
     const wanted = daemons.reduce((sum: Amounts, pod) => plus(sum, podAmounts(pod)), asked);
