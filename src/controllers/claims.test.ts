@@ -1,12 +1,12 @@
-// Whom a change of a pool or a node class wakes, and what it costs.
+// Whom a change of a pool or a node class wakes, and what it costs; changes of claims that others write.
 import { describe, expect, it } from "vitest";
-import { NODE_CLAIM } from "../apis/karpenter/nodeclaim.ts";
+import { NODE_CLAIM, type NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../apis/karpenter/nodepool.ts";
 import { AWAIT_CHANGE } from "../kube/manager/controller.ts";
 import { nodeClaim, nodePool } from "../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../testing/fake-cloud.ts";
 import { fakeWorld } from "../testing/fake-world.ts";
-import { classSourcesForClaims, poolSourcesForClaims } from "./claims.ts";
+import { changeClaim, classSourcesForClaims, poolSourcesForClaims } from "./claims.ts";
 import { nodeClaimDisruption } from "./nodeclaim/disruption.ts";
 
 const { group, kind } = FAKE_NODE_CLASS;
@@ -97,5 +97,23 @@ describe("what keeps conditions of an older generation's claim", () => {
     await world.clock.advance(60_000);
     expect(looks).toBe(0);
     await world.stop();
+  });
+});
+
+describe("a change of a claim that others write", () => {
+  it("is not made on another claim that has its name by then", async () => {
+    const { api, kube } = fakeWorld();
+    const before = await api.create(NODE_CLAIM, nodeClaim({ name: "a", nodeClassRef }));
+    api.vanish(NODE_CLAIM, "a");
+    const other = nodeClaim({ name: "a", nodeClassRef });
+    const metadata = { ...other.metadata, uid: "another" };
+    await api.create(NODE_CLAIM, { ...other, metadata });
+    const finalizers = ["example.com/hold"];
+    const change = (claim: NodeClaim): NodeClaim => ({
+      ...claim,
+      metadata: { ...claim.metadata, finalizers },
+    });
+    expect(await changeClaim({ kube }, before, change)).toBeUndefined();
+    expect(api.find(NODE_CLAIM, "a")?.metadata.finalizers).toBeUndefined();
   });
 });

@@ -19,6 +19,7 @@ import { PROVISIONER_NAME_LABEL_KEY } from "../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import { eachInSteps, type Steps } from "../base/steps.ts";
+import { changeNewest } from "../kube/client/change-object.ts";
 import { patchObject } from "../kube/client/patch-object.ts";
 import { isConflict, isNotFound } from "../kube/errors.ts";
 import type { Request, Source } from "../kube/manager/controller.ts";
@@ -99,24 +100,18 @@ export async function patchClaim(
 
 /**
  * A small change that may meet other writers: on a lost race the newest object is read and the change
- * is made on that, three times at most.
+ * is made on that. Resolves `undefined` when the claim is gone or another one by now; rejects after the third lost race.
  */
-export async function changeClaim(
+export function changeClaim(
   world: Pick<World, "kube">,
   claim: NodeClaim,
   change: (claim: NodeClaim) => NodeClaim,
 ): Promise<NodeClaim | undefined> {
-  let latest = claim;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await patchClaim(world, latest, change(latest));
-    } catch (error) {
-      if (!isConflict(error) || attempt === 2) throw error;
-    }
-    const stored = await storedClaim(world, claim);
-    if (stored === undefined) return undefined;
-    latest = stored;
-  }
+  return changeNewest(
+    claim,
+    (latest) => patchClaim(world, latest, change(latest)),
+    () => readStored(world, claim),
+  );
 }
 
 /** The claim of that name as the API has it now; undefined when there is none. */
@@ -125,11 +120,15 @@ export async function storedClaim(
   claim: NodeClaim,
 ): Promise<NodeClaim | undefined> {
   try {
-    return hub(await world.kube.get(claimKind(claim), { name: claim.metadata.name }));
+    return await readStored(world, claim);
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
   }
+}
+
+async function readStored(world: Pick<World, "kube">, claim: NodeClaim): Promise<NodeClaim> {
+  return hub(await world.kube.get(claimKind(claim), { name: claim.metadata.name }));
 }
 
 /** Asks for deletion; a claim that is gone or another one by now counts as done. */

@@ -122,11 +122,7 @@ describe("pods that a command moves", () => {
     };
     Object.assign(world.kube, { patch: counted });
     steering.plan("waits", planned("roomy", pod({ name: "theirs", nodeName: "full" })));
-    await steering.begin("c", "amongPlanned");
-    await moved(world, first, "a");
-    await world.clock.advance(2_000);
-    await moved(world, second, "b");
-    await world.clock.advance(15_000);
+    await goneThrough({ world, steering, first, second });
     expect(putLast(world)).toEqual(["roomy"]);
     steering.plan("next", planned("a", pod({ name: "next", nodeName: "full" })));
     await steering.begin("next", "keepOffOthers");
@@ -155,15 +151,35 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
+  it("have no other node marked while nobody is on the way", async () => {
+    const { world, steering, first, second } = await leaving();
+    steering.plan("waits", planned("roomy", pod({ name: "theirs", nodeName: "full" })));
+    await goneThrough({ world, steering, first, second });
+    steering.plan("next", planned("a", pod({ name: "next", nodeName: "full" })));
+    await world.clock.advance(6_000);
+    expect(putLast(world)).toEqual(["roomy"]);
+    await world.stop();
+  });
+
+  it("have a hundred nodes of commands that have not begun marked at the most", async () => {
+    const { world, steering } = await leaving();
+    for (let i = 0; i < 120; i++) {
+      const name = `late-${i}`;
+      await world.api.create(NODE_CLAIM, nodeClaim({ name, nodeClassRef }));
+      await world.api.create(NODE, node({ name }));
+      steering.plan(`waits-${i}`, planned(name, pod({ name: `of-${i}`, nodeName: "full" })));
+    }
+    await world.clock.settle();
+    await steering.begin("c", "amongPlanned");
+    expect(putLast(world)).toHaveLength(1 + 100);
+    await world.stop();
+  });
+
   it("that drift moves to one node only find it without the mark that it bore while they waited", async () => {
     const { world, steering, first, second } = await leaving();
     const theirs = pod({ name: "theirs", cpu: "1", nodeName: "full" });
     steering.plan("waits", planned("roomy", theirs));
-    await steering.begin("c", "amongPlanned");
-    await moved(world, first, "a");
-    await world.clock.advance(2_000);
-    await moved(world, second, "b");
-    await world.clock.advance(15_000);
+    await goneThrough({ world, steering, first, second });
     expect(putLast(world)).toEqual(["roomy"]);
     await steering.begin("waits", "amongPlanned");
     expect([putLast(world), steering.mayLeave(theirs)]).toEqual([[], true]);
@@ -257,6 +273,20 @@ function planned(nodeName: string, one: Pod) {
   const candidates = [{ zone: "zone-a", reschedulablePods: [one] }];
   const placements = [{ nodeName, pods: [one] }];
   return atOnce(stopsOf({ candidates, replacements: [], placements }, [], []));
+}
+
+/** Nobody is on the way any more. */
+async function goneThrough({
+  world,
+  steering,
+  first,
+  second,
+}: Awaited<ReturnType<typeof leaving>>) {
+  await steering.begin("c", "amongPlanned");
+  await moved(world, first, "a");
+  await world.clock.advance(2_000);
+  await moved(world, second, "b");
+  await world.clock.advance(15_000);
 }
 
 async function moved(world: FakeWorld, old: Pod, nodeName: string | undefined): Promise<void> {

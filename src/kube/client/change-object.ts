@@ -10,22 +10,35 @@ import { patchObject } from "./patch-object.ts";
 const ATTEMPTS = 3;
 
 /** Resolves `undefined` when the object is gone, another of its name counts as gone; rejects after the third lost race. */
-export async function changeObject<T extends KubeObject>(
+export function changeObject<T extends KubeObject>(
   client: KubeClient,
   kind: Kind<T>,
   object: T,
   change: (latest: T) => T,
 ): Promise<T | undefined> {
-  const { name, namespace, uid } = object.metadata;
+  return changeNewest(
+    object,
+    (latest) => patchObject(client, kind, latest, change(latest)),
+    ({ metadata: { name, namespace } }) => client.get(kind, { name, namespace }),
+  );
+}
+
+/** The same where an object is read and written in another shape than the API has it. */
+export async function changeNewest<T extends KubeObject>(
+  object: T,
+  write: (latest: T) => Promise<T | undefined>,
+  read: (object: T) => Promise<T>,
+): Promise<T | undefined> {
+  const { uid } = object.metadata;
   let latest = object;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await patchObject(client, kind, latest, change(latest));
+      return await write(latest);
     } catch (error) {
       if (!isConflict(error) || attempt === ATTEMPTS) throw error;
     }
     try {
-      latest = await client.get(kind, { name, namespace });
+      latest = await read(object);
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;
