@@ -175,6 +175,21 @@ describe("a drifted node", () => {
     }
   });
 
+  it("gets no replacement where its claim is gone in that moment", async () => {
+    const world = await driftedNode();
+    const { patch } = world.kube;
+    const raced: typeof patch = (kind, ref, change, ...more) => {
+      const isClosing = kind.kind === "Node" && JSON.stringify(change.body).includes("disrupted");
+      if (isClosing) world.api.vanish(NODE_CLAIM, "a");
+      return patch(kind, ref, change, ...more);
+    };
+    Object.assign(world.kube, { patch: raced });
+    await world.clock.advance(11_000);
+    expect(world.lines.join()).toContain("claim a is gone");
+    expect(world.lines.filter((line) => line.includes("created nodeclaim"))).toEqual([]);
+    await world.stop();
+  });
+
   it("is open again when its replacement finds no capacity, and is left alone for a minute", async () => {
     const world = await driftedNode({
       before: ({ cloud }) => cloud.refusals.push(new InsufficientCapacityError("no room")),
