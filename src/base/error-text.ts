@@ -1,8 +1,13 @@
 /** What was caught, as text: anything may be thrown, and a log line or a condition wants words. */
 
-/** The message; what is no Error is spelled out. */
+/**
+ * The message; what is no Error is spelled out. Where a name with several addresses answers at none of them, Node has one
+ * error for all, without a message: its code says why.
+ */
 export function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  const { message, code = "" } = error as Error & { readonly code?: string | number };
+  return message === "" ? String(code) : message;
 }
 
 /** The message without the drawing that parsers add below it. */

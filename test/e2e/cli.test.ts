@@ -3,8 +3,10 @@
  * sandbox starts and how Ctrl-C ends it. Needs what `tsc -b` builds and nothing else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -84,6 +86,16 @@ async function run(...args: string[]): Promise<{ code: number | null; out: strin
   return { code, out: running.out(), err: running.err() };
 }
 
+/** One on which nobody listens; fetch asks it all the same, as it does not those below 1024 that others use. */
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
 /** A live sandbox, when it says that it is up. */
 async function startSandbox(name: string, ...args: string[]): Promise<Running & { port: string }> {
   const kubeconfig = join(folder, name, "kubeconfig");
@@ -136,8 +148,8 @@ describe("the command line", () => {
         /'nowhere' is invalid\. must be a region of AWS such as eu-west-1\.\n\(--help says what can be given\)\n$/,
       ],
       [
-        ["convert", "-f", "http://127.0.0.1:1/x.yaml"],
-        /^karpenter: http:\/\/127\.0\.0\.1:1\/x\.yaml: cannot be fetched: .+\n$/,
+        ["convert", "-f", `http://127.0.0.1:${await closedPort()}/x.yaml`],
+        /^karpenter: http:\/\/127\.0\.0\.1:\d+\/x\.yaml: cannot be fetched: connect ECONNREFUSED 127\.0\.0\.1:\d+; check the URL, or download it and give the file\n$/,
       ],
       [
         ["sandbox", "here"],

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { type ConvertFlags, runConvert } from "./run-convert.ts";
 
@@ -181,6 +181,24 @@ describe("karpenter-convert", () => {
       ["EC2NodeClass", "a"],
     ]);
     expect(objects[0].spec.template.spec.nodeClassRef).toEqual({ name: "a" });
+  });
+
+  it("says of a URL that cannot be fetched why, also where no address of the name answers, and what to try", async () => {
+    const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
+    const asked = vi.spyOn(globalThis, "fetch");
+    try {
+      asked.mockRejectedValue(new TypeError("fetch failed", { cause: refused }));
+      const url = "http://localhost/x.yaml";
+      await expect(convert("", { filename: [url] })).rejects.toThrow(
+        `${url}: cannot be fetched: ECONNREFUSED; check the URL, or download it and give the file`,
+      );
+      asked.mockResolvedValue(new Response("", { status: 404 }));
+      await expect(convert("", { filename: [url] })).rejects.toThrow(
+        `${url}: the server answered 404; check the URL, or download it and give the file`,
+      );
+    } finally {
+      asked.mockRestore();
+    }
   });
 
   it("refuses what has no counterpart, and says which", async () => {

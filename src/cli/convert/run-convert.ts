@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { ConversionError, convertObject } from "../../apis/hub/conversion.ts";
 import { MigrationError, migrate } from "../../apis/hub/migration.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { errorText } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
 import { CliError } from "../program/cli-error.ts";
 import { readYaml, writeYaml, YamlError } from "../program/kube-yaml.ts";
@@ -32,6 +33,8 @@ const PROCESS: ConvertDoors = {
   say: (line) => void process.stderr.write(`${line}\n`),
   stdin: () => readFileSync(0, "utf8"),
 };
+
+const FETCH_REMEDY = "check the URL, or download it and give the file";
 
 const ALPHA: ReadonlySet<string> = new Set(["Provisioner", "AWSNodeTemplate"]);
 const BETA: ReadonlySet<string> = new Set(["NodePool", "NodeClaim", "EC2NodeClass"]);
@@ -91,11 +94,9 @@ async function textsOf(
     if (/^https?:\/\//.test(name)) {
       const answer = await fetch(name).catch((error: Error) => {
         // What fetch says itself is that it failed.
-        throw new Error(
-          `cannot be fetched: ${(error.cause as Error | undefined)?.message ?? error.message}`,
-        );
+        throw new Error(`cannot be fetched: ${errorText(error.cause ?? error)}; ${FETCH_REMEDY}`);
       });
-      if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
+      if (!answer.ok) throw new Error(`the server answered ${answer.status}; ${FETCH_REMEDY}`);
       return [{ text: await answer.text(), source: name }];
     }
     const files = filesOf(name, recursive);

@@ -103,9 +103,7 @@ async function readKind(
 
 /** What to say when the server cannot be asked at all. */
 function noAnswer({ message, cause }: ConnectionError): CliError {
-  // A name with several addresses fails with one error for all of them, which has no message.
-  const { message: told = "", code = "" } = (cause ?? {}) as { message?: string; code?: string };
-  const why = firstLineOf(new Error(told || code));
+  const why = cause === undefined ? "" : firstLineOf(cause);
   // Nobody was asked then.
   if (cause instanceof CredentialsError)
     return new CliError(
