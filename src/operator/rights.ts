@@ -84,15 +84,9 @@ export const RIGHTS: readonly Right[] = [
     "",
     ["nodes"],
     ["get", ...READ, "patch", "delete"],
-    "labels, taints and finalizers; a drained node is ended",
+    "labels, taints and finalizers, read again after a lost race; a drained node is ended; on kwok one that a crashed controller made is taken up",
   ),
-  right(
-    "",
-    ["nodes"],
-    ["create"],
-    "stands for the machine that would join; the one that a controller which crashed has made is taken up",
-    { provider: "kwok" },
-  ),
+  right("", ["nodes"], ["create"], "stands for the machine that would join", { provider: "kwok" }),
   right(
     "",
     ["namespaces", "persistentvolumes", "persistentvolumeclaims"],
