@@ -1,4 +1,7 @@
-/** Whether a text is the name of a region of AWS: what is none is refused before anything is asked of it. */
+/**
+ * Whether a text looks like the name of a region of AWS: what cannot be one is refused before anything is asked of it.
+ * By its shape alone, as AWS has new ones sooner than we know of them.
+ */
 
 /** `eu-west-1`, `us-gov-east-1`, `eusc-de-east-1`. */
 const REGION = /^[a-z]{2,}(-[a-z]+)+-\d+$/;
