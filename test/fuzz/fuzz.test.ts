@@ -23,6 +23,8 @@ const THREE_LIMITS = 84_003_016;
 const MORE_NODES = 84_002_009;
 /** 19 kinds of pods wait there behind three limits: a fix is found for each before any is made small. */
 const MANY_KINDS = 84_002_341;
+/** A planned node must be able to become several types there, and none may be added: fewer types are enough. */
+const FEWER_TYPES = 84_020_065;
 
 describe("plans of random scenarios", () => {
   it("stand before the validator, the scheduler and the rules", () => {
@@ -36,7 +38,7 @@ describe("plans of random scenarios", () => {
 describe("the fixes that plans name", () => {
   it("place the pods they are for when they are made, and nothing smaller of their kind does", () => {
     let fixed = 0;
-    for (const seed of [...Array(QUICK_FIXES).keys(), TWO_LIMITS, THREE_LIMITS]) {
+    for (const seed of [...Array(QUICK_FIXES).keys(), TWO_LIMITS, THREE_LIMITS, FEWER_TYPES]) {
       const verdict = fixVerdict(withLimits(withVolumes(drawScenario(seed), seed), seed));
       expect({ seed, faults: verdict.faults }).toEqual({ seed, faults: [] });
       fixed += verdict.fixed;

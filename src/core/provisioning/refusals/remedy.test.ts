@@ -451,25 +451,70 @@ describe("the smallest change that places a pod", () => {
     expect(plans).toBe(1);
   });
 
-  it("is found for every kind of pod before any is made small, where plans run out", () => {
+  /** Fixes of 150 kinds, as if there were types that the search does not see: it lowers to 16, then finds out by halving. */
+  function fixesOfMany(enoughMilli: (name: string) => number, types = 1) {
     const kinds = Array.from({ length: 150 }, (_, at) =>
-      pod({ name: `pod-${at}`, cpu: `${100_000 + at}m` }),
+      pod({ name: `${at + 100}`, cpu: `${100_000 + at}m` }),
     );
-    const input = schedulingInput({ pods: kinds });
+    const all = Array.from({ length: types }, (_, at) =>
+      instanceType({ name: `t-${at}`, cpu: 16 }),
+    );
+    const input = schedulingInput({ pods: kinds, pools: [poolInput({}, all)] });
     const refused = solve(input);
-    // As if there were a type of 99 cores that the search does not see: it lowers to 16, then finds out by halving.
+    let plans = 0;
     const found = remedies(input, refused, ({ pods: edited }) => {
-      const large = edited.filter((one) => (podRequests(one)["cpu"] ?? 0) > 99_000);
+      plans++;
+      const large = edited.filter(
+        (one) => (podRequests(one)["cpu"] ?? 0) > enoughMilli(one.metadata.name),
+      );
       const out = new Set(large.map(keyOf));
       return {
         ...refused,
         unschedulable: refused.unschedulable.filter((one) => out.has(keyOf(one.pod))),
       };
     });
-    const texts = [...found.values()].map(({ fix }) => fix?.text);
-    expect(texts.filter((text) => text === undefined)).toEqual([]);
-    expect(texts[0]).toBe("lower the cpu request of container main from 100 to 99");
+    return { plans, texts: [...found.values()].map(({ fix }) => fix?.text ?? "") };
+  }
+
+  it("is what was enough for others, where that is enough: each kind has a small one", () => {
+    const { texts } = fixesOfMany(() => 99_000);
+    expect(texts.filter((text) => !text.endsWith("to 99"))).toEqual([]);
+  });
+
+  it("is found for every kind of pod before all are made small, where plans run out", () => {
+    const { texts, plans } = fixesOfMany((name) => 99_000 - Number(name));
+    expect(plans).toBe(1_000);
+    expect(texts.filter((text) => text === "")).toEqual([]);
+    expect(texts[0]).toBe("lower the cpu request of container main from 100 to 98900m");
     expect(texts.at(-1)).toMatch(/to 16$/);
+  });
+
+  it("is looked for with fewer plans where each has many types to look at", () => {
+    const { plans } = fixesOfMany((name) => 99_000 - Number(name), 1_000);
+    expect(plans).toBeGreaterThan(400);
+    expect(plans).toBeLessThan(600);
+  });
+
+  it("is as small for thousands of pods within limits as for one kind of them", () => {
+    const types = [1, 2, 4, 8, 16].map((cpu) =>
+      instanceType({ name: `t-${cpu}`, cpu, pods: 1_000 }),
+    );
+    const kinds = Array.from({ length: 40 }, (_, at) =>
+      pods(50, { cpu: `${500 + at}m` }).map((one) => ({
+        ...one,
+        metadata: { ...one.metadata, name: `${at + 100}-${one.metadata.name}` },
+      })),
+    );
+    const input = schedulingInput({
+      pods: kinds.flat(),
+      pools: [poolInput({ limits: { cpu: 8_000, nodes: 3 } }, types)],
+    });
+    const found = remedies(input, solve(input));
+    const texts = new Set([...found.values()].map(({ fix }) => fix?.text ?? ""));
+    expect(texts.size).toBe(40);
+    expect([...texts].filter((text) => !text.endsWith(" to 9m"))).toEqual([
+      "raise spec.limits.cpu of NodePool default from 8 to 28",
+    ]);
   });
 
   it("is not there when there is no pool, or the pod itself is at fault", () => {

@@ -17,6 +17,7 @@ import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../resul
 import type { SchedulingInput } from "../scheduling-input.ts";
 import { solve } from "../solve.ts";
 import { type Edit, editedPod, editText } from "./edits.ts";
+import { KnownFixes } from "./known-fixes.ts";
 import { leastFix } from "./least-fix.ts";
 import {
   costOf,
@@ -58,8 +59,12 @@ export interface Remedy {
 /** Most plans made for one kind of pod, and in all: bounds that do not depend on the machine. */
 const PLANS_PER_CLASS = 24;
 /** And to make its fix as small as it can be. */
-const PLANS_PER_FIX = 128;
-const PLANS = 1_000;
+const PLANS_PER_FIX = 64;
+const PLANS = 400;
+/** Then for kinds that have no fix yet, or a large one: each plan is that much dearer that looks at so many types and nodes. */
+const MORE_PLANS = 600;
+const MORE_PLANS_PER_FIX = 128;
+const MORE_WORK = 20_000_000;
 /** Most states looked at for one kind of pod. */
 const LOOKS_PER_CLASS = 300;
 /** Pods planned in all: of a large batch fewer kinds get a fix. */
@@ -79,31 +84,44 @@ export function remedies(
   result: SchedulingResult,
   plan: (input: SchedulingInput) => SchedulingResult = solve,
 ): ReadonlyMap<string, Remedy> {
-  const found = new Map<string, Remedy>();
-  const allowed = Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1)));
-  const plans = new TrialPlans(input, plan, allowed);
+  const plans = new TrialPlans(input, plan);
   const templates = new Templates(input);
-  const classes = classesOf(result.unschedulable);
-  // A fix for each kind first: where plans run out, a large one is better than none.
-  const searches = classes.map((alike) => {
-    plans.begin(PLANS_PER_CLASS);
-    return new Search(input, alike, plans, templates).run();
-  });
+  const known = new KnownFixes();
+  const searches = classesOf(result.unschedulable).map(
+    (alike) => new Search(input, alike, plans, templates, known),
+  );
   /** Fixes of NodePools that place other pods too, for those that the search does not get to. */
-  const shared = new Map<UnschedulablePod[], Fix>();
-  for (const [at, alike] of classes.entries()) {
-    plans.begin(PLANS_PER_FIX);
-    const search = searches[at] as Search;
-    const own = search.leastFix();
-    const fix = own ?? shared.get(alike);
-    const remedy = { ...search.nearest, ...(fix === undefined ? {} : { fix }) };
-    for (const { pod } of alike) found.set(keyOf(pod), remedy);
-    if (own?.edits.every(({ on }) => on === "pool") !== true) continue;
-    for (const other of classes) {
-      if (!shared.has(other) && search.placesToo(other)) shared.set(other, own);
+  const shared = new Map<Search, Fix>();
+  const makeSmall = (search: Search, count: number) => {
+    plans.begin(count);
+    search.makeSmall();
+    const own = search.fix;
+    if (own?.edits.every(({ on }) => on === "pool") !== true) return;
+    for (const other of searches) {
+      if (!shared.has(other) && other.isPlacedBy(search)) shared.set(other, own);
     }
+  };
+  // The kinds of most pods to the end.
+  plans.allow(Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1))));
+  for (const search of searches) {
+    plans.begin(PLANS_PER_CLASS);
+    search.run();
+    makeSmall(search, PLANS_PER_FIX);
   }
-  return found;
+  // Where that took all plans: a fix for each kind, for a large one is better than none, then these small.
+  plans.allow(Math.min(MORE_PLANS, Math.floor(MORE_WORK / workOf(input))));
+  for (const search of searches) {
+    plans.begin(PLANS_PER_CLASS);
+    search.run();
+  }
+  for (const search of searches) makeSmall(search, MORE_PLANS_PER_FIX);
+  return new Map(searches.flatMap((search) => search.remedies(shared.get(search))));
+}
+
+/** How dear one plan is, about. */
+function workOf({ pods, pools, nodes }: SchedulingInput): number {
+  const types = pools.reduce((sum, { instanceTypes }) => sum + instanceTypes.length, 0);
+  return (pods.length + 1) * (types + nodes.length + 1);
 }
 
 /** Pods with one explanation are alike. Large classes first: equals stay in the order of the pods' names. */
@@ -153,14 +171,21 @@ class Search {
   #nearest: (NearMiss & { readonly cost: number }) | undefined;
   /** Enough, but maybe more than must be. */
   #found: readonly Edit[] | undefined;
+  #asIs: readonly Towards[] | undefined;
+  /** As far as its own plans go: there is nothing more to be found. */
+  #isLooked = false;
+  #isSmall = false;
+  readonly #knownFixes: KnownFixes;
 
   constructor(
     input: SchedulingInput,
     alike: readonly UnschedulablePod[],
     plans: TrialPlans,
     templates: Templates,
+    known: KnownFixes,
   ) {
     this.#templates = templates;
+    this.#knownFixes = known;
     this.#input = input;
     this.#keys = new Set(alike.map(({ pod }) => keyOf(pod)));
     const owners = new Set(alike.map(({ pod }) => ownerOf(pod)));
@@ -172,30 +197,28 @@ class Search {
     this.#plans = plans;
   }
 
-  /** Whether the plan that showed the fix places these pods as well. */
-  placesToo(others: readonly UnschedulablePod[]): boolean {
-    return others.every(({ pod }) => this.#left?.has(keyOf(pod)) === false);
+  /** Whether the plan that showed the fix of the other places these pods as well. */
+  isPlacedBy(other: Search): boolean {
+    return [...this.#keys].every((key) => other.#left?.has(key) === false);
   }
 
   /** Looks for edits that are enough, cheapest first. */
-  run(): this {
+  run(): void {
     const { pod } = this.#one;
-    const terms = requiredAlternatives(pod.spec).slice(0, TRIED_TERMS);
-    const asIs = this.#input.pools.flatMap(({ pool: { id: poolId } }) =>
-      terms.flatMap((_, term) =>
-        this.#places.map((_, place): Towards => ({ poolId, term, place, edits: [] })),
-      ),
-    );
-    for (const state of asIs) this.#look(state, this.#standing(state));
+    this.#asIs ??= this.#statesAsIs();
+    if (this.#isLooked || this.#plans.areUsedUp) return;
     const anywhere = podWays(pod, this.#input.nodes).map((edits): Anywhere => ({ edits }));
     const open = new Heap<Ranked>(isCheaper);
-    for (const state of [...asIs, ...anywhere]) open.push(ranked(state, idOf(state)));
+    for (const state of [...this.#asIs, ...anywhere]) open.push(ranked(state, idOf(state)));
     const seen = new Set<string>();
     for (let looks = 0; looks < LOOKS_PER_CLASS; looks++) {
       const cheapest = open.pop();
       if (cheapest === undefined || this.#plans.areUsedUp) break;
       const { state } = cheapest;
-      const first = this.#standing(state)[0] ?? this.#planned(state);
+      const standing = this.#standing(state)[0];
+      if (standing === undefined) this.#found = this.#likeOthers(state);
+      if (this.#found !== undefined) break;
+      const first = standing ?? this.#planned(state);
       if (first === undefined) {
         this.#found = state.edits;
         break;
@@ -209,20 +232,57 @@ class Search {
         open.push(ranked(next, id));
       }
     }
-    return this;
+    this.#isLooked = this.#found !== undefined || !this.#plans.areAllMade;
   }
 
-  get nearest(): Pick<Remedy, "nearest"> {
-    if (this.#nearest === undefined) return {};
-    const { cost: _, ...nearest } = this.#nearest;
-    return { nearest };
+  /** Towards each pool, nothing edited: one of these comes closest. */
+  #statesAsIs(): Towards[] {
+    const terms = requiredAlternatives(this.#one.pod.spec).slice(0, TRIED_TERMS);
+    const states = this.#input.pools.flatMap(({ pool: { id: poolId } }) =>
+      terms.flatMap((_, term) =>
+        this.#places.map((_, place): Towards => ({ poolId, term, place, edits: [] })),
+      ),
+    );
+    for (const state of states) this.#look(state, this.#standing(state));
+    return states;
   }
 
-  /** What was found, as small as plans allow. */
-  leastFix(): Fix | undefined {
-    if (this.#found === undefined) return undefined;
-    const edits = leastFix(this.#found, this.#one.pod, (tried) => this.#isEnough(tried));
-    return { edits, pods: this.#siblings, text: this.#text(edits) };
+  /** Makes what was found as small as plans allow. */
+  makeSmall(): void {
+    if (this.#found === undefined || this.#isSmall) return;
+    let isCutShort = false;
+    this.#found = leastFix(this.#found, this.#one.pod, (tried) => {
+      if (!this.#plans.areUsedUp) return this.#isEnough(tried);
+      isCutShort = true;
+      return false;
+    });
+    this.#isSmall = !isCutShort;
+    if (this.#isSmall) this.#knownFixes.add(this.#found);
+  }
+
+  get fix(): Fix | undefined {
+    const edits = this.#found;
+    return edits && { edits, pods: this.#siblings, text: this.#text(edits) };
+  }
+
+  /** By key of the pod. `lent`: a fix of others that helps these, too. */
+  remedies(lent: Fix | undefined): [string, Remedy][] {
+    const own = this.fix;
+    const isLess =
+      own === undefined || (!this.#isSmall && lent && costOf(lent.edits) < costOf(own.edits));
+    const fix = isLess ? lent : own;
+    const { cost: _, ...nearest } = this.#nearest ?? { cost: 0 };
+    const remedy = {
+      ...("poolId" in nearest ? { nearest } : {}),
+      ...(fix === undefined ? {} : { fix }),
+    };
+    return [...this.#keys].map((key) => [key, remedy]);
+  }
+
+  /** As little of the same as was enough for others before. */
+  #likeOthers({ edits }: State): readonly Edit[] | undefined {
+    const less = this.#knownFixes.like(edits);
+    return less !== undefined && this.#isEnough(less) ? less : undefined;
   }
 
   /** What stands in the way once the edits are made, as far as it shows without planning. */
@@ -248,7 +308,7 @@ class Search {
   }
 
   #isEnough(edits: readonly Edit[]): boolean {
-    return !this.#plans.areUsedUp && this.#out(edits).length === 0;
+    return this.#out(edits).length === 0;
   }
 
   /** Plans with the edits made. What keeps pods of the class out then; undefined = all are placed. */
@@ -272,7 +332,8 @@ class Search {
       ways.push(...ruleEdits(one.pod).map((edit) => [edit]), ...domainWays(template));
     } else if (rejection?.promised === true) ways.push(...domainWays(template));
     if (fell.has("hostPorts")) ways.push(...portEdits(one.pod).map((edit) => [edit]));
-    if (fell.has("minValues")) ways.push(...minValuesWays(pool));
+    // Within limits a node that is planned may be kept from the pod by the types that it must be able to become.
+    if (fell.has("minValues") || fell.has("limits")) ways.push(...minValuesWays(pool));
     return { texts, ways };
   }
 

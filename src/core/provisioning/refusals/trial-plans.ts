@@ -50,22 +50,21 @@ export class Templates {
 export class TrialPlans {
   #made = 0;
   #most = 0;
-  readonly #inAll: number;
+  #inAll = 0;
   readonly #input: SchedulingInput;
   readonly #plan: (input: SchedulingInput) => SchedulingResult;
   readonly #known = new Map<string, SchedulingResult>();
   /** Of the kind of pod that is looked at. */
   readonly #own = new Map<string, SchedulingResult>();
 
-  /** `inAll`: most plans that may be made. */
-  constructor(
-    input: SchedulingInput,
-    plan: (input: SchedulingInput) => SchedulingResult,
-    inAll: number,
-  ) {
+  constructor(input: SchedulingInput, plan: (input: SchedulingInput) => SchedulingResult) {
     this.#input = input;
     this.#plan = plan;
-    this.#inAll = inAll;
+  }
+
+  /** So many more may be made from here on, in all. */
+  allow(count: number): void {
+    this.#inAll = this.#made + count;
   }
 
   /** From here on another kind of pod is looked at, with so many plans. */
@@ -74,8 +73,14 @@ export class TrialPlans {
     this.#most = Math.min(this.#inAll, this.#made + count);
   }
 
+  /** Those for this kind of pod. */
   get areUsedUp(): boolean {
     return this.#made >= this.#most;
+  }
+
+  /** Those for all kinds. */
+  get areAllMade(): boolean {
+    return this.#made >= this.#inAll;
   }
 
   /** `pods`: keys of those that edits of pods are for; `unlimited`: the pool whose limits are put aside. */
