@@ -86,7 +86,7 @@ async function run(...args: string[]): Promise<{ code: number | null; out: strin
   return { code, out: running.out(), err: running.err() };
 }
 
-/** One on which nobody listens; fetch asks it all the same, as it does not those below 1024 that others use. */
+/** One on which nobody listens, of those that fetch asks at all: port 1 it does not. */
 async function closedPort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
