@@ -23,6 +23,8 @@ const THREE_LIMITS = 84_003_016;
 const MORE_NODES = 84_002_009;
 /** 19 kinds of pods wait there behind three limits: a fix is found for each before any is made small. */
 const MANY_KINDS = 84_002_341;
+/** Where all pools may have three limits: one kind has made its plans before it finds what the fix of another does for it. */
+const LENT = 84_003_098;
 /** A planned node must be able to become several types there, and none may be added: fewer types are enough. */
 const FEWER_TYPES = 84_020_065;
 
@@ -51,6 +53,11 @@ describe("the fixes that plans name", () => {
       limitedAnyway(withVolumes(drawScenario(MORE_NODES), MORE_NODES), MORE_NODES),
     );
     expect(faults).toEqual([]);
+  });
+
+  it("are those of other pods where the search for their own takes all its plans", () => {
+    const verdict = fixVerdict(limitedAnyway(withVolumes(drawScenario(LENT), LENT), LENT));
+    expect(verdict).toEqual({ faults: [], fixed: 12, unfixed: 0 });
   });
 
   it("are there for each of many kinds of pods that limits keep out, and small", () => {

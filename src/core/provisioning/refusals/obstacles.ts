@@ -321,9 +321,9 @@ export function costOf(edits: readonly Edit[]): number {
 
 function nearest(a: TypeMiss, b: TypeMiss): number {
   return (
-    a.texts.length - b.texts.length ||
-    // What no edit can make do is farther than what one can.
+    // What no edit can make do is farther than what some can, however many.
     Number(a.ways.length === 0) - Number(b.ways.length === 0) ||
+    a.texts.length - b.texts.length ||
     a.shortage - b.shortage ||
     a.priceMicroUsd - b.priceMicroUsd ||
     (a.instanceType === b.instanceType ? 0 : a.instanceType < b.instanceType ? -1 : 1)

@@ -537,36 +537,42 @@ describe("the nearest miss", () => {
     });
   });
 
-  it("is a type that an edit would let do, before one that is not sold where the pod's volume is", () => {
-    const zonal = {
-      metadata: { name: "zonal" },
-      provisioner: "disk",
-      volumeBindingMode: "WaitForFirstConsumer" as const,
-      allowedTopologies: [{ matchLabelExpressions: [{ key: ZONE, values: ["zone-a"] }] }],
-    };
-    const claims = [
-      { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
-    ];
-    const volumes = { claims, volumes: [], classes: [zonal], csiNodes: [] };
-    const spec = {
-      nodeSelector: { [ZONE]: "zone-b" },
-      volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }],
-    };
-    const types = [
-      instanceType({ name: "elsewhere", zones: ["zone-b"], cpu: 2 }),
-      instanceType({ name: "here", cpu: 8 }),
-    ];
-    const input = schedulingInput({
-      pods: [pod({ spec })],
-      pools: [poolInput({}, types)],
-      volumes,
-    });
-    expect(remedies(input, solve(input)).get("default/pod")?.nearest).toEqual({
-      poolId: "nodepool/default",
-      instanceType: "here",
-      missing: [`the pod asks for ${ZONE} In [zone-b], it is zone-a`],
-    });
-  });
+  it.each([
+    { cores: 8, short: [] },
+    { cores: 2, short: ["cpu: 3 asked for, 2 there"] },
+  ])(
+    "is a type that edits would let do, before one that is not sold where the pod's volume is ($cores cores)",
+    ({ cores, short }) => {
+      const zonal = {
+        metadata: { name: "zonal" },
+        provisioner: "disk",
+        volumeBindingMode: "WaitForFirstConsumer" as const,
+        allowedTopologies: [{ matchLabelExpressions: [{ key: ZONE, values: ["zone-a"] }] }],
+      };
+      const claims = [
+        { metadata: { name: "data", namespace: "default" }, spec: { storageClassName: "zonal" } },
+      ];
+      const volumes = { claims, volumes: [], classes: [zonal], csiNodes: [] };
+      const spec = {
+        nodeSelector: { [ZONE]: "zone-b" },
+        volumes: [{ name: "v", persistentVolumeClaim: { claimName: "data" } }],
+      };
+      const types = [
+        instanceType({ name: "elsewhere", zones: ["zone-b"], cpu: 4 }),
+        instanceType({ name: "here", cpu: cores }),
+      ];
+      const input = schedulingInput({
+        pods: [pod({ cpu: "3", spec })],
+        pools: [poolInput({}, types)],
+        volumes,
+      });
+      expect(remedies(input, solve(input)).get("default/pod")?.nearest).toEqual({
+        poolId: "nodepool/default",
+        instanceType: "here",
+        missing: [`the pod asks for ${ZONE} In [zone-b], it is zone-a`, ...short],
+      });
+    },
+  );
 
   it("is told in words where only planning shows what is missing", () => {
     const missing = (options: Partial<SchedulingInput>) => {
