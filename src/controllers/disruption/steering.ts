@@ -1,9 +1,9 @@
 /**
- * Brings the pods of a command, be it for savings, drift or expiry, to the nodes of its plan (core/disruption/itinerary.ts):
- * lets drains move only the pods whose turn it is, and keeps the taint `karpenter.sh/other-nodes-first` on
- * the nodes whose turn it is not. A wish, never a rule: whatever takes too long is passed over, and after a
- * while everything goes as it does without. A taint that nobody wants any more, left by another process or
- * written late, is taken away as soon as it is seen.
+ * Brings the pods of a command, be it for savings, drift or expiry, to the nodes of its plan
+ * (core/disruption/itinerary.ts): lets drains move only the pods whose turn it is, and keeps the taint
+ * `karpenter.sh/other-nodes-first` on the nodes whose turn it is not. A wish, never a rule: whatever takes too
+ * long is passed over, and after a while everything goes as it does without. A taint that nobody wants any more,
+ * left by another process or written late, is taken away as soon as it is seen.
  */
 
 import { NODE } from "../../apis/core/node.ts";
@@ -222,8 +222,8 @@ function isDone(
 
 /**
  * Names of the nodes whose turn it is not; those of commands that have not begun, too, be they new or there before.
- * While nobody is on the way no other is marked, and none of these loses its mark: of hundreds of commands, one after the other, each would mark anew
- * what all that come after it wait for.
+ * While nobody is on the way no other is marked, and none of these loses its mark: of hundreds of commands, one after
+ * the other, each would mark anew what all that come after it wait for.
  */
 function toPutLast(
   world: World,

@@ -78,6 +78,7 @@ const AMPLE = 2;
 const NO_WAY: Obstacle = { texts: [], ways: [] };
 /** Most required terms of a pod that are worth meeting, and places of its volumes. */
 const TRIED_TERMS = 4;
+
 /** By key of the pod. Pods that were refused before planning have none. */
 export function remedies(
   input: SchedulingInput,
