@@ -4,7 +4,7 @@
  * smaller, and a command that a PodDisruptionBudget overtakes. The stories go on side by side.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { NODE, type Node } from "../../src/apis/core/node.ts";
+import type { Node } from "../../src/apis/core/node.ts";
 import { toClaim } from "../../src/apis/hub/claim.ts";
 import { isTrue } from "../../src/apis/karpenter/conditions.ts";
 import {
@@ -254,20 +254,15 @@ describe("what goes by force on a real control plane", { timeout: 300_000 }, () 
     await story.edit({ spec: { template: { spec: { startupTaints } } } });
     const waiting = async () =>
       (await story.nodes()).find(({ spec }) => spec?.taints?.some(({ key }) => key === WAIT));
-    // Registered, too: until then others write its taints.
-    const joined = async () =>
-      (await waiting())?.metadata.labels?.["karpenter.sh/registered"] === "true";
-    await story.until("a replacement has joined", joined);
+    await story.until("a replacement has joined", async () => (await waiting()) !== undefined);
     await hands.guard(story, { maxUnavailable: 0 });
-    const other = await waiting();
-    const taints = other?.spec?.taints?.filter(({ key }) => key !== WAIT) ?? [];
-    const ref = { name: other?.metadata.name ?? "" };
-    await cluster.client.patch(NODE, ref, { type: "merge", body: { spec: { taints } } });
+    const other = (await waiting()) as Node;
+    await hands.untaint(other, WAIT);
     await drainWaits(story, name, before);
     await hands.unguard(story);
     await isGone(story, name);
     await story.replaced([name]);
-    expect(namesOf(await story.nodes())).toEqual([ref.name]);
+    expect(namesOf(await story.nodes())).toEqual([other.metadata.name]);
     // Its own and one in its place; one more would have been seen, however soon it went.
     expect(launches.claims).toBe(2);
     expect(launches.faults()).toEqual([]);

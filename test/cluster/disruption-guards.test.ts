@@ -296,10 +296,7 @@ describe("what holds disruption back on a real control plane", { timeout: 300_00
         );
         expect(namesOf(left)).toEqual(expect.arrayContaining([...before]));
         await story.until("other nodes are in place of the old ones", async () => {
-          for (const { metadata, spec } of await waiting()) {
-            const taints = spec?.taints?.filter(({ key }) => key !== WAIT) ?? [];
-            await cluster.merge("Node", metadata.name, { spec: { taints } });
-          }
+          for (const node of await waiting()) await hands.untaint(node, WAIT);
           return !namesOf(await story.nodes()).some((name) => before.includes(name));
         });
         await story.replaced(before);

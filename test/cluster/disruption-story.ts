@@ -7,6 +7,7 @@ import { expect } from "vitest";
 import { NODE, type Node } from "../../src/apis/core/node.ts";
 import { POD, type Pod } from "../../src/apis/core/pod.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
+import { changeObject } from "../../src/kube/client/change-object.ts";
 import {
   NODE_CLASS,
   nodePool,
@@ -187,6 +188,8 @@ export interface Hands {
   letGo(node: string): Promise<void>;
   /** And takes it up again. */
   takeUp(node: string): Promise<void>;
+  /** Takes a taint away, and nothing else: others write a node's taints while it joins. */
+  untaint(node: Node, key: string): Promise<void>;
   /** What a kubelet says of itself, for so long already. */
   says(node: string, ready: "True" | "False", forMs: number): Promise<void>;
 }
@@ -221,6 +224,12 @@ export function handsOn(cluster: LiveCluster): Hands {
     },
     letGo: (node) => label(node, null),
     takeUp: (node) => label(node, "fake"),
+    untaint: async (node, taint) => {
+      await changeObject(cluster.client, NODE, node, (latest) => {
+        const taints = latest.spec?.taints?.filter(({ key }) => key !== taint) ?? [];
+        return { ...latest, spec: { ...latest.spec, taints } };
+      });
+    },
     says: async (name, status, forMs) => {
       const ready = {
         type: "Ready",
