@@ -7,6 +7,7 @@
 import { DEPLOYMENT, type Deployment } from "../apis/apps/kinds.ts";
 import type { Node } from "../apis/core/node.ts";
 import type { Pod } from "../apis/core/pod.ts";
+import { hasDoNotDisrupt } from "../apis/core/pod-predicates.ts";
 import { SURGED_AT_ANNOTATION_KEY } from "../apis/karpenter/labels.ts";
 import { fromRfc3339, toRfc3339 } from "../base/clock.ts";
 import { formatDuration } from "../base/duration.ts";
@@ -51,6 +52,8 @@ async function movesByItself(
   deadlineMs: number | undefined,
 ): Promise<boolean> {
   const nowMs = world.clock.now();
+  // A rollout would end it. The eviction queue waits until it may go.
+  if (hasDoNotDisrupt(pod, nowMs)) return false;
   const found = surge(world, pod);
   if (found.kind === "none" || mustDelete(pod, deadlineMs, nowMs)) return false;
   if (found.kind === "unable") return givesUp(world, pod, found.why);

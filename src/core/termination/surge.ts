@@ -6,7 +6,7 @@
  */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
-import type { Pod } from "../../apis/core/pod.ts";
+import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import {
   SURGED_AT_ANNOTATION_KEY,
@@ -37,7 +37,8 @@ export function surgeOf(pod: Pod, workloads: Workloads): Surge {
   const asked =
     deployment?.metadata.annotations?.[ZERO_DOWNTIME_ANNOTATION_KEY] ??
     pod.metadata.annotations?.[ZERO_DOWNTIME_ANNOTATION_KEY];
-  if (asked !== "true" || !isReady(pod)) return { kind: "none" };
+  // One that is going already stays Ready to its end, and its Deployment has another by then.
+  if (asked !== "true" || !isReady(pod) || isTerminating(pod)) return { kind: "none" };
   if (deployment === undefined) return { kind: "unable", why: "no Deployment of its is known" };
   if (isStampedAfter(deployment, pod)) return { kind: "rolling", deployment, ours: true };
   const why = obstacle(deployment) ?? volumeObstacle(pod, workloads);

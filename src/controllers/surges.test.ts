@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import { DEPLOYMENT, type Deployment } from "../apis/apps/kinds.ts";
+import { NODE } from "../apis/core/node.ts";
+import { POD } from "../apis/core/pod.ts";
+import { toRfc3339 } from "../base/clock.ts";
+import { node, pod } from "../testing/builders.ts";
+import { type FakeWorld, fakeWorld } from "../testing/fake-world.ts";
+import { createEvictionQueue } from "./node/eviction-queue.ts";
+import { termination } from "./node/termination.ts";
+
+const SURGED_AT = ["spec", "template", "metadata", "annotations", "karpenter.sh/surged-at"];
+
+/** A node that somebody deletes, under the one pod of a Deployment that asks to be moved without downtime. */
+async function leaving(annotations: Readonly<Record<string, string>> = {}): Promise<FakeWorld> {
+  const world = fakeWorld();
+  const labels = { "karpenter.test.sh/testnodeclass": "default" };
+  const finalizers = ["karpenter.sh/termination"];
+  const owned = node({ name: "node-a", labels, providerId: "fake://1" });
+  await world.api.create(NODE, { ...owned, metadata: { ...owned.metadata, finalizers } });
+  const asks = { "karpenter.sh/zero-downtime": "true" };
+  await world.api.create(DEPLOYMENT, {
+    metadata: { name: "web", namespace: "default", annotations: asks, generation: 1 },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { app: "web" } },
+      template: { metadata: { labels: { app: "web" } }, spec: { containers: [] } },
+    },
+    status: { observedGeneration: 1, replicas: 1, updatedReplicas: 1 },
+  } as Deployment);
+  await world.api.create(
+    POD,
+    pod({
+      name: "web-5f-x",
+      nodeName: "node-a",
+      labels: { app: "web", "pod-template-hash": "5f" },
+      annotations,
+      owner: { kind: "ReplicaSet", name: "web-5f", apiVersion: "apps/v1" },
+      status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
+    }),
+  );
+  const queue = createEvictionQueue(world);
+  await world.run(queue.controller, termination(world, queue, { mayLeave: () => true }));
+  return world;
+}
+
+const rolledOver = (world: FakeWorld) => world.api.all(DEPLOYMENT)[0];
+
+describe("a pod that asks to be moved without downtime", () => {
+  it("has its Deployment rolled over, and is not evicted meanwhile", async () => {
+    const world = await leaving();
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(20_000);
+    expect(rolledOver(world)).toHaveProperty(SURGED_AT);
+    expect(world.api.journal).not.toContain("evict default/web-5f-x");
+    await world.stop();
+  });
+
+  it("stays where it is not to be disrupted: a rollout would end it as an eviction does", async () => {
+    const world = await leaving({ "karpenter.sh/do-not-disrupt": "true" });
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(60_000);
+    expect(rolledOver(world)).not.toHaveProperty(SURGED_AT);
+    expect(world.api.journal).not.toContain("evict default/web-5f-x");
+    await world.stop();
+  });
+
+  it("is left to end where it is going already: its Deployment has a newer one", async () => {
+    const world = await leaving();
+    const deletionTimestamp = toRfc3339(world.clock.now() + 600_000);
+    world.api.change(POD, "default/web-5f-x", {
+      metadata: { deletionTimestamp, finalizers: ["x/y"] },
+    });
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(60_000);
+    expect(rolledOver(world)).not.toHaveProperty(SURGED_AT);
+    await world.stop();
+  });
+});
