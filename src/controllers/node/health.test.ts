@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { pod } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
 
@@ -63,6 +65,24 @@ describe("node repair", () => {
     expect(annotations).toHaveProperty(["karpenter.sh/nodeclaim-termination-timestamp"]);
     const counted = [...world.measured].filter(([name]) => name.includes("unhealthy"));
     expect(counted.map(([, value]) => value)).toEqual([1, 1]);
+    await world.stop();
+  });
+
+  it("ends the drain of a broken node, too, which what guards its pods held up for ever", async () => {
+    const world = await joined(["a", "b"]);
+    world.cloud.endsAfter = 0;
+    const held = { "karpenter.sh/do-not-disrupt": "true" };
+    await world.api.create(POD, pod({ name: "held", nodeName: "node-a", annotations: held }));
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(MINUTE_MS);
+    await fallSilent(world, "a");
+    await world.clock.advance(9 * MINUTE_MS);
+    expect(world.api.find(NODE, "node-a")).toBeDefined();
+    await world.clock.advance(2 * MINUTE_MS);
+    expect(world.api.all(NODE).map(({ metadata }) => metadata.name)).toEqual(["node-b"]);
+    expect(world.cloud.instances.size).toBe(1);
+    // It was taken out of service by somebody else.
+    expect([...world.measured.keys()].filter((name) => name.includes("unhealthy"))).toEqual([]);
     await world.stop();
   });
 

@@ -1,7 +1,8 @@
 /**
  * Ends nodes that have been broken for longer than the cloud's repair policies bear with: kubelet silent,
  * disks or GPUs gone. A broken node cannot be drained with care, so the claim ends at once, whatever
- * budgets say; provisioning makes up for its pods. Behind the gate NodeRepair, off by default.
+ * budgets say, and so does a drain that has begun; provisioning makes up for its pods. Behind the gate
+ * NodeRepair, off by default.
  * upstream: pkg/controllers/node/health/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -72,14 +73,15 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
   const node = nodes(world).get(request.name);
   const claim = node === undefined ? undefined : claimOfNode(world, node);
   if (node === undefined || claim === undefined) return AWAIT_CHANGE;
-  if (isDeleting(claim) || !isManagedClaim(world, claim)) return AWAIT_CHANGE;
+  if (!isManagedClaim(world, claim)) return AWAIT_CHANGE;
   const policies = world.cloud.repairPolicies;
   const found = ailment(node, policies);
   if (found === undefined) return AWAIT_CHANGE;
   const nowMs = world.clock.now();
   if (nowMs < found.dueMs) {
-    // One that is still coming up is not ready either.
-    if (isTrue(claim, "Initialized")) world.events.publish(...repairPending([node, claim], found));
+    // One that is still coming up is not ready either, nor one whose machine is being ended.
+    if (isTrue(claim, "Initialized") && !isDeleting(claim))
+      world.events.publish(...repairPending([node, claim], found));
     return requeueAfter(found.dueMs - nowMs);
   }
   const poolId = poolIdOfClaim(claim);
@@ -90,6 +92,9 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
     return requeueAfter(LOOK_AGAIN_MS);
   }
   await endNow(world, claim, nowMs);
+  // Its drain is cut short; it was taken out of service by somebody else.
+  if (isDeleting(claim)) return AWAIT_CHANGE;
+  await deleteClaim(world, claim);
   world.log.with({ controller: "node.health" }).info("deleting unhealthy node", {
     ...nodeFields(claimGeneration(claim), node),
     condition: found.conditionType,
@@ -114,5 +119,4 @@ async function endNow(world: World, claim: NodeClaim, nowMs: number): Promise<vo
     const annotations = { ...one.metadata.annotations, [key]: toRfc3339(nowMs) };
     return { ...one, metadata: { ...one.metadata, annotations } };
   });
-  await deleteClaim(world, claim);
 }
