@@ -158,6 +158,27 @@ describe("a drifted node whose pods a PodDisruptionBudget lets go one after the 
   });
 });
 
+describe("a node that is deleted under a pod that two PodDisruptionBudgets keep", () => {
+  it("brings no other: the eviction API never lets the pod go, and the new node would stand idle as long", async () => {
+    world = await openWorld({ provider: "kwok" });
+    const second = CLUSTER.split("---")[2]?.replace("{name: web}", "{name: others}") ?? "";
+    const both = `${CLUSTER}---${second}`.replaceAll("maxUnavailable: 0", "maxUnavailable: 1");
+    await world.apply(both);
+    await world.apply(pool("first").replace("terminationGracePeriod: 5m", ""));
+    await world.until("the pod runs", async () => (await homeOf()) !== undefined);
+    const home = (await homeOf()) as string;
+    await world.remove("Node", home, "v1");
+    await world.advance(3 * 60_000);
+    expect(await world.list("NodeClaim", "karpenter.sh/v1")).toHaveLength(1);
+    await world.remove("PodDisruptionBudget", "others", "policy/v1");
+    await world.until(
+      "the pod runs elsewhere",
+      async () => ![undefined, home].includes(await homeOf()),
+      300_000,
+    );
+  });
+});
+
 async function homeOf(): Promise<string | undefined> {
   const pods = await world.list<Pod>("Pod", "v1", "app=web");
   return pods.find(({ status }) => status?.phase === "Running")?.spec.nodeName;

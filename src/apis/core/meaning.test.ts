@@ -256,5 +256,8 @@ describe("disruption budgets", () => {
     expect(isFullyBlocked(pod(), [budget("x", 0, { maxUnavailable: 0 })])).toBe(true);
     expect(isFullyBlocked(pod(), [budget("x", 0, { minAvailable: "100%" })])).toBe(true);
     expect(isFullyBlocked(pod(), [budget("x", 0, { maxUnavailable: 1 })])).toBe(false);
+    // The eviction API refuses where there are two, whatever they allow, and whether the pod is ready or not.
+    const always = { unhealthyPodEvictionPolicy: "AlwaysAllow" };
+    expect(isFullyBlocked(pod(), [budget("x", 1, always), budget("y", 1, always)])).toBe(true);
   });
 });

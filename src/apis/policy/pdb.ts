@@ -77,9 +77,9 @@ export function holdingBudgets(
   return budgetsOf(pod, pdbs).filter((pdb) => !passesUnhealthy(pod, pdb));
 }
 
-/** Whether a budget can never allow an eviction of this pod, whatever else happens. */
+/** Whether its budgets can never allow an eviction of this pod, whatever else happens: one that allows nothing, or several. */
 export function isFullyBlocked(pod: Pod, pdbs: readonly PodDisruptionBudget[]): boolean {
-  return holdingBudgets(pod, pdbs).some(allowsNothing);
+  return budgetsOf(pod, pdbs).length > 1 || holdingBudgets(pod, pdbs).some(allowsNothing);
 }
 
 function passesUnhealthy(pod: Pod, pdb: PodDisruptionBudget): boolean {
