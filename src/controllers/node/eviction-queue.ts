@@ -125,7 +125,9 @@ async function remove(
   nowMs: number,
 ): Promise<"done"> {
   const graceSeconds = Math.max(Math.floor((deadlineMs - nowMs) / 1_000), 1);
-  const { name, namespace, uid } = pod.metadata;
+  const { name, namespace, uid, deletionGracePeriodSeconds: given } = pod.metadata;
+  // It was told so before, and is still there: its kubelet does not answer.
+  if (isTerminating(pod) && given !== undefined && given <= graceSeconds) return "done";
   try {
     await world.kube.delete(
       POD,

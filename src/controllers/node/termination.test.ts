@@ -4,6 +4,7 @@ import { POD, type Pod } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { VOLUME_ATTACHMENT } from "../../apis/storage/kinds.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { node, nodeClaim, pod } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -52,6 +53,38 @@ describe("the end of a node", () => {
     await world.clock.advance(30_000);
     expect(world.api.all(NODE)).toEqual([]);
     expect(world.api.all(NODE_CLAIM)).toEqual([]);
+    await world.stop();
+  });
+
+  it("asks once for the end of a pod whose kubelet does not answer, and counts it once", async () => {
+    const world = await joined("1m");
+    await world.api.create(POD, onNode("stuck", { spec: { terminationGracePeriodSeconds: 90 } }));
+    const remove = world.kube.delete;
+    let asked = 0;
+    // As servers do: a grace is made shorter, never longer.
+    const shorten: typeof remove = async (kind, ref, options) => {
+      if (kind.kind !== "Pod") return remove(kind, ref, options);
+      asked++;
+      const { metadata } = world.api.find(POD, "default/stuck") as Pod;
+      const grace = options?.gracePeriodSeconds ?? 0;
+      if (grace >= (metadata.deletionGracePeriodSeconds ?? Number.POSITIVE_INFINITY)) return;
+      const deletionTimestamp = toRfc3339(world.clock.now() + grace * 1_000);
+      const finalizers = ["test/kubelet"];
+      const going = { deletionTimestamp, deletionGracePeriodSeconds: grace, finalizers };
+      world.api.change(POD, "default/stuck", { metadata: going });
+    };
+    Object.assign(world.kube, { delete: shorten });
+    const deadline = {
+      "karpenter.sh/nodeclaim-termination-timestamp": toRfc3339(world.clock.now()),
+    };
+    world.api.change(NODE_CLAIM, "a", { metadata: { annotations: deadline } });
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(30_000);
+    expect(world.api.all(NODE)).toHaveLength(1);
+    const drained = [...world.measured].filter(([name]) => name.startsWith("pods_drained_total"));
+    expect([asked, drained.map(([, count]) => count)]).toEqual([1, [1]]);
+    await world.clock.advance(60_000);
+    expect(world.api.all(NODE)).toEqual([]);
     await world.stop();
   });
 
