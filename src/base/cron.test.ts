@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nextAfter, parseCron } from "./cron.ts";
+import { cronProblem, nextAfter, parseCron } from "./cron.ts";
 
 const MONDAY = Date.UTC(2026, 0, 5, 8, 30, 15);
 
@@ -54,6 +54,25 @@ describe("cron", () => {
     "@never",
   ])("refuses %j", (text) => {
     expect(parseCron(text)).toBeUndefined();
+  });
+
+  it.each([
+    ["0 9 * * mon-fri", undefined],
+    ["61 9 * * *", '"61" is no minute: 0 to 59'],
+    ["0 9 * * 7", '"7" is no day of the week: 0 to 6, or sun to sat'],
+    ["0 9 * jam *", '"jam" is no month: 1 to 12, or jan to dec'],
+    ["0 0 9 * * *", /^it has 6 field\(s\) where five are wanted: minute, hour/],
+    ["CRON_TZ=UTC", /^it has 0 field/],
+    ["@dayly", /^there is no "@dayly"; there are @yearly, .*@daily/],
+    [
+      "CRON_TZ=Mars/Base 0 9 * * *",
+      /^there is no time zone "Mars\/Base"; one is written as CRON_TZ=/,
+    ],
+    ["TZ= 0 9 * * *", /^there is no time zone ""/],
+  ])("tells of %j what is wrong: %s", (text, problem) => {
+    if (typeof problem === "string" || problem === undefined)
+      expect(cronProblem(text)).toBe(problem);
+    else expect(cronProblem(text)).toMatch(problem);
   });
 
   it("gives a date that never comes up", () => {

@@ -20,6 +20,7 @@ export interface Cron {
 type Zone = (ms: number) => number;
 
 export interface CronField {
+  readonly what: string;
   readonly min: number;
   readonly max: number;
   /** Each at its number. */
@@ -28,15 +29,21 @@ export interface CronField {
 
 /** In the order in which an expression names them: minute, hour, day of the month, month, day of the week. */
 export const CRON_FIELDS: readonly CronField[] = [
-  { min: 0, max: 59, names: [] },
-  { min: 0, max: 23, names: [] },
-  { min: 1, max: 31, names: [] },
+  { what: "minute", min: 0, max: 59, names: [] },
+  { what: "hour", min: 0, max: 23, names: [] },
+  { what: "day of the month", min: 1, max: 31, names: [] },
   {
+    what: "month",
     min: 1,
     max: 12,
     names: ["", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
   },
-  { min: 0, max: 6, names: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] },
+  {
+    what: "day of the week",
+    min: 0,
+    max: 6,
+    names: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+  },
 ];
 
 const ABBREVIATIONS: Readonly<Record<string, string>> = {
@@ -63,8 +70,7 @@ export function parseCron(text: string): Cron | undefined {
   const { place, rest } = split(text.trim());
   const zone = place === undefined ? undefined : zoneOf(place);
   if (place !== undefined && zone === undefined) return undefined;
-  const expanded = ABBREVIATIONS[rest] ?? rest;
-  const fields = expanded.trim().split(/\s+/);
+  const fields = fieldsOf(rest);
   if (fields.length !== CRON_FIELDS.length) return undefined;
   const [minutes, hours, daysOfMonth, months, weekdays] = CRON_FIELDS.map((field, index) =>
     parseField(fields[index] as string, field),
@@ -81,8 +87,31 @@ export function parseCron(text: string): Cron | undefined {
   };
 }
 
+/** What a person has to correct, and what would do; undefined when {@link parseCron} can read it. */
+export function cronProblem(text: string): string | undefined {
+  if (parseCron(text) !== undefined) return undefined;
+  const { place, rest } = split(text.trim());
+  if (place !== undefined && zoneOf(place) === undefined)
+    return `there is no time zone ${JSON.stringify(place)}; one is written as CRON_TZ=Europe/Zurich`;
+  if (rest.startsWith("@"))
+    return `there is no ${JSON.stringify(rest)}; there are ${Object.keys(ABBREVIATIONS).join(", ")}`;
+  const fields = fieldsOf(rest);
+  if (fields.length !== CRON_FIELDS.length) {
+    const wanted = CRON_FIELDS.map(({ what }) => what).join(", ");
+    return `it has ${fields.length} field(s) where five are wanted: ${wanted}`;
+  }
+  const index = CRON_FIELDS.findIndex((one, at) => !parseField(fields[at] as string, one));
+  const { what, min, max, names } = CRON_FIELDS[index] as CronField;
+  const named = names.length === 0 ? "" : `, or ${names[min]} to ${names[max]}`;
+  return `${JSON.stringify(fields[index])} is no ${what}: ${min} to ${max}${named}`;
+}
+
+function fieldsOf(rest: string): readonly string[] {
+  return (ABBREVIATIONS[rest] ?? rest).split(/\s+/).filter((field) => field !== "");
+}
+
 function split(text: string): { readonly place?: string; readonly rest: string } {
-  const found = /^(?:CRON_)?TZ=(\S+)\s+(.*)$/.exec(text);
+  const found = /^(?:CRON_)?TZ=(\S*)\s*(.*)$/.exec(text);
   return found === null ? { rest: text } : { place: found[1] as string, rest: found[2] as string };
 }
 

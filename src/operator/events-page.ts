@@ -22,12 +22,14 @@ import * as interruption from "../providers/aws/interruption/reactions.ts";
 
 /** Times of this day read as `<time>` on the page. */
 const SOME_TIME_MS = Date.UTC(2001, 1, 3, 4, 5, 6);
+const SOME_SECONDS = /\b77\b/g;
 const SOME_TIMES = /2001-02-03[T ][0-9:]{8}(?:Z| \+0000 UTC)/g;
 
 /** Markdown of `docs/reference/events.md`. */
 export function eventsPage(): string {
   const rows = sampleEvents().map(({ object, type, reason, message }) => {
     const text = message
+      .replaceAll(SOME_SECONDS, "<seconds>")
       .replaceAll(SOME_TIMES, "<time>")
       .replaceAll("$0.00", "<dollars>")
       .replaceAll("|", "\\|");
@@ -46,11 +48,15 @@ export function eventsPage(): string {
   ].join("\n");
 }
 
-const BUDGETS = (["pool", "cluster"] as const).flatMap((whose) =>
-  ([{ when: "never" }, { when: "busy" }, { when: "at", atMs: SOME_TIME_MS }] as const).map(
-    (next) => ({ reason: "<reason>", next, whose }),
+/** The cluster's can always be read: the program does not start with others. */
+const BUDGETS = [
+  { reason: "<reason>", next: { when: "broken" }, whose: "pool" } as const,
+  ...(["pool", "cluster"] as const).flatMap((whose) =>
+    ([{ when: "never" }, { when: "busy" }, { when: "at", atMs: SOME_TIME_MS }] as const).map(
+      (next) => ({ reason: "<reason>", next, whose }),
+    ),
   ),
-);
+];
 
 /** As core/nodeclaim/consistent.ts words them: each comes with its numbers and names. */
 const CONSISTENCY = [
@@ -71,6 +77,7 @@ export function sampleEvents(): readonly EventToPublish[] {
   const both = [object("Node"), object("NodeClaim")];
   return [
     planning.nominated(pod(), ["nodeclaim/<name>", "node/<name>"]),
+    planning.nominated(pod(), ["nodeclaim/<name>"]),
     planning.failedScheduling(pod(), "<why>"),
     planning.noCompatibleInstanceTypes(object("NodePool")),
     planning.noCompatibleInstanceTypes(object("NodePool"), "minValues"),
@@ -95,9 +102,9 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...disruption.proposed(command()),
     ...[...both, object("NodePool")].flatMap((one) => disruption.approved([one], "<why>")),
     ...disruption.rejected(command(), "<why>"),
-    ...["yes", "1h", "1m"].flatMap((grace) => disruption.graceOf(guarded(grace), SOME_TIME_MS)),
+    ...["<value>", "1h", "1m"].flatMap((grace) => disruption.graceOf(guarded(grace), SOME_TIME_MS)),
     draining.evicted(pod(), "<reason>"),
-    draining.disrupted(pod(), SOME_TIME_MS, 30),
+    draining.disrupted(patient(), SOME_TIME_MS, 77),
     draining.failedDraining(object("Node"), "<why>"),
     draining.awaitingVolumeDetachment(object("Node"), ["<volume>"]),
     ...failedTermination(both, "<why>"),
@@ -128,6 +135,11 @@ function claim(): NodeClaim {
 
 function pod(): Pod {
   return { ...object("Pod"), spec: { containers: [] } };
+}
+
+/** Asks for as many seconds as read as `<seconds>` on the page. */
+function patient(): Pod {
+  return { ...pod(), spec: { containers: [], terminationGracePeriodSeconds: 77 } };
 }
 
 function deployment(): Deployment {
@@ -167,14 +179,15 @@ function statusChanges(kind: string): readonly EventToPublish[] {
   const condition = { type: "<condition>", reason: "<reason>", message: "<message>" };
   const finalizers = ["<finalizer>"];
   const metadata = { name: "<name>", finalizers, deletionTimestamp: "<time>" };
-  const at = (status: string) => ({
+  const at = (status: string, message = condition.message) => ({
     kind,
     metadata,
-    status: { conditions: [{ ...condition, status }] },
+    status: { conditions: [{ ...condition, status, message }] },
   });
   const before = at("<status>") as unknown as KubeObject;
   return [
     ...transitions(before, at("<other status>") as unknown as KubeObject),
+    ...transitions(before, at("<other status>", "") as unknown as KubeObject),
     ...finalized(before, undefined),
   ];
 }

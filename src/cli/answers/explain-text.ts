@@ -177,11 +177,13 @@ function budgetLine({
   duration,
   active,
   changesAt,
+  problem,
 }: BudgetAnswer): string {
   const when = schedule === undefined ? "always" : `${schedule} for ${duration ?? ""}`;
   const change = changesAt === undefined ? "" : `, ${active ? "until" : "next"} ${changesAt}`;
   const what = reasons === undefined ? "all reasons" : reasons.join(", ");
-  return `budget ${nodes} (${what}; ${when}): ${active ? "active" : "not active"}${change}`;
+  const state = problem !== undefined ? "cannot be read" : active ? "active" : "not active";
+  return `budget ${nodes} (${what}; ${when}): ${state}${change}`;
 }
 
 function podLines(answer: BoundPodAnswer | WaitingPodAnswer): readonly string[] {

@@ -43,6 +43,7 @@ describe("events of disruption", () => {
       ", next allowed disruption: 2026-01-05T08:00:00Z",
     );
     expect(ending({ when: "busy" })).toContain("on their way out");
+    expect(ending({ when: "broken" })).toContain("one that cannot be read");
     expect(ending({ when: "at", atMs: NOW }, "cluster")).toBe(
       " of the cluster (disruption-budgets), next allowed disruption: 2026-01-05T08:00:00Z",
     );
@@ -55,6 +56,9 @@ describe("events of disruption", () => {
       "Budgets allow no disruption for reason Drifted until 2026-01-05T08:00:00Z",
     ]);
     expect(said({ when: "never" })).toEqual(["Budgets allow no disruption for reason Drifted"]);
+    expect(said({ when: "broken" })).toEqual([
+      "Budgets allow no disruption for reason Drifted, for one of them cannot be read",
+    ]);
     expect(said({ when: "never" }, "cluster")).toEqual([
       "The cluster's budgets (disruption-budgets) allow no disruption for reason Drifted",
     ]);

@@ -48,7 +48,9 @@ export function blockedByBudget(
       ? `, next allowed disruption: ${toRfc3339(next.atMs)}`
       : next.when === "busy"
         ? ", until nodes that are not ready or on their way out are done"
-        : "";
+        : next.when === "broken"
+          ? ", one that cannot be read (condition DisruptionAllowed says why)"
+          : "";
   const budget = whose === "cluster" ? "budget of the cluster (disruption-budgets)" : "budget";
   const message = `No allowed disruptions for disruption reason ${reason} due to blocking ${budget}${until}`;
   return { ...event(pool, generation, "Blocked", message), dedupeMs: BUDGET_DEDUPE_MS };
@@ -63,8 +65,13 @@ export function heldByBudget(
   generation: Generation,
   { reason, next, whose }: BudgetBlock,
 ): readonly EventToPublish[] {
-  if (next.when !== "at" && next.when !== "never") return [];
-  const until = next.when === "at" ? ` until ${toRfc3339(next.atMs)}` : "";
+  if (next.when === "busy" || next.when === "now") return [];
+  const until =
+    next.when === "at"
+      ? ` until ${toRfc3339(next.atMs)}`
+      : next.when === "broken"
+        ? ", for one of them cannot be read"
+        : "";
   const budgets = whose === "cluster" ? "the cluster's budgets (disruption-budgets)" : "budgets";
   const message = `${budgets} allow no disruption for reason ${reason}${until}`;
   const told = { dedupeMs: HELD_DEDUPE_MS, rate: HELD_RATE };

@@ -142,7 +142,7 @@ export function* reportRound(
   });
   for (const { pool } of pools) {
     const key = aboutBudgets(pool);
-    const broken = brokenBudget(pool.disruption.budgets, nowMs);
+    const broken = brokenBudget(pool.disruption.budgets);
     if (broken === undefined) {
       problems.over(key);
       continue;

@@ -4,7 +4,7 @@
  * replaces them first.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
-import { poolIdOfClaim } from "../../apis/hub/claim.ts";
+import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
 import { createdAtMs } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
@@ -26,6 +26,8 @@ import {
   readClaim,
 } from "../claims.ts";
 import { concurrency } from "../concurrency.ts";
+import { terminating } from "../disruption/events.ts";
+import { nodes } from "../mirrors.ts";
 import { poolById } from "../pools.ts";
 import { claimLog, speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
@@ -71,6 +73,8 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
     return AWAIT_CHANGE;
   } else {
     log.debug("deleting expired nodeclaim");
+    const there = nodes(world).byIndex("providerId", claim.status?.providerID ?? "");
+    world.events.publish(...terminating([...there, claim], claimGeneration(claim), "Expired"));
   }
   await deleteClaim(world, claim);
   countDisrupted(world, claim, "expired");

@@ -1,7 +1,7 @@
 /** What a pool's budgets allow, for which reason, and when they next will. */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { allowances, brokenBudget } from "../disruption/budgets.ts";
+import { allowances, brokenBudget, budgetProblem } from "../disruption/budgets.ts";
 import { nextAllowed, whoseBudgets, windowOf } from "../disruption/calendar.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/survey.ts";
@@ -17,6 +17,8 @@ export interface BudgetAnswer {
   readonly active: boolean;
   /** RFC 3339: when its window closes, or opens next. */
   readonly changesAt?: string;
+  /** What of it cannot be read. */
+  readonly problem?: string;
 }
 
 export interface Allowed {
@@ -32,6 +34,7 @@ export interface Allowed {
 
 export function budgetAnswers(pool: Pool, nowMs: number): readonly BudgetAnswer[] {
   return pool.disruption.budgets.map((budget) => {
+    const problem = budgetProblem(budget);
     const window = windowOf(budget, nowMs);
     const { changesAtMs } = window ?? {};
     const { nodes, reasons, schedule, duration } = budget;
@@ -42,6 +45,7 @@ export function budgetAnswers(pool: Pool, nowMs: number): readonly BudgetAnswer[
       ...(duration === undefined ? {} : { duration }),
       active: window?.active ?? false,
       ...(changesAtMs === undefined ? {} : { changesAt: toRfc3339(changesAtMs) }),
+      ...(problem === undefined ? {} : { problem }),
     };
   });
 }
@@ -98,10 +102,7 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
     case "never":
       return { ...head, says: `${whose} allow none, and no window of theirs ends that` };
     case "broken":
-      return {
-        ...head,
-        says: brokenBudget(pool.disruption.budgets, nowMs) ?? "a budget cannot be read",
-      };
+      return { ...head, says: brokenBudget(pool.disruption.budgets) ?? "a budget cannot be read" };
   }
 }
 

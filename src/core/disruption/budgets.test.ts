@@ -102,13 +102,19 @@ describe("disruption budgets", () => {
   });
 
   it("names the budget that cannot be read, with its value", () => {
-    const broken = (budget: Budget) => brokenBudget([{ nodes: "1" }, budget], 0);
+    const broken = (budget: Budget) => brokenBudget([{ nodes: "1" }, budget]);
     expect(broken({ nodes: "10%" })).toBeUndefined();
     expect(broken({ nodes: "ten" })).toBe(
       'spec.disruption.budgets[1].nodes: "ten" is neither a count nor a percentage',
     );
     expect(broken({ nodes: "1", schedule: "at noon", duration: "1h" })).toBe(
-      'spec.disruption.budgets[1]: schedule "at noon" with duration "1h" cannot be read',
+      'spec.disruption.budgets[1].schedule: "at noon" cannot be read: it has 2 field(s) where five are wanted: minute, hour, day of the month, month, day of the week',
+    );
+    expect(broken({ nodes: "1", schedule: "@daily", duration: "1d" })).toBe(
+      'spec.disruption.budgets[1].duration: "1d" is no duration such as 10h or 1h30m',
+    );
+    expect(broken({ nodes: "1", schedule: "@daily" })).toBe(
+      "spec.disruption.budgets[1]: schedule and duration come together",
     );
   });
 });

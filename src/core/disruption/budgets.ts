@@ -6,7 +6,7 @@
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
-import { type Cron, nextAfter, parseCron } from "../../base/cron.ts";
+import { type Cron, cronProblem, nextAfter, parseCron } from "../../base/cron.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { atOnce, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -103,19 +103,28 @@ export function allowedDisruptions(
 /** Why budgets allow nothing at all: the first that cannot be read, by field (below `path`) and value. */
 export function brokenBudget(
   budgets: readonly Budget[],
-  nowMs: number,
   path = "spec.disruption.budgets",
 ): string | undefined {
   for (const [index, budget] of budgets.entries()) {
-    const field = `${path}[${index}]`;
-    if (amount(budget.nodes, 0) === undefined)
-      return `${field}.nodes: ${JSON.stringify(budget.nodes)} is neither a count nor a percentage`;
-    if (isActive(budget, nowMs) === undefined) {
-      const { schedule = "", duration = "" } = budget;
-      return `${field}: schedule ${JSON.stringify(schedule)} with duration ${JSON.stringify(duration)} cannot be read`;
-    }
+    const problem = budgetProblem(budget);
+    if (problem !== undefined) return `${path}[${index}]${problem}`;
   }
   return undefined;
+}
+
+/** What cannot be read of one, as it goes on after its path; undefined: nothing. */
+export function budgetProblem(budget: Budget): string | undefined {
+  const { nodes, schedule, duration } = budget;
+  if (amount(nodes, 0) === undefined)
+    return `.nodes: ${JSON.stringify(nodes)} is neither a count nor a percentage`;
+  if (schedule === undefined && duration === undefined) return undefined;
+  if (schedule === undefined || duration === undefined)
+    return ": schedule and duration come together";
+  if (scheduleOf(budget) !== undefined) return undefined;
+  const unread = cronProblem(schedule);
+  return unread === undefined
+    ? `.duration: ${JSON.stringify(duration)} is no duration such as 10h or 1h30m`
+    : `.schedule: ${JSON.stringify(schedule)} cannot be read: ${unread}`;
 }
 
 /** Whether the budget's window is open; undefined when schedule or duration cannot be read. */

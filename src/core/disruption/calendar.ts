@@ -157,8 +157,7 @@ export function standingOf(
   }));
   if (next.some(({ when }) => when === "broken")) {
     const message =
-      brokenBudget(budgets, nowMs) ??
-      `disruption-budgets: ${brokenBudget(clusterBudgets, nowMs, "budgets")}`;
+      brokenBudget(budgets) ?? `disruption-budgets: ${brokenBudget(clusterBudgets, "budgets")}`;
     return { held: { status: "False", reason: "BudgetNotReadable", message }, ...changes };
   }
   if (next.every(({ when }) => when === "now")) return { held: undefined, ...changes };

@@ -24,8 +24,8 @@ describe("the cluster's disruption budgets", () => {
       "budgets[0].reasons: must be of Underutilized, Empty, Drifted",
     ],
     [
-      "[{nodes: 1, schedule: at noon, duration: 1h}]",
-      'budgets[0]: schedule "at noon" with duration "1h" cannot be read',
+      "[{nodes: 1, schedule: 0 9 * * mon-fry, duration: 1h}]",
+      'budgets[0].schedule: "0 9 * * mon-fry" cannot be read: "mon-fry" is no day of the week: 0 to 6, or sun to sat',
     ],
   ])("%s is refused with its field: %s", (text, problem) => {
     expect(disruptionBudgetsProblem(text)).toBe(problem);

@@ -18,7 +18,7 @@ export function disruptionBudgetsProblem(text: string): string | undefined {
   }
   if (!Array.isArray(given)) return "must be a list of budgets, such as [{nodes: 10%}]";
   const problem = given.map(problemOf).find((one) => one !== undefined);
-  return problem ?? brokenBudget(given as Budget[], 0, "budgets");
+  return problem ?? brokenBudget(given as Budget[], "budgets");
 }
 
 /** Of a text without problems. */
