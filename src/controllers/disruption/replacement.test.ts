@@ -5,6 +5,7 @@ import { POD } from "../../apis/core/pod.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { POD_DISRUPTION_BUDGET } from "../../apis/policy/kinds.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { InsufficientCapacityError } from "../../core/cloudprovider/errors.ts";
 import { movesOn } from "../../core/disruption/moves.ts";
@@ -418,4 +419,86 @@ describe("what people hold back", () => {
     expect(claimOf(world, "a").metadata.deletionTimestamp).toBeDefined();
     await world.stop();
   });
+});
+
+describe("what was not possible, in a cluster where nothing comes or goes,", () => {
+  it("is begun within seconds once a PodDisruptionBudget lets more pods go", async () => {
+    const guard = {
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name: "guard", namespace: "default" },
+      spec: { selector: { matchLabels: { app: "web" } } },
+      status: { disruptionsAllowed: 1 },
+    };
+    const world = await driftedNode({
+      limits: { cpu: "4" },
+      before: async ({ api }) => {
+        await api.delete(POD, { name: "app", namespace: "default" });
+        for (const name of ["first", "second"])
+          await api.create(POD, pod({ name, cpu: "1", nodeName: "a", labels: { app: "web" } }));
+        await api.create(POD, pod({ name: "waits", cpu: "3" }));
+        await api.create(POD_DISRUPTION_BUDGET, guard);
+      },
+    });
+    await world.clock.advance(60_000);
+    expect(taints(world)).toEqual([]);
+    world.api.change(POD_DISRUPTION_BUDGET, "default/guard", { status: { disruptionsAllowed: 2 } });
+    await world.clock.advance(12_000);
+    expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+    await world.stop();
+  });
+
+  const held = pod({
+    name: "held",
+    cpu: "500m",
+    nodeName: "b",
+    annotations: { "karpenter.sh/do-not-disrupt": "true" },
+  });
+  it.each<[string, (world: FakeWorld) => unknown, (world: FakeWorld) => unknown]>([
+    [
+      "the node that is to take its pods, which may not go itself, has come to rest",
+      ({ api, clock }) => {
+        api.change(NODE_POOL, "default", { spec: { disruption: { consolidateAfter: "60s" } } });
+        const at = toRfc3339(clock.now() + 65_000);
+        api.change(NODE_CLAIM, "b", { status: { lastPodEventTime: at } });
+      },
+      () => {},
+    ],
+    [
+      "a person takes a taint off the node that is to take its pods",
+      ({ api }) => api.change(NODE, "b", { spec: { taints: [MAINTENANCE] } }),
+      ({ api }) => api.change(NODE, "b", { spec: { taints: [] } }),
+    ],
+    [
+      "a person opens the node that is to take its pods",
+      ({ api }) => api.change(NODE, "b", { spec: { unschedulable: true } }),
+      ({ api }) => api.change(NODE, "b", { spec: { unschedulable: null } }),
+    ],
+    [
+      "a pod of the node that is to take its pods was resized in place",
+      ({ api }) => api.change(POD, "default/held", asking("3")),
+      ({ api }) => api.change(POD, "default/held", asking("500m")),
+    ],
+  ])("is done within seconds once %s", async (_, before, after) => {
+    const world = await driftedNode({
+      drifted: false,
+      before: async (one) => {
+        await establish(one, "b");
+        await one.api.create(POD, held);
+        await before(one);
+      },
+    });
+    await world.clock.advance(2 * 60_000);
+    expect(claims(world)).toHaveLength(2);
+    await after(world);
+    await world.clock.advance(60_000);
+    expect(claims(world).map(({ metadata }) => metadata.name)).toEqual(["b"]);
+    await world.stop();
+  });
+});
+
+const MAINTENANCE = { key: "maintenance", effect: "NoSchedule" };
+
+const asking = (cpu: string) => ({
+  spec: { containers: [{ name: "main", image: "pause", resources: { requests: { cpu } } }] },
 });

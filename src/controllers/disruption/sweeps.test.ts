@@ -13,6 +13,7 @@ const LIST: Facts["types"][number] = [];
 const facts = (text: string, atMs = 0, list = LIST): Facts => ({
   text,
   names: [],
+  guards: [],
   atMs,
   types: [list],
 });
@@ -62,6 +63,14 @@ describe("sweeps", () => {
     expect(sweeps.rests(drift, of("x", "y"))).toBe(true);
     expect(sweeps.rests(drift, of("x", "z"))).toBe(false);
     expect(sweeps.rests(drift, of("x"))).toBe(false);
+  });
+
+  it("ask a method again once a PodDisruptionBudget is another", () => {
+    const sweeps = new Sweeps();
+    const guard = { metadata: { name: "guard", namespace: "default" }, spec: {} };
+    sweeps.note(drift, nothing, { ...facts("a"), guards: [guard] });
+    expect(sweeps.rests(drift, { ...facts("a"), guards: [guard] })).toBe(true);
+    expect(sweeps.rests(drift, { ...facts("a"), guards: [{ ...guard }] })).toBe(false);
   });
 
   it("start anew once something was found", () => {

@@ -3,6 +3,7 @@
  * the state of things in which nothing was found.
  */
 import { keyOf } from "../../apis/meta.ts";
+import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Method, MethodInput, Proposal } from "../../core/disruption/methods/method.ts";
@@ -24,6 +25,8 @@ export interface Facts {
   readonly text: string;
   /** Of nodes: there may be very many. */
   readonly names: readonly (readonly string[])[];
+  /** What they let go decides which nodes may go together, and who must wait for whom. */
+  readonly guards: readonly PodDisruptionBudget[];
   /** The very lists: a cloud gives the same ones while nothing has changed. */
   readonly types: readonly (readonly InstanceType[])[];
   readonly atMs: number;
@@ -37,6 +40,7 @@ export class Sweeps {
     if (!method.costly) return false;
     const known = this.#settled.get(method.name);
     if (known === undefined || known.text !== now.text) return false;
+    if (!sameItems(known.guards, now.guards)) return false;
     if (!known.names.every((list, index) => sameItems(list, now.names[index] ?? []))) return false;
     const same = known.types.every((list, index) => list === now.types[index]);
     const changedMs = method.reason === "Underutilized" ? FORCED_LOOK_MS : PLACE_LOOK_MS;
@@ -55,7 +59,7 @@ export class Sweeps {
 /** `counting`: commands whose moves count against the next ones. */
 export function* factsOf(
   method: Method,
-  { nowMs, candidates, allowances, alphaBusy, backingOff, rests, poolRests }: MethodInput,
+  { nowMs, candidates, allowances, pdbs, alphaBusy, backingOff, rests, poolRests }: MethodInput,
   { pools, scheduling, revision }: Pick<Surroundings, "pools" | "scheduling" | "revision">,
   counting: readonly string[],
 ): Steps<Facts> {
@@ -77,5 +81,5 @@ export function* factsOf(
     scheduling.pools.map(({ pool }) => [pool.id, pool.observedGeneration]),
   ]);
   const types = scheduling.pools.map(({ instanceTypes }) => instanceTypes);
-  return { text, names: [eligible, resting], types, atMs: nowMs };
+  return { text, names: [eligible, resting], guards: pdbs, types, atMs: nowMs };
 }

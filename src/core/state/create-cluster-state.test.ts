@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import { node, nodeClaim, pod } from "../../testing/builders.ts";
+import { putLast } from "./cordon.ts";
 import { createClusterState } from "./create-cluster-state.ts";
 
 const REGISTERED = { "karpenter.sh/registered": "true" };
@@ -237,6 +238,20 @@ describe("createClusterState", () => {
     expect(moves(() => state.updatePod(pod({ name: "p", nodeName: "n" })))).toBe(true);
     expect(moves(() => state.updatePod(pod({ name: "q" })))).toBe(false);
     expect(moves(() => state.nominate("n", 1))).toBe(false);
+    const joined = node({ name: "n", labels: { team: "a" } });
+    expect(moves(() => state.updateNode(joined))).toBe(true);
+    expect(moves(() => state.updateNode({ ...joined }))).toBe(false);
+    const tainted = (key: string) => ({ taints: [{ key, effect: "NoSchedule" as const }] });
+    const maintained = { ...joined, spec: { ...joined.spec, ...tainted("maintenance") } };
+    expect(moves(() => state.updateNode(maintained))).toBe(true);
+    expect(moves(() => state.updateNode(putLast(maintained, true)))).toBe(false);
+    expect(moves(() => state.updatePod(pod({ name: "p", nodeName: "n" })))).toBe(false);
+    expect(moves(() => state.updatePod(pod({ name: "p", nodeName: "n", cpu: "2" })))).toBe(true);
+    const quiet = (status: "True" | "False") =>
+      nodeClaim({ name: "c", status: { conditions: [{ type: "Consolidatable", status }] } });
+    state.updateClaim(quiet("False"));
+    expect(moves(() => state.updateClaim(quiet("True")))).toBe(true);
+    expect(moves(() => state.updateClaim(quiet("False")))).toBe(false);
     expect(moves(() => state.deletePod("default/p"))).toBe(true);
   });
 

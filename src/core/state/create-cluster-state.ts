@@ -18,6 +18,7 @@ import { isLeaving, type NodeView, nodeView } from "./node-view.ts";
 import { PoolUsage } from "./pool-usage.ts";
 import { Successors } from "./successors.ts";
 import { ViewList } from "./view-list.ts";
+import { comesToRest, isOtherSize, takesOthers } from "./worth-a-look.ts";
 
 /** An empty picture; `controllers/state` fills it. */
 export function createClusterState(): ClusterState {
@@ -60,8 +61,8 @@ class Cluster implements ClusterState {
     const key = claimKey(claim.kind ?? "NodeClaim", claim.metadata.name);
     const known = this.#claims.get(key);
     if (isStale(claim, known)) return;
-    if (known === undefined) this.#revision++;
-    else this.#forgetClaim(key, known);
+    if (known === undefined || comesToRest(known, claim)) this.#revision++;
+    if (known !== undefined) this.#forgetClaim(key, known);
     this.#claims.set(key, claim);
     const providerId = claim.status?.providerID;
     if (providerId) this.#claimByProviderId.set(providerId, key);
@@ -92,8 +93,8 @@ class Cluster implements ClusterState {
     // Another one of the name: what was said of the one before is not about it.
     if (this.#nodes.get(name)?.metadata.uid !== node.metadata.uid) this.deleteNode(name);
     const known = this.#nodes.get(name);
-    if (known === undefined) this.#revision++;
-    else this.#forgetNode(known);
+    if (known === undefined || takesOthers(known, node)) this.#revision++;
+    if (known !== undefined) this.#forgetNode(known);
     this.#nodes.set(name, node);
     const providerId = node.spec?.providerID;
     if (providerId) this.#nodeByProviderId.set(providerId, name);
@@ -132,9 +133,10 @@ class Cluster implements ClusterState {
     }
     if (this.#unbound.delete(key)) this.#unboundCache = undefined;
     const pods = this.#podsByNode.get(nodeName) ?? new Map<string, Pod>();
-    if (isStale(pod, pods.get(key))) return;
+    const known = pods.get(key);
+    if (isStale(pod, known)) return;
     this.#podsByNode.set(nodeName, pods);
-    if (bound !== nodeName) this.#revision++;
+    if (bound !== nodeName || known === undefined || isOtherSize(known, pod)) this.#revision++;
     this.#bindings.set(key, nodeName);
     pods.set(key, pod);
     this.#touchPods(nodeName);
