@@ -4,7 +4,7 @@
  * back: nodes open again, marks off. What is needed to go on after a crash stands on the claims.
  * upstream: pkg/controllers/disruption/queue.go
  */
-import { NODE } from "../../apis/core/node.ts";
+import { NODE, type Node } from "../../apis/core/node.ts";
 import { CLAIM_KINDS, claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
@@ -29,7 +29,6 @@ import { type CommandRecord, withoutRecord, withRecord } from "../../core/disrup
 import { unjoined } from "../../core/disruption/unfinished.ts";
 import { cordoned, uncordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
-import { patchObject } from "../../kube/client/patch-object.ts";
 import { createBell } from "../../kube/manager/bell.ts";
 import {
   AWAIT_CHANGE,
@@ -473,15 +472,20 @@ function markedNames(world: World, { node, claim }: Candidate): readonly string[
   ];
 }
 
-/** Takes back what `closeNode` did. */
+/** Takes back what `closeNode` did. What is on its way out by now stays closed, and so does what only has its name. */
 export async function reopen(
   world: World,
-  { node: view, claim, generation }: Pick<Candidate, "node" | "claim" | "generation">,
+  { node: { node }, claim, generation }: Pick<Candidate, "node" | "claim" | "generation">,
 ): Promise<void> {
-  const node = nodes(world).get(view.name);
-  if (node !== undefined)
-    await patchObject(world.kube, NODE, node, uncordoned(node, vocabulary(generation)));
-  await changeClaim(world, claim, (one) =>
-    withoutCondition(withoutRecord(one), "DisruptionReason"),
+  const words = vocabulary(generation);
+  const open = (one: Node) => (isDeleting(one) ? one : uncordoned(one, words));
+  const nodeNow = nodes(world).get(node?.metadata.name ?? "");
+  if (nodeNow !== undefined && nodeNow.metadata.uid === node?.metadata.uid)
+    await changeObject(world.kube, NODE, nodeNow, open);
+  // As it is now: a candidate's own was chosen before it was marked.
+  const claimNow = readClaim(world, claimRequest(claim));
+  if (claimNow === undefined || claimNow.metadata.uid !== claim.metadata.uid) return;
+  await changeClaim(world, claimNow, (one) =>
+    isDeleting(one) ? one : withoutCondition(withoutRecord(one), "DisruptionReason"),
   );
 }

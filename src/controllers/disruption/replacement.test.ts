@@ -5,10 +5,12 @@ import { POD } from "../../apis/core/pod.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import type { Kind } from "../../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET } from "../../apis/policy/kinds.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { InsufficientCapacityError } from "../../core/cloudprovider/errors.ts";
 import { movesOn } from "../../core/disruption/moves.ts";
+import { recordOf } from "../../core/disruption/record.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -219,6 +221,47 @@ describe("a drifted node", () => {
     expect(nextMs - (fromRfc3339(until) as number)).toBeGreaterThanOrEqual(0);
     expect(nextMs - (fromRfc3339(until) as number)).toBeLessThan(12_000);
     await world.stop();
+  });
+
+  it("is wholly unmarked as soon as it is open again: its claim, too", async () => {
+    const world = await driftedNode();
+    await world.clock.advance(11_000);
+    await world.api.delete(NODE_CLAIM, { name: replacementOf(world).metadata.name });
+    await world.clock.advance(100);
+    expect([taints(world), condition(claimOf(world, "a"), "DisruptionReason")]).toEqual([
+      [],
+      undefined,
+    ]);
+    expect(recordOf(claimOf(world, "a"))).toBeUndefined();
+    await world.stop();
+  });
+
+  it("stays closed where a person deletes it before its replacement fails", async () => {
+    for (const [kind, own] of [
+      [NODE, "node"],
+      [NODE_CLAIM, "claim"],
+    ] as const) {
+      const world = await driftedNode();
+      world.api.guarded.add("default/app");
+      await world.clock.advance(11_000);
+      await world.api.delete(kind as Kind, { name: "a" });
+      await world.clock.advance(5_000);
+      const opened: string[] = [];
+      const { patch } = world.kube;
+      const watched: typeof patch = async (...asked) => {
+        const answer = await patch(...asked);
+        if (taints(world).length === 0) opened.push(own);
+        return answer;
+      };
+      Object.assign(world.kube, { patch: watched });
+      await world.api.delete(NODE_CLAIM, { name: replacementOf(world).metadata.name });
+      await world.clock.advance(20_000);
+      expect(world.lines.join()).toContain("while executing a disruption command");
+      expect([opened, taints(world)]).toEqual([[], ["karpenter.sh/disrupted"]]);
+      // It goes for what it was to go for.
+      expect(condition(claimOf(world, "a"), "DisruptionReason")?.reason).toBe("Drifted");
+      await world.stop();
+    }
   });
 
   it("gets no further nodes for pods that are to go to nodes that stay (calm seed 5017)", async () => {
