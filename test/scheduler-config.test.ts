@@ -99,7 +99,7 @@ describe("SCHEDULER_CONFIG", () => {
 
   it("that makes no sense keeps the controller from starting, by field", async () => {
     await expect(zones({ "scheduler-config": "podTopologySpread: {x: 1}" })).rejects.toThrow(
-      "invalid scheduler-config: podTopologySpread.x: unknown field",
+      "invalid --scheduler-config: podTopologySpread.x: unknown field",
     );
   });
 });

@@ -210,6 +210,9 @@ describe("a live sandbox", () => {
   it("keeps its port to itself, and Ctrl-C ends it within two seconds, open watches and all", async () => {
     const sandbox = await startSandbox("one");
     expect(sandbox.out()).toContain(`export KUBECONFIG=`);
+    expect(sandbox.out()).toMatch(
+      /ages in kubectl describe read <invalid>.*\n {2}kubectl get events --field-selector/,
+    );
     const watch = await watchPods("one", sandbox.port);
     const second = await run(
       "sandbox",

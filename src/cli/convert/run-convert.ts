@@ -115,7 +115,9 @@ async function textsOf(
 
 /** A file itself; of a folder its manifests, by name. */
 function filesOf(path: string, recursive: boolean): readonly string[] {
-  if (!statSync(path).isDirectory()) return [path];
+  const facts = statSync(path, { throwIfNoEntry: false });
+  if (facts === undefined) throw new Error("no such file or folder");
+  if (!facts.isDirectory()) return [path];
   return readdirSync(path, { withFileTypes: true })
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((item) => {

@@ -106,6 +106,11 @@ function refused(error: unknown): never {
   throw new CliError(error instanceof PortBusyError ? `${why} with --port` : why);
 }
 
+/** kubectl reckons with the machine's clock, and shows ages as negative as these. */
+const AGES = `at this speed the cluster's clock runs ahead of this machine's, and ages in kubectl describe read <invalid>; with right ages:
+  kubectl get events --field-selector involvedObject.name=NAME
+`;
+
 function greeting(flags: SandboxFlags, file: string, urls: Urls): string {
   const examples = relative(
     process.cwd(),
@@ -127,6 +132,6 @@ the simulated AWS, for the aws command line (any credentials do):
   export AWS_ENDPOINT_URL=${urls.aws}
   export AWS_DEFAULT_REGION=${flags.region} AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any
   aws --endpoint-url $AWS_ENDPOINT_URL sqs list-queues
-Ctrl-C ends it. What happens in the cluster:
+${flags.speed > 1 ? AGES : ""}Ctrl-C ends it. What happens in the cluster:
 `;
 }

@@ -34,6 +34,16 @@ describe("options", () => {
     expect(() => parseOptions({ [flag]: value }, {})).toThrow(/^.*[^:]$/);
   });
 
+  it.each([
+    ["disruption-budgets", "DISRUPTION_BUDGETS", "[{nodes: few}]", "budgets[0].nodes: "],
+    ["scheduler-config", "SCHEDULER_CONFIG", "podTopologySpread: {x: 1}", "podTopologySpread.x: "],
+  ])("says of --%s whether the flag or %s is wrong, and where in it", (flag, env, text, place) => {
+    expect(() => parseOptions({ [flag]: text }, {})).toThrow(`invalid --${flag}: ${place}`);
+    expect(() => parseOptions({}, { [env]: text })).toThrow(`invalid ${env}: ${place}`);
+    const ofConfigMap = `invalid ${flag} of karpenter-global-settings: ${place}`;
+    expect(() => parseOptions({}, {}, { [flag]: text })).toThrow(ofConfigMap);
+  });
+
   it("reads gates: those not named are as they are by default, and broken ones are refused", () => {
     const gates = parseOptions(
       { "feature-gates": "SpotToSpotConsolidation=true, Nonsense=true" },

@@ -25,6 +25,12 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
+/** By flag: what is wrong in settings that are documents of their own, with the place in them. */
+const DOCUMENTS: Readonly<Record<string, (text: string) => string | undefined>> = {
+  "scheduler-config": schedulerConfigProblem,
+  "disruption-budgets": disruptionBudgetsProblem,
+};
+
 /**
  * `flags` by flag name without dashes; `env` as in the process; `settings` of ConfigMap
  * karpenter-global-settings, by flag name too. Throws ConfigError.
@@ -50,14 +56,13 @@ export function parseOptions(
           ? gateProblems(String(result.value))
           : [];
     errors.push(...wrong.map((why) => `invalid ${source} ${JSON.stringify(given)}: ${why}`));
-    if ("value" in result) parsed[name] = result.value;
+    if (!("value" in result)) continue;
+    parsed[name] = result.value;
+    const inside = DOCUMENTS[definition.flag]?.(String(result.value));
+    if (inside !== undefined) errors.push(`invalid ${source}: ${inside}`);
   }
   checkEndpoint(parsed["clusterEndpoint"], errors);
   checkWebhookUrl(parsed["webhookUrl"], errors);
-  const problem = schedulerConfigProblem(String(parsed["schedulerConfig"] ?? ""));
-  if (problem !== undefined) errors.push(`invalid scheduler-config: ${problem}`);
-  const budgets = disruptionBudgetsProblem(String(parsed["disruptionBudgets"] ?? ""));
-  if (budgets !== undefined) errors.push(`invalid disruption-budgets: ${budgets}`);
   if (errors.length > 0)
     throw new ConfigError(`validating cli flags / env vars, ${errors.join(", ")}`);
   return Object.freeze({ ...parsed, changed }) as unknown as Options;
