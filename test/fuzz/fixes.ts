@@ -9,7 +9,7 @@ import { remedies } from "../../src/core/provisioning/refusals/remedy.ts";
 import { solve } from "../../src/core/provisioning/solve.ts";
 import type { Json } from "../validator/kubernetes.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
-import { limitPairs, madeIn, singleEdits } from "./make-edit.ts";
+import { limitPairs, looserSpreads, madeIn, singleEdits } from "./make-edit.ts";
 import { inputOf } from "./ours.ts";
 
 export interface FixVerdict {
@@ -57,6 +57,7 @@ function groupFaults(
 ): string[] {
   const { fix, nearest } = remedy;
   const [first = ""] = keys;
+  const pod = scenario.manifests.find((one) => one.kind === "Pod" && keyOf(one) === first) as Json;
   const faults: string[] = [];
   const wanted = new Set([...keys, ...lenders]);
   const places = (edits: readonly PlannedEdit[], pods: ReadonlySet<string> = keys) =>
@@ -75,11 +76,14 @@ function groupFaults(
       const less = oneLess(edit);
       if (less !== undefined && places(edits.with(at, plannedEdit(less, first)), fix.pods))
         faults.push(`${text}: ${edits[at]?.field} goes further than it must`);
+      const looser = looserSpreads(edits[at] as PlannedEdit, pod).find((other) =>
+        places(edits.with(at, other), fix.pods),
+      );
+      if (looser !== undefined) faults.push(`${text}: ${looser.field} ${looser.value} is enough`);
     }
   }
   if (edits.length !== 1) {
-    const pod = scenario.manifests.find((one) => one.kind === "Pod" && keyOf(one) === first);
-    const enough = singleEdits(scenario, pod as Json).find((edit) => places([edit]));
+    const enough = singleEdits(scenario, pod).find((edit) => places([edit]));
     if (enough !== undefined)
       faults.push(`${text}: ${enough.field} ${enough.value} of ${enough.object} is enough`);
   }

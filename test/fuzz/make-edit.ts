@@ -78,6 +78,12 @@ function editPod(spec: Json, { field, value }: PlannedEdit): void {
     holder.resources.requests[resource as string] = value;
     return;
   }
+  const spread = /^spec\.topologySpreadConstraints\[(.+)\]\.(maxSkew|minDomains)$/.exec(field);
+  if (spread !== null) {
+    const [, key, amount] = spread;
+    for (const one of requiredSpreads(spec, key as string)) one[amount as string] = Number(value);
+    return;
+  }
   switch (field) {
     case "spec.tolerations": {
       const [taint, effect] = value.split(":") as [string, string];
@@ -113,6 +119,30 @@ function editPod(spec: Json, { field, value }: PlannedEdit): void {
   }
 }
 
+function requiredSpreads(spec: Json, key: string): Json[] {
+  return (spec.topologySpreadConstraints ?? []).filter(
+    (one: Json) => one.topologyKey === key && one.whenUnsatisfiable === "DoNotSchedule",
+  );
+}
+
+/** In place of an edit that takes a spread from the pod: those that loosen it, as far as is worth it. */
+export function looserSpreads(
+  { object, field, value }: PlannedEdit,
+  { spec }: Json,
+): PlannedEdit[] {
+  if (field !== "spec.topologySpreadConstraints") return [];
+  const on = (amount: string, to: number): PlannedEdit => ({
+    object,
+    field: `${field}[${value}].${amount}`,
+    action: "set",
+    value: String(to),
+  });
+  return requiredSpreads(spec, value).flatMap(({ maxSkew, minDomains }) => [
+    on("maxSkew", maxSkew + MORE_SKEW),
+    ...(minDomains > 1 ? [on("minDomains", 1)] : []),
+  ]);
+}
+
 function dropKey(spec: Json, key: string): void {
   delete spec.nodeSelector?.[key];
   const affinity = spec.affinity?.nodeAffinity;
@@ -132,6 +162,8 @@ export function singleEdits({ manifests, instanceTypes }: Scenario, pod: Json): 
 }
 
 const FAR = 1_000_000;
+/** As docs/reference/plan.md has it. */
+const MORE_SKEW = 20;
 
 /** As high as a limit can be; a bare number of memory would be bytes, less than there is. */
 function farLimit(name: string): string {

@@ -107,7 +107,7 @@ export function sortManifests(found: readonly Found[]): Manifests {
   const byKind = new Map<string, KubeObject[]>();
   const unused = new Map<string, number>();
   const seen = new Map<string, { readonly where: string; readonly live: boolean }>();
-  for (const { where, object, live } of found) {
+  for (const { where, object, live } of withNames(found)) {
     const kind = object.kind as string;
     const read = live === true ? newest(where, object) : readObject(registry, where, object);
     if (read === undefined) {
@@ -172,6 +172,21 @@ export function sortManifests(found: readonly Found[]): Manifests {
   return manifests;
 }
 
+/** Instead of letters drawn by chance, as the API server completes `generateName`, a number: the first has 0. */
+function withNames(found: readonly Found[]): Found[] {
+  const counts = new Map<string, number>();
+  return found.map((one) => {
+    const { kind, metadata } = one.object;
+    const { name, namespace, generateName } = metadata ?? {};
+    if (name !== undefined || typeof generateName !== "string") return one;
+    const start = `${kind} ${namespace} ${generateName}`;
+    const count = counts.get(start) ?? 0;
+    counts.set(start, count + 1);
+    const named = { ...metadata, name: `${generateName}${count}` };
+    return { ...one, object: { ...one.object, metadata: named } };
+  });
+}
+
 function definitionOf(registry: MutableRegistry, object: KubeObject) {
   const [version, group = ""] = (object.apiVersion ?? "").split("/").reverse();
   return registry.findKind(group, version as string, object.kind as string);
@@ -196,12 +211,12 @@ function readObject(
       `${where}: apiVersion: "${object.apiVersion}" of ${object.kind} is not served; use ${served.join(" or ")}`,
     );
   }
-  const name = object.metadata?.name ?? object.metadata?.generateName;
-  if (name === undefined) throw refused(where, object, "metadata.name: Required value");
+  if (object.metadata?.name === undefined)
+    throw refused(where, object, "metadata.name: Required value");
   const namespace = object.metadata.namespace ?? "default";
   const named = {
     ...object,
-    metadata: { ...object.metadata, name, ...(definition.namespaced ? { namespace } : {}) },
+    metadata: { ...object.metadata, ...(definition.namespaced ? { namespace } : {}) },
   };
   const { value, unknown, malformed, wrong } = definition.prune(named);
   if (malformed !== undefined) {
@@ -275,7 +290,7 @@ const WANTED: Readonly<Record<string, string>> = {
 };
 
 function refused(where: string, object: KubeObject, what: string): CliError {
-  const name: unknown = object.metadata?.name ?? object.metadata?.generateName;
+  const name: unknown = object.metadata?.name;
   const shown = typeof name === "string" ? ` ${name}` : "";
   return new CliError(`${where}: ${object.kind}${shown}: ${shownSentence(what)}`);
 }

@@ -214,6 +214,18 @@ describe("manifests", () => {
     expect(plan.newNodeClaims.flatMap(({ pods }) => pods)).toEqual(["shop/web-1"]);
   });
 
+  it("are numbered where the API server is to draw their names", async () => {
+    const job = `
+apiVersion: batch/v1
+kind: Job
+metadata: {generateName: pi-}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: pause}]}}}
+`;
+    const { plan } = await planFor([POOL, job, job]);
+    const placed = plan.newNodeClaims.flatMap(({ pods }) => pods);
+    expect(placed).toEqual(["default/pi-0-0", "default/pi-1-0"]);
+  });
+
   it("do not count the replicas of a Deployment twice that are there as pods of its ReplicaSet", async () => {
     const own = (kind: string, name: string): string =>
       `, ownerReferences: [{apiVersion: apps/v1, kind: ${kind}, name: ${name}, uid: u, controller: true}]`;
@@ -350,9 +362,9 @@ describe("a fix", () => {
     const provisioner =
       "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec: {providerRef: {name: old}, limits: {resources: {cpu: 1}}}";
     const { plan } = await planFor([provisioner, workload("Deployment", "web", 1)]);
-    expect(plan.unschedulable[0]?.fix?.edits[0]).toMatchObject({
-      object: "Provisioner old",
-      field: "spec.limits.resources.cpu",
+    expect(plan.unschedulable[0]?.fix).toMatchObject({
+      text: "raise spec.limits.resources.cpu of Provisioner old from 1 to 2",
+      edits: [{ object: "Provisioner old", field: "spec.limits.resources.cpu" }],
     });
   });
 });

@@ -41,6 +41,13 @@ function podField(edit: PodEdit): Omit<PlannedEdit, "object"> {
       };
     case "dropRule":
       return { field: RULES[edit.rule], action: "remove", value: edit.topologyKey };
+    case "loosen":
+      return {
+        field: `${RULES.spread}[${edit.topologyKey}].${edit.field}`,
+        action: "set",
+        value: String(edit.to),
+        from: String(edit.from),
+      };
     case "dropHostPort":
       return {
         field: edit.of.map((list) => `spec.${list}[].ports`).join(", "),

@@ -2,11 +2,19 @@
  * Changes that would give a pod a place, as data: to be shown, to be tried, and to be made by hand. Each
  * is one field of one object. Rank: how much an owner is likely to mind, least first.
  */
-import type { Container, Pod, PodSpec, Toleration } from "../../../apis/core/pod.ts";
+import type {
+  Container,
+  Pod,
+  PodSpec,
+  Toleration,
+  TopologySpreadConstraint,
+} from "../../../apis/core/pod.ts";
+import { vocabulary } from "../../../apis/hub/generation.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
 import type { RequirementSpec } from "../../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { formatResources } from "../../../apis/resources.ts";
+import { assert } from "../../../base/assert.ts";
 import { asksForSomething } from "../../scheduling/pod-requirements.ts";
 import { allows, toRequirement } from "../../scheduling/requirement.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
@@ -26,6 +34,15 @@ export type PodEdit =
       readonly change: "dropRule";
       readonly rule: "spread" | "affinity" | "antiAffinity";
       readonly topologyKey: string;
+    }
+  | {
+      /** Of the required spread over the key. */
+      readonly on: "pod";
+      readonly change: "loosen";
+      readonly topologyKey: string;
+      readonly field: "maxSkew" | "minDomains";
+      readonly from: number;
+      readonly to: number;
     }
   | {
       readonly on: "pod";
@@ -62,8 +79,9 @@ const RANKS: Readonly<Record<Edit["change"], number>> = {
   label: 5,
   dropKey: 6,
   dropHostPort: 7,
-  dropRule: 8,
-  request: 9,
+  loosen: 8,
+  dropRule: 9,
+  request: 10,
 };
 /** To do without a resource: nothing is minded more. */
 const NOTHING_LEFT = 1;
@@ -118,6 +136,13 @@ function editedSpec(spec: PodSpec, edit: PodEdit): PodSpec {
       return withLowered(spec, edit);
     case "dropRule":
       return withoutRule(spec, edit.rule, edit.topologyKey);
+    case "loosen":
+      return {
+        ...spec,
+        topologySpreadConstraints: (spec.topologySpreadConstraints ?? []).map((one) =>
+          isRequiredOver(one, edit.topologyKey) ? { ...one, [edit.field]: edit.to } : one,
+        ),
+      };
     case "dropHostPort":
       return {
         ...spec,
@@ -127,6 +152,14 @@ function editedSpec(spec: PodSpec, edit: PodEdit): PodSpec {
           : { initContainers: withoutPort(spec.initContainers, edit.port) }),
       };
   }
+}
+
+/** Of these the API server lets a pod have one. */
+export function isRequiredOver(
+  { topologyKey, whenUnsatisfiable }: TopologySpreadConstraint,
+  key: string,
+): boolean {
+  return topologyKey === key && whenUnsatisfiable === "DoNotSchedule";
 }
 
 function withoutPort(containers: readonly Container[], port: number): readonly Container[] {
@@ -219,8 +252,15 @@ function allowing(spec: RequirementSpec, value: string): RequirementSpec[] {
   }
 }
 
-/** One line that an owner can act on. `pool`: its kind and name. */
-export function editText(edit: Edit, pool: string): string {
+/** One line that an owner can act on. */
+export function editText(edit: Edit, pools: SchedulingInput["pools"]): string {
+  if (edit.on === "pod") return podText(edit);
+  const own = pools.find(({ pool }) => pool.id === edit.poolId);
+  assert(own !== undefined, "pools that are edited are of the batch");
+  return poolText(edit, own.pool);
+}
+
+function podText(edit: PodEdit): string {
   switch (edit.change) {
     case "tolerate": {
       const { key, operator, value, effect } = edit.toleration;
@@ -233,10 +273,18 @@ export function editText(edit: Edit, pool: string): string {
       return requestText(edit);
     case "dropRule":
       return `drop the pod's ${RULES[edit.rule]} over ${edit.topologyKey}`;
+    case "loosen":
+      return `${edit.to > edit.from ? "raise" : "lower"} ${edit.field} of the pod's ${RULES.spread} over ${edit.topologyKey} from ${edit.from} to ${edit.to}`;
     case "dropHostPort":
       return `drop host port ${edit.port} of the pod`;
+  }
+}
+
+function poolText(edit: PoolEdit, { generation, name }: Pool): string {
+  const pool = `${vocabulary(generation).poolKind} ${name}`;
+  switch (edit.change) {
     case "limit":
-      return `raise spec.limits.${edit.resource} of ${pool} from ${shown(edit.resource, edit.from)} to ${shown(edit.resource, edit.to)}`;
+      return `raise ${generation === "alpha" ? "spec.limits.resources" : "spec.limits"}.${edit.resource} of ${pool} from ${shown(edit.resource, edit.from)} to ${shown(edit.resource, edit.to)}`;
     case "allow":
       return `let ${pool} use ${edit.key} ${edit.value}`;
     case "label":

@@ -1,10 +1,10 @@
 /**
- * Makes a fix smaller while it is still enough: leaves out edits that it can do without, and changes amounts
- * no further than it must. Each question costs a plan, so amounts that are far apart are found by halving.
+ * Makes a fix smaller while it is still enough: leaves out edits that it can do without, loosens a spread that
+ * need not go, and changes amounts no further than it must. Each question costs a plan, so amounts that are far apart are found by halving.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
-import { type Edit, editedPod, type PodEdit, requestEdits } from "./edits.ts";
+import { type Edit, editedPod, isRequiredOver, type PodEdit, requestEdits } from "./edits.ts";
 
 /** Limits are raised by whole ones of these: cores, gibibytes. Of other resources, by one. */
 const LIMIT_UNITS: Readonly<Record<string, number>> = {
@@ -30,6 +30,9 @@ const TRIED_ONE_BY_ONE = 20;
  */
 const TRIED_IN_ALL_PARTS = 4;
 
+/** A skew that must be larger by more than this leaves little of the spread. */
+const MORE_SKEW = 20;
+
 /** `edits` are enough for pods like this one. `isEnough` may say no when it must not be asked any more. */
 export function leastFix(
   edits: readonly Edit[],
@@ -40,8 +43,10 @@ export function leastFix(
   // What is changed less may let another be changed less, and pods go together otherwise.
   for (let round = 0; ; round++) {
     const before = least;
-    for (const at of least.keys())
+    for (const at of least.keys()) {
+      least = withLooserSpread(least, least[at] as Edit, pod, isEnough);
       least = withLeastAmount(least, least[at] as Edit, isEnough, round > 0);
+    }
     const lowered = least.flatMap((edit) => (edit.change === "request" ? edit.resource : []));
     for (const resource of new Set(lowered)) least = leastLowered(least, pod, resource, isEnough);
     least = withoutNeedless(least, isEnough);
@@ -70,6 +75,30 @@ function partsOf<T>(all: readonly T[]): T[][] {
   ).sort((a, b) => a.length - b.length);
 }
 
+/** A spread that the pod gives up keeps what it can: fewer domains are asked of it, or it may be more uneven. */
+function withLooserSpread(
+  edits: readonly Edit[],
+  edit: Edit,
+  { spec }: Pod,
+  isEnough: (edits: readonly Edit[]) => boolean,
+): readonly Edit[] {
+  if (edit.change !== "dropRule" || edit.rule !== "spread") return edits;
+  const { topologyKey } = edit;
+  const own = spec.topologySpreadConstraints?.find((one) => isRequiredOver(one, topologyKey));
+  if (own === undefined) return edits;
+  const { maxSkew, minDomains = 1 } = own;
+  const loosened = { on: "pod", change: "loosen", topologyKey } as const;
+  const looser: PodEdit[] = [
+    ...(minDomains > 1
+      ? [{ ...loosened, field: "minDomains" as const, from: minDomains, to: 1 }]
+      : []),
+    { ...loosened, field: "maxSkew", from: maxSkew, to: maxSkew + MORE_SKEW },
+  ];
+  return (
+    looser.map((other) => edits.map((one) => (one === edit ? other : one))).find(isEnough) ?? edits
+  );
+}
+
 /** `again`: it was looked for before, so mostly one step less is not enough. */
 function withLeastAmount(
   edits: readonly Edit[],
@@ -77,7 +106,8 @@ function withLeastAmount(
   isEnough: (edits: readonly Edit[]) => boolean,
   again: boolean,
 ): readonly Edit[] {
-  if (edit.change !== "limit" && edit.change !== "minValues") return edits;
+  if (edit.change !== "limit" && edit.change !== "minValues" && edit.change !== "loosen")
+    return edits;
   const unit = edit.change === "limit" ? (LIMIT_UNITS[edit.resource] ?? 1) : 1;
   let least = edits;
   const allows = (units: number) => {

@@ -294,24 +294,25 @@ export function typeMisses({ pod, wanted, volumes, attached, template, space }: 
 export function typeObstacle(misses: readonly TypeMiss[]): Obstacle | undefined {
   const [first] = misses;
   if (first === undefined) return undefined;
-  const seen = new Set<string>();
-  const ways = misses
-    .flatMap((one) => one.ways)
-    .sort((a, b) => costOf(a) - costOf(b))
-    .filter((way) => {
-      // The first of its kind is the nearest: less to give up, or the same.
-      const kind = JSON.stringify(
-        way.map((one) => [
-          one.change,
-          "key" in one ? one.key : "",
-          "resource" in one ? one.resource : "",
-        ]),
-      );
-      if (seen.has(kind)) return false;
-      seen.add(kind);
-      return true;
-    });
-  return { texts: first.texts, ways: ways.slice(0, TRIED_TYPES) };
+  const kinds = new Map<string, Map<string, readonly Edit[]>>();
+  for (const way of misses.flatMap(({ ways }) => ways).sort((a, b) => costOf(a) - costOf(b))) {
+    const kind = textOf(way, (one) => ("resource" in one ? one.resource : ""));
+    // Of amounts the first is the nearest: less to give up, or the same. Of values none says as much.
+    const values = textOf(way, (one) => ("value" in one ? one.value : ""));
+    const ways = kinds.get(kind) ?? new Map<string, readonly Edit[]>();
+    if (ways.size < TRIED_VALUES && !ways.has(values)) ways.set(values, way);
+    kinds.set(kind, ways);
+  }
+  const tried = [...kinds.values()].slice(0, TRIED_TYPES).map((some) => [...some.values()]);
+  // The nearest of each kind before others of it.
+  const ways = Array.from({ length: TRIED_VALUES }, (_, at) =>
+    tried.flatMap((some) => some.slice(at, at + 1)),
+  );
+  return { texts: first.texts, ways: ways.flat() };
+}
+
+function textOf(way: readonly Edit[], what: (edit: Edit) => string): string {
+  return JSON.stringify(way.map((one) => [one.change, "key" in one ? one.key : "", what(one)]));
 }
 
 /** Fewer edits first, then those that owners mind least. */

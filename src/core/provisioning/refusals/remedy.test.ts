@@ -10,6 +10,7 @@ import {
   poolInput,
   schedulingInput,
 } from "../../../testing/builders.ts";
+import type { NodeView } from "../../state/node-view.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 import { solve } from "../solve.ts";
 import { applyEdits } from "./edits.ts";
@@ -227,6 +228,17 @@ describe("the smallest change that places a pod", () => {
     });
   });
 
+  it("opens another zone than the nearest type's, where one alone is enough (seed 85000168)", () => {
+    const requirements = [{ key: ZONE, operator: "In" as const, values: ["zone-a"] }];
+    const types = [
+      instanceType({ cpu: 8, zones: ["zone-b"] }),
+      instanceType({ cpu: 16, zones: ["zone-c"] }),
+    ];
+    const pools = [poolInput({ requirements, limits: { nodes: 1 } }, types)];
+    const fix = `let NodePool default use ${ZONE} zone-c`;
+    expect(fixes({ pods: pods(2, { cpu: "6" }), pools })).toEqual({ "pod-0": fix, "pod-1": fix });
+  });
+
   it("reaches a node that runs already, where no pool helps", () => {
     const nodes = [
       nodeView({
@@ -364,6 +376,35 @@ describe("the smallest change that places a pod", () => {
       pods: pods(4, { labels: { app: "web" }, spec, owner: { kind: "ReplicaSet", name: "web" } }),
     });
     expect(Object.values(found)).toEqual([`drop the pod's required anti-affinity over ${ZONE}`]);
+  });
+
+  it("loosens a spread no further than it must, before the pod gives it up", () => {
+    const over = (topologyKey: string, others: object = {}) =>
+      ({
+        maxSkew: 1,
+        topologyKey,
+        whenUnsatisfiable: "DoNotSchedule",
+        labelSelector: { matchLabels: { app: "web" } },
+        ...others,
+      }) as const;
+    const spread = (count: number, constraint: ReturnType<typeof over>, nodes: NodeView[] = []) => {
+      const spec = { topologySpreadConstraints: [constraint] };
+      const spreading = pods(count, { labels: { app: "web" }, spec });
+      return Object.values(fixes({ pods: spreading, nodes }));
+    };
+    expect(spread(4, over(ZONE, { minDomains: 5 }))).toEqual([
+      `lower minDomains of the pod's topology spread over ${ZONE} from 5 to 3`,
+    ]);
+    // Its zone has none of them.
+    const full = nodeView({
+      node: { labels: { [ZONE]: "zone-d" } },
+      pods: [pod({ name: "other", cpu: "4" })],
+    });
+    const uneven = `raise maxSkew of the pod's topology spread over ${ZONE} from 1 to 2`;
+    expect(spread(5, over(ZONE), [full])).toEqual([uneven, uneven]);
+    expect(spread(1, over("test.sh/rack"))).toEqual([
+      "drop the pod's topology spread over test.sh/rack",
+    ]);
   });
 
   it("raises a limit to where an earlier node does not become one of a type that takes it all", () => {

@@ -6,11 +6,11 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
-import { vocabulary } from "../../../apis/hub/generation.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import type { Resources } from "../../../apis/resources.ts";
 import { Heap } from "../../../base/heap.ts";
+import { compareText } from "../../../base/text-order.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";
@@ -224,13 +224,13 @@ class Search {
         this.#found = state.edits;
         break;
       }
-      for (const way of first.ways) {
+      for (const [at, way] of first.ways.entries()) {
         const edits = [...state.edits, ...way];
         const next = { ...state, edits };
         const id = idOf(next);
         if (edits.length > MOST_EDITS || seen.has(id)) continue;
         seen.add(id);
-        open.push(ranked(next, id));
+        open.push(ranked(next, id, at));
       }
     }
     this.#isLooked = this.#found !== undefined || !this.#plans.areAllMade;
@@ -422,15 +422,7 @@ class Search {
   }
 
   #text(edits: readonly Edit[]): string {
-    return edits
-      .map((edit) => {
-        const pool =
-          edit.on === "pod"
-            ? undefined
-            : this.#input.pools.find(({ pool }) => pool.id === edit.poolId)?.pool;
-        return editText(edit, pool === undefined ? "" : nameOf(pool));
-      })
-      .join("; ");
+    return edits.map((edit) => editText(edit, this.#input.pools)).join("; ");
   }
 }
 
@@ -449,10 +441,6 @@ function ownerOf({ metadata }: Pod): string | undefined {
   return owner === undefined ? undefined : `${metadata.namespace} ${owner.kind} ${owner.name}`;
 }
 
-function nameOf({ generation, name }: Pool): string {
-  return `${vocabulary(generation).poolKind} ${name}`;
-}
-
 function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {
   return requirements
     .filter(({ minValues }) => (minValues ?? 0) > 1)
@@ -465,15 +453,17 @@ function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {
 interface Ranked {
   readonly state: State;
   readonly cost: number;
+  /** Of the ways round one obstacle the nearest comes first. */
+  readonly at: number;
   readonly id: string;
 }
 
-function ranked(state: State, id: string): Ranked {
-  return { state, cost: costOf(state.edits), id };
+function ranked(state: State, id: string, at = 0): Ranked {
+  return { state, cost: costOf(state.edits), at, id };
 }
 
 function isCheaper(a: Ranked, b: Ranked): boolean {
-  return a.cost < b.cost || (a.cost === b.cost && a.id < b.id);
+  return (a.cost - b.cost || a.at - b.at || compareText(a.id, b.id)) < 0;
 }
 
 function idOf(state: State): string {
