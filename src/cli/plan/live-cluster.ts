@@ -18,16 +18,19 @@ import {
 } from "../../apis/core/kinds.ts";
 import { LIMIT_RANGE } from "../../apis/core/limit-range.ts";
 import { NODE } from "../../apis/core/node.ts";
-import { POD } from "../../apis/core/pod.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { NODE_OVERLAY } from "../../apis/karpenter/nodeoverlay.ts";
-import { apiVersionOf, type Kind } from "../../apis/meta.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET, PRIORITY_CLASS } from "../../apis/policy/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import { firstLineOf } from "../../base/error-text.ts";
-import type { KubeClient } from "../../kube/client/client.ts";
+import { deepFreeze } from "../../base/json.ts";
+import { createPodProjection } from "../../controllers/pod-projection.ts";
+import type { KeepOptions, KubeClient, KubeList } from "../../kube/client/client.ts";
 import { ConnectionError, isForbidden, isNotFound, KubeError } from "../../kube/errors.ts";
+import { createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
 import { CredentialsError } from "../../kube/transport/credentials.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Found } from "./documents.ts";
@@ -138,10 +141,25 @@ async function listed(client: Pick<KubeClient, "list">, kind: Kind): Promise<Fou
 }
 
 async function read(client: Pick<KubeClient, "list">, kind: Kind): Promise<Found[]> {
-  const { items } = await client.list(kind);
+  const { items } = kind === POD ? await podsOf(client) : await client.list(kind, keeping(kind));
   return items.map((object) => ({
     where: `${kind.kind} ${object.metadata.name} of the cluster`,
-    object: { ...object, apiVersion: apiVersionOf(kind), kind: kind.kind },
+    object,
     live: true,
   }));
+}
+
+/** As the controller's mirror reads and keeps them: of a large cluster nearly all that is read is pods. */
+function podsOf(client: Pick<KubeClient, "list">): Promise<KubeList<Pod>> {
+  const keep = createPodProjection();
+  return client.list(POD, { keep, readPage: createPodPageReader(keep) });
+}
+
+/** Who wrote the spec of a pool last is told by its managedFields. Nobody asks that of others. */
+function keeping({ plural }: Kind): KeepOptions<KubeObject> {
+  if (POOL_KINDS.some((one) => one.plural === plural)) return {};
+  return {
+    keep: ({ metadata: { managedFields: _, ...metadata }, ...object }) =>
+      deepFreeze({ ...object, metadata }),
+  };
 }

@@ -480,7 +480,12 @@ describe("a live cluster", () => {
   it("is read kind by kind, older versions too, and needs no judging", async () => {
     const pool = parse(POOL.replace("v1\n", "v1beta1\n")) as KubeObject;
     const pods = [
-      { metadata: { name: "p", namespace: "shop" }, spec: { containers: [], strange: true } },
+      {
+        apiVersion: "v1",
+        kind: "Pod",
+        metadata: { name: "p", namespace: "shop" },
+        spec: { containers: [], strange: true },
+      },
     ];
     const client = serving({ "nodepools v1beta1": [pool], "pods v1": pods });
     const { found, notes } = await readCluster(client as never);

@@ -27,10 +27,23 @@ export interface KubeList<T> {
   readonly kept?: true;
 }
 
-/** `keep`: what is kept of each item, frozen; the rest is let go page by page. */
+/**
+ * `keep`: what is kept of each item, frozen; the rest is let go page by page. `readPage`: asks for protobuf where the
+ * server and the transport have it; its items are what `keep` would make of them.
+ */
 export interface KeepOptions<T extends KubeObject> {
   readonly keep?: ((item: T) => T) | undefined;
+  readonly readPage?: ReadPage<T> | undefined;
 }
+
+/** One page of a list. */
+export interface ListPage<T> {
+  readonly items: readonly T[];
+  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+}
+
+/** Reads one page of a list in Kubernetes' protobuf encoding. Throws for what it cannot read. */
+export type ReadPage<T extends KubeObject = KubeObject> = (page: Uint8Array) => ListPage<T>;
 
 export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
 

@@ -13,7 +13,9 @@ import type {
   KubeClient,
   KubeList,
   ListOptions,
+  ListPage,
   ReadFrame,
+  ReadPage,
   Watch,
   WatchEvent,
 } from "./client.ts";
@@ -53,20 +55,19 @@ export function createKubeClient(transport: Transport): KubeClient {
 
   async function list<T extends KubeObject>(
     kind: Kind<T>,
-    { keep, ...options }: ListOptions & KeepOptions<T> = {},
+    { keep = deepFreeze, readPage, ...options }: ListOptions & KeepOptions<T> = {},
   ): Promise<KubeList<T>> {
     const items: T[] = [];
-    const kept = keep ?? deepFreeze;
     let resourceVersion = "";
     let token: string | undefined;
     do {
-      const body = (await raw(listRequest(kind, options, token))).body as ListBody;
-      for (const item of body.items ?? []) items.push(kept(stamp(kind, item as T)));
+      const page = await pageOf(raw, listRequest(kind, options, token), { kind, keep, readPage });
+      for (const item of page.items) items.push(item);
       // Later pages carry the version of the first: the whole list is one moment.
-      resourceVersion = body.metadata?.resourceVersion ?? resourceVersion;
-      token = body.metadata?.continue || undefined;
+      resourceVersion = page.metadata.resourceVersion ?? resourceVersion;
+      token = page.metadata.continue || undefined;
     } while (token !== undefined);
-    return { items, resourceVersion, ...(keep === undefined ? {} : { kept: true }) };
+    return { items, resourceVersion, ...(keep === deepFreeze ? {} : { kept: true }) };
   }
 
   return {
@@ -94,6 +95,25 @@ export function createKubeClient(transport: Transport): KubeClient {
       await raw(bindRequest(pod, nodeName));
     },
   };
+}
+
+async function pageOf<T extends KubeObject>(
+  raw: KubeClient["raw"],
+  request: KubeRequest,
+  how: { kind: Kind<T>; keep: (item: T) => T; readPage: ReadPage<T> | undefined },
+): Promise<ListPage<T>> {
+  const { kind, keep, readPage } = how;
+  let { body } = await raw(readPage ? { ...request, takesBytes: true } : request);
+  if (readPage !== undefined && body instanceof Uint8Array) {
+    try {
+      return readPage(body);
+    } catch {
+      // What cannot be read like this can be as everybody reads it.
+      body = (await raw(request)).body;
+    }
+  }
+  const { items = [], metadata = {} } = body as ListBody;
+  return { items: items.map((item) => keep(stamp(kind, item as T))), metadata };
 }
 
 function stamp<T extends KubeObject>(kind: Kind<T>, item: T): T {

@@ -6,7 +6,7 @@ import { createPodProjection } from "../../controllers/pod-projection.ts";
 import { encodeProtobuf, encodeWatchFrame } from "../../sandbox/apiserver/protobuf/encode.ts";
 import { readStatusBody } from "./envelope.ts";
 import { MESSAGES } from "./messages.ts";
-import { createPodFrameReader } from "./pod-frames.ts";
+import { createPodFrameReader, createPodPageReader } from "./pod-frames.ts";
 
 /** As kube-apiserver sends it, by a codec that shares nothing with ours. */
 function frame(type: string, object: KubeObject): Uint8Array {
@@ -188,6 +188,26 @@ describe("pods read off a watch in protobuf", () => {
       metadata,
       spec: { containers: [] },
     });
+  });
+
+  it("come in pages of a list just as JSON has them", () => {
+    const project = createPodProjection();
+    const list = {
+      apiVersion: "v1",
+      kind: "PodList",
+      metadata: { resourceVersion: "9" },
+      items: PODS,
+    };
+    const read = createPodPageReader(createPodProjection());
+    const { items, metadata } = read(encodeProtobuf(list));
+    expect(items).toEqual(PODS.map(project));
+    expect(items.every(Object.isFrozen)).toBe(true);
+    expect(metadata).toMatchObject({ resourceVersion: "9" });
+    const more = { ...list, metadata: { resourceVersion: "9", continue: "next" }, items: [] };
+    expect(read(encodeProtobuf(more))).toEqual({ items: [], metadata: more.metadata });
+    expect(() => read(encodeProtobuf(stored("a") as never))).toThrow(
+      "a list of pods brought a Pod",
+    );
   });
 
   it("come with errors and bookmarks as those are", () => {

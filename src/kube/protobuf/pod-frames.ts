@@ -1,13 +1,13 @@
 /**
- * Reads the frames of a watch on pods in Kubernetes' protobuf encoding straight into what a mirror keeps of
- * them. Of ten thousand pods of one Deployment nearly all bytes are alike: the parts that a template decides
+ * Reads frames of a watch on pods, and pages of their list, in Kubernetes' protobuf encoding straight into what a mirror
+ * keeps of them. Of ten thousand pods of one Deployment nearly all bytes are alike: the parts that a template decides
  * are recognised by their bytes and read once; only name, version and node are read for each. What a part
  * means is decided in one place, by the projection: a part not seen before is read as JSON would have it and
  * projected.
  */
 import type { Pod, PodSpec, PodStatus, Volume } from "../../apis/core/pod.ts";
 import { deepFreeze } from "../../base/json.ts";
-import type { ReadFrame, WatchEventType } from "../client/client.ts";
+import type { ReadFrame, ReadPage, WatchEventType } from "../client/client.ts";
 import { unwrap } from "./envelope.ts";
 import { Fields } from "./fields.ts";
 import { readMessage, readTime } from "./messages.ts";
@@ -45,6 +45,28 @@ export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod>
     if (kind === "Status")
       return { type: "ERROR", object: readMessage("Status", message) as unknown as Pod };
     throw new Error(`a watch on pods brought a ${kind}`);
+  };
+}
+
+/** `project`: as above. */
+export function createPodPageReader(project: (pod: Pod) => Pod): ReadPage<Pod> {
+  const readPod = createPodReader(project);
+  return (page) => {
+    const bytes = Buffer.from(page.buffer, page.byteOffset, page.byteLength);
+    const { kind, message } = unwrap(new Fields(bytes));
+    if (kind !== "PodList") throw new Error(`a list of pods brought a ${kind}`);
+    const metadata: { resourceVersion?: string; continue?: string } = {};
+    const items: Pod[] = [];
+    while (message.next()) {
+      if (message.number === 2) items.push(readPod(message.inner(), false));
+      if (message.number !== 1) continue;
+      const fields = message.inner();
+      while (fields.next()) {
+        if (fields.number === 2) metadata.resourceVersion = fields.text();
+        else if (fields.number === 3) metadata.continue = fields.text();
+      }
+    }
+    return { items, metadata };
   };
 }
 

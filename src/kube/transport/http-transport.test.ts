@@ -23,7 +23,7 @@ async function serve(status: number, type: string, body: Uint8Array, piece: numb
   return { accepted, server, transport };
 }
 
-describe("a watch over HTTP", () => {
+describe("an answer over HTTP", () => {
   let open: { readonly server: Server; readonly transport: Transport } | undefined;
   afterEach(async () => {
     open?.transport.close();
@@ -58,5 +58,13 @@ describe("a watch over HTTP", () => {
     open = await serve(410, PROTOBUF, encodeProtobuf(status), 9);
     const answer = await open.transport.send({ ...WATCH, takesBytes: true });
     expect(answer).toMatchObject({ status: 410, body: { code: 410, reason: "Expired" } });
+  });
+
+  it("gives a list whole, in bytes where those were asked for and sent", async () => {
+    const list = encodeProtobuf({ apiVersion: "v1", kind: "PodList", metadata: {}, items: [] });
+    open = await serve(200, PROTOBUF, list, 5);
+    const ask = { method: "GET", path: "/api/v1/pods?limit=500", takesBytes: true } as const;
+    const { body } = await open.transport.send(ask);
+    expect(Buffer.from(body as Uint8Array)).toEqual(Buffer.from(list));
   });
 });

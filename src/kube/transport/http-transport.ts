@@ -162,9 +162,10 @@ async function read(
   request: KubeRequest,
 ): Promise<unknown> {
   try {
-    // Only watches ask for it, so this is a refusal.
-    if (headers["content-type"]?.startsWith(PROTOBUF) === true)
-      return readStatusBody(await answer.body.bytes());
+    if (headers["content-type"]?.startsWith(PROTOBUF) === true) {
+      const bytes = await answer.body.bytes();
+      return answer.statusCode < 400 ? bytes : readStatusBody(bytes);
+    }
     const text = await answer.body.text();
     return headers["content-type"]?.includes("json") === true && text !== ""
       ? JSON.parse(text)

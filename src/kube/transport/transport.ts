@@ -12,14 +12,14 @@ export interface KubeRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** A JSON value (already parsed). Absent = no body. */
   readonly body?: unknown;
-  /** Of a watch: whoever asks can read Kubernetes' protobuf, too. Frames may then come as bytes. */
+  /** Whoever asks can read Kubernetes' protobuf, too. Frames of a watch, or else the body, may then come as bytes. */
   readonly takesBytes?: boolean;
 }
 
 export interface KubeResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The parsed JSON answer, or text for logs; absent when `stream` is set. Treat as frozen. */
+  /** The parsed JSON answer, bytes where those were asked for, or text for logs; absent when `stream` is set. Treat as frozen. */
   readonly body?: unknown;
   /** For watches (and followed logs): parsed frames until the server or `close()` ends it. */
   readonly stream?: KubeStream;

@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import type { KubeRequest, Transport } from "../transport/transport.ts";
+import type { ReadPage } from "./client.ts";
+import { createKubeClient } from "./kube-client.ts";
+
+/** Answers with one body after the other. */
+function answering(...bodies: readonly unknown[]) {
+  const asked: KubeRequest[] = [];
+  const left = [...bodies];
+  const send = async (request: KubeRequest) => {
+    asked.push(request);
+    return { status: 200, headers: {}, body: left.shift() };
+  };
+  return { asked, client: createKubeClient({ send, close: () => {} } as Transport) };
+}
+
+const named = (name: string) => ({ metadata: { name, namespace: "a" }, spec: { containers: [] } });
+const BYTES = new Uint8Array([1]);
+
+describe("a list read in bytes", () => {
+  const readPage: ReadPage<Pod> = () => ({
+    items: [named("bytes")],
+    metadata: { resourceVersion: "5", continue: "more" },
+  });
+  const keep = (pod: Pod): Pod => Object.freeze({ ...pod, kind: "kept" });
+
+  it("is joined from pages as the server sends them, bytes or JSON", async () => {
+    const json = { metadata: { resourceVersion: "5" }, items: [named("json")] };
+    const { asked, client } = answering(BYTES, json);
+    const { items, resourceVersion } = await client.list(POD, { keep, readPage });
+    expect(items).toEqual([named("bytes"), { apiVersion: "v1", ...named("json"), kind: "kept" }]);
+    expect(resourceVersion).toBe("5");
+    expect(asked.map(({ takesBytes }) => takesBytes)).toEqual([true, true]);
+    expect(asked[1]?.path).toContain("continue=more");
+  });
+
+  it("is asked for as JSON where the bytes cannot be read", async () => {
+    const fails: ReadPage<Pod> = () => {
+      throw new Error("no message");
+    };
+    const { asked, client } = answering(BYTES, { metadata: {}, items: [named("json")] });
+    const { items } = await client.list(POD, { keep, readPage: fails });
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(["json"]);
+    expect(asked.map(({ takesBytes }) => takesBytes)).toEqual([true, undefined]);
+  });
+});
