@@ -9,6 +9,7 @@ import {
   type Resources,
   subtractResources,
 } from "../../../apis/resources.ts";
+import { Heap } from "../../../base/heap.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
 import type { NodeView } from "../../state/node-view.ts";
@@ -55,14 +56,18 @@ export function* chooseFrom({ candidates, poolIds }: Group, input: MethodInput):
   while (chosen.length < MAX_NODES) {
     yield;
     const most = chosen.length === 0 ? Number.POSITIVE_INFINITY : MAX_PODS - pods;
-    const at = yield* left.dearest(
+    let at = yield* left.dearest(
       prices,
       (one) => budgets.left(one) > 0 && one.reschedulablePods.length <= most,
     );
+    // A guard may hold thousands, and nothing changes by it: the next one is not looked for among all.
+    while (at >= 0 && !guards.take((candidates[at] as Candidate).reschedulablePods)) {
+      yield;
+      at = left.next();
+    }
     const best = candidates[at];
     if (best === undefined) break;
     left.remove(at);
-    if (!guards.take(best.reschedulablePods)) continue;
     budgets.take(best);
     pods += best.reschedulablePods.length;
     chosen.push(best);
@@ -93,6 +98,11 @@ class Left {
   /** Places of candidates; those from `#size` on are of no account. */
   readonly #places: Int32Array;
   #size: number;
+  /** What is used of each, as a share of its price, when all were looked at last. */
+  readonly #shares: Float64Array;
+  /** Of those looked at last, the ones that are not gone; absent: not put in order yet. */
+  #inOrder: Heap<number> | undefined;
+  readonly #gone: Uint8Array;
 
   constructor(candidates: readonly Candidate[], dimensions: number) {
     this.used = new Float64Array(candidates.length * dimensions);
@@ -100,6 +110,8 @@ class Left {
     this.#candidates = candidates;
     this.#places = Int32Array.from(candidates, (_, at) => at);
     this.#size = candidates.length;
+    this.#shares = new Float64Array(candidates.length);
+    this.#gone = new Uint8Array(candidates.length);
   }
 
   /**
@@ -111,15 +123,17 @@ class Left {
     let least = Number.POSITIVE_INFINITY;
     let kept = 0;
     const size = this.#size;
+    this.#inOrder = undefined;
     for (let from = 0; from < size; from += SCANNED_PER_STEP) {
       if (from > 0) yield;
       const to = Math.min(size, from + SCANNED_PER_STEP);
       for (let index = from; index < to; index++) {
         const at = this.#places[index] as number;
         const candidate = this.#candidates[at] as Candidate;
-        if (candidate.priceMicroUsd === 0 || !mayJoin(candidate)) continue;
+        if (this.#gone[at] === 1 || candidate.priceMicroUsd === 0 || !mayJoin(candidate)) continue;
         this.#places[kept++] = at;
         const share = this.#worth(at, prices) / candidate.priceMicroUsd;
+        this.#shares[at] = share;
         if (share > least) continue;
         if (share === least && best >= 0 && this.#nameOf(best) < candidate.node.name) continue;
         least = share;
@@ -130,11 +144,20 @@ class Left {
     return best;
   }
 
-  /** Places ascend. */
+  /** The one that comes after it, which may not join: in the order in which all were looked at last. */
+  next(): number {
+    if (this.#inOrder === undefined) {
+      this.#inOrder = new Heap((a, b) => this.#isDearer(a, b));
+      for (let index = 0; index < this.#size; index++)
+        this.#inOrder.push(this.#places[index] as number);
+    }
+    const refused = this.#inOrder.pop();
+    if (refused !== undefined) this.remove(refused);
+    return this.#inOrder.peek() ?? -1;
+  }
+
   remove(at: number): void {
-    const places = this.#places.subarray(0, this.#size);
-    places.copyWithin(places.indexOf(at), places.indexOf(at) + 1);
-    this.#size--;
+    this.#gone[at] = 1;
   }
 
   addTo(sum: Float64Array, at: number): void {
@@ -147,6 +170,11 @@ class Left {
     for (let d = 0; d < this.#dimensions; d++)
       worth += (this.used[at * this.#dimensions + d] as number) * (prices[d] as number);
     return worth;
+  }
+
+  #isDearer(a: number, b: number): boolean {
+    const [left, right] = [this.#shares[a] as number, this.#shares[b] as number];
+    return left === right ? this.#nameOf(a) < this.#nameOf(b) : left < right;
   }
 
   #nameOf(at: number): string {

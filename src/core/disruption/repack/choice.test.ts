@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import { atOnce } from "../../../base/steps.ts";
+import { candidate, methodInput } from "../../../testing/disruption.ts";
+import { DEFAULT_PLANNER } from "../../planner/planner-options.ts";
+import type { Candidate } from "../candidates.ts";
+import { chooseFrom } from "./choice.ts";
+
+const GUARD = {
+  metadata: { name: "guard", namespace: "default" },
+  spec: { selector: { matchLabels: { app: "guarded" } } },
+  status: { disruptionsAllowed: 1 },
+};
+
+/** What is used of a node falls with its number, but two of them are alike each. */
+function nodes(count: number, guarded: (index: number) => boolean): readonly Candidate[] {
+  return Array.from({ length: count }, (_, index) =>
+    candidate(`n-${String(index).padStart(4, "0")}`, {
+      type: "m-16x",
+      pods: [`${10_000 - 10 * Math.floor(index / 2)}m`],
+      ...(guarded(index) ? { podLabels: { app: "guarded" } } : {}),
+    }),
+  );
+}
+
+function choose(candidates: readonly Candidate[]) {
+  const input = methodInput(candidates, {
+    repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },
+    allowed: 1_000,
+    pdbs: [GUARD],
+  });
+  const group = { candidates, poolIds: new Set([candidates[0]?.pool.id ?? ""]) };
+  return atOnce(chooseFrom(group, input)).candidates.map(({ node }) => node.name);
+}
+
+describe("nodes to pack anew", () => {
+  it("are those with most to gain, ties by name, but for those that a guard holds", () => {
+    const isGuarded = (index: number) => index % 3 !== 0;
+    expect(choose(nodes(12, isGuarded))).toEqual([
+      "n-0010",
+      "n-0009",
+      "n-0006",
+      "n-0003",
+      "n-0000",
+    ]);
+  });
+
+  it("are not looked at all anew for each that a guard holds", () => {
+    let looks = 0;
+    const counted = nodes(400, () => true).map((one) => ({
+      ...one,
+      get priceMicroUsd() {
+        looks++;
+        return one.priceMicroUsd;
+      },
+    }));
+    expect(choose(counted)).toEqual(["n-0398"]);
+    expect(looks / counted.length).toBeLessThan(12);
+  });
+});
