@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
-import { nextAllowed, standingOf, windowOf } from "./calendar.ts";
+import { nextAllowed, standingOf, whoseBudgets, windowOf } from "./calendar.ts";
 
 const at = (text: string) => fromRfc3339(text) as number;
 
@@ -101,6 +101,33 @@ describe("the next allowed disruption", () => {
     expect(next(closed(10), 0, closed(13))).toBe("2026-01-05T17:00:00Z");
     expect(next([], 0, [{ nodes: "0" }])).toBe("never");
     expect(next([{ nodes: "10%" }], 1, [{ nodes: "50%" }])).toBe("busy");
+  });
+});
+
+describe("whose budgets are in the way", () => {
+  const NOON = at("2026-01-05T12:00:00Z");
+  const until = (hours: number): readonly Budget[] => [
+    { nodes: "0", schedule: "0 9 * * *", duration: `${hours}h` },
+  ];
+  const one = (budgets: readonly Budget[], disrupting = 0) => ({ budgets, nodes: 1, disrupting });
+
+  it.each([
+    ["only the pool's", one(until(8)), one([]), "pool"],
+    ["only the cluster's", one([]), one(until(8)), "cluster"],
+    ["both for as long", one(until(8)), one(until(8)), "pool"],
+    ["the cluster's for longer", one(until(8)), one(until(9)), "cluster"],
+    ["the pool's for longer", one([{ nodes: "0" }]), one(until(9)), "pool"],
+    ["the pool's, which cannot be read", one([{ nodes: "few" }]), one([{ nodes: "0" }]), "pool"],
+    // Of a pool whose one node goes: in a minute that is done, and the cluster's are what stays.
+    [
+      "the cluster's, while the pool's are used up",
+      one([{ nodes: "1" }], 1),
+      one(until(8)),
+      "cluster",
+    ],
+    ["both used up", one([{ nodes: "1" }], 1), one([{ nodes: "1" }], 1), "pool"],
+  ] as const)("%s", (_, own, ofCluster, whose) => {
+    expect(whoseBudgets(own, ofCluster, "Drifted", NOON)).toBe(whose);
   });
 });
 

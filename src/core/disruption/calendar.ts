@@ -75,7 +75,7 @@ export function nextAllowed(
   return someMs === undefined ? { when: "never" } : { when: "at", atMs: someMs };
 }
 
-/** Whose budgets are in the way: the pool's own, also where the cluster's are too, or only the cluster's. */
+/** Whose budgets are in the way for longer, which is what {@link nextAllowed} of both tells: the pool's own, or the cluster's. */
 export type Whose = "pool" | "cluster";
 
 export function whoseBudgets(
@@ -84,8 +84,15 @@ export function whoseBudgets(
   reason: CommandReason,
   nowMs: number,
 ): Whose {
-  if (nextAllowed([own], reason, nowMs).when !== "now") return "pool";
-  return nextAllowed([ofCluster], reason, nowMs).when === "now" ? "pool" : "cluster";
+  const endsMs = (one: Budgeted) => endOf(nextAllowed([one], reason, nowMs));
+  return endsMs(own) >= endsMs(ofCluster) ? "pool" : "cluster";
+}
+
+/** To compare what is in the way: what is used up is so for minutes. */
+function endOf(next: NextAllowed): number {
+  if (next.when === "at") return next.atMs;
+  if (next.when === "now") return Number.NEGATIVE_INFINITY;
+  return next.when === "busy" ? 0 : Number.POSITIVE_INFINITY;
 }
 
 /** `used up`: they allow some, but not more than are down already. */
