@@ -664,6 +664,27 @@ describe("the nearest miss", () => {
     });
   });
 
+  it("is not a pool whose taint hides that the pod fits none of its types", () => {
+    const tainted = poolInput({
+      name: "tainted",
+      taints: [{ key: "gpu", value: "a", effect: "NoSchedule" }],
+    });
+    const nearestOf = (pools: SchedulingInput["pools"]) => {
+      const input = schedulingInput({ pods: [pod({ cpu: "20" })], pools });
+      return remedies(input, solve(input)).get("default/pod")?.nearest;
+    };
+    const short = "cpu: 20 asked for, 16 there";
+    expect(nearestOf([tainted, poolInput()])).toMatchObject({
+      poolId: "nodepool/default",
+      missing: [short],
+    });
+    expect(nearestOf([tainted])).toMatchObject({
+      poolId: "nodepool/tainted",
+      instanceType: "m-16x",
+      missing: ["taint gpu=a:NoSchedule is not tolerated", short],
+    });
+  });
+
   it("is the pool with the fewest obstacles", () => {
     const taint = (key: string) => ({ key, effect: "NoSchedule" as const });
     const pools = [

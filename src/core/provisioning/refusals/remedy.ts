@@ -290,14 +290,14 @@ class Search {
   #standing(state: State): Obstacle[] {
     if (state.poolId === undefined) return [];
     const { pod, wanted, volumes, template, space } = this.#seenFrom(state);
-    const whole = [
-      ...taintObstacles(pod, template.taints),
+    const taints = taintObstacles(pod, template.taints);
+    const others = [
       ...labelObstacles(wanted, template, space),
       ...volumeObstacles(volumes, template, space),
     ];
-    if (whole.length > 0) return whole;
+    if (others.length > 0) return [...taints, ...others];
     const typed = typeObstacle(this.#missesOf(state));
-    return typed === undefined ? [] : [typed];
+    return typed === undefined ? taints : [...taints, typed];
   }
 
   /** Those of the class that have no place once the edits are made. */
@@ -385,7 +385,7 @@ class Search {
     const { poolId } = state;
     const [miss] = this.#missesOf(state);
     const pooled = obstacles.flatMap(({ texts }) => texts);
-    const typed = obstacles.length > 0 && miss !== undefined && pooled[0] === miss.texts[0];
+    const typed = miss !== undefined && obstacles.at(-1)?.texts === miss.texts;
     const own = this.#one.pools.find((pool) => pool.poolId === poolId);
     const missing = pooled.length > 0 ? pooled : [own?.why ?? own?.message ?? this.#one.message];
     const cost =
