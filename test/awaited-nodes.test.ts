@@ -179,6 +179,58 @@ describe("a node that is deleted under a pod that two PodDisruptionBudgets keep"
   });
 });
 
+const replicated = (release: string, nodes: number) => `
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  replicas: 2
+  limits: {nodes: "${nodes}"}
+  template:
+    metadata: {labels: {release: ${release}}}
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      requirements:
+        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+        - {key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["2"]}
+  disruption: {budgets: [{nodes: "100%"}]}
+`;
+
+describe("a drifted node of a static pool that its limits keep from having one more", () => {
+  it("stays where its drain would never end, says so, and goes once there may be one more", async () => {
+    const flags = { "feature-gates": "StaticCapacity=true" };
+    world = await openWorld({ provider: "kwok", flags });
+    await world.apply(CLUSTER.split("---")[0] as string);
+    await world.apply(replicated("first", 2));
+    await world.apply(GUARDED);
+    await world.scale("web", 4);
+    const running = async () => {
+      const pods = await world.list<Pod>("Pod", "v1", "app=web");
+      return pods.filter(({ status }) => status?.phase === "Running").length;
+    };
+    const releases = async () => {
+      const nodes = await world.list("Node", "v1", "karpenter.sh/nodepool=default");
+      return nodes.map(({ metadata: { labels = {}, deletionTimestamp } }) =>
+        deletionTimestamp === undefined ? labels["release"] : "leaving",
+      );
+    };
+    await world.until("they run", async () => (await running()) === 4);
+    await world.advance(30_000);
+    await world.apply(replicated("next", 2));
+    await world.advance(5 * 60_000);
+    expect([await releases(), await running()]).toEqual([["first", "first"], 4]);
+    const told = await world.list<Event>("Event", "v1");
+    const why = /^Limits.nodes leaves no room .* pod "default\/web-.*" may go only once another/;
+    expect(
+      told.some(({ reason, message }) => reason === "DisruptionBlocked" && why.test(message ?? "")),
+    ).toBe(true);
+    await world.apply(replicated("next", 3));
+    const isNew = async () => (await releases()).every((release) => release === "next");
+    await world.until("all are new", isNew, 900_000);
+    await world.until("they run again", async () => (await running()) === 4, 300_000);
+  });
+});
+
 async function homeOf(): Promise<string | undefined> {
   const pods = await world.list<Pod>("Pod", "v1", "app=web");
   return pods.find(({ status }) => status?.phase === "Running")?.spec.nodeName;

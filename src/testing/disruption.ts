@@ -133,6 +133,7 @@ export interface MethodInputOptions
       | "nowMs"
       | "pdbs"
       | "objection"
+      | "keptPods"
       | "forSpot"
       | "repack"
       | "rests"
@@ -196,6 +197,7 @@ export function methodInput(
       return planStaticNodes(schedulingInput({ ...scheduling, nodes }), own, count, instead);
     },
     objection: () => undefined,
+    keptPods: () => new Set(),
     balancedTotals: () =>
       atOnce(
         balancedTotals(

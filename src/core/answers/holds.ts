@@ -19,7 +19,7 @@ import { METHODS } from "../disruption/methods/all.ts";
 import type { MethodInput } from "../disruption/methods/method.ts";
 import { replaced } from "../disruption/methods/replacing.ts";
 import { singleNodeConsolidation } from "../disruption/methods/single-node-consolidation.ts";
-import { keptStatic } from "../disruption/methods/static-drift.ts";
+import { keptByLimit, keptStatic } from "../disruption/methods/static-drift.ts";
 import { recordOf } from "../disruption/record.ts";
 import { type Picture, survey } from "../disruption/survey.ts";
 import { consolidatable } from "../nodeclaim/empty.ts";
@@ -161,7 +161,7 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
   const marked = reasonsOf(candidate).filter(isMark);
   // Those of static pools come back one for one, wherever their pods fit.
   if (pool.replicas !== undefined) {
-    const kept = keptStatic(pool, picture);
+    const kept = keptStatic(pool, picture) ?? keptByLimit(candidate, inputOf(picture));
     return kept === undefined || !marked.includes("Drifted")
       ? []
       : [stayingHold(kept, ["Drifted"])];

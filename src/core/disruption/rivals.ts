@@ -75,9 +75,9 @@ export function leavingUnder(
 }
 
 /** Pods that leave only after another of their workload runs: no drain ends without. */
-function keptPods(
+export function keptPods(
   candidates: readonly Pick<Candidate, "claim" | "reschedulablePods">[],
-  { leaving, pdbs, movesFirst }: Facts,
+  { leaving, pdbs, movesFirst }: Pick<Facts, "leaving" | "pdbs" | "movesFirst">,
 ): ReadonlySet<Pod> {
   const going = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
   const lost = countByBudget(going, pdbs);

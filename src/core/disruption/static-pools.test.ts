@@ -12,6 +12,7 @@ import {
 import { type CandidateOptions, candidate, methodInput } from "../../testing/disruption.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
+import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
 import { keptStatic, staticDrift } from "./methods/static-drift.ts";
 import { withRecord } from "./record.ts";
@@ -98,11 +99,11 @@ describe("the count of a static pool", () => {
 });
 
 describe("drift of static pools", () => {
-  const drifted = (name: string, limits = {}) =>
+  const drifted = (name: string, limits = {}, pods: readonly string[] = ["1"]) =>
     candidate(name, {
       pool: { replicas: 2, limits },
       conditions: { Drifted: 60_000 },
-      pods: ["1"],
+      pods,
     } satisfies CandidateOptions);
 
   it("replaces each node by a fresh one, as budgets allow", () => {
@@ -161,6 +162,32 @@ describe("drift of static pools", () => {
       staticDrift.propose(methodInput([drifted("a", limits), drifted("b", limits)])),
     );
     expect(commands.map(({ replacements }) => replacements.length)).toEqual([0]);
+  });
+
+  it("lets none go first whose pods must run elsewhere before they may go, and cannot", () => {
+    const limits = { nodes: 2 };
+    const [full, other] = [drifted("a", limits, ["3"]), drifted("b", limits, ["3"])];
+    const nowhereElse = { scheduling: { pools: [] } };
+    const keptPods = (candidates: readonly Candidate[]) =>
+      new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
+    const asked = (candidates: readonly Candidate[], options: Parameters<typeof methodInput>[1]) =>
+      atOnce(staticDrift.propose(methodInput(candidates, { ...nowhereElse, ...options })));
+    const { commands, remarks } = asked([full, other], { keptPods });
+    expect(commands).toEqual([]);
+    expect(remarks.map(({ candidate, about }) => [candidate.node.name, about])).toEqual([
+      ["a", "blocked"],
+      ["b", "blocked"],
+    ]);
+    expect(remarks[0]?.message).toMatch(
+      /^limits.nodes leaves no room .* pod "default\/a-0" may go only once another .*: default\/a-0 => /,
+    );
+    // Those that may go meanwhile, or have a place, are not kept; nor where another node comes first.
+    expect(asked([full, other], {}).commands).toHaveLength(1);
+    const roomy = drifted("b", limits, ["100m"]);
+    expect(asked([full, roomy], { keptPods }).commands).toHaveLength(1);
+    const more = { nodes: 3 };
+    const both = ["a", "b"].map((name) => drifted(name, more, ["3"]));
+    expect(asked(both, { keptPods }).commands).toHaveLength(1);
   });
 
   it("is one node at a time there: the next goes when the pool is whole again", () => {

@@ -26,7 +26,7 @@ import type { ForSpot } from "./cheaper.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Method, MethodInput, Repack } from "./methods/method.ts";
 import { wantedShare } from "./outcome.ts";
-import { leavingUnder, rivalry } from "./rivals.ts";
+import { keptPods, leavingUnder, rivalry } from "./rivals.ts";
 import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
 import { tallyOf } from "./tally.ts";
@@ -115,6 +115,8 @@ export function* surveyInSteps(
     }),
     pdbs,
     simulator,
+    keptPods: (candidates) =>
+      keptPods(candidates, { leaving, pdbs, movesFirst: picture.movesFirst }),
     objection: (command) =>
       ledger.objection(command, () => nodes, nowMs) ??
       rivalry(command, {

@@ -1,4 +1,5 @@
 /** What every way of disrupting nodes looks like: a file each beside this one, in order in all.ts. */
+import type { Pod } from "../../../apis/core/pod.ts";
 import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
 import type { Steps } from "../../../base/steps.ts";
 import type { PlannerOptions } from "../../planner/planner-options.ts";
@@ -37,6 +38,8 @@ export interface MethodInput {
   readonly pdbs: readonly PodDisruptionBudget[];
   /** The cluster without some of its nodes. */
   readonly simulator: Simulator;
+  /** Those of these nodes' pods that leave only after another of their workload runs: no drain ends without. */
+  readonly keptPods: (candidates: readonly Candidate[]) => ReadonlySet<Pod>;
   /** What Balanced pools cost and hold in all, by pool id; made when first asked for. */
   readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
   /** Why a consolidation is left for later, whatever it saves. */

@@ -1,11 +1,14 @@
 /**
  * Drifted nodes of static pools: each is replaced by a fresh node, wherever its pods fit. Where the pool's
  * `limits.nodes` never leave room for one more, the old node goes first and its place is filled afterwards,
- * one at a time; upstream then never replaces it. Room that a node on its way out still takes is waited for.
+ * one at a time; upstream then never replaces it. Not where that drain would never end. Room that a node on its way out
+ * still takes is waited for.
  * upstream: pkg/controllers/disruption/staticdrift.go
  */
+import type { Pod } from "../../../apis/core/pod.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
 import { isTrue } from "../../../apis/karpenter/conditions.ts";
+import { keyOf } from "../../../apis/meta.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { Candidate } from "../candidates.ts";
@@ -48,11 +51,15 @@ function* propose(input: MethodInput): Steps<Proposal> {
     const most = mostAtOnce(pool, input.nodes);
     const own = drifted.filter((one) => one.pool.id === id);
     const chosen: Candidate[] = [];
+    const isAsked = most.nodes > 0 && own.some((one) => mustMoveFirst(one, input) !== undefined);
+    if (isAsked) yield* input.simulator.ready();
     for (const one of own) {
+      if (isAsked) yield;
       if (chosen.length >= most.nodes || budgets.left(one) <= 0) continue;
       // Those of one round count together.
       const others = commands.flatMap(({ candidates }) => candidates);
-      const objection = input.objection(drifting([...others, ...chosen, one]));
+      const objection =
+        input.objection(drifting([...others, ...chosen, one])) ?? keptByLimit(one, input);
       if (objection !== undefined)
         remarks.push({ candidate: one, about: "blocked", message: objection.message });
       else if (budgets.take(one)) chosen.push(one);
@@ -86,6 +93,33 @@ export function keptStatic(
   return untilMs === undefined
     ? undefined
     : { kind: "backingOff", message: lastFailed(name), untilMs };
+}
+
+/**
+ * Why a node does not go before another takes its place: a pod of its must run elsewhere before it may go, and not all
+ * have a place there. The node would drain for ever: what is to come has room in the limits only once it is gone.
+ */
+export function keptByLimit(
+  one: Candidate,
+  input: Pick<MethodInput, "keptPods" | "simulator">,
+): Staying | undefined {
+  const pod = mustMoveFirst(one, input);
+  if (pod === undefined) return undefined;
+  const { homeless } = input.simulator.without([one]);
+  if (homeless.length === 0) return undefined;
+  const full = "limits.nodes leaves no room for another node before this one is gone";
+  const why = `pod "${keyOf(pod)}" may go only once another of its workload runs`;
+  return { kind: "noPlace", message: `${full}, and ${why}: ${homeless.join("; ")}` };
+}
+
+/** The first such pod of a node that goes before another comes; undefined: none is, or it goes afterwards. */
+function mustMoveFirst(
+  one: Candidate,
+  { keptPods }: Pick<MethodInput, "keptPods">,
+): Pod | undefined {
+  if (roomFor(one.pool, one.pool.replicas ?? 0) > 0) return undefined;
+  const [first] = keptPods([one]);
+  return first;
 }
 
 /** How many nodes may go together, and whether others come first. */
