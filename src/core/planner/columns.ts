@@ -152,17 +152,18 @@ function byOrders(
   for (const index of bins) {
     const bin = packing.bins[index] as Bin;
     const allowed = bin.rows.length === packing.rows.length ? undefined : new Set(bin.rows);
-    let best: Omit<Pattern, "bin"> | undefined;
+    let pattern: Pattern | undefined;
     let most = bin.price * (1 + MARGIN);
     for (const list of lists) {
       const order = allowed === undefined ? list : list.filter((row) => allowed.has(row));
       budget.units -= order.length;
       const value = filling.fill(bin, order, counts, worth);
-      if (value > most) [most, best] = [value, filling.content()];
+      if (value <= most) continue;
+      most = value;
+      pattern = filling.content(index);
     }
-    if (best === undefined) continue;
-    const column = { pattern: { bin: index, ...best }, price: bin.price };
-    found.push({ column, ratio: most / bin.price });
+    if (pattern !== undefined)
+      found.push({ column: { pattern, price: bin.price }, ratio: most / bin.price });
   }
   return bestOf(found);
 }

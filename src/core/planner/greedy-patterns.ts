@@ -49,12 +49,12 @@ export function* packByGreed(
     budget.units -= perRound;
     let best: Filled | undefined;
     for (let at = 0; at < among.length; at++) {
-      const bin = packing.bins[among[at] as number] as Bin;
-      const list = orders[at] as readonly number[];
       let filled = known[at];
       if (filled === undefined || !lasts(filled.pattern, left)) {
-        const ratio = filling.fill(bin, list, left, worth) / bin.price;
-        filled = { pattern: { bin: among[at] as number, ...filling.content() }, ratio };
+        const index = among[at] as number;
+        const bin = packing.bins[index] as Bin;
+        const ratio = filling.fill(bin, orders[at] as readonly number[], left, worth) / bin.price;
+        filled = { pattern: filling.content(index), ratio };
         known[at] = filled;
       }
       if (filled.ratio > (best?.ratio ?? 0) * (1 + 1e-12)) best = filled;

@@ -33,7 +33,10 @@ export class Listed {
    * margin as a share of it.
    */
   best(worth: Float64Array, margin: number): { readonly at: number; readonly most: number } {
-    const [prices, starts, rows, times] = [this.#prices, this.#starts, this.#rows, this.#times];
+    const prices = this.#prices;
+    const starts = this.#starts;
+    const rows = this.#rows;
+    const times = this.#times;
     let best = -1;
     let most = margin;
     let item = 0;

@@ -37,7 +37,7 @@ describe("a filling", () => {
     const bin = { amounts: Float64Array.of(3), price: 1, rows: [0, 1] };
     const filling = Filling.of({ rows, bins: [bin], dimensions: 1 });
     filling.fill(bin, [0, 1], [5, 5], Float64Array.of(1, 1));
-    expect(filling.content()).toEqual({ rows: [1], times: [3] });
+    expect(filling.content(0)).toEqual({ bin: 0, rows: [1], times: [3] });
   });
 });
 

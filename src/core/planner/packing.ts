@@ -149,9 +149,9 @@ export class Filling {
     return value;
   }
 
-  /** What it holds, in new lists. */
-  content(): { readonly rows: readonly number[]; readonly times: readonly number[] } {
-    return { rows: this.#rows.slice(0, this.#size), times: this.#times.slice(0, this.#size) };
+  /** What it holds, in new lists, as a pattern of this bin. */
+  content(bin: number): Pattern {
+    return { bin, rows: this.#rows.slice(0, this.#size), times: this.#times.slice(0, this.#size) };
   }
 }
 

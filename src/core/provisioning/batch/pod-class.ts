@@ -151,14 +151,23 @@ export class PodClasses {
     const text = draftText(pod, volumeSets);
     let draft = this.#drafts.get(text);
     if (draft === undefined) {
-      const amounts = this.#amountsOf(podRequests(pod));
-      const ports = hostPorts(pod);
+      const { requests, demand } = this.#amountsOf(podRequests(pod));
       const wishes = wishesOf(pod.spec, this.#policy);
       const owner = ownerOf(pod);
-      const [groups, classes, variants] = [new Map(), new Map(), new Map()];
-      const variety = { groups, classes, variants };
-      const known = { pod, ...amounts, ports, volumeSets, wishes, owner };
-      draft = { ...known, ...variety, owned: [], running: 0 };
+      draft = {
+        pod,
+        requests,
+        demand,
+        ports: hostPorts(pod),
+        volumeSets,
+        wishes,
+        owner,
+        groups: new Map(),
+        owned: NO_GROUPS,
+        running: 0,
+        classes: new Map(),
+        variants: new Map(),
+      };
       this.#drafts.set(text, draft);
       draft.owned = ownedGroups(draft, wishes, this.#topology);
       for (const term of wishes.antiAffinity) {

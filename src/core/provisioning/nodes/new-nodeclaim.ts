@@ -69,8 +69,6 @@ interface Launched {
   readonly set: SetId;
   readonly types: Bits;
   readonly values: Map<string, boolean>;
-  /** All that the types have. */
-  all?: readonly string[];
 }
 
 const NOTHING_ATTACHED: VolumeUsage = new Map();
@@ -154,13 +152,13 @@ export class NewNodeClaim implements Place {
   }
 
   openTo(key: string): readonly string[] {
-    const known = this.#launchedAt(key);
-    known.all ??= this.template.table.valuesOf(known.types, this.domains(key));
-    return known.all;
+    const types = this.#consideredTypes ?? this.types;
+    return this.template.table.valuesOf(types, this.domains(key));
   }
 
   #launchedAt(key: string): Launched {
-    const [set, types] = [this.#considered ?? this.set, this.#consideredTypes ?? this.types];
+    const set = this.#considered ?? this.set;
+    const types = this.#consideredTypes ?? this.types;
     let known = this.#launched;
     if (known === undefined || known.key !== key || known.set !== set || known.types !== types) {
       known = { key, set, types, values: new Map() };

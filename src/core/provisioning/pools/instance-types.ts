@@ -22,9 +22,12 @@ import {
 import { allows, allowsAbsence, type Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
+import { SharedBits } from "../../scheduling/shared-bits.ts";
 import type { OfferingTable } from "./offering-table.ts";
 import {
-  type LabelColumn,
+  capacityColumn,
+  labelColumn,
+  largestFirst,
   type OrderedColumn,
   type ResourceColumn,
   sheetOf,
@@ -68,6 +71,10 @@ export class TypeTable {
   readonly #rows: Bits[] = [];
   readonly #starts: number[] = [];
   readonly #left: Bits;
+  /** Answers of {@link fitting}. */
+  readonly #given = new SharedBits();
+  /** Answers of {@link valuesOf}. */
+  readonly #values = new WeakMap<Bits, Map<Requirement, readonly string[]>>();
 
   constructor(types: readonly InstanceType[], space: RequirementSpace) {
     this.#sheet = sheetOf(types);
@@ -193,12 +200,14 @@ export class TypeTable {
   /**
    * Those of `bits` that the set allows and that hold `added` on top of `used`; undefined = none.
    * Types in `bits` are taken to hold `used` already, so only what is added to is looked at. Not to be
-   * changed: where nothing falls it is `bits` itself.
+   * changed: where nothing falls it is `bits` itself, and equal answers are mostly one object.
    */
   fitting(bits: Bits, set: SetId, used: Resources, added: Resources): Bits | undefined {
     const count = this.#ask(bits.length, set, used, added);
     if (count === 0) return undefined;
-    const [left, rows, starts] = [this.#left, this.#rows, this.#starts];
+    const left = this.#left;
+    const rows = this.#rows;
+    const starts = this.#starts;
     let isNone = true;
     let isAll = true;
     // As `#common`, written out here: most pods ask many nodes before one takes them.
@@ -214,7 +223,7 @@ export class TypeTable {
       if (common !== own) isAll = false;
     }
     if (isNone) return undefined;
-    return isAll ? bits : left.slice();
+    return isAll ? bits : this.#given.of(left);
   }
 
   /** Lays the rows ready that types must be in; how many, or 0 where no type has as much of something. */
@@ -287,7 +296,7 @@ export class TypeTable {
 
   /** The largest capacity among the types in `bits`: what a limit must leave room for. */
   mostCapacity(bits: Bits, name: string): number {
-    const { order, amounts } = this.#capacity(name);
+    const { order, amounts } = capacityColumn(this.#sheet, name);
     let at = 0;
     while (at < order.length && !hasBit(bits, order[at] as number)) at++;
     return Math.max(0, amounts[at] ?? 0);
@@ -295,7 +304,7 @@ export class TypeTable {
 
   /** Types with no more than `amount` of a capacity; undefined = all types. */
   withCapacityUpTo(name: string, amount: number): Bits | undefined {
-    const { order, amounts } = this.#capacity(name);
+    const { order, amounts } = capacityColumn(this.#sheet, name);
     if ((amounts[0] ?? 0) <= amount) return undefined;
     const bits = allBits(this.size);
     for (let at = 0; at < order.length && (amounts[at] as number) > amount; at++) {
@@ -353,8 +362,22 @@ export class TypeTable {
   }
 
   /** Values of a label among the types in `bits`, as far as the requirement allows them. */
-  valuesOf(bits: Bits, requirement: Requirement): string[] {
-    const column = this.#label(requirement.key);
+  valuesOf(bits: Bits, requirement: Requirement): readonly string[] {
+    let known = this.#values.get(bits);
+    if (known === undefined) {
+      known = new Map();
+      this.#values.set(bits, known);
+    }
+    let values = known.get(requirement);
+    if (values === undefined) {
+      values = this.#valuesOf(bits, requirement);
+      known.set(requirement, values);
+    }
+    return values;
+  }
+
+  #valuesOf(bits: Bits, requirement: Requirement): string[] {
+    const column = labelColumn(this.#sheet, requirement.key);
     const values: string[] = [];
     for (const [value, having] of column.byValue) {
       if (!allows(requirement, value)) continue;
@@ -387,7 +410,7 @@ export class TypeTable {
   #allowed(requirement: Requirement): Bits {
     let bits = this.#byRequirement.get(requirement);
     if (bits !== undefined) return bits;
-    const column = this.#label(requirement.key);
+    const column = labelColumn(this.#sheet, requirement.key);
     bits = column.silent.slice();
     if (allowsAbsence(requirement)) uniteBits(bits, column.never);
     if (!requirement.complement) {
@@ -404,46 +427,16 @@ export class TypeTable {
     return bits;
   }
 
-  #label(key: string): LabelColumn {
-    let column = this.#sheet.labels.get(key);
-    if (column !== undefined) return column;
-    const byValue = new Map<string, Bits>();
-    column = { byValue, silent: noBits(this.size), never: noBits(this.size) };
-    for (let index = 0; index < this.size; index++) {
-      const values = (this.types[index] as InstanceType).labels[key];
-      if (values === undefined) setBit(column.silent, index);
-      else if (values.length === 0) setBit(column.never, index);
-      for (const value of values ?? []) {
-        const having = byValue.get(value) ?? noBits(this.size);
-        byValue.set(value, having);
-        setBit(having, index);
-      }
-    }
-    this.#sheet.labels.set(key, column);
-    return column;
-  }
-
-  #capacity(name: string): OrderedColumn {
-    let column = this.#sheet.capacities.get(name);
-    if (column === undefined) {
-      const amountOf = (index: number) => this.types[index]?.capacity[name] ?? 0;
-      const order = [...this.types.keys()].sort((a, b) => amountOf(b) - amountOf(a));
-      column = { order, amounts: order.map(amountOf) };
-      this.#sheet.capacities.set(name, column);
-    }
-    return column;
-  }
-
   #resource(name: string): ResourceColumn {
     let column = this.#resources.get(name);
     if (column !== undefined) return column;
-    const amountOf = (index: number) => this.#allocatable[index]?.[name] ?? 0;
-    const order = [...this.types.keys()].sort((a, b) => amountOf(b) - amountOf(a));
-    const amounts = [...new Set(order.map(amountOf))].reverse();
+    const all = Float64Array.from(this.#allocatable, (amounts) => amounts[name] ?? 0);
+    const order = largestFirst(all);
+    const amounts = [...new Set(order.map((index) => all[index] as number))].reverse();
     const having = noBits(this.size);
     const rows = new Uint32Array(having.length * amounts.length);
     for (let row = amounts.length - 1, at = 0; row >= 0; row--) {
-      for (; at < order.length && amountOf(order[at] as number) === amounts[row]; at++) {
+      for (; at < order.length && all[order[at] as number] === amounts[row]; at++) {
         setBit(having, order[at] as number);
       }
       rows.set(having, row * having.length);

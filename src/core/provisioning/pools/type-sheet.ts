@@ -8,7 +8,7 @@ import {
 } from "../../../apis/karpenter/labels.ts";
 import { type Resources, subtractResources } from "../../../apis/resources.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
-import type { Bits } from "../../scheduling/bits.ts";
+import { type Bits, noBits, setBit } from "../../scheduling/bits.ts";
 import { OfferingTable } from "./offering-table.ts";
 import { typeRows } from "./type-rows.ts";
 
@@ -77,6 +77,43 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
     sheets.set(list, sheet);
   }
   return sheet;
+}
+
+/** Which types have which value of the label. */
+export function labelColumn({ types, labels }: TypeSheet, key: string): LabelColumn {
+  let column = labels.get(key);
+  if (column !== undefined) return column;
+  const byValue = new Map<string, Bits>();
+  column = { byValue, silent: noBits(types.length), never: noBits(types.length) };
+  for (let index = 0; index < types.length; index++) {
+    const values = (types[index] as InstanceType).labels[key];
+    if (values === undefined) setBit(column.silent, index);
+    else if (values.length === 0) setBit(column.never, index);
+    for (const value of values ?? []) {
+      const having = byValue.get(value) ?? noBits(types.length);
+      byValue.set(value, having);
+      setBit(having, index);
+    }
+  }
+  labels.set(key, column);
+  return column;
+}
+
+/** Which types have most of a capacity. */
+export function capacityColumn({ types, capacities }: TypeSheet, name: string): OrderedColumn {
+  let column = capacities.get(name);
+  if (column === undefined) {
+    const all = Float64Array.from(types, ({ capacity }) => capacity[name] ?? 0);
+    const order = largestFirst(all);
+    column = { order, amounts: order.map((index) => all[index] as number) };
+    capacities.set(name, column);
+  }
+  return column;
+}
+
+/** Positions, by their amounts; equals in order. */
+export function largestFirst(amounts: Float64Array): number[] {
+  return [...amounts.keys()].sort((a, b) => (amounts[b] as number) - (amounts[a] as number));
 }
 
 /** Labels that offerings bring. */
