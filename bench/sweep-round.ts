@@ -91,6 +91,7 @@ function whereNow(): string {
 /** Steps count by the thread's time, as all else here. */
 const clock: Clock = {
   now: () => Math.floor(START_MS + laterMs + threadMs()),
+  elapsedMs: () => Math.floor(threadMs()),
   after: () => ({ cancel: () => undefined }),
   sleep: async () => {
     endTurn();

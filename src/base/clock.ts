@@ -12,6 +12,11 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since the Unix epoch, as this world sees them. An integer. */
   now(): number;
+  /**
+   * Milliseconds since some moment of the past: for how long something has lasted, or shall wait. Never goes back, while
+   * the machine's clock may be set back.
+   */
+  elapsedMs(): number;
   /** Calls `callback` once, `delayMs` of this world's milliseconds from now (negative counts as 0). */
   after(delayMs: number, callback: () => void): Timer;
   /** Resolves `delayMs` of this world's milliseconds from now. */

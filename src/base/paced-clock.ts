@@ -34,6 +34,10 @@ export class PacedClock implements Clock {
     return this.#virtual.now();
   }
 
+  elapsedMs(): number {
+    return this.#virtual.elapsedMs();
+  }
+
   after(delayMs: number, callback: () => void): Timer {
     return this.#virtual.after(delayMs, callback);
   }

@@ -28,6 +28,7 @@ describe("work in steps", () => {
     let nowMs = 0;
     const clock = {
       now: () => nowMs++,
+      elapsedMs: () => nowMs,
       after: () => ({ cancel: () => undefined }),
       turnMs: () => 0,
       sleep: async (delayMs: number) => void seen.push(`others ${delayMs}`),
@@ -40,6 +41,7 @@ describe("work in steps", () => {
     let [nowMs, sleeps] = [0, 0];
     const clock = {
       now: () => nowMs,
+      elapsedMs: () => nowMs,
       after: () => ({ cancel: () => undefined }),
       turnMs: () => 0,
       sleep: async () => void sleeps++,

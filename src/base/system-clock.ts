@@ -4,6 +4,7 @@ import type { Clock, Timer } from "./clock.ts";
 declare function setTimeout(callback: () => void, ms: number): unknown;
 declare function clearTimeout(handle: unknown): void;
 declare function setImmediate(callback: () => void): unknown;
+declare const performance: { now(): number };
 
 /** The longest delay the platform's timer takes; longer ones are chained. */
 const MAX_TIMEOUT_MS = 0x7fffffff;
@@ -16,11 +17,15 @@ export class SystemClock implements Clock {
     return Date.now();
   }
 
+  elapsedMs(): number {
+    return Math.floor(performance.now());
+  }
+
   after(delayMs: number, callback: () => void): Timer {
     let handle: unknown;
-    const dueMs = Date.now() + Math.max(0, delayMs);
+    const dueMs = this.elapsedMs() + Math.max(0, delayMs);
     const arm = (): void => {
-      const waitMs = dueMs - Date.now();
+      const waitMs = dueMs - this.elapsedMs();
       if (waitMs > MAX_TIMEOUT_MS) handle = setTimeout(arm, MAX_TIMEOUT_MS);
       else handle = setTimeout(callback, Math.max(0, waitMs));
     };
@@ -36,12 +41,12 @@ export class SystemClock implements Clock {
 
   turnMs(): number {
     if (this.#turnStartedMs === undefined) {
-      this.#turnStartedMs = Date.now();
+      this.#turnStartedMs = this.elapsedMs();
       // Called when all that this turn has begun is through, however many promises that takes.
       setImmediate(() => {
         this.#turnStartedMs = undefined;
       });
     }
-    return Date.now() - this.#turnStartedMs;
+    return this.elapsedMs() - this.#turnStartedMs;
   }
 }

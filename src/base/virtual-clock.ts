@@ -32,6 +32,10 @@ export class VirtualClock implements Clock {
     return this.#nowMs;
   }
 
+  elapsedMs(): number {
+    return this.#nowMs;
+  }
+
   after(delayMs: number, callback: () => void): Timer {
     const due: Due = {
       at: this.#nowMs + Math.max(0, Math.ceil(delayMs)),

@@ -77,7 +77,7 @@ class Election implements Leadership {
     const { clock, log } = this.#deps;
     let refused = false;
     while (!this.#stopped) {
-      const askedMs = clock.now();
+      const askedMs = clock.elapsedMs();
       const held = await this.#inTime(this.#tryHold()).catch((error: unknown) => {
         const told = { lease: this.#deps.name, error: String(error) };
         if (!isForbidden(error)) log.debug("leader election attempt failed", told);
@@ -112,7 +112,7 @@ class Election implements Leadership {
   #guard(): void {
     const { clock, log, name } = this.#deps;
     if (this.#stopped) return;
-    const leftMs = this.#renewedAtMs + RENEW_DEADLINE_MS - clock.now();
+    const leftMs = this.#renewedAtMs + RENEW_DEADLINE_MS - clock.elapsedMs();
     if (leftMs > 0) {
       clock.after(leftMs, () => this.#guard());
       return;
@@ -142,7 +142,7 @@ class Election implements Leadership {
         throw error;
       });
       if (lease === undefined) this.#own = await client.create(LEASE, this.#next(undefined));
-      else if (this.#mayTake(lease, clock.now()))
+      else if (this.#mayTake(lease, clock.elapsedMs()))
         this.#own = await client.update(LEASE, this.#next(lease));
       else return false;
       return true;

@@ -10,6 +10,7 @@ export function inManyTurns(
   let [lookedAt, turns] = [0, 0];
   const clock = {
     now: () => world.clock.now() + lookedAt++ * 1_000,
+    elapsedMs: () => world.clock.elapsedMs(),
     after: world.clock.after.bind(world.clock),
     turnMs: () => 1_000,
     sleep: async () => {

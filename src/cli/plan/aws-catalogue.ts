@@ -65,6 +65,7 @@ export async function awsCatalogue(
   // Nobody moves this clock on, and nobody else wants a turn: a wait is over at once.
   const clock: Clock = {
     now: () => stopped.now(),
+    elapsedMs: () => stopped.elapsedMs(),
     after: (delayMs, callback) => stopped.after(delayMs, callback),
     sleep: () => Promise.resolve(),
     turnMs: () => 0,

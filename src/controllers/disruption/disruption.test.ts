@@ -57,6 +57,7 @@ const slowly =
     let asked = 0;
     return {
       now: () => world.clock.now() + 21 * ++asked,
+      elapsedMs: () => world.clock.elapsedMs(),
       turnMs: () => 0,
       after: (delayMs, callback) => world.clock.after(delayMs, callback),
       sleep: async (delayMs) => {

@@ -49,6 +49,7 @@ suite("the start on a large cluster", () => {
     // Each turn is over after a step.
     const hurried = {
       now: () => clock.now(),
+      elapsedMs: () => clock.elapsedMs(),
       after: clock.after.bind(clock),
       turnMs: () => 1_000,
       sleep: (ms: number) => {

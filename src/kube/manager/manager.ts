@@ -122,15 +122,15 @@ function createGate({ mirrors, clock, log }: ManagerDeps): () => boolean {
   return () => {
     if (mirrors.current) {
       if (told) {
-        const staleMs = clock.now() - (sinceMs ?? 0);
+        const staleMs = clock.elapsedMs() - (sinceMs ?? 0);
         log.info("view of the cluster is current again, going on", { staleMs });
       }
       told = false;
       sinceMs = undefined;
       return true;
     }
-    sinceMs ??= clock.now();
-    if (!told && clock.now() - sinceMs >= STALE_TOLD_MS) {
+    sinceMs ??= clock.elapsedMs();
+    if (!told && clock.elapsedMs() - sinceMs >= STALE_TOLD_MS) {
       told = true;
       const kinds = mirrors.behind().join(", ");
       log.warn("view of the cluster is stale, deciding nothing until it is current", { kinds });
@@ -156,11 +156,11 @@ function queueOf(
     keyOf: ({ kind, namespace, name }) => `${kind}/${namespace ?? ""}/${name}`,
     work: async (request) => {
       if (!mayWork()) return { requeueAfterMs: STALE_RETRY_MS };
-      const startMs = clock.now();
+      const startMs = clock.elapsedMs();
       const outcome: Outcome = await controller.reconcile(request);
       const result = outcome.requeueAfterMs === undefined ? "success" : "requeue_after";
       metrics?.count("controller_runtime_reconcile_total", { ...own, result });
-      const seconds = (clock.now() - startMs) / 1_000;
+      const seconds = (clock.elapsedMs() - startMs) / 1_000;
       metrics?.observe("controller_runtime_reconcile_time_seconds", own, seconds);
       return outcome;
     },
@@ -205,7 +205,7 @@ function showQueues(
         yield { labels: { controller: name, name, ...more }, value: value(queue) };
     };
   const seconds = (queue: WorkQueue<Request>) =>
-    queue.runningSinceMs().map((sinceMs) => (clock.now() - sinceMs) / 1_000);
+    queue.runningSinceMs().map((sinceMs) => (clock.elapsedMs() - sinceMs) / 1_000);
   const perController = (value: (controller: Controller) => number) =>
     function* (): Iterable<Sample> {
       for (const one of controllers) yield { labels: { controller: one.name }, value: value(one) };

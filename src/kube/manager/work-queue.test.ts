@@ -36,6 +36,7 @@ function clockOfTurns(turnMs: () => number) {
   const sleeps: (() => void)[] = [];
   const turns: Clock = {
     now: () => 0,
+    elapsedMs: () => 0,
     after: (delayMs, callback) => clock.after(delayMs, callback),
     sleep: () => new Promise((resolve) => sleeps.push(resolve)),
     turnMs,

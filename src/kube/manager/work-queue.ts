@@ -104,7 +104,7 @@ export class WorkQueue<T> {
     if (entry.state !== "idle") return;
     entry.state = "ready";
     this.#adds++;
-    entry.sinceMs = this.#options.clock.now();
+    entry.sinceMs = this.#options.clock.elapsedMs();
     this.#ready.push(key);
     this.#pump();
   }
@@ -118,7 +118,7 @@ export class WorkQueue<T> {
     }
     const key = this.#options.keyOf(item);
     const entry = this.#entry(key, item);
-    const dueMs = this.#options.clock.now() + delayMs;
+    const dueMs = this.#options.clock.elapsedMs() + delayMs;
     if (entry.dueMs !== undefined && entry.dueMs <= dueMs) return;
     if (entry.state === "ready" || entry.state === "again") return;
     entry.dueMs = dueMs;
@@ -165,7 +165,7 @@ export class WorkQueue<T> {
     if (this.#queueing > 0 || turnIsOver(this.#options.clock)) await this.#anotherTurn();
     if (this.#stopped) return this.#leave();
     const { clock, onDone } = this.#options;
-    const startMs = clock.now();
+    const startMs = clock.elapsedMs();
     const waitedMs = startMs - entry.sinceMs;
     entry.state = "running";
     entry.sinceMs = startMs;
@@ -179,7 +179,7 @@ export class WorkQueue<T> {
       retryMs = this.#retryMs(entry, this.#options.onError(entry.item, error));
     }
     this.#working.delete(entry);
-    onDone?.(waitedMs, clock.now() - startMs);
+    onDone?.(waitedMs, clock.elapsedMs() - startMs);
     this.#finish(key, entry, retryMs);
     this.#leave();
   }
@@ -231,12 +231,14 @@ export class WorkQueue<T> {
     if (next === undefined) return;
     if (this.#armedForMs !== undefined && this.#armedForMs <= next.dueMs) return;
     this.#armedForMs = next.dueMs;
-    this.#options.clock.after(next.dueMs - this.#options.clock.now(), () => this.#ring(next.dueMs));
+    this.#options.clock.after(next.dueMs - this.#options.clock.elapsedMs(), () =>
+      this.#ring(next.dueMs),
+    );
   }
 
   #ring(forMs: number): void {
     if (this.#armedForMs === forMs) this.#armedForMs = undefined;
-    const nowMs = this.#options.clock.now();
+    const nowMs = this.#options.clock.elapsedMs();
     for (;;) {
       const next = this.#delayed.peek();
       if (next === undefined || next.dueMs > nowMs) break;

@@ -279,6 +279,7 @@ describe("list and watch", () => {
       const waits: number[] = [];
       const counting: Clock = {
         now: () => clock.now(),
+        elapsedMs: () => clock.elapsedMs(),
         turnMs: () => clock.turnMs(),
         sleep: (ms) => clock.sleep(ms),
         after: (ms, callback) => {

@@ -212,7 +212,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   /** Resolves when the server ended the watch: whether it brought anything or at least lasted. */
   async #follow(): Promise<boolean> {
     const { client, clock, kind, random } = this.#options;
-    const startMs = clock.now();
+    const startMs = clock.elapsedMs();
     let brought = false;
     const watch = await client.watch(kind, {
       resourceVersion: this.#resourceVersion ?? "",
@@ -231,24 +231,24 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       for await (const event of watch) {
         if (this.#closed) return true;
         brought = true;
-        this.#heardMs = clock.now();
+        this.#heardMs = clock.elapsedMs();
         this.#take(event);
       }
     } finally {
       guard.cancel();
       this.#tell("behind");
     }
-    return brought || clock.now() - startMs >= SHORT_WATCH_MS;
+    return brought || clock.elapsedMs() - startMs >= SHORT_WATCH_MS;
   }
 
   /** One timer a watch, set anew when it rings too early: events come by the thousand. */
   #endWhenQuiet(watch: Watch<T>): { cancel(): void } {
     const { clock, kind, log, relaxed } = this.#options;
     const limitMs = relaxed === true ? RELAXED_QUIET_LIMIT_MS : QUIET_LIMIT_MS;
-    this.#heardMs = clock.now();
+    this.#heardMs = clock.elapsedMs();
     let timer: Timer;
     const ring = (): void => {
-      const quietMs = clock.now() - this.#heardMs;
+      const quietMs = clock.elapsedMs() - this.#heardMs;
       if (quietMs < limitMs) {
         timer = clock.after(limitMs - quietMs, ring);
         return;

@@ -21,7 +21,7 @@ export function meteredTransport(
   metrics: Pick<Metrics, "count" | "observe">,
 ): Transport {
   async function send(request: KubeRequest): Promise<KubeResponse> {
-    const startMs = clock.now();
+    const startMs = clock.elapsedMs();
     let code = "<error>";
     try {
       const response = await transport.send(request);
@@ -29,7 +29,7 @@ export function meteredTransport(
       return response;
     } finally {
       const labels = { verb: request.method, ...targetOf(request.path) };
-      const seconds = (clock.now() - startMs) / 1_000;
+      const seconds = (clock.elapsedMs() - startMs) / 1_000;
       metrics.count("client_go_request_total", { code, method: request.method });
       metrics.observe("client_go_request_duration_seconds", labels, seconds);
     }

@@ -13,10 +13,10 @@ export interface RateLimit {
 export function rateLimited(transport: Transport, clock: Clock, limit: RateLimit): Transport {
   const tokenMs = 1_000 / limit.perSecond;
   /** When the bucket would be full again if nobody asked any more. */
-  let fullAtMs = clock.now();
+  let fullAtMs = clock.elapsedMs();
   return {
     send: async (request) => {
-      const nowMs = clock.now();
+      const nowMs = clock.elapsedMs();
       fullAtMs = Math.max(fullAtMs, nowMs) + tokenMs;
       const waitMs = fullAtMs - nowMs - limit.burst * tokenMs;
       if (waitMs > 0) await clock.sleep(Math.ceil(waitMs));
