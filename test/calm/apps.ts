@@ -21,7 +21,7 @@ export function drawApp(random: Random, at: number, pools: readonly PoolFacts[])
   const hold = random.int(6) === 0 ? random.pick(["true", "10m"]) : undefined;
   const isHeld = hold !== undefined;
   const keeps = random.int(6);
-  const surges = keeps === 0 && !isHeld;
+  const surges = keeps === 0;
   const stores = keeps === 1;
   const deployment = {
     apiVersion: "apps/v1",

@@ -128,7 +128,8 @@ describe("the witness", () => {
     write(`/apis/karpenter.sh/v1/nodeclaims/${name}/status`, {
       status: { nodeName: name, capacity: { cpu: "4" }, ...body },
     });
-  const send = (method: "POST" | "DELETE", path: string) => witness.sees({ method, path });
+  const send = (method: "POST" | "PATCH" | "DELETE", path: string) =>
+    witness.sees({ method, path });
 
   it("is content with one node of a budget of one, and sees the second", async () => {
     await status("one", { conditions: conditions("DisruptionReason") });
@@ -182,6 +183,10 @@ describe("the witness", () => {
     expect(witness.faults.join()).toContain("though one on it may not be");
     send("POST", "/api/v1/namespaces/default/pods/one/eviction");
     expect(witness.faults.join()).toContain("one is evicted, though it may not be disrupted");
+    const labels = { app: "single" };
+    await write("/api/v1/namespaces/default/pods/one", { metadata: { labels } });
+    send("PATCH", "/apis/apps/v1/namespaces/default/deployments/single");
+    expect(witness.faults.join()).toContain("single is rolled over, though one may not be");
   });
 
   it("sees pods evicted from a node that stays, and pods deleted past their budgets", () => {

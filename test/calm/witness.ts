@@ -181,6 +181,7 @@ export class Witness {
       `${method} ${resource}/${name} ${subresource} ${JSON.stringify(body ?? {}).slice(0, 300)}`,
     );
     if (resource === "pods") this.#podWritten(method, path, name, subresource);
+    if (method === "PATCH" && resource === "deployments") this.#rolledOver(name);
     if (method === "DELETE" && (resource === "nodeclaims" || resource === "machines"))
       this.#claimDeleted(name);
   }
@@ -404,6 +405,17 @@ export class Witness {
     } else if (method === "DELETE" && !(nowMs >= deadline - graceMs)) {
       this.accuse(`${name} is deleted past its budgets, before its node's time is up`);
     }
+  }
+
+  /** That ends its pods as an eviction does. */
+  #rolledOver(app: string): void {
+    const nowMs = this.#options.world.clock.now();
+    const held = this.pods
+      .list()
+      .filter(({ metadata }) => metadata.labels?.["app"] === app && !isLeaving({ metadata }))
+      .filter((pod) => isHeld(pod, nowMs));
+    for (const { metadata } of held)
+      this.accuse(`${app} is rolled over, though ${metadata.name} may not be disrupted`);
   }
 
   /** Who asked for it goes by itself, once its new pod is there; unless that takes too long. */
