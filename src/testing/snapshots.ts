@@ -77,6 +77,8 @@ export interface SnapshotNodeOptions {
   /** Conditions that are True, and since when; default: Consolidatable. */
   readonly conditions?: Readonly<Record<string, string>>;
   readonly lastPodEventAt?: string;
+  /** Since when node and claim are on their way out. */
+  readonly deletedAt?: string;
 }
 
 /** A Node that is Ready, and its claim. */
@@ -109,6 +111,7 @@ export function snapshotNode(name: string, options: SnapshotNodeOptions = {}): K
           "karpenter.sh/initialized": "true",
         },
         ...(options.annotations === undefined ? {} : { annotations: options.annotations }),
+        ...going(options),
       },
       spec: { providerID: `test://${name}` },
       status: { capacity, allocatable, conditions: [ready(createdAt)] },
@@ -147,6 +150,7 @@ function snapshotClaim(
       labels,
       creationTimestamp: createdAt,
       ...(options.claimAnnotations === undefined ? {} : { annotations: options.claimAnnotations }),
+      ...going(options),
     },
     spec: {
       requirements: [
@@ -180,6 +184,11 @@ function snapshotClaim(
       })),
     },
   } as KubeObject;
+}
+
+function going({ deletedAt }: SnapshotNodeOptions) {
+  if (deletedAt === undefined) return {};
+  return { deletionTimestamp: deletedAt, finalizers: ["karpenter.sh/termination"] };
 }
 
 export interface SnapshotPodOptions {

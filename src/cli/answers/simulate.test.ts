@@ -138,6 +138,36 @@ describe("karpenter simulate", () => {
     );
   });
 
+  it("places the pods of nodes that are on their way out already, asked to consolidate or not", async () => {
+    const objects = [
+      snapshotPool(),
+      ...snapshotNode("going", { cpu: 8, deletedAt: "2026-01-05T11:59:00Z" }),
+      snapshotPod("moves", { node: "going", cpu: "5" }),
+    ];
+    for (const flags of [{}, { consolidate: true } as const]) {
+      const { steps, after, podsMoved } = await simulated(objects, flags);
+      expect(steps.map(({ says }) => says)).toEqual([
+        "on their way out already: going",
+        "1 pod(s) get a place, 1 node(s) are launched",
+      ]);
+      expect(after).toMatchObject({ nodes: 1, pods: 1, pendingPods: 0 });
+      expect(podsMoved).toBe(1);
+    }
+  });
+
+  it("goes on once a node that is on its way out, and takes a budget, is drained and gone", async () => {
+    const objects = [
+      snapshotPool({ disruption: { budgets: [{ nodes: "1" }] } }),
+      ...snapshotNode("going", { deletedAt: "2026-01-05T11:59:00Z" }),
+      ...snapshotNode("idle"),
+    ];
+    const { steps } = await simulated(objects, { consolidate: true });
+    expect(steps.map(({ at, says }) => `${at} ${says}`)).toEqual([
+      `${SNAPSHOT_AT} on their way out already: going`,
+      expect.stringMatching(/^2026-01-05T12:00:45Z delete idle \(Empty\)/),
+    ]);
+  });
+
   it("says what it does not play", async () => {
     const late = snapshotNode("late", { conditions: {} }).slice(0, 1);
     const old = snapshotNode("old", { createdAt: "2025-12-06T11:00:00Z" });

@@ -11,11 +11,10 @@ import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { ownedNode } from "../../core/answers/owned-node.ts";
 import {
   type Ending,
-  keepReplicas,
-  provision,
   rehearse,
   removeNodes,
   type Step,
+  settle,
   type Totals,
   totalsOf,
 } from "../../core/answers/rehearsal.ts";
@@ -85,11 +84,9 @@ export function simulate(
     steps.push(...done.steps);
     ended = done.ended;
   } else {
-    const kept = keepReplicas(model);
-    steps.push(...kept.steps);
-    const placed = provision(kept.model, plan);
-    model = placed?.model ?? kept.model;
-    if (placed !== undefined) steps.push(placed.step);
+    const settled = settle(model, plan);
+    model = settled.model;
+    steps.push(...settled.steps);
   }
   return answer(before, model, steps, { against, ended, plan });
 }

@@ -93,7 +93,7 @@ export function removeNodes(model: Model, names: readonly string[], why: string)
 }
 
 /** Static pools get the nodes that they lack, and lose those beyond their replicas. */
-export function keepReplicas(before: Model): Played {
+function keepReplicas(before: Model): Played {
   let model = before;
   const steps: Step[] = [];
   for (const { pool } of before.picture.staticPools) {
@@ -125,7 +125,7 @@ export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
   let idle = 0;
   for (let count = 0; count < MOST_ROUNDS; count++) {
     const found = nextCommands(model.picture);
-    const settled = underWay(model, plan);
+    const settled = found === undefined ? settle(model, plan) : underWay(model, plan);
     model = settled.model;
     steps.push(...settled.steps);
     if (found === undefined && settled.steps.length > 0) continue;
@@ -146,7 +146,15 @@ export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
   return { model, steps, ended: "limit" };
 }
 
-/** What needs no new decision: nodes that leave are gone, pods that wait get a place. */
+/** What needs no new decision, until it is done: what nodes that leave hold back is free from then on. */
+export function settle(before: Model, plan: Plan): Played {
+  const { model, steps } = underWay(before, plan);
+  const goneMs = before.picture.nowMs + DRAIN_MS;
+  const waits = steps.some(({ removed }) => removed.length > 0) && model.picture.nowMs < goneMs;
+  return { model: waits ? later(model, goneMs) : model, steps };
+}
+
+/** Nodes that leave are gone, static pools have their replicas, pods that wait get a place. */
 function underWay(before: Model, plan: Plan): Played {
   const leaving = before.picture.nodes.filter(({ deleting }) => deleting);
   const names = leaving.map(({ name }) => name);
