@@ -12,6 +12,7 @@ import type { Command } from "../command.ts";
 import { isQuiet } from "../consolidation.ts";
 import {
   budgetCounter,
+  inCommands,
   LOOKED_AT_PER_STEP,
   type Method,
   type MethodInput,
@@ -20,9 +21,6 @@ import {
 
 /** Pods come and go: an empty node must still be empty after this. */
 const VALIDATION_MS = 15_000;
-
-/** What is begun at once: each command writes to all of its nodes, and the next is judged on what came of that. */
-const NODES_PER_COMMAND = 500;
 
 export const emptiness: Method = {
   name: "emptiness",
@@ -89,10 +87,7 @@ function commands({
   }
   return [...groups.keys()].sort().flatMap((key) => {
     const { way, candidates: chosen } = groups.get(key) as { way: Way; candidates: Candidate[] };
-    const commands: Command[] = [];
-    for (let from = 0; from < chosen.length; from += NODES_PER_COMMAND)
-      commands.push(commandOf(way, chosen.slice(from, from + NODES_PER_COMMAND)));
-    return commands;
+    return inCommands(chosen).map((going) => commandOf(way, going));
   });
 }
 

@@ -125,6 +125,17 @@ export interface Method {
 /** Candidates that are only looked at before others get a turn. */
 export const LOOKED_AT_PER_STEP = 1_024;
 
+/** What is begun at once: each command writes to all of its nodes, and the next is judged on what came of that. */
+const EMPTY_NODES_PER_COMMAND = 500;
+
+/** Empty nodes that go together, in lists of as many as one command takes. */
+export function inCommands(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {
+  const lists: (readonly Candidate[])[] = [];
+  for (let from = 0; from < candidates.length; from += EMPTY_NODES_PER_COMMAND)
+    lists.push(candidates.slice(from, from + EMPTY_NODES_PER_COMMAND));
+  return lists;
+}
+
 /** Pods moved before others get a turn: a millisecond's worth, and twenty where all of it is met for the first time. */
 const PODS_PER_STEP = 64;
 

@@ -48,6 +48,16 @@ describe("drift", () => {
     );
   });
 
+  it("takes no more than 500 empty nodes in a command, as emptiness does, and all that budgets allow", () => {
+    const all = Array.from({ length: 1_201 }, (_, index) => candidate(`n${index}`, drifted(1_000)));
+    const taken = (allowed: number) =>
+      atOnce(drift.propose(methodInput(all, { allowed }))).commands.map(
+        ({ candidates }) => candidates.length,
+      );
+    expect(taken(900)).toEqual([500, 400]);
+    expect(taken(500)).toEqual([500]);
+  });
+
   it("goes on with the next node when the pods of one would have no place, and says which", () => {
     const input = methodInput([
       candidate("a", { ...drifted(9_000), type: "m-8x", pods: ["5"] }),

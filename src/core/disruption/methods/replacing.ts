@@ -11,6 +11,7 @@ import type { Command, CommandReason } from "../command.ts";
 import { lastFailed, type Staying, triedAgainMs } from "../consolidation.ts";
 import {
   budgetCounter,
+  inCommands,
   LOOKED_AT_PER_STEP,
   type Method,
   type MethodInput,
@@ -89,22 +90,22 @@ function mayGo({ generation }: Candidate, { alphaBusy }: MethodInput, budget: nu
   return budget > 0 && !(generation === "alpha" && alphaBusy);
 }
 
-/** Deletions, one command for each generation. */
+/** Deletions: commands of one generation each, of so many nodes at the most. */
 function byGeneration(
   candidates: readonly Candidate[],
   reason: CommandReason,
   via: string,
-): Command[] {
-  return (["alpha", "beta", "v1"] as const)
-    .map((generation) => ({
+): readonly Command[] {
+  return (["alpha", "beta", "v1"] as const).flatMap((generation) =>
+    inCommands(candidates.filter((one) => one.generation === generation)).map((going) => ({
       reason,
       consolidationType: "" as const,
       via,
       generation,
-      candidates: candidates.filter((one) => one.generation === generation),
+      candidates: going,
       replacements: [],
       targets: [],
       validateAfterMs: 0,
-    }))
-    .filter((command) => command.candidates.length > 0);
+    })),
+  );
 }
