@@ -4,10 +4,10 @@
  * back: nodes open again, marks off. What is needed to go on after a crash stands on the claims.
  * upstream: pkg/controllers/disruption/queue.go
  */
-import { NODE, type Node } from "../../apis/core/node.ts";
+import { NODE } from "../../apis/core/node.ts";
 import { CLAIM_KINDS, claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
-import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
+import { isTrue, withCondition } from "../../apis/karpenter/conditions.ts";
 import { REPLACEMENT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -25,9 +25,8 @@ import {
 import { stopsOf } from "../../core/disruption/itinerary.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { type Move, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
-import { type CommandRecord, withoutRecord, withRecord } from "../../core/disruption/record.ts";
-import { unjoined } from "../../core/disruption/unfinished.ts";
-import { cordoned, uncordoned } from "../../core/state/cordon.ts";
+import { type CommandRecord, withRecord } from "../../core/disruption/record.ts";
+import { cordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
 import { createBell } from "../../kube/manager/bell.ts";
 import {
@@ -50,6 +49,7 @@ import { launching, replacementFailed, terminating, waitingReadiness } from "./e
 import { commandLabels, disruptedLabels, objectsOf, recordedDecision } from "./labels.ts";
 import { type Running, UnderWay } from "./running.ts";
 import type { Steering } from "./steering.ts";
+import { markedNames, rollBack } from "./take-back.ts";
 
 const POLL_MS = 1_000;
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
@@ -444,48 +444,5 @@ function reportFailure(
     "voluntary_disruption_queue_failures_total",
     commandLabels(record),
     latest.filter((claim) => !isReady(claim)).length,
-  );
-}
-
-/**
- * The nodes are open again. Replacements that never joined go first: with the nodes that they were to take the
- * place of they would be more than the pool's limits allow. Those that have a Node stay, pods may run there.
- */
-async function rollBack(world: World, { candidates, replacements }: Running): Promise<void> {
-  const latest = replacements.flatMap((claim) => readClaim(world, claimRequest(claim)) ?? []);
-  const discarded = unjoined(latest).filter((claim) => !isDeleting(claim));
-  await Promise.all(discarded.map((claim) => deleteClaim(world, claim)));
-  await Promise.all(candidates.map((candidate) => reopen(world, candidate)));
-  world.cluster.unmarkForDeletion(...candidates.flatMap((one) => markedNames(world, one)));
-}
-
-/**
- * What a candidate is marked by: its claim, for its Node may go and come again, and its Node. Not by what has gone since
- * it was chosen: another Node may have got the name, as AWS gives them again, or get it later.
- */
-function markedNames(world: World, { node, claim }: Candidate): readonly string[] {
-  const nodeNow = nodes(world).get(node.name)?.metadata.uid;
-  const claimNow = readClaim(world, claimRequest(claim))?.metadata.uid;
-  return [
-    ...(nodeNow !== undefined && nodeNow === node.node?.metadata.uid ? [node.name] : []),
-    ...(claimNow !== undefined && claimNow === claim.metadata.uid ? [claim.metadata.name] : []),
-  ];
-}
-
-/** Takes back what `closeNode` did. What is on its way out by now stays closed, and so does what only has its name. */
-export async function reopen(
-  world: World,
-  { node: { node }, claim, generation }: Pick<Candidate, "node" | "claim" | "generation">,
-): Promise<void> {
-  const words = vocabulary(generation);
-  const open = (one: Node) => (isDeleting(one) ? one : uncordoned(one, words));
-  const nodeNow = nodes(world).get(node?.metadata.name ?? "");
-  if (nodeNow !== undefined && nodeNow.metadata.uid === node?.metadata.uid)
-    await changeObject(world.kube, NODE, nodeNow, open);
-  // As it is now: a candidate's own was chosen before it was marked.
-  const claimNow = readClaim(world, claimRequest(claim));
-  if (claimNow === undefined || claimNow.metadata.uid !== claim.metadata.uid) return;
-  await changeClaim(world, claimNow, (one) =>
-    isDeleting(one) ? one : withoutCondition(withoutRecord(one), "DisruptionReason"),
   );
 }

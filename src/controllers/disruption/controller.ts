@@ -25,20 +25,25 @@ import type {
   Remark,
 } from "../../core/disruption/methods/method.ts";
 import { stillGoing } from "../../core/disruption/second-look.ts";
-import { findUnfinished, type TakenBack, unjoined } from "../../core/disruption/unfinished.ts";
+import {
+  findUnfinished,
+  type TakenBack,
+  takenBackOf,
+  withoutCommand,
+} from "../../core/disruption/unfinished.ts";
 import {
   type Controller,
   type Outcome,
   type Request,
   requeueAfter,
 } from "../../kube/manager/controller.ts";
-import { deleteClaim } from "../claims.ts";
+import { changeClaim, deleteClaim } from "../claims.ts";
 import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";
 import { catchUp } from "../state/catch-up.ts";
 import type { World } from "../world.ts";
 import { keepBorne } from "./account.ts";
-import { type CommandQueue, reopen } from "./command-queue.ts";
+import type { CommandQueue } from "./command-queue.ts";
 import { lookEarly } from "./early-look.ts";
 import { approved, blocked, proposed, rejected, unconsolidatable } from "./events.ts";
 import { objectsOf, policyLabel } from "./labels.ts";
@@ -53,6 +58,7 @@ import {
 } from "./look.ts";
 import { judgeMoves, learnOutcomes } from "./outcomes.ts";
 import { factsOf, Sweeps } from "./sweeps.ts";
+import { reopen } from "./take-back.ts";
 
 const POLL_MS = 10_000;
 /** After a command was started: at once, with a turn for others in between. */
@@ -404,18 +410,29 @@ async function pickUp(
       continue;
     }
     // A pool of theirs is gone: nobody knows by which rules they would go.
-    takenBack.push({ nodes, discard: unjoined(replacements) });
+    const all = nodes.length === record.nodes.length ? "stay" : "go";
+    takenBack.push(takenBackOf(record.id, nodes, replacements, all));
   }
-  for (const one of takenBack) await takeBack(world, log, one);
+  for (const one of takenBack) await takeBack(world, queue, log, one);
 }
 
 /** One object that cannot be written does not hold up other commands; the next run tries again. */
-async function takeBack(world: World, log: Logger, { nodes, discard }: TakenBack): Promise<void> {
+async function takeBack(
+  world: World,
+  { ledger }: CommandQueue,
+  log: Logger,
+  { nodes, discard, undone }: TakenBack,
+): Promise<void> {
   // Before the nodes open: a claim made for a command is found by the marks on them.
-  let isGone = true;
+  let isDone = true;
   for (const claim of discard)
-    if (!(await attempt(log, claim, () => deleteClaim(world, claim)))) isGone = false;
-  if (!isGone) return;
+    if (!(await attempt(log, claim, () => deleteClaim(world, claim)))) isDone = false;
+  for (const claim of undone?.kept ?? []) {
+    const change = (one: NodeClaim) => withoutCommand(one, undone?.command ?? "");
+    if (!(await attempt(log, claim, () => changeClaim(world, claim, change)))) isDone = false;
+  }
+  if (!isDone) return;
+  if (undone !== undefined) ledger.forget(undone.command);
   for (const node of nodes) {
     const { claim } = node;
     if (claim === undefined) continue;
@@ -428,7 +445,7 @@ async function takeBack(world: World, log: Logger, { nodes, discard }: TakenBack
 async function attempt(
   log: Logger,
   { metadata }: NodeClaim,
-  act: () => Promise<void>,
+  act: () => Promise<unknown>,
 ): Promise<boolean> {
   try {
     await act();

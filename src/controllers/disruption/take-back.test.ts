@@ -5,7 +5,8 @@ import { POD } from "../../apis/core/pod.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { withRecord } from "../../core/disruption/record.ts";
+import { movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
+import { madeFor, withRecord } from "../../core/disruption/record.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
@@ -77,6 +78,41 @@ describe("a command that is taken back", () => {
       expect(Date.parse(/until (\S+)$/.exec(message)?.[1] ?? "")).toBeGreaterThan(
         openedMs + 60_000,
       );
+    await world.stop();
+  });
+
+  it.each<[string, (world: FakeWorld) => unknown]>([
+    ["by the process that waits for it", () => {}],
+    ["by one that cannot go on with it", ({ api }) => api.delete(NODE_POOL, { name: "default" })],
+  ])(
+    "is no longer spoken of on a replacement that stays: nothing was moved, taken back %s",
+    async (_, before) => {
+      const world = fakeWorld();
+      await lateCommand(world, PAIR);
+      bearsMoves(world, "r", "for-r", "earlier");
+      await before(world);
+      const queue = await running(world);
+      await world.clock.advance(15_000);
+      expect([openNodes(world), deletedOf(world)]).toEqual([["a", "b"], []]);
+      expect(toldOn(world, "r")).toEqual([undefined, ["earlier"]]);
+      expect(queue.ledger.recent(world.clock.now()).map(({ command }) => command)).toEqual([
+        "earlier",
+      ]);
+      const claim = world.api.find(NODE_CLAIM, "r") as NodeClaim;
+      expect(queue.ledger.restEndsMs(claim)).toBeUndefined();
+      await world.stop();
+    },
+  );
+
+  it("is still spoken of on its replacement while one of its nodes goes all the same: those pods come there", async () => {
+    const world = fakeWorld();
+    await lateCommand(world, PAIR);
+    bearsMoves(world, "r", "for-r");
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await running(world);
+    await world.clock.advance(15_000);
+    expect(openNodes(world)).toEqual(["b"]);
+    expect(toldOn(world, "r")).toEqual(["for-r", ["for-r"]]);
     await world.stop();
   });
 
@@ -244,6 +280,28 @@ async function closed(world: FakeWorld, name: string, nodes: readonly string[], 
   world.cloud.instances.set(`test://${name}`, made);
   await world.api.create(NODE, nodeOf(name, { ...READY }, [CLOSED]));
   await world.api.create(POD, pod({ name: `on-${name}`, cpu: "1", nodeName: name }));
+}
+
+/** Moves of these commands stand on the claim. */
+function bearsMoves(world: FakeWorld, name: string, ...commands: readonly string[]): void {
+  const moves = commands.map((command) => ({
+    command,
+    reason: "Underutilized" as const,
+    at: toRfc3339(world.clock.now() - 30 * 60_000),
+    nodes: ["a", "b"],
+    priceMicroUsd: 2,
+    savesMicroUsd: 1,
+    replacements: 1,
+    pods: { web: 2 },
+  }));
+  const annotations = movesAnnotation(moves, world.clock.now());
+  world.api.change(NODE_CLAIM, name, { metadata: { annotations } });
+}
+
+/** The command that the claim says it was made for, and those whose moves stand on it. */
+function toldOn(world: FakeWorld, name: string) {
+  const claim = world.api.find(NODE_CLAIM, name) as NodeClaim;
+  return [madeFor(claim), movesOn(claim).map(({ command }) => command)];
 }
 
 /** The replacement's machine is ready at last. */

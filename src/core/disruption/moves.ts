@@ -93,6 +93,16 @@ export function withMoves(claim: NodeClaim, moves: readonly Move[], nowMs: numbe
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
+/** The claim without what this command moved. */
+export function withoutMove(claim: NodeClaim, command: string): NodeClaim {
+  const moves = movesOn(claim);
+  const others = moves.filter((one) => one.command !== command);
+  if (others.length === moves.length) return claim;
+  const { [MOVES_ANNOTATION_KEY]: _, ...left } = claim.metadata.annotations ?? {};
+  const annotation = others.length === 0 ? {} : { [MOVES_ANNOTATION_KEY]: JSON.stringify(others) };
+  return { ...claim, metadata: { ...claim.metadata, annotations: { ...left, ...annotation } } };
+}
+
 /** None also where another hand spoiled the annotation. */
 export function movesOn({ metadata }: NodeClaim): readonly Move[] {
   const text = metadata.annotations?.[MOVES_ANNOTATION_KEY];

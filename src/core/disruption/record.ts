@@ -52,6 +52,13 @@ export function madeFor(claim: NodeClaim): string | undefined {
   return claim.metadata.annotations?.[REPLACEMENT_ANNOTATION_KEY];
 }
 
+/** The claim as if it had been made for no command. */
+export function madeForNone(claim: NodeClaim): NodeClaim {
+  const { [REPLACEMENT_ANNOTATION_KEY]: gone, ...annotations } = claim.metadata.annotations ?? {};
+  if (gone === undefined) return claim;
+  return { ...claim, metadata: { ...claim.metadata, annotations } };
+}
+
 function withAnnotation(claim: NodeClaim, key: string, value: string): NodeClaim {
   const annotations = { ...claim.metadata.annotations, [key]: value };
   return { ...claim, metadata: { ...claim.metadata, annotations } };

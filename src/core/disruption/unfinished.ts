@@ -12,7 +12,8 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { isCordoned } from "../state/cordon.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { type CommandRecord, madeFor, recordOf } from "./record.ts";
+import { withoutMove } from "./moves.ts";
+import { type CommandRecord, madeFor, madeForNone, recordOf } from "./record.ts";
 
 /** Longer than any command waits for its replacements. */
 const TOO_OLD_MS = 60 * 60_000;
@@ -37,6 +38,15 @@ export interface TakenBack {
   readonly nodes: readonly NodeView[];
   /** Made for the command, and not in use yet. */
   readonly discard: readonly NodeClaim[];
+  /** Absent where a node of its goes, or no claim came: something was moved, or it stands on no new claim. */
+  readonly undone?: Undone;
+}
+
+/** A command that has moved nothing: all of its nodes stay. */
+export interface Undone {
+  readonly command: string;
+  /** Made for it and in use: they stay as if they had been made for none. */
+  readonly kept: readonly NodeClaim[];
 }
 
 /** `queued`: names of the nodes whose commands this process carries out. All lists by node name. */
@@ -82,9 +92,28 @@ export function* findUnfinished(
       resume.push({ record, nodes: marked, replacements });
       continue;
     }
-    takenBack.push({ nodes: marked, discard: unjoined(replacements) });
+    const isWhole = record.nodes.every((name) => staying.has(name));
+    takenBack.push(takenBackOf(id, marked, replacements, isWhole ? "stay" : "go"));
   }
   return { resume, takenBack };
+}
+
+/** `all`: whether all nodes that the command names stay, or some go or have gone. */
+export function takenBackOf(
+  command: string,
+  nodes: readonly NodeView[],
+  replacements: readonly NodeClaim[],
+  all: "stay" | "go",
+): TakenBack {
+  const discard = unjoined(replacements);
+  if (all === "go" || replacements.length === 0) return { nodes, discard };
+  const kept = replacements.filter((claim) => !discard.includes(claim));
+  return { nodes, discard, undone: { command, kept } };
+}
+
+/** The claim of a replacement that stays though its command does nothing. */
+export function withoutCommand(claim: NodeClaim, command: string): NodeClaim {
+  return madeFor(claim) === command ? madeForNone(withoutMove(claim, command)) : claim;
 }
 
 /** What a command that is taken back takes along: pods may run on those that have joined. */
