@@ -147,6 +147,11 @@ describe("a drifted node whose pods a PodDisruptionBudget lets go one after the 
     expect(
       told.some(({ reason, message }) => reason === "DisruptionBlocked" && why.test(message)),
     ).toBe(true);
+    expect(onPool(told)).toEqual([
+      expect.stringMatching(
+        /^Node .* is not disrupted for disruption reason Drifted: pod ".*others/,
+      ),
+    ]);
     await world.apply(limited("next", 6));
     await world.until("all others run", async () => (await running("others")) === 2, 300_000);
     await world.until(
@@ -224,12 +229,27 @@ describe("a drifted node of a static pool that its limits keep from having one m
     expect(
       told.some(({ reason, message }) => reason === "DisruptionBlocked" && why.test(message ?? "")),
     ).toBe(true);
+    // One for both of its nodes.
+    expect(onPool(told)).toEqual([
+      expect.stringMatching(
+        /^Node .* is not disrupted for disruption reason Drifted: limits.nodes/,
+      ),
+    ]);
     await world.apply(replicated("next", 3));
     const isNew = async () => (await releases()).every((release) => release === "next");
     await world.until("all are new", isNew, 900_000);
     await world.until("they run again", async () => (await running()) === 4, 300_000);
   });
 });
+
+/** What the NodePool is told of why its nodes stay. */
+const onPool = (told: readonly Event[]) =>
+  told
+    .filter(
+      ({ reason, involvedObject }) =>
+        reason === "DisruptionBlocked" && involvedObject.kind === "NodePool",
+    )
+    .map(({ message }) => message);
 
 async function homeOf(): Promise<string | undefined> {
   const pods = await world.list<Pod>("Pod", "v1", "app=web");

@@ -45,7 +45,7 @@ import type { World } from "../world.ts";
 import { keepBorne } from "./account.ts";
 import type { CommandQueue } from "./command-queue.ts";
 import { lookEarly } from "./early-look.ts";
-import { approved, blocked, proposed, rejected, unconsolidatable } from "./events.ts";
+import { approved, blocked, holdsNode, proposed, rejected, unconsolidatable } from "./events.ts";
 import { objectsOf, policyLabel } from "./labels.ts";
 import {
   look,
@@ -197,7 +197,7 @@ async function propose(
       { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
       (world.clock.now() - startMs) / 1_000,
     );
-    await run(tell(world, proposal.remarks));
+    await run(tell(world, method, proposal.remarks));
     countMoves(world, proposal.refused ?? []);
     sweeps.note(method, proposal, facts);
     queue.ledger.turns.note(proposal, world.clock.now());
@@ -268,7 +268,9 @@ async function take(
   return again;
 }
 
-function* tell(world: World, remarks: readonly Remark[]): Steps<void> {
+/** On nodes and claims; what keeps the first node of a pool, on the pool too. */
+function* tell(world: World, { reason }: Method, remarks: readonly Remark[]): Steps<void> {
+  const holding = new Set<string>();
   yield* eachInSteps(remarks, REMARKS_PER_STEP, ({ candidate, about, message }) => {
     const objects = objectsOf(candidate);
     const events =
@@ -276,6 +278,12 @@ function* tell(world: World, remarks: readonly Remark[]): Steps<void> {
         ? blocked(objects, candidate.generation, message)
         : unconsolidatable(objects, message);
     world.events.publish(...events);
+    const { pool, node, generation } = candidate;
+    if (about !== "blocked" || holding.has(pool.id)) return;
+    holding.add(pool.id);
+    const native = poolById(world, pool.id)?.native;
+    if (native === undefined) return;
+    world.events.publish(holdsNode(native, generation, node.name, { reason, why: message }));
   });
 }
 

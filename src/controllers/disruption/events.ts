@@ -30,6 +30,17 @@ export function blocked(
   return objects.map((object) => event(object, generation, "Blocked", text));
 }
 
+/** On the pool (ours): that a node of its may not be disrupted for this reason, and why. */
+export function holdsNode(
+  pool: KubeObject,
+  generation: Generation,
+  node: string,
+  { reason, why }: { readonly reason: string; readonly why: string },
+): EventToPublish {
+  const message = `Node ${node} is not disrupted for disruption reason ${reason}: ${why}`;
+  return event(pool, generation, "Blocked", message);
+}
+
 /** What budgets hold up, and until when. */
 export interface BudgetBlock {
   readonly reason: string;
