@@ -177,7 +177,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "left-closed",
     without: "that nodes of a command that failed open again",
-    file: "src/controllers/disruption/command-queue.ts",
+    file: "src/controllers/disruption/take-back.ts",
     from: "  await Promise.all(candidates.map((candidate) => reopen(world, candidate)));\n",
     to: "",
     // Else its own marks are found soon, as those of a process that is gone.
