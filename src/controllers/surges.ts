@@ -12,7 +12,7 @@ import { SURGED_AT_ANNOTATION_KEY } from "../apis/karpenter/labels.ts";
 import { fromRfc3339, toRfc3339 } from "../base/clock.ts";
 import { formatDuration } from "../base/duration.ts";
 import { mustDelete } from "../core/termination/drain.ts";
-import { type Surge, surgeOf, type Workloads } from "../core/termination/surge.ts";
+import { asksToSurge, type Surge, surgeOf, type Workloads } from "../core/termination/surge.ts";
 import { isConflict, isForbidden, isNotFound } from "../kube/errors.ts";
 import type { EventToPublish } from "../kube/events/events.ts";
 import { deployments, volumeClaims } from "./mirrors.ts";
@@ -24,6 +24,12 @@ type Reads = Pick<World, "mirrors" | "settings">;
 export function surge(world: Reads, pod: Pod): Surge {
   if (world.settings.surgeTimeoutMs === 0) return { kind: "none" };
   return surgeOf(pod, workloadsOf(world));
+}
+
+/** Deployments that ask for it. */
+export function surging(world: Reads): readonly Deployment[] {
+  if (world.settings.surgeTimeoutMs === 0) return [];
+  return deployments(world).each().filter(asksToSurge);
 }
 
 function workloadsOf(world: Reads): Workloads {

@@ -3,6 +3,7 @@
  * plan with, candidates, budgets. A look at all nodes also tells people what is blocked, and why.
  */
 
+import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -33,7 +34,7 @@ import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
 import { podsToPlace, poolsToUse, schedulingInput } from "../provisioning/gather.ts";
 import { catchUp } from "../state/catch-up.ts";
-import { surge } from "../surges.ts";
+import { surge, surging } from "../surges.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { CommandQueue } from "./command-queue.ts";
@@ -56,6 +57,8 @@ export interface Surroundings {
   /** Ready pools with `replicas`; none while the gate is off. */
   readonly staticPools: readonly PoolInput[];
   readonly simulator: Simulator;
+  /** Deployments whose pods ask to be moved without downtime. */
+  readonly surging: readonly Deployment[];
   /** Candidates of this picture, as far as a method has asked. */
   readonly found: Map<DisruptionClass, FoundCandidates>;
 }
@@ -80,7 +83,15 @@ export async function surroundings(
     .map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
   const isSame = last !== undefined && samePicture(last.scheduling, scheduling);
   const simulator = isSame ? last.simulator : createSimulator(scheduling, last?.simulator);
-  return { pools, scheduling, revision, staticPools, simulator, found: new Map() };
+  return {
+    pools,
+    scheduling,
+    revision,
+    staticPools,
+    simulator,
+    surging: surging(world),
+    found: new Map(),
+  };
 }
 
 /** Objects never change: equal parts are the very same ones. */

@@ -1,5 +1,6 @@
 // Nodes that are replaced: the new one first, and everything taken back when it does not come up.
 import { describe, expect, it } from "vitest";
+import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
@@ -464,6 +465,9 @@ describe("what people hold back", () => {
   });
 });
 
+const ASKS = { "karpenter.sh/zero-downtime": "true" };
+const ASKS_NOT = { "karpenter.sh/zero-downtime": null };
+
 describe("what was not possible, in a cluster where nothing comes or goes,", () => {
   it("is begun within seconds once a PodDisruptionBudget lets more pods go", async () => {
     const guard = {
@@ -486,6 +490,56 @@ describe("what was not possible, in a cluster where nothing comes or goes,", () 
     await world.clock.advance(60_000);
     expect(taints(world)).toEqual([]);
     world.api.change(POD_DISRUPTION_BUDGET, "default/guard", { status: { disruptionsAllowed: 2 } });
+    await world.clock.advance(12_000);
+    expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+    await world.stop();
+  });
+
+  it.each([
+    ["no longer asks", { metadata: { annotations: ASKS_NOT } }, ASKS, {}],
+    ["is paused, so that it is evicted as ever,", { spec: { paused: true } }, ASKS, {}],
+    ["is paused, where the pod asks itself,", { spec: { paused: true } }, {}, ASKS],
+  ])(
+    "is begun within seconds once the Deployment of a pod that was to move first %s",
+    async (_, change, annotations, ofPod) => {
+      const world = await driftedNode({
+        limits: { cpu: "4" },
+        before: async ({ api }) => {
+          await api.delete(POD, { name: "app", namespace: "default" });
+          await api.create(DEPLOYMENT, deployed(annotations, ofPod));
+          await api.create(POD, rolledOut("a", ofPod));
+          await api.create(POD, pod({ name: "waits", cpu: "3" }));
+        },
+      });
+      await world.clock.advance(60_000);
+      expect(taints(world)).toEqual([]);
+      world.api.change(DEPLOYMENT, "default/web", change);
+      await world.clock.advance(12_000);
+      expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+      await world.stop();
+    },
+  );
+
+  it("is begun within seconds once the Deployment of a pod that a PodDisruptionBudget holds asks to be moved first", async () => {
+    const world = await driftedNode({
+      before: async ({ api }) => {
+        await api.delete(POD, { name: "app", namespace: "default" });
+        await api.create(DEPLOYMENT, deployed({}, {}));
+        await api.create(POD, rolledOut("a", {}));
+        await api.create(POD_DISRUPTION_BUDGET, {
+          apiVersion: "policy/v1",
+          kind: "PodDisruptionBudget",
+          metadata: { name: "guard", namespace: "default" },
+          spec: { selector: { matchLabels: { app: "web" } } },
+          status: { disruptionsAllowed: 0 },
+        });
+      },
+    });
+    await world.clock.advance(60_000);
+    expect(taints(world)).toEqual([]);
+    world.api.change(DEPLOYMENT, "default/web", {
+      metadata: { annotations: ASKS },
+    });
     await world.clock.advance(12_000);
     expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
     await world.stop();
@@ -539,6 +593,43 @@ describe("what was not possible, in a cluster where nothing comes or goes,", () 
     await world.stop();
   });
 });
+
+type Annotations = Readonly<Record<string, string>>;
+
+const deployed = (annotations: Annotations, ofPod: Annotations): Deployment => ({
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name: "web", namespace: "default", generation: 1, annotations },
+  spec: {
+    replicas: 1,
+    selector: { matchLabels: { app: "web" } },
+    template: {
+      metadata: { labels: { app: "web" }, annotations: ofPod },
+      spec: { containers: [] },
+    },
+  },
+  status: { observedGeneration: 1, replicas: 1, updatedReplicas: 1 },
+});
+
+/** The Deployment's one pod. */
+function rolledOut(nodeName: string, annotations: Annotations) {
+  const made = pod({
+    name: "web-1-x",
+    cpu: "2",
+    nodeName,
+    annotations,
+    labels: { app: "web", "pod-template-hash": "1" },
+    status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
+  });
+  const owner = {
+    apiVersion: "apps/v1",
+    kind: "ReplicaSet",
+    name: "web-1",
+    uid: "web-1",
+    controller: true,
+  };
+  return { ...made, metadata: { ...made.metadata, ownerReferences: [owner] } };
+}
 
 const MAINTENANCE = { key: "maintenance", effect: "NoSchedule" };
 

@@ -39,7 +39,8 @@ describe("sweeps", () => {
   });
 
   it("look again once what the ledger held back may go", () => {
-    const around = { pools: [], scheduling: methodInput([]).simulator.input, revision: 1 };
+    const { input: scheduling } = methodInput([]).simulator;
+    const around = { pools: [], scheduling, revision: 1, surging: [] };
     const read = (rests: boolean, counting: readonly string[]) =>
       atOnce(
         factsOf(

@@ -2,8 +2,7 @@
  * What the disruption loop remembers of each method's last sweep, so that it does not ask for what it knows:
  * the state of things in which nothing was found.
  */
-import { keyOf } from "../../apis/meta.ts";
-import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Method, MethodInput, Proposal } from "../../core/disruption/methods/method.ts";
@@ -25,8 +24,8 @@ export interface Facts {
   readonly text: string;
   /** Of nodes: there may be very many. */
   readonly names: readonly (readonly string[])[];
-  /** What they let go decides which nodes may go together, and who must wait for whom. */
-  readonly guards: readonly PodDisruptionBudget[];
+  /** PodDisruptionBudgets, and Deployments that move first: which nodes may go together, and who must wait for whom. */
+  readonly guards: readonly KubeObject[];
   /** The very lists: a cloud gives the same ones while nothing has changed. */
   readonly types: readonly (readonly InstanceType[])[];
   readonly atMs: number;
@@ -60,7 +59,12 @@ export class Sweeps {
 export function* factsOf(
   method: Method,
   { nowMs, candidates, allowances, pdbs, alphaBusy, backingOff, rests, poolRests }: MethodInput,
-  { pools, scheduling, revision }: Pick<Surroundings, "pools" | "scheduling" | "revision">,
+  {
+    pools,
+    scheduling,
+    revision,
+    surging,
+  }: Pick<Surroundings, "pools" | "scheduling" | "revision" | "surging">,
   counting: readonly string[],
 ): Steps<Facts> {
   const eligible: string[] = [];
@@ -81,5 +85,5 @@ export function* factsOf(
     scheduling.pools.map(({ pool }) => [pool.id, pool.observedGeneration]),
   ]);
   const types = scheduling.pools.map(({ instanceTypes }) => instanceTypes);
-  return { text, names: [eligible, resting], guards: pdbs, types, atMs: nowMs };
+  return { text, names: [eligible, resting], guards: [...pdbs, ...surging], types, atMs: nowMs };
 }

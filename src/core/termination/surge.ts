@@ -48,6 +48,13 @@ export function surgeOf(pod: Pod, workloads: Workloads): Surge {
     : { kind: "able", deployment };
 }
 
+/** Whether pods of the Deployment ask to be moved so, by it or themselves. */
+export function asksToSurge({ metadata, spec }: Deployment): boolean {
+  const key = ZERO_DOWNTIME_ANNOTATION_KEY;
+  const own = spec.template.metadata?.annotations;
+  return (metadata.annotations?.[key] ?? own?.[key]) === "true";
+}
+
 /** Its ReplicaSet is called after the Deployment and the hash of the template. */
 function deploymentOf({ metadata }: Pod, workloads: Workloads): Deployment | undefined {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
