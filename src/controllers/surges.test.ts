@@ -35,7 +35,11 @@ async function leaving(annotations: Readonly<Record<string, string>> = {}): Prom
       labels: { app: "web", "pod-template-hash": "5f" },
       annotations,
       owner: { kind: "ReplicaSet", name: "web-5f", apiVersion: "apps/v1" },
-      status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
+      status: {
+        phase: "Running",
+        startTime: toRfc3339(world.clock.now()),
+        conditions: [{ type: "Ready", status: "True" }],
+      },
     }),
   );
   const queue = createEvictionQueue(world);
@@ -60,6 +64,30 @@ describe("a pod that asks to be moved without downtime", () => {
     await world.api.delete(NODE, { name: "node-a" });
     await world.clock.advance(60_000);
     expect(rolledOver(world)).not.toHaveProperty(SURGED_AT);
+    expect(world.api.journal).not.toContain("evict default/web-5f-x");
+    await world.stop();
+  });
+
+  it("is moved so, too, once its time of not being disrupted is over", async () => {
+    const world = await leaving({ "karpenter.sh/do-not-disrupt": "3m" });
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(170_000);
+    expect(rolledOver(world)).not.toHaveProperty(SURGED_AT);
+    await world.clock.advance(60_000);
+    expect(rolledOver(world)).toHaveProperty(SURGED_AT);
+    expect(world.api.journal).not.toContain("evict default/web-5f-x");
+    await world.stop();
+  });
+
+  it("is moved so, too, once somebody takes its annotation back", async () => {
+    const world = await leaving({ "karpenter.sh/do-not-disrupt": "true" });
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(63_300);
+    world.api.change(POD, "default/web-5f-x", {
+      metadata: { annotations: { "karpenter.sh/do-not-disrupt": "false" } },
+    });
+    await world.clock.advance(60_000);
+    expect(rolledOver(world)).toHaveProperty(SURGED_AT);
     expect(world.api.journal).not.toContain("evict default/web-5f-x");
     await world.stop();
   });

@@ -58,10 +58,10 @@ async function movesByItself(
   deadlineMs: number | undefined,
 ): Promise<boolean> {
   const nowMs = world.clock.now();
-  // A rollout would end it. The eviction queue waits until it may go.
-  if (hasDoNotDisrupt(pod, nowMs)) return false;
   const found = surge(world, pod);
   if (found.kind === "none" || mustDelete(pod, deadlineMs, nowMs)) return false;
+  // A rollout would end it. Nor is it for the eviction queue, which would evict it as soon as it may go.
+  if (hasDoNotDisrupt(pod, nowMs)) return true;
   if (found.kind === "unable") return givesUp(world, pod, found.why);
   const { surgeTimeoutMs } = world.settings;
   const sinceMs = fromRfc3339(node.metadata.deletionTimestamp) ?? nowMs;
