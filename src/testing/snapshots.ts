@@ -77,6 +77,8 @@ export interface SnapshotNodeOptions {
   /** Conditions that are True, and since when; default: Consolidatable. */
   readonly conditions?: Readonly<Record<string, string>>;
   readonly lastPodEventAt?: string;
+  /** Default: 720h. */
+  readonly expireAfter?: string;
   /** Since when node and claim are on their way out. */
   readonly deletedAt?: string;
 }
@@ -167,7 +169,7 @@ function snapshotClaim(
       ],
       resources: { requests: options.requests ?? { cpu: "1", pods: "1" } },
       nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" },
-      expireAfter: "720h",
+      expireAfter: options.expireAfter ?? "720h",
     },
     status: {
       providerID: `test://${name}`,

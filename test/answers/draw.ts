@@ -138,6 +138,7 @@ function drawNode(
     capacityType: pick(["on-demand", "spot"]),
     createdAt: since,
     conditions,
+    ...("Expired" in conditions ? { expireAfter: "1h" } : {}),
     ...(isRestless ? { lastPodEventAt: ago(below(9)) } : {}),
     ...(oneIn(12) ? { annotations: { "karpenter.sh/do-not-disrupt": "true" } } : {}),
     claimAnnotations: {

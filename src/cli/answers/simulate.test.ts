@@ -168,6 +168,21 @@ describe("karpenter simulate", () => {
     ]);
   });
 
+  it("looks for further empty nodes first while some wait for their second look, as the loop does", async () => {
+    const window = { nodes: "0", schedule: "0 12 * * *", duration: "1m" };
+    const objects = [
+      snapshotPool(),
+      ...snapshotNode("idle"),
+      ...snapshotNode("old", { conditions: { Drifted: "2026-01-05T11:00:00Z" } }),
+      snapshotPod("moves", { node: "old" }),
+      snapshotPool({ name: "late", disruption: { budgets: [window] } }),
+      ...snapshotNode("opened", { pool: "late" }),
+    ];
+    const flags = { consolidate: true, at: "2026-01-05T12:00:50Z" } as const;
+    const { steps } = await simulated(objects, flags);
+    expect(steps[0]).toMatchObject({ at: "2026-01-05T12:01:05Z", removed: ["idle"] });
+  });
+
   it("says what it does not play", async () => {
     const late = snapshotNode("late", { conditions: {} }).slice(0, 1);
     const old = snapshotNode("old", { createdAt: "2025-12-06T11:00:00Z" });

@@ -24,6 +24,7 @@ import type {
   Rejection,
   Remark,
 } from "../../core/disruption/methods/method.ts";
+import { besides } from "../../core/disruption/round.ts";
 import { stillGoing } from "../../core/disruption/second-look.ts";
 import {
   findUnfinished,
@@ -182,10 +183,10 @@ async function propose(
   memory.around = around;
   await judgeMoves(world, log, queue, around.pools);
   await queue.backoff.write(world, log);
-  const waiting = memory.pending.length > 0;
+  const pending = memory.pending.map(({ command }) => command);
   await run(reportRound(world, around, memory.problems));
   for (const method of METHODS) {
-    if ((waiting && method.waits) || (isEarly && method.costly)) continue;
+    if ((pending.length > 0 && method.waits) || (isEarly && method.costly)) continue;
     const input = await run(look(world, queue, around, method));
     const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
     const facts = await run(factsOf(method, input, around, counting));
@@ -201,25 +202,10 @@ async function propose(
     countMoves(world, proposal.refused ?? []);
     sweeps.note(method, proposal, facts);
     queue.ledger.turns.note(proposal, world.clock.now());
-    const commands = proposal.commands.flatMap((one) => besides(memory.pending, one));
+    const commands = proposal.commands.flatMap((one) => besides(pending, one));
     if (commands.length > 0) return take(world, queue, memory, log, around, method, commands);
   }
   return "later";
-}
-
-/**
- * What of a command may begin while others wait: all when it needs no wait itself, and of empty nodes those that
- * are not among the ones that wait, as long as nobody waits who counts on nodes to receive pods.
- */
-function besides(pending: readonly Pending[], command: Command): readonly Command[] {
-  if (pending.length === 0 || command.validateAfterMs === 0) return [command];
-  const all = [command, ...pending.map((one) => one.command)];
-  if (!all.every(({ consolidationType }) => consolidationType === "empty")) return [];
-  const waiting = new Set(
-    pending.flatMap((one) => one.command.candidates.map(({ node }) => node.name)),
-  );
-  const candidates = command.candidates.filter(({ node }) => !waiting.has(node.name));
-  return candidates.length === 0 ? [] : [{ ...command, candidates }];
 }
 
 /** Every candidate on one picture of the cluster: events that come meanwhile count in the next round. */

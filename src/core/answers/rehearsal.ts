@@ -125,7 +125,7 @@ export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
   let idle = 0;
   for (let count = 0; count < MOST_ROUNDS; count++) {
     const found = nextCommands(model.picture);
-    const settled = found === undefined ? settle(model, plan) : underWay(model, plan);
+    const settled = found === undefined ? settle(model, plan) : placeWaiting(model, plan);
     model = settled.model;
     steps.push(...settled.steps);
     if (found === undefined && settled.steps.length > 0) continue;
@@ -140,6 +140,11 @@ export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
     model = done.model;
     steps.push(...done.steps);
     idle = done.steps.length > 0 ? 0 : idle + 1;
+    if (model.picture.nodes.some(({ deleting }) => deleting)) {
+      const left = underWay(model, plan);
+      model = left.model;
+      steps.push(...left.steps);
+    }
     if (idle >= MOST_REJECTED) return { model, steps, ended: "limit" };
     if (model.picture.nowMs > untilMs) return { model, steps, ended: "horizon" };
   }
@@ -160,10 +165,19 @@ function underWay(before: Model, plan: Plan): Played {
   const names = leaving.map(({ name }) => name);
   const gone =
     leaving.length === 0 ? undefined : removeNodes(before, names, "on their way out already");
-  const kept = keepReplicas(gone?.model ?? before);
+  const placed = placeWaiting(gone?.model ?? before, plan);
+  return {
+    model: placed.model,
+    steps: [...(gone === undefined ? [] : [gone.step]), ...placed.steps],
+  };
+}
+
+/** Nodes that leave are still there: until they are gone they count in what a round decides. */
+function placeWaiting(before: Model, plan: Plan): Played {
+  const kept = keepReplicas(before);
   const placed = provision(kept.model, plan);
-  const steps = [gone?.step, ...kept.steps, placed?.step].filter((step) => step !== undefined);
-  return { model: placed?.model ?? kept.model, steps };
+  if (placed === undefined) return kept;
+  return { model: placed.model, steps: [...kept.steps, placed.step] };
 }
 
 interface Played {
@@ -184,9 +198,11 @@ function oneRound(before: Model, { method, commands }: Found, round: number): Pl
   let { model } = first;
   const steps = [...first.steps];
   if (model.picture.nowMs < nowMs + POLL_MS) model = later(model, nowMs + POLL_MS);
-  const other = nextCommands(model.picture, "meanwhile");
+  const other = nextCommands(model.picture, waiting);
   if (other !== undefined) {
-    const done = carryAll(model, other.method, other.commands, `${round}-meanwhile`);
+    // What has to wait itself is found again in the next round.
+    const ready = other.commands.filter(({ validateAfterMs }) => validateAfterMs === 0);
+    const done = carryAll(model, other.method, ready, `${round}-meanwhile`);
     model = done.model;
     steps.push(...done.steps);
   }
