@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { deepFreeze } from "../../base/json.ts";
 import type { PodDisruptionBudget } from "../policy/kinds.ts";
-import { isFullyBlocked, pdbBlock } from "../policy/pdb.ts";
+import { isCurrentlyReschedulable, pdbBlock } from "../policy/pdb.ts";
 import { hostPorts, hostPortsConflict } from "./host-ports.ts";
 import { isProvisionable, type Pod, type PodSpec } from "./pod.ts";
 import { doNotDisrupt, hasDoNotDisrupt, isDrainable } from "./pod-predicates.ts";
@@ -252,12 +252,30 @@ describe("disruption budgets", () => {
     expect(pdbBlock(pod({}, { status: ready }), [always])).toBeDefined();
   });
 
+  const mayMove = (of: Pod, ...guards: readonly PodDisruptionBudget[]) =>
+    isCurrentlyReschedulable(of, guards, nowMs);
+
   it("block fully when they can never allow anything", () => {
-    expect(isFullyBlocked(pod(), [budget("x", 0, { maxUnavailable: 0 })])).toBe(true);
-    expect(isFullyBlocked(pod(), [budget("x", 0, { minAvailable: "100%" })])).toBe(true);
-    expect(isFullyBlocked(pod(), [budget("x", 0, { maxUnavailable: 1 })])).toBe(false);
+    expect(mayMove(pod(), budget("x", 0, { maxUnavailable: 0 }))).toBe(false);
+    expect(mayMove(pod(), budget("x", 0, { minAvailable: "100%" }))).toBe(false);
+    expect(mayMove(pod(), budget("x", 0, { maxUnavailable: 1 }))).toBe(true);
     // The eviction API refuses where there are two, whatever they allow, and whether the pod is ready or not.
     const always = { unhealthyPodEvictionPolicy: "AlwaysAllow" };
-    expect(isFullyBlocked(pod(), [budget("x", 1, always), budget("y", 1, always)])).toBe(true);
+    expect(mayMove(pod(), budget("x", 1, always), budget("y", 1, always))).toBe(false);
+  });
+
+  it("keep nothing that is being deleted: a StatefulSet's pod comes back elsewhere", () => {
+    const owner = { apiVersion: "apps/v1", kind: "StatefulSet", name: "a", uid: "u" };
+    const of = (more: object) => {
+      const ownerReferences = [{ ...owner, controller: true }];
+      return pod({}, { metadata: { ...pod().metadata, ownerReferences, ...more } });
+    };
+    const annotations = { "karpenter.sh/do-not-disrupt": "true" };
+    const guards = [budget("x", 1), budget("y", 1)];
+    const deletionTimestamp = "2026-01-01T00:10:30Z";
+    expect(mayMove(of({}), ...guards)).toBe(false);
+    expect(mayMove(of({ deletionTimestamp }), ...guards)).toBe(true);
+    expect(mayMove(of({ annotations }))).toBe(false);
+    expect(mayMove(of({ annotations, deletionTimestamp }))).toBe(true);
   });
 });

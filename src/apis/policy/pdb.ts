@@ -3,8 +3,8 @@
  * budgets is refused by the API server. upstream: pkg/utils/pdb/pdb.go
  */
 
-import type { Pod } from "../core/pod.ts";
-import { isReady } from "../core/pod-predicates.ts";
+import { isTerminating, type Pod } from "../core/pod.ts";
+import { hasDoNotDisrupt, isReady, isReschedulable } from "../core/pod-predicates.ts";
 import { matchesLabelSelector } from "../core/selectors.ts";
 import { keyOf } from "../meta.ts";
 import type { PodDisruptionBudget } from "./kinds.ts";
@@ -77,8 +77,22 @@ export function holdingBudgets(
   return budgetsOf(pod, pdbs).filter((pdb) => !passesUnhealthy(pod, pdb));
 }
 
+/**
+ * Whether the pod will want another node once its own is gone, and something may move it there now. What is being
+ * deleted goes whatever guards it: it was evicted before the guard was there, or not by eviction at all.
+ * upstream: IsCurrentlyReschedulable, which leaves the guarded out in any case
+ */
+export function isCurrentlyReschedulable(
+  pod: Pod,
+  pdbs: readonly PodDisruptionBudget[],
+  nowMs: number,
+): boolean {
+  if (!isReschedulable(pod)) return false;
+  return isTerminating(pod) || (!hasDoNotDisrupt(pod, nowMs) && !isFullyBlocked(pod, pdbs));
+}
+
 /** Whether its budgets can never allow an eviction of this pod, whatever else happens: one that allows nothing, or several. */
-export function isFullyBlocked(pod: Pod, pdbs: readonly PodDisruptionBudget[]): boolean {
+function isFullyBlocked(pod: Pod, pdbs: readonly PodDisruptionBudget[]): boolean {
   return budgetsOf(pod, pdbs).length > 1 || holdingBudgets(pod, pdbs).some(allowsNothing);
 }
 

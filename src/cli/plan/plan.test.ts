@@ -449,6 +449,9 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: none, namespace: shop}
 spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}`;
+    // A pod of a StatefulSet that is being deleted comes back, whatever guards it.
+    const goes = `deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: 30, ownerReferences:
+  [{apiVersion: apps/v1, kind: StatefulSet, name: db, uid: u, controller: true}]`;
     const { plan } = await planFor([
       POOL,
       going,
@@ -456,11 +459,13 @@ spec: {maxUnavailable: 0, selector: {matchLabels: {app: guarded}}}`;
       on("moves"),
       on("asks-not-to", ', annotations: {karpenter.sh/do-not-disrupt: "true"}'),
       on("guarded", ", labels: {app: guarded}"),
+      on("guarded-goes", `, labels: {app: guarded}, ${goes}`),
       on("ended", "", "Succeeded"),
       on("never-bound", "", "Failed", ""),
     ]);
-    expect(plan.newNodeClaims.flatMap(({ pods }) => pods)).toEqual(["shop/moves"]);
-    expect(plan.totals.pods).toBe(1);
+    const placed = plan.newNodeClaims.flatMap(({ pods }) => pods).toSorted();
+    expect(placed).toEqual(["shop/guarded-goes", "shop/moves"]);
+    expect(plan.totals.pods).toBe(2);
   });
 });
 

@@ -9,12 +9,11 @@ import {
   type Pod,
   type TopologySpreadConstraint,
 } from "../../apis/core/pod.ts";
-import { hasDoNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { type Condition, keyOf } from "../../apis/meta.ts";
-import { isFullyBlocked } from "../../apis/policy/pdb.ts";
+import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
@@ -131,12 +130,7 @@ function leavingPods(manifests: Manifests, cluster: ClusterState, nowMs: number)
     .nodes()
     .filter(({ deleting }) => deleting)
     .flatMap(({ pods }) => pods)
-    .filter(
-      (pod) =>
-        isReschedulable(pod) &&
-        !hasDoNotDisrupt(pod, nowMs) &&
-        !isFullyBlocked(pod, manifests.budgets),
-    );
+    .filter((pod) => isCurrentlyReschedulable(pod, manifests.budgets, nowMs));
 }
 
 async function poolInputs(

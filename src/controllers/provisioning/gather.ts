@@ -5,11 +5,9 @@
 
 import type { Pod } from "../../apis/core/pod.ts";
 import { isProvisionable } from "../../apis/core/pod.ts";
-import { hasDoNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { keyOf } from "../../apis/meta.ts";
-import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
-import { isFullyBlocked } from "../../apis/policy/pdb.ts";
+import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import type { StandingProblems } from "../../base/standing-problems.ts";
@@ -40,9 +38,7 @@ export function podsToPlace(world: World): { pending: readonly Pod[]; leaving: r
   const leaving = world.cluster
     .nodes()
     .filter(({ deleting }) => deleting)
-    .flatMap(({ pods }) =>
-      pods.filter((pod) => isReschedulable(pod) && mayLeave(pod, guards, nowMs)),
-    )
+    .flatMap(({ pods }) => pods.filter((pod) => isCurrentlyReschedulable(pod, guards, nowMs)))
     .filter((pod) => !hasSuccessor(world, pod))
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   const isPromised = (pod: Pod) => world.cluster.isPromised(pod.metadata.uid ?? "");
@@ -52,11 +48,6 @@ export function podsToPlace(world: World): { pending: readonly Pod[]; leaving: r
     pending: world.cluster.synced ? pending : pending.filter((pod) => !isPromised(pod)),
     leaving: world.cluster.synced ? leaving : leaving.filter((pod) => !isPromised(pod)),
   };
-}
-
-/** A pod that will not be evicted yet needs no new place yet. */
-function mayLeave(pod: Pod, guards: readonly PodDisruptionBudget[], nowMs: number): boolean {
-  return !hasDoNotDisrupt(pod, nowMs) && !isFullyBlocked(pod, guards);
 }
 
 /** A pod whose new one is on its way to take its place needs no other. */
