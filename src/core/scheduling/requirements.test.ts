@@ -39,6 +39,14 @@ describe("Requirements", () => {
     expect(set.specs()).toEqual([{ key: "k", operator: "Gte", values: ["4"] }]);
   });
 
+  it("says the same of a key that nobody mentions, whichever others are asked for in between", () => {
+    const set = Requirements.fromLabels({ mentioned: "a" });
+    const [zone, arch] = [set.get("zone"), set.get("arch")];
+    expect(allows(zone, "anything")).toBe(true);
+    // What is remembered of a requirement is remembered by the object: another each time would be kept each time.
+    expect([set.get("zone") === zone, set.get("arch") === arch]).toEqual([true, true]);
+  });
+
   it("leaves nothing between bounds that exclude each other", () => {
     const between = (from: string, to: string) =>
       text([

@@ -38,8 +38,8 @@ export class Requirements {
   readonly #byKey: ReadonlyMap<string, Requirement>;
   #id: string | undefined;
   #withMinValues: readonly Requirement[] | undefined;
-  /** What was last said of a key that nobody mentions: mostly the same one is asked for again. */
-  #unmentioned: Requirement | undefined;
+  /** What was said of keys that nobody mentions: one object each, by which others remember their answers. */
+  #unmentioned: Map<string, Requirement> | undefined;
 
   private constructor(byKey: ReadonlyMap<string, Requirement>) {
     this.#byKey = byKey;
@@ -77,12 +77,17 @@ export class Requirements {
     return this.#byKey.has(key);
   }
 
-  /** A key nobody mentions may have any value. */
+  /** A key nobody mentions may have any value. The same object each time. */
   get(key: string): Requirement {
     const own = this.#byKey.get(key);
     if (own !== undefined) return own;
-    if (this.#unmentioned?.key !== key) this.#unmentioned = exists(key);
-    return this.#unmentioned as Requirement;
+    this.#unmentioned ??= new Map();
+    let any = this.#unmentioned.get(key);
+    if (any === undefined) {
+      any = exists(key);
+      this.#unmentioned.set(key, any);
+    }
+    return any;
   }
 
   /** Those that want a number of values to stay possible. */
