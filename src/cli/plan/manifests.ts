@@ -172,18 +172,26 @@ export function sortManifests(found: readonly Found[]): Manifests {
   return manifests;
 }
 
-/** Instead of letters drawn by chance, as the API server completes `generateName`, a number: the first has 0. */
+/**
+ * Instead of letters drawn by chance, as the API server completes `generateName`, a number: the first that no other object
+ * of the kind has, from 0 on.
+ */
 function withNames(found: readonly Found[]): Found[] {
-  const counts = new Map<string, number>();
+  const idOf = ({ kind, metadata }: KubeObject, name: unknown): string =>
+    `${kind} ${metadata?.namespace ?? "default"} ${name}`;
+  const taken = new Set(found.map(({ object }) => idOf(object, object.metadata?.name)));
+  const numbers = new Map<string, number>();
   return found.map((one) => {
-    const { kind, metadata } = one.object;
-    const { name, namespace, generateName } = metadata ?? {};
+    const { object } = one;
+    const { name, generateName } = object.metadata ?? {};
     if (name !== undefined || typeof generateName !== "string") return one;
-    const start = `${kind} ${namespace} ${generateName}`;
-    const count = counts.get(start) ?? 0;
-    counts.set(start, count + 1);
-    const named = { ...metadata, name: `${generateName}${count}` };
-    return { ...one, object: { ...one.object, metadata: named } };
+    const start = idOf(object, generateName);
+    let number = numbers.get(start) ?? 0;
+    while (taken.has(`${start}${number}`)) number++;
+    taken.add(`${start}${number}`);
+    numbers.set(start, number + 1);
+    const metadata = { ...object.metadata, name: `${generateName}${number}` };
+    return { ...one, object: { ...object, metadata } };
   });
 }
 

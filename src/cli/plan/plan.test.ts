@@ -226,6 +226,33 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
     expect(placed).toEqual(["default/pi-0-0", "default/pi-1-0"]);
   });
 
+  it("are numbered past the names that others have, with or without the default namespace written", async () => {
+    const job = (metadata: string) => `
+apiVersion: batch/v1
+kind: Job
+metadata: {${metadata}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: pause}]}}}
+`;
+    const { plan } = await planFor([
+      POOL,
+      job("generateName: pi-"),
+      job("generateName: pi-, namespace: default"),
+      job("generateName: pi-1"),
+      job("generateName: pi-, namespace: other"),
+      job("name: pi-1"),
+      job("name: pi-10"),
+    ]);
+    const placed = plan.newNodeClaims.flatMap(({ pods }) => pods);
+    expect(placed.toSorted()).toEqual([
+      "default/pi-0-0",
+      "default/pi-1-0",
+      "default/pi-10-0",
+      "default/pi-11-0",
+      "default/pi-2-0",
+      "other/pi-0-0",
+    ]);
+  });
+
   it("do not count the replicas of a Deployment twice that are there as pods of its ReplicaSet", async () => {
     const own = (kind: string, name: string): string =>
       `, ownerReferences: [{apiVersion: apps/v1, kind: ${kind}, name: ${name}, uid: u, controller: true}]`;
