@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { atOnce } from "../../base/steps.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import { drift } from "../../core/disruption/methods/drift.ts";
@@ -72,6 +73,35 @@ describe("sweeps", () => {
     sweeps.note(drift, nothing, { ...facts("a"), guards: [guard] });
     expect(sweeps.rests(drift, { ...facts("a"), guards: [guard] })).toBe(true);
     expect(sweeps.rests(drift, { ...facts("a"), guards: [{ ...guard }] })).toBe(false);
+  });
+
+  it("let a method rest while PodDisruptionBudgets only count their pods anew", () => {
+    const { input: scheduling } = methodInput([]).simulator;
+    const around = { pools: [], scheduling, revision: 1, surging: [] };
+    const guard = {
+      metadata: { name: "guard", namespace: "default", uid: "u", generation: 1 },
+      spec: { maxUnavailable: 1 },
+      status: { disruptionsAllowed: 0, currentHealthy: 2 },
+    };
+    const under = (pdb: PodDisruptionBudget) =>
+      atOnce(factsOf(drift, { ...methodInput([]), pdbs: [pdb] }, around, []));
+    const rests = (before: PodDisruptionBudget, after: PodDisruptionBudget) => {
+      const sweeps = new Sweeps();
+      sweeps.note(drift, nothing, under(before));
+      return sweeps.rests(drift, under(after));
+    };
+    const { metadata, spec, status } = guard;
+    const fewer = { ...status, currentHealthy: 1 };
+    expect(rests(guard, { ...guard, status: fewer })).toBe(true);
+    expect(rests(guard, { ...guard, status: { ...status, disruptionsAllowed: 1 } })).toBe(false);
+    expect(rests(guard, { ...guard, metadata: { ...metadata, generation: 2 } })).toBe(false);
+    expect(rests(guard, { ...guard, metadata: { ...metadata, uid: "v" } })).toBe(false);
+    // One that lets go whatever is not ready.
+    const loose = {
+      ...guard,
+      spec: { ...spec, unhealthyPodEvictionPolicy: "AlwaysAllow" as const },
+    };
+    expect(rests(loose, { ...loose, status: fewer })).toBe(false);
   });
 
   it("start anew once something was found", () => {

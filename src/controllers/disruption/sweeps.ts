@@ -2,7 +2,8 @@
  * What the disruption loop remembers of each method's last sweep, so that it does not ask for what it knows:
  * the state of things in which nothing was found.
  */
-import { type KubeObject, keyOf } from "../../apis/meta.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Method, MethodInput, Proposal } from "../../core/disruption/methods/method.ts";
@@ -25,7 +26,7 @@ export interface Facts {
   /** Of nodes: there may be very many. */
   readonly names: readonly (readonly string[])[];
   /** PodDisruptionBudgets, and Deployments that move first: which nodes may go together, and who must wait for whom. */
-  readonly guards: readonly KubeObject[];
+  readonly guards: readonly unknown[];
   /** The very lists: a cloud gives the same ones while nothing has changed. */
   readonly types: readonly (readonly InstanceType[])[];
   readonly atMs: number;
@@ -85,5 +86,14 @@ export function* factsOf(
     scheduling.pools.map(({ pool }) => [pool.id, pool.observedGeneration]),
   ]);
   const types = scheduling.pools.map(({ instanceTypes }) => instanceTypes);
-  return { text, names: [eligible, resting], guards: [...pdbs, ...surging], types, atMs: nowMs };
+  const guards = [...pdbs.flatMap(wordOf), ...surging];
+  return { text, names: [eligible, resting], guards, types, atMs: nowMs };
+}
+
+/** What of a budget decides. How many of its pods are well, for one, is written each time that one of them is not. */
+function wordOf(pdb: PodDisruptionBudget): readonly unknown[] {
+  const { metadata, spec, status } = pdb;
+  // It lets go who is not ready: its status is the sign that somebody is, or is not.
+  if (spec.unhealthyPodEvictionPolicy === "AlwaysAllow") return [pdb];
+  return [metadata.uid, metadata.generation ?? spec, status?.disruptionsAllowed];
 }
