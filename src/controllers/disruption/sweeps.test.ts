@@ -4,8 +4,9 @@ import { atOnce } from "../../base/steps.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import { drift } from "../../core/disruption/methods/drift.ts";
 import { emptiness } from "../../core/disruption/methods/emptiness.ts";
-import type { Proposal } from "../../core/disruption/methods/method.ts";
+import type { MethodInput, Proposal } from "../../core/disruption/methods/method.ts";
 import { singleNodeConsolidation } from "../../core/disruption/methods/single-node-consolidation.ts";
+import { staticDrift } from "../../core/disruption/methods/static-drift.ts";
 import { candidate, methodInput } from "../../testing/disruption.ts";
 import { type Facts, factsOf, Sweeps } from "./sweeps.ts";
 
@@ -37,6 +38,28 @@ describe("sweeps", () => {
     expect(sweeps.rests(drift, facts("b"))).toBe(false);
     sweeps.note(emptiness, nothing, facts("a"));
     expect(sweeps.rests(emptiness, facts("a"))).toBe(false);
+  });
+
+  it("let drift of static pools rest after it has simulated: nodes that their limits hold, each of them", () => {
+    const limits = { nodes: 20 };
+    const held = Array.from({ length: 20 }, (_, index) =>
+      candidate(`n${index}`, {
+        pool: { replicas: 20, limits },
+        conditions: { Drifted: 1_000 },
+        pods: ["3"],
+      }),
+    );
+    const keptPods: MethodInput["keptPods"] = (candidates) =>
+      new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
+    const input = (allowed: number) =>
+      methodInput(held, { scheduling: { pools: [] }, keptPods, allowed });
+    const sweeps = new Sweeps();
+    sweeps.note(staticDrift, atOnce(staticDrift.propose(input(20))), facts("a"));
+    expect(sweeps.rests(staticDrift, facts("a"))).toBe(true);
+    expect(sweeps.rests(staticDrift, facts("b"))).toBe(false);
+    // Budgets that allow none: nothing was simulated, and asking costs nothing.
+    sweeps.note(staticDrift, atOnce(staticDrift.propose(input(0))), facts("a"));
+    expect(sweeps.rests(staticDrift, facts("a"))).toBe(false);
   });
 
   it("look again once what the ledger held back may go", () => {

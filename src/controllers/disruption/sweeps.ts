@@ -37,7 +37,6 @@ export class Sweeps {
 
   /** Whether asking the method would only give the answer it gave before. */
   rests(method: Method, now: Facts): boolean {
-    if (!method.costly) return false;
     const known = this.#settled.get(method.name);
     if (known === undefined || known.text !== now.text) return false;
     if (!sameItems(known.guards, now.guards)) return false;
@@ -48,11 +47,12 @@ export class Sweeps {
   }
 
   /** Takes down what came of asking; `facts`: those that were asked about. */
-  note({ name }: Method, { commands, waived, later = [] }: Proposal, facts: Facts): void {
+  note(method: Method, { commands, waived, later = [], costly }: Proposal, facts: Facts): void {
     // What was preferred to it may come to nothing.
     const isOpen = waived === true || later.length > 0;
-    if (commands.length > 0 || isOpen) this.#settled.delete(name);
-    else this.#settled.set(name, facts);
+    const isCheap = !method.costly && costly !== true;
+    if (commands.length > 0 || isOpen || isCheap) this.#settled.delete(method.name);
+    else this.#settled.set(method.name, facts);
   }
 }
 

@@ -172,8 +172,10 @@ describe("drift of static pools", () => {
       new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
     const asked = (candidates: readonly Candidate[], options: Parameters<typeof methodInput>[1]) =>
       atOnce(staticDrift.propose(methodInput(candidates, { ...nowhereElse, ...options })));
-    const { commands, remarks } = asked([full, other], { keptPods });
+    const { commands, remarks, costly } = asked([full, other], { keptPods });
     expect(commands).toEqual([]);
+    // Each was simulated: not again until something is different.
+    expect(costly).toBe(true);
     expect(remarks.map(({ candidate, about }) => [candidate.node.name, about])).toEqual([
       ["a", "blocked"],
       ["b", "blocked"],
@@ -183,6 +185,7 @@ describe("drift of static pools", () => {
     );
     // Those that may go meanwhile, or have a place, are not kept; nor where another node comes first.
     expect(asked([full, other], {}).commands).toHaveLength(1);
+    expect(asked([full, other], {}).costly).toBeUndefined();
     const roomy = drifted("b", limits, ["100m"]);
     expect(asked([full, roomy], { keptPods }).commands).toHaveLength(1);
     const more = { nodes: 3 };

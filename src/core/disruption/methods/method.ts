@@ -98,6 +98,8 @@ export interface Proposal {
   readonly remarks: readonly Remark[];
   /** Moves that a pool's policy refused; for metrics. */
   readonly refused?: readonly Verdict[];
+  /** Of a method that is not costly as a rule: this answer was, and is the same while nothing has changed that could matter. */
+  readonly costly?: boolean;
 }
 
 /** Why a command no longer holds. upstream: the reasons of failed validations */

@@ -45,17 +45,22 @@ function* propose(input: MethodInput): Steps<Proposal> {
   const budgets = budgetCounter(input.allowances);
   const commands: Command[] = [];
   const remarks: Remark[] = [];
+  let hasSimulated = false;
+  // Whether room or a type was missing, which may be back without a sign.
+  let lacks = false;
   for (const id of [...pools.keys()].sort()) {
     const pool = pools.get(id) as Pool;
     if (keptStatic(pool, input) !== undefined) continue;
     const most = mostAtOnce(pool, input.nodes);
     const own = drifted.filter((one) => one.pool.id === id);
     const chosen: Candidate[] = [];
-    const isAsked = most.nodes > 0 && own.some((one) => mustMoveFirst(one, input) !== undefined);
-    if (isAsked) yield* input.simulator.ready();
     for (const one of own) {
-      if (isAsked) yield;
       if (chosen.length >= most.nodes || budgets.left(one) <= 0) continue;
+      if (mustMoveFirst(one, input) !== undefined) {
+        if (hasSimulated) yield;
+        else yield* input.simulator.ready();
+        hasSimulated = true;
+      }
       // Those of one round count together.
       const others = commands.flatMap(({ candidates }) => candidates);
       const objection =
@@ -70,6 +75,7 @@ function* propose(input: MethodInput): Steps<Proposal> {
       most.replaced ? chosen.length : 0,
       chosen.map(({ node }) => node.name),
     );
+    lacks ||= replacements === undefined || (most.replaced && replacements.length === 0);
     if (replacements === undefined) continue;
     // Limits of cpu, say, may leave room for fewer new nodes than that of nodes does.
     const going = most.replaced ? chosen.slice(0, replacements.length) : chosen;
@@ -81,7 +87,7 @@ function* propose(input: MethodInput): Steps<Proposal> {
       );
     }
   }
-  return { commands, remarks };
+  return { commands, remarks, ...(hasSimulated && !lacks ? { costly: true } : {}) };
 }
 
 /** Why no node of a static pool goes for drift now, whatever budgets say; undefined: nothing keeps all of them. */
