@@ -27,8 +27,8 @@ describe("work in steps", () => {
     const seen: string[] = [];
     let nowMs = 0;
     const clock = {
-      now: () => nowMs++,
-      elapsedMs: () => nowMs,
+      now: () => 0,
+      elapsedMs: () => nowMs++,
       after: () => ({ cancel: () => undefined }),
       turnMs: () => 0,
       sleep: async (delayMs: number) => void seen.push(`others ${delayMs}`),
@@ -40,7 +40,7 @@ describe("work in steps", () => {
   it("counts what others did not get of a turn, from one piece of work to the next", async () => {
     let [nowMs, sleeps] = [0, 0];
     const clock = {
-      now: () => nowMs,
+      now: () => 0,
       elapsedMs: () => nowMs,
       after: () => ({ cancel: () => undefined }),
       turnMs: () => 0,
@@ -55,6 +55,26 @@ describe("work in steps", () => {
     expect(sleeps).toBe(1);
     for (let piece = 0; piece < 3; piece++) await inTurns(clock, lasting(9), 20);
     expect(sleeps).toBe(1);
+  });
+
+  it("lets others have their turn also after the machine's clock was set back", async () => {
+    let [passedMs, setBackMs, sleeps] = [0, 0, 0];
+    const clock = {
+      now: () => passedMs - setBackMs,
+      elapsedMs: () => passedMs,
+      after: () => ({ cancel: () => undefined }),
+      turnMs: () => 0,
+      sleep: async () => void sleeps++,
+    };
+    const lasting = function* (): Steps<void> {
+      setBackMs = 3_600_000;
+      for (let step = 0; step < 6; step++) {
+        passedMs += 5;
+        yield;
+      }
+    };
+    await inTurns(clock, lasting(), 10);
+    expect(sleeps).toBe(3);
   });
 
   it("leaves off when the turn is over, whoever had the rest of it, and makes a step in each", async () => {

@@ -34,14 +34,14 @@ export type StepRunner = <T>(steps: Steps<T>) => Promise<T>;
  * done between them counts, and counts from now on.
  */
 export function stepRunner(clock: Clock, turnMs: number): StepRunner {
-  let startedMs = clock.now();
+  let startedMs = clock.elapsedMs();
   return async (steps) => {
     for (;;) {
       const { done, value } = steps.next();
       if (done === true) return value;
-      if (clock.now() - startedMs < turnMs) continue;
+      if (clock.elapsedMs() - startedMs < turnMs) continue;
       await clock.sleep(0);
-      startedMs = clock.now();
+      startedMs = clock.elapsedMs();
     }
   };
 }

@@ -18,7 +18,9 @@ interface Due {
 export const SIMULATION_EPOCH_MS = Date.UTC(2026, 0, 5, 8, 0, 0);
 
 export class VirtualClock implements Clock {
+  /** What has passed, from the moment of the start on: {@link now}, but for what that was set back by. */
   #nowMs: number;
+  #setBackMs = 0;
   #sequence = 0;
   readonly #timers = new Heap<Due>(
     (a, b) => a.at - b.at < 0 || (a.at === b.at && a.sequence < b.sequence),
@@ -29,7 +31,7 @@ export class VirtualClock implements Clock {
   }
 
   now(): number {
-    return this.#nowMs;
+    return this.#nowMs - this.#setBackMs;
   }
 
   elapsedMs(): number {
@@ -69,11 +71,17 @@ export class VirtualClock implements Clock {
 
   /** Moves time forward by `ms`, firing each due timer in order and settling after each. */
   async advance(ms: number): Promise<void> {
-    await this.advanceTo(this.#nowMs + ms);
+    await this.advanceTo(this.now() + ms);
   }
 
-  /** Moves time forward to `targetMs` (epoch milliseconds). */
-  async advanceTo(targetMs: number): Promise<void> {
+  /** Somebody sets the machine's clock back: the hour is another, what has passed and what is awaited stay. */
+  setBack(ms: number): void {
+    this.#setBackMs += ms;
+  }
+
+  /** Moves time forward to `untilMs` (epoch milliseconds). */
+  async advanceTo(untilMs: number): Promise<void> {
+    const targetMs = untilMs + this.#setBackMs;
     await this.settle();
     for (;;) {
       const next = this.#timers.peek();

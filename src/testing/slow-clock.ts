@@ -9,8 +9,8 @@ export function inManyTurns(
 ): { readonly world: FakeWorld; readonly turns: () => number } {
   let [lookedAt, turns] = [0, 0];
   const clock = {
-    now: () => world.clock.now() + lookedAt++ * 1_000,
-    elapsedMs: () => world.clock.elapsedMs(),
+    now: () => world.clock.now() + lookedAt * 1_000,
+    elapsedMs: () => world.clock.elapsedMs() + lookedAt++ * 1_000,
     after: world.clock.after.bind(world.clock),
     turnMs: () => 1_000,
     sleep: async () => {

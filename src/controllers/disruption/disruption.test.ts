@@ -56,8 +56,8 @@ const slowly =
   (world) => {
     let asked = 0;
     return {
-      now: () => world.clock.now() + 21 * ++asked,
-      elapsedMs: () => world.clock.elapsedMs(),
+      now: () => world.clock.now() + 21 * asked,
+      elapsedMs: () => world.clock.elapsedMs() + 21 * ++asked,
       turnMs: () => 0,
       after: (delayMs, callback) => world.clock.after(delayMs, callback),
       sleep: async (delayMs) => {

@@ -10,8 +10,8 @@ export interface Batcher {
   trigger(uid: string): void;
   /** Milliseconds until planning may begin; undefined while nobody has triggered. */
   readonly waitMs: number | undefined;
-  /** When the first of this batch came; undefined while nobody has triggered. */
-  readonly openedAtMs: number | undefined;
+  /** Milliseconds since the first of this batch came; 0 while nobody has triggered. */
+  readonly openMs: number;
   /** Planning begins: what comes from now on is for the next pass. */
   close(): void;
   /** Called at each trigger that opened a window; returns "stop". */
@@ -25,15 +25,16 @@ export function createBatcher(world: Pick<World, "clock" | "settings">): Batcher
   return {
     trigger: (uid) => {
       const opened = window.closesAtMs === undefined;
-      window.trigger(uid, clock.now());
+      window.trigger(uid, clock.elapsedMs());
       if (opened) for (const handler of handlers) handler();
     },
     get waitMs() {
       const closesAtMs = window.closesAtMs;
-      return closesAtMs === undefined ? undefined : Math.max(0, closesAtMs - clock.now());
+      return closesAtMs === undefined ? undefined : Math.max(0, closesAtMs - clock.elapsedMs());
     },
-    get openedAtMs() {
-      return window.openedAtMs;
+    get openMs() {
+      const nowMs = clock.elapsedMs();
+      return nowMs - (window.openedAtMs ?? nowMs);
     },
     close: () => window.close(),
     onOpen: (handler) => {

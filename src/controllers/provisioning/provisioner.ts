@@ -95,8 +95,8 @@ async function reconcile(
   if (waitMs > 0) return requeueAfter(waitMs);
   await catchUp(world);
   if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
-  const startMs = world.clock.now();
-  const batchedMs = startMs - (batcher.openedAtMs ?? startMs);
+  const startMs = world.clock.elapsedMs();
+  const batchedMs = batcher.openMs;
   batcher.close();
   const { pending, leaving } = podsToPlace(world);
   if (pending.length + leaving.length === 0) return AWAIT_CHANGE;

@@ -22,6 +22,7 @@ export interface Pass {
   readonly result: SchedulingResult;
   readonly pods: readonly Pod[];
   readonly pools: readonly Pool[];
+  /** On the clock's `elapsedMs`. */
   readonly startMs: number;
   /** How long its batch had been collected. */
   readonly batchedMs: number;
@@ -71,7 +72,7 @@ export function report(world: World, log: Logger, pass: Pass): void {
       },
     );
   }
-  const durationMs = world.clock.now() - startMs;
+  const durationMs = world.clock.elapsedMs() - startMs;
   const labels = { controller: "provisioner" };
   world.metrics.observe("scheduler_scheduling_duration_seconds", labels, durationMs / 1_000);
   world.metrics.set("scheduler_ignored_pods_count", {}, ignoredCount);
