@@ -77,6 +77,7 @@ type Again = "now" | "later";
 interface Pending {
   readonly method: Method;
   readonly command: Command;
+  /** By the clock that never goes back. */
   readonly validateAtMs: number;
 }
 
@@ -94,7 +95,7 @@ interface Memory {
   borneAt?: number;
   /** An empty node may go: it is looked at before the round's time. */
   isWoken: boolean;
-  /** When the next whole round is due. */
+  /** When the next whole round is due, by the clock that never goes back. */
   roundAtMs: number;
 }
 
@@ -149,10 +150,10 @@ async function reconcile(
     queue.backoff.learn(world);
     memory.hasLearned = true;
   }
-  const isEarly = memory.isWoken && nowMs < memory.roundAtMs;
+  const isEarly = memory.isWoken && world.clock.elapsedMs() < memory.roundAtMs;
   memory.isWoken = false;
   let again: Again;
-  if (memory.pending.some(({ validateAtMs }) => validateAtMs <= nowMs)) {
+  if (dueOf(world, memory).length > 0) {
     again = await validate(world, queue, memory, log, run);
   } else {
     await pickUp(world, queue, memory, log, run);
@@ -162,7 +163,7 @@ async function reconcile(
     again = await propose(world, queue, memory, log, run, isEarly);
   }
   if (again === "now") return requeueAfter(AGAIN_MS);
-  if (!isEarly) memory.roundAtMs = world.clock.now() + POLL_MS;
+  if (!isEarly) memory.roundAtMs = world.clock.elapsedMs() + POLL_MS;
   return whenNext(world, memory);
 }
 
@@ -191,12 +192,12 @@ async function propose(
     const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
     const facts = await run(factsOf(method, input, around, counting));
     if (sweeps.rests(method, facts)) continue;
-    const startMs = world.clock.now();
+    const startMs = world.clock.elapsedMs();
     const proposal = await run(sweep(method, input));
     world.metrics.observe(
       "voluntary_disruption_decision_evaluation_duration_seconds",
       { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
-      (world.clock.now() - startMs) / 1_000,
+      (world.clock.elapsedMs() - startMs) / 1_000,
     );
     await run(tell(world, method, proposal.remarks));
     countMoves(world, proposal.refused ?? []);
@@ -237,7 +238,7 @@ async function take(
   method: Method,
   commands: readonly Command[],
 ): Promise<Again> {
-  const nowMs = world.clock.now();
+  const nowMs = world.clock.elapsedMs();
   let again: Again = "later";
   for (const command of commands) {
     if (command.validateAfterMs === 0) {
@@ -299,7 +300,13 @@ function countMoves(world: World, verdicts: readonly Verdict[]): void {
 /** At the next round, or when a command's wait is over. */
 function whenNext(world: World, { pending, roundAtMs }: Memory): Outcome {
   const nextMs = Math.min(roundAtMs, ...pending.map(({ validateAtMs }) => validateAtMs));
-  return requeueAfter(Math.max(1, nextMs - world.clock.now()));
+  return requeueAfter(Math.max(1, nextMs - world.clock.elapsedMs()));
+}
+
+/** Commands whose wait is over. */
+function dueOf({ clock }: World, { pending }: Memory): readonly Pending[] {
+  const nowMs = clock.elapsedMs();
+  return pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
 }
 
 /** Commands whose wait is over are decided anew on what is true now. */
@@ -310,8 +317,7 @@ async function validate(
   log: Logger,
   run: StepRunner,
 ): Promise<Again> {
-  const nowMs = world.clock.now();
-  const due = memory.pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
+  const due = dueOf(world, memory);
   memory.pending = memory.pending.filter((one) => !due.includes(one));
   let again: Again = "later";
   for (const { method, command } of due) {

@@ -164,6 +164,15 @@ describe("the disruption loop", () => {
     },
   );
 
+  it("looks again when it was to, though the machine's clock was set back by an hour meanwhile", async () => {
+    const world = await twoEmptyNodes();
+    await world.clock.advance(5_000);
+    world.clock.setBack(3_600_000);
+    await world.clock.advance(30_000);
+    expect(left(world)).toEqual([]);
+    await world.stop();
+  });
+
   it("counts and tells each node that goes once, however often the claim of another cannot be deleted", async () => {
     const world = await twoEmptyNodes();
     const erase = world.kube.delete;
