@@ -15,6 +15,8 @@ import {
 } from "../../src/testing/snapshots.ts";
 
 const MINUTE_MS = 60_000;
+/** Longer than the 720h of drawn pools. */
+const EXPIRED_MINUTES = 31 * 24 * 60;
 
 /** Settings of the controller that some seeds have. */
 export interface DrawnSettings {
@@ -131,14 +133,16 @@ function drawNode(
   if (pool.isBeta && podCount === 0) conditions["Empty"] = since;
   // A v1 claim bears it only where its expiry is to respect budgets.
   if ((pool.isBeta || respectsBudgets) && oneIn(6)) conditions["Expired"] = ago(below(60));
+  const isExpired = "Expired" in conditions;
   const objects = snapshotNode(name, {
     pool: pool.name,
     cpu: pick(CPUS),
     zone: pick(["a", "b"]),
     capacityType: pick(["on-demand", "spot"]),
-    createdAt: since,
+    // As old as it must be for that: a beta claim by its pool's expireAfter, a v1 one by its own.
+    createdAt: isExpired && pool.isBeta ? ago(EXPIRED_MINUTES) : since,
     conditions,
-    ...("Expired" in conditions ? { expireAfter: "1h" } : {}),
+    ...(isExpired ? { expireAfter: "1h" } : {}),
     ...(isRestless ? { lastPodEventAt: ago(below(9)) } : {}),
     ...(oneIn(12) ? { annotations: { "karpenter.sh/do-not-disrupt": "true" } } : {}),
     claimAnnotations: {

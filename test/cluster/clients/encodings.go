@@ -23,6 +23,9 @@ var compared = []string{
 	"rbac.authorization.k8s.io/v1/clusterroles", "rbac.authorization.k8s.io/v1/clusterrolebindings",
 }
 
+// The API server asks the components anew for each list: on a busy machine two lists say different things of them.
+const askedAnew = "v1/componentstatuses"
+
 // Lists every kind in both encodings and compares what Go makes of them.
 func bothEncodings(ctx context.Context, config *rest.Config) error {
 	wanted := map[string]bool{}
@@ -46,6 +49,9 @@ func bothEncodings(ctx context.Context, config *rest.Config) error {
 		}
 		for _, resource := range list.APIResources {
 			name := list.GroupVersion + "/" + resource.Name
+			if name == askedAnew {
+				continue
+			}
 			if !scheme.Scheme.Recognizes(group.WithKind(resource.Kind)) || !strings.Contains(strings.Join(resource.Verbs, " "), "list") {
 				continue
 			}
