@@ -40,7 +40,10 @@ const ONE = process.env["ANSWERS_SEED"];
 const COUNT = Number(process.env["ANSWERS_SEEDS"] ?? 60);
 const SEEDS = ONE === undefined ? Array.from({ length: COUNT }, (_, seed) => seed) : [Number(ONE)];
 /** A third as many of each twist, and those that once went wrong. */
-const ONCE_WRONG: Partial<Record<Twist, readonly number[]>> = { leaving: [74, 130], windows: [59, 205] };
+const ONCE_WRONG: Partial<Record<Twist, readonly number[]>> = {
+  leaving: [74, 130],
+  windows: [59, 205],
+};
 const KINDS: readonly Kind[] = [
   NODE_POOL,
   NODE_CLAIM,
