@@ -60,6 +60,13 @@ func expiredInformer(ctx context.Context, _ *rest.Config, client kubernetes.Inte
 	if _, err := maps.Create(ctx, settings("goes", nil), metav1.CreateOptions{}); err != nil {
 		return err
 	}
+	// An informer takes a first list of any version, which may be of a moment before.
+	if err := until(ctx, "lists of any version have both", func() (bool, error) {
+		found, err := maps.List(ctx, metav1.ListOptions{LabelSelector: lastingOnes.LabelSelector, ResourceVersion: "0"})
+		return err == nil && len(found.Items) == 2, err
+	}); err != nil {
+		return err
+	}
 	features.ReplaceFeatureGates(gates{features.FeatureGates(), false})
 	var lock sync.Mutex
 	watches, lists := 0, 0
