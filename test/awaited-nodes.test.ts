@@ -106,19 +106,22 @@ spec:
       containers: [{name: c, image: pause, resources: {requests: {cpu: 700m}}}]
 `;
 
+/** Of a pool whose nodes drift by the release. */
+const twoCores = (release: string) => `
+    metadata: {labels: {release: ${release}}}
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      requirements:
+        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+        - {key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["2"]}`;
+
 const limited = (release: string, cpu: number) => `
 apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: default}
 spec:
   limits: {cpu: "${cpu}"}
-  template:
-    metadata: {labels: {release: ${release}}}
-    spec:
-      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
-      requirements:
-        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
-        - {key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["2"]}
+  template: ${twoCores(release)}
   disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: Never, budgets: [{nodes: "100%"}]}
 `;
 
@@ -191,13 +194,7 @@ metadata: {name: default}
 spec:
   replicas: 2
   limits: {nodes: "${nodes}"}
-  template:
-    metadata: {labels: {release: ${release}}}
-    spec:
-      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
-      requirements:
-        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
-        - {key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["2"]}
+  template: ${twoCores(release)}
   disruption: {budgets: [{nodes: "100%"}]}
 `;
 

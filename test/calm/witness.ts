@@ -2,6 +2,7 @@
  * Watches a cluster from outside and says what must never be: at each change of a claim or pod, and at each
  * write that Karpenter sends, before it arrives. Knows the API, the account and the story, and shares no code
  * with what decides. Sentences are collected in `faults`; each begins with the time since the story's start.
+ * One file, though long: all of it is said of one record of the story (who was where, who asked for what).
  */
 
 import { NODE, type Node } from "../../src/apis/core/node.ts";
