@@ -316,8 +316,8 @@ describe("repack", () => {
 
   it("takes more nodes where fewer save nearly as much, but little is left to pay", () => {
     const [price, wanted] = [10_000_000, 0.05];
-    expect(asGoodMicroUsd(1_000_000, price, wanted)).toBe(950_000);
-    expect(asGoodMicroUsd(9_000_000, price, wanted)).toBe(8_990_000);
+    expect(asGoodMicroUsd(500_000, price, wanted)).toBe(475_000);
+    expect(asGoodMicroUsd(9_000_000, price, wanted)).toBe(8_995_000);
   });
 
   it("splits one large node into several small ones", () => {

@@ -16,7 +16,7 @@ import type { Choice } from "./choice.ts";
 /** A command is as good as another if it saves that much of what that one would, */
 const NEARLY = 0.95;
 /** and if what it leaves unsaved is this share at most of what a command of its own would have to save. */
-const UNSAVED = 0.2;
+const UNSAVED = 0.1;
 
 /**
  * The least that a command must save to be as good as one that saves `microUsd`. `price`: of all nodes that either
