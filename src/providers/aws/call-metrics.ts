@@ -76,7 +76,7 @@ function observed(
   observer: CallObserver,
 ): Call {
   return async (...args) => {
-    const startMs = clock.now();
+    const startMs = clock.elapsedMs();
     let status = 200;
     try {
       return await call(...args);
@@ -84,7 +84,7 @@ function observed(
       status = error instanceof AwsError ? error.status : 0;
       throw error;
     } finally {
-      const made = { ...name, status, durationMs: clock.now() - startMs };
+      const made = { ...name, status, durationMs: clock.elapsedMs() - startMs };
       observer.attempt(made);
       observer.request(made, 0);
     }

@@ -18,7 +18,7 @@ export function namedCalls(api: AwsApi, { clock, log }: { clock: Clock; log: Log
   const toldMs = new Map<string, number>();
 
   function tell(action: string, error: AwsError): void {
-    const nowMs = clock.now();
+    const nowMs = clock.elapsedMs();
     if (nowMs - (toldMs.get(action) ?? Number.NEGATIVE_INFINITY) < TELL_MS) return;
     toldMs.set(action, nowMs);
     log.warn("AWS does not answer for now, trying again", { action, error: describeError(error) });

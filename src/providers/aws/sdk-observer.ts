@@ -36,7 +36,7 @@ export function observeStack(
 
   function timed(tell: (input: object, call: AwsCall) => void): Middleware {
     return (next, context) => async (args) => {
-      const startMs = clock.now();
+      const startMs = clock.elapsedMs();
       const action = (context.commandName ?? "").replace(/Command$/, "");
       let status = 0;
       try {
@@ -47,7 +47,7 @@ export function observeStack(
         status = statusOf(error);
         throw error;
       } finally {
-        tell(args.input, { service, action, status, durationMs: clock.now() - startMs });
+        tell(args.input, { service, action, status, durationMs: clock.elapsedMs() - startMs });
       }
     };
   }

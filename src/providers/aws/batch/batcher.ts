@@ -43,13 +43,13 @@ export class Batcher<I, O> {
     return new Promise<O>((resolve, reject) => {
       let batch = this.#open.get(key);
       if (batch === undefined) {
-        batch = { waiting: [], startMs: clock.now(), timer: undefined };
+        batch = { waiting: [], startMs: clock.elapsedMs(), timer: undefined };
         this.#open.set(key, batch);
       }
       batch.waiting.push({ input, resolve, reject });
       batch.timer?.cancel();
       const full = batch.waiting.length >= maxItems;
-      const leftMs = Math.max(0, batch.startMs + maxMs - clock.now());
+      const leftMs = Math.max(0, batch.startMs + maxMs - clock.elapsedMs());
       const closing = batch;
       batch.timer = clock.after(full ? 0 : Math.min(idleMs, leftMs), () => {
         void this.#run(key, closing);
@@ -62,7 +62,7 @@ export class Batcher<I, O> {
   async #run(key: string, batch: Batch<I, O>): Promise<void> {
     if (this.#open.get(key) === batch) this.#open.delete(key);
     const { clock, onBatch } = this.#options;
-    onBatch?.(clock.now() - batch.startMs, batch.waiting.length);
+    onBatch?.(clock.elapsedMs() - batch.startMs, batch.waiting.length);
     try {
       const answers = await this.#options.execute(batch.waiting.map(({ input }) => input));
       for (const [at, { resolve, reject }] of batch.waiting.entries()) {

@@ -20,9 +20,9 @@ export class Pace {
   }
 
   async run<T>(call: () => Promise<T>): Promise<T> {
-    const startMs = this.#clock.now();
+    const startMs = this.#clock.elapsedMs();
     for (;;) {
-      const leftMs = this.#untilMs - this.#clock.now();
+      const leftMs = this.#untilMs - this.#clock.elapsedMs();
       if (leftMs > 0) await this.#clock.sleep(leftMs);
       try {
         const answer = await call();
@@ -30,7 +30,7 @@ export class Pace {
         return answer;
       } catch (error) {
         if (!isThrottled(error)) throw error;
-        const nowMs = this.#clock.now();
+        const nowMs = this.#clock.elapsedMs();
         if (nowMs - startMs >= ENOUGH_MS) throw error;
         // Those who were refused at the same moment lengthen the pause once.
         if (nowMs >= this.#untilMs) {

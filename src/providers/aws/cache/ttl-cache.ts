@@ -1,5 +1,5 @@
 /**
- * Answers of AWS kept for a while by the world's clock. Equal questions asked at the same time share one
+ * Answers of AWS kept for a while, by elapsed time. Equal questions asked at the same time share one
  * call. While AWS is throttling or away, the last answer stands in for the next one, and nobody asks again
  * before a pause that grows; a refusal that will not pass is told at once and not kept. Old entries go when
  * new ones come, so the cache does not grow.
@@ -33,7 +33,7 @@ export class TtlCache<V> {
 
   get(key: string, load: () => Promise<V>): Promise<V> {
     const known = this.#entries.get(key);
-    if (known !== undefined && this.#clock.now() < known.untilMs) return known.value;
+    if (known !== undefined && this.#clock.elapsedMs() < known.untilMs) return known.value;
     this.#sweep();
     const entry: Entry<V> = {
       value: load().then(
@@ -49,14 +49,14 @@ export class TtlCache<V> {
   }
 
   #keep(entry: Entry<V>, value: V): V {
-    entry.untilMs = this.#clock.now() + this.#ttlMs;
+    entry.untilMs = this.#clock.elapsedMs() + this.#ttlMs;
     entry.last = { value, untilMs: entry.untilMs + STALE_MS };
     entry.pauseMs = 0;
     return value;
   }
 
   #failed(key: string, entry: Entry<V>, error: unknown): V {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.elapsedMs();
     if (!isPassing(error)) {
       if (this.#entries.get(key) === entry) this.#entries.delete(key);
       throw error;
@@ -68,7 +68,7 @@ export class TtlCache<V> {
   }
 
   #sweep(): void {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.elapsedMs();
     for (const [key, { untilMs, last }] of this.#entries) {
       if (nowMs >= untilMs && nowMs >= (last?.untilMs ?? 0)) this.#entries.delete(key);
     }

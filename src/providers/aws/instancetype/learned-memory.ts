@@ -42,7 +42,7 @@ export class LearnedMemory {
     const key = `${type}/${imageId}`;
     const known = this.#learned.get(key)?.bytes;
     if (known === undefined ? bytes === promisedBytes : bytes > known) return false;
-    const untilMs = this.#clock.now() + KEPT_MS;
+    const untilMs = this.#clock.elapsedMs() + KEPT_MS;
     this.#learned.set(key, { bytes, untilMs });
     this.#nextEndMs = Math.min(this.#nextEndMs, untilMs);
     if (bytes === known) return false;
@@ -51,7 +51,7 @@ export class LearnedMemory {
   }
 
   #forgetOld(): void {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.elapsedMs();
     if (nowMs < this.#nextEndMs) return;
     this.#nextEndMs = Number.POSITIVE_INFINITY;
     for (const [key, { untilMs }] of this.#learned) {

@@ -30,7 +30,7 @@ export class SeenTypes {
   }
 
   note(poolId: string, types: readonly InstanceType[]): void {
-    this.#byPool.set(poolId, { types, atMs: this.#clock.now() });
+    this.#byPool.set(poolId, { types, atMs: this.#clock.elapsedMs() });
   }
 
   *prices(): Iterable<Sample> {
@@ -56,7 +56,7 @@ export class SeenTypes {
 
   /** Each list once, however many pools share it. */
   #lists(): ReadonlySet<readonly InstanceType[]> {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.elapsedMs();
     for (const [pool, { atMs }] of this.#byPool)
       if (nowMs - atMs > REMEMBER_MS) this.#byPool.delete(pool);
     return new Set([...this.#byPool.values()].map(({ types }) => types));

@@ -54,7 +54,7 @@ export class LaunchTemplates {
   async ensure(template: CreateLaunchTemplateInput): Promise<string> {
     const name = template.LaunchTemplateName;
     const known = this.#usedMs.has(name);
-    this.#usedMs.set(name, this.#clock.now());
+    this.#usedMs.set(name, this.#clock.elapsedMs());
     if (!known) {
       const ensuring = this.#findOrCreate(template);
       this.#ensuring.set(name, ensuring);
@@ -79,11 +79,11 @@ export class LaunchTemplates {
     if (!this.#hydrated) {
       const filters = [this.#clusterFilter()];
       for (const name of await this.#names(filters)) {
-        if (!this.#usedMs.has(name)) this.#usedMs.set(name, this.#clock.now());
+        if (!this.#usedMs.has(name)) this.#usedMs.set(name, this.#clock.elapsedMs());
       }
       this.#hydrated = true;
     }
-    const before = this.#clock.now() - UNUSED_MS;
+    const before = this.#clock.elapsedMs() - UNUSED_MS;
     const unused = [...this.#usedMs].filter(([, usedMs]) => usedMs <= before);
     for (const [name] of unused.sort()) await this.#delete(name);
   }
@@ -125,7 +125,7 @@ export class LaunchTemplates {
     } catch (error) {
       if (isNotFound(error)) return;
       // Looked at again with the next sweep: the time of use is now.
-      this.#usedMs.set(name, this.#clock.now());
+      this.#usedMs.set(name, this.#clock.elapsedMs());
       this.#log.error("failed to delete launch template", {
         "launch-template-name": name,
         error: describeError(error),

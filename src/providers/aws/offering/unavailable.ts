@@ -74,14 +74,14 @@ export class UnavailableOfferings {
   }
 
   #set(key: string): void {
-    const endMs = this.#clock.now() + UNAVAILABLE_MS;
+    const endMs = this.#clock.elapsedMs() + UNAVAILABLE_MS;
     if (!this.#until.has(key)) this.#version++;
     this.#until.set(key, endMs);
     this.#nextEndMs = Math.min(this.#nextEndMs, endMs);
   }
 
   #sweep(): void {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.elapsedMs();
     if (nowMs < this.#nextEndMs) return;
     this.#nextEndMs = Number.POSITIVE_INFINITY;
     for (const [key, endMs] of this.#until) {

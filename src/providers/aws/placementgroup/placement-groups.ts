@@ -40,11 +40,11 @@ export class PlacementGroups {
     const key = canonicalJson(selector);
     try {
       const group = await this.#cache.get(key, () => this.#read(selector));
-      this.#last.set(key, { group, atMs: this.#clock.now() });
+      this.#last.set(key, { group, atMs: this.#clock.elapsedMs() });
       return group;
     } catch (error) {
       const last = this.#last.get(key);
-      if (last === undefined || this.#clock.now() - last.atMs > KEEP_MS) throw error;
+      if (last === undefined || this.#clock.elapsedMs() - last.atMs > KEEP_MS) throw error;
       return last.group;
     }
   }

@@ -60,11 +60,11 @@ export class Subnets {
   }
 
   markExhausted(subnetId: string): void {
-    this.#exhaustedUntilMs.set(subnetId, this.#clock.now() + EXHAUSTED_MS);
+    this.#exhaustedUntilMs.set(subnetId, this.#clock.elapsedMs() + EXHAUSTED_MS);
   }
 
   isExhausted(subnetId: string): boolean {
-    return this.#clock.now() < (this.#exhaustedUntilMs.get(subnetId) ?? 0);
+    return this.#clock.elapsedMs() < (this.#exhaustedUntilMs.get(subnetId) ?? 0);
   }
 
   /** Undefined for zones where no class has a subnet. */
