@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Pool } from "../../apis/hub/pool.ts";
+import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { atOnce } from "../../base/steps.ts";
 import {
   pool as buildPool,
@@ -14,8 +15,10 @@ import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
+import type { Proposal } from "./methods/method.ts";
 import { keptStatic, staticDrift } from "./methods/static-drift.ts";
 import { withRecord } from "./record.ts";
+import { keptPods as kept, leavingUnder } from "./rivals.ts";
 import { countStatic, missing, surplus } from "./static-pools.ts";
 
 const pool = (replicas: number, limits = {}) => buildPool({ replicas, limits });
@@ -34,6 +37,11 @@ function there(name: string, zone = "zone-a", pods: Parameters<typeof pod>[0][] 
     pods: pods.map((options) => pod({ nodeName: name, ...options })),
   });
 }
+
+const GUARD: PodDisruptionBudget = {
+  metadata: { name: "guard", namespace: "default" },
+  spec: { selector: { matchLabels: { app: "web" } } },
+};
 
 const names = (nodes: readonly { readonly name: string }[]) => nodes.map(({ name }) => name);
 
@@ -191,6 +199,68 @@ describe("drift of static pools", () => {
     const more = { nodes: 3 };
     const both = ["a", "b"].map((name) => drifted(name, more, ["3"]));
     expect(asked(both, { keptPods }).commands).toHaveLength(1);
+  });
+
+  describe("of several pools without room in their limits", () => {
+    const limits = { nodes: 1 };
+    const alone = (name: string, pods: readonly string[]) =>
+      candidate(name, {
+        pool: { name: `pool-${name}`, id: `nodepool/pool-${name}`, replicas: 1, limits },
+        conditions: { Drifted: 60_000 },
+        pods,
+        podLabels: { app: "web" },
+      } satisfies CandidateOptions);
+    const going = ({ commands }: Proposal) =>
+      commands.map(({ candidates }) => candidates.map(({ node }) => node.name).join());
+
+    it("is of those together whose pods a PodDisruptionBudget lets all go, the others later", () => {
+      const both = [alone("a", ["1", "1"]), alone("b", ["1", "1"])];
+      const under = (disruptionsAllowed: number, left = both, leaves: readonly NodeView[] = []) => {
+        const pdbs = [{ ...GUARD, status: { disruptionsAllowed } }];
+        const facts = { leaving: () => leavingUnder(leaves, pdbs), pdbs, movesFirst: () => false };
+        const keptPods = (candidates: readonly Candidate[]) => kept(candidates, facts);
+        const input = methodInput(left, { scheduling: { pools: [] }, keptPods });
+        return atOnce(staticDrift.propose(input));
+      };
+      expect(going(under(4))).toEqual(["a", "b"]);
+      const first = under(2);
+      expect(going(first)).toEqual(["a"]);
+      expect(first.remarks.map(({ candidate, message }) => [candidate.node.name, message])).toEqual(
+        [
+          [
+            "b",
+            expect.stringMatching(
+              /before this one is gone, while a goes, and pod "default\/b-0" may go only once/,
+            ),
+          ],
+        ],
+      );
+      // In a later round: not while that one leaves, but once its pods run again.
+      const [leaves, left] = [both.slice(0, 1), both.slice(1)];
+      const leaving = leaves.map(({ node }) => ({ ...node, deleting: true }));
+      expect(going(under(2, left, leaving))).toEqual([]);
+      expect(going(under(2, left))).toEqual(["b"]);
+    });
+
+    it("is of one where all that they leave has room on the same node", () => {
+      const keptPods = (candidates: readonly Candidate[]) =>
+        new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
+      const room = candidate("room", {
+        pool: { name: "other", id: "nodepool/other" },
+        conditions: {},
+      }).node;
+      const asked = (cpu: string) =>
+        atOnce(
+          staticDrift.propose(
+            methodInput([alone("a", [cpu]), alone("b", [cpu])], {
+              scheduling: { pools: [], nodes: [room] },
+              keptPods,
+            }),
+          ),
+        );
+      expect(going(asked("1"))).toEqual(["a", "b"]);
+      expect(going(asked("3"))).toEqual(["a"]);
+    });
   });
 
   it("is one node at a time there: the next goes when the pool is whole again", () => {

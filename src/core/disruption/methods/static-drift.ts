@@ -54,9 +54,14 @@ function* propose(input: MethodInput): Steps<Proposal> {
     const most = mostAtOnce(pool, input.nodes);
     const own = drifted.filter((one) => one.pool.id === id);
     const chosen: Candidate[] = [];
+    // They drain together, and what they leave comes back only once they are gone: of one place, or of what a
+    // PodDisruptionBudget allows, not each has all.
+    const unreplaced = commands.flatMap(({ candidates, replacements }) =>
+      replacements.length === 0 ? candidates : [],
+    );
     for (const one of own) {
       if (chosen.length >= most.nodes || budgets.left(one) <= 0) continue;
-      if (mustMoveFirst(one, input) !== undefined) {
+      if (mustMoveFirst(one, unreplaced, input) !== undefined) {
         if (hasSimulated) yield;
         else yield* input.simulator.ready();
         hasSimulated = true;
@@ -64,7 +69,8 @@ function* propose(input: MethodInput): Steps<Proposal> {
       // Those of one round count together.
       const others = commands.flatMap(({ candidates }) => candidates);
       const objection =
-        input.objection(drifting([...others, ...chosen, one])) ?? keptByLimit(one, input);
+        input.objection(drifting([...others, ...chosen, one])) ??
+        keptByLimit(one, unreplaced, input);
       if (objection !== undefined)
         remarks.push({ candidate: one, about: "blocked", message: objection.message });
       else if (budgets.take(one)) chosen.push(one);
@@ -104,27 +110,33 @@ export function keptStatic(
 /**
  * Why a node does not go before another takes its place: a pod of its must run elsewhere before it may go, and not all
  * have a place there. The node would drain for ever: what is to come has room in the limits only once it is gone.
+ * `unreplaced`: others that go at the same time, and before what is to take their place.
  */
 export function keptByLimit(
   one: Candidate,
+  unreplaced: readonly Candidate[],
   input: Pick<MethodInput, "keptPods" | "simulator">,
 ): Staying | undefined {
-  const pod = mustMoveFirst(one, input);
+  const pod = mustMoveFirst(one, unreplaced, input);
   if (pod === undefined) return undefined;
-  const { homeless } = input.simulator.without([one]);
+  const { homeless } = input.simulator.without([...unreplaced, one]);
   if (homeless.length === 0) return undefined;
-  const full = "limits.nodes leaves no room for another node before this one is gone";
+  const others = unreplaced.map(({ node }) => node.name);
+  const beside = others.length === 0 ? "" : `, while ${others.join(", ")} goes`;
+  const full = `limits.nodes leaves no room for another node before this one is gone${beside}`;
   const why = `pod "${keyOf(pod)}" may go only once another of its workload runs`;
   return { kind: "noPlace", message: `${full}, and ${why}: ${homeless.join("; ")}` };
 }
 
-/** The first such pod of a node that goes before another comes; undefined: none is, or it goes afterwards. */
+/** The first such pod of nodes that go before others come; undefined: none is, or this node goes afterwards. */
 function mustMoveFirst(
   one: Candidate,
+  unreplaced: readonly Candidate[],
   { keptPods }: Pick<MethodInput, "keptPods">,
 ): Pod | undefined {
   if (roomFor(one.pool, one.pool.replicas ?? 0) > 0) return undefined;
-  const [first] = keptPods([one]);
+  // Its own are named before theirs.
+  const [first] = keptPods([one, ...unreplaced]);
   return first;
 }
 
