@@ -2,9 +2,11 @@ import { describe, expect, it } from "vitest";
 import { atOnce } from "../../base/steps.ts";
 import { nodeView, pod } from "../../testing/builders.ts";
 import { candidate, type MethodInputOptions, methodInput } from "../../testing/disruption.ts";
+import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
 import { drift } from "./methods/drift.ts";
+import { staticDrift } from "./methods/static-drift.ts";
 import { stillGoing } from "./second-look.ts";
 
 const drifted = (name: string, pods: readonly string[]) =>
@@ -47,6 +49,22 @@ describe("a command that is about to start", () => {
     );
     const there = nodeView({ node: { name: "other" }, pods: [pod({ name: "x" })] });
     expect(looked([drifted("old", ["1"])], { scheduling: { nodes: [there] } })).toBe(command);
+  });
+
+  it("does not when it goes before another comes, and its static pool lacks a node by now", () => {
+    const full = { replicas: 2, limits: { nodes: 2 } };
+    const own = (name: string, Drifted?: number) =>
+      candidate(name, { pool: full, conditions: Drifted === undefined ? {} : { Drifted } });
+    const [old, stays] = [own("old", 1_000), own("stays")];
+    const { commands } = atOnce(staticDrift.propose(methodInput([old, stays])));
+    expect(commands.map(({ replacements }) => replacements.length)).toEqual([0]);
+    const first = commands[0] as Command;
+    const beside = (...nodes: readonly NodeView[]) =>
+      stillGoing(first, staticDrift, methodInput([old], { scheduling: { nodes } }));
+    expect(beside(stays.node)).toBe(first);
+    expect(beside()).toBe("scheduling");
+    expect(beside({ ...stays.node, deleting: true })).toBe("scheduling");
+    expect(beside({ ...stays.node, initialized: false })).toBe("scheduling");
   });
 
   it("takes of empty nodes those that still are, as many as budgets allow", () => {

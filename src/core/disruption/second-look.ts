@@ -7,6 +7,7 @@
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
 import { budgetCounter, type Method, type MethodInput, type Rejection } from "./methods/method.ts";
+import { mostAtOnce } from "./methods/static-drift.ts";
 
 /**
  * The command, if all its nodes may still go, or why not; of empty nodes those that still may. `now`: fresh,
@@ -31,6 +32,11 @@ export function stillGoing(
     return still.length < candidates.length ? "churn" : "budget";
   }
   if (replacements.some(({ pool }) => now.backingOff.has(pool.id))) return "scheduling";
+  // Of a static pool one goes before another comes only while no other of its nodes is missing, or to be soon.
+  const unreplaced = replacements.length === 0 ? going : [];
+  const isShort = ({ pool }: Candidate) =>
+    pool.replicas !== undefined && mostAtOnce(pool, now.nodes).nodes === 0;
+  if (unreplaced.some(isShort)) return "scheduling";
   const names = new Set(targets);
   const staying = now.nodes.filter(({ name, deleting }) => names.has(name) && !deleting);
   return staying.length < names.size ? "scheduling" : command;

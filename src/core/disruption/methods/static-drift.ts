@@ -141,7 +141,7 @@ function mustMoveFirst(
 }
 
 /** How many nodes may go together, and whether others come first. */
-function mostAtOnce(pool: Pool, nodes: readonly NodeView[]) {
+export function mostAtOnce(pool: Pool, nodes: readonly NodeView[]) {
   const { active, leavingByCommand, deleting } = countStatic(pool, nodes);
   const replicas = pool.replicas ?? 0;
   const replaced = roomFor(pool, replicas) > 0;
