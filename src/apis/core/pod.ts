@@ -202,6 +202,14 @@ export function isOwnedByStatefulSet(pod: Pod): boolean {
   return isOwnedBy(pod, "apps/v1", "StatefulSet");
 }
 
+/** Undefined: it is of none. Its ReplicaSet is called after the Deployment and the hash of the template. */
+export function deploymentNameOf({ metadata }: Pod): string | undefined {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  const hash = metadata.labels?.["pod-template-hash"];
+  if (owner?.kind !== "ReplicaSet" || hash === undefined) return undefined;
+  return owner.name.endsWith(`-${hash}`) ? owner.name.slice(0, -hash.length - 1) : undefined;
+}
+
 function isOwnedBy(pod: Pod, apiVersion: string, kind: string): boolean {
   return (
     pod.metadata.ownerReferences?.some(

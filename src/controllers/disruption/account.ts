@@ -3,6 +3,7 @@
  * to save is held against what it saved.
  */
 
+import type { Pod } from "../../apis/core/pod.ts";
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -14,9 +15,9 @@ import type { Ledger } from "../../core/disruption/ledger.ts";
 import {
   type Move,
   movesOn,
-  ownerOf,
-  podsByOwner,
+  podsByWorkload,
   withMoves,
+  workloadOf,
 } from "../../core/disruption/moves.ts";
 import { changeClaim, claimRequest, readClaim } from "../claims.ts";
 import { poolById } from "../pools.ts";
@@ -123,12 +124,7 @@ export async function account(world: World, log: Logger, running: Running): Prom
 function movedOf(candidates: readonly Candidate[]): Readonly<Record<string, number>> {
   const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
   return Object.fromEntries(
-    [...podsByOwner(pods).values()].flatMap((own) => {
-      const [sample] = own;
-      const owner = sample === undefined ? undefined : ownerOf(sample);
-      if (sample === undefined || owner === undefined) return [];
-      return [[`${owner.kind} ${sample.metadata.namespace}/${owner.name}`, own.length]];
-    }),
+    [...podsByWorkload(pods).values()].map((own) => [workloadOf(own[0] as Pod), own.length]),
   );
 }
 

@@ -104,6 +104,35 @@ describe("the ledger of consolidation", () => {
     expect(objection(ledger, drift, NOW + HOUR_MS)).toBeUndefined();
   });
 
+  it("counts the moves of a Deployment's pods across its ReplicaSets, of which each move without downtime makes one", () => {
+    const ledger = new Ledger(restraint);
+    const of = (hash: string) => {
+      const running = pod({
+        name: "web-1",
+        nodeName: "a",
+        owner: { kind: "ReplicaSet", name: `web-${hash}` },
+        labels: { "pod-template-hash": hash },
+      });
+      const base = candidate("a", { pods: ["1"] } satisfies CandidateOptions);
+      const node = { ...base.node, pods: [running] };
+      return command([{ ...base, node, pods: [running], reschedulablePods: [running] }]);
+    };
+    const first = moved(of("5d4f8"), "first", NOW);
+    expect(first.pods).toEqual({ "Deployment default/web": 1 });
+    ledger.note(first, NOW);
+    ledger.note(moved(of("6c7b9"), "second", NOW), NOW);
+    const third = of("7f9c1");
+    expect(objection(ledger, third)).toBe(
+      "Pods of Deployment default/web were moved 2 time(s) within the hour, no more than 2 are",
+    );
+    expect(objected(ledger, third)?.untilMs).toBe(NOW + HOUR_MS);
+    // Earlier versions wrote the ReplicaSet's UID.
+    const older = new Ledger(restraint);
+    older.note({ ...first, pods: { "uid-web-7f9c1": 2 } }, NOW);
+    expect(objection(older, third)).toContain("were moved 2 time(s)");
+    expect(objection(older, of("5d4f8"))).toBeUndefined();
+  });
+
   it("writes down the last moves where all of them would be more than an object may bear", () => {
     const pods = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`owner-${at}`, 1]));
     const many = Array.from({ length: 20 }, (_, minute) => ({

@@ -16,10 +16,12 @@ import {
   counts,
   MOVE_COUNTS_MS,
   type Move,
+  movedWith,
+  moveKeysOf,
   movesOn,
   oldestFirst,
-  ownerOf,
-  podsByOwner,
+  podsByWorkload,
+  workloadOf,
 } from "./moves.ts";
 import { known, type Outcome, restEndsMs } from "./outcome.ts";
 import { paybackOf } from "./payback.ts";
@@ -117,8 +119,8 @@ export class Ledger {
     if (counted.has(nodes)) return;
     const moved = new Map<string, number>();
     for (const { pods } of this.recent(nowMs))
-      for (const [uid, count] of Object.entries(pods))
-        moved.set(uid, (moved.get(uid) ?? 0) + count);
+      for (const [key, count] of Object.entries(pods))
+        moved.set(key, (moved.get(key) ?? 0) + count);
     const { maxMovesPerPodHour: most } = this.#restraint;
     // Else those that move suffice, however few they are.
     if ([...moved.values()].some((count) => count + 1 > most)) yield* countReplicas(nodes);
@@ -186,9 +188,8 @@ export class Ledger {
     const [first] = found;
     if (first === undefined) return undefined;
     const { sample, most, moved } = first;
-    const owner = `${ownerOf(sample)?.kind} ${sample.metadata.namespace}/${ownerOf(sample)?.name}`;
     return {
-      message: `Pods of ${owner} were moved ${moved} time(s) within the hour, no more than ${most} are`,
+      message: `Pods of ${workloadOf(sample)} were moved ${moved} time(s) within the hour, no more than ${most} are`,
       untilMs: Math.max(...found.map((one) => movesAgainMs(one, recent))),
     };
   }
@@ -200,21 +201,23 @@ export class Ledger {
     nodes: () => readonly NodeView[],
   ): Generator<MovedOften> {
     const { maxMovesPerPodHour } = this.#restraint;
-    for (const [uid, moving] of podsByOwner(candidates.flatMap((one) => one.reschedulablePods))) {
-      const moved = recent.reduce((sum, { pods }) => sum + (pods[uid] ?? 0), 0);
+    for (const [key, moving] of podsByWorkload(
+      candidates.flatMap((one) => one.reschedulablePods),
+    )) {
+      const sample = moving[0] as Pod;
+      const moved = recent.reduce((sum, one) => sum + movedWith(one, sample), 0);
       // Whole clusters are counted only where those that move do not suffice.
       if (moved === 0 || moved + moving.length <= maxMovesPerPodHour * moving.length) continue;
-      const replicas = replicasOf(nodes()).get(uid) ?? 0;
+      const replicas = replicasOf(nodes()).get(key) ?? 0;
       const most = maxMovesPerPodHour * Math.max(1, replicas);
       if (moved + moving.length <= most) continue;
-      yield { uid, moved, most, moving: moving.length, sample: moving[0] as Pod };
+      yield { moved, most, moving: moving.length, sample };
     }
   }
 }
 
-/** Pods of one owner on nodes that are to go. */
+/** Pods of one workload on nodes that are to go. */
 interface MovedOften {
-  readonly uid: string;
   readonly sample: Pod;
   /** Within the hour. */
   readonly moved: number;
@@ -224,10 +227,13 @@ interface MovedOften {
 }
 
 /** When they may be moved again. `recent`: oldest first. */
-function movesAgainMs({ uid, moved, most, moving }: MovedOften, recent: readonly Move[]): number {
+function movesAgainMs(
+  { sample, moved, most, moving }: MovedOften,
+  recent: readonly Move[],
+): number {
   let left = moved;
-  const last = recent.find(({ pods }) => {
-    left -= pods[uid] ?? 0;
+  const last = recent.find((one) => {
+    left -= movedWith(one, sample);
     return left + moving <= most;
   });
   // More of them on one node than may be moved at all: not before nothing counts any more.
@@ -236,7 +242,7 @@ function movesAgainMs({ uid, moved, most, moving }: MovedOften, recent: readonly
 
 const counted = new WeakMap<readonly NodeView[], ReadonlyMap<string, number>>();
 
-/** How many pods each owner has. A list of nodes never changes. */
+/** How many pods each workload has. A list of nodes never changes. */
 function replicasOf(nodes: readonly NodeView[]): ReadonlyMap<string, number> {
   return counted.get(nodes) ?? atOnce(countReplicas(nodes));
 }
@@ -245,8 +251,8 @@ function* countReplicas(nodes: readonly NodeView[]): Steps<ReadonlyMap<string, n
   const replicas = new Map<string, number>();
   yield* eachInSteps(nodes, NODES_PER_STEP, ({ pods }) => {
     for (const pod of pods) {
-      const uid = ownerOf(pod)?.uid;
-      if (uid !== undefined) replicas.set(uid, (replicas.get(uid) ?? 0) + 1);
+      const [key] = moveKeysOf(pod);
+      if (key !== undefined) replicas.set(key, (replicas.get(key) ?? 0) + 1);
     }
   });
   counted.set(nodes, replicas);

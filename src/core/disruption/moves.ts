@@ -3,7 +3,7 @@
  * that takes over holds itself back as the one before would have, and people can see what a node was made
  * for and what that saved. Entries are carried on when the node that bears them goes itself.
  */
-import type { Pod } from "../../apis/core/pod.ts";
+import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
 import { MOVES_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -12,8 +12,8 @@ import type { CommandRecord } from "./record.ts";
 
 /** How long a move counts. */
 export const MOVE_COUNTS_MS = 60 * 60_000;
-/** Owners named of one move: those with most pods. */
-const MOST_OWNERS = 1_000;
+/** Workloads named of one move: those with most pods. */
+const MOST_WORKLOADS = 1_000;
 /** Characters of one annotation: an object may bear 256 KiB of them in all. */
 const MOST_TEXT = 100_000;
 
@@ -31,7 +31,7 @@ export interface Move {
   readonly savesMicroUsd: number;
   /** How many nodes were to come in their place. */
   readonly replacements: number;
-  /** UID of the pods' owner → how many of its pods. */
+  /** Workload ({@link moveKeysOf}) → how many of its pods. */
   readonly pods: Readonly<Record<string, number>>;
   /** Ids of the pools that are judged by what it comes to (outcome.ts); absent: none is. */
   readonly pools?: readonly string[];
@@ -41,8 +41,8 @@ export function moveOf(
   command: Command,
   { id, reason, startedAt }: Pick<CommandRecord, "id" | "reason" | "startedAt">,
 ): Move {
-  const counts = [...podsByOwner(command.candidates.flatMap((one) => one.reschedulablePods))]
-    .map(([uid, pods]) => [uid, pods.length] as const)
+  const counts = [...podsByWorkload(command.candidates.flatMap((one) => one.reschedulablePods))]
+    .map(([key, pods]) => [key, pods.length] as const)
     .sort(([a, many], [b, few]) => few - many || (a < b ? -1 : 1));
   return {
     command: id,
@@ -52,7 +52,7 @@ export function moveOf(
     priceMicroUsd: command.candidates.reduce((sum, one) => sum + one.priceMicroUsd, 0),
     savesMicroUsd: savingsMicroUsd(command),
     replacements: command.replacements.length,
-    pods: Object.fromEntries(counts.slice(0, MOST_OWNERS)),
+    pods: Object.fromEntries(counts.slice(0, MOST_WORKLOADS)),
     ...(isJudged(command) ? { pools: poolsOf(command) } : {}),
   };
 }
@@ -124,17 +124,56 @@ export function ownerOf({ metadata }: Pod) {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
 
+/** What people call a pod's workload by: its Deployment, else its owner. */
+export function workloadOf(pod: Pod): string | undefined {
+  const owner = ownerOf(pod);
+  if (owner === undefined) return undefined;
+  const deployment = deploymentNameOf(pod);
+  const { namespace } = pod.metadata;
+  if (deployment === undefined) return `${owner.kind} ${namespace}/${owner.name}`;
+  return `Deployment ${namespace}/${deployment}`;
+}
+
+/**
+ * By what moves count a pod's workload: as it is written now, then as it was by earlier versions. Each rollout of a
+ * Deployment, and so each move without downtime, makes a ReplicaSet of another UID: its own name stays.
+ */
+export function moveKeysOf(pod: Pod): readonly string[] {
+  const owner = ownerOf(pod);
+  if (owner === undefined) return [];
+  const deployment = deploymentNameOf(pod);
+  if (deployment === undefined) return [owner.uid];
+  return [`Deployment ${pod.metadata.namespace}/${deployment}`, owner.uid];
+}
+
+/** How many pods of this one's workload a command moved. */
+export function movedWith({ pods }: Move, pod: Pod): number {
+  return moveKeysOf(pod).reduce((sum, key) => sum + (pods[key] ?? 0), 0);
+}
+
 /** By the owner's UID. Pods without an owner do not come back: they are not counted. */
 export function podsByOwner(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
-  const byOwner = new Map<string, Pod[]>();
+  return grouped(pods, (pod) => ownerOf(pod)?.uid);
+}
+
+/** As moves count them. */
+export function podsByWorkload(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
+  return grouped(pods, (pod) => moveKeysOf(pod)[0]);
+}
+
+function grouped(
+  pods: readonly Pod[],
+  keyOf: (pod: Pod) => string | undefined,
+): ReadonlyMap<string, readonly Pod[]> {
+  const groups = new Map<string, Pod[]>();
   for (const pod of pods) {
-    const uid = ownerOf(pod)?.uid;
-    if (uid === undefined) continue;
-    const known = byOwner.get(uid);
-    if (known === undefined) byOwner.set(uid, [pod]);
+    const key = keyOf(pod);
+    if (key === undefined) continue;
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, [pod]);
     else known.push(pod);
   }
-  return byOwner;
+  return groups;
 }
 
 function isMove(value: unknown): value is Move {

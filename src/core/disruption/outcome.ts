@@ -10,7 +10,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
-import { type Move, ownerOf } from "./moves.ts";
+import { type Move, moveKeysOf } from "./moves.ts";
 import { madeFor } from "./record.ts";
 
 const MINUTE_MS = 60_000;
@@ -76,10 +76,10 @@ export function outcomeOf(
   const leaving = new Set(moves.flatMap((one) => one.nodes));
   if (!isLate && nodes.some(({ node }) => leaving.has(node.name))) return undefined;
   const ids = new Set(moves.map(({ command }) => command));
-  const owners = new Set(moves.flatMap(({ pods }) => Object.keys(pods)));
+  const workloads = new Set(moves.flatMap(({ pods }) => Object.keys(pods)));
   const cost = sum(
     nodes
-      .filter(({ node }) => !node.deleting && cameOf(node, ids, owners, first))
+      .filter(({ node }) => !node.deleting && cameOf(node, ids, workloads, first))
       .map(({ priceMicroUsd }) => priceMicroUsd),
   );
   const before = sum(moves.map(({ priceMicroUsd }) => priceMicroUsd));
@@ -149,7 +149,7 @@ export function outcomeOn({ metadata }: KubeObject): Outcome | undefined {
 function cameOf(
   { claim, pods }: NodeView,
   ids: ReadonlySet<string>,
-  owners: ReadonlySet<string>,
+  workloads: ReadonlySet<string>,
   since: string,
 ): boolean {
   if (claim === undefined) return false;
@@ -157,7 +157,7 @@ function cameOf(
   if (command !== undefined) return ids.has(command);
   if ((fromRfc3339(claim.metadata.creationTimestamp) ?? 0) < (fromRfc3339(since) ?? 0))
     return false;
-  return pods.some((pod) => owners.has(ownerOf(pod)?.uid ?? ""));
+  return pods.some((pod) => moveKeysOf(pod).some((key) => workloads.has(key)));
 }
 
 function sum(amounts: readonly number[]): number {

@@ -2,12 +2,13 @@
  * Whether consolidation's own moves are still coming to rest: nodes that took pods a moment ago may not go until their
  * pool's consolidateAfter is over. What is packed anew without them would have to be packed once more with them.
  */
+import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Ledger } from "./ledger.ts";
-import { type Move, ownerOf } from "./moves.ts";
+import { type Move, movedWith } from "./moves.ts";
 import type { Simulator } from "./simulate.ts";
 
 /** What a move takes itself. */
@@ -55,7 +56,6 @@ export function* isSettling(
 }
 
 /** The pod's workload was. */
-function wasMoved(pod: Parameters<typeof ownerOf>[0], moves: readonly Move[]): boolean {
-  const uid = ownerOf(pod)?.uid;
-  return uid !== undefined && moves.some(({ pods }) => uid in pods);
+function wasMoved(pod: Pod, moves: readonly Move[]): boolean {
+  return moves.some((one) => movedWith(one, pod) > 0);
 }

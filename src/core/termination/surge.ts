@@ -6,7 +6,7 @@
  */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
-import { isTerminating, type Pod } from "../../apis/core/pod.ts";
+import { deploymentNameOf, isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { isReady } from "../../apis/core/pod-predicates.ts";
 import {
   SURGED_AT_ANNOTATION_KEY,
@@ -55,14 +55,9 @@ export function asksToSurge({ metadata, spec }: Deployment): boolean {
   return (metadata.annotations?.[key] ?? own?.[key]) === "true";
 }
 
-/** Its ReplicaSet is called after the Deployment and the hash of the template. */
-function deploymentOf({ metadata }: Pod, workloads: Workloads): Deployment | undefined {
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
-  const hash = metadata.labels?.["pod-template-hash"];
-  if (owner?.kind !== "ReplicaSet" || hash === undefined) return undefined;
-  if (!owner.name.endsWith(`-${hash}`)) return undefined;
-  const name = owner.name.slice(0, -hash.length - 1);
-  return workloads.deployment(`${metadata.namespace}/${name}`);
+function deploymentOf(pod: Pod, workloads: Workloads): Deployment | undefined {
+  const name = deploymentNameOf(pod);
+  return name === undefined ? undefined : workloads.deployment(`${pod.metadata.namespace}/${name}`);
 }
 
 /** Whether we have rolled the Deployment over since the pod was made: a newer one is on its way. */
