@@ -208,12 +208,13 @@ async function takeBack(parts: Parts, one: Running): Promise<Outcome> {
     backoff.failed(pools, world.clock.now());
     reportFailure(world, log, one);
   }
-  await Promise.all([rollBack(world, one), backoff.write(world, log)]);
+  const [allStay] = await Promise.all([rollBack(world, one), backoff.write(world, log)]);
   backoff.waitFrom(pools, world.clock.now());
   tellFailure(parts, one.candidates, pools);
   // Not before: pods of nodes that are marked still would be given new ones.
   steering.forget(one.record.id);
-  ledger.forget(one.record.id);
+  // The pods of one that goes all the same are moved, as the claims of its replacements say.
+  if (allStay) ledger.forget(one.record.id);
   underWay.remove(one);
   await backoff.write(world, log);
   return AWAIT_CHANGE;

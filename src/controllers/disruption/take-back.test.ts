@@ -109,10 +109,12 @@ describe("a command that is taken back", () => {
     await lateCommand(world, PAIR);
     bearsMoves(world, "r", "for-r");
     await world.api.delete(NODE_CLAIM, { name: "a" });
-    await running(world);
+    const queue = await running(world);
     await world.clock.advance(15_000);
     expect(openNodes(world)).toEqual(["b"]);
     expect(toldOn(world, "r")).toEqual(["for-r", ["for-r"]]);
+    const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
+    expect(counting).toEqual(["for-r"]);
     await world.stop();
   });
 

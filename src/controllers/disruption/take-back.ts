@@ -18,22 +18,26 @@ import type { Running } from "./running.ts";
 /**
  * The nodes are open again. Replacements that never joined go first: with the nodes that they were to take the
  * place of they would be more than the pool's limits allow. Those that have a Node stay, pods may run there; they bear
- * word of the command no more, unless a node of its goes all the same: its pods come to them then.
+ * word of the command no more, unless a node of its goes all the same: its pods come to them then. Answers whether all
+ * its nodes stay, so that nothing was moved.
  */
 export async function rollBack(
   world: World,
   { record, candidates, replacements }: Running,
-): Promise<void> {
+): Promise<boolean> {
   const latest = replacements.flatMap((claim) => readClaim(world, claimRequest(claim)) ?? []);
   const discarded = unjoined(latest).filter((claim) => !isDeleting(claim));
   await Promise.all(discarded.map((claim) => deleteClaim(world, claim)));
   const kept = latest.filter((claim) => !discarded.includes(claim) && !isDeleting(claim));
-  if (candidates.length === record.nodes.length && candidates.every((one) => stays(world, one)))
+  const allStay =
+    candidates.length === record.nodes.length && candidates.every((one) => stays(world, one));
+  if (allStay)
     await Promise.all(
       kept.map((claim) => changeClaim(world, claim, (one) => withoutCommand(one, record.id))),
     );
   await Promise.all(candidates.map((candidate) => reopen(world, candidate)));
   world.cluster.unmarkForDeletion(...candidates.flatMap((one) => markedNames(world, one)));
+  return allStay;
 }
 
 function stays(world: World, { node, claim }: Candidate): boolean {
