@@ -92,6 +92,37 @@ describe("a pod that asks to be moved without downtime", () => {
     await world.stop();
   });
 
+  it("has all the time that a move may take from then on, not from when its node was deleted", async () => {
+    const world = await leaving({ "karpenter.sh/do-not-disrupt": "20m" });
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(1_190_000);
+    expect(rolledOver(world)).not.toHaveProperty(SURGED_AT);
+    await world.clock.advance(60_000);
+    expect(rolledOver(world)).toHaveProperty(SURGED_AT);
+    expect(world.api.journal).not.toContain("evict default/web-5f-x");
+    await world.stop();
+  });
+
+  it("has it from when its annotation was taken back, too, and is evicted after that as any other", async () => {
+    const world = await leaving({ "karpenter.sh/do-not-disrupt": "true" });
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(1_200_000);
+    world.api.change(POD, "default/web-5f-x", {
+      metadata: { annotations: { "karpenter.sh/do-not-disrupt": "false" } },
+    });
+    await world.clock.advance(60_000);
+    expect(rolledOver(world)).toHaveProperty(SURGED_AT);
+    await world.clock.advance(530_000);
+    expect(world.api.journal).not.toContain("evict default/web-5f-x");
+    await world.clock.advance(20_000);
+    expect(world.api.journal).toContain("evict default/web-5f-x");
+    const told = world.published.filter(({ reason }) => reason === "NoSurgeBeforeEviction");
+    expect(told.map(({ message }) => message)).toContain(
+      "Evicted without a new pod beforehand: no new pod was available within 10m0s",
+    );
+    await world.stop();
+  });
+
   it("is left to end where it is going already: its Deployment has a newer one", async () => {
     const world = await leaving();
     const deletionTimestamp = toRfc3339(world.clock.now() + 600_000);

@@ -7,7 +7,7 @@
 import { DEPLOYMENT, type Deployment } from "../apis/apps/kinds.ts";
 import type { Node } from "../apis/core/node.ts";
 import type { Pod } from "../apis/core/pod.ts";
-import { hasDoNotDisrupt } from "../apis/core/pod-predicates.ts";
+import { doNotDisrupt, hasDoNotDisrupt } from "../apis/core/pod-predicates.ts";
 import { SURGED_AT_ANNOTATION_KEY } from "../apis/karpenter/labels.ts";
 import { fromRfc3339, toRfc3339 } from "../base/clock.ts";
 import { formatDuration } from "../base/duration.ts";
@@ -39,32 +39,69 @@ function workloadsOf(world: Reads): Workloads {
   };
 }
 
+/**
+ * When pods were last seen that do-not-disrupt held: nothing in an annotation that somebody has taken away says until when
+ * it was there. Of one that was free for longer than a surge may take nothing need be known.
+ */
+export class HeldPods {
+  /** By uid, those seen longest ago first. */
+  readonly #seenMs = new Map<string, number>();
+
+  note({ metadata }: Pod, nowMs: number, forgetAfterMs: number): void {
+    for (const [uid, seenMs] of this.#seenMs) {
+      if (nowMs - seenMs <= forgetAfterMs) break;
+      this.#seenMs.delete(uid);
+    }
+    const uid = metadata.uid ?? metadata.name;
+    this.#seenMs.delete(uid);
+    this.#seenMs.set(uid, nowMs);
+  }
+
+  /** Since when it may go, as far as is known; 0: it was not held. */
+  freeSinceMs(pod: Pod, nowMs: number): number {
+    const says = doNotDisrupt(pod, nowMs);
+    const seenMs = this.#seenMs.get(pod.metadata.uid ?? pod.metadata.name) ?? 0;
+    // Of a duration known to the moment, and after a restart, too.
+    return says.kind === "elapsed" ? Math.max(seenMs, says.untilMs) : seenMs;
+  }
+}
+
+/** A node that leaves, until when at the latest, and what was seen of its pods before. */
+interface Leaving {
+  readonly node: Node;
+  readonly deadlineMs: number | undefined;
+  readonly held: HeldPods;
+}
+
 /** Of these pods of a node that leaves, those that are to be evicted now; the others are seen to. */
 export async function surgeFirst(
   world: World,
-  node: Node,
+  leaving: Leaving,
   pods: readonly Pod[],
-  deadlineMs: number | undefined,
 ): Promise<readonly Pod[]> {
   const evict: Pod[] = [];
-  for (const pod of pods) if (!(await movesByItself(world, node, pod, deadlineMs))) evict.push(pod);
+  for (const pod of pods) if (!(await movesByItself(world, leaving, pod))) evict.push(pod);
   return evict;
 }
 
 async function movesByItself(
   world: World,
-  node: Node,
+  { node, deadlineMs, held }: Leaving,
   pod: Pod,
-  deadlineMs: number | undefined,
 ): Promise<boolean> {
   const nowMs = world.clock.now();
   const found = surge(world, pod);
   if (found.kind === "none" || mustDelete(pod, deadlineMs, nowMs)) return false;
-  // A rollout would end it. Nor is it for the eviction queue, which would evict it as soon as it may go.
-  if (hasDoNotDisrupt(pod, nowMs)) return true;
-  if (found.kind === "unable") return givesUp(world, pod, found.why);
   const { surgeTimeoutMs } = world.settings;
-  const sinceMs = fromRfc3339(node.metadata.deletionTimestamp) ?? nowMs;
+  // A rollout would end it. Nor is it for the eviction queue, which would evict it as soon as it may go.
+  if (hasDoNotDisrupt(pod, nowMs)) {
+    held.note(pod, nowMs, surgeTimeoutMs);
+    return true;
+  }
+  if (found.kind === "unable") return givesUp(world, pod, found.why);
+  const deletedMs = fromRfc3339(node.metadata.deletionTimestamp) ?? nowMs;
+  // Nobody could bring a new one before. Bounded all the same: somebody may take back each rollout that we begin.
+  const sinceMs = Math.max(deletedMs, held.freeSinceMs(pod, nowMs));
   if (nowMs - sinceMs > surgeTimeoutMs)
     return givesUp(world, pod, `no new pod was available within ${formatDuration(surgeTimeoutMs)}`);
   if (found.kind === "rolling") return true;

@@ -59,7 +59,7 @@ export type DoNotDisrupt =
   | { readonly kind: "none" }
   | { readonly kind: "always" }
   | { readonly kind: "until"; readonly untilMs: number }
-  | { readonly kind: "elapsed" }
+  | { readonly kind: "elapsed"; readonly untilMs: number }
   | { readonly kind: "invalid"; readonly why: string };
 
 /**
@@ -78,7 +78,7 @@ export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
   const startMs = fromRfc3339(pod.status?.startTime);
   if (startMs === undefined) return { kind: "always" };
   const untilMs = startMs + graceMs;
-  return nowMs < untilMs ? { kind: "until", untilMs } : { kind: "elapsed" };
+  return { kind: nowMs < untilMs ? "until" : "elapsed", untilMs };
 }
 
 export function hasDoNotDisrupt(pod: Pod, nowMs: number): boolean {

@@ -51,7 +51,7 @@ import { concurrency } from "../concurrency.ts";
 import type { Steering } from "../disruption/steering.ts";
 import { endInstance, instanceExists } from "../instance.ts";
 import { nodes, pods, volumeAttachments, volumeClaims } from "../mirrors.ts";
-import { surgeFirst } from "../surges.ts";
+import { HeldPods, surgeFirst } from "../surges.ts";
 import { claimFields, nodeFields, poolLabel, speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { awaitingVolumeDetachment, deadlineNear, failedDraining } from "./events.ts";
@@ -71,6 +71,7 @@ const UNTIL_DELETED = "Forceful Termination";
 interface Parts {
   readonly queue: EvictionQueue;
   readonly steering: Pick<Steering, "mayLeave">;
+  readonly held: HeldPods;
 }
 
 /** One node on its way out, as each step sees it. */
@@ -88,6 +89,7 @@ export function termination(
   queue: EvictionQueue,
   steering: Pick<Steering, "mayLeave">,
 ): Controller {
+  const parts: Parts = { queue, steering, held: new HeldPods() };
   return {
     name: "node.termination",
     watches: [
@@ -107,7 +109,7 @@ export function termination(
       }),
     ],
     concurrency: concurrency(world, 100, 5_000),
-    reconcile: (request) => reconcile(world, { queue, steering }, request),
+    reconcile: (request) => reconcile(world, parts, request),
   };
 }
 
@@ -212,7 +214,7 @@ async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Ou
 /** Hands those to the queue that go next, and whose turn it is. */
 async function moveInTurn(
   world: World,
-  { queue, steering }: Parts,
+  { queue, steering, held }: Parts,
   { node, claim, deadlineMs }: Leaving,
   { plan, isListed }: { readonly plan: Drain; readonly isListed: boolean },
 ): Promise<void> {
@@ -222,7 +224,7 @@ async function moveInTurn(
   const isHurried = isSoon || (claim !== undefined && world.cloud.isTakenBack(claim));
   const mayLeave = (pod: Pod) => mustDelete(pod, deadlineMs, nowMs) || steering.mayLeave(pod);
   const inTurn = isHurried ? plan.evict : plan.evict.filter(mayLeave);
-  const evict = await surgeFirst(world, node, inTurn, deadlineMs);
+  const evict = await surgeFirst(world, { node, deadlineMs, held }, inTurn);
   queue.add(node, evict, { deadlineMs, reason, isListed });
   const what = `${plan.waiting} pods are waiting to be evicted`;
   world.events.publish(failedDraining(node, what));
