@@ -25,6 +25,7 @@ import {
 import { stopsOf } from "../../core/disruption/itinerary.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { type Move, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
+import { pauseOf } from "../../core/disruption/pause.ts";
 import { type CommandRecord, withRecord } from "../../core/disruption/record.ts";
 import { cordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
@@ -39,6 +40,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import { changeClaim, claimRequest, deleteClaim, isDeleting, readClaim } from "../claims.ts";
 import { nodes } from "../mirrors.ts";
+import { poolById } from "../pools.ts";
 import { nominated } from "../provisioning/events.ts";
 import { nominationMs, targetsOf } from "../provisioning/nomination.ts";
 import { speaksV05 } from "../words.ts";
@@ -47,7 +49,7 @@ import { account, writeOnTarget } from "./account.ts";
 import { Backoff } from "./backoff.ts";
 import { launching, replacementFailed, terminating, waitingReadiness } from "./events.ts";
 import { commandLabels, disruptedLabels, objectsOf, recordedDecision } from "./labels.ts";
-import { type Running, UnderWay } from "./running.ts";
+import { type BackFor, type Running, UnderWay } from "./running.ts";
 import type { Steering } from "./steering.ts";
 import { markedNames, rollBack } from "./take-back.ts";
 
@@ -184,9 +186,8 @@ async function advance(parts: Parts, one: Running): Promise<Outcome> {
   const { world, log, steering, backoff, underWay } = parts;
   const { id, reason } = one.record;
   // For good, whatever becomes of its replacements: pods may have come to a node of its that is open already.
-  const hasFailed = underWay.hasFailed(one);
-  const state = hasFailed ? "failed" : replacementsState(world, one, underWay.size);
-  if (state === "failed") return takeBack(parts, one);
+  const state = underWay.backFor(one) ?? stateOf(parts, one);
+  if (state === "failed" || state === "paused") return takeBack(parts, one, state);
   if (state === "waiting") return requeueAfter(POLL_MS);
   backoff.succeeded(poolsOf(one));
   // Only what is to save money depends on which of the other nodes get pods that were not planned there.
@@ -200,17 +201,40 @@ async function advance(parts: Parts, one: Running): Promise<Outcome> {
   return AWAIT_CHANGE;
 }
 
-/** A command that failed: it counts as that once, however often its nodes cannot be opened. */
-async function takeBack(parts: Parts, one: Running): Promise<Outcome> {
+function stateOf(
+  { world, underWay }: Parts,
+  one: Running,
+): ReturnType<typeof replacementsState> | "paused" {
+  const state = replacementsState(world, one, underWay.size);
+  // Half a command would leave pods without the place that was meant for them: one that has begun to end goes on.
+  if (state === "failed" || underWay.hasBegunToEnd(one)) return state;
+  return pausesOf(world, one).length > 0 ? "paused" : state;
+}
+
+/** What the pauses of its pools say: nothing but what is voluntary goes through the queue. */
+function pausesOf(world: World, { candidates }: Running): readonly string[] {
+  const ids = new Set(candidates.map(({ pool }) => pool.id));
+  return [...ids].flatMap(
+    (id) => pauseOf(poolById(world, id)?.native, world.settings.pauseDisruption)?.message ?? [],
+  );
+}
+
+/** A command that failed counts as that once, however often its nodes cannot be opened. One that is paused does not. */
+async function takeBack(parts: Parts, one: Running, why: BackFor): Promise<Outcome> {
   const { world, log, steering, backoff, ledger, underWay } = parts;
   const pools = poolsOf(one);
-  if (underWay.fail(one)) {
-    backoff.failed(pools, world.clock.now());
-    reportFailure(world, log, one);
+  const hasFailed = why === "failed";
+  if (underWay.takeBack(one, why)) {
+    if (hasFailed) {
+      backoff.failed(pools, world.clock.now());
+      reportFailure(world, log, one);
+    } else reportPause(world, log, one);
   }
   const [allStay] = await Promise.all([rollBack(world, one), backoff.write(world, log)]);
-  backoff.waitFrom(pools, world.clock.now());
-  tellFailure(parts, one.candidates, pools);
+  if (hasFailed) {
+    backoff.waitFrom(pools, world.clock.now());
+    tellFailure(parts, one.candidates, pools);
+  }
   // Not before: pods of nodes that are marked still would be given new ones.
   steering.forget(one.record.id);
   // The pods of one that goes all the same are moved, as the claims of its replacements say.
@@ -427,6 +451,15 @@ async function remove(parts: Parts, one: Running, candidate: Candidate): Promise
     labels,
     candidate.reschedulablePods.length,
   );
+}
+
+function reportPause(world: World, log: Logger, one: Running): void {
+  log.info("taking a disruption command back", {
+    "command-id": one.record.id,
+    decision: recordedDecision(one.record),
+    nodes: one.candidates.map(({ node }) => node.name),
+    reason: pausesOf(world, one).join("; "),
+  });
 }
 
 function reportFailure(

@@ -224,6 +224,64 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it("is open again as soon as its pool is paused, and its replacement gone: that is no failure", async () => {
+    const world = await driftedNode();
+    await world.clock.advance(11_000);
+    expect([claims(world).length, taints(world)]).toEqual([2, ["karpenter.sh/disrupted"]]);
+    const annotations = (paused: string) => ({
+      metadata: { annotations: { "karpenter.sh/disruption-paused": paused } },
+    });
+    world.api.change(NODE_POOL, "default", annotations("true") as never);
+    await world.clock.advance(3_000);
+    expect([claims(world).map(({ metadata }) => metadata.name), taints(world)]).toEqual([
+      ["a"],
+      [],
+    ]);
+    expect([
+      recordOf(claimOf(world, "a")),
+      condition(claimOf(world, "a"), "DisruptionReason"),
+    ]).toEqual([undefined, undefined]);
+    expect(
+      world.lines.filter((line) => line.includes("taking a disruption command back")),
+    ).toHaveLength(1);
+    expect([...world.measured].filter(([key]) => key.includes("queue_failures"))).toEqual([]);
+    expect(world.published.filter(({ message }) => message.startsWith("Its replacement"))).toEqual(
+      [],
+    );
+    await world.clock.advance(60_000);
+    expect(claims(world)).toHaveLength(1);
+    // It is not waited for: nothing has failed.
+    world.api.change(NODE_POOL, "default", annotations("false") as never);
+    await world.clock.advance(20_000);
+    expect(claims(world)).toHaveLength(2);
+    await world.stop();
+  });
+
+  it("goes on where its pool is paused once its end has begun", async () => {
+    const world = await driftedNode();
+    await world.clock.advance(11_000);
+    const { name } = replacementOf(world).metadata;
+    const { delete: remove } = world.kube;
+    let tries = 0;
+    const failing: typeof remove = async (kind, ref, ...more) => {
+      if (ref.name !== "a") return remove(kind, ref, ...more);
+      tries++;
+      throw new Error("not now");
+    };
+    Object.assign(world.kube, { delete: failing });
+    await world.join(claimOf(world, name));
+    await world.clock.advance(3_000);
+    expect([tries > 0, claimOf(world, "a").metadata.deletionTimestamp]).toEqual([true, undefined]);
+    const metadata = { annotations: { "karpenter.sh/disruption-paused": "true" } };
+    world.api.change(NODE_POOL, "default", { metadata } as never);
+    await world.clock.advance(3_000);
+    expect(taints(world)).toEqual(["karpenter.sh/disrupted"]);
+    Object.assign(world.kube, { delete: remove });
+    await world.clock.advance(15_000);
+    expect(world.api.find(NODE_CLAIM, "a")?.metadata.deletionTimestamp).toBeDefined();
+    await world.stop();
+  });
+
   it("is wholly unmarked as soon as it is open again: its claim, too", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);

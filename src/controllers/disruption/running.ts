@@ -16,6 +16,9 @@ export interface Running {
 /** Of a node that goes: it is said to go, or its claim is deleted. */
 type Step = "told" | "deleted";
 
+/** Why one is taken back: its replacements will not come up, or a person has paused its pool. */
+export type BackFor = "failed" | "paused";
+
 /** All of them, and the nodes that they are about. */
 export class UnderWay {
   readonly #byId = new Map<string, Running>();
@@ -23,7 +26,7 @@ export class UnderWay {
   /** By id, then by node: how far its end has come. */
   readonly #steps = new Map<string, Map<string, Step>>();
   /** By id: those that are being taken back. */
-  readonly #failed = new Set<string>();
+  readonly #back = new Map<string, BackFor>();
 
   get size(): number {
     return this.#byId.size;
@@ -47,14 +50,15 @@ export class UnderWay {
   }
 
   /** It cannot go on, and never will. False when that was known already. */
-  fail({ record }: Running): boolean {
-    if (this.#failed.has(record.id)) return false;
-    this.#failed.add(record.id);
+  takeBack({ record }: Running, why: BackFor): boolean {
+    if (this.#back.has(record.id)) return false;
+    this.#back.set(record.id, why);
     return true;
   }
 
-  hasFailed({ record }: Running): boolean {
-    return this.#failed.has(record.id);
+  /** Undefined: it is not being taken back. */
+  backFor({ record }: Running): BackFor | undefined {
+    return this.#back.get(record.id);
   }
 
   note({ record }: Running, nodeName: string, step: Step): void {
@@ -67,10 +71,15 @@ export class UnderWay {
     return this.#steps.get(record.id)?.get(nodeName);
   }
 
+  /** Of any of its nodes. */
+  hasBegunToEnd({ record }: Running): boolean {
+    return this.#steps.has(record.id);
+  }
+
   remove(one: Running): void {
     this.#byId.delete(one.record.id);
     this.#steps.delete(one.record.id);
-    this.#failed.delete(one.record.id);
+    this.#back.delete(one.record.id);
     for (const { node } of one.candidates) this.#nodeNames.delete(node.name);
   }
 }
