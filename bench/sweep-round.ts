@@ -140,6 +140,7 @@ const world = {
     restraint,
     clusterBudgets: [],
     expiry: { spreadPercent: 0, respectsBudgets: false },
+    initializationTimeoutMs: 0,
     surgeTimeoutMs: 0,
     pauseDisruption: false,
     forSpot: "onDemand",

@@ -84,6 +84,7 @@ const settings = {
   },
   clusterBudgets: [],
   expiry: { spreadPercent: 0, respectsBudgets: false },
+  initializationTimeoutMs: 0,
   surgeTimeoutMs: 0,
   pauseDisruption: false,
   forSpot: "onDemand",

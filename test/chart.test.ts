@@ -100,6 +100,7 @@ describe("the chart", () => {
       "settings.consolidation.repack": "consolidationRepack",
       "settings.consolidation.minSavings": "consolidationMinSavings",
       "settings.consolidation.maxPayback": "consolidationMaxPayback",
+      "settings.initializationTimeout": "initializationTimeout",
       "settings.surgeTimeout": "surgeTimeout",
       "settings.expirationSpread": "expirationSpread",
       "settings.consolidation.replacementRest": "consolidationReplacementRest",

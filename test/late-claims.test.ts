@@ -1,14 +1,17 @@
 /**
- * A cloud that refuses each launch, does not answer one, or answers too late, and a machine that never joins: in each
- * story the claim goes when its time is over, an event and a metric say so, its pod gets another, and no machine is left
- * that no claim names.
+ * A cloud that refuses each launch, does not answer one, or answers too late, a machine that never joins, and one that
+ * joins and never is usable: in each story the claim goes when its time is over, an event and a metric say so, its pod
+ * gets another, and no machine is left that no claim names.
  */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Event } from "../src/apis/core/kinds.ts";
-import type { Pod } from "../src/apis/core/pod.ts";
+import { NODE, type Node } from "../src/apis/core/node.ts";
+import type { Pod, Toleration } from "../src/apis/core/pod.ts";
+import { condition } from "../src/apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
+import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
 import type { AwsApi } from "../src/providers/aws/api/aws-api.ts";
 import type { Sandbox } from "../src/sandbox/cluster.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
@@ -18,15 +21,24 @@ const MINUTE = 60_000;
 const EXAMPLES = fileURLToPath(new URL("../examples/", import.meta.url));
 const POOL = readFileSync(`${EXAMPLES}v1/nodepool.yaml`, "utf8");
 const V1 = "karpenter.sh/v1";
+/** Nobody lifts it, but for the tests. */
+const AGENT = { key: "example.com/agent", effect: "NoSchedule" } as const;
+const WITH_AGENT = POOL.replace(
+  "      expireAfter: 720h\n",
+  `      startupTaints: [${JSON.stringify(AGENT)}]\n$&`,
+);
 
 let world: TestWorld;
 afterEach(() => world.close());
 
 /** One pod that asks for a node of ours, in a cluster whose first fleet is answered as told. */
-async function onePod(firstFleet?: () => Promise<unknown>): Promise<void> {
+async function onePod(
+  firstFleet?: () => Promise<unknown>,
+  { pool = POOL, tolerations }: { pool?: string; tolerations?: readonly Toleration[] } = {},
+): Promise<void> {
   const connectAws = async (sandbox: Sandbox) => answering(sandbox, firstFleet);
   world = await openWorld({ sells: isUsual, connectAws });
-  await world.apply(POOL);
+  await world.apply(pool);
   await world.advance(10 * SECOND);
   const nodeSelector = { "karpenter.sh/nodepool": "default" };
   const containers = [
@@ -40,7 +52,7 @@ async function onePod(firstFleet?: () => Promise<unknown>): Promise<void> {
     spec: {
       replicas: 1,
       selector: { matchLabels: labels },
-      template: { metadata: { labels }, spec: { nodeSelector, containers } },
+      template: { metadata: { labels }, spec: { nodeSelector, containers, tolerations } },
     },
   } as never);
 }
@@ -116,6 +128,16 @@ async function isReplaced(claim: string, launched: number): Promise<void> {
   expect(await runs()).toBe(true);
 }
 
+/** Whoever lifts the startup taint gets to this node. */
+async function liftsTaint(): Promise<void> {
+  for (const { metadata, spec } of await world.list<Node>("Node")) {
+    const taints = spec?.taints?.filter(({ key }) => key !== AGENT.key) ?? [];
+    if (taints.length === spec?.taints?.length) continue;
+    const patch = { type: "merge", body: { spec: { taints } } } as const;
+    await world.client.patch(NODE, { name: metadata.name }, patch);
+  }
+}
+
 describe("a claim that takes too long", () => {
   it("goes when each launch is refused for five minutes", async () => {
     await onePod();
@@ -165,5 +187,47 @@ describe("a claim that takes too long", () => {
       "RegistrationTimeout: Its node did not register within 15m0s, its pods are planned anew",
     ]);
     await isReplaced(claim, 2);
+  });
+
+  it("goes when its node is not usable within half an hour of registering, and its pod gets another", async () => {
+    await onePod(undefined, { pool: WITH_AGENT });
+    const claim = await firstClaim();
+    await world.advance(29 * MINUTE);
+    expect(await firstClaim()).toBe(claim);
+    await world.until("it is given up", async () => (await given("initialization_timeout")) === 1);
+    const told = `was not usable within 30m0s: StartupTaintsExist: StartupTaint "example.com/agent:NoSchedule" still exists`;
+    expect(await warnings(claim)).toEqual([
+      `InitializationTimeout: Its node registered, but ${told}`,
+    ]);
+    expect(await warnings("default")).toEqual([
+      `InitializationTimeout: The node of nodeclaim ${claim} registered, but ${told}`,
+    ]);
+    await world.until("another is made", async () => {
+      const names = (await world.list<NodeClaim>("NodeClaim", V1)).map((one) => one.metadata.name);
+      return names.length === 1 && names[0] !== claim;
+    });
+    await world.advance(2 * MINUTE);
+    await liftsTaint();
+    await isReplaced(claim, 2);
+    const nodes = await world.list<Node>("Node");
+    expect(nodes.filter(({ metadata }) => metadata.labels?.["karpenter.sh/nodepool"])).toHaveLength(
+      1,
+    );
+    const [pool] = await world.list<NodePool>("NodePool", V1);
+    expect(condition(pool as NodePool, "NodeRegistrationHealthy")?.status).toBe("True");
+  });
+
+  it("stays when its node is not usable for hours, and a pod runs there", async () => {
+    await onePod(undefined, { pool: WITH_AGENT, tolerations: [{ ...AGENT, operator: "Exists" }] });
+    const claim = await firstClaim();
+    await world.until("the pod runs", runs, 10 * MINUTE);
+    await world.advance(3 * 60 * MINUTE);
+    expect(await firstClaim()).toBe(claim);
+    expect(await given("initialization_timeout")).toBe(0);
+    expect(await runs()).toBe(true);
+    await world.scale("lonely", 0);
+    await world.until("it is given up", async () => (await given("initialization_timeout")) === 1);
+    await world.advance(5 * MINUTE);
+    expect(await machines()).toMatchObject({ launched: 1, running: [], claimed: [] });
   });
 });

@@ -151,6 +151,7 @@ function startModel(): Model {
       movesFirst: () => false,
       clusterBudgets: [],
       expiry: { spreadPercent: 0, respectsBudgets: false },
+      initializationTimeoutMs: 0,
       ledger: new Ledger(restraint),
       forSpot: "nothing",
       repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },

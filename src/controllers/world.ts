@@ -40,6 +40,8 @@ export interface Settings {
   /** Over the nodes of all pools together, beside each pool's own. */
   readonly clusterBudgets: readonly Budget[];
   readonly expiry: ExpiryRules;
+  /** How long a registered node without pods may take to be usable. 0: for ever. */
+  readonly initializationTimeoutMs: number;
   /** How long a node waits for a pod that is moved without downtime. 0: none is. */
   readonly surgeTimeoutMs: number;
   /** No voluntary disruption at all. */

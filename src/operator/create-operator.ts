@@ -242,6 +242,7 @@ export function settingsOf(options: Options): Settings {
       spreadPercent: options.expirationSpread,
       respectsBudgets: options.expirationRespectsBudgets,
     },
+    initializationTimeoutMs: options.initializationTimeout,
     surgeTimeoutMs: options.surgeTimeout,
     pauseDisruption: options.pauseDisruption,
     forSpot: forSpotOf(options),

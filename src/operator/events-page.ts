@@ -84,6 +84,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     claims.insufficientCapacity(claim(), "<why>"),
     claims.launchTimedOut(claim(), "<time>", "<why>"),
     claims.registrationTimedOut(claim(), "<time>"),
+    ...claims.initializationTimedOut(claim(), object("NodePool"), "<time>", "<why>"),
     claims.unregisteredTaintMissing(claim()),
     ...CONSISTENCY.flatMap((issue) =>
       [claim(), object("Machine") as NodeClaim].flatMap((one) =>

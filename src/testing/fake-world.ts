@@ -53,6 +53,7 @@ const SETTINGS: Settings = {
   },
   clusterBudgets: [],
   expiry: { spreadPercent: 0, respectsBudgets: false },
+  initializationTimeoutMs: 30 * 60_000,
   surgeTimeoutMs: 10 * 60_000,
   pauseDisruption: false,
   forSpot: "onDemand",

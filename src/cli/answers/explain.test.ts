@@ -416,6 +416,65 @@ describe("karpenter explain node", () => {
     await keepsTo("node a", [snapshotPool(), claim, small]);
   });
 
+  it("says of a node that is not usable yet what for, and when it is given up", async () => {
+    const since = "2026-01-05T11:45:00Z";
+    const message = 'StartupTaint "example.com/agent:NoSchedule" still exists';
+    const steps = [
+      { type: "Launched", reason: "Launched", message: "" },
+      { type: "Registered", reason: "NodeNotFound", message: "Node not registered with cluster" },
+      { type: "Initialized", reason: "StartupTaintsExist", message },
+    ];
+    const coming = (done: number): KubeObject[] => {
+      const [claim, node] = snapshotNode("a") as [NodeClaim, Node];
+      const conditions = steps.map((one, at) => ({
+        ...(at < done
+          ? { type: one.type, status: "True" as const }
+          : { ...one, status: "Unknown" as const }),
+        lastTransitionTime: since,
+      }));
+      const labels = { ...node.metadata.labels };
+      delete labels["karpenter.sh/initialized"];
+      const spec = {
+        ...node.spec,
+        taints: [{ key: "example.com/agent", effect: "NoSchedule" as const }],
+      };
+      const startupTaints = spec.taints;
+      return [
+        snapshotPool(),
+        {
+          ...claim,
+          spec: { ...claim.spec, startupTaints },
+          status: { ...claim.status, conditions },
+        } as KubeObject,
+        ...(done < 2
+          ? []
+          : [{ ...node, metadata: { ...node.metadata, labels }, spec } as KubeObject]),
+      ];
+    };
+    const holds = async (objects: readonly KubeObject[], setting: readonly string[] = []) => {
+      const text = await ask("nodeclaim a", objects, { output: "json", setting });
+      const { holds = [] } = JSON.parse(text) as NodeAnswer;
+      return holds
+        .filter(({ block }) => block === "notInitialized" || block === "noNode")
+        .map(({ says, until }) => [says, until]);
+    };
+    const registered = `node isn't initialized: ${message}`;
+    const at = "2026-01-05T12:15:00Z";
+    expect(await holds(coming(2))).toEqual([
+      [`${registered}; given up at ${at} if it stays so`, at],
+    ]);
+    expect(await holds(coming(2), ["initialization-timeout=0"])).toEqual([[registered, undefined]]);
+    expect(await holds([...coming(2), snapshotPod("a-0", { node: "a" })])).toEqual([
+      [`${registered}; its pods keep it from being given up`, undefined],
+    ]);
+    expect(await holds(coming(1))).toContainEqual([
+      "nodeclaim does not have an associated node: Node not registered with cluster; given up at 2026-01-05T12:00:00Z if it stays so",
+      "2026-01-05T12:00:00Z",
+    ]);
+    expect(await ask("node a", coming(2))).toContain(`given up at ${at}`);
+    await keepsTo("node a", coming(2));
+  });
+
   it("says when node repair ends a broken node, and when it holds back", async () => {
     const silent = (name: string): KubeObject[] =>
       snapshotNode(name).map((one) => {

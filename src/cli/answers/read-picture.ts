@@ -195,6 +195,7 @@ export function pictureOf(
     movesFirst: (pod) => settings.surgeTimeoutMs > 0 && surgeOf(pod, known).kind === "able",
     clusterBudgets: settings.clusterBudgets,
     expiry: settings.expiry,
+    initializationTimeoutMs: settings.initializationTimeoutMs,
     ledger,
     forSpot: settings.forSpot,
     repack: settings.repack,

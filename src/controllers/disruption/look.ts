@@ -246,6 +246,7 @@ function pictureOf(
     movesFirst: (pod: Pod) => surge(world, pod).kind === "able",
     clusterBudgets: world.settings.clusterBudgets,
     expiry: world.settings.expiry,
+    initializationTimeoutMs: world.settings.initializationTimeoutMs,
     ledger: queue.ledger,
     forSpot: world.settings.forSpot,
     repack: world.settings.repack,

@@ -361,6 +361,22 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it("gets another replacement where the first has joined and never is usable, which goes", async () => {
+    const world = await driftedNode();
+    await world.clock.advance(30_000);
+    const first = replacementOf(world);
+    const status = { conditions: [{ type: "Ready", status: "False" }] };
+    await world.join(first, { status });
+    await world.clock.advance(29 * 60_000);
+    expect(claims(world).map(({ metadata }) => metadata.name)).toContain(first.metadata.name);
+    await world.clock.advance(5 * 60_000);
+    expect(claims(world).map(({ metadata }) => metadata.name)).not.toContain(first.metadata.name);
+    await world.join(replacementOf(world));
+    await world.clock.advance(5_000);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeDefined();
+    await world.stop();
+  });
+
   it("keeps its place below the limits while it is taken back: no pod that waits gets it (calm seed 97154)", async () => {
     const world = await driftedNode({
       limits: { cpu: "8" },

@@ -11,6 +11,7 @@ export type DisruptedReason =
   | "nodeclass_not_ready"
   | "launch_timeout"
   | "registration_timeout"
+  | "initialization_timeout"
   | "garbage_collected"
   | "unhealthy";
 

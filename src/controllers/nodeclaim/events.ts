@@ -1,6 +1,7 @@
 /** Events about claims. upstream: pkg/controllers/nodeclaim/{lifecycle,consistency}/events.go */
 import type { Node } from "../../apis/core/node.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
@@ -35,6 +36,26 @@ export function registrationTimedOut(claim: NodeClaim, timeout: string): EventTo
     message: `Its node did not register within ${timeout}, its pods are planned anew`,
     dedupeValues: [claim.metadata.name],
   };
+}
+
+/** Ours; on the claim, and on its pool, whose next nodes may fare alike. */
+export function initializationTimedOut(
+  claim: NodeClaim,
+  pool: KubeObject | undefined,
+  timeout: string,
+  why: string,
+): readonly EventToPublish[] {
+  const { name } = claim.metadata;
+  const { claimNoun } = vocabulary(claimGeneration(claim));
+  const told = `registered, but was not usable within ${timeout}: ${why}`;
+  const event = {
+    type: "Warning",
+    reason: "InitializationTimeout",
+    dedupeValues: [name],
+  } as const;
+  const ofClaim = { ...event, object: claim, message: `Its node ${told}` };
+  if (pool === undefined) return [ofClaim];
+  return [ofClaim, { ...event, object: pool, message: `The node of ${claimNoun} ${name} ${told}` }];
 }
 
 export function unregisteredTaintMissing(claim: NodeClaim): EventToPublish {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
 import { nodePool } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
@@ -56,6 +56,28 @@ describe("a static pool", () => {
     await world.api.delete(NODE_CLAIM, { name: claims(world)[0]?.metadata.name ?? "" });
     await world.clock.advance(120_000);
     expect(claims(world)).toHaveLength(1);
+    await world.stop();
+  });
+
+  it("fills the place of a node that registers and never is usable", async () => {
+    const world = await staticPool({ replicas: 1 });
+    const [first] = claims(world);
+    const status = { conditions: [{ type: "Ready", status: "False" }] };
+    await world.join(first as NodeClaim, { status });
+    await world.clock.advance(29 * 60_000);
+    expect(claims(world)).toEqual([
+      expect.objectContaining({
+        metadata: expect.objectContaining({ name: first?.metadata.name }),
+      }),
+    ]);
+    await world.clock.advance(3 * 60_000);
+    expect(claims(world)).toHaveLength(1);
+    expect(claims(world)[0]?.metadata.name).not.toBe(first?.metadata.name);
+    await joinAll(world);
+    await world.clock.advance(60 * 60_000);
+    expect(claims(world)).toHaveLength(1);
+    expect(world.api.all(NODE_CLAIM)).toHaveLength(1);
+    expect(world.cloud.instances.size).toBe(1);
     await world.stop();
   });
 

@@ -24,6 +24,7 @@ import { recordOf } from "../disruption/record.ts";
 import { type Picture, survey } from "../disruption/survey.ts";
 import { consolidatable } from "../nodeclaim/empty.ts";
 import { budgetHold } from "./budget-answer.ts";
+import { comingUp } from "./coming-up.ts";
 import type { Hold } from "./hold.ts";
 import { leavingHolds } from "./leaving.ts";
 import { poolObject } from "./objects.ts";
@@ -81,13 +82,15 @@ function blockHolds(picture: Picture, { node, claim, pool, candidate }: Owned): 
     const disruptionClass =
       METHODS.find((method) => method.reason === reason)?.disruptionClass ?? "graceful";
     const blocks = blocksOf({ ...picture, awaiting, disruptionClass }, node, claim, pool, 100);
-    for (const { kind, message, by, untilMs } of blocks) {
+    for (const block of blocks) {
+      const { kind, message, by, untilMs } = block;
       const before = found.get(message);
       found.set(message, {
         block: kind,
         says: message,
         ...(by === undefined ? {} : { by }),
         ...(untilMs === undefined ? {} : { until: toRfc3339(untilMs) }),
+        ...comingUp(picture, node, claim, block),
         against: [...(before?.against ?? []), reason],
       });
     }

@@ -57,6 +57,8 @@ export interface Picture {
   readonly clusterBudgets: readonly Budget[];
   /** By which rules nodes expire, as in core/nodeclaim/expired.ts: for those who tell people. */
   readonly expiry: { readonly spreadPercent: number; readonly respectsBudgets: boolean };
+  /** How long a registered node without pods may take to be usable; 0: for ever. For those who tell people, too. */
+  readonly initializationTimeoutMs: number;
   readonly ledger: Ledger;
   readonly forSpot: ForSpot;
   readonly repack: Repack | undefined;

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { Node } from "../../apis/core/node.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { atOnce } from "../../base/steps.ts";
 import { node, nodeClaim, nodeView, pod, pool } from "../../testing/builders.ts";
@@ -6,7 +8,7 @@ import { consolidatable, empty } from "./empty.ts";
 import { expiry } from "./expired.ts";
 import { leakedInstances, orphanedClaims } from "./garbage.ts";
 import { initialization } from "./initialized.ts";
-import { liveness } from "./liveness.ts";
+import { type LivenessInput, liveness } from "./liveness.ts";
 import { joinedNode, registration } from "./registered.ts";
 
 const NOW = Date.UTC(2026, 0, 5);
@@ -20,14 +22,57 @@ const claimWith = (...conditions: ReturnType<typeof is>[]) =>
   nodeClaim({ name: "a", status: { providerID: "test://a", conditions } });
 
 describe("a claim is given up", () => {
-  it("after five minutes without an instance, fifteen without a node, and never once registered", () => {
+  const of = (claim: NodeClaim, more: Partial<LivenessInput> = {}) =>
+    liveness({
+      claim,
+      nodes: [unreadyNode()],
+      pods: [],
+      initializationTimeoutMs: 1_800_000,
+      nowMs: NOW,
+      ...more,
+    });
+  const unreadyNode = (labels = {}): Node => ({
+    ...node({ name: "a", labels }),
+    status: { conditions: [{ type: "Ready", status: "False" }] },
+  });
+  const registered = (forMs: number, initialized: "True" | "Unknown" = "Unknown") =>
+    claimWith(
+      is("Launched", "True"),
+      is("Registered", "True", forMs),
+      is("Initialized", initialized),
+    );
+
+  it("after five minutes without an instance, fifteen without a node", () => {
     const launching = claimWith(is("Launched", "Unknown", 299_000));
-    expect(liveness(launching, NOW)).toEqual({ state: "alive", checkAfterMs: 1_000 });
-    expect(liveness(launching, NOW + 1_000)).toMatchObject({ reason: "launch_timeout" });
+    expect(of(launching)).toEqual({ state: "alive", checkAfterMs: 1_000 });
+    expect(of(launching, { nowMs: NOW + 1_000 })).toMatchObject({ reason: "launch_timeout" });
     const joining = claimWith(is("Launched", "True"), is("Registered", "Unknown", 900_000));
-    expect(liveness(joining, NOW)).toMatchObject({ reason: "registration_timeout" });
-    const registered = claimWith(is("Launched", "True"), is("Registered", "True", 9_000_000));
-    expect(liveness(registered, NOW)).toEqual({ state: "alive", checkAfterMs: undefined });
+    expect(of(joining)).toMatchObject({ reason: "registration_timeout" });
+  });
+
+  it("once registered, after as long as it is told that nothing makes it usable", () => {
+    expect(of(registered(1_799_000))).toEqual({ state: "alive", checkAfterMs: 1_000 });
+    const late = registered(1_800_000);
+    expect(of(late)).toEqual({ state: "late", reason: "initialization_timeout" });
+    expect(of(late, { nodes: [] })).toMatchObject({ reason: "initialization_timeout" });
+    const alive = { state: "alive", checkAfterMs: undefined };
+    expect(of(registered(9_000_000), { initializationTimeoutMs: 0 })).toEqual(alive);
+    expect(of(registered(9_000_000, "True"))).toEqual(alive);
+  });
+
+  it("not where its Node is usable, or was once, and that is not written down", () => {
+    const alive = { state: "alive", checkAfterMs: undefined };
+    expect(of(registered(9_000_000), { nodes: [node({ name: "a" })] })).toEqual(alive);
+    const was = unreadyNode({ "karpenter.sh/initialized": "true" });
+    expect(of(registered(9_000_000), { nodes: [was] })).toEqual(alive);
+  });
+
+  it("not while a pod that would want another place is on its Node", () => {
+    const late = registered(9_000_000);
+    const bound = pod({ nodeName: "a" });
+    expect(of(late, { pods: [bound] })).toEqual({ state: "alive", checkAfterMs: 60_000 });
+    const daemon = pod({ nodeName: "a", owner: { kind: "DaemonSet", name: "d" } });
+    expect(of(late, { pods: [daemon] })).toMatchObject({ reason: "initialization_timeout" });
   });
 });
 

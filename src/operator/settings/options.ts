@@ -233,6 +233,13 @@ export const OPTIONS = {
     "Percent of its lifetime that a node may expire early, each by another share: nodes of one age do not go together. Ours.",
     { min: 0, max: 90 },
   ),
+  initializationTimeout: core(
+    "initialization-timeout",
+    "duration",
+    "30m",
+    "A node that has registered and is not usable for so long is given up, unless a pod that would want another place is bound to it; 0 = never. Ours; upstream waits for ever.",
+    { min: 0 },
+  ),
   surgeTimeout: core(
     "surge-timeout",
     "duration",

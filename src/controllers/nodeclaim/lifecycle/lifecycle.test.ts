@@ -26,6 +26,7 @@ const CLAIM = {
   },
 } as NodeClaim;
 
+const NOT_READY = { conditions: [{ type: "Ready", status: "False" }] };
 const POOL_UID = "pool-1";
 const HELD = ["karpenter.sh/termination", "example.com/held"];
 
@@ -43,7 +44,7 @@ async function start(
 /** How many claims were given up for want of an instance or of a Node, by label. */
 const timeouts = (
   { measured }: FakeWorld,
-  what: "launch" | "registration" = "registration",
+  what: "launch" | "registration" | "initialization" = "registration",
 ): readonly number[] =>
   [...measured].flatMap(([series, count]) =>
     new RegExp(`^nodeclaims_disrupted_total.*reason=${what}_timeout`).test(series) ? [count] : [],
@@ -535,6 +536,45 @@ describe("the life of a claim", () => {
     expect(world.cloud.instances.size).toBe(0);
     expect(timeouts(world)).toEqual([1]);
     expect(world.published.map(({ reason }) => reason)).toEqual(["RegistrationTimeout"]);
+    await world.stop();
+  });
+
+  it("gives up a claim whose node is not usable half an hour after it registered, at that moment", async () => {
+    const world = await start();
+    await world.clock.advance(60_000);
+    await world.join(claimOf(world), { status: NOT_READY });
+    await world.clock.settle();
+    expect(statusOf(world, "Registered")).toBe("True Registered");
+    await world.clock.advance(30 * 60_000 - 1_000);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeUndefined();
+    await world.clock.advance(2_000);
+    expect(claimOf(world)?.metadata.deletionTimestamp).toBeDefined();
+    expect(timeouts(world, "initialization")).toEqual([1]);
+    expect(world.published.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
+      "InitializationTimeout: Its node registered, but was not usable within 30m0s: NodeNotReady: Node status is NotReady",
+    ]);
+    await world.stop();
+  });
+
+  it("keeps a claim whose node got usable late, though that cannot be written", async () => {
+    const world = await start({ ...CLAIM, spec: { ...CLAIM.spec, startupTaints: [] } } as never);
+    await world.join(claimOf(world), { status: NOT_READY });
+    await world.clock.advance(29 * 60_000);
+    const patch = world.kube.patch;
+    Object.assign(world.kube, {
+      patch: async (...call: Parameters<typeof patch>) => {
+        if (call[0] === (NODE as Kind)) throw new KubeError(503, undefined, "away");
+        return patch(...call);
+      },
+    });
+    const status = { conditions: [{ type: "Ready", status: "True" }], allocatable: { cpu: "4" } };
+    world.api.change(NODE, "node-default-abcde", { status });
+    await world.clock.advance(10 * 60_000);
+    expect(claimOf(world)?.metadata.deletionTimestamp).toBeUndefined();
+    Object.assign(world.kube, { patch });
+    await world.clock.advance(20 * 60_000);
+    expect(statusOf(world, "Initialized")).toBe("True Initialized");
+    expect(timeouts(world, "initialization")).toEqual([]);
     await world.stop();
   });
 

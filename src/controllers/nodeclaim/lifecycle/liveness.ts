@@ -1,22 +1,27 @@
 /**
- * Step 4: gives up a claim that does not launch or register in time. The instance, if there is one, ends
- * with the claim; its pods are planned anew.
+ * Step 4: gives up a claim that does not launch, register or (ours) initialize in time. The instance, if there is one,
+ * ends with the claim; its pods are planned anew.
  * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
  */
+import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { formatDuration } from "../../../base/duration.ts";
 import {
   LAUNCH_TIMEOUT_MS,
+  type LateReason,
   liveness,
   REGISTRATION_TIMEOUT_MS,
 } from "../../../core/nodeclaim/liveness.ts";
+import type { EventToPublish } from "../../../kube/events/events.ts";
 import { AWAIT_CHANGE } from "../../../kube/manager/controller.ts";
 import { deleteClaim } from "../../claims.ts";
+import { nodes, pods } from "../../mirrors.ts";
+import { poolById } from "../../pools.ts";
 import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
-import { launchTimedOut, registrationTimedOut } from "../events.ts";
+import { initializationTimedOut, launchTimedOut, registrationTimedOut } from "../events.ts";
 import { tellPool } from "./pool-health.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
@@ -25,28 +30,26 @@ export async function giveUpIfLate(
   claim: NodeClaim,
   { tracker }: Memory,
 ): Promise<StepResult> {
-  const verdict = liveness(claim, world.clock.now());
+  const verdict = verdictOn(world, claim);
   if (verdict.state === "alive") return done(claim, { requeueAfterMs: verdict.checkAfterMs });
-  const timeoutMs =
-    verdict.reason === "launch_timeout" ? LAUNCH_TIMEOUT_MS : REGISTRATION_TIMEOUT_MS;
+  const { reason } = verdict;
   await deleteClaim(world, claim);
-  const timeout = formatDuration(timeoutMs);
-  const launched = condition(claim, "Launched");
-  const isLaunched = verdict.reason === "registration_timeout";
-  const why = launched?.message || launched?.reason || "";
-  world.events.publish(
-    isLaunched ? registrationTimedOut(claim, timeout) : launchTimedOut(claim, timeout, why),
-  );
+  const timeout = formatDuration(timeoutMs(world, reason));
+  world.events.publish(...eventsOf(world, claim, reason, timeout));
   claimLog(world.log, "nodeclaim.lifecycle", claim).info("terminating due to timeout", {
     timeout,
-    reason: verdict.reason,
+    reason,
     "provider-id": claim.status?.providerID,
   });
-  countDisrupted(world, claim, verdict.reason);
+  countDisrupted(world, claim, reason);
   const ended = { claim, outcome: AWAIT_CHANGE, ended: true };
-  const failure = isLaunched
-    ? { reason: "RegistrationFailed", message: "Failed to register node" }
-    : { reason: launched?.reason ?? "LaunchFailed", message: launched?.message ?? "" };
+  // It did register, and its pool was told.
+  if (reason === "initialization_timeout") return ended;
+  const launched = condition(claim, "Launched");
+  const failure =
+    reason === "registration_timeout"
+      ? { reason: "RegistrationFailed", message: "Failed to register node" }
+      : { reason: launched?.reason ?? "LaunchFailed", message: launched?.message ?? "" };
   try {
     await tellPool(world, tracker, claim, failure);
   } catch (error) {
@@ -54,4 +57,40 @@ export async function giveUpIfLate(
     return { ...ended, error };
   }
   return ended;
+}
+
+function verdictOn(world: World, claim: NodeClaim) {
+  const { clock, settings } = world;
+  const providerId = claim.status?.providerID;
+  const joined = providerId === undefined ? [] : nodes(world).byIndex("providerId", providerId);
+  return liveness({
+    claim,
+    nodes: joined,
+    pods: joined.flatMap(({ metadata }) => pods(world).byIndex("node", metadata.name)),
+    initializationTimeoutMs: settings.initializationTimeoutMs,
+    nowMs: clock.now(),
+  });
+}
+
+function timeoutMs({ settings }: World, reason: LateReason): number {
+  if (reason === "initialization_timeout") return settings.initializationTimeoutMs;
+  return reason === "launch_timeout" ? LAUNCH_TIMEOUT_MS : REGISTRATION_TIMEOUT_MS;
+}
+
+function eventsOf(
+  world: World,
+  claim: NodeClaim,
+  reason: LateReason,
+  timeout: string,
+): readonly EventToPublish[] {
+  if (reason === "registration_timeout") return [registrationTimedOut(claim, timeout)];
+  if (reason === "launch_timeout") {
+    const launched = condition(claim, "Launched");
+    return [launchTimedOut(claim, timeout, launched?.message || launched?.reason || "")];
+  }
+  const awaited = condition(claim, "Initialized");
+  const why = [awaited?.reason, awaited?.message].filter(Boolean).join(": ");
+  const stored = poolById(world, poolIdOfClaim(claim) ?? "");
+  const pool = stored && { ...stored.native, kind: stored.kind.kind };
+  return initializationTimedOut(claim, pool, timeout, why);
 }

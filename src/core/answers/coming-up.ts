@@ -1,0 +1,35 @@
+/** What a node that is not usable yet waits for, and when it is given up. */
+import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import type { Block } from "../disruption/candidates.ts";
+import type { Picture } from "../disruption/survey.ts";
+import { due, isHeldByPods } from "../nodeclaim/liveness.ts";
+import type { NodeView } from "../state/node-view.ts";
+import type { Hold } from "./hold.ts";
+
+/** What is to be added to the block of a node for that; undefined: it is about something else. */
+export function comingUp(
+  { initializationTimeoutMs, nowMs }: Pick<Picture, "initializationTimeoutMs" | "nowMs">,
+  { node, pods }: NodeView,
+  claim: NodeClaim,
+  { kind, message }: Block,
+): Pick<Hold, "says" | "until"> | undefined {
+  // A claim without a Node is not initialized either: that is said once.
+  if (kind !== (node === undefined ? "noNode" : "notInitialized")) return undefined;
+  const nodes = node === undefined ? [] : [node];
+  const facts = { claim, nodes, pods, initializationTimeoutMs, nowMs };
+  const awaited = condition(claim, awaitedOf(claim));
+  const why = awaited?.message || awaited?.reason;
+  const says = why === undefined ? message : `${message}: ${why}`;
+  const end = due(facts);
+  if (end === undefined) return { says };
+  if (isHeldByPods(facts, end)) return { says: `${says}; its pods keep it from being given up` };
+  const until = toRfc3339(end.atMs);
+  return { says: `${says}; given up at ${until} if it stays so`, until };
+}
+
+/** The first step of its coming up that is not done. */
+function awaitedOf(claim: NodeClaim): string {
+  return ["Launched", "Registered"].find((one) => !isTrue(claim, one)) ?? "Initialized";
+}
