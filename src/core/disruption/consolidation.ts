@@ -18,6 +18,7 @@ import { describeVerdict, weigh } from "./balanced.ts";
 import { type Candidate, priceOfAll } from "./candidates.ts";
 import { cheaperPlan, NOT_CHEAPER, withoutSameTypes } from "./cheaper.ts";
 import type { Command, Verdict } from "./command.ts";
+import { guardCounter } from "./guards.ts";
 import { budgetCounter, type MethodInput, type Rejection } from "./methods/method.ts";
 import type { Simulation } from "./simulate.ts";
 
@@ -291,5 +292,8 @@ export function stillThere(command: Command, input: MethodInput): readonly Candi
   if (still.length < names.size) return "churn";
   if (command.generation === "alpha" && input.alphaBusy) return "budget";
   const budgets = budgetCounter(input.allowances);
-  return still.every((one) => budgets.take(one)) ? still : "budget";
+  if (!still.every((one) => budgets.take(one))) return "budget";
+  // Each may go by itself still; all together they may not, once a workload's budget allows less than it did.
+  const guards = guardCounter(input.pdbs);
+  return still.every((one) => guards.take(one.reschedulablePods)) ? still : "churn";
 }

@@ -395,6 +395,23 @@ describe("the second look at a consolidation", () => {
     expect(single.validate(command(), methodInput(nodes()))).toMatchObject({ validateAfterMs: 0 });
   });
 
+  it("gives up when a workload's budget no longer lets all of the nodes go together", () => {
+    const guard = (disruptionsAllowed: number): PodDisruptionBudget => ({
+      metadata: { name: "guard", namespace: "default" },
+      spec: { selector: { matchLabels: { app: "web" } } },
+      status: { disruptionsAllowed },
+    });
+    const all = ["a", "b", "c", "d"].map((name) =>
+      used(name, ["500m"], { podLabels: { app: "web" } }),
+    );
+    const [three] = propose(multi, all, { pdbs: [guard(3)] }).commands as [Command];
+    expect(names(three.candidates)).toEqual(["a", "b", "c"]);
+    const looked = (allowed: number) =>
+      multi.validate(three, methodInput(all, { pdbs: [guard(allowed)] }));
+    expect(looked(3)).toMatchObject({ validateAfterMs: 0 });
+    expect(looked(2)).toBe("churn");
+  });
+
   it("gives up when a node is no candidate any more, or budgets are used up", () => {
     expect(single.validate(command(), methodInput([used("b", ["2"])]))).toBe("churn");
     expect(single.validate(command(), methodInput(nodes(), { allowed: 0 }))).toBe("budget");
