@@ -110,7 +110,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     draining.failedDraining(object("Node"), "<why>"),
     draining.awaitingVolumeDetachment(object("Node"), ["<volume>"]),
     ...failedTermination(both, "<why>"),
-    ...draining.repairBlocked(both, "<why>"),
+    ...draining.repairBlocked([...both, object("NodePool")], "<why>"),
     ...draining.repairPending(both, AILMENT),
     ...surges.surged(pod(), deployment(), object("Node")),
     surges.notSurged(pod(), "<why>"),

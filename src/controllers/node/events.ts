@@ -58,7 +58,7 @@ export function awaitingVolumeDetachment(
   };
 }
 
-/** On the Node, its claim, or both. */
+/** On the Node, its claim, and its pool where it is of one. */
 export function repairBlocked(
   objects: readonly KubeObject[],
   message: string,

@@ -2,15 +2,20 @@ import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import { pod } from "../../testing/builders.ts";
+import { nodePool, pod } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
 
 const MINUTE_MS = 60_000;
 
 /** Claims with nodes that have joined, where repair bears with a silent kubelet for ten minutes. */
-async function joined(names: readonly string[], nodeRepair = true): Promise<FakeWorld> {
+async function joined(
+  names: readonly string[],
+  nodeRepair = true,
+  pool: Readonly<Record<string, string>> = {},
+): Promise<FakeWorld> {
   const world = fakeWorld({ gates: { nodeRepair } });
   world.cloud.endsAfter = 1_000;
   const policy = { conditionType: "Ready", tolerationMs: 10 * MINUTE_MS } as const;
@@ -21,7 +26,7 @@ async function joined(names: readonly string[], nodeRepair = true): Promise<Fake
   await world.run(...allControllers(world));
   for (const name of names) {
     await world.api.create(NODE_CLAIM, {
-      metadata: { name, labels: { "karpenter.test.sh/testnodeclass": "default" } },
+      metadata: { name, labels: { "karpenter.test.sh/testnodeclass": "default", ...pool } },
       spec: {
         requirements: [],
         nodeClassRef: { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" },
@@ -111,6 +116,19 @@ describe("node repair", () => {
     });
     await world.clock.advance(6 * MINUTE_MS);
     expect(deleted(world)).toEqual(["a"]);
+    await world.stop();
+  });
+
+  it("says on the pool, too, that more than a fifth of its nodes is broken", async () => {
+    const world = await joined(["a", "b", "c"], true, { "karpenter.sh/nodepool": "default" });
+    const nodeClassRef = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+    await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef } }));
+    await fallSilent(world, "a");
+    await fallSilent(world, "b");
+    await world.clock.advance(11 * MINUTE_MS);
+    const told = world.published.filter(({ reason }) => reason === "NodeRepairBlocked");
+    const ofPool = told.find(({ object }) => object.kind === "NodePool");
+    expect(ofPool?.message).toBe("more than 20% nodes are unhealthy in the nodepool");
     await world.stop();
   });
 

@@ -28,6 +28,7 @@ import { changeClaim, claimOfNode, deleteClaim, isDeleting, isManagedClaim } fro
 import { concurrency } from "../concurrency.ts";
 import { nodes } from "../mirrors.ts";
 import { countDisrupted } from "../nodeclaim/disrupted.ts";
+import { poolById } from "../pools.ts";
 import { nodeFields, poolLabel } from "../words.ts";
 import type { World } from "../world.ts";
 import { repairBlocked, repairPending } from "./events.ts";
@@ -88,7 +89,10 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
   if (count.tooMany(poolId)) {
     const where = poolId === undefined ? "cluster" : "nodepool";
     const message = `more than 20% nodes are unhealthy in the ${where}`;
-    world.events.publish(...repairBlocked([node, claim], message));
+    const pool = poolId === undefined ? undefined : poolById(world, poolId)?.native;
+    // To the pool it is one thing, however many of its nodes are broken.
+    const told = pool === undefined ? [node, claim] : [node, claim, pool];
+    world.events.publish(...repairBlocked(told, message));
     return requeueAfter(LOOK_AGAIN_MS);
   }
   await endNow(world, claim, nowMs);
