@@ -13,6 +13,7 @@ import {
 } from "./labels.ts";
 
 const OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"];
+const BOUNDS: readonly string[] = ["Gt", "Lt", "Gte", "Lte"];
 const CAPACITY_TYPES = [
   CAPACITY_TYPE_ON_DEMAND,
   CAPACITY_TYPE_SPOT,
@@ -39,10 +40,8 @@ export function requirementProblem(
     return `label ${key} is restricted; specify a well known label or a custom label outside of its domain`;
   const syntax = qualifiedNameProblem(key);
   if (syntax !== undefined) return `key ${key} is not a qualified name: ${syntax}`;
-  for (const value of values) {
-    const why = labelValueProblem(value);
-    if (why !== undefined) return `invalid value ${value} for key ${key}: ${why}`;
-  }
+  const unusable = valuesProblem(key, values);
+  if (unusable !== undefined) return unusable;
   if (operator === "In" && values.length === 0)
     return `key ${key} with operator In must have a value defined`;
   if (operator === "In" && minValues !== undefined && values.length < minValues)
@@ -52,8 +51,32 @@ export function requirementProblem(
     if (valid < Math.max(1, minValues ?? 1))
       return `invalid values ${values.join(", ")} for key ${key}, expected of ${CAPACITY_TYPES.join(", ")}`;
   }
-  const bound = ["Gt", "Lt", "Gte", "Lte"].includes(operator);
-  if (bound && (values.length !== 1 || !/^\d+$/.test(values[0] as string)))
+  return boundProblem(key, operator, values);
+}
+
+/** Why no label can have one of the values. */
+export function valuesProblem(key: string, values: readonly string[]): string | undefined {
+  for (const value of values) {
+    const why = labelValueProblem(value);
+    if (why !== undefined) return `invalid value ${value} for key ${key}: ${why}`;
+  }
+  return undefined;
+}
+
+/**
+ * Why a comparison cannot be used: of one that is none, undefined. What a number does not hold exactly would go
+ * into claims as another one; upstream takes what fits 64 bits, which no label counts up to.
+ */
+export function boundProblem(
+  key: string,
+  operator: string,
+  values: readonly string[],
+): string | undefined {
+  if (!BOUNDS.includes(operator)) return undefined;
+  const [bound = ""] = values;
+  if (values.length !== 1 || !/^\d+$/.test(bound))
     return `key ${key} with operator ${operator} must have a single positive integer value`;
+  if (Number(bound) > Number.MAX_SAFE_INTEGER)
+    return `key ${key} with operator ${operator} must have a value of at most ${Number.MAX_SAFE_INTEGER}, not ${bound}`;
   return undefined;
 }

@@ -64,6 +64,26 @@ describe("refusal", () => {
     expect(refused({ nodeSelector: { "kubernetes.io/hostname": "n" } })).toContain("restricted");
   });
 
+  it("names the value that no label can have, and the bound that no claim can", () => {
+    const refusedFor = (operator: "In" | "NotIn" | "Gt" | "Lt", value: string) =>
+      refused(requiring({ matchExpressions: [{ key: "k", operator, values: [value] }] }));
+    for (const operator of ["In", "NotIn"] as const)
+      expect(refusedFor(operator, "bad value!")).toBe(
+        "invalid value bad value! for key k: a label value is empty or at most 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends",
+      );
+    expect(refused({ nodeSelector: { k: "bad value!" } })).toContain("invalid value bad value!");
+    for (const operator of ["Gt", "Lt"] as const) {
+      expect(refusedFor(operator, "9007199254740991")).toBe(undefined);
+      expect(refusedFor(operator, "9007199254740992")).toBe(
+        `key k with operator ${operator} must have a value of at most 9007199254740991, not 9007199254740992`,
+      );
+    }
+    expect(refusedFor("Gt", "0")).toBe(undefined);
+    expect(refusedFor("Lt", "0")).toBe(
+      "key k with operator Lt 0 is met by no label; ask for Lt 1 or more",
+    );
+  });
+
   it("refuses what it cannot read", () => {
     const fields = {
       matchFields: [{ key: "metadata.name", operator: "In" as const, values: ["n"] }],

@@ -2,14 +2,16 @@
  * Which pods planning refuses to look at, and what their owner should read. One bad pod never holds
  * the others up. upstream: pkg/controllers/provisioning/provisioner.go (Validate)
  */
-import type { NodeSelectorRequirement, Pod } from "../../../apis/core/pod.ts";
+import type { NodeSelectorRequirement, NodeSelectorTerm, Pod } from "../../../apis/core/pod.ts";
 import {
+  HOSTNAME_LABEL_KEY,
   isRestrictedLabel,
   normalizedLabel,
   PROVISIONER_NAME_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
+import { boundProblem, valuesProblem } from "../../../apis/karpenter/requirement-validation.ts";
 import { asksForSomething, firstAlternative } from "../../scheduling/pod-requirements.ts";
-import { forbidsAll } from "../../scheduling/requirement.ts";
+import { allowsAbsence, forbidsAll, toRequirement } from "../../scheduling/requirement.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 
 /** A pod that wants no node of ours: nothing is wrong, so nobody needs an event. */
@@ -33,7 +35,8 @@ export function refusal(
   if (hasDynamicResources(pod)) return NO_DYNAMIC_RESOURCES;
   const { nodeSelector, affinity } = pod.spec;
   for (const key in nodeSelector) {
-    const reason = keyRefusal(key, wellKnownLabels);
+    const reason =
+      keyRefusal(key, wellKnownLabels) ?? valuesProblem(key, [nodeSelector[key] as string]);
     if (reason !== undefined) return reason;
   }
   const terms =
@@ -63,20 +66,44 @@ export function hasDynamicResources(pod: Pod): boolean {
   return Array.isArray(claims) && claims.length > 0;
 }
 
+/**
+ * Whether a preferred term can be acted on: one that cannot is as one that no node meets. A claim that repeats it
+ * would be refused, with all pods that are planned onto it.
+ */
+export function isUsablePreference(
+  { matchExpressions = [] }: NodeSelectorTerm,
+  wellKnownLabels: readonly string[],
+): boolean {
+  return matchExpressions.every(
+    (one) =>
+      termRefusal(one) === undefined &&
+      // One that needs the label is not met by a new node, and may be by one that is there.
+      (keyRefusal(one.key, wellKnownLabels) === undefined ||
+        normalizedLabel(one.key) === HOSTNAME_LABEL_KEY ||
+        !allowsAbsence(toRequirement(one))),
+  );
+}
+
 function expressionRefusal(
   expression: NodeSelectorRequirement,
   wellKnownLabels: readonly string[],
 ): string | undefined {
-  const { key, operator, values = [] } = expression;
+  return termRefusal(expression) ?? keyRefusal(expression.key, wellKnownLabels);
+}
+
+/** Whatever its key may be. */
+function termRefusal({ key, operator, values = [] }: NodeSelectorRequirement): string | undefined {
   if (!OPERATORS.includes(operator)) {
     return `key ${key} has an unsupported operator ${operator} not in [${OPERATORS.join(" ")}]`;
   }
   if (operator === "In" && values.length === 0)
     return `key ${key} with operator ${operator} must have a value defined`;
-  const bound = operator === "Gt" || operator === "Lt";
-  if (bound && (values.length !== 1 || !/^\d+$/.test(values[0] as string)))
-    return `key ${key} with operator ${operator} must have a single positive integer value`;
-  return keyRefusal(key, wellKnownLabels);
+  const problem = boundProblem(key, operator, values) ?? valuesProblem(key, values);
+  if (problem !== undefined) return problem;
+  // It would read `at most -1`, which no claim may say.
+  return operator === "Lt" && Number(values[0]) === 0
+    ? `key ${key} with operator Lt 0 is met by no label; ask for Lt 1 or more`
+    : undefined;
 }
 
 function keyRefusal(key: string, wellKnownLabels: readonly string[]): string | undefined {

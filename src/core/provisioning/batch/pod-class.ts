@@ -81,6 +81,7 @@ export class PodClasses {
   readonly #topology: Topology;
   readonly #volumes: VolumeIndex;
   readonly #policy: "Respect" | "Ignore";
+  readonly #wellKnownLabels: readonly string[];
   readonly #canTolerate: boolean;
   readonly #complete: ((pod: Pod) => Pod) | undefined;
   readonly #drafts = new Map<string, Draft>();
@@ -94,6 +95,8 @@ export class PodClasses {
     readonly topology: Topology;
     readonly volumes: VolumeIndex;
     readonly policy: "Respect" | "Ignore";
+    /** The provider's. */
+    readonly wellKnownLabels: readonly string[];
     /** Some pool or node has a PreferNoSchedule taint. */
     readonly canTolerate: boolean;
     /** Gives a pod what it asks for without saying so. */
@@ -103,6 +106,7 @@ export class PodClasses {
     this.#topology = options.topology;
     this.#volumes = options.volumes;
     this.#policy = options.policy;
+    this.#wellKnownLabels = options.wellKnownLabels;
     this.#canTolerate = options.canTolerate;
     this.#complete = options.complete;
   }
@@ -152,7 +156,7 @@ export class PodClasses {
     let draft = this.#drafts.get(text);
     if (draft === undefined) {
       const { requests, demand } = this.#amountsOf(podRequests(pod));
-      const wishes = wishesOf(pod.spec, this.#policy);
+      const wishes = wishesOf(pod.spec, this.#policy, this.#wellKnownLabels);
       const owner = ownerOf(pod);
       draft = {
         pod,

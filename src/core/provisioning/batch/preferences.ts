@@ -16,6 +16,7 @@ import {
 } from "../../scheduling/pod-requirements.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
+import { isUsablePreference } from "./eligibility.ts";
 
 /** Heaviest first. */
 type Preferred<T> = readonly { readonly weight: number; readonly term: T }[];
@@ -36,11 +37,17 @@ export interface Wishes {
 }
 
 /** All that the pod asks for; under `Ignore` without what is only preferred. */
-export function wishesOf(spec: Pod["spec"], policy: "Respect" | "Ignore"): Wishes {
+export function wishesOf(
+  spec: Pod["spec"],
+  policy: "Respect" | "Ignore",
+  wellKnownLabels: readonly string[],
+): Wishes {
   const { nodeAffinity, podAffinity, podAntiAffinity } = spec.affinity ?? {};
   const respect = policy === "Respect";
   const spreads = spec.topologySpreadConstraints ?? NONE;
-  const nodeTerms = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution;
+  const nodeTerms = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution?.filter(
+    ({ preference }) => isUsablePreference(preference, wellKnownLabels),
+  );
   const preferredPods = (terms: typeof podAffinity): Preferred<PodAffinityTerm> =>
     heaviestFirst(
       respect ? terms?.preferredDuringSchedulingIgnoredDuringExecution : undefined,
