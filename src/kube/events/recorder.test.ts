@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EVENT } from "../../apis/core/kinds.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import { SILENT } from "../../base/log.ts";
 import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
@@ -85,6 +86,25 @@ describe("recorder", () => {
     await clock.settle();
     const old = stored().filter(({ involvedObject }) => involvedObject.name === "old");
     expect(old.map(({ count }) => count)).toEqual([1, 1]);
+  });
+
+  it("says an event again after its window, and others at their rate, once the machine's clock is set back by an hour", async () => {
+    const { clock, recorder, stored } = open();
+    const rate = { perSecond: 5, burst: 10 };
+    recorder.publish(event("a"));
+    recorder.publish(...Array.from({ length: 50 }, (_, n) => event(`p-${n}`, { rate })));
+    const wallMs = clock.now();
+    clock.setBack(60 * MINUTE);
+    recorder.publish(event("q-none", { rate }));
+    await clock.advance(2 * MINUTE);
+    recorder.publish(event("a"));
+    recorder.publish(...Array.from({ length: 50 }, (_, n) => event(`q-${n}`, { rate })));
+    await clock.settle();
+    expect(stored()).toHaveLength(1 + 10 + 10);
+    const [first] = stored().filter(({ involvedObject }) => involvedObject.name === "a");
+    // What is told is told by the hour.
+    const lastTimestamp = toRfc3339(wallMs - 58 * MINUTE);
+    expect(first).toMatchObject({ count: 2, lastTimestamp });
   });
 
   it("publishes events of a reason with a rate in bursts and then at that rate", async () => {

@@ -34,6 +34,7 @@ export interface RecorderDeps {
 }
 
 interface Remembered {
+  /** By the clock that never goes back. */
   untilMs: number;
   /** What the Event says: another sentence is another Event, whatever counts as equal within the window. */
   message: string;
@@ -61,7 +62,7 @@ export function createRecorder(deps: RecorderDeps): EventRecorder {
   }
 
   function publishOne(event: EventToPublish): void {
-    const nowMs = deps.clock.now();
+    const nowMs = deps.clock.elapsedMs();
     const values = event.dedupeValues ?? [event.message];
     const identity = `${event.object.kind}/${keyOf(event.object)}/${event.object.metadata.uid}`;
     const key = JSON.stringify([event.reason, identity, ...values]);
