@@ -411,6 +411,20 @@ describe("repack", () => {
     const busier = nodes.map(({ node }) => sparse(node.name, { pods: ["5", "3"] }));
     expect(repack.validate(command, input(busier))).toBe("scheduling");
   });
+
+  it("moves nobody, after the wait either, to nodes that emptied a moment before it: emptiness takes them next", () => {
+    const nodes = ["a", "b", "c"].map((name) => sparse(name));
+    const emptied = (conditions: Readonly<Record<string, number>>, pods: readonly string[] = []) =>
+      sparse("emptied", { conditions, pods });
+    const among = (other: Candidate) => ({ scheduling: { nodes: [other.node] } });
+    const [command] = propose(nodes, among(emptied({}))).commands as [Command];
+    expect([types(command), command.targets]).toEqual([["m-16x"], []]);
+    const [later, used] = [emptied({ Consolidatable: 0 }), emptied({ Consolidatable: 0 }, ["2"])];
+    const still = repack.validate(command, input(nodes, among(later))) as Command;
+    expect([types(still), still.targets]).toEqual([["m-16x"], []]);
+    const onto = repack.validate(command, input(nodes, among(used))) as Command;
+    expect(onto.targets).toEqual(["emptied"]);
+  });
 });
 
 describe("groups", () => {

@@ -236,7 +236,7 @@ export function* leftToRepack(command: Command, input: MethodInput): Steps<reado
 function* validateInSteps(command: Command, input: MethodInput): Steps<Command | Rejection> {
   const still = stillThere(command, input);
   if (typeof still === "string") return still;
-  const again = yield* repacked(still, input);
+  const again = yield* repacked(still, input, command.supposing?.closed);
   if (again === undefined) return "scheduling";
   const found = weighed(again, input);
   return "message" in found ? "scheduling" : { ...found, validateAfterMs: 0 };

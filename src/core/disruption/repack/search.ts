@@ -3,7 +3,8 @@
  * so on, for fewer nodes are fewer pods moved. What cannot save enough by the yardstick is not planned at
  * all. Everything is counted in nodes and pods, nothing in time: equal pictures give equal commands.
  */
-import type { Steps } from "../../../base/steps.ts";
+import { isReschedulable } from "../../../apis/core/pod-predicates.ts";
+import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { PlannerOptions } from "../../planner/planner-options.ts";
 import type { Candidate } from "../candidates.ts";
 import { priceOfAll } from "../candidates.ts";
@@ -25,6 +26,9 @@ const UNSAVED = 0.1;
 export function asGoodMicroUsd(microUsd: number, price: number, wantedShare: number): number {
   return microUsd - Math.min(microUsd * (1 - NEARLY), (price - microUsd) * wantedShare * UNSAVED);
 }
+
+/** Of those that are only looked at. */
+const NODES_PER_STEP = 1_024;
 
 /**
  * Times the work that a batch of waiting pods is given, and for dividing spread pods: nobody waits for this. A batch has
@@ -86,10 +90,14 @@ export function* bestOf(
   return best;
 }
 
-/** The command that packs the pods of these nodes anew; undefined: it would save too little. */
+/**
+ * The command that packs the pods of these nodes anew; undefined: it would save too little. `shunned`: nodes that
+ * nobody was to be moved to when it was looked for first.
+ */
 export function* repacked(
   candidates: readonly Candidate[],
   input: MethodInput,
+  shunned?: ReadonlySet<string>,
 ): Steps<Command | undefined> {
   if (input.repack === undefined) return undefined;
   const planner = thorough(input.repack.planner, candidates);
@@ -98,7 +106,7 @@ export function* repacked(
   const mostMicroUsd = before * (1 - input.wantedShare(candidates));
   const supposing: Supposing = {
     packed: { planner, mostMicroUsd },
-    closed: input.simulator.restless(),
+    closed: yield* closedTo(input, shunned),
   };
   const simulation = yield* input.simulator.withoutInSteps(candidates, supposing);
   if (simulation.gaveUp) return undefined;
@@ -109,6 +117,25 @@ export function* repacked(
     0,
   );
   return after > mostMicroUsd ? undefined : { ...move, supposing };
+}
+
+/**
+ * Nodes that nobody should be moved to. One that has come to rest since the first look is room, unless it is empty:
+ * emptiness takes it as soon as this command no longer waits, and what is put there first keeps it.
+ */
+function* closedTo(
+  { simulator, nodes }: MethodInput,
+  shunned: ReadonlySet<string> | undefined,
+): Steps<ReadonlySet<string>> {
+  const restless = simulator.restless();
+  if (shunned === undefined) return restless;
+  const empty = yield* filterInSteps(
+    nodes,
+    NODES_PER_STEP,
+    ({ name, pods }) => shunned.has(name) && !restless.has(name) && !pods.some(isReschedulable),
+  );
+  if (empty.length === 0) return restless;
+  return new Set([...restless, ...empty.map(({ name }) => name)]);
 }
 
 function thorough(planner: PlannerOptions, candidates: readonly Candidate[]): PlannerOptions {
