@@ -297,7 +297,7 @@ export function createPass(
         .map((pool, index) => createTemplate(pool, index, space, daemonPods, seen));
   const topology = new Topology(space, templates, input.namespaces);
   const canTolerate = someAreAvoided(templates) || someAreAvoided(input.nodes);
-  const { preferencePolicy: policy, minValuesPolicy, wellKnownLabels } = options;
+  const { minValuesPolicy } = options;
   const complete = defaultSpreader(input.defaultSpread);
   const context = {
     space,
@@ -312,15 +312,7 @@ export function createPass(
     attempt: new Attempt(context),
     templates,
     nodes: idle ? [] : targetNodes(input.nodes, daemonPods),
-    classes: new PodClasses({
-      space,
-      topology,
-      volumes,
-      policy,
-      wellKnownLabels,
-      canTolerate,
-      complete,
-    }),
+    classes: new PodClasses({ space, topology, volumes, settings: options, canTolerate, complete }),
     claims: new OpenClaims(),
   };
 }

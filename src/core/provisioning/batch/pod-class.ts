@@ -15,6 +15,7 @@ import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
+import type { SchedulingOptions } from "../scheduling-input.ts";
 import type { Topology } from "../topology/topology.ts";
 import { closesHosts, type TopologyGroup } from "../topology/topology-group.ts";
 import { eligibleNodes, nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
@@ -73,6 +74,8 @@ export interface PodClass {
   deferred?: string;
 }
 
+type Settings = Pick<SchedulingOptions, "preferencePolicy" | "wellKnownLabels">;
+
 /**
  * Sorts pods into classes. All groups of all pods must exist before the first class is asked for.
  */
@@ -80,8 +83,7 @@ export class PodClasses {
   readonly #space: RequirementSpace;
   readonly #topology: Topology;
   readonly #volumes: VolumeIndex;
-  readonly #policy: "Respect" | "Ignore";
-  readonly #wellKnownLabels: readonly string[];
+  readonly #settings: Settings;
   readonly #canTolerate: boolean;
   readonly #complete: ((pod: Pod) => Pod) | undefined;
   readonly #drafts = new Map<string, Draft>();
@@ -94,9 +96,7 @@ export class PodClasses {
     readonly space: RequirementSpace;
     readonly topology: Topology;
     readonly volumes: VolumeIndex;
-    readonly policy: "Respect" | "Ignore";
-    /** The provider's. */
-    readonly wellKnownLabels: readonly string[];
+    readonly settings: Settings;
     /** Some pool or node has a PreferNoSchedule taint. */
     readonly canTolerate: boolean;
     /** Gives a pod what it asks for without saying so. */
@@ -105,8 +105,7 @@ export class PodClasses {
     this.#space = options.space;
     this.#topology = options.topology;
     this.#volumes = options.volumes;
-    this.#policy = options.policy;
-    this.#wellKnownLabels = options.wellKnownLabels;
+    this.#settings = options.settings;
     this.#canTolerate = options.canTolerate;
     this.#complete = options.complete;
   }
@@ -156,7 +155,8 @@ export class PodClasses {
     let draft = this.#drafts.get(text);
     if (draft === undefined) {
       const { requests, demand } = this.#amountsOf(podRequests(pod));
-      const wishes = wishesOf(pod.spec, this.#policy, this.#wellKnownLabels);
+      const { preferencePolicy, wellKnownLabels } = this.#settings;
+      const wishes = wishesOf(pod.spec, preferencePolicy, wellKnownLabels);
       const owner = ownerOf(pod);
       draft = {
         pod,
