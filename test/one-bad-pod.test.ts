@@ -58,10 +58,12 @@ describe("of two pods that would share a node the good one gets it", () => {
     ["required", "NotIn", RANK, "bad value!"],
     ["required", "Lt", RANK, "99999999999999999999999"],
     ["required", "Lt", RANK, "0"],
+    ["required", "NotIn", "karpenter.k8s.aws/nope", "x"],
     ["preferred", "NotIn", RANK, "bad value!"],
     ["preferred", "Gt", RANK, "-5"],
     ["preferred", "Lt", RANK, "99999999999999999999999"],
     ["preferred", "NotIn", "karpenter.sh/nope", "x"],
+    ["preferred", "NotIn", "karpenter.k8s.aws/nope", "x"],
   ])("where the other has %s %s on %s of %s", async (kind, operator, key, value) => {
     world = await openWorld({ provider: "kwok" });
     await world.apply(POOL);

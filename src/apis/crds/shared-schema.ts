@@ -13,8 +13,10 @@ import {
 export const DURATION = "^([0-9]+(s|m|h))+$";
 export const NILLABLE_DURATION = "^(([0-9]+(s|m|h))+|Never)$";
 
+export const AWS_LABEL_DOMAIN = "karpenter.k8s.aws";
+
 /** AWS labels that users may name in pools and claims. */
-const AWS_KEYS = [
+export const AWS_KEYS: readonly string[] = [
   "capacity-reservation-id",
   "capacity-reservation-interruptible",
   "capacity-reservation-type",
@@ -44,7 +46,7 @@ const AWS_KEYS = [
   "nitro-sandbox",
   "placement-group-id",
   "placement-group-partition",
-].map((name) => `karpenter.k8s.aws/${name}`);
+].map((name) => `${AWS_LABEL_DOMAIN}/${name}`);
 
 const KUBERNETES_KEYS = [
   "beta.kubernetes.io/arch",
@@ -95,7 +97,7 @@ function keyRules(
         ]
       : []),
     [`${x} != 'kubernetes.io/hostname'`, 'label "kubernetes.io/hostname" is restricted'],
-    domain("karpenter.k8s.aws", AWS_KEYS),
+    domain(AWS_LABEL_DOMAIN, AWS_KEYS),
   ];
 }
 

@@ -3,9 +3,12 @@
  * the others up. upstream: pkg/controllers/provisioning/provisioner.go (Validate)
  */
 import type { NodeSelectorRequirement, NodeSelectorTerm, Pod } from "../../../apis/core/pod.ts";
+import { AWS_KEYS, AWS_LABEL_DOMAIN } from "../../../apis/crds/shared-schema.ts";
 import {
   HOSTNAME_LABEL_KEY,
+  isDomainOrBelow,
   isRestrictedLabel,
+  labelDomain,
   normalizedLabel,
   PROVISIONER_NAME_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
@@ -108,6 +111,11 @@ function termRefusal({ key, operator, values = [] }: NodeSelectorRequirement): s
 
 function keyRefusal(key: string, wellKnownLabels: readonly string[]): string | undefined {
   const known = [...wellKnownLabels, PROVISIONER_NAME_LABEL_KEY];
-  if (!isRestrictedLabel(normalizedLabel(key), known)) return undefined;
+  if (!isRestrictedLabel(normalizedLabel(key), known) && !isUnknownToAws(key)) return undefined;
   return `label ${key} is restricted; use a well-known label or a label of your own domain`;
+}
+
+/** The schema of claims has it so, whatever the cloud. upstream's AWS provider restricts its domain: pkg/apis/v1/labels.go */
+function isUnknownToAws(key: string): boolean {
+  return isDomainOrBelow(labelDomain(key), AWS_LABEL_DOMAIN) && !AWS_KEYS.includes(key);
 }
