@@ -183,6 +183,19 @@ describe("karpenter simulate", () => {
     expect(steps[0]).toMatchObject({ at: "2026-01-05T12:01:05Z", removed: ["idle"] });
   });
 
+  it("asks for what may go only once pods that wait have their places, which may be there", async () => {
+    const objects = [
+      snapshotPool(),
+      ...snapshotNode("old", { conditions: { Drifted: "2026-01-05T11:00:00Z" } }),
+      snapshotPod("waits", { cpu: "1" }),
+    ];
+    const { steps } = await simulated(objects, { consolidate: true });
+    expect(steps.map(({ removed, launched }) => [removed, launched.length])).toEqual([
+      [[], 0],
+      [["old"], 1],
+    ]);
+  });
+
   it("says what it does not play", async () => {
     const late = snapshotNode("late", { conditions: {} }).slice(0, 1);
     const old = snapshotNode("old", { createdAt: "2025-12-06T11:00:00Z" });
