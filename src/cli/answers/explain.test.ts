@@ -773,6 +773,27 @@ describe("karpenter explain pod", () => {
     );
   });
 
+  it("says of whom it asks no other place why, and only of a stranger's node that it is one", async () => {
+    const deletedAt = "2026-01-05T11:59:00Z";
+    const leaving = [snapshotPool(), ...snapshotNode("a", { deletedAt })];
+    const pod = snapshotPod("a-0", { node: "a" });
+    const going = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: deletedAt } };
+    expect(await ask("pod a-0", [...leaving, going])).toContain(
+      "shop/a-0 runs on a and is being deleted: it wants no other place\n",
+    );
+    const [claim, node] = snapshotNode("a") as [KubeObject, KubeObject];
+    expect(await ask("pod a-0", [claim, node, pod])).toContain(
+      "shop/a-0 runs on a, a node whose NodePool default is not there\n",
+    );
+    const alone = { ...claim, metadata: { ...claim.metadata, labels: {} } };
+    expect(await ask("pod a-0", [snapshotPool(), alone, node, pod])).toContain(
+      "shop/a-0 runs on a, a node without a NodePool\n",
+    );
+    expect(await ask("pod a-0", [snapshotPool(), node, pod])).toContain(
+      "shop/a-0 runs on a, a node that is not Karpenter's\n",
+    );
+  });
+
   it("tells of a waiting pod what falls by what, and the smallest fix", async () => {
     const waiting = snapshotPod("big", { cpu: "20" });
     const objects = [snapshotPool(), ...movable(), waiting, snapshotPod("small")];

@@ -2,9 +2,17 @@
  * One pod, explained: where it runs, what ties it there, what keeps its node from being removed on its
  * account, and where it would go. Why a waiting pod waits is told by the plan (`karpenter plan`).
  */
-import { isActive, isOwnedByDaemonSet, isOwnedByNode, type Pod } from "../../apis/core/pod.ts";
+import {
+  isActive,
+  isOwnedByDaemonSet,
+  isOwnedByNode,
+  isTerminating,
+  type Pod,
+} from "../../apis/core/pod.ts";
 import { doNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
+import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
+import { vocabulary } from "../../apis/hub/generation.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { budgetsOf, pdbBlock } from "../../apis/policy/pdb.ts";
 import { formatResources } from "../../apis/resources.ts";
@@ -15,7 +23,7 @@ import type { NodeView } from "../state/node-view.ts";
 import { type LaunchFacts, launchFacts } from "./command-answer.ts";
 import type { Hold } from "./hold.ts";
 import { holdsOf } from "./holds.ts";
-import { ownedNode } from "./owned-node.ts";
+import { type Owned, ownedNode } from "./owned-node.ts";
 
 export interface BoundPodAnswer {
   readonly kind: "Pod";
@@ -52,7 +60,7 @@ export function boundPodAnswer(picture: Picture, pod: Pod, node: NodeView): Boun
     kind: "Pod",
     name: keyOf(pod),
     at: toRfc3339(picture.nowMs),
-    says: sentence(pod, node, own, elsewhere),
+    says: sentence(pod, node, own, elsewhere, owned),
     state: "running",
     node: node.name,
     ...(owned?.pool === undefined ? {} : { nodePool: owned.pool.name }),
@@ -139,6 +147,7 @@ function sentence(
   node: NodeView,
   [hold]: BoundPodAnswer["holds"],
   elsewhere: BoundPodAnswer["elsewhere"],
+  owned: Owned | undefined,
 ): string {
   const head = `${keyOf(pod)} runs on ${node.name}`;
   if (isOwnedByDaemonSet(pod)) return `${head}; a DaemonSet keeps it there, it holds no node`;
@@ -149,9 +158,21 @@ function sentence(
     const until = hold.until === undefined ? "" : `, until ${hold.until}`;
     return `${head} and keeps it: ${hold.says}${by}${until}`;
   }
-  if (elsewhere === undefined) return `${head}, a node that is not Karpenter's`;
+  if (elsewhere === undefined) return `${head}${whyNoOther(pod, owned)}`;
   if (elsewhere.to === "node") return `${head}; if that went, ${elsewhere.node} would take it`;
   if (elsewhere.to === "nowhere") return `${head}; if that went, it would have no place`;
   const { instanceType, capacityType } = elsewhere.launch;
   return `${head}; if that went, a new node would be launched (${instanceType}, ${capacityType})`;
+}
+
+/** Why it was not asked where else it would go. */
+function whyNoOther(pod: Pod, owned: Owned | undefined): string {
+  if (isTerminating(pod)) return " and is being deleted: it wants no other place";
+  if (owned === undefined) return ", a node that is not Karpenter's";
+  const { claim } = owned;
+  const poolId = poolIdOfClaim(claim);
+  if (poolId === undefined) return ", a node without a NodePool";
+  // Of files that leave it out nobody can say that it is gone.
+  const name = poolId.slice(poolId.indexOf("/") + 1);
+  return `, a node whose ${vocabulary(claimGeneration(claim)).poolKind} ${name} is not there`;
 }
