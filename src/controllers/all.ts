@@ -119,8 +119,9 @@ export function allControllers(given: World): readonly Controller[] {
 function replacements(world: World): CreateReplacements {
   return async (log, { replacements: plans, reason }, annotations) => {
     const created = await createClaims(world, log, plans, reason.toLowerCase(), annotations);
+    const nowMs = world.clock.elapsedMs();
     for (const claim of created)
-      if (!(claim instanceof Error)) world.cluster.promise(claim.metadata.name, []);
+      if (!(claim instanceof Error)) world.cluster.promise(claim.metadata.name, [], nowMs);
     return created;
   };
 }

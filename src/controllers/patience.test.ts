@@ -85,6 +85,15 @@ describe("one claim whose launch takes long", () => {
     expect(claims().sort()).toEqual(["quick", "slow"]);
   });
 
+  it("holds others up for no longer where the machine's clock is set back by an hour", async () => {
+    await open();
+    world.clock.setBack(3_600_000);
+    await world.clock.advance(1_000);
+    expect(claims()).toEqual(["slow"]);
+    await world.clock.advance(15_000);
+    expect(claims().sort()).toEqual(["quick", "slow"]);
+  });
+
   it("holds others up while a limit depends on what it will be", async () => {
     await open({ cpu: "100" });
     await world.clock.advance(60_000);

@@ -6,7 +6,6 @@
  */
 import { poolIdOfClaim } from "../apis/hub/claim.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
-import { fromRfc3339 } from "../base/clock.ts";
 import { poolById } from "./pools.ts";
 import type { World } from "./world.ts";
 
@@ -18,9 +17,9 @@ export function mayDecide(world: World): boolean {
 }
 
 function isKnown(world: World, claim: NodeClaim): boolean {
-  const createdMs = fromRfc3339(claim.metadata.creationTimestamp) ?? Number.POSITIVE_INFINITY;
-  if (world.clock.now() - createdMs < PATIENCE_MS) return false;
-  if (!world.cluster.hasPromise(claim.metadata.name)) return false;
+  // Not by its creationTimestamp: that is the hour of another machine, and ours may be set back.
+  const promisedMs = world.cluster.promisedAtMs(claim.metadata.name);
+  if (promisedMs === undefined || world.clock.elapsedMs() - promisedMs < PATIENCE_MS) return false;
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
   return pool === undefined || Object.keys(pool.limits).length === 0;
 }

@@ -74,7 +74,7 @@ export interface CommandQueue {
   /** Closes the nodes, creates replacements, and takes the command in. Rejects when it cannot start. */
   start(command: Command): Promise<void>;
   /** Goes on with what another process began. */
-  resume(one: Omit<Running, "move">): void;
+  resume(one: Omit<Running, "move" | "startedMs">): void;
   /** What was moved of late. */
   readonly ledger: Ledger;
 }
@@ -139,7 +139,8 @@ export function createCommandQueue(
       const moves = one.replacements.flatMap(movesOn);
       const pods = one.candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
       steering.promise(one.record.id, pods);
-      takeIn({ ...one, move: moves.find(({ command }) => command === one.record.id) });
+      const move = moves.find(({ command }) => command === one.record.id);
+      takeIn({ ...one, move, startedMs: world.clock.elapsedMs() - ageMs(world, one.record) });
     },
     controller: {
       name: "disruption.queue",
@@ -165,6 +166,7 @@ async function begin(
   create: CreateReplacements,
 ): Promise<Running & { readonly move: Move }> {
   const { world, log, backoff, ledger } = parts;
+  const startedMs = world.clock.elapsedMs();
   const candidates = await closeNodes(world, command, record);
   const started = { ...command, candidates };
   const move = moveOf(started, record);
@@ -178,7 +180,7 @@ async function begin(
     },
   );
   ledger.note(move, world.clock.now());
-  return { record, candidates, replacements, move };
+  return { record, candidates, replacements, move, startedMs };
 }
 
 /** As far as it goes now: waits for the replacements, then ends the claims; or takes the command back. */
@@ -408,7 +410,7 @@ async function replacementsOf(
 
 function replacementsState(
   world: World,
-  { record, candidates, replacements }: Running,
+  { candidates, replacements, startedMs }: Running,
   commands: number,
 ): "ready" | "waiting" | "failed" {
   const latest = replacements.map((claim) => readClaim(world, claimRequest(claim)));
@@ -421,8 +423,12 @@ function replacementsState(
     world.events.publish(waitingReadiness(claim, generation));
   const { perCommand, min, max } = TIMEOUT_MS;
   const limitMs = Math.min(max, Math.max(min, perCommand * commands));
-  const startedMs = fromRfc3339(record.startedAt) ?? 0;
-  return world.clock.now() - startedMs > limitMs ? "failed" : "waiting";
+  return world.clock.elapsedMs() - startedMs > limitMs ? "failed" : "waiting";
+}
+
+/** Of what another process began, by the hour, for want of better. A beginning that is to come counts as now. */
+function ageMs({ clock }: World, { startedAt }: CommandRecord): number {
+  return Math.max(0, clock.now() - (fromRfc3339(startedAt) ?? 0));
 }
 
 /** Has come up, and is to stay. */

@@ -190,7 +190,8 @@ async function propose(
     if ((pending.length > 0 && method.waits) || (isEarly && method.costly)) continue;
     const input = await run(look(world, queue, around, method));
     const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
-    const facts = await run(factsOf(method, input, around, counting));
+    const atMs = world.clock.elapsedMs();
+    const facts = await run(factsOf(method, input, around, { counting, atMs }));
     if (sweeps.rests(method, facts)) continue;
     const startMs = world.clock.elapsedMs();
     const proposal = await run(sweep(method, input));

@@ -22,6 +22,7 @@ export interface Going {
   /** The nodes that the stops are, in their order. */
   readonly nodes: readonly NodeView[];
   readonly others: readonly string[];
+  /** This and the next ones by the clock that never goes back. */
   readonly sinceMs: number;
   turn: number;
   turnSinceMs: number;

@@ -7,6 +7,7 @@ import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { type Clock, toRfc3339 } from "../../base/clock.ts";
+import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import { movesOn } from "../../core/disruption/moves.ts";
 import { outcomeOn } from "../../core/disruption/outcome.ts";
 import { recordOf } from "../../core/disruption/record.ts";
@@ -137,6 +138,20 @@ function losesNodeMeanwhile(world: FakeWorld, meanwhile: () => Promise<void>): {
   return seen;
 }
 
+/** The cloud has a new list of prices from now on: by it one node of twice the size costs less than any other. */
+function eightCostLittle({ cloud }: FakeWorld): void {
+  const before = cloud.instanceTypes;
+  let list: readonly InstanceType[] | undefined;
+  cloud.instanceTypes = (pool) => {
+    list ??= before(pool).map((type) => {
+      if (type.name !== "c-8x") return type;
+      const offerings = type.offerings.map((one) => ({ ...one, priceMicroUsd: 50_000 }));
+      return { ...type, offerings };
+    });
+    return list;
+  };
+}
+
 const left = (world: FakeWorld) =>
   world.api
     .all(NODE_CLAIM)
@@ -170,6 +185,26 @@ describe("the disruption loop", () => {
     world.clock.setBack(3_600_000);
     await world.clock.advance(30_000);
     expect(left(world)).toEqual([]);
+    await world.stop();
+  });
+
+  it("looks at other prices after five minutes, though the machine's clock was set back by an hour meanwhile", async () => {
+    const world = await twoEmptyNodes();
+    const disruption = { consolidationPolicy: "WhenEmptyOrUnderutilized" } as const;
+    await world.kube.patch(
+      NODE_POOL,
+      { name: "default" },
+      { type: "merge", body: { spec: { disruption } } },
+    );
+    for (const nodeName of ["a", "b"])
+      await world.api.create(POD, pod({ name: `on-${nodeName}`, nodeName, cpu: "3" }));
+    await world.clock.advance(60_000);
+    eightCostLittle(world);
+    world.clock.setBack(3_600_000);
+    await world.clock.advance(180_000);
+    expect(world.cloud.creates).toBe(0);
+    await world.clock.advance(120_000);
+    expect(world.cloud.creates).toBe(1);
     await world.stop();
   });
 

@@ -11,6 +11,8 @@ export interface Running {
   readonly replacements: readonly NodeClaim[];
   /** Absent when another process began it and its mark is gone. */
   readonly move: Move | undefined;
+  /** By the clock that never goes back. */
+  readonly startedMs: number;
 }
 
 /** Of a node that goes: it is said to go, or its claim is deleted. */

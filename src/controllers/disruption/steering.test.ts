@@ -65,6 +65,42 @@ describe("pods that a command moves", () => {
     await world.stop();
   });
 
+  it("wait no longer where the machine's clock is set back by an hour meanwhile", async () => {
+    const { world, steering, first, second } = await leaving();
+    world.clock.setBack(3_600_000);
+    await steering.begin("c", "keepOffOthers");
+    await world.clock.advance(600);
+    expect(steering.mayLeave(second)).toBe(false);
+    await moved(world, first, "a");
+    await world.clock.advance(600);
+    world.clock.setBack(3_600_000);
+    await world.clock.advance(1_400);
+    expect(steering.mayLeave(second)).toBe(true);
+    world.clock.setBack(3_600_000);
+    await world.clock.advance(11_000);
+    expect(putLast(world)).toEqual([]);
+    await world.stop();
+  });
+
+  it("wait no longer than a minute and a half, though kube-scheduler cannot be told and the clock is set back by an hour", async () => {
+    const { world, steering, second } = await leaving();
+    await steering.begin("c", "keepOffOthers");
+    let answer: () => void = () => undefined;
+    const away = new Promise<never>((_, reject) => {
+      answer = () => reject(new KubeError(500, undefined, "away"));
+    });
+    Object.assign(world.kube, { patch: () => away });
+    steering.plan("other", planned("full", pod({ name: "theirs", nodeName: "roomy" })));
+    await world.clock.advance(5_000);
+    world.clock.setBack(3_600_000);
+    await world.clock.advance(85_000);
+    expect(steering.mayLeave(second)).toBe(false);
+    await world.clock.advance(1_000);
+    expect(steering.mayLeave(second)).toBe(true);
+    answer();
+    await world.stop();
+  });
+
   it("are not held anew when the command is tried again", async () => {
     const { world, steering, second } = await leaving();
     await steering.begin("c", "keepOffOthers");

@@ -77,7 +77,7 @@ export function createSteering(world: World): Steering {
   const bell = createBell();
 
   async function reconcile(): Promise<Outcome> {
-    const nowMs = world.clock.now();
+    const nowMs = world.clock.elapsedMs();
     const waiting = courses.going().length > 0 ? ownersWaiting(world) : new Set<string>();
     for (const [id, { stops, going }] of courses.entries()) {
       if (going === undefined) continue;
@@ -107,7 +107,7 @@ export function createSteering(world: World): Steering {
       const found = courses.steered(pod);
       const going = found?.course.going;
       if (found === undefined || going === undefined) return true;
-      return found.turn <= going.turn || isTooLong(going, world.clock.now());
+      return found.turn <= going.turn || isTooLong(going, world.clock.elapsedMs());
     },
     hasPlace: (pod) => courses.steered(pod) !== undefined,
     placeOf: (pod) => stopOf(courses.steered(pod))?.name,
@@ -150,7 +150,7 @@ async function setOut(
   const others = manner === "amongPlanned" ? [] : await othersThan(world, names, course.pods);
   // Others had their turns: it may have come to nothing.
   if (courses.of(id) !== course || course.going !== undefined) return false;
-  const nowMs = world.clock.now();
+  const nowMs = world.clock.elapsedMs();
   course.going = { nodes: stops, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
   return true;
 }

@@ -71,7 +71,7 @@ describe("sweeps", () => {
           singleNodeConsolidation,
           methodInput([candidate("n", { pods: ["1"] })], { rests: () => rests }),
           around,
-          counting,
+          { counting, atMs: 0 },
         ),
       );
     const sweeps = new Sweeps();
@@ -107,7 +107,9 @@ describe("sweeps", () => {
       status: { disruptionsAllowed: 0, currentHealthy: 2 },
     };
     const under = (pdb: PodDisruptionBudget) =>
-      atOnce(factsOf(drift, { ...methodInput([]), pdbs: [pdb] }, around, []));
+      atOnce(
+        factsOf(drift, { ...methodInput([]), pdbs: [pdb] }, around, { counting: [], atMs: 0 }),
+      );
     const rests = (before: PodDisruptionBudget, after: PodDisruptionBudget) => {
       const sweeps = new Sweeps();
       sweeps.note(drift, nothing, under(before));

@@ -29,6 +29,7 @@ export interface Facts {
   readonly guards: readonly unknown[];
   /** The very lists: a cloud gives the same ones while nothing has changed. */
   readonly types: readonly (readonly InstanceType[])[];
+  /** By the clock that never goes back. */
   readonly atMs: number;
 }
 
@@ -56,7 +57,7 @@ export class Sweeps {
   }
 }
 
-/** `counting`: commands whose moves count against the next ones. */
+/** `counting`: commands whose moves count against the next ones. `atMs`: see {@link Facts}. */
 export function* factsOf(
   method: Method,
   { nowMs, candidates, allowances, pdbs, alphaBusy, backingOff, rests, poolRests }: MethodInput,
@@ -66,7 +67,7 @@ export function* factsOf(
     revision,
     surging,
   }: Pick<Surroundings, "pools" | "scheduling" | "revision" | "surging">,
-  counting: readonly string[],
+  { counting, atMs }: { readonly counting: readonly string[]; readonly atMs: number },
 ): Steps<Facts> {
   const eligible: string[] = [];
   // What the ledger held back may go once these end.
@@ -87,7 +88,7 @@ export function* factsOf(
   ]);
   const types = scheduling.pools.map(({ instanceTypes }) => instanceTypes);
   const guards = [...pdbs.flatMap(wordOf), ...surging];
-  return { text, names: [eligible, resting], guards, types, atMs: nowMs };
+  return { text, names: [eligible, resting], guards, types, atMs };
 }
 
 /** What of a budget decides. How many of its pods are well, for one, is written each time that one of them is not. */

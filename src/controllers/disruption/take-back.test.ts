@@ -135,6 +135,25 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
+  it("is given up in ten minutes where the machine's clock is set back by an hour meanwhile", async () => {
+    const { world, failures } = await resumed(-5 * 60_000);
+    world.clock.setBack(3_600_000);
+    await world.clock.advance(4 * 60_000);
+    expect(failures()).toEqual([]);
+    await world.clock.advance(2 * 60_000);
+    expect(failures()).toEqual([1]);
+    await world.stop();
+  });
+
+  it("has its ten minutes, and no more, where another process began it by a clock that is an hour ahead", async () => {
+    const { world, failures } = await resumed(60 * 60_000);
+    await world.clock.advance(9 * 60_000);
+    expect(failures()).toEqual([]);
+    await world.clock.advance(2 * 60_000);
+    expect(failures()).toEqual([1]);
+    await world.stop();
+  });
+
   it("takes its replacement along after a restart also where its pool is gone", async () => {
     const world = fakeWorld();
     await lateCommand(world, PAIR);
@@ -194,6 +213,23 @@ async function killedAt(most: number, slow: string) {
   await next.clock.advance(60_000);
   await next.stop();
   return { writes, openAtOnce, open: openNodes(next), deleted: deletedOf(next) };
+}
+
+/** A command that waits for its replacement, taken over from a process by whose clock it began so long from now. */
+async function resumed(startedInMs: number) {
+  const world = fakeWorld();
+  const queue = await running(world);
+  await world.api.create(NODE_CLAIM, claimOf(world, "late", []));
+  await world.clock.settle();
+  const startedAt = toRfc3339(world.clock.now() + startedInMs);
+  const own = { id: "c", reason: "Drifted", consolidationType: "", nodes: ["a"] } as const;
+  const record = { ...own, startedAt, replacements: 1 };
+  queue.resume({ record, candidates: [], replacements: [claimOf(world, "late", [])] });
+  const failures = () =>
+    [...world.measured]
+      .filter(([key]) => key.includes("queue_failures_total"))
+      .map(([, count]) => count);
+  return { world, failures };
 }
 
 /** What is written to these Nodes is refused for so long. */

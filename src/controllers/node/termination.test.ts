@@ -109,6 +109,33 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
+  it("holds a drained node for its few seconds only, where the machine's clock is set back by an hour meanwhile", async () => {
+    const world = await joined();
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(2_000);
+    expect(world.api.all(NODE)).toHaveLength(1);
+    world.clock.setBack(3_600_000);
+    // Something about it changes: it is looked at.
+    await world.clock.advance(1_000);
+    world.api.change(NODE, "node-a", { metadata: { labels: { seen: "anew" } } });
+    await world.clock.advance(30_000);
+    expect(world.api.all(NODE)).toEqual([]);
+    await world.stop();
+  });
+
+  it("holds a drained node for no less than its few seconds, where the machine's clock is set right by some meanwhile", async () => {
+    const world = await joined();
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(2_000);
+    world.clock.setBack(4_000);
+    world.api.change(NODE, "node-a", { metadata: { labels: { seen: "anew" } } });
+    await world.clock.advance(2_000);
+    expect(world.api.all(NODE)).toHaveLength(1);
+    await world.clock.advance(12_000);
+    expect(world.api.all(NODE)).toEqual([]);
+    await world.stop();
+  });
+
   it("waits for volumes to be detached before the instance ends", async () => {
     const world = await joined();
     await world.api.create(VOLUME_ATTACHMENT, {

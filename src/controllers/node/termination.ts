@@ -198,8 +198,7 @@ async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Ou
     return requeueAfter(WAIT_MS);
   }
   if (marked !== undefined) {
-    const since = fromRfc3339(condition(marked, "Drained")?.lastTransitionTime) ?? nowMs;
-    const leftMs = since + (isV1(marked) ? MIN_DRAIN_MS : 0) - nowMs;
+    const leftMs = drainLeftMs(marked, world.clock.now());
     if (leftMs > 0) return requeueAfter(leftMs);
   }
   const unseen = plan(await unseenPods(world, leaving));
@@ -209,6 +208,12 @@ async function drained(world: World, parts: Parts, leaving: Leaving): Promise<Ou
   }
   if (marked !== undefined) marks.push({ type: "Drained", status: "True" });
   return undefined;
+}
+
+/** As of now, not of before the mark was written. A mark far ahead is of a clock that was set back: it counts as old. */
+function drainLeftMs(marked: NodeClaim, nowMs: number): number {
+  const sinceMs = fromRfc3339(condition(marked, "Drained")?.lastTransitionTime) ?? nowMs;
+  return isV1(marked) && sinceMs - nowMs <= MIN_DRAIN_MS ? sinceMs + MIN_DRAIN_MS - nowMs : 0;
 }
 
 /** Hands those to the queue that go next, and whose turn it is. */

@@ -209,7 +209,7 @@ async function apply(world: World, log: Logger, pass: Pass): Promise<void> {
     }
     world.cluster.nominate(claim.metadata.name, untilMs);
     const uids = plan.pods.map(({ metadata }) => metadata.uid ?? "");
-    world.cluster.promise(claim.metadata.name, uids);
+    world.cluster.promise(claim.metadata.name, uids, world.clock.elapsedMs());
     for (const pod of plan.pods) world.events.publish(nominated(pod, [claimTarget(claim)]));
   }
 }

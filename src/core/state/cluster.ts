@@ -47,10 +47,13 @@ export interface ClusterState {
   readonly synced: boolean;
   /** Claims that were asked for and are not launched: why `synced` is false. By name. */
   unlaunched(): readonly NodeClaim[];
-  /** Which pods (UIDs) a claim was planned for. Remembered until it is launched or gone. */
-  promise(claimName: string, podUids: readonly string[]): void;
-  /** Whether it is known what this claim was planned for. */
-  hasPromise(claimName: string): boolean;
+  /**
+   * Which pods (UIDs) a claim was planned for. Remembered until it is launched or gone. `atMs`: now, by the clock that
+   * never goes back.
+   */
+  promise(claimName: string, podUids: readonly string[], atMs: number): void;
+  /** Since when it is known what this claim was planned for; undefined where it is not. */
+  promisedAtMs(claimName: string): number | undefined;
   /** A claim that is not launched yet was planned for this pod: it needs no other place. */
   isPromised(podUid: string): boolean;
   /**

@@ -28,6 +28,13 @@ export function createClusterState(): ClusterState {
 /** Of claims, of all generations. */
 const KINDS = ["NodeClaim", "Machine"] as const;
 
+/** What a claim that is not launched was planned for. */
+interface Promised {
+  readonly podUids: readonly string[];
+  /** By the clock that never goes back. */
+  readonly atMs: number;
+}
+
 class Cluster implements ClusterState {
   readonly #nodes = new Map<string, Node>();
   /** By `kind/name`: two generations may use one name. */
@@ -45,7 +52,7 @@ class Cluster implements ClusterState {
   readonly #successors = new Successors();
   readonly #nominated = new Map<string, number>();
   /** By claim name, of claims that are not launched. */
-  readonly #promises = new Map<string, readonly string[]>();
+  readonly #promises = new Map<string, Promised>();
   /** UIDs of the pods of all of them. */
   #promisedCache: ReadonlySet<string> | undefined;
   /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
@@ -204,19 +211,19 @@ class Cluster implements ClusterState {
       .map(([, claim]) => claim);
   }
 
-  promise(claimName: string, podUids: readonly string[]): void {
+  promise(claimName: string, podUids: readonly string[], atMs: number): void {
     const claims = KINDS.map((kind) => this.#claims.get(claimKey(kind, claimName)));
     if (!claims.some((claim) => claim !== undefined && isUnlaunched(claim))) return;
-    this.#promises.set(claimName, podUids);
+    this.#promises.set(claimName, { podUids, atMs });
     this.#promisedCache = undefined;
   }
 
-  hasPromise(claimName: string): boolean {
-    return this.#promises.has(claimName);
+  promisedAtMs(claimName: string): number | undefined {
+    return this.#promises.get(claimName)?.atMs;
   }
 
   isPromised(podUid: string): boolean {
-    this.#promisedCache ??= new Set([...this.#promises.values()].flat());
+    this.#promisedCache ??= new Set([...this.#promises.values()].flatMap(({ podUids }) => podUids));
     return this.#promisedCache.has(podUid);
   }
 
