@@ -110,6 +110,40 @@ const WEB_MOVES = JSON.stringify(
   })),
 );
 
+const JOINED = "2026-01-05T11:45:00Z";
+const TAINTED = 'StartupTaint "example.com/agent:NoSchedule" still exists';
+const STEPS = [
+  { type: "Launched", reason: "Launched", message: "" },
+  { type: "Registered", reason: "NodeNotFound", message: "Node not registered with cluster" },
+  { type: "Initialized", reason: "StartupTaintsExist", message: TAINTED },
+];
+/** A pool, and a node of which so many of the three steps of its coming up are done. */
+const coming = (done: number): KubeObject[] => {
+  const [claim, node] = snapshotNode("a") as [NodeClaim, Node];
+  const conditions = STEPS.map((one, at) => ({
+    ...(at < done
+      ? { type: one.type, status: "True" as const }
+      : { ...one, status: "Unknown" as const }),
+    lastTransitionTime: JOINED,
+  }));
+  const labels = { ...node.metadata.labels };
+  delete labels["karpenter.sh/initialized"];
+  const spec = {
+    ...node.spec,
+    taints: [{ key: "example.com/agent", effect: "NoSchedule" as const }],
+  };
+  const startupTaints = spec.taints;
+  return [
+    snapshotPool(),
+    {
+      ...claim,
+      spec: { ...claim.spec, startupTaints },
+      status: { ...claim.status, conditions },
+    } as KubeObject,
+    ...(done < 2 ? [] : [{ ...node, metadata: { ...node.metadata, labels }, spec } as KubeObject]),
+  ];
+};
+
 describe("karpenter explain node", () => {
   it("says of a node whose pods fit elsewhere that it goes next, and what that saves", async () => {
     const text = await ask("node a", [snapshotPool(), ...movable()]);
@@ -417,40 +451,6 @@ describe("karpenter explain node", () => {
   });
 
   it("says of a node that is not usable yet what for, and when it is given up", async () => {
-    const since = "2026-01-05T11:45:00Z";
-    const message = 'StartupTaint "example.com/agent:NoSchedule" still exists';
-    const steps = [
-      { type: "Launched", reason: "Launched", message: "" },
-      { type: "Registered", reason: "NodeNotFound", message: "Node not registered with cluster" },
-      { type: "Initialized", reason: "StartupTaintsExist", message },
-    ];
-    const coming = (done: number): KubeObject[] => {
-      const [claim, node] = snapshotNode("a") as [NodeClaim, Node];
-      const conditions = steps.map((one, at) => ({
-        ...(at < done
-          ? { type: one.type, status: "True" as const }
-          : { ...one, status: "Unknown" as const }),
-        lastTransitionTime: since,
-      }));
-      const labels = { ...node.metadata.labels };
-      delete labels["karpenter.sh/initialized"];
-      const spec = {
-        ...node.spec,
-        taints: [{ key: "example.com/agent", effect: "NoSchedule" as const }],
-      };
-      const startupTaints = spec.taints;
-      return [
-        snapshotPool(),
-        {
-          ...claim,
-          spec: { ...claim.spec, startupTaints },
-          status: { ...claim.status, conditions },
-        } as KubeObject,
-        ...(done < 2
-          ? []
-          : [{ ...node, metadata: { ...node.metadata, labels }, spec } as KubeObject]),
-      ];
-    };
     const holds = async (objects: readonly KubeObject[], setting: readonly string[] = []) => {
       const text = await ask("nodeclaim a", objects, { output: "json", setting });
       const { holds = [] } = JSON.parse(text) as NodeAnswer;
@@ -458,7 +458,7 @@ describe("karpenter explain node", () => {
         .filter(({ block }) => block === "notInitialized" || block === "noNode")
         .map(({ says, until }) => [says, until]);
     };
-    const registered = `node isn't initialized: ${message}`;
+    const registered = `node isn't initialized: ${TAINTED}`;
     const at = "2026-01-05T12:15:00Z";
     expect(await holds(coming(2))).toEqual([
       [`${registered}; given up at ${at} if it stays so`, at],
@@ -791,6 +791,15 @@ describe("karpenter explain pod", () => {
     );
     expect(await ask("pod a-0", [snapshotPool(), node, pod])).toContain(
       "shop/a-0 runs on a, a node that is not Karpenter's\n",
+    );
+  });
+
+  it("says of a waiting pod whose node comes up what that waits for", async () => {
+    expect(await ask("pod small", [...coming(2), snapshotPod("small")])).toContain(
+      `shop/small waits for a, which is not ready yet: ${TAINTED}; given up at 2026-01-05T12:15:00Z if it stays so\n`,
+    );
+    expect(await ask("pod small", [...coming(1), snapshotPod("small")])).toContain(
+      "shop/small waits for a, which is not ready yet: Node not registered with cluster; given up at",
     );
   });
 

@@ -8,12 +8,14 @@ import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { notReady } from "../../core/answers/coming-up.ts";
 import { type NodeAnswer, nodeAnswer } from "../../core/answers/node-answer.ts";
 import { poolObject } from "../../core/answers/objects.ts";
 import { type BoundPodAnswer, boundPodAnswer, tiesOf } from "../../core/answers/pod-answer.ts";
 import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
 import type { RepairPolicy } from "../../core/cloudprovider/cloud-provider.ts";
 import { nextCommands } from "../../core/disruption/round.ts";
+import type { Picture } from "../../core/disruption/survey.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
@@ -147,7 +149,7 @@ function leftOut(pod: Pod): string {
 }
 
 function planFor(
-  { planning: { input, pools }, settings }: ReadPicture,
+  { picture, planning: { input, pools }, settings }: ReadPicture,
   key: string,
 ): Pick<WaitingPodAnswer, "says" | "plan"> {
   const result = planBatch(input, settings.planner);
@@ -156,7 +158,7 @@ function planFor(
   const plan: Plan = planOf(result, input.pods.length, timings, { remedies: known });
   const host = plan.existingNodes.find(({ pods }) => pods.includes(key));
   if (host !== undefined) {
-    const says = `${key} waits for kube-scheduler: there is room for it on ${host.node}`;
+    const says = `${key} waits for ${whatOf(picture, host.node)}`;
     return { says, plan: { to: "node", node: host.node } };
   }
   const launch = plan.newNodeClaims.find(({ pods }) => pods.includes(key));
@@ -170,6 +172,13 @@ function planFor(
   const fix = unplaced.fix === undefined ? "" : `; ${unplaced.fix.text} would place it`;
   const says = `${key} has no place${whileIdle(input, pools)}: ${unplaced.reason}${fix}`;
   return { says, plan: { to: "nowhere", ...unplaced } };
+}
+
+/** What keeps a node from being ready (taints, resources it lacks) as a rule keeps kube-scheduler from binding to it, too. */
+function whatOf(picture: Picture, name: string): string {
+  const node = picture.nodes.find((one) => one.name === name);
+  const coming = node === undefined ? undefined : notReady(picture, node);
+  return coming ?? `kube-scheduler: there is room for it on ${name}`;
 }
 
 /** What pools that nodes are made from at other times have to do with it. */

@@ -8,20 +8,38 @@ import { due, isHeldByPods } from "../nodeclaim/liveness.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Hold } from "./hold.ts";
 
+/** What a pod that was promised room there waits for; undefined: the node is ready, or nobody's of ours. */
+export function notReady(picture: Timed, view: NodeView): string | undefined {
+  const { name, claim } = view;
+  if (claim === undefined || view.initialized) return undefined;
+  return awaited(picture, view, claim, `${name}, which is not ready yet`).says;
+}
+
+type Timed = Pick<Picture, "initializationTimeoutMs" | "nowMs">;
+
 /** What is to be added to the block of a node for that; undefined: it is about something else. */
 export function comingUp(
-  { initializationTimeoutMs, nowMs }: Pick<Picture, "initializationTimeoutMs" | "nowMs">,
-  { node, pods }: NodeView,
+  picture: Timed,
+  view: NodeView,
   claim: NodeClaim,
   { kind, message }: Block,
 ): Pick<Hold, "says" | "until"> | undefined {
   // A claim without a Node is not initialized either: that is said once.
-  if (kind !== (node === undefined ? "noNode" : "notInitialized")) return undefined;
+  if (kind !== (view.node === undefined ? "noNode" : "notInitialized")) return undefined;
+  return awaited(picture, view, claim, message);
+}
+
+function awaited(
+  { initializationTimeoutMs, nowMs }: Timed,
+  { node, pods }: NodeView,
+  claim: NodeClaim,
+  head: string,
+): Pick<Hold, "says" | "until"> {
   const nodes = node === undefined ? [] : [node];
   const facts = { claim, nodes, pods, initializationTimeoutMs, nowMs };
-  const awaited = condition(claim, awaitedOf(claim));
-  const why = awaited?.message || awaited?.reason;
-  const says = why === undefined ? message : `${message}: ${why}`;
+  const step = condition(claim, awaitedOf(claim));
+  const why = step?.message || step?.reason;
+  const says = why === undefined ? head : `${head}: ${why}`;
   const end = due(facts);
   if (end === undefined) return { says };
   if (isHeldByPods(facts, end)) return { says: `${says}; its pods keep it from being given up` };
