@@ -12,8 +12,8 @@ const folder = mkdtempSync(join(tmpdir(), "kubeconfig-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const clock = new VirtualClock();
-const open = (path: string | undefined, env: Record<string, string> = {}) =>
-  clusterAccess(path, { PATH: process.env["PATH"], ...env }, clock);
+const open = (path: string | undefined, env: Record<string, string> = {}, by = clock) =>
+  clusterAccess(path, { PATH: process.env["PATH"], ...env }, by);
 
 function kubeconfig(cluster: object, user: object = { token: "t" }, name = "config"): string {
   const path = join(folder, name);
@@ -150,6 +150,19 @@ describe("a kubeconfig", () => {
     await clock.advance(61_000);
     expect(await credentials.current()).toEqual({ token: "two", clientCertificate });
   });
+
+  it("that names a file has it read again in time, though the machine's clock is set back by an hour", async () => {
+    const own = new VirtualClock();
+    const tokenFile = join(folder, "token-set-back");
+    writeFileSync(tokenFile, "one");
+    const { credentials } = open(kubeconfig({ server: "https://x" }, { tokenFile }), {}, own);
+    expect(await credentials.current()).toEqual({ token: "one" });
+    writeFileSync(tokenFile, "two");
+    own.setBack(3_600_000);
+    expect(await credentials.current()).toEqual({ token: "one" });
+    await own.advance(61_000);
+    expect(await credentials.current()).toEqual({ token: "two" });
+  });
 });
 
 describe("inside a pod", () => {
@@ -216,6 +229,17 @@ describe("a credential plugin", () => {
     // Whoever asks again at once is told the same.
     const again = credentials.current();
     await expect(again).rejects.toThrow(words);
+  });
+
+  it("that fails is run again a second later, though the machine's clock is set back by an hour", async () => {
+    const own = new VirtualClock();
+    const exec = plugin('run === 1 ? {} : { token: "token-" + run }');
+    const { credentials } = open(kubeconfig({ server: "https://x" }, { exec }), {}, own);
+    await expect(credentials.current()).rejects.toThrow("neither a token");
+    own.setBack(3_600_000);
+    await expect(credentials.current()).rejects.toThrow("neither a token");
+    await own.advance(1_000);
+    expect(await credentials.current()).toEqual({ token: "token-2" });
   });
 });
 

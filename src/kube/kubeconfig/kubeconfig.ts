@@ -133,7 +133,6 @@ function fromFiles(paths: readonly string[], env: Env, clock: Clock): ClusterAcc
 function credentialsOf(user: Found, cluster: Found, env: Env, clock: Clock): Credentials {
   const { fields, path } = user;
   const folder = dirname(resolve(path));
-  const now = () => clock.now();
   if (fields["exec"] !== undefined) {
     const config = fields["exec"] as ExecConfig;
     const problem = execProblem(config);
@@ -144,7 +143,7 @@ function credentialsOf(user: Found, cluster: Found, env: Env, clock: Clock): Cre
       tlsServerName: text(cluster, "tls-server-name"),
       config: extension(cluster, "client.authentication.k8s.io/exec"),
     };
-    return cachedCredentials(() => runExecPlugin(config, about, folder, env), now, false);
+    return cachedCredentials(() => runExecPlugin(config, about, folder, env), clock, false);
   }
   const provider = fields["auth-provider"] as
     | { readonly name?: string; readonly config?: OidcConfig }
@@ -158,7 +157,11 @@ function credentialsOf(user: Found, cluster: Found, env: Env, clock: Clock): Cre
       );
     const config = provider.config ?? {};
     const ca = pem({ ...user, fields: config }, "idp-certificate-authority");
-    return cachedCredentials(oidcTokens(config, ca, now), now, false);
+    return cachedCredentials(
+      oidcTokens(config, ca, () => clock.now()),
+      clock,
+      false,
+    );
   }
   if (fields["username"] !== undefined)
     throw refused(user, "user", "has a password, which API servers no longer take; use a token");
@@ -213,9 +216,9 @@ function fileCredentials(
     };
     // What did not change keeps its connections.
     if (JSON.stringify(next) !== JSON.stringify(last)) last = next;
-    return { credential: last, untilMs: clock.now() + FILE_LIFETIME_MS };
+    return { credential: last, forMs: FILE_LIFETIME_MS };
   };
-  return cachedCredentials(fetch, () => clock.now(), true);
+  return cachedCredentials(fetch, clock, true);
 }
 
 function certificate(certPem: string | undefined, keyPem: string | undefined): Credential {

@@ -3,6 +3,8 @@
  * request and cached by whoever knows how long they last.
  */
 
+import type { Clock } from "../../base/clock.ts";
+
 export interface Credential {
   readonly token?: string;
   readonly clientCertificate?: { readonly certPem: string; readonly keyPem: string };
@@ -31,6 +33,8 @@ export interface TimedCredential {
   readonly credential: Credential;
   /** Epoch milliseconds; absent = until it is refused. */
   readonly untilMs?: number | undefined;
+  /** For so long from now on, whatever the hour is then; absent = as `untilMs` says. */
+  readonly forMs?: number;
 }
 
 /**
@@ -39,10 +43,12 @@ export interface TimedCredential {
  */
 export function cachedCredentials(
   fetch: () => Promise<TimedCredential>,
-  now: () => number,
+  clock: Clock,
   keepOnFailure: boolean,
 ): Credentials {
   let held: TimedCredential | undefined;
+  /** This and when it failed by the clock that never goes back. */
+  let renewAtMs = Number.POSITIVE_INFINITY;
   let stale = false;
   let fetching: Promise<Credential> | undefined;
   let failed: { readonly atMs: number; readonly error: unknown } | undefined;
@@ -50,10 +56,11 @@ export function cachedCredentials(
   const fetchOnce = async (): Promise<Credential> => {
     try {
       held = await fetch();
+      renewAtMs = clock.elapsedMs() + (held.forMs ?? Number.POSITIVE_INFINITY);
       stale = false;
       failed = undefined;
     } catch (error) {
-      failed = { atMs: now(), error };
+      failed = { atMs: clock.elapsedMs(), error };
       if (held === undefined || !keepOnFailure) throw error;
     } finally {
       fetching = undefined;
@@ -63,11 +70,12 @@ export function cachedCredentials(
 
   return {
     current: () => {
-      const isGood =
-        held !== undefined && !stale && now() < (held.untilMs ?? Number.POSITIVE_INFINITY);
-      if (held !== undefined && isGood) return Promise.resolve(held.credential);
+      const isOver =
+        clock.elapsedMs() >= renewAtMs ||
+        clock.now() >= (held?.untilMs ?? Number.POSITIVE_INFINITY);
+      if (held !== undefined && !stale && !isOver) return Promise.resolve(held.credential);
       // Many ask at once, and again: a source that fails is not run for each.
-      if (failed !== undefined && !keepOnFailure && now() - failed.atMs < RETRY_MS)
+      if (failed !== undefined && !keepOnFailure && clock.elapsedMs() - failed.atMs < RETRY_MS)
         return Promise.reject(failed.error);
       fetching ??= fetchOnce();
       return fetching;
