@@ -218,6 +218,8 @@ describe("karpenter explain node", () => {
       "its pods are gone since 2026-01-05T11:58:00Z, but its machine is not ended yet (its event FailedTermination, if there is one, says why",
     );
     expect(late?.until).toBeUndefined();
+    const ending = await having({ type: "InstanceTerminating", status: "True" });
+    expect(ending?.says).toMatch(/its machine is being ended since 2026-01-05T12:00:00Z$/);
   });
 
   it("tells of many nodes for several others: which go, what comes, what that saves", async () => {

@@ -54,7 +54,9 @@ function waitsFor(claim: NodeClaim, pods: readonly string[], nowMs: number): str
     const named = pods.slice(0, MAX_NAMED).join(", ");
     return `${pods.length} pod(s) have to leave first (${named}${pods.length > MAX_NAMED ? ", …" : ""})`;
   }
-  if (isTrue(claim, "InstanceTerminating")) return "its machine is being ended";
+  const ending = condition(claim, "InstanceTerminating");
+  if (ending?.status === "True")
+    return `its machine is being ended${ending.lastTransitionTime === undefined ? "" : ` since ${ending.lastTransitionTime}`}`;
   if (hasVolumes(claim))
     return "volumes are still attached (the Node's event AwaitingVolumeDetachment names them)";
   const drained = condition(claim, "Drained");
