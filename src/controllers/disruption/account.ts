@@ -28,20 +28,21 @@ import type { Running } from "./running.ts";
 /** Each may bear a hundred kilobytes to be read. */
 const NODES_PER_STEP = 64;
 
-/** Without new claims one of those that take the pods bears the mark: the first that stays. */
+/** Without new claims one of those that take the pods bears the mark: the first that stays. Answers which. */
 export async function writeOnTarget(
   world: World,
   log: Logger,
   { targets, candidates }: Command,
   moves: readonly Move[],
-): Promise<void> {
-  if (candidates.every(({ reschedulablePods }) => reschedulablePods.length === 0)) return;
+): Promise<NodeClaim | undefined> {
+  if (candidates.every(({ reschedulablePods }) => reschedulablePods.length === 0)) return undefined;
   const wanted = new Set(targets);
   const target = world.cluster
     .nodes()
     .find(({ name, claim, deleting }) => wanted.has(name) && claim !== undefined && !deleting);
-  if (target?.claim === undefined) return;
+  if (target?.claim === undefined) return undefined;
   await writeOn(world, log, target.claim, moves);
+  return target.claim;
 }
 
 async function writeOn(

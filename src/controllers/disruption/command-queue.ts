@@ -170,7 +170,7 @@ async function begin(
   const candidates = await closeNodes(world, command, record);
   const started = { ...command, candidates };
   const move = moveOf(started, record);
-  const replacements = await replacementsOf(world, log, started, move, create).catch(
+  const { replacements, target } = await replacementsOf(world, log, started, move, create).catch(
     async (error) => {
       const pools = command.replacements.map(({ pool }) => pool.id);
       backoff.failed(pools, world.clock.now());
@@ -180,7 +180,7 @@ async function begin(
     },
   );
   ledger.note(move, world.clock.now());
-  return { record, candidates, replacements, move, startedMs };
+  return { record, candidates, replacements, target, move, startedMs };
 }
 
 /** As far as it goes now: waits for the replacements, then ends the claims; or takes the command back. */
@@ -386,12 +386,11 @@ async function replacementsOf(
   command: Command,
   move: Move,
   create: CreateReplacements,
-): Promise<readonly NodeClaim[]> {
+): Promise<Pick<Running, "replacements" | "target">> {
   // What the claims that go bear is carried on.
   const moves = [...command.candidates.flatMap(({ claim }) => movesOn(claim)), move];
   if (command.replacements.length === 0) {
-    await writeOnTarget(world, log, command, moves);
-    return [];
+    return { replacements: [], target: await writeOnTarget(world, log, command, moves) };
   }
   const written = movesAnnotation(moves, world.clock.now());
   const annotations = { ...written, [REPLACEMENT_ANNOTATION_KEY]: move.command };
@@ -405,7 +404,7 @@ async function replacementsOf(
   for (const claim of claims) {
     world.events.publish(launching(claim, claimGeneration(claim), command.reason));
   }
-  return claims;
+  return { replacements: claims };
 }
 
 function replacementsState(

@@ -257,6 +257,38 @@ describe("a drifted node", () => {
     await world.stop();
   });
 
+  it("counts as moved nowhere where a pause takes it back that was to go without a replacement", async () => {
+    const owner = { kind: "ReplicaSet", name: "app-5f", apiVersion: "apps/v1" };
+    const world = await driftedNode({
+      before: async (one) => {
+        await establish(one, "b");
+        await one.api.delete(POD, { name: "app", namespace: "default" });
+        await one.api.create(POD, pod({ name: "app", cpu: "1", nodeName: "a", owner }));
+        await one.api.create(POD, pod({ name: "other", cpu: "1", nodeName: "b", owner }));
+      },
+    });
+    const paused = { metadata: { annotations: { "karpenter.sh/disruption-paused": "true" } } };
+    const { patch } = world.kube;
+    const written: string[] = [];
+    const pausing: typeof patch = async (kind, ref, change, ...more) => {
+      const isMove = kind.kind === "NodeClaim" && ref.name === "b";
+      const done = await patch(kind, ref, change, ...more);
+      if (!isMove || movesOn(claimOf(world, "b")).length === 0) return done;
+      written.push(...movesOn(claimOf(world, "b")).map(({ reason }) => reason));
+      world.api.change(NODE_POOL, "default", paused as never);
+      return done;
+    };
+    Object.assign(world.kube, { patch: pausing });
+    await world.clock.advance(60_000);
+    expect(
+      world.lines.filter((line) => line.includes("taking a disruption command back")),
+    ).toHaveLength(1);
+    expect([claims(world).length, taints(world), written]).toEqual([2, [], ["Drifted"]]);
+    // Had the books kept it, it would be written down anew on one that stays.
+    for (const name of ["a", "b"]) expect(movesOn(claimOf(world, name))).toEqual([]);
+    await world.stop();
+  });
+
   it("goes on where its pool is paused once its end has begun", async () => {
     const world = await driftedNode();
     await world.clock.advance(11_000);

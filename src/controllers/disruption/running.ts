@@ -11,6 +11,8 @@ export interface Running {
   readonly replacements: readonly NodeClaim[];
   /** Absent when another process began it and its mark is gone. */
   readonly move: Move | undefined;
+  /** Of one without replacements: the claim that stays and bears the mark. */
+  readonly target?: NodeClaim | undefined;
   /** By the clock that never goes back. */
   readonly startedMs: number;
 }

@@ -6,6 +6,7 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { withoutCondition } from "../../apis/karpenter/conditions.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
+import { withoutMove } from "../../core/disruption/moves.ts";
 import { withoutRecord } from "../../core/disruption/record.ts";
 import { unjoined, withoutCommand } from "../../core/disruption/unfinished.ts";
 import { uncordoned } from "../../core/state/cordon.ts";
@@ -23,18 +24,22 @@ import type { Running } from "./running.ts";
  */
 export async function rollBack(
   world: World,
-  { record, candidates, replacements }: Running,
+  { record, candidates, replacements, target }: Running,
 ): Promise<boolean> {
   const latest = replacements.flatMap((claim) => readClaim(world, claimRequest(claim)) ?? []);
   const discarded = unjoined(latest).filter((claim) => !isDeleting(claim));
   await Promise.all(discarded.map((claim) => deleteClaim(world, claim)));
   const kept = latest.filter((claim) => !discarded.includes(claim) && !isDeleting(claim));
-  const allStay =
-    candidates.length === record.nodes.length && candidates.every((one) => stays(world, one));
-  if (allStay)
-    await Promise.all(
-      kept.map((claim) => changeClaim(world, claim, (one) => withoutCommand(one, record.id))),
-    );
+  // The record of one without replacements names none: no other process goes on with it, so it has all of its own here.
+  const all = record.nodes.length || candidates.length;
+  const allStay = candidates.length === all && candidates.every((one) => stays(world, one));
+  if (allStay) {
+    const bearer = target && readClaim(world, claimRequest(target));
+    await Promise.all([
+      ...kept.map((claim) => changeClaim(world, claim, (one) => withoutCommand(one, record.id))),
+      bearer && changeClaim(world, bearer, (one) => withoutMove(one, record.id)),
+    ]);
+  }
   await Promise.all(candidates.map((candidate) => reopen(world, candidate)));
   world.cluster.unmarkForDeletion(...candidates.flatMap((one) => markedNames(world, one)));
   return allStay;
