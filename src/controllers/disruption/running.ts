@@ -75,9 +75,9 @@ export class UnderWay {
     return this.#steps.get(record.id)?.get(nodeName);
   }
 
-  /** Of any of its nodes. */
-  hasBegunToEnd({ record }: Running): boolean {
-    return this.#steps.has(record.id);
+  /** Of any of its nodes. One that another process began has fewer left than it names, once a node of its goes. */
+  hasBegunToEnd({ record, candidates }: Running): boolean {
+    return this.#steps.has(record.id) || record.nodes.length > candidates.length;
   }
 
   remove(one: Running): void {

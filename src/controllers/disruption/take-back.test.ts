@@ -118,6 +118,27 @@ describe("a command that is taken back", () => {
     await world.stop();
   });
 
+  it("goes on after a restart though its pool is paused by then, where one of its nodes has gone already", async () => {
+    const world = fakeWorld({ pauseDisruption: true });
+    await lateCommand(world, PAIR, 60_000);
+    isReady(world, "r");
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await running(world);
+    await world.clock.advance(15_000);
+    expect([openNodes(world), deletedOf(world)]).toEqual([[], ["a", "b"]]);
+    await world.stop();
+  });
+
+  it("is taken back after a restart under which its pool is paused, where all of its nodes are there", async () => {
+    const world = fakeWorld({ pauseDisruption: true });
+    await lateCommand(world, PAIR, 60_000);
+    isReady(world, "r");
+    await running(world);
+    await world.clock.advance(15_000);
+    expect([openNodes(world), deletedOf(world)]).toEqual([["a", "b"], []]);
+    await world.stop();
+  });
+
   it("counts as many failures as replacements have not come up", async () => {
     const world = fakeWorld();
     const queue = await running(world);
@@ -278,6 +299,7 @@ const PAIR = [{ nodes: ["a", "b"], replacement: "r" }];
 async function lateCommand(
   world: FakeWorld,
   commands: readonly { readonly nodes: readonly string[]; readonly replacement: string }[],
+  ageMs = 30 * 60_000,
 ): Promise<void> {
   const ready = { conditions: [{ type: "Ready", status: "True" }] };
   await world.api.create(FAKE_NODE_CLASS, {
@@ -293,7 +315,7 @@ async function lateCommand(
   } as const;
   await world.api.create(NODE_POOL, nodePool({ spec, template: { nodeClassRef } }));
   for (const { nodes, replacement } of commands) {
-    for (const name of nodes) await closed(world, name, nodes, replacement);
+    for (const name of nodes) await closed(world, name, nodes, replacement, ageMs);
     const late = claimOf(world, replacement, []);
     const annotations = { "karpenter.sh/replacement-for-command": `for-${replacement}` };
     const marked = { ...late, metadata: { ...late.metadata, annotations } };
@@ -303,14 +325,20 @@ async function lateCommand(
   }
 }
 
-async function closed(world: FakeWorld, name: string, nodes: readonly string[], by: string) {
+async function closed(
+  world: FakeWorld,
+  name: string,
+  nodes: readonly string[],
+  by: string,
+  ageMs: number,
+) {
   const disrupted = { ...said("DisruptionReason"), reason: "Underutilized" };
   const claim = claimOf(world, name, [said("Initialized"), disrupted]);
   const record = {
     id: `for-${by}`,
     reason: "Underutilized",
     consolidationType: nodes.length === 1 ? "single" : "multi",
-    startedAt: toRfc3339(world.clock.now() - 30 * 60_000),
+    startedAt: toRfc3339(world.clock.now() - ageMs),
     nodes,
     replacements: 1,
   } as const;
