@@ -42,6 +42,45 @@ describe("the condition DisruptionAllowed", () => {
     await world.stop();
   });
 
+  it("says that nodes expire, where that keeps budgets and these name all other reasons", async () => {
+    const world = fakeWorld({ expiry: { spreadPercent: 0, respectsBudgets: true } });
+    const reasons = ["Empty" as const, "Drifted" as const, "Underutilized" as const];
+    const disruption = {
+      consolidationPolicy: "WhenEmpty" as const,
+      consolidateAfter: "0s",
+      budgets: [{ nodes: "0", reasons }],
+    };
+    const pool = nodePool({ spec: { disruption }, template: { nodeClassRef: CLASS_REF } });
+    await world.api.create(NODE_POOL, pool);
+    await world.run(nodePoolCalendar(world));
+    await world.clock.advance(1_000);
+    const message = expect.stringMatching(/^Empty: budgets allow none.*; Expired: allowed now$/);
+    expect(standing(world)).toMatchObject({ status: "True", message });
+    await world.stop();
+  });
+
+  it.each([
+    ["which may expire", 3_600, "True"],
+    ["whose nodes never expire", undefined, "False"],
+  ])("tells of a Provisioner %s under the cluster's budgets", async (_, seconds, status) => {
+    const reasons = ["Empty" as const, "Drifted" as const, "Underutilized" as const];
+    const world = fakeWorld({ clusterBudgets: [{ nodes: "0", reasons }] });
+    await world.api.create(PROVISIONER, {
+      apiVersion: "karpenter.sh/v1alpha5",
+      kind: "Provisioner",
+      metadata: { name: "old" },
+      spec: {
+        providerRef: { name: "default" },
+        ...(seconds === undefined ? {} : { ttlSecondsUntilExpired: seconds }),
+      },
+    });
+    await world.run(nodePoolCalendar(world));
+    await world.clock.advance(1_000);
+    const { conditions } = world.api.find(PROVISIONER, "old")?.status ?? {};
+    expect(conditions?.find(({ type }) => type === "DisruptionAllowed")).toMatchObject({ status });
+    await world.stop();
+  });
+
   it("stands beside a Provisioner's Active, which stays its only other condition", async () => {
     const world = fakeWorld();
     const annotations = { "karpenter.sh/disruption-paused": "true" };

@@ -11,6 +11,7 @@ import {
 } from "../../apis/karpenter/conditions.ts";
 import { type Standing, standingOf } from "../../core/disruption/calendar.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
+import { isExpiryBudgeted } from "../../core/nodeclaim/expired.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -72,14 +73,16 @@ function standing(
   { kind, native, pool }: StoredPool,
   nowMs: number,
 ): Standing {
-  const { clusterBudgets, pauseDisruption } = world.settings;
+  const { clusterBudgets, pauseDisruption, expiry } = world.settings;
   const paused = pauseOf(native, pauseDisruption)?.message;
   const about = JSON.stringify([native.metadata.uid, native.metadata.generation, paused]);
   const key = `${kind.kind}/${pool.name}`;
   const before = known.get(key);
   const isGood = before?.about === about && nowMs < (before.standing.changesAtMs ?? FOREVER_MS);
   if (isGood) return before.standing;
-  const found = standingOf(pool.disruption.budgets, clusterBudgets, paused, nowMs);
+  const { budgets } = pool.disruption;
+  const expires = isExpiryBudgeted(pool, expiry);
+  const found = standingOf({ budgets, clusterBudgets, paused, expires }, nowMs);
   known.set(key, { about, standing: found });
   return found;
 }

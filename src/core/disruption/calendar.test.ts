@@ -134,13 +134,18 @@ describe("whose budgets are in the way", () => {
 describe("what a pool says of its budgets", () => {
   const NOON = at("2026-01-05T12:00:00Z");
   const byDay = { nodes: "0", schedule: "0 9 * * *", duration: "8h" };
-  const held = (budgets: readonly Budget[], cluster: readonly Budget[] = [], paused?: string) =>
-    standingOf(budgets, cluster, paused, NOON).held;
+  const standing = (
+    budgets: readonly Budget[],
+    clusterBudgets: readonly Budget[] = [],
+    paused?: string,
+    expires = false,
+  ) => standingOf({ budgets, clusterBudgets, paused, expires }, NOON);
+  const held = (...about: Parameters<typeof standing>) => standing(...about).held;
 
   it("is nothing while all may be disrupted, and until when that holds", () => {
     expect(held([{ nodes: "10%" }])).toBeUndefined();
     const nightly = { ...byDay, schedule: "0 22 * * *" };
-    expect(standingOf([nightly], [], undefined, NOON)).toEqual({
+    expect(standing([nightly])).toEqual({
       held: undefined,
       changesAtMs: at("2026-01-05T22:00:00Z"),
     });
@@ -165,6 +170,18 @@ describe("what a pool says of its budgets", () => {
       status: "False",
       message: expect.stringContaining("no window"),
     });
+  });
+
+  it("is of expiry, too, where that keeps budgets: none can name it", () => {
+    const all = { nodes: "0", reasons: ["Empty", "Drifted", "Underutilized"] } as const;
+    const none = "budgets allow none, and no window of theirs ends that";
+    expect(held([all])).toEqual({ status: "False", reason: "Budgets", message: none });
+    expect(held([all], [], undefined, true)).toEqual({
+      status: "True",
+      reason: "Budgets",
+      message: `Empty: ${none}; Drifted: ${none}; Underutilized: ${none}; Expired: allowed now`,
+    });
+    expect(held([{ nodes: "0" }], [], undefined, true)).toMatchObject({ message: none });
   });
 
   it("is a pause, or the budget that cannot be read", () => {

@@ -141,14 +141,19 @@ export interface Standing {
 
 const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 
-/**
- * Nodes that are down now do not count: windows are told, not what is used up for a moment. `paused`: why
- * nothing is disrupted at all.
- */
+/** A pool as far as its budgets go. */
+export interface StandingInput {
+  readonly budgets: readonly Budget[];
+  readonly clusterBudgets: readonly Budget[];
+  /** Why nothing is disrupted at all. */
+  readonly paused: string | undefined;
+  /** Its nodes that expire wait for budgets, too: for those that name no reasons, as none can name this one. */
+  readonly expires: boolean;
+}
+
+/** Nodes that are down now do not count: windows are told, not what is used up for a moment. */
 export function standingOf(
-  budgets: readonly Budget[],
-  clusterBudgets: readonly Budget[],
-  paused: string | undefined,
+  { budgets, clusterBudgets, paused, expires }: StandingInput,
   nowMs: number,
 ): Standing {
   if (paused !== undefined) return { held: { status: "False", reason: "Paused", message: paused } };
@@ -157,7 +162,8 @@ export function standingOf(
   const [own, ofCluster] = [ofOne(budgets), ofOne(clusterBudgets)];
   const changesAtMs = changesOf([...budgets, ...clusterBudgets], nowMs).next().value;
   const changes = changesAtMs === undefined ? {} : { changesAtMs };
-  const next = REASONS.map((reason) => ({
+  const reasons = expires ? [...REASONS, "Expired" as const] : REASONS;
+  const next = reasons.map((reason) => ({
     reason,
     whose: whoseBudgets(own, ofCluster, reason, nowMs),
     ...nextAllowed([own, ofCluster], reason, nowMs),

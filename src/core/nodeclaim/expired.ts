@@ -34,6 +34,14 @@ export function isReplacedFirst(
   );
 }
 
+/** Whether nodes of the pool may ever expire as its budgets allow. */
+export function isExpiryBudgeted(pool: Pool, rules: Pick<ExpiryRules, "respectsBudgets">): boolean {
+  const { expireMode, expireAfter } = pool.disruption;
+  // A v1 claim has a lifetime of its own, whatever its pool says by now.
+  const never = expireMode === "voluntary" && expireAfter === "Never";
+  return !never && isReplacedFirst(pool, rules);
+}
+
 /** Undefined: never. A standalone claim (`pool` undefined) ends forcefully. */
 export function expiry(
   claim: NodeClaim,
