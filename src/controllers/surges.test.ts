@@ -11,7 +11,10 @@ import { termination } from "./node/termination.ts";
 const SURGED_AT = ["spec", "template", "metadata", "annotations", "karpenter.sh/surged-at"];
 
 /** A node that somebody deletes, under the one pod of a Deployment that asks to be moved without downtime. */
-async function leaving(annotations: Readonly<Record<string, string>> = {}): Promise<FakeWorld> {
+async function leaving(
+  annotations: Readonly<Record<string, string>> = {},
+  spec: NonNullable<Parameters<typeof pod>[0]>["spec"] = {},
+): Promise<FakeWorld> {
   const world = fakeWorld();
   const labels = { "karpenter.test.sh/testnodeclass": "default" };
   const finalizers = ["karpenter.sh/termination"];
@@ -34,6 +37,7 @@ async function leaving(annotations: Readonly<Record<string, string>> = {}): Prom
       nodeName: "node-a",
       labels: { app: "web", "pod-template-hash": "5f" },
       annotations,
+      spec,
       owner: { kind: "ReplicaSet", name: "web-5f", apiVersion: "apps/v1" },
       status: {
         phase: "Running",
@@ -120,6 +124,21 @@ describe("a pod that asks to be moved without downtime", () => {
     expect(told.map(({ message }) => message)).toContain(
       "Evicted without a new pod beforehand: no new pod was available within 10m0s",
     );
+    await world.stop();
+  });
+
+  it("has it from when its turn comes, where pods that go before it are held for longer than a move may take", async () => {
+    const world = await leaving({}, { priorityClassName: "system-cluster-critical" });
+    const status = { phase: "Running", startTime: toRfc3339(world.clock.now()) } as const;
+    const annotations = { "karpenter.sh/do-not-disrupt": "20m" };
+    await world.api.create(POD, pod({ name: "job", nodeName: "node-a", annotations, status }));
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(1_190_000);
+    expect(rolledOver(world)).not.toHaveProperty(SURGED_AT);
+    await world.clock.advance(60_000);
+    expect(world.api.journal).toContain("evict default/job");
+    expect(rolledOver(world)).toHaveProperty(SURGED_AT);
+    expect(world.api.journal).not.toContain("evict default/web-5f-x");
     await world.stop();
   });
 

@@ -40,8 +40,9 @@ function workloadsOf(world: Reads): Workloads {
 }
 
 /**
- * When pods were last seen that do-not-disrupt held: nothing in an annotation that somebody has taken away says until when
- * it was there. Of one that was free for longer than a surge may take nothing need be known.
+ * When pods were last seen that could not go yet: do-not-disrupt held them, or it was not their turn. Nothing in an
+ * annotation that somebody has taken away says until when it was there, and no object until when others went first. Of
+ * one that was free for longer than a surge may take nothing need be known.
  */
 export class HeldPods {
   /** By uid, those seen longest ago first. */

@@ -229,6 +229,9 @@ async function moveInTurn(
   const isHurried = isSoon || (claim !== undefined && world.cloud.isTakenBack(claim));
   const mayLeave = (pod: Pod) => mustDelete(pod, deadlineMs, nowMs) || steering.mayLeave(pod);
   const inTurn = isHurried ? plan.evict : plan.evict.filter(mayLeave);
+  // What a move without downtime may take counts from when they may go, however long those before them were held.
+  for (const pod of [...plan.evict.filter((one) => !inTurn.includes(one)), ...plan.later])
+    held.note(pod, nowMs, world.settings.surgeTimeoutMs);
   const evict = await surgeFirst(world, { node, deadlineMs, held }, inTurn);
   queue.add(node, evict, { deadlineMs, reason, isListed });
   const what = `${plan.waiting} pods are waiting to be evicted`;

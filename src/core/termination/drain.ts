@@ -19,6 +19,8 @@ export interface DrainInput {
 export interface Drain {
   /** To be handed to the eviction queue now, by creation, then key. */
   readonly evict: readonly Pod[];
+  /** Those of later tiers, in the same order: they wait for those before them. */
+  readonly later: readonly Pod[];
   /** How many pods are still waited for. 0: drained. */
   readonly waiting: number;
 }
@@ -34,6 +36,7 @@ export function drain(input: DrainInput): Drain {
   const tier = Math.min(...others.map(tierOf));
   return {
     evict: [...late, ...others.filter((pod) => tierOf(pod) === tier)],
+    later: others.filter((pod) => tierOf(pod) !== tier),
     waiting: waiting.length,
   };
 }

@@ -24,10 +24,12 @@ describe("draining", () => {
     for (const [index, tier] of tiers.entries()) {
       const plan = drain({ nowMs: NOW, pods: tiers.slice(index), deadlineMs: undefined });
       expect(names(plan.evict)).toEqual([tier.metadata.name]);
+      expect(names(plan.later)).toEqual(names(tiers.slice(index + 1)).toSorted());
       expect(plan.waiting).toBe(tiers.length - index);
     }
     expect(drain({ nowMs: NOW, pods: [], deadlineMs: undefined })).toEqual({
       evict: [],
+      later: [],
       waiting: 0,
     });
   });
