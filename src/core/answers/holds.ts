@@ -164,7 +164,8 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
   const marked = reasonsOf(candidate).filter(isMark);
   // Those of static pools come back one for one, wherever their pods fit.
   if (pool.replicas !== undefined) {
-    const kept = keptStatic(pool, picture) ?? keptByLimit(candidate, [], inputOf(picture));
+    const kept =
+      keptStatic(pool, picture) ?? keptByLimit(candidate, { unreplaced: [] }, inputOf(picture));
     return kept === undefined || !marked.includes("Drifted")
       ? []
       : [stayingHold(kept, ["Drifted"])];

@@ -261,6 +261,33 @@ describe("drift of static pools", () => {
       expect(going(asked("1"))).toEqual(["a", "b"]);
       expect(going(asked("3"))).toEqual(["a"]);
     });
+
+    it.each(["a", "z"])(
+      "is of none that has room only on node %s, replaced in the same round: that is closed",
+      (other) => {
+        const keptPods = (candidates: readonly Candidate[]) =>
+          new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
+        const full = alone("b", ["1"]);
+        const roomy = candidate(other, {
+          pool: { name: `pool-${other}`, id: `nodepool/pool-${other}`, replicas: 1 },
+          conditions: { Drifted: 60_000 },
+          pods: ["1"],
+        });
+        const asked = (candidates: readonly Candidate[], nodes: readonly NodeView[] = []) =>
+          atOnce(
+            staticDrift.propose(
+              methodInput(candidates, { scheduling: { pools: [], nodes: [...nodes] }, keptPods }),
+            ),
+          );
+        expect(going(asked([full], [roomy.node]))).toEqual(["b"]);
+        const { commands, remarks } = asked([roomy, full]);
+        expect(commands.map(({ replacements }) => replacements.length)).toEqual([1]);
+        expect(going({ commands, remarks })).toEqual([other]);
+        expect(remarks.map(({ candidate, message }) => [candidate.node.name, message])).toEqual([
+          ["b", expect.stringMatching(/before this one is gone, and pod "default\/b-0"/)],
+        ]);
+      },
+    );
   });
 
   it("is one node at a time there: the next goes when the pool is whole again", () => {

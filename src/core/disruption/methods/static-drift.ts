@@ -48,7 +48,7 @@ function* propose(input: MethodInput): Steps<Proposal> {
   let hasSimulated = false;
   // Whether room or a type was missing, which may be back without a sign.
   let lacks = false;
-  for (const id of [...pools.keys()].sort()) {
+  for (const id of replacedFirst(pools)) {
     const pool = pools.get(id) as Pool;
     if (keptStatic(pool, input) !== undefined) continue;
     const most = mostAtOnce(pool, input.nodes);
@@ -58,6 +58,11 @@ function* propose(input: MethodInput): Steps<Proposal> {
     // PodDisruptionBudget allows, not each has all.
     const unreplaced = commands.flatMap(({ candidates, replacements }) =>
       replacements.length === 0 ? candidates : [],
+    );
+    const closed = new Set(
+      commands.flatMap(({ candidates, replacements }) =>
+        replacements.length === 0 ? [] : candidates.map(({ node }) => node.name),
+      ),
     );
     for (const one of own) {
       if (chosen.length >= most.nodes || budgets.left(one) <= 0) continue;
@@ -70,7 +75,7 @@ function* propose(input: MethodInput): Steps<Proposal> {
       const others = commands.flatMap(({ candidates }) => candidates);
       const objection =
         input.objection(drifting([...others, ...chosen, one])) ??
-        keptByLimit(one, unreplaced, input);
+        keptByLimit(one, { unreplaced, closed }, input);
       if (objection !== undefined)
         remarks.push({ candidate: one, about: "blocked", message: objection.message });
       else if (budgets.take(one)) chosen.push(one);
@@ -96,6 +101,16 @@ function* propose(input: MethodInput): Steps<Proposal> {
   return { commands, remarks, ...(hasSimulated && !lacks ? { costly: true } : {}) };
 }
 
+/** Ids: where others come first, the old nodes are closed at once, which those that go before others come must know. */
+function replacedFirst(pools: ReadonlyMap<string, Pool>): readonly string[] {
+  const hasRoom = (id: string) => {
+    const pool = pools.get(id) as Pool;
+    return roomFor(pool, pool.replicas ?? 0) > 0;
+  };
+  const ids = [...pools.keys()].sort();
+  return [...ids.filter(hasRoom), ...ids.filter((id) => !hasRoom(id))];
+}
+
 /** Why no node of a static pool goes for drift now, whatever budgets say; undefined: nothing keeps all of them. */
 export function keptStatic(
   { id, name }: Pool,
@@ -107,19 +122,26 @@ export function keptStatic(
     : { kind: "backingOff", message: lastFailed(name), untilMs };
 }
 
+/** Others that go at the same time. */
+interface Beside {
+  /** Before what is to take their place: their pods need room, too. */
+  readonly unreplaced: readonly Candidate[];
+  /** Names of those behind what takes their place, and their pods: they take no others from now on. */
+  readonly closed?: ReadonlySet<string>;
+}
+
 /**
  * Why a node does not go before another takes its place: a pod of its must run elsewhere before it may go, and not all
  * have a place there. The node would drain for ever: what is to come has room in the limits only once it is gone.
- * `unreplaced`: others that go at the same time, and before what is to take their place.
  */
 export function keptByLimit(
   one: Candidate,
-  unreplaced: readonly Candidate[],
+  { unreplaced, closed }: Beside,
   input: Pick<MethodInput, "keptPods" | "simulator">,
 ): Staying | undefined {
   const pod = mustMoveFirst(one, unreplaced, input);
   if (pod === undefined) return undefined;
-  const { homeless } = input.simulator.without([...unreplaced, one]);
+  const { homeless } = input.simulator.without([...unreplaced, one], { closed });
   if (homeless.length === 0) return undefined;
   const others = unreplaced.map(({ node }) => node.name);
   const beside = others.length === 0 ? "" : `, while ${others.join(", ")} goes`;
