@@ -463,7 +463,7 @@ describe("karpenter explain node", () => {
     const registered = `node isn't initialized: ${TAINTED}`;
     const at = "2026-01-05T12:15:00Z";
     expect(await holds(coming(2))).toEqual([
-      [`${registered}; given up at ${at} if it stays so`, at],
+      [`${registered}; given up if it stays so, not before ${at}`, at],
     ]);
     expect(await holds(coming(2), ["initialization-timeout=0"])).toEqual([[registered, undefined]]);
     expect(await holds([...coming(2), snapshotPod("a-0", { node: "a" })])).toEqual([
@@ -473,7 +473,7 @@ describe("karpenter explain node", () => {
       "nodeclaim does not have an associated node: Node not registered with cluster; given up at 2026-01-05T12:00:00Z if it stays so",
       "2026-01-05T12:00:00Z",
     ]);
-    expect(await ask("node a", coming(2))).toContain(`given up at ${at}`);
+    expect(await ask("node a", coming(2))).toContain(`given up if it stays so, not before ${at}`);
     await keepsTo("node a", coming(2));
   });
 
@@ -798,7 +798,7 @@ describe("karpenter explain pod", () => {
 
   it("says of a waiting pod whose node comes up what that waits for", async () => {
     expect(await ask("pod small", [...coming(2), snapshotPod("small")])).toContain(
-      `shop/small waits for a, which is not ready yet: ${TAINTED}; given up at 2026-01-05T12:15:00Z if it stays so\n`,
+      `shop/small waits for a, which is not ready yet: ${TAINTED}; given up if it stays so, not before 2026-01-05T12:15:00Z\n`,
     );
     expect(await ask("pod small", [...coming(1), snapshotPod("small")])).toContain(
       "shop/small waits for a, which is not ready yet: Node not registered with cluster; given up at",

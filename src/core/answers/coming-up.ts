@@ -36,7 +36,7 @@ function awaited(
   head: string,
 ): Pick<Hold, "says" | "until"> {
   const nodes = node === undefined ? [] : [node];
-  const facts = { claim, nodes, pods, initializationTimeoutMs, nowMs };
+  const facts = { claim, nodes, pods, initializationTimeoutMs, lookedForMs: undefined, nowMs };
   const step = condition(claim, awaitedOf(claim));
   const why = step?.message || step?.reason;
   const says = why === undefined ? head : `${head}: ${why}`;
@@ -44,7 +44,12 @@ function awaited(
   if (end === undefined) return { says };
   if (isHeldByPods(facts, end)) return { says: `${says}; its pods keep it from being given up` };
   const until = toRfc3339(end.atMs);
-  return { says: `${says}; given up at ${until} if it stays so`, until };
+  // The controller counts that one from its own start where it is younger, which is not known here.
+  const when =
+    end.reason === "initialization_timeout"
+      ? `given up if it stays so, not before ${until}`
+      : `given up at ${until} if it stays so`;
+  return { says: `${says}; ${when}`, until };
 }
 
 /** The first step of its coming up that is not done. */

@@ -33,6 +33,11 @@ export interface LivenessInput {
   readonly pods: readonly Pod[];
   /** From registration on; 0: for ever. */
   readonly initializationTimeoutMs: number;
+  /**
+   * For how long whoever gives claims up has looked at them: what nobody waited for while it was away, or upstream had it,
+   * is not held against a node. Undefined: another process does, so that the end is the earliest there is.
+   */
+  readonly lookedForMs: number | undefined;
   readonly nowMs: number;
 }
 
@@ -58,7 +63,8 @@ export function due(input: LivenessInput): Due | undefined {
     if (timeoutMs === 0 || isTrue(claim, "Initialized")) return undefined;
     // What could not be written down yet is true all the same.
     if (nodes.some((node) => isUsable(claim, node))) return undefined;
-    const atMs = endOf(claim, "Registered", timeoutMs, nowMs);
+    const lookingMs = input.lookedForMs === undefined ? 0 : nowMs - input.lookedForMs;
+    const atMs = Math.max(endOf(claim, "Registered", timeoutMs, nowMs), lookingMs + timeoutMs);
     return { reason: "initialization_timeout", atMs };
   }
   if (!isTrue(claim, "Launched"))

@@ -28,6 +28,7 @@ describe("a claim is given up", () => {
       nodes: [unreadyNode()],
       pods: [],
       initializationTimeoutMs: 1_800_000,
+      lookedForMs: 86_400_000,
       nowMs: NOW,
       ...more,
     });
@@ -58,6 +59,15 @@ describe("a claim is given up", () => {
     const alive = { state: "alive", checkAfterMs: undefined };
     expect(of(registered(9_000_000), { initializationTimeoutMs: 0 })).toEqual(alive);
     expect(of(registered(9_000_000, "True"))).toEqual(alive);
+  });
+
+  it("once registered, not before somebody has looked at it for as long", () => {
+    const old = registered(86_400_000);
+    expect(of(old, { lookedForMs: 0 })).toEqual({ state: "alive", checkAfterMs: 1_800_000 });
+    expect(of(old, { lookedForMs: 1_799_000 })).toEqual({ state: "alive", checkAfterMs: 1_000 });
+    expect(of(old, { lookedForMs: 1_800_000 })).toMatchObject({ state: "late" });
+    const young = registered(600_000);
+    expect(of(young, { lookedForMs: 900_000 })).toMatchObject({ checkAfterMs: 1_200_000 });
   });
 
   it("not where its Node is usable, or was once, and that is not written down", () => {

@@ -5,6 +5,7 @@ import { MACHINE } from "../../../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../../apis/karpenter/nodepool.ts";
 import type { Kind, KubeObject } from "../../../apis/meta.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
 import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
 import { KubeError } from "../../../kube/errors.ts";
 import type { Informer } from "../../../kube/mirror/informer.ts";
@@ -553,6 +554,28 @@ describe("the life of a claim", () => {
     expect(world.published.map(({ reason, message }) => `${reason}: ${message}`)).toEqual([
       "InitializationTimeout: Its node registered, but was not usable within 30m0s: NodeNotReady: Node status is NotReady",
     ]);
+    await world.stop();
+  });
+
+  it("gives a claim that registered long before this process began all its time from there", async () => {
+    const world = fakeWorld();
+    const since = toRfc3339(world.clock.now() - 2 * 3_600_000);
+    const is = (type: string, status: string) => ({ type, status, lastTransitionTime: since });
+    const conditions = [
+      is("Launched", "True"),
+      is("Registered", "True"),
+      is("Initialized", "Unknown"),
+    ];
+    const old = { ...CLAIM, status: { providerID: "fake:///old", conditions } } as NodeClaim;
+    await world.api.create(NODE_CLAIM, old);
+    await world.join(old, { status: NOT_READY });
+    await world.clock.advance(3_600_000);
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.clock.advance(30 * 60_000 - 1_000);
+    expect(timeouts(world, "initialization")).toEqual([]);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeUndefined();
+    await world.clock.advance(2_000);
+    expect(timeouts(world, "initialization")).toEqual([1]);
     await world.stop();
   });
 

@@ -10,6 +10,7 @@ import { formatDuration } from "../../../base/duration.ts";
 import {
   LAUNCH_TIMEOUT_MS,
   type LateReason,
+  type Liveness,
   liveness,
   REGISTRATION_TIMEOUT_MS,
 } from "../../../core/nodeclaim/liveness.ts";
@@ -28,9 +29,11 @@ import { done, type Memory, type StepResult } from "./step.ts";
 export async function giveUpIfLate(
   world: World,
   claim: NodeClaim,
-  { tracker }: Memory,
+  memory: Memory,
 ): Promise<StepResult> {
-  const verdict = verdictOn(world, claim);
+  const { tracker } = memory;
+  memory.lookingSinceMs ??= world.clock.elapsedMs();
+  const verdict = verdictOn(world, claim, memory.lookingSinceMs);
   if (verdict.state === "alive") return done(claim, { requeueAfterMs: verdict.checkAfterMs });
   const { reason } = verdict;
   await deleteClaim(world, claim);
@@ -59,7 +62,7 @@ export async function giveUpIfLate(
   return ended;
 }
 
-function verdictOn(world: World, claim: NodeClaim) {
+function verdictOn(world: World, claim: NodeClaim, lookingSinceMs: number): Liveness {
   const { clock, settings } = world;
   const providerId = claim.status?.providerID;
   const joined = providerId === undefined ? [] : nodes(world).byIndex("providerId", providerId);
@@ -68,6 +71,7 @@ function verdictOn(world: World, claim: NodeClaim) {
     nodes: joined,
     pods: joined.flatMap(({ metadata }) => pods(world).byIndex("node", metadata.name)),
     initializationTimeoutMs: settings.initializationTimeoutMs,
+    lookedForMs: clock.elapsedMs() - lookingSinceMs,
     nowMs: clock.now(),
   });
 }
