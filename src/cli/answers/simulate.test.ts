@@ -155,6 +155,19 @@ describe("karpenter simulate", () => {
     }
   });
 
+  it("plans pods that wait and those of nodes on their way out together, as the loop does", async () => {
+    const objects = [
+      snapshotPool(),
+      ...snapshotNode("going", { cpu: 8, deletedAt: "2026-01-05T11:59:00Z" }),
+      snapshotPod("moves", { node: "going", cpu: "1" }),
+      snapshotPod("waits", { cpu: "1" }),
+    ];
+    for (const flags of [{}, { consolidate: true } as const]) {
+      const { after, steps } = await simulated(objects, flags);
+      expect(after, steps.map(({ says }) => says).join("; ")).toMatchObject({ nodes: 1, pods: 2 });
+    }
+  });
+
   it("goes on once a node that is on its way out, and takes a budget, is drained and gone", async () => {
     const objects = [
       snapshotPool({ disruption: { budgets: [{ nodes: "1" }] } }),

@@ -124,16 +124,13 @@ export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
   let model = start;
   let idle = 0;
   for (let count = 0; count < MOST_ROUNDS; count++) {
-    // Before anything is asked: what needs no second look is carried out on what was true when it was proposed.
-    const placed = placeWaiting(model, plan);
-    model = placed.model;
-    steps.push(...placed.steps);
     const found = nextCommands(model.picture);
+    const settled = found === undefined ? settle(model, plan) : placeWaiting(model, plan);
+    model = settled.model;
+    steps.push(...settled.steps);
+    // Asked anew: what needs no second look is carried out on what is true by then.
+    if (settled.steps.length > 0) continue;
     if (found === undefined) {
-      const settled = settle(model, plan);
-      model = settled.model;
-      steps.push(...settled.steps);
-      if (settled.steps.length > 0) continue;
       const nextMs = nextChange(model);
       if (nextMs === undefined) return { model, steps, ended: "settled" };
       if (nextMs > untilMs) return { model, steps, ended: "horizon" };
