@@ -469,6 +469,13 @@ describe("karpenter explain node", () => {
     expect(await holds([...coming(2), snapshotPod("a-0", { node: "a" })])).toEqual([
       [`${registered}; its pods keep it from being given up`, undefined],
     ]);
+    const parked = coming(2).map((one) => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { "karpenter.sh/do-not-disrupt": "true" } },
+    }));
+    expect(await holds(parked)).toEqual([
+      [`${registered}; karpenter.sh/do-not-disrupt keeps it from being given up`, undefined],
+    ]);
     expect(await holds(coming(1))).toContainEqual([
       "nodeclaim does not have an associated node: Node not registered with cluster; given up at 2026-01-05T12:00:00Z if it stays so",
       "2026-01-05T12:00:00Z",

@@ -1,10 +1,11 @@
 /** What a node that is not usable yet waits for, and when it is given up. */
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { Block } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/survey.ts";
-import { due, isHeldByPods } from "../nodeclaim/liveness.ts";
+import { due, heldBy } from "../nodeclaim/liveness.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Hold } from "./hold.ts";
 
@@ -42,7 +43,11 @@ function awaited(
   const says = why === undefined ? head : `${head}: ${why}`;
   const end = due(facts);
   if (end === undefined) return { says };
-  if (isHeldByPods(facts, end)) return { says: `${says}; its pods keep it from being given up` };
+  const by = heldBy(facts, end);
+  if (by !== undefined) {
+    const keeps = by === "pods" ? "its pods keep" : `${DO_NOT_DISRUPT_ANNOTATION_KEY} keeps`;
+    return { says: `${says}; ${keeps} it from being given up` };
+  }
   const until = toRfc3339(end.atMs);
   // The controller counts that one from its own start where it is younger, which is not known here.
   const when =

@@ -22,6 +22,7 @@ import { pdbBlock } from "../../apis/policy/pdb.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
+import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import { ViewNotes } from "../state/view-notes.ts";
 
@@ -188,20 +189,13 @@ const CHECKS: readonly Check[] = [
     return { kind: "nominated", message, by: { kind: "Node", name: nodeName }, untilMs };
   },
   (node, claim) =>
-    isAnnotated(node, claim)
+    isAnnotated(claim, node.node)
       ? {
           kind: "annotation",
           message: `disruption is blocked through the "${DO_NOT_DISRUPT_ANNOTATION_KEY}" annotation`,
         }
       : undefined,
 ];
-
-/** v1 heeds `true` only; older generations any value. */
-function isAnnotated(node: NodeView, claim: NodeClaim): boolean {
-  const key = DO_NOT_DISRUPT_ANNOTATION_KEY;
-  const value = node.node?.metadata.annotations?.[key] ?? claim.metadata.annotations?.[key];
-  return claimGeneration(claim) === "v1" ? value === "true" : value !== undefined;
-}
 
 function addPodBlocks(
   found: Block[],

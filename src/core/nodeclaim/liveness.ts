@@ -11,13 +11,14 @@ import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { NODE_INITIALIZED_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { initialization } from "./initialized.ts";
 
 export const LAUNCH_TIMEOUT_MS = 5 * 60_000;
 export const REGISTRATION_TIMEOUT_MS = 15 * 60_000;
 
-/** Pods may vanish without a word: a claim that is late but for them is looked at again. */
-const PODS_AGAIN_MS = 60_000;
+/** What holds a late claim may vanish without a word, as pods do: it is looked at again. */
+const HELD_AGAIN_MS = 60_000;
 
 export type LateReason = "launch_timeout" | "registration_timeout" | "initialization_timeout";
 
@@ -46,7 +47,7 @@ export function liveness(input: LivenessInput): Liveness {
   if (end === undefined) return { state: "alive", checkAfterMs: undefined };
   const leftMs = end.atMs - input.nowMs;
   if (leftMs > 0) return { state: "alive", checkAfterMs: leftMs };
-  if (isHeldByPods(input, end)) return { state: "alive", checkAfterMs: PODS_AGAIN_MS };
+  if (heldBy(input, end) !== undefined) return { state: "alive", checkAfterMs: HELD_AGAIN_MS };
   return { state: "late", reason: end.reason };
 }
 
@@ -73,9 +74,16 @@ export function due(input: LivenessInput): Due | undefined {
   return { reason: "registration_timeout", atMs };
 }
 
-/** Pods that got onto a Node that never was usable decide what becomes of it. */
-export function isHeldByPods({ pods }: Pick<LivenessInput, "pods">, { reason }: Due): boolean {
-  return reason === "initialization_timeout" && pods.some(isReschedulable);
+/** Pods that got onto a Node that never was usable decide what becomes of it, or whoever parked it to look into it. */
+export function heldBy(
+  { claim, nodes, pods }: Pick<LivenessInput, "claim" | "nodes" | "pods">,
+  { reason }: Due,
+): "pods" | "annotation" | undefined {
+  if (reason !== "initialization_timeout") return undefined;
+  if (pods.some(isReschedulable)) return "pods";
+  const seen = nodes.length === 0 ? [undefined] : nodes;
+  const isParked = seen.some((node) => isAnnotated(claim, node));
+  return isParked ? "annotation" : undefined;
 }
 
 /** How long the claim's launch may still take; 0 or less: it is late. */

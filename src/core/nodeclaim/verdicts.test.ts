@@ -86,6 +86,32 @@ describe("a claim is given up", () => {
   });
 });
 
+describe("a claim whose node does not come up is kept for whoever looks into it", () => {
+  const late = claimWith(is("Launched", "True"), is("Registered", "True", 9_000_000));
+  const note = { "karpenter.sh/do-not-disrupt": "true" };
+  const broken: Node = { ...node({ name: "a" }), status: {} };
+  const of = (claim: NodeClaim, on: Node) =>
+    liveness({
+      claim,
+      nodes: [on],
+      pods: [],
+      initializationTimeoutMs: 1_800_000,
+      lookedForMs: 9_000_000,
+      nowMs: NOW,
+    });
+  const annotated = <T extends NodeClaim | Node>(one: T): T => ({
+    ...one,
+    metadata: { ...one.metadata, annotations: note },
+  });
+
+  it("by do-not-disrupt on its Node or on itself", () => {
+    const kept = { state: "alive", checkAfterMs: 60_000 };
+    expect(of(late, broken)).toMatchObject({ reason: "initialization_timeout" });
+    expect(of(late, annotated(broken))).toEqual(kept);
+    expect(of(annotated(late), broken)).toEqual(kept);
+  });
+});
+
 describe("a node is initialized", () => {
   it.each([
     ["when it is Ready", {}, "ok"],
