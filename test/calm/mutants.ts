@@ -217,7 +217,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "kept-nodes-go",
     without: "do-not-disrupt on nodes",
     needs: brings("keep nodes"),
-    file: "src/core/disruption/candidates.ts",
+    file: "src/core/state/do-not-disrupt.ts",
     from: 'return claimGeneration(claim) === "v1" ? value === "true" : value !== undefined;',
     to: "return value === key;",
   },
