@@ -64,6 +64,15 @@ describe("refusal", () => {
     expect(refused({ nodeSelector: { "kubernetes.io/hostname": "n" } })).toContain("restricted");
   });
 
+  it("knows AWS labels of the schema and those of the types, as alpha's instance-pods, and no others", () => {
+    const key = (name: string) => `karpenter.k8s.aws/${name}`;
+    const asking = (name: string) => pod({ spec: { nodeSelector: { [key(name)]: "8" } } });
+    const of = (name: string) =>
+      refusal(asking(name), NO_VOLUMES, [key("instance-pods")], [NODEPOOL]);
+    expect([of("instance-pods"), of("instance-cpu")]).toEqual([undefined, undefined]);
+    expect(of("nope")).toContain("karpenter.k8s.aws/nope is restricted");
+  });
+
   it("names the value that no label can have, and the bound that no claim can", () => {
     const refusedFor = (operator: "In" | "NotIn" | "Gt" | "Lt", value: string) =>
       refused(requiring({ matchExpressions: [{ key: "k", operator, values: [value] }] }));

@@ -111,7 +111,8 @@ function termRefusal({ key, operator, values = [] }: NodeSelectorRequirement): s
 
 function keyRefusal(key: string, wellKnownLabels: readonly string[]): string | undefined {
   const known = [...wellKnownLabels, PROVISIONER_NAME_LABEL_KEY];
-  if (!isRestrictedLabel(normalizedLabel(key), known) && !isUnknownToAws(key)) return undefined;
+  const isUnknown = isUnknownToAws(key) && !wellKnownLabels.includes(key);
+  if (!isRestrictedLabel(normalizedLabel(key), known) && !isUnknown) return undefined;
   return `label ${key} is restricted; use a well-known label or a label of your own domain`;
 }
 
