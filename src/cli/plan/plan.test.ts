@@ -716,6 +716,46 @@ describe("bad input", () => {
     );
   });
 
+  it("is a kind of ours under another group, in other letters or in the plural, but no kind of others", () => {
+    const head = (apiVersion: string, kind: string) =>
+      `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: x}`;
+    const slips = [
+      ["apps/v1", "Pod", 'apiVersion: "apps/v1" of Pod is not served; use v1'],
+      ["extensions/v1beta1", "Deployment", 'apiVersion: "extensions/v1beta1" of Deployment is not'],
+      [
+        "x/apps/v1",
+        "Deployment",
+        'apiVersion: "x/apps/v1" of Deployment is not served; use apps/v1',
+      ],
+      ["karpenter.k8s.aws/v1", "NodePool", "use karpenter.sh/v1 or karpenter.sh/v1beta1"],
+      ["karpenter.io/v1", "NodePool", "use karpenter.sh/v1 or karpenter.sh/v1beta1"],
+      ["karpenter.sh/v1", "Provisioner", "use karpenter.sh/v1alpha5"],
+      ["v1", "pod", 'kind: "pod" is not served; use Pod'],
+      ["apps/v1", "deployments", 'kind: "deployments" is not served; use Deployment'],
+      ["karpenter.sh/v1", "Nodepool", 'kind: "Nodepool" is not served; use NodePool'],
+      ["v1", "Deployments", 'kind: "Deployments" of v1 is not served; use Deployment of apps/v1'],
+    ];
+    for (const [apiVersion = "", kind = "", told = ""] of slips) {
+      const slipped = refused(`${POOL}\n---\n${head(apiVersion, kind)}`);
+      expect(slipped).toThrow(told);
+      expect(slipped).toThrow("app.yaml, document 2: ");
+    }
+    expect(refused("apiVersion: v1\nkind: list\nitems: []")).toThrow(
+      'app.yaml: kind: "list" is not served; use List',
+    );
+    const others = [
+      ["serving.knative.dev/v1", "Service"],
+      ["cluster.x-k8s.io/v1beta1", "Machine"],
+      ["batch.volcano.sh/v1alpha1", "Job"],
+      ["apps.kruise.io/v1beta1", "StatefulSet"],
+      ["metrics.k8s.io/v1beta1", "PodMetrics"],
+      ["v1", "Binding"],
+    ];
+    const texts = others.map(([apiVersion = "", kind = ""]) => head(apiVersion, kind));
+    const { unused } = sortManifests(objectsOf("app.yaml", texts.join("\n---\n")));
+    expect([...unused.keys()]).toEqual(others.map(([, kind]) => kind));
+  });
+
   it("is refused in a sentence, however long or deep it is", () => {
     const list = "apiVersion: v1\nkind: List\nitems: 5";
     expect(refused(list)).toThrow("app.yaml: items: wanted a list, got 5");
