@@ -105,6 +105,8 @@ export interface Manifests {
   readonly overlays: readonly NodeOverlay[];
   /** Kind → how many were passed over. */
   readonly unused: ReadonlyMap<string, number>;
+  /** Where the object is in the files: `app.yaml, document 2`. Undefined for one of a live cluster. */
+  readonly placeOf: (object: KubeObject) => string | undefined;
   /** Fills the API server's defaults into an object that planning itself makes. */
   readonly withDefaults: <T extends KubeObject>(object: T) => T;
 }
@@ -188,6 +190,10 @@ export function sortManifests(found: readonly Found[]): Manifests {
     limitRanges: of<LimitRange>("LimitRange"),
     overlays: of<NodeOverlay>("NodeOverlay"),
     unused,
+    placeOf: (one: KubeObject) => {
+      const place = seen.get(`${one.kind} ${keyOf(one)}`);
+      return place === undefined || place.live ? undefined : place.where;
+    },
     withDefaults: <T extends KubeObject>(object: T): T => {
       const definition = definitionOf(registry, object);
       return definition === undefined ? object : (definition.applyDefaults(object) as T);
@@ -348,12 +354,14 @@ function alphaProblems(object: KubeObject): string {
 /** `spec.replicas: wanted a whole number, got "three"`. */
 function wrongText({ path, value, wanted }: WrongValue): string {
   const kind = /^(\[\]|u?int|float)/.exec(wanted)?.[1] ?? "";
-  const words = WANTED[wanted] ?? WANTED[kind] ?? "an object";
+  const isBeyond = wanted === "int32" && Number.isInteger(value);
+  const words = isBeyond ? INT32 : (WANTED[wanted] ?? WANTED[kind] ?? "an object");
   // What `name: on` or `disk: 1` was meant to be.
   const unquoted = wanted === "string" && typeof value !== "object" ? "; put it in quotes" : "";
   return `${path}: wanted ${words}, got ${shownValue(value)}${unquoted}`;
 }
 
+const INT32 = `a whole number from ${-(2 ** 31)} to ${2 ** 31 - 1}`;
 const WANTED: Readonly<Record<string, string>> = {
   string: "a string",
   bool: "true or false",

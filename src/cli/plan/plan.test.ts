@@ -756,6 +756,60 @@ describe("bad input", () => {
     expect([...unused.keys()]).toEqual(others.map(([, kind]) => kind));
   });
 
+  it("is a NodePool that Karpenter's validation would refuse; one of a cluster is passed over", async () => {
+    const taint = "{key: a, effect: NoSchedule}";
+    const strange = POOL.replace(
+      "requirements:",
+      `taints: [${taint}, ${taint}]\n      requirements:`,
+    );
+    const web = workload("Deployment", "web", 1);
+    await expect(planFor([web, strange])).rejects.toThrow(
+      "app.yaml, document 2: NodePool default: spec.template.spec.taints[1]: duplicate taint Key/Effect pair a=NoSchedule",
+    );
+    const known = POOL.replace(
+      "key: karpenter.sh/capacity-type",
+      "key: karpenter.k8s.aws/instance-cpu",
+    );
+    await expect(planFor([web, known])).resolves.toBeDefined();
+    const told =
+      "status: {conditions: [{type: Ready, status: 'False', reason: R, message: told, lastTransitionTime: '2026-01-01T00:00:00Z'}]}";
+    const { notes } = await planFor([web, strange.replace("spec:", `${told}\nspec:`)]);
+    expect(notes.join()).toContain("nodepool/default: passed over, its status says");
+
+    const live = { where: "NodePool default of the cluster", live: true } as const;
+    const manifests = sortManifests([
+      { ...live, object: parse(strange) as KubeObject },
+      {
+        ...live,
+        object: parse(
+          POOL.replace("requirements:", "taints: 5\n      requirements:").replace(
+            "name: default",
+            "name: unsound",
+          ),
+        ) as KubeObject,
+      },
+    ]);
+    const settings = {
+      preferencePolicy: "Respect",
+      minValuesPolicy: "Strict",
+      poolNames: [],
+    } as const;
+    const planning = await planningInput(manifests, fileCloud(), settings, 0);
+    expect(planning.input.pools).toEqual([]);
+    expect(planning.notes.join("\n")).toContain(
+      "nodepool/default: passed over, it is not valid: spec.template.spec.taints[1]: duplicate taint",
+    );
+    expect(planning.notes.join("\n")).toContain(
+      "nodepool/unsound: passed over, it is not valid: spec.template.spec.taints",
+    );
+  });
+
+  it("is a number that its field cannot hold, told with its bounds", () => {
+    expect(refused(workload("Deployment", "web", 2_147_483_648))).toThrow(
+      "spec.replicas: wanted a whole number from -2147483648 to 2147483647, got 2147483648",
+    );
+  });
+
   it("is refused in a sentence, however long or deep it is", () => {
     const list = "apiVersion: v1\nkind: List\nitems: 5";
     expect(refused(list)).toThrow("app.yaml: items: wanted a list, got 5");

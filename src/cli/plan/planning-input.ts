@@ -2,6 +2,7 @@
  * From what was read to what the engine takes: the picture of the cluster, the pods that need a
  * place, the pools with what they can launch. What is left out of a plan is said in a note.
  */
+import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
 import {
   isOwnedByDaemonSet,
   isPreempting,
@@ -12,6 +13,9 @@ import {
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
+import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
+import { nodePoolProblems } from "../../apis/karpenter/nodepool-validation.ts";
+import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
 import { type Condition, keyOf } from "../../apis/meta.ts";
 import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
@@ -24,6 +28,7 @@ import type {
 } from "../../core/provisioning/scheduling-input.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";
 import { createClusterState } from "../../core/state/create-cluster-state.ts";
+import { KWOK_WELL_KNOWN_LABELS } from "../../providers/kwok/instance-types.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Cloud } from "./aws-catalogue.ts";
 import { expandWorkloads } from "./expand-workloads.ts";
@@ -152,7 +157,9 @@ async function poolInputs(
   const usable = new Set<string>();
   for (const { native, pool } of all) {
     const isChosen = names.length === 0 || names.some((name) => isNamed(pool, name));
-    const why = unusable(pool, condition(native, "Ready"));
+    const why =
+      unusable(pool, condition(native, "Ready")) ??
+      (isChosen ? invalid(pool, native, manifests, cloud) : undefined);
     if (isChosen && why !== undefined) notes.push(`${pool.id}: passed over, ${why}`);
     if (isChosen && why === undefined) usable.add(pool.id);
     const isAsked = usable.has(pool.id) || owners.has(pool.id);
@@ -196,6 +203,28 @@ function unusable(pool: Pool, ready: Condition | undefined): string | undefined 
   if (ready?.status !== "False") return undefined;
   const more = ready.message ? ` (${ready.message})` : "";
   return `its status says that it is not ready${more}`;
+}
+
+/**
+ * What the controller's validation holds against the pool, of which it launches nothing then. In a file that is bad
+ * input: throws CliError.
+ */
+function invalid(
+  { unreadable, name }: Pool,
+  native: NodePool | Provisioner,
+  { placeOf }: Manifests,
+  { wellKnownLabels }: Cloud,
+): string | undefined {
+  // A file of instance types may stand for those of any provider.
+  const known = [...wellKnownLabels, ...AWS_WELL_KNOWN_LABELS, ...KWOK_WELL_KNOWN_LABELS];
+  const isJudged = unreadable === undefined && native.kind === NODE_POOL.kind;
+  const [problem = unreadable] = isJudged ? nodePoolProblems(native as NodePool, known) : [];
+  if (problem === undefined) return undefined;
+  const place = placeOf(native);
+  if (place === undefined) return `it is not valid: ${problem}`;
+  throw new CliError(
+    `${place}: ${native.kind} ${name}: ${problem}; mend it, for Karpenter launches nothing from such a pool`,
+  );
 }
 
 /** Every namespace in use exists, with the label that Kubernetes gives it. */
