@@ -174,8 +174,47 @@ describe("a pod that no cluster has yet", () => {
       priorityClass("usual", "value: 50, globalDefault: true"),
     ];
     expect(of(...classes)).toEqual([1_000, 50, 7, 2_000_000_000]);
-    expect(of()).toEqual([undefined, undefined, 7, 2_000_000_000]);
-    expect(of(priorityClass("system-cluster-critical", "value: 3"))[3]).toBe(3);
+    const [high = ""] = classes;
+    expect(of(high)).toEqual([1_000, undefined, 7, 2_000_000_000]);
+    expect(of(high, priorityClass("system-cluster-critical", "value: 3"))[3]).toBe(3);
+  });
+
+  it("is bad input with a class that the input has not, unless it was let in already", () => {
+    const classy = (text: string) =>
+      text.replace("containers:", "priorityClassName: gold, containers:");
+    const told = (where: string) =>
+      `app.yaml, document 2: ${where}.priorityClassName: no PriorityClass "gold" in the input, and the API server lets no pod in without it; add it with -f`;
+    const second = (text: string) => () => expand(pod("first"), classy(text));
+    expect(second(pod("p"))).toThrow(told("Pod p: spec"));
+    expect(second(set("db", "replicas: 1"))).toThrow(told("StatefulSet db: spec.template.spec"));
+    const daemons = `{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {${SELECTOR}, ${TEMPLATE}}}`;
+    expect(second(daemons)).toThrow(told("DaemonSet d: spec.template.spec"));
+    const cron = `{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}, spec: {schedule: "0 * * * *", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}}}`;
+    expect(second(cron)).toThrow(told("CronJob c: spec.jobTemplate.spec.template.spec"));
+    expect(second(pod("p", ", uid: u"))).not.toThrow();
+    expect(second(pod("p", "", "priority: 7, "))).not.toThrow();
+    expect(second(set("db", "replicas: 0"))).not.toThrow();
+  });
+});
+
+describe("more pods than a plan takes", () => {
+  const deployment = (name: string, replicas: number) =>
+    `{apiVersion: apps/v1, kind: Deployment, metadata: {name: ${name}}, spec: {replicas: ${replicas}, ${SELECTOR}, ${TEMPLATE}}}`;
+
+  it("are bad input, counted over all of it, before any is made", () => {
+    const limit = "pods of the whole input, and a plan takes at most 5000000; lower it, or plan";
+    expect(() => expand(pod("p"), deployment("web", 2_000_000_000))).toThrow(
+      `app.yaml, document 2: Deployment web: spec.replicas: 2000000000, which makes 2000000001 ${limit}`,
+    );
+    expect(() =>
+      expand(deployment("a", 2_000_000), deployment("b", 2_000_001), deployment("c", 1_000_000)),
+    ).toThrow(`document 2: Deployment b: spec.replicas: 2000001, which makes 5000001 ${limit}`);
+    expect(() => expand(job("parallelism: 6000000, "))).toThrow("Job j: spec.parallelism: 6000000");
+    const scaler =
+      "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 6000000, maxReplicas: 7000000}}";
+    expect(() => expand(deployment("web", 1), scaler)).toThrow(
+      "Deployment web: spec.replicas, by spec.minReplicas of HorizontalPodAutoscaler h: 6000000",
+    );
   });
 });
 

@@ -2,15 +2,16 @@
  * Pods of workloads, as the controllers of a cluster would make them: one for each replica that is
  * not among the pods already, and one run of a CronJob. Pods that stand alone come through as they are.
  */
-import type { Deployment, Job, StatefulSet } from "../../apis/apps/kinds.ts";
+import type { CronJob, Deployment, Job, StatefulSet } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import { withLimitRanges } from "../../apis/core/limit-range.ts";
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { contentHash } from "../../apis/karpenter/nodepool-hash.ts";
 import { controllerOf, type KubeObject, keyOf, type OwnerReference } from "../../apis/meta.ts";
+import { CliError } from "../program/cli-error.ts";
 import type { Manifests } from "./manifests.ts";
 import { claimsOfPod, claimsOfSet, completeClaims } from "./volume-claims.ts";
-import { nextRun, wantedPods } from "./workload-size.ts";
+import { nextRun, sizeField, wantedPods } from "./workload-size.ts";
 
 /** What the replicas of all workloads come to, with the pods that were there before. */
 export interface Expanded {
@@ -19,18 +20,39 @@ export interface Expanded {
   readonly volumeClaims: readonly PersistentVolumeClaim[];
 }
 
+/** As many as a plan takes: replicas by mistake run to billions, which would keep it for minutes. */
+export const MOST_PODS = 5_000_000;
+
+/** What pods are made of. */
+interface Maker {
+  readonly workload: KubeObject;
+  /** As it is in the input: of a run its CronJob. */
+  readonly source: KubeObject;
+  /** Where `source` has the spec of the workload. */
+  readonly path: string;
+  readonly wanted: number;
+}
+
+/** Throws CliError for a workload whose pods nobody could make, and for more than MOST_PODS in all. */
 export function expandWorkloads(manifests: Manifests): Expanded {
   const pods = manifests.pods.map((pod) => (isAdmitted(pod) ? pod : admitted(pod, manifests)));
   const claims: PersistentVolumeClaim[] = [];
   const taken = new Set(pods.map(keyOf));
   const running = countByOwner(manifests);
-  const owners = new Set(manifests.workloads.map(identity));
-  for (const workload of [...manifests.workloads, ...runs(manifests, running)]) {
-    const owner = controllerOf(workload);
-    // A ReplicaSet of a Deployment that is here too: the Deployment says how many.
-    if (owner !== undefined && owners.has(ownerIdentity(workload, owner))) continue;
-    const wanted = wantedPods(workload, manifests.autoscalers);
-    for (const pod of missingPods(workload, wanted, running, taken)) {
+  const makers = makersOf(manifests, running);
+  refuseTooMany(makers, manifests, running);
+  for (const pod of manifests.pods)
+    if (!isAdmitted(pod)) refuseUnknownPriority(pod, "spec", pod.spec, manifests);
+  for (const one of manifests.daemonSets) {
+    if (one.metadata.uid !== undefined) continue;
+    refuseUnknownPriority(one, "spec.template.spec", one.spec.template.spec, manifests);
+  }
+  for (const { workload, source, path, wanted } of makers) {
+    const made = missingPods(workload, wanted, running, taken);
+    const [first] = made;
+    if (first !== undefined)
+      refuseUnknownPriority(source, `${path}.template.spec`, first.spec, manifests);
+    for (const pod of made) {
       taken.add(keyOf(pod));
       pods.push(admitted(manifests.withDefaults(pod), manifests));
       if (workload.kind === "StatefulSet")
@@ -43,15 +65,58 @@ export function expandWorkloads(manifests: Manifests): Expanded {
   };
 }
 
-/** A run of each CronJob that has none under way. */
-function runs({ workloads, cronJobs }: Manifests, running: ReadonlyMap<string, number>): Job[] {
+function makersOf(manifests: Manifests, running: ReadonlyMap<string, number>): Maker[] {
+  const { workloads, autoscalers } = manifests;
+  const owners = new Set(workloads.map(identity));
+  // A ReplicaSet of a Deployment that is here too: the Deployment says how many.
+  const own = workloads.filter((one) => {
+    const owner = controllerOf(one);
+    return owner === undefined || !owners.has(ownerIdentity(one, owner));
+  });
+  const runs = idleCronJobs(manifests, running).map((source) => ({
+    workload: nextRun(source),
+    source,
+    path: "spec.jobTemplate.spec",
+  }));
+  return [...own.map((one) => ({ workload: one, source: one, path: "spec" })), ...runs].map(
+    (one) => ({ ...one, wanted: wantedPods(one.workload, autoscalers) }),
+  );
+}
+
+/** Before any is made. The complaint is about the workload that makes most of them. */
+function refuseTooMany(
+  makers: readonly Maker[],
+  { pods, autoscalers, placeOf }: Manifests,
+  running: ReadonlyMap<string, number>,
+): void {
+  let total = pods.length;
+  let most: { readonly maker: Maker; readonly missing: number } | undefined;
+  for (const maker of makers) {
+    const missing = Math.max(0, maker.wanted - (running.get(identity(maker.workload)) ?? 0));
+    total += missing;
+    if (missing > (most?.missing ?? 0)) most = { maker, missing };
+  }
+  if (total <= MOST_PODS || most === undefined) return;
+  const { source, path, workload, wanted } = most.maker;
+  const field = `${path}.${sizeField(workload, autoscalers)}`;
+  throw new CliError(
+    `${placeOf(source)}: ${source.kind} ${source.metadata.name}: ${field}: ${wanted}, which makes ${total} pods of ` +
+      `the whole input, and a plan takes at most ${MOST_PODS}; lower it, or plan for a part of the input at a time`,
+  );
+}
+
+/** Those that have no run under way. */
+function idleCronJobs(
+  { workloads, cronJobs }: Manifests,
+  running: ReadonlyMap<string, number>,
+): readonly CronJob[] {
   const busy = new Set(running.keys());
   for (const workload of workloads) {
     const owner = controllerOf(workload);
     if (owner !== undefined && wantedPods(workload, []) > 0)
       busy.add(ownerIdentity(workload, owner));
   }
-  return cronJobs.filter((one) => !busy.has(identity(one))).map(nextRun);
+  return cronJobs.filter((one) => !busy.has(identity(one)));
 }
 
 /** Pods of a StatefulSet are missing by name, those of other workloads by number. */
@@ -202,6 +267,28 @@ const SYSTEM_PRIORITIES: ReadonlyMap<string, number> = new Map([
   ["system-cluster-critical", 2_000_000_000],
   ["system-node-critical", 2_000_001_000],
 ]);
+
+/**
+ * Throws CliError for a class that the input does not have: admission lets no such pod in. `source` is what the pod is
+ * written in, its spec at `path`. A pod that has its number was let in.
+ */
+function refuseUnknownPriority(
+  source: KubeObject,
+  path: string,
+  { priorityClassName = "", priority }: Pod["spec"],
+  { priorityClasses, placeOf }: Manifests,
+): void {
+  const place = placeOf(source);
+  const isKnown =
+    priorityClassName === "" ||
+    SYSTEM_PRIORITIES.has(priorityClassName) ||
+    priorityClasses.some(({ metadata }) => metadata.name === priorityClassName);
+  if (isKnown || priority !== undefined || place === undefined) return;
+  throw new CliError(
+    `${place}: ${source.kind} ${source.metadata.name}: ${path}.priorityClassName: no PriorityClass ` +
+      `"${priorityClassName}" in the input, and the API server lets no pod in without it; add it with -f`,
+  );
+}
 
 /** The number that admission takes from the pod's priority class, or from the default one. */
 function withPriority(pod: Pod, { priorityClasses }: Manifests): Pod {

@@ -22,6 +22,16 @@ export function wantedPods(workload: KubeObject, autoscalers: readonly Autoscale
   return Math.min(maxReplicas, Math.max(minReplicas, replicas));
 }
 
+/** The field that says so: of the workload, or of the autoscaler that raises it. */
+export function sizeField(workload: KubeObject, autoscalers: readonly Autoscaler[]): string {
+  if (workload.kind === "Job") return "parallelism";
+  const autoscaler = autoscalers.find((one) => targets(one, workload));
+  const { replicas = 1 } = (workload as Deployment).spec;
+  return autoscaler !== undefined && wantedPods(workload, autoscalers) > replicas
+    ? `replicas, by spec.minReplicas of HorizontalPodAutoscaler ${autoscaler.metadata.name}`
+    : "replicas";
+}
+
 /** The next run of a CronJob, as the Job that it would make. */
 export function nextRun({ metadata, spec }: CronJob): Job {
   const { jobTemplate, suspend } = spec;
