@@ -3,10 +3,11 @@
  * micro-dollars an hour, amounts are Kubernetes quantities. Every complaint names file, entry and
  * field.
  */
-import { qualifiedNameProblem } from "../../apis/karpenter/label-syntax.ts";
+import { labelValueProblem, qualifiedNameProblem } from "../../apis/karpenter/label-syntax.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
   INSTANCE_TYPE_LABEL_KEY,
+  normalizedLabel,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import { formatResource, parseResources, type Resources } from "../../apis/resources.ts";
@@ -29,6 +30,8 @@ export interface InstanceTypeFile {
 
 const CAPACITY_TYPES: readonly string[] = ["on-demand", "spot", "reserved"];
 const FIELDS = ["name", "labels", "capacity", "baseline", "overhead", "offerings"];
+const LABEL_VALUE =
+  "a label value (empty, or at most 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends)";
 const OFFERING_FIELDS = [
   "zone",
   "capacityType",
@@ -50,10 +53,14 @@ export function parseInstanceTypes(path: string, text: string): InstanceTypeFile
     throw new CliError(`${path}: wanted a JSON array of at least one instance type`);
   }
   const instanceTypes = value.map((one, index) => instanceType(path, index, one));
-  const names = new Set<string>();
-  for (const { name } of instanceTypes) {
-    if (names.has(name)) throw new CliError(`${path}: instance type ${name} is there twice`);
-    names.add(name);
+  const names = new Map<string, number>();
+  for (const [index, { name }] of instanceTypes.entries()) {
+    const before = names.get(name);
+    if (before !== undefined)
+      throw new CliError(
+        `${path}: [${index}].name: ${name} is there twice, in [${before}] too; give each a name of its own`,
+      );
+    names.set(name, index);
   }
   const keys = new Set(instanceTypes.flatMap(({ labels }) => Object.keys(labels)));
   return { instanceTypes, wellKnownLabels: [...keys].sort() };
@@ -62,7 +69,7 @@ export function parseInstanceTypes(path: string, text: string): InstanceTypeFile
 function instanceType(path: string, index: number, value: unknown): InstanceType {
   const at = new Place(path, `[${index}]`);
   const read = at.object(value, FIELDS);
-  const name = at.field("name").text(read["name"]);
+  const name = at.field("name").labelValue(read["name"]);
   const here = new Place(path, name);
   const offerings = here
     .field("offerings")
@@ -71,14 +78,14 @@ function instanceType(path: string, index: number, value: unknown): InstanceType
   refuseTwins(here, offerings);
   const capacity = amounts(here.field("capacity"), read["capacity"]);
   const unique = (of: (one: Offering) => string) => [...new Set(offerings.map(of))].sort();
+  const own = {
+    [INSTANCE_TYPE_LABEL_KEY]: [name],
+    [TOPOLOGY_ZONE_LABEL_KEY]: unique(({ zone }) => zone),
+    [CAPACITY_TYPE_LABEL_KEY]: unique(({ capacityType }) => capacityType),
+  };
   return {
     name,
-    labels: {
-      ...labels(here.field("labels"), read["labels"]),
-      [INSTANCE_TYPE_LABEL_KEY]: [name],
-      [TOPOLOGY_ZONE_LABEL_KEY]: unique(({ zone }) => zone),
-      [CAPACITY_TYPE_LABEL_KEY]: unique(({ capacityType }) => capacityType),
-    },
+    labels: { ...labels(here.field("labels"), read["labels"], own), ...own },
     capacity,
     ...baselineOf(here.field("baseline"), read["baseline"], capacity),
     overhead:
@@ -100,7 +107,7 @@ function offering(at: Place, value: unknown): Offering {
   const available = read["available"] ?? true;
   if (typeof available !== "boolean") throw at.field("available").wrong(available, "true or false");
   return {
-    zone: at.field("zone").text(read["zone"]),
+    zone: at.field("zone").labelValue(read["zone"]),
     capacityType: capacityType as CapacityType,
     priceMicroUsd: price,
     available,
@@ -133,20 +140,37 @@ function reservation(at: Place, value: unknown, isReserved: boolean): Partial<Of
   if (typeof count !== "number" || !Number.isSafeInteger(count) || count < 0) {
     throw at.field("count").wrong(count, "a whole number of instances");
   }
-  const id = at.field("id").text(read["id"]);
+  const id = at.field("id").labelValue(read["id"]);
   return { reservationCapacity: count, labels: { "karpenter.sh/reservation-id": id } };
 }
 
-function labels(at: Place, value: unknown): Record<string, readonly string[]> {
+/** `own`: what other fields say, which the file may say again but not otherwise. */
+function labels(
+  at: Place,
+  value: unknown,
+  own: Readonly<Record<string, readonly string[]>>,
+): Record<string, readonly string[]> {
   if (value === undefined) return {};
   const result: Record<string, readonly string[]> = {};
   for (const [key, one] of Object.entries(at.object(value))) {
     const values: unknown[] = Array.isArray(one) ? one : [one];
     const field = at.field(`"${key}"`);
-    if (qualifiedNameProblem(key) !== undefined) throw field.wrong(key, "a label key");
-    result[key] = values.map((text) => field.text(text, true));
+    if (qualifiedNameProblem(key) !== undefined)
+      throw field.wrong(key, "a label key such as example.com/disk");
+    const texts = values.map((text) => field.labelValue(text, true));
+    const said = own[normalizedLabel(key)];
+    if (said !== undefined && !isSameSet(texts, said)) {
+      const by = said === own[INSTANCE_TYPE_LABEL_KEY] ? "its name says" : "its offerings say";
+      const shown = said.map((text) => JSON.stringify(text)).join(", ");
+      throw field.wrong(one, `${shown}, as ${by}, or no such label`);
+    }
+    result[key] = texts;
   }
   return result;
+}
+
+function isSameSet(left: readonly string[], right: readonly string[]): boolean {
+  return left.every((one) => right.includes(one)) && right.every((one) => left.includes(one));
 }
 
 /** Part of the capacity: a planner that believed in more would plan for what no node holds. */
@@ -220,5 +244,12 @@ class Place {
       throw this.wrong(value, "a string");
     }
     return value;
+  }
+
+  /** What nodes are to have as a label. */
+  labelValue(value: unknown, mayBeEmpty = false): string {
+    const text = this.text(value, mayBeEmpty);
+    if (labelValueProblem(text) !== undefined) throw this.wrong(text, LABEL_VALUE);
+    return text;
   }
 }

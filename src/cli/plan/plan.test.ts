@@ -870,9 +870,47 @@ describe("bad input", () => {
     expect(credits({ "example.com/x": "1" })).toThrow("wanted no more than the capacity has");
     expect(credits({ cpu: "400m" })()?.instanceTypes[1]?.baseline).toEqual({ cpu: 400 });
     expect(broken((type) => Object.assign(type, { labels: { "x y": "z" } }))).toThrow(
-      'types.json: m-4.labels."x y": wanted a label key, got "x y"',
+      'types.json: m-4.labels."x y": wanted a label key such as example.com/disk, got "x y"',
     );
     expect(() => parseInstanceTypes("types.json", "{}")).toThrow("wanted a JSON array");
+  });
+
+  it("in a file of instance types is what no label can be, and what its own fields say otherwise", () => {
+    const parsed =
+      (change: object, offering: object = {}) =>
+      () => {
+        const [first, second] = JSON.parse(TYPES) as { offerings: object[] }[];
+        Object.assign(second as object, change);
+        Object.assign(second?.offerings[0] as object, offering);
+        return parseInstanceTypes("types.json", JSON.stringify([first, second]));
+      };
+    const value =
+      "wanted a label value (empty, or at most 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends), got";
+    expect(parsed({ labels: { "example.com/disk": ["ssd", "s s"] } })).toThrow(
+      `types.json: m-4.labels."example.com/disk": ${value} "s s"`,
+    );
+    expect(parsed({ name: "m 4" })).toThrow(`types.json: [1].name: ${value} "m 4"`);
+    expect(parsed({}, { zone: "zone a" })).toThrow(
+      `types.json: m-4.offerings[0].zone: ${value} "zone a"`,
+    );
+    const reserved = { capacityType: "reserved", reservation: { id: "cr 1", count: 1 } };
+    expect(parsed({}, reserved)).toThrow(`m-4.offerings[0].reservation.id: ${value} "cr 1"`);
+    const labelled = (key: string, said: unknown) => parsed({ labels: { [key]: said } });
+    expect(labelled("node.kubernetes.io/instance-type", "m-9")).toThrow(
+      'types.json: m-4.labels."node.kubernetes.io/instance-type": wanted "m-4", as its name says, or no such label, got "m-9"',
+    );
+    expect(labelled("topology.kubernetes.io/zone", ["a", "c"])).toThrow(
+      'm-4.labels."topology.kubernetes.io/zone": wanted "a", "b", as its offerings say, or no such label, got ["a","c"]',
+    );
+    expect(labelled("failure-domain.beta.kubernetes.io/zone", "c")).toThrow("as its offerings say");
+    expect(labelled("karpenter.sh/capacity-type", "spot")).toThrow(
+      'wanted "on-demand", as its offerings say, or no such label, got "spot"',
+    );
+    expect(labelled("topology.kubernetes.io/zone", ["b", "a"])).not.toThrow();
+    expect(labelled("example.com/none", [])).not.toThrow();
+    expect(parsed({ name: "m-2" })).toThrow(
+      "types.json: [1].name: m-2 is there twice, in [0] too; give each a name of its own",
+    );
   });
 
   it("of --nodepool-only is a name that is not there", async () => {
@@ -959,6 +997,25 @@ describe("without a file of instance types", () => {
     expect(region(POOL, pod)).toBe("us-west-2");
     expect(region(POOL, job)).toBe("us-west-2");
     expect(region(POOL, pod, storageClass)).toBe("eu-north-1");
+  });
+
+  it("--region is to be one with a file of instance types, too, where a note says that it counts for nothing", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "karpenter-plan-"));
+    try {
+      const instanceTypes = join(folder, "types.json");
+      writeFileSync(instanceTypes, TYPES);
+      const asked = (region?: string) =>
+        cloudOf({ instanceTypes, ...(region === undefined ? {} : { region }) }, sortManifests([]));
+      await expect(asked("mars")).rejects.toThrow(
+        '--region: wanted a region of AWS such as eu-west-1, got "mars"',
+      );
+      expect((await asked("eu-west-1")).notes).toEqual([
+        "--region eu-west-1 counts for nothing: --instance-types says what can be launched",
+      ]);
+      expect((await asked()).notes).toEqual([]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it("a note says that the region is a guess", async () => {
