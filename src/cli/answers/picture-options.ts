@@ -8,7 +8,7 @@ export function pictureOptions(command: Command): Command {
     .option("--instance-types <file>", "what can be launched, as JSON; default: AWS")
     .option(
       "--region <name>",
-      "AWS region; default: that of a running Karpenter, or what zones in the input say, else us-east-1",
+      "AWS region; default: that of a running Karpenter, or what zones in the input say, else us-east-1; counts for nothing with --instance-types",
     )
     .option("--setting <name=value...>", "settings as the controller has them, by flag name")
     .option("--at <time>", "as if it were then (RFC 3339); default: now, of the cluster if asked");

@@ -14,7 +14,7 @@ export function planCommand(): Command {
     .option("--nodepool-only <name...>", "use only these NodePools of the input")
     .option(
       "--region <name>",
-      "AWS region; default: that of a running Karpenter, or what zones in the input say, else us-east-1",
+      "AWS region; default: that of a running Karpenter, or what zones in the input say, else us-east-1; counts for nothing with --instance-types",
     )
     .addOption(
       new Option("--preference-policy <policy>", "what preferred terms of pods are worth")

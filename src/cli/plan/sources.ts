@@ -43,17 +43,25 @@ export async function cloudOf(
   manifests: Manifests,
   facts?: ReadFacts,
 ): Promise<Cloud> {
+  if (flags.region !== undefined && !isAwsRegion(flags.region)) {
+    throw new CliError(`--region: wanted a region of AWS such as eu-west-1, got "${flags.region}"`);
+  }
   if (flags.instanceTypes === undefined) {
     // Who launches there knows best: a zone that a pod asks for may be one that the cluster has not.
     const region = flags.region ?? facts?.prices?.region ?? regionOf(manifests);
     if (region !== undefined && !isAwsRegion(region)) {
-      throw new CliError(`--region: wanted a region of AWS such as eu-west-1, got "${region}"`);
+      const place = `ConfigMap ${facts?.where}`;
+      throw new CliError(`${place}: "${region}" is no region of AWS; say which with --region`);
     }
     return withKwok(await awsCatalogue(region, manifests, facts));
   }
   const path = flags.instanceTypes;
   const { instanceTypes, wellKnownLabels } = parseInstanceTypes(path, readText(path));
-  return { wellKnownLabels, typesOf: async () => instanceTypes, notes: [] };
+  const notes =
+    flags.region === undefined
+      ? []
+      : [`--region ${flags.region} counts for nothing: --instance-types says what can be launched`];
+  return { wellKnownLabels, typesOf: async () => instanceTypes, notes };
 }
 
 /** NodePools of the kwok provider get its catalogue. */
