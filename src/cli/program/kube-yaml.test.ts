@@ -58,6 +58,11 @@ describe("YAML", () => {
     ["a: [1,\n b: }", 1, "Flow sequence in block collection"],
     ["a: 1\n---\nb: *c", 2, "Unresolved alias"],
     ["\u0001\u0002", 1, "no text"],
+    [
+      "a: &b [1]\nc: [*b, *b]\n---\na: &b {c: [*b]}",
+      2,
+      "what an anchor stands for contains itself",
+    ],
   ])("that is broken is refused in one line, with its document: %j", (text, document, words) => {
     expect(() => readYaml(text)).toThrow(
       expect.objectContaining({ document, message: expect.stringMatching(`^${words}.*$`) }),

@@ -135,11 +135,23 @@ function readAtOnce(text: string): unknown[] {
       const [error] = document.errors;
       if (error !== undefined) throw error;
       const value: unknown = document.toJS({ maxAliasCount: MOST_ALIASED });
+      if (text.includes("&") && containsItself(value))
+        throw new Error("what an anchor stands for contains itself; write it out instead");
       return value === null || value === undefined ? [] : [value];
     } catch (error) {
       throw new YamlError(index + 1, firstLineOf(error));
     }
   });
+}
+
+/** JSON has no such values, and who walks through one comes to no end. */
+function containsItself(value: unknown, above: Set<unknown> = new Set()): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (above.has(value)) return true;
+  above.add(value);
+  const found = Object.values(value).some((one) => containsItself(one, above));
+  above.delete(value);
+  return found;
 }
 
 export function writeYaml(value: unknown, style: YamlStyle = {}): string {
