@@ -90,8 +90,8 @@ describe("a ReplicationController", () => {
 describe("an autoscaler", () => {
   const web = (replicas: string) =>
     `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {${replicas}${SELECTOR}, ${TEMPLATE}}}`;
-  const autoscaler = (version: string, name = "web") =>
-    `{apiVersion: autoscaling/${version}, kind: HorizontalPodAutoscaler, metadata: {name: a}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: ${name}}, minReplicas: 3, maxReplicas: 5}}`;
+  const autoscaler = (version: string, name = "web", own = "a", least = 3, most = 5) =>
+    `{apiVersion: autoscaling/${version}, kind: HorizontalPodAutoscaler, metadata: {name: ${own}}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: ${name}}, minReplicas: ${least}, maxReplicas: ${most}}}`;
   const count = (...documents: readonly string[]) => names(expand(...documents)).length;
 
   it("keeps the replicas of its workload within its bounds, unless somebody set them to zero", () => {
@@ -99,6 +99,17 @@ describe("an autoscaler", () => {
     expect(count(web("replicas: 9, "), autoscaler("v1"))).toBe(5);
     expect(count(web("replicas: 0, "), autoscaler("v2"))).toBe(0);
     expect(count(web(""), autoscaler("v2", "other"))).toBe(1);
+  });
+
+  it("is not the only one: all keep to their bounds, and there is room for those that ask for more", () => {
+    const both = (least: number, most: number) => [
+      autoscaler("v2", "web", "b", least, most),
+      autoscaler("v2"),
+    ];
+    expect(count(web("replicas: 9, "), ...both(1, 4))).toBe(4);
+    expect(count(web("replicas: 1, "), ...both(1, 4))).toBe(3);
+    expect(count(web("replicas: 4, "), ...both(7, 8))).toBe(7);
+    expect(count(web("replicas: 4, "), ...both(1, 2))).toBe(3);
   });
 });
 
@@ -152,6 +163,9 @@ describe("a pod that no cluster has yet", () => {
       "{apiVersion: v1, kind: LimitRange, metadata: {name: r}, spec: {limits: [{type: Container, defaultRequest: {cpu: 250m}}]}}";
     const { pods } = expand(range, pod("new"), pod("there", ", uid: u"));
     expect(pods.map((one) => podRequests(one)["cpu"])).toEqual([250, undefined]);
+    const before = range.replace("name: r", "name: q").replace("250m", "100m");
+    const [first] = expand(range, before, pod("new")).pods;
+    expect(first && podRequests(first)["cpu"]).toBe(100);
     const elsewhere = pod("new", ", namespace: other");
     expect(expand(range, elsewhere).pods.map((one) => podRequests(one)["cpu"])).toEqual([
       undefined,
@@ -167,8 +181,11 @@ describe("a pod that no cluster has yet", () => {
       pod("own", "", "priority: 7, "),
       pod("critical", "", "priorityClassName: system-cluster-critical, "),
     ];
-    const of = (...classes: readonly string[]) =>
-      expand(...classes, ...some).pods.map(({ spec }) => spec.priority);
+    const of = (...classes: readonly string[]) => {
+      const { pods } = expand(...classes, ...some);
+      const found = new Map(pods.map(({ metadata, spec }) => [metadata.name, spec.priority]));
+      return ["named", "plain", "own", "critical"].map((name) => found.get(name));
+    };
     const classes = [
       priorityClass("high", "value: 1000"),
       priorityClass("usual", "value: 50, globalDefault: true"),
@@ -177,6 +194,8 @@ describe("a pod that no cluster has yet", () => {
     const [high = ""] = classes;
     expect(of(high)).toEqual([1_000, undefined, 7, 2_000_000_000]);
     expect(of(high, priorityClass("system-cluster-critical", "value: 3"))[3]).toBe(3);
+    const least = priorityClass("z-least", "value: -5, globalDefault: true");
+    expect(of(...classes, least)[1]).toBe(-5);
   });
 
   it("is bad input with a class that the input has not, unless it was let in already", () => {
@@ -254,8 +273,8 @@ describe("volume claims", () => {
     expect(found).toEqual([
       ["of-another", "other"],
       ["of-none", ""],
-      ["with-volume", undefined],
       ["says-nothing", "default"],
+      ["with-volume", undefined],
     ]);
   });
 

@@ -8,6 +8,7 @@ import { withLimitRanges } from "../../apis/core/limit-range.ts";
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { contentHash } from "../../apis/karpenter/nodepool-hash.ts";
 import { controllerOf, type KubeObject, keyOf, type OwnerReference } from "../../apis/meta.ts";
+import type { PriorityClass } from "../../apis/policy/kinds.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Manifests } from "./manifests.ts";
 import { claimsOfPod, claimsOfSet, completeClaims } from "./volume-claims.ts";
@@ -294,9 +295,16 @@ function refuseUnknownPriority(
 function withPriority(pod: Pod, { priorityClasses }: Manifests): Pod {
   if (pod.spec.priority !== undefined) return pod;
   const { priorityClassName = "" } = pod.spec;
-  const found = priorityClasses.find((one) =>
-    priorityClassName ? one.metadata.name === priorityClassName : one.globalDefault === true,
-  );
+  const found = priorityClassName
+    ? priorityClasses.find(({ metadata }) => metadata.name === priorityClassName)
+    : defaultPriorityClass(priorityClasses);
   const priority = found?.value ?? SYSTEM_PRIORITIES.get(priorityClassName);
   return priority === undefined ? pod : { ...pod, spec: { ...pod.spec, priority } };
+}
+
+/** Of several the least important, as admission takes it. */
+function defaultPriorityClass(classes: readonly PriorityClass[]): PriorityClass | undefined {
+  return classes
+    .filter(({ globalDefault }) => globalDefault === true)
+    .sort((a, b) => a.value - b.value)[0];
 }

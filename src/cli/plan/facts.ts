@@ -46,17 +46,22 @@ async function listed(client: Pick<KubeClient, "get" | "list">) {
   return (await Promise.all(each)).filter((one) => one !== undefined);
 }
 
-/** Of several the one whose prices are newest. */
+/** Of several the one whose prices are newest, of equals the first by name; of the same one what is applied. */
 export function factsIn(found: readonly Found[]): ReadFacts | undefined {
   let newest: ReadFacts | undefined;
   for (const { object } of found) {
     if (object.kind !== CONFIG_MAP.kind || object.metadata.name !== FACTS) continue;
     const facts = factsOf(object);
     if (facts === undefined) continue;
-    const isOlder = (facts.prices?.readAtMs ?? 0) < (newest?.prices?.readAtMs ?? 0);
-    if (!isOlder) newest = { ...facts, where: keyOf(object) };
+    const one = { ...facts, where: keyOf(object) };
+    if (newest === undefined || !isBefore(newest, one)) newest = one;
   }
   return newest;
+}
+
+function isBefore(a: ReadFacts, b: ReadFacts): boolean {
+  const newer = (a.prices?.readAtMs ?? 0) - (b.prices?.readAtMs ?? 0);
+  return newer === 0 ? a.where < b.where : newer > 0;
 }
 
 /** Its settings as far as this program knows them, those of `given` before them; and what to say of it. */

@@ -26,10 +26,11 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { NodeOverlay } from "../../apis/karpenter/nodeoverlay.ts";
 import type { NodePool } from "../../apis/karpenter/nodepool.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
-import type { KubeObject } from "../../apis/meta.ts";
-import { keyOf } from "../../apis/meta.ts";
+import { type KubeObject, keyOf, type ObjectMeta } from "../../apis/meta.ts";
 import type { PodDisruptionBudget, PriorityClass } from "../../apis/policy/kinds.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
+import { canonicalJson } from "../../base/json.ts";
+import { compareText } from "../../base/text-order.ts";
 import { isCustom } from "../../sandbox/apiserver/engine.ts";
 import {
   createRegistry,
@@ -78,7 +79,10 @@ const LOOKED_AT = [
 ] as const;
 type LookedAt = (typeof LOOKED_AT)[number];
 
-/** What a plan is made from, by kind, each at its newest version with defaults filled in. */
+/**
+ * What a plan is made from, by kind, each at its newest version with defaults filled in. In the order in which an API
+ * server lists them, by namespace and name: who takes the first of several takes the same one however they were written.
+ */
 export interface Manifests {
   readonly pods: readonly Pod[];
   /** Whose pods are to be made. */
@@ -164,7 +168,7 @@ export function sortManifests(found: readonly Found[]): Manifests {
     kinds.flatMap((kind) => {
       const objects = byKind.get(kind) ?? [];
       byKind.delete(kind);
-      return objects as T[];
+      return inOrder(objects) as T[];
     });
   const isLive = (one: KubeObject) => seen.get(`${one.kind} ${keyOf(one)}`)?.live === true;
   const workloads = of(...WORKLOAD_KINDS);
@@ -205,27 +209,43 @@ export function sortManifests(found: readonly Found[]): Manifests {
   return manifests;
 }
 
+function inOrder(objects: readonly KubeObject[]): KubeObject[] {
+  const keyed = objects.map((object) => ({ object, key: keyOf(object) }));
+  return keyed.sort((a, b) => compareText(a.key, b.key)).map(({ object }) => object);
+}
+
 /**
  * Instead of letters drawn by chance, as the API server completes `generateName`, a number: the first that no other object
- * of the kind has, from 0 on.
+ * of the kind has, from 0 on. Who gets which goes by what the objects say, not by where they stand.
  */
 function withNames(found: readonly Found[]): Found[] {
   const idOf = ({ kind, metadata }: KubeObject, name: unknown): string =>
     `${kind} ${metadata?.namespace ?? "default"} ${name}`;
   const taken = new Set(found.map(({ object }) => idOf(object, object.metadata?.name)));
   const numbers = new Map<string, number>();
-  return found.map((one) => {
-    const { object } = one;
-    const { name, generateName } = object.metadata ?? {};
-    if (name !== undefined || typeof generateName !== "string") return one;
-    const start = idOf(object, generateName);
+  const names = new Map<Found, string>();
+  const nameless = found
+    .filter(({ object: { metadata } }) => isToBeNamed(metadata))
+    .map((one) => ({ one, said: canonicalJson(one.object) }))
+    .sort((a, b) => compareText(a.said, b.said));
+  for (const { one } of nameless) {
+    const { generateName } = one.object.metadata;
+    const start = idOf(one.object, generateName);
     let number = numbers.get(start) ?? 0;
     while (taken.has(`${start}${number}`)) number++;
     taken.add(`${start}${number}`);
     numbers.set(start, number + 1);
-    const metadata = { ...object.metadata, name: `${generateName}${number}` };
-    return { ...one, object: { ...object, metadata } };
+    names.set(one, `${generateName}${number}`);
+  }
+  return found.map((one) => {
+    const name = names.get(one);
+    if (name === undefined) return one;
+    return { ...one, object: { ...one.object, metadata: { ...one.object.metadata, name } } };
   });
+}
+
+function isToBeNamed(metadata: Partial<ObjectMeta> | undefined): boolean {
+  return metadata?.name === undefined && typeof metadata?.generateName === "string";
 }
 
 function definitionOf(registry: MutableRegistry, { apiVersion = "", kind = "" }: KubeObject) {

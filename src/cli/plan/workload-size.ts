@@ -11,25 +11,29 @@ export interface Autoscaler extends KubeObject {
   };
 }
 
-/** Replicas within the bounds of an autoscaler; of a Job, what may run at once of what is not done. */
+/** Replicas within the bounds of all its autoscalers; of a Job, what may run at once of what is not done. */
 export function wantedPods(workload: KubeObject, autoscalers: readonly Autoscaler[]): number {
   if (workload.kind === "Job") return wantedOfJob(workload as Job);
   const replicas = (workload as Deployment).spec.replicas ?? 1;
-  const autoscaler = autoscalers.find((one) => targets(one, workload));
+  const own = autoscalers.filter((one) => targets(one, workload));
   // Who scales to zero by hand switches the autoscaler off.
-  if (autoscaler === undefined || replicas === 0) return replicas;
-  const { minReplicas = 1, maxReplicas } = autoscaler.spec;
-  return Math.min(maxReplicas, Math.max(minReplicas, replicas));
+  if (own.length === 0 || replicas === 0) return replicas;
+  // Each enforces its bounds. Where they never agree the workload goes to and fro, and has room for the most.
+  const least = Math.max(...own.map(({ spec }) => spec.minReplicas ?? 1));
+  const most = Math.min(...own.map(({ spec }) => spec.maxReplicas));
+  return Math.max(least, Math.min(most, replicas));
 }
 
 /** The field that says so: of the workload, or of the autoscaler that raises it. */
 export function sizeField(workload: KubeObject, autoscalers: readonly Autoscaler[]): string {
   if (workload.kind === "Job") return "parallelism";
-  const autoscaler = autoscalers.find((one) => targets(one, workload));
   const { replicas = 1 } = (workload as Deployment).spec;
-  return autoscaler !== undefined && wantedPods(workload, autoscalers) > replicas
-    ? `replicas, by spec.minReplicas of HorizontalPodAutoscaler ${autoscaler.metadata.name}`
-    : "replicas";
+  const wanted = wantedPods(workload, autoscalers);
+  if (wanted <= replicas) return "replicas";
+  const raises = autoscalers.find(
+    (one) => targets(one, workload) && one.spec.minReplicas === wanted,
+  );
+  return `replicas, by spec.minReplicas of HorizontalPodAutoscaler ${raises?.metadata.name}`;
 }
 
 /** The next run of a CronJob, as the Job that it would make. */
