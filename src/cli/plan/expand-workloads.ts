@@ -22,7 +22,7 @@ export interface Expanded {
 }
 
 /** As many as a plan takes: replicas by mistake run to billions, which would keep it for minutes. */
-export const MOST_PODS = 5_000_000;
+const MOST_PODS = 5_000_000;
 
 /** What pods are made of. */
 interface Maker {

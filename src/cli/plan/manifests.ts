@@ -153,16 +153,10 @@ export function sortManifests(found: readonly Found[]): Manifests {
     if (before !== undefined && !before.live)
       throw new CliError(`${where}: ${id} is also in ${before.where}`);
     seen.set(id, { where, live: live === true });
-    if (before !== undefined) {
-      const others = byKind.get(kind) ?? [];
-      byKind.set(
-        kind,
-        others.filter((one) => keyOf(one) !== keyOf(read)),
-      );
-    }
-    const same = byKind.get(kind);
-    if (same === undefined) byKind.set(kind, [read]);
-    else same.push(read);
+    const same = byKind.get(kind) ?? [];
+    const others = before === undefined ? same : same.filter((one) => keyOf(one) !== keyOf(read));
+    others.push(read);
+    byKind.set(kind, others);
   }
   const of = <T extends KubeObject>(...kinds: readonly LookedAt[]): T[] =>
     kinds.flatMap((kind) => {
