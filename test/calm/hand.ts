@@ -126,6 +126,8 @@ export class Hand {
       this.#note(`${missed} is deleted under ${pod.metadata.name}`);
       void this.#world.remove("Node", missed);
     });
+    // Once faults have ended nobody deletes nodes: a PodDisruptionBudget would keep the pod of one replica for good.
+    this.#undo.push(hearNodes, hearPods);
   }
 
   #killAmidMove({ write, arrives, isLast }: Extract<Act, { do: "kill amid a move" }>): void {
