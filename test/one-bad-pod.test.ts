@@ -2,7 +2,7 @@
  * One pod that asks for what no claim may say does not keep others without a node: the API server, which judges each
  * claim by its schema, sees none that repeats it.
  */
-import { afterEach, describe, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import type { NodeSelectorRequirement, Pod } from "../src/apis/core/pod.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
@@ -74,5 +74,75 @@ describe("of two pods that would share a node the good one gets it", () => {
     await world.until("the good pod has a node", () => isBound("good"));
     // What is only preferred is given up.
     if (kind === "preferred") await world.until("the other has one, too", () => isBound("bad"));
+  });
+});
+
+const CLASS = `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: KarpenterNodeRole-karpenter-demo
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
+  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
+`;
+const CURRENT = POOL.split("---")[1]?.replace(
+  "{group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}",
+  "{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}",
+);
+const FORMER = `
+apiVersion: karpenter.k8s.aws/v1alpha1
+kind: AWSNodeTemplate
+metadata: {name: default}
+spec:
+  subnetSelector: {karpenter.sh/discovery: karpenter-demo}
+  securityGroupSelector: {karpenter.sh/discovery: karpenter-demo}
+---
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: former}
+spec: {providerRef: {name: default}}
+`;
+
+/** Well known to alpha's pools, and in no claim of the others. */
+const PODS = "karpenter.k8s.aws/instance-pods";
+
+describe("a label that only alpha's nodes have", () => {
+  it.each<[Kind, NodeSelectorRequirement["operator"], boolean]>([
+    ["required", "NotIn", true],
+    ["required", "Gt", false],
+    ["preferred", "NotIn", true],
+    ["preferred", "Gt", true],
+  ])("%s with %s keeps nobody else from a node of v1", async (kind, operator, hasNode) => {
+    world = await openWorld({});
+    await world.apply(`${CLASS}---${CURRENT}`);
+    const bad = podNamed("bad", asking(kind, { key: PODS, operator, values: ["8"] }));
+    await world.apply([bad, podNamed("good")].map((one) => JSON.stringify(one)).join("\n---\n"));
+    const isBound = async (name: string) =>
+      (await world.get<Pod>("Pod", name)).spec.nodeName !== undefined;
+    await world.until("the good pod has a node", () => isBound("good"));
+    if (hasNode) await world.until("the other has one, too", () => isBound("bad"));
+    await world.advance(120_000);
+    expect([await isBound("bad"), await isBound("good")]).toEqual([hasNode, true]);
+    expect(await world.list("NodeClaim", "karpenter.sh/v1")).toHaveLength(1);
+  });
+
+  it("leads to a node of alpha's, beside a pool of v1 that is tried first", async () => {
+    world = await openWorld({});
+    await world.apply(`${CLASS}---${CURRENT}---${FORMER}`);
+    const { nodeSelector: _, ...spec } = podNamed("web").spec;
+    const term = { matchExpressions: [{ key: PODS, operator: "Gt" as const, values: ["8"] }] };
+    const nodeAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] },
+    };
+    const pod: Pod = { ...podNamed("web"), spec: { ...spec, affinity: { nodeAffinity } } };
+    await world.apply(JSON.stringify(pod));
+    const home = async () => (await world.get<Pod>("Pod", "web")).spec.nodeName;
+    await world.until("it has a node", async () => (await home()) !== undefined);
+    const [node] = (await world.list("Node", "v1")).filter(
+      ({ metadata }) => metadata.labels?.["karpenter.sh/provisioner-name"] === "former",
+    );
+    expect(await home()).toBe(node?.metadata.name);
   });
 });

@@ -3,6 +3,7 @@
  * will run on it, and how much of the pool's limits is left. upstream:
  * pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
  */
+import { LABEL_INSTANCE_PODS } from "../../../apis/aws/labels.ts";
 import { type HostPort, hostPorts, hostPortsConflict } from "../../../apis/core/host-ports.ts";
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -46,12 +47,17 @@ const SIMULATED_LABELS: Readonly<Record<string, string>> = {
 
 /** Left out of claims: simulation only. */
 export function simulatedKeys(pool: Pool): ReadonlySet<string> {
-  return new Set([...Object.keys(SIMULATED_LABELS), otherOwnerKey(pool)]);
+  return new Set([...Object.keys(SIMULATED_LABELS), ...foreignKeys(pool)]);
 }
 
-/** The label by which nodes of the other family of pools name theirs; nodes of this one never have it. */
-function otherOwnerKey(pool: Pool): string {
-  return pool.generation === "alpha" ? NODEPOOL_LABEL_KEY : PROVISIONER_NAME_LABEL_KEY;
+/**
+ * What only nodes of the other family of pools have: the label by which they name theirs, and of AWS one that later
+ * generations took away. Well known as it is to alpha's pools, theirs may not say it in a claim.
+ */
+function foreignKeys(pool: Pool): readonly string[] {
+  return pool.generation === "alpha"
+    ? [NODEPOOL_LABEL_KEY]
+    : [PROVISIONER_NAME_LABEL_KEY, LABEL_INSTANCE_PODS];
 }
 
 /** A daemon and the types it would run on. */
@@ -102,9 +108,9 @@ export function createTemplate(
 ): Template {
   const { pool } = input;
   const labels = Requirements.fromLabels({ ...poolLabels(pool), ...SIMULATED_LABELS });
-  const nobodyElses = Requirements.fromSpecs([
-    { key: otherOwnerKey(pool), operator: "DoesNotExist" },
-  ]);
+  const nobodyElses = Requirements.fromSpecs(
+    foreignKeys(pool).map((key) => ({ key, operator: "DoesNotExist" })),
+  );
   const set = space.intern(Requirements.fromSpecs(pool.requirements).and(labels).and(nobodyElses));
   const table = new TypeTable(input.instanceTypes, space);
   const daemons: Daemon[] = [];
