@@ -59,11 +59,12 @@ const ABBREVIATIONS: Readonly<Record<string, string>> = {
 /** A date that never comes (30 February) is given up after this many years, as robfig does. */
 const SEARCH_YEARS = 5;
 const MINUTE_MS = 60_000;
-/** Clocks are changed at quarters of an hour. Asking the calendar is slow, so answers are kept: a month's. */
+/** Clocks are changed at quarters of an hour. */
 const QUARTER_MS = 15 * MINUTE_MS;
-const KNOWN_OFFSETS = 4_096;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
+/** Asking the calendar is slow, so answers are kept: of quarters of the days on which clocks change, and of midnights, years. */
+const KNOWN_OFFSETS = 4_096;
 
 /** Undefined when the text is not of the grammar. */
 export function parseCron(text: string): Cron | undefined {
@@ -144,8 +145,7 @@ function readZone(timeZone: string): Zone | undefined {
     return undefined;
   }
   const known = new Map<number, number>();
-  return (ms) => {
-    const at = Math.floor(ms / QUARTER_MS) * QUARTER_MS;
+  const offsetAt = (at: number) => {
     let offset = known.get(at);
     if (offset !== undefined) return offset;
     const part = Object.fromEntries(
@@ -156,6 +156,13 @@ function readZone(timeZone: string): Zone | undefined {
     if (known.size >= KNOWN_OFFSETS) known.clear();
     known.set(at, offset);
     return offset;
+  };
+  return (ms) => {
+    const day = Math.floor(ms / DAY_MS) * DAY_MS;
+    const offset = offsetAt(day);
+    // No clock is changed and changed back within a day.
+    if (offset === offsetAt(day + DAY_MS)) return offset;
+    return offsetAt(Math.floor(ms / QUARTER_MS) * QUARTER_MS);
   };
 }
 

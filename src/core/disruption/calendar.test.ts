@@ -75,6 +75,15 @@ describe("the next allowed disruption", () => {
       2,
       "2026-01-05T17:00:00Z",
     ],
+    [
+      "nothing by day, one in the evening, and two nodes that will be ready by then",
+      [
+        { nodes: "0", schedule: "0 9 * * *", duration: "8h" },
+        { nodes: "1", schedule: "0 17 * * *", duration: "3h" },
+      ],
+      2,
+      "2026-01-05T17:00:00Z",
+    ],
     ["a budget that cannot be read", [{ nodes: "few" }], 0, "broken"],
   ])("with %s", (_, budgets, disrupting, expected) => {
     expect(next(budgets, disrupting)).toBe(expected);

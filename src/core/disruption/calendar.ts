@@ -64,15 +64,13 @@ export function nextAllowed(
     return window?.active === true && window.changesAtMs === undefined;
   });
   if (allowedDisruptions(lasting, reason, 1, nowMs) === 0) return { when: "never" };
-  let someMs: number | undefined;
   let count = 0;
   for (const atMs of changesOf(budgets, nowMs)) {
     if (++count > MOST_WINDOWS || atMs > nowMs + HORIZON_MS) break;
-    const state = stateAt(all, reason, atMs);
-    if (state === "open") return { when: "at", atMs };
-    if (state === "used up") someMs ??= atMs;
+    // What nodes that are down now use up of it is over within minutes: no reason to look through a year for more.
+    if (stateAt(all, reason, atMs) !== "closed") return { when: "at", atMs };
   }
-  return someMs === undefined ? { when: "never" } : { when: "at", atMs: someMs };
+  return { when: "never" };
 }
 
 /** Whose budgets are in the way for longer, which is what {@link nextAllowed} of both tells: the pool's own, or the cluster's. */

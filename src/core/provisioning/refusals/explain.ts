@@ -29,6 +29,7 @@ import {
   dropPortConflicts,
   hasNoType,
   leastDaemonRequests,
+  simulatedKeys,
   type Template,
 } from "../pools/pool-template.ts";
 import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result.ts";
@@ -395,9 +396,10 @@ function tupleText(
   requirements: Requirements,
 ): string {
   const resources = resourcesText(template, podClass);
+  const shown = requirements.without(simulatedKeys(template.pool));
   return template.pool.generation === "v1"
-    ? `${text}, requirements=${requirements}, resources=${resources}`
-    : `no instance type satisfied resources ${resources} and requirements ${requirements} (${text})`;
+    ? `${text}, requirements=${shown}, resources=${resources}`
+    : `no instance type satisfied resources ${resources} and requirements ${shown} (${text})`;
 }
 
 /** What is left of each limit that no type of these would stay within. `isCharged`: by nodes of this plan too. */
