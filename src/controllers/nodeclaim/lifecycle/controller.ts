@@ -38,7 +38,7 @@ import { register } from "./registration.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
 export function lifecycle(world: World, tracker: RegistrationTracker): Controller {
-  const memory: Memory = { launches: new Map(), asked: new Map(), tracker };
+  const memory: Memory = { launches: new Map(), asked: new Map(), comingUp: new Map(), tracker };
   return {
     name: "nodeclaim.lifecycle",
     watches: [...claimSources(), source(NODE, claimRequestsOfNode(world))],
@@ -51,7 +51,10 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
   const stored = readClaim(world, request);
   if (stored === undefined || !isManagedClaim(world, stored)) return AWAIT_CHANGE;
   const uid = stored.metadata.uid ?? stored.metadata.name;
-  if (isDeleting(stored)) return finalize(world, stored, () => memory.launches.get(uid)?.launched);
+  if (isDeleting(stored)) {
+    memory.comingUp.delete(uid);
+    return finalize(world, stored, () => memory.launches.get(uid)?.launched);
+  }
   const before = await begun(world, stored);
   if (before === undefined) return AWAIT_CHANGE;
   let claim = before;

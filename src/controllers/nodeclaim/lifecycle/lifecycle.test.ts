@@ -579,6 +579,26 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
+  it("takes no node that comes up for late when the machine's clock is set forward", async () => {
+    const world = await start();
+    await world.clock.advance(60 * 60_000);
+    await world.api.create(NODE_CLAIM, {
+      ...CLAIM,
+      metadata: { ...CLAIM.metadata, name: "default-young", uid: "young" },
+    });
+    await world.clock.settle();
+    const young = () => world.api.find(NODE_CLAIM, "default-young") as NodeClaim;
+    await world.join(young(), { status: NOT_READY });
+    await world.clock.advance(5 * 60_000);
+    world.clock.setBack(-60 * 60_000);
+    world.api.change(NODE, "node-default-young", { status: { ...NOT_READY, phase: "Pending" } });
+    await world.clock.advance(25 * 60_000 - 2_000);
+    expect(young().metadata.deletionTimestamp).toBeUndefined();
+    await world.clock.advance(4_000);
+    expect(timeouts(world, "initialization")).toEqual([1]);
+    await world.stop();
+  });
+
   it("keeps a claim whose node got usable late, though that cannot be written", async () => {
     const world = await start({ ...CLAIM, spec: { ...CLAIM.spec, startupTaints: [] } } as never);
     await world.join(claimOf(world), { status: NOT_READY });

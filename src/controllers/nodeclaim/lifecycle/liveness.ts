@@ -4,7 +4,7 @@
  * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
  */
 import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
-import { condition } from "../../../apis/karpenter/conditions.ts";
+import { condition, isTrue } from "../../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { formatDuration } from "../../../base/duration.ts";
 import {
@@ -32,8 +32,7 @@ export async function giveUpIfLate(
   memory: Memory,
 ): Promise<StepResult> {
   const { tracker } = memory;
-  memory.lookingSinceMs ??= world.clock.elapsedMs();
-  const verdict = verdictOn(world, claim, memory.lookingSinceMs);
+  const verdict = verdictOn(world, claim, lookedForMs(world, claim, memory));
   if (verdict.state === "alive") return done(claim, { requeueAfterMs: verdict.checkAfterMs });
   const { reason } = verdict;
   await deleteClaim(world, claim);
@@ -62,7 +61,20 @@ export async function giveUpIfLate(
   return ended;
 }
 
-function verdictOn(world: World, claim: NodeClaim, lookingSinceMs: number): Liveness {
+/** By elapsed time: a clock that is set forward makes no node late. */
+function lookedForMs({ clock }: World, claim: NodeClaim, { comingUp }: Memory): number {
+  const uid = claim.metadata.uid ?? claim.metadata.name;
+  if (!isTrue(claim, "Registered") || isTrue(claim, "Initialized")) {
+    comingUp.delete(uid);
+    return 0;
+  }
+  const nowMs = clock.elapsedMs();
+  const sinceMs = comingUp.get(uid) ?? nowMs;
+  comingUp.set(uid, sinceMs);
+  return nowMs - sinceMs;
+}
+
+function verdictOn(world: World, claim: NodeClaim, lookedForMs: number): Liveness {
   const { clock, settings } = world;
   const providerId = claim.status?.providerID;
   const joined = providerId === undefined ? [] : nodes(world).byIndex("providerId", providerId);
@@ -71,7 +83,7 @@ function verdictOn(world: World, claim: NodeClaim, lookingSinceMs: number): Live
     nodes: joined,
     pods: joined.flatMap(({ metadata }) => pods(world).byIndex("node", metadata.name)),
     initializationTimeoutMs: settings.initializationTimeoutMs,
-    lookedForMs: clock.elapsedMs() - lookingSinceMs,
+    lookedForMs,
     nowMs: clock.now(),
   });
 }

@@ -10,8 +10,8 @@ export interface Memory {
   /** What the cloud was asked for and has not answered, by claim UID. */
   readonly asked: Map<string, Promise<NodeClaim>>;
   readonly tracker: RegistrationTracker;
-  /** When a claim was first looked at, by elapsed time: a process may have waited long to lead. */
-  lookingSinceMs?: number;
+  /** When a claim was first seen registered and not usable yet, by UID, in elapsed time. */
+  readonly comingUp: Map<string, number>;
 }
 
 export interface StepResult {
