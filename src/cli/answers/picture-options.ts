@@ -4,7 +4,10 @@ import { type Command, Option } from "commander";
 export function pictureOptions(command: Command): Command {
   return command
     .option("-f, --filename <path...>", "objects: files, folders, or - for standard input")
-    .option("--cluster", "read the current cluster, of KUBECONFIG; files come on top")
+    .option(
+      "--cluster",
+      "read the current cluster, of KUBECONFIG, as without files; with files they come on top",
+    )
     .option("--instance-types <file>", "what can be launched, as JSON; default: AWS")
     .option(
       "--region <name>",

@@ -66,8 +66,8 @@ const UNTOLD = "known to the running controller only: offerings that had no capa
 
 /** Throws CliError for bad input. */
 export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
-  if (flags.filename === undefined && flags.cluster !== true)
-    throw new CliError("missing the objects to look at: use -f FILE, or --cluster");
+  // As kubectl does: the cluster at hand, unless files are named.
+  const readsCluster = flags.cluster === true || flags.filename === undefined;
   const clock = new SystemClock();
   const given = settingFlags(flags.setting ?? []);
   const settingsBy = (facts: ReadFacts | undefined) => {
@@ -79,16 +79,15 @@ export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
     const selecting = (settingsBy(facts).settings.defaultSpread ?? []).length > 0 ? SELECTING : [];
     return [EVENT, DEPLOYMENT as Kind, ...selecting];
   };
-  const live =
-    flags.cluster === true
-      ? await liveObjects(clock, further)
-      : { found: [], notes: [], nowMs: clock.now() };
+  const live = readsCluster
+    ? await liveObjects(clock, further)
+    : { found: [], notes: [], nowMs: clock.now() };
   const nowMs = flags.at === undefined ? live.nowMs : instant(flags.at);
   const found = [...live.found, ...readDocuments(flags.filename ?? [])];
   const facts = factsIn(found);
   const { settings, notes: ofSettings, used } = settingsBy(facts);
   const notes = [...live.notes, ...ofSettings];
-  if (flags.cluster === true) {
+  if (readsCluster) {
     if (facts === undefined) notes.push(NO_FACTS);
     notes.push(UNTOLD);
   }

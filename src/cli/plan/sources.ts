@@ -33,7 +33,8 @@ export async function liveObjects(
     const { found, notes } = await readCluster(client, further(factsIn(maps)));
     return { found: [...maps, ...found], notes, nowMs };
   } catch (error) {
-    if (error instanceof KubeconfigError) throw new CliError(`--cluster: ${error.message}`);
+    if (error instanceof KubeconfigError)
+      throw new CliError(`--cluster: ${error.message}; or read files: -f FILE`);
     throw error;
   }
 }

@@ -1,0 +1,24 @@
+/** Questions about a cluster are about the one at hand, as kubectl's are, unless files are named. */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { readObjects } from "./read-picture.ts";
+
+describe("without files", () => {
+  afterEach(() => void vi.unstubAllEnvs());
+
+  it.each([undefined, true])(
+    "the cluster of KUBECONFIG is read (--cluster: %s)",
+    async (cluster) => {
+      vi.stubEnv("KUBECONFIG", "/nowhere/kubeconfig");
+      const flags = cluster === undefined ? {} : { cluster };
+      await expect(readObjects(flags)).rejects.toThrow(
+        /^--cluster: cannot read the kubeconfig \/nowhere\/kubeconfig: .*; or read files: -f FILE$/,
+      );
+    },
+  );
+
+  it("with files it is not", async () => {
+    vi.stubEnv("KUBECONFIG", "/nowhere/kubeconfig");
+    const { found } = await readObjects({ filename: ["examples/inflate.yaml"] });
+    expect(found.map(({ object }) => object.kind)).toEqual(["Deployment"]);
+  });
+});
