@@ -5,11 +5,10 @@ import { readObjects } from "./read-picture.ts";
 describe("without files", () => {
   afterEach(() => void vi.unstubAllEnvs());
 
-  it.each([undefined, true])(
-    "the cluster of KUBECONFIG is read (--cluster: %s)",
-    async (cluster) => {
+  it.each([{}, { cluster: true as const }])(
+    "the cluster of KUBECONFIG is read: %j",
+    async (flags) => {
       vi.stubEnv("KUBECONFIG", "/nowhere/kubeconfig");
-      const flags = cluster === undefined ? {} : { cluster };
       await expect(readObjects(flags)).rejects.toThrow(
         /^--cluster: cannot read the kubeconfig \/nowhere\/kubeconfig: .*; or read files: -f FILE$/,
       );
