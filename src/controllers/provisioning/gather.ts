@@ -41,13 +41,14 @@ export function podsToPlace(world: World): { pending: readonly Pod[]; leaving: r
     .flatMap(({ pods }) => pods.filter((pod) => isCurrentlyReschedulable(pod, guards, nowMs)))
     .filter((pod) => !hasSuccessor(world, pod))
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-  const isPromised = (pod: Pod) => world.cluster.isPromised(pod.metadata.uid ?? "");
   const pending = world.cluster.unboundPods().filter(isProvisionable);
-  // Of claims that are launched the capacity is known: their pods are placed there by planning.
-  return {
-    pending: world.cluster.synced ? pending : pending.filter((pod) => !isPromised(pod)),
-    leaving: world.cluster.synced ? leaving : leaving.filter((pod) => !isPromised(pod)),
-  };
+  return { pending: placeable(world, pending), leaving: placeable(world, leaving) };
+}
+
+/** Without those that have a claim of unknown capacity. Once claims are launched, planning places their pods there. */
+export function placeable({ cluster }: World, pods: readonly Pod[]): readonly Pod[] {
+  if (cluster.synced) return pods;
+  return pods.filter((pod) => !cluster.isPromised(pod.metadata.uid ?? ""));
 }
 
 /** A pod whose new one is on its way to take its place needs no other. */

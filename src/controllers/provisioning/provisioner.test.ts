@@ -2,8 +2,9 @@
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
-import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { KubeError } from "../../kube/errors.ts";
 import { node, nodeClaim, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { fakeWorld } from "../../testing/fake-world.ts";
@@ -102,5 +103,84 @@ describe("a pool whose requirements no instance type meets", () => {
     ]);
     expect(told[0]?.dedupeMs).toBe(60_000);
     expect(world.api.all(NODE_CLAIM)).toHaveLength(1);
+  });
+});
+
+describe("a claim that the API server finds invalid", () => {
+  /** Two pods of each size; claims are refused by `status` once they ask for so much that is no whole cpu. */
+  async function refusing(
+    sizes: readonly string[],
+    { status = 422, limits = {} }: { status?: number; limits?: Record<string, string> } = {},
+  ) {
+    const world = fakeWorld();
+    await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
+    const pool = nodePool({ spec: { limits }, template: { nodeClassRef: CLASS_REF } });
+    const conditions = [{ type: "Ready", status: "True" as const }];
+    await world.api.create(NODE_POOL, { ...pool, status: { conditions } });
+    for (const cpu of sizes)
+      for (const nth of [1, 2]) await world.api.create(POD, pod({ name: `${cpu}-${nth}`, cpu }));
+    const sent: string[] = [];
+    const create = world.kube.create;
+    Object.assign(world.kube, {
+      create: async (...call: Parameters<typeof create>) => {
+        const claim = call[1] as NodeClaim;
+        const cpu = claim.spec.resources?.requests?.["cpu"];
+        if (call[0] === NODE_CLAIM) sent.push(String(cpu));
+        if (call[0] !== NODE_CLAIM || !String(cpu).endsWith("m")) return create(...call);
+        throw new KubeError(status, { message: "spec: Invalid value" }, "create nodeclaims");
+      },
+    });
+    const batcher = createBatcher(world);
+    const times = createPodTimes(world);
+    const steering = { hasPlace: () => false, placeOf: () => undefined };
+    await world.run(
+      ...[stateNode(world), stateNodeClaim(world), statePod(world)],
+      podTrigger(world, batcher, times),
+      provisioner(world, batcher, times, steering),
+    );
+    await world.clock.advance(5_000);
+    const told = (reason: string) =>
+      world.published.filter((one) => one.reason === reason).map((one) => one.object.metadata.name);
+    return {
+      world,
+      sent,
+      nominated: () => told("Nominated"),
+      failed: () => told("FailedScheduling"),
+    };
+  }
+
+  it("holds up only the pods that are the cause: others on it get nodes in the same pass", async () => {
+    const { world, sent, nominated, failed } = await refusing(["1", "1001m", "2"]);
+    expect(sent[0]).toBe("8002m");
+    expect(sent.slice(1).toSorted()).toEqual(["2", "2002m", "4"]);
+    expect(nominated().toSorted()).toEqual(["1-1", "1-2", "2-1", "2-2"]);
+    expect(new Set(failed())).toEqual(new Set(["1001m-1", "1001m-2"]));
+    const { message } =
+      world.published.findLast(({ object }) => object.metadata.name === "1001m-1") ?? {};
+    expect(message).toContain("spec: Invalid value");
+    await world.stop();
+  });
+
+  it("is not sent again at once when all its pods are alike, nor when the server is only busy", async () => {
+    const alike = await refusing(["1001m"]);
+    expect(alike.sent).toEqual(["2002m"]);
+    await alike.world.stop();
+    for (const status of [403, 500]) {
+      const busy = await refusing(["1", "1001m"], { status });
+      expect(busy.sent).toEqual(["4002m"]);
+      await busy.world.stop();
+    }
+  });
+
+  it("keeps to the pool's limits when its pods are planned apart, however large the machines get", async () => {
+    const { world } = await refusing(["1", "1001m", "2"], { limits: { cpu: "10" } });
+    const largest = world.api.all(NODE_CLAIM).map((claim) => {
+      const { requirements } = (claim as NodeClaim).spec;
+      const types = requirements.find(({ key }) => key === "node.kubernetes.io/instance-type");
+      return Math.max(...(types?.values ?? []).map((name) => Number.parseInt(name.slice(2), 10)));
+    });
+    expect(largest.length).toBeGreaterThan(1);
+    expect(largest.reduce((sum, one) => sum + one)).toBeLessThanOrEqual(10);
+    await world.stop();
   });
 });

@@ -33,11 +33,12 @@ import type { World } from "../world.ts";
 import type { Batcher } from "./batcher.ts";
 import { createClaims } from "./create-claims.ts";
 import { failedScheduling, nominated } from "./events.ts";
-import { podsToPlace, poolsToUse, schedulingInput } from "./gather.ts";
+import { placeable, podsToPlace, poolsToUse, schedulingInput } from "./gather.ts";
 import { claimTarget, nominationMs, targetsOf } from "./nomination.ts";
 import type { PodTimes } from "./pod-times.ts";
 import { Progress } from "./progress.ts";
-import { type Pass, report } from "./report.ts";
+import { Apart, isInvalid, onlyFor, usageWith } from "./refused.ts";
+import { report } from "./report.ts";
 
 /** How soon to look again while the picture of the cluster is incomplete. */
 const UNSYNCED_RETRY_MS = 1_000;
@@ -55,6 +56,7 @@ export function provisioner(
 ): Controller {
   const log = world.log.with({ controller: "provisioner" });
   const progress = new Progress(world);
+  const apart = new Apart();
   const idle = new StandingProblems(log);
   return {
     name: "provisioner",
@@ -69,7 +71,7 @@ export function provisioner(
       };
     },
     reconcile: () =>
-      reconcile(world, { batcher, times, progress, idle, steering }, log).finally(() =>
+      reconcile(world, { batcher, times, progress, apart, idle, steering }, log).finally(() =>
         progress.end(),
       ),
   };
@@ -80,6 +82,7 @@ interface Memory {
   readonly batcher: Batcher;
   readonly times: PodTimes;
   readonly progress: Progress;
+  readonly apart: Apart;
   /** Pools that are not ready. */
   readonly idle: StandingProblems;
   readonly steering: Pick<Steering, "hasPlace" | "placeOf">;
@@ -87,7 +90,7 @@ interface Memory {
 
 async function reconcile(
   world: World,
-  { batcher, times, progress, idle, steering }: Memory,
+  { batcher, times, progress, apart, idle, steering }: Memory,
   log: Logger,
 ): Promise<Outcome> {
   const { waitMs } = batcher;
@@ -110,7 +113,15 @@ async function reconcile(
   progress.decided();
   tellOfPods(world, { times, progress }, pending, { input, result });
   const asked = pools.map(({ pool }) => pool);
-  await apply(world, log, { result, pods, startMs, batchedMs, pools: asked });
+  report(world, log, { result, pods, startMs, batchedMs, pools: asked });
+  const { made, failed } = await apply(world, log, result);
+  const planAnew = async (some: readonly Pod[], more: readonly PlannedClaim[]) => {
+    const usedNow = pools.map((one) => ({ ...one, usage: usageWith(world, one.pool, more) }));
+    return planned(world, { ...schedulingInput(world, some, usedNow), options }, steering);
+  };
+  const invalid = failed.filter(({ error }) => isInvalid(error)).map(({ plan }) => plan);
+  const helped = await placeApart(world, log, { pods, made, invalid, apart, planAnew });
+  tellFailed(world, failed, helped);
   // Triggers that came while planning opened the next window.
   return batcher.waitMs === undefined ? AWAIT_CHANGE : requeueAfter(batcher.waitMs);
 }
@@ -187,29 +198,89 @@ function nothingFound(pools: readonly Pool[]): string {
     : "no provisioners found";
 }
 
-async function apply(world: World, log: Logger, pass: Pass): Promise<void> {
-  const { result } = pass;
-  report(world, log, pass);
+interface Applied {
+  readonly made: readonly PlannedClaim[];
+  readonly failed: readonly { readonly plan: PlannedClaim; readonly error: Error }[];
+}
+
+async function apply(
+  world: World,
+  log: Logger,
+  { existing, newClaims }: Pick<SchedulingResult, "existing" | "newClaims">,
+): Promise<Applied> {
   const untilMs = world.clock.now() + nominationMs(world.settings);
-  for (const { nodeName, pods } of result.existing) {
+  for (const { nodeName, pods } of existing) {
     world.cluster.nominate(nodeName, untilMs);
     const targets = targetsOf(world, nodeName);
     for (const pod of pods) world.events.publish(nominated(pod, targets));
   }
-  const created = await createClaims(world, log, result.newClaims, "provisioned");
+  const created = await createClaims(world, log, newClaims, "provisioned");
+  const applied = {
+    made: [] as PlannedClaim[],
+    failed: [] as { plan: PlannedClaim; error: Error }[],
+  };
   for (const [index, claim] of created.entries()) {
-    const plan = result.newClaims[index] as SchedulingResult["newClaims"][number];
+    const plan = newClaims[index] as PlannedClaim;
     if (claim instanceof Error) {
       log.error(`failed creating ${vocabulary(plan.pool.generation).claimNoun}`, {
         ...poolFields(plan.pool),
         error: claim.message,
       });
-      for (const pod of plan.pods) world.events.publish(failedScheduling(pod, claim.message));
+      applied.failed.push({ plan, error: claim });
       continue;
     }
+    applied.made.push(plan);
     world.cluster.nominate(claim.metadata.name, untilMs);
     const uids = plan.pods.map(({ metadata }) => metadata.uid ?? "");
     world.cluster.promise(claim.metadata.name, uids, world.clock.elapsedMs());
     for (const pod of plan.pods) world.events.publish(nominated(pod, [claimTarget(claim)]));
   }
+  return applied;
+}
+
+/** Tells each pod of a claim that could not be made, unless it has got a place since. */
+function tellFailed(world: World, failed: Applied["failed"], helped: ReadonlySet<string>): void {
+  for (const { plan, error } of failed)
+    for (const pod of plan.pods)
+      if (!helped.has(keyOf(pod))) world.events.publish(failedScheduling(pod, error.message));
+}
+
+interface Refusal {
+  /** All of the pass. */
+  readonly pods: readonly Pod[];
+  readonly made: readonly PlannedClaim[];
+  readonly invalid: readonly PlannedClaim[];
+  readonly apart: Apart;
+  /** `made`: claims of this pass, whose capacity is not known yet. */
+  readonly planAnew: (
+    pods: readonly Pod[],
+    made: readonly PlannedClaim[],
+  ) => Promise<SchedulingResult>;
+}
+
+/**
+ * Each kind of pods whose claim was found invalid, with all the others in their places but not with another such kind.
+ * Returns the keys of pods that have a place now.
+ */
+async function placeApart(
+  world: World,
+  log: Logger,
+  { pods, made, invalid, apart, planAnew }: Refusal,
+): Promise<ReadonlySet<string>> {
+  const left = new Set(invalid.flatMap((plan) => plan.pods.map(keyOf)));
+  const helped = new Set<string>();
+  let all = made;
+  for (const kind of apart.kindsOf(invalid)) {
+    const own = new Set(kind);
+    const known = placeable(world, pods);
+    const some = known.filter((pod) => own.has(keyOf(pod)) || !left.has(keyOf(pod)));
+    const found = onlyFor(await planAnew(some, all), own);
+    const { made: more, failed } = await apply(world, log, found);
+    all = [...all, ...more];
+    for (const one of [...more, ...found.existing])
+      for (const pod of one.pods) helped.add(keyOf(pod));
+    for (const pod of own) if (helped.has(pod)) left.delete(pod);
+    tellFailed(world, failed, helped);
+  }
+  return helped;
 }

@@ -1,0 +1,78 @@
+/**
+ * Claims that the API server finds invalid (422), as it would each time. One kind of the pods on such a claim may be
+ * the cause, and the others would wait with it for ever: here is which pods to plan anew, each kind by itself.
+ * Ours: upstream plans them together again.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { addResources, maxResources, type Resources } from "../../apis/resources.ts";
+import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
+import { KubeError } from "../../kube/errors.ts";
+import type { World } from "../world.ts";
+
+const INVALID = 422;
+/** Kinds that are planned by themselves in one pass: each is a plan more. */
+const MOST_AT_ONCE = 10;
+
+export function isInvalid(answer: unknown): boolean {
+  return answer instanceof KubeError && answer.status === INVALID;
+}
+
+/** Remembers where it was: of many kinds each gets its turn. */
+export class Apart {
+  #next = 0;
+
+  /** Keys of pods of claims that were found invalid, by kind. None that were alone on one: it would be refused again. */
+  kindsOf(invalid: readonly PlannedClaim[]): readonly (readonly string[])[] {
+    const mixed = new Map<string, string[]>();
+    const alone = new Set<string>();
+    for (const { pods } of invalid) {
+      const kinds = pods.map(kindOf);
+      if (new Set(kinds).size === 1) alone.add(kinds[0] as string);
+      else
+        for (const [index, kind] of kinds.entries())
+          mixed.set(kind, [...(mixed.get(kind) ?? []), keyOf(pods[index] as Pod)]);
+    }
+    const kinds = [...mixed.keys()].filter((kind) => !alone.has(kind)).sort();
+    const first = kinds.length > MOST_AT_ONCE ? this.#next % kinds.length : 0;
+    this.#next = first + MOST_AT_ONCE;
+    const inTurn = [...kinds.slice(first), ...kinds.slice(0, first)].slice(0, MOST_AT_ONCE);
+    return inTurn.map((kind) => mixed.get(kind) ?? []);
+  }
+}
+
+/** What a plan has for these pods, by key, and no others. */
+export function onlyFor(
+  { newClaims, existing }: SchedulingResult,
+  wanted: ReadonlySet<string>,
+): Pick<SchedulingResult, "newClaims" | "existing"> {
+  return {
+    newClaims: newClaims.filter(({ pods }) => pods.every((pod) => wanted.has(keyOf(pod)))),
+    existing: existing
+      .map((one) => ({ ...one, pods: one.pods.filter((pod) => wanted.has(keyOf(pod))) }))
+      .filter(({ pods }) => pods.length > 0),
+  };
+}
+
+/** What the pool's nodes have, the largest machines that these claims may become among them. */
+export function usageWith(
+  { cluster }: World,
+  pool: Pool,
+  made: readonly PlannedClaim[],
+): Resources {
+  let usage = cluster.poolUsage(pool.id);
+  for (const plan of made) {
+    if (plan.pool.id !== pool.id) continue;
+    const capacities = plan.instanceTypes.map(({ capacity }) => capacity);
+    usage = addResources(usage, { ...capacities.reduce(maxResources, {}), nodes: 1 });
+  }
+  return usage;
+}
+
+/** What a claim may come to say of a pod. */
+function kindOf({ metadata: { namespace }, spec }: Pod): string {
+  const { nodeName: _, hostname: __, volumes = [], ...common } = spec;
+  const kept = volumes.filter((one) => "persistentVolumeClaim" in one || "ephemeral" in one);
+  return JSON.stringify([namespace, common, kept]);
+}
