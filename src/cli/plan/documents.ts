@@ -128,5 +128,13 @@ function flatten(value: unknown, where: string): Found[] {
       flatten(isObject(one) ? { ...head, ...one } : one, `${where}, item ${index + 1}`),
     );
   }
-  return [{ where, object: value as unknown as KubeObject }];
+  return [{ where, object: withoutEmptyNamespace(value) as unknown as KubeObject }];
+}
+
+/** An empty namespace is none, as to kubectl. */
+function withoutEmptyNamespace(value: Record<string, unknown>): Record<string, unknown> {
+  const { metadata } = value;
+  if (!isObject(metadata) || metadata["namespace"] !== "") return value;
+  const { namespace: _, ...others } = metadata;
+  return { ...value, metadata: others };
 }

@@ -240,7 +240,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: 
       job("generateName: pi-1"),
       job("generateName: pi-, namespace: other"),
       job("name: pi-1"),
-      job("name: pi-10"),
+      job('name: pi-10, namespace: ""'),
     ]);
     const placed = plan.newNodeClaims.flatMap(({ pods }) => pods);
     expect(placed.toSorted()).toEqual([
