@@ -114,6 +114,14 @@ describe("an autoscaler", () => {
 });
 
 describe("a StatefulSet", () => {
+  it("gets its pods though a Deployment of its name comes first: that one's are numbered past them", () => {
+    const deployment = set("w", "replicas: 2")
+      .replace("StatefulSet", "Deployment")
+      .replace("serviceName: s, ", "");
+    const found = names(expand(deployment, set("w", "replicas: 2")));
+    expect(found.toSorted()).toEqual(["w-0", "w-1", "w-2", "w-3"]);
+  });
+
   it("misses pods by their names, from its first ordinal on", () => {
     const there = pod("db-6", ownedBy("StatefulSet", "db"), "nodeName: n1, ");
     const documents = [set("db", "replicas: 3, ordinals: {start: 5}"), there];

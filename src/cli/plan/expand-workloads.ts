@@ -79,9 +79,14 @@ function makersOf(manifests: Manifests, running: ReadonlyMap<string, number>): M
     source,
     path: "spec.jobTemplate.spec",
   }));
-  return [...own.map((one) => ({ workload: one, source: one, path: "spec" })), ...runs].map(
-    (one) => ({ ...one, wanted: wantedPods(one.workload, autoscalers) }),
-  );
+  // Those whose pods have names of their own come first: the others number theirs past them.
+  const sets = own.filter(({ kind }) => kind === "StatefulSet");
+  const others = own.filter(({ kind }) => kind !== "StatefulSet");
+  const made = [...sets, ...others].map((one) => ({ workload: one, source: one, path: "spec" }));
+  return [...made, ...runs].map((one) => ({
+    ...one,
+    wanted: wantedPods(one.workload, autoscalers),
+  }));
 }
 
 /** Before any is made. The complaint is about the workload that makes most of them. */
