@@ -31,6 +31,8 @@ type Highs = { solve(model: string, options?: Record<string, unknown>): Solution
 /** How often the prices are bettered by what was found against them; sooner when little is left to win. */
 const ROUNDS = 400;
 const CLOSE_ENOUGH = 0.001;
+/** No round begins after so long: what is known by then is a bound, if a lower one. */
+const ROUNDS_MS = 900_000;
 /** Machines that are filled in a round, those first that a relaxed filling has most worth for. */
 const FILLED_PER_ROUND = 10;
 /** Steps of the search for one machine; cut short it says what no filling exceeds. */
@@ -80,7 +82,8 @@ async function boundOf(workload: Workload, quick: boolean): Promise<number> {
   const patterns = [...seeds, ...mix.columns.map(({ pattern }) => pattern)];
   let centre = plain;
   let last = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < ROUNDS; round++) {
+  const begunMs = performance.now();
+  for (let round = 0; round < ROUNDS && performance.now() - begunMs < ROUNDS_MS; round++) {
     const best = cheapestMix(highs, packing, patterns);
     // Not far from the best prices so far, for the newest swing; unless that leads nowhere.
     const weight = best.price < last * (1 - 1e-6) ? 0.5 : 1;
