@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- cost [--effort N] [--ours] [--quick] [name …]`: what a plan costs by upstream, by our
  * planner with its default settings, with N times the work where asked, and what none can undercut (bound.ts),
- * beside what is wanted of ours; exit code 1 where a row is not kept. Each of our plans goes through the
+ * beside what is wanted of ours; exit code 1 where a row is not kept, but not by `--quick`'s loose bound. Each of our plans goes through the
  * validator's eye for price and fit. OPENB_CSV names the file of a public trace (workloads.ts). The table is
  * kept in docs/cost.md.
  */
@@ -19,12 +19,16 @@ import { costWorkloads } from "./cost-workloads.ts";
 import { cells, dollars, percent } from "./table.ts";
 import { inputOf, type Workload } from "./workload.ts";
 
+const FLAGS = new Set(["--effort", "--ours", "--quick"]);
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
 export async function cost(args: readonly string[]): Promise<void> {
+  const strange = args.find((arg) => arg.startsWith("--") && !FLAGS.has(arg));
+  if (strange !== undefined) throw new Error(`${strange}: not known; there are ${[...FLAGS].join(", ")}`);
   const after = (flag: string) => (args.includes(flag) ? args[args.indexOf(flag) + 1] : undefined);
   const effort = args.includes("--effort") ? effortOf(after("--effort")) : undefined;
   const names = args.filter((arg, at) => !arg.startsWith("--") && args[at - 1] !== "--effort");
+  const isQuick = args.includes("--quick");
   const folder = mkdtempSync(join(tmpdir(), "karpenter-cost-"));
   try {
     const upstream = args.includes("--ours") ? undefined : build(folder);
@@ -39,13 +43,13 @@ export async function cost(args: readonly string[]): Promise<void> {
       tell(`${workload.name}: upstream`);
       const theirs = upstream === undefined ? undefined : runUpstream(upstream, folder, workload);
       tell(`${workload.name}: bound`);
-      const bound = await lowerBound(workload, args.includes("--quick"));
+      const bound = await lowerBound(workload, isQuick);
       tell("");
       const over = ({ price }: Priced) => `${dollars(price)} (${percent(price / bound - 1)})`;
       const nodes = [theirs?.nodes, ours.nodes].filter((count) => count !== undefined);
       const prices = [theirs === undefined ? "-" : over(theirs), over(ours), ...longer.map(over)];
       print([workload.name, dollars(bound), ...prices, `≤ ${percent(mostOver)}`, nodes.join(", ")]);
-      if (ours.price > bound * (1 + mostOver)) process.exitCode = 1;
+      if (!isQuick && ours.price > bound * (1 + mostOver)) process.exitCode = 1;
     }
     if (process.env["OPENB_CSV"] === undefined) process.stdout.write("T-openb is left out: OPENB_CSV does not name its file\n");
   } finally {
