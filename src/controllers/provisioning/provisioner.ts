@@ -120,8 +120,12 @@ async function reconcile(
     return planned(world, { ...schedulingInput(world, some, usedNow), options }, steering);
   };
   const invalid = failed.filter(({ error }) => isInvalid(error)).map(({ plan }) => plan);
-  const helped = await placeApart(world, log, { pods, made, invalid, apart, planAnew });
-  tellFailed(world, failed, helped);
+  const helped = new Set<string>();
+  try {
+    await placeApart(world, log, { pods, made, invalid, apart, planAnew }, helped);
+  } finally {
+    tellFailed(world, failed, helped);
+  }
   // Triggers that came while planning opened the next window.
   return batcher.waitMs === undefined ? AWAIT_CHANGE : requeueAfter(batcher.waitMs);
 }
@@ -260,15 +264,15 @@ interface Refusal {
 
 /**
  * Each kind of pods whose claim was found invalid, with all the others in their places but not with another such kind.
- * Returns the keys of pods that have a place now.
+ * Adds to `helped` the keys of pods that have a place now.
  */
 async function placeApart(
   world: World,
   log: Logger,
   { pods, made, invalid, apart, planAnew }: Refusal,
-): Promise<ReadonlySet<string>> {
+  helped: Set<string>,
+): Promise<void> {
   const left = new Set(invalid.flatMap((plan) => plan.pods.map(keyOf)));
-  const helped = new Set<string>();
   let all = made;
   for (const kind of apart.kindsOf(invalid)) {
     const own = new Set(kind);
@@ -282,5 +286,4 @@ async function placeApart(
     for (const pod of own) if (helped.has(pod)) left.delete(pod);
     tellFailed(world, failed, helped);
   }
-  return helped;
 }

@@ -35,7 +35,9 @@ export class Apart {
           mixed.set(kind, [...(mixed.get(kind) ?? []), keyOf(pods[index] as Pod)]);
     }
     const kinds = [...mixed.keys()].filter((kind) => !alone.has(kind)).sort();
-    const first = kinds.length > MOST_AT_ONCE ? this.#next % kinds.length : 0;
+    // Where all get theirs at once, whose turn it is stays as it was.
+    if (kinds.length <= MOST_AT_ONCE) return kinds.map((kind) => mixed.get(kind) ?? []);
+    const first = this.#next % kinds.length;
     this.#next = first + MOST_AT_ONCE;
     const inTurn = [...kinds.slice(first), ...kinds.slice(0, first)].slice(0, MOST_AT_ONCE);
     return inTurn.map((kind) => mixed.get(kind) ?? []);

@@ -1,0 +1,31 @@
+import { expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import type { PlannedClaim } from "../../core/provisioning/result.ts";
+import { Apart } from "./refused.ts";
+
+/** One claim with a pod of each kind; of a claim only its pods are read. */
+function claim(kinds: number): PlannedClaim {
+  const pods = Array.from({ length: kinds }, (_, index) => {
+    const name = `p-${String(index).padStart(2, "0")}`;
+    return {
+      metadata: { namespace: "default", name },
+      spec: { containers: [{ name, image: "pause" }] },
+    } as unknown as Pod;
+  });
+  return { pods } as unknown as PlannedClaim;
+}
+
+it("gives each of many kinds its turn, though other passes refuse none or few", () => {
+  const apart = new Apart();
+  const seen = new Set<string>();
+  for (const others of [0, 3, 0, 10]) {
+    for (const kind of apart.kindsOf([claim(25)])) for (const pod of kind) seen.add(pod);
+    apart.kindsOf(others === 0 ? [] : [claim(others)]);
+  }
+  expect(seen.size).toBe(25);
+});
+
+it("plans none again that were alone on a refused claim, nor others like them", () => {
+  const apart = new Apart();
+  expect(apart.kindsOf([claim(1), claim(3)])).toEqual([["default/p-01"], ["default/p-02"]]);
+});
