@@ -150,10 +150,10 @@ describe("a claim that the API server finds invalid", () => {
   }
 
   it("holds up only the pods that are the cause: others on it get nodes in the same pass", async () => {
-    const { world, sent, nominated, failed } = await refusing(["1", "1001m", "2"]);
-    expect(sent[0]).toBe("8002m");
-    expect(sent.slice(1).toSorted()).toEqual(["2", "2002m", "4"]);
-    expect(nominated().toSorted()).toEqual(["1-1", "1-2", "2-1", "2-2"]);
+    const { world, sent, nominated, failed } = await refusing(["1", "1001m", "500m"]);
+    expect(sent[0]).toBe("5002m");
+    expect(sent.slice(1).toSorted()).toEqual(["1", "2", "2002m"]);
+    expect(nominated().toSorted()).toEqual(["1-1", "1-2", "500m-1", "500m-2"]);
     expect(new Set(failed())).toEqual(new Set(["1001m-1", "1001m-2"]));
     const { message } =
       world.published.findLast(({ object }) => object.metadata.name === "1001m-1") ?? {};

@@ -7,8 +7,8 @@
 import type { Steps } from "../../base/steps.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
+import type { Pass } from "../provisioning/place.ts";
 import { chargeLimits } from "../provisioning/pools/pool-template.ts";
-import type { Pass } from "../provisioning/solve.ts";
 import { type Bits, hasBit, intersectionOf, setBit } from "../scheduling/bits.ts";
 import type { Demand, PodRow, TypeBin } from "./demand.ts";
 import type { Waiting } from "./homes.ts";
@@ -84,7 +84,10 @@ const STEADY = new WeakMap<Bits, Bits>();
  * What the node may become: of burstable types at most the planned one. A cheaper one would hold the pods by its
  * capacity, and be launched, though it lives on credits then.
  */
-function typesFor({ template: { steady }, type }: TypeBin, within: Bits): Bits {
+export function typesFor(
+  { template: { steady }, type }: Pick<TypeBin, "template" | "type">,
+  within: Bits,
+): Bits {
   if (steady === undefined) return within;
   let types = STEADY.get(within);
   if (types === undefined) {

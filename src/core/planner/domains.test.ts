@@ -4,8 +4,9 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import { prepare } from "../provisioning/solve.ts";
+import { priceMicroUsd } from "./better.ts";
 import { countDivided, type DomainNow } from "./domains.ts";
-import { planBatch, priceMicroUsd } from "./plan-batch.ts";
+import { planBatch } from "./plan-batch.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER, type PlannerOptions } from "./planner-options.ts";
 
 const ZONES = ["zone-a", "zone-b", "zone-c"];

@@ -4,10 +4,10 @@ import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import { PriceFloor } from "../provisioning/pools/price-floor.ts";
 import { planUntil, prepare } from "../provisioning/solve.ts";
+import { priceMicroUsd } from "./better.ts";
 import { demandOf } from "./demand.ts";
 import { leastHosts } from "./least-hosts.ts";
 import { LeastSoFar } from "./least-so-far.ts";
-import { priceMicroUsd } from "./plan-batch.ts";
 import { DEFAULT_PLANNER } from "./planner-options.ts";
 
 const HOST = "kubernetes.io/hostname";

@@ -4,8 +4,8 @@
  * hosts matters to them, and no limit may keep a node from being opened for one.
  */
 import type { PodClass, Rule } from "../provisioning/batch/pod-class.ts";
+import type { Pass } from "../provisioning/place.ts";
 import { isLimited, type Template } from "../provisioning/pools/pool-template.ts";
-import type { Pass } from "../provisioning/solve.ts";
 import { isPermanent, type TopologyGroup } from "../provisioning/topology/topology-group.ts";
 import type { Waiting } from "./homes.ts";
 

@@ -3,8 +3,8 @@ import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import { PriceFloor } from "../provisioning/pools/price-floor.ts";
 import { planUntil, prepare } from "../provisioning/solve.ts";
+import { priceMicroUsd } from "./better.ts";
 import { LeastSoFar } from "./least-so-far.ts";
-import { priceMicroUsd } from "./plan-batch.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 

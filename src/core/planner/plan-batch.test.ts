@@ -4,7 +4,8 @@ import { Random } from "../../base/random.ts";
 import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import { planAsUpstream, prepare, solve } from "../provisioning/solve.ts";
-import { planBatch, priceMicroUsd } from "./plan-batch.ts";
+import { priceMicroUsd } from "./better.ts";
+import { planBatch } from "./plan-batch.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "./planner-options.ts";
 
 /** Whatever it saves, however few the pods. */
@@ -282,6 +283,49 @@ describe("planBatch", () => {
     const idle = plan("100m", "1500Mi");
     expect(idle.filter(({ types }) => types[0] === "t").length).toBe(50);
     expect(Math.max(...idle.map(({ pods }) => pods))).toBe(4);
+  });
+
+  describe("of pods of which a small one would make a large node dear", () => {
+    const offered = (zone: string, priceMicroUsd: number) =>
+      ({ zone, capacityType: "on-demand", priceMicroUsd, available: true }) as const;
+    const large = instanceType({
+      cpu: 16,
+      offerings: [offered("zone-a", 100_000), offered("zone-b", 1_000_000)],
+    });
+    const small = instanceType({
+      cpu: 2,
+      offerings: [offered("zone-a", 20_000), offered("zone-b", 30_000)],
+    });
+    const spec = { nodeSelector: { "topology.kubernetes.io/zone": "zone-b" } };
+    const pods = [
+      pod({ name: "big", cpu: "12" }),
+      ...["s-0", "s-1"].map((name) => pod({ name, cpu: "500m", spec })),
+    ];
+    const two = schedulingInput({ pods, pools: [poolInput({}, [large, small])] });
+    const names = ({ newClaims }: ReturnType<typeof solve>) =>
+      newClaims.map((claim) => claim.pods.map(({ metadata }) => metadata.name));
+
+    it("gives the small ones a node, however few pods there are", () => {
+      expect(priceMicroUsd(solve(two))).toBe(1_000_000);
+      const planned = planBatch(two, DEFAULT_PLANNER);
+      expect(names(planned)).toEqual([["big"], ["s-0", "s-1"]]);
+      expect(priceMicroUsd(planned)).toBe(130_000);
+    });
+
+    it("but not where the cost of one more node eats what it saves", () => {
+      const dear = { ...DEFAULT_PLANNER, nodeMicroUsdPerHour: 900_000 };
+      expect(names(planBatch(two, dear))).toEqual(names(solve(two)));
+    });
+
+    it("nor by the rules alone", () => {
+      expect(planBatch(two, GREEDY_PLANNER)).toEqual(solve(two));
+    });
+
+    it("nor on credits", () => {
+      const burstable = { ...small, baseline: { cpu: 400 } };
+      const one = schedulingInput({ pods, pools: [poolInput({}, [large, burstable])] });
+      expect(names(planBatch(one, DEFAULT_PLANNER))).toEqual(names(solve(one)));
+    });
   });
 
   it("leaves small batches to the rules unless told otherwise", () => {

@@ -1,7 +1,7 @@
 /**
  * The planner: the rules make one plan, a packing by price another, upstream's rules to the letter a
- * third, and the cheapest that places no pod less is taken; of a small batch the third also where it places
- * more. So no batch ever costs more than it would by the rules alone, unless more pods come for it, and
+ * third, the rules by thrift a fourth, and the cheapest that places no pod less is taken, repaired where one of
+ * its nodes can be done without; of a small batch the third also where it places more. So no batch ever costs more than it would by the rules alone, unless more pods come for it, and
  * every plan is one that the engine itself allows.
  */
 
@@ -9,19 +9,20 @@ import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../base/steps
 import type { PodClass } from "../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import type { OpenClaims } from "../provisioning/nodes/open-claims.ts";
+import type { Pass } from "../provisioning/place.ts";
 import { PriceFloor } from "../provisioning/pools/price-floor.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import {
   type Batch,
-  onExistingNode,
-  type Pass,
   planAsUpstream,
+  planByThrift,
   planOf,
   planUntil,
   prepare,
   wholePlan,
 } from "../provisioning/solve.ts";
+import { isBetter, isRelaxed, leavesNobodyElse, priceMicroUsd } from "./better.ts";
 import { carryOut } from "./carry-out.ts";
 import { type Demand, demandOf } from "./demand.ts";
 import { countDivided } from "./domains.ts";
@@ -30,6 +31,7 @@ import { leastHosts } from "./least-hosts.ts";
 import { LeastSoFar } from "./least-so-far.ts";
 import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
+import { fitsExisting, repaired } from "./repair.ts";
 
 /** Plans one batch, as `solve` does and under the same promises. */
 export function planBatch(input: SchedulingInput, options: PlannerOptions): SchedulingResult {
@@ -47,8 +49,7 @@ export function* planBatchInSteps(
 }
 
 function* bestPlan(batch: Batch, options: PlannerOptions): Steps<SchedulingResult> {
-  if (!mayBePacked(batch, options))
-    return yield* orAsUpstream(batch, yield* planOf(batch), options);
+  if (!mayBePacked(batch, options)) return yield* orAnother(batch, yield* planOf(batch), options);
   const race = yield* raceOf(batch, options);
   const byRules = yield* race === undefined ? planOf(batch) : planUntil(batch, race.isLost);
   if (byRules !== undefined && byRules.newClaims.length === 0) return byRules;
@@ -60,23 +61,58 @@ function* bestPlan(batch: Batch, options: PlannerOptions): Steps<SchedulingResul
     demand = undefined;
     return packFirst(pass, queued, options, undefined, ofAll);
   });
-  if (byRules === undefined && race?.isWonBy(byPrice) === true) return byPrice;
+  if (byRules === undefined && race?.isWonBy(byPrice) === true)
+    return yield* orAnother(batch, byPrice, options);
   const known = byRules ?? (yield* planOf(batch));
   const best = isBetter(byPrice, known, options) ? byPrice : known;
-  return yield* orAsUpstream(batch, best, options);
+  return yield* orAnother(batch, best, options);
 }
 
 /** Larger ones differ by luck, which evens out, and planning them once more takes its time. */
-const MOST_AS_UPSTREAM = 500;
+const MOST_PLANNED_ANEW = 500;
 
-/** The plan, or upstream's to the letter where that one places the same pods for less, or others besides. */
+/**
+ * The plan, or another where that one is cheaper: upstream's to the letter (also where it places others besides),
+ * the rules by thrift, and what a repair makes of the best.
+ */
+function* orAnother(
+  batch: Batch,
+  best: SchedulingResult,
+  options: PlannerOptions,
+): Steps<SchedulingResult> {
+  const isLarge = batch.queued.length > MOST_PLANNED_ANEW;
+  if (options.policy === "greedy" || isLarge || best.newClaims.length === 0) return best;
+  const rulesOrBest = yield* orAsUpstream(batch, best, options);
+  // What a promised reservation saves is no rise of a price; and pods that are to stay in their zones would not.
+  if (hasReservations(batch) || options.domainNow !== undefined) return rulesOrBest;
+  if (!mayBePacked(batch, options)) {
+    const minSaving = Math.max(GROSS, options.minSaving);
+    return yield* orByThrift(batch, rulesOrBest, { ...options, minSaving });
+  }
+  return yield* repaired(batch, yield* orByThrift(batch, rulesOrBest, options), options);
+}
+
+/**
+ * Of batches that are the rules': so much less is no packing that the rules miss, but a mistake of theirs, such as a
+ * large node that one pod's wish makes a dear one.
+ */
+const GROSS = 0.25;
+
+function* orByThrift(
+  batch: Batch,
+  best: SchedulingResult,
+  options: PlannerOptions,
+): Steps<SchedulingResult> {
+  if (batch.queued.length < 2) return best;
+  const other = yield* planByThrift(batch, options.nodeMicroUsdPerHour);
+  return isBetter(other, best, options) ? other : best;
+}
+
 function* orAsUpstream(
   batch: Batch,
   best: SchedulingResult,
   options: PlannerOptions,
 ): Steps<SchedulingResult> {
-  const isLarge = batch.queued.length > MOST_AS_UPSTREAM;
-  if (options.policy === "greedy" || isLarge || best.newClaims.length === 0) return best;
   const other = yield* planAsUpstream(batch);
   if (other === undefined) return best;
   const placesMore = other.unschedulable.length < best.unschedulable.length;
@@ -89,13 +125,18 @@ function* orAsUpstream(
 /** So many of the least number of pods are enough if they are spread over zones: there the rules cost most. */
 const MIN_DIVIDED = 0.2;
 
-function mayBePacked({ base, queued, classes }: Batch, options: PlannerOptions): boolean {
+function mayBePacked(batch: Batch, options: PlannerOptions): boolean {
+  const { queued, classes } = batch;
   const { policy, minPods } = options;
   if (policy === "greedy") return false;
   // Each unit of a reservation can be promised once: the rules keep that count.
-  if (base.templates.some(({ table }) => table.offerings.hasReserved)) return false;
+  if (hasReservations(batch)) return false;
   if (queued.length >= minPods) return true;
   return countDivided(queued, classes) >= Math.max(1, minPods * MIN_DIVIDED);
+}
+
+function hasReservations({ base }: Batch): boolean {
+  return base.templates.some(({ table }) => table.offerings.hasReserved);
 }
 
 /** The rules are made to their end only while they may still be the cheaper ones. */
@@ -228,42 +269,4 @@ export function* packFirst(
     if (stuck) break;
   }
   return rest;
-}
-
-/** Nodes that are there cost nothing: they are filled as the rules would fill them. */
-function fitsExisting(pass: Pass, { pod, podClass }: QueuedPod): boolean {
-  const variant = pass.classes.variant(podClass, 0);
-  return variant !== undefined && onExistingNode(pass, pod, podClass, variant);
-}
-
-/** Whether it costs less, nodes' own cost included, and nobody is left out who had a place. */
-function isBetter(
-  found: SchedulingResult,
-  known: SchedulingResult,
-  { nodeMicroUsdPerHour, minSaving }: PlannerOptions,
-): boolean {
-  const price = priceMicroUsd(found);
-  const knownPrice = priceMicroUsd(known);
-  const nodeCost = (found.newClaims.length - known.newClaims.length) * nodeMicroUsdPerHour;
-  // Fewer nodes at a higher price would be more than upstream's plan costs.
-  if (price >= knownPrice || price + nodeCost > knownPrice * (1 - minSaving)) return false;
-  if (found.newClaims.filter(isRelaxed).length > known.newClaims.filter(isRelaxed).length)
-    return false;
-  return leavesNobodyElse(found, known);
-}
-
-/** Everybody who has a place by `known` has one. */
-function leavesNobodyElse(found: SchedulingResult, known: SchedulingResult): boolean {
-  if (found.unschedulable.length > known.unschedulable.length) return false;
-  const leftBefore = new Set(known.unschedulable.map(({ pod }) => pod));
-  return found.unschedulable.every(({ pod }) => leftBefore.has(pod));
-}
-
-function isRelaxed(claim: SchedulingResult["newClaims"][number]): boolean {
-  return claim.minValuesRelaxed;
-}
-
-/** What the new nodes of a plan cost an hour. Exported for tests. */
-export function priceMicroUsd({ newClaims }: SchedulingResult): number {
-  return newClaims.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
 }

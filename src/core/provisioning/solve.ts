@@ -18,32 +18,25 @@ import { keyOf } from "../../apis/meta.ts";
 import { assert } from "../../base/assert.ts";
 import { atOnce, eachInSteps, mapInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
-import type { Marks } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { someAreAvoided } from "../scheduling/taints.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import { defaultSpreader } from "./batch/default-spread.ts";
 import { hasDynamicResources } from "./batch/eligibility.ts";
-import {
-  type Draft,
-  forgetTries,
-  type PodClass,
-  PodClasses,
-  type Variant,
-} from "./batch/pod-class.ts";
+import { type Draft, forgetTries, type PodClass, PodClasses } from "./batch/pod-class.ts";
 import { inOrderInSteps, Queue, type QueuedPod } from "./batch/queue.ts";
 import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./batch/scarcity.ts";
 import { type BatchPod, PODS_PER_STEP, sortOut } from "./batch/sort-out.ts";
 import { ClaimsAsMoved } from "./nodes/claims-as-moved.ts";
 import { Attempt, ExistingNode, type Saved, targetNodes } from "./nodes/existing-node.ts";
 import { homesOf } from "./nodes/homes-of.ts";
-import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./nodes/new-nodeclaim.ts";
 import { OpenClaims } from "./nodes/open-claims.ts";
 import { type Kind, planClaimsInSteps } from "./nodes/planned-claim.ts";
 import { Reservations } from "./nodes/reservations.ts";
+import { isStuck, type Pass, place } from "./place.ts";
 import { seenSlots } from "./pools/attach-slots.ts";
 import { type PoolNotes, poolNotes } from "./pools/pool-notes.ts";
-import { type Budget, chargeLimits, createTemplate, type Template } from "./pools/pool-template.ts";
+import { type Budget, createTemplate } from "./pools/pool-template.ts";
 import { explainInSteps } from "./refusals/explain.ts";
 import { withoutLost } from "./refusals/fits-nowhere.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
@@ -51,30 +44,9 @@ import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
 import type { Latecomer } from "./topology/latecomers.ts";
 import { Topology } from "./topology/topology.ts";
 
-/** What one pass works on. */
-export interface Pass {
-  readonly context: PlanningContext;
-  readonly templates: readonly Template[];
-  readonly nodes: readonly ExistingNode[];
-  readonly classes: Pick<PodClasses, "variant">;
-  readonly claims: OpenClaims;
-  readonly attempt: Attempt;
-  /** Told of a node that there is before it gets a pod; absent: nobody wants to know. */
-  readonly onTouch?: (node: ExistingNode) => void;
-  /** Whether the node is as it was before this trial, and all others; absent: there is but one. */
-  readonly isAsEver?: (node: ExistingNode) => boolean;
-  /** Nodes that take nobody in this trial, by index; absent: none is closed. */
-  readonly closed?: Marks | undefined;
-}
-
-/** Without topology rules nothing that happens later in a pass can make room for a class. */
-const HOPELESS = Number.POSITIVE_INFINITY;
-
 /** Each a few milliseconds at most. */
 const NODES_PER_STEP = 64;
 const TRIES_PER_STEP = 64;
-
-type Outcome = "placed" | "tryAgain" | "hopeless" | "deferred";
 
 /** Places what it likes before the rules below do; returns the rest. */
 export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => Steps<readonly QueuedPod[]>;
@@ -159,6 +131,20 @@ export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefine
   return plan?.late.length === 0 ? plan.result : undefined;
 }
 
+/**
+ * The plan by the rules, but that each pod goes to the planned node whose price rises least by it, and to a
+ * new one where that is cheaper. The rules pay any price for a node that is planned already: one wish or
+ * label that only dear machines meet then turns a large node into such a one. `nodeMicroUsd`: what a node
+ * costs an hour beyond its machine. A new node counts on no credits.
+ */
+export function planByThrift(
+  batch: Batch,
+  nodeMicroUsd: number,
+  opening?: Opening,
+): Steps<SchedulingResult> {
+  return plannedToItsEnd(batch, { thrift: nodeMicroUsd, opening });
+}
+
 type Stop = (claims: OpenClaims) => boolean;
 
 interface Manner {
@@ -166,6 +152,7 @@ interface Manner {
   readonly isEnough?: Stop;
   readonly importantFirst?: boolean;
   readonly asUpstream?: boolean;
+  readonly thrift?: number;
   /** Domains that spreads are to look at from the start. */
   readonly foreseen?: readonly Latecomer[];
 }
@@ -192,9 +179,9 @@ function* plannedWithForesight(batch: Batch, manner: Manner): Steps<SchedulingRe
 
 function* planned(
   batch: Batch,
-  { opening, isEnough, importantFirst = false, asUpstream = false, foreseen = [] }: Manner,
+  { opening, isEnough, importantFirst = false, foreseen = [], ...manner }: Manner,
 ): Steps<{ readonly result: SchedulingResult; readonly late: readonly Latecomer[] } | undefined> {
-  const { pass, takeBack } = tryOut(batch, asUpstream);
+  const { pass, takeBack } = tryOut(batch, manner);
   pass.context.topology.foresee(foreseen);
   const { input, queued } = batch;
   const unschedulable: UnschedulablePod[] = [];
@@ -252,7 +239,7 @@ function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly Unschedulable
 /** A pass over the batch, and how to undo all that it does. */
 function tryOut(
   { base, classes }: Batch,
-  asUpstream: boolean,
+  { asUpstream = false, thrift }: Pick<Manner, "asUpstream" | "thrift">,
 ): { readonly pass: Pass; readonly takeBack: () => void } {
   const { context, templates } = base;
   const { topology, reservations } = context;
@@ -263,6 +250,7 @@ function tryOut(
     ...base,
     context: { ...context, reservations: reservations.copy() },
     claims: asUpstream ? new ClaimsAsMoved() : new OpenClaims(),
+    thrift,
     onTouch: (node) => {
       if (!touched.has(node)) touched.set(node, node.save());
     },
@@ -367,129 +355,6 @@ export function heldTerms(pod: Pod) {
   const { requiredDuringSchedulingIgnoredDuringExecution: terms = [] } =
     pod.spec.affinity?.podAntiAffinity ?? {};
   return terms;
-}
-
-/** Tries the pod as it is, then with one preference less, and so on. */
-export function place(pass: Pass, item: QueuedPod): Outcome {
-  const { pod, podClass } = item;
-  if (podClass.failedAt === HOPELESS) return "hopeless";
-  if (isStuck(pass, podClass)) return podClass.deferred === undefined ? "tryAgain" : "deferred";
-  let waiting = false;
-  for (let step = 0; ; step++) {
-    const variant = pass.classes.variant(podClass, step);
-    if (variant === undefined) break;
-    if (onExistingNode(pass, pod, podClass, variant)) return "placed";
-    const joins = pass.context.topology.areWaitedFor(variant.narrowingRules);
-    if (joins && onOpenClaim(pass, pod, podClass, variant, "acceptsBeside")) return "placed";
-    if (onOpenClaim(pass, pod, podClass, variant)) return "placed";
-    const outcome = onNewClaim(pass, pod, podClass, variant);
-    // Nothing is given up, and no other pool paid, for what a later pass may have.
-    if (outcome === "deferred") podClass.failedAt = chances(pass, podClass);
-    if (outcome !== "none") return outcome;
-    waiting ||= variant.rules.length > 0;
-  }
-  const spreading = podClass.variants.filter(({ narrowingRules }) => narrowingRules.length > 0);
-  if (spreading.some((variant) => onOpenClaim(pass, pod, podClass, variant, "acceptsAhead")))
-    return "placed";
-  podClass.failedAt = waiting || podClass.hasVolumes ? chances(pass, podClass) : HOPELESS;
-  return waiting ? "tryAgain" : "hopeless";
-}
-
-/** It failed, and nothing has happened since that could help. Pods differ in their volumes. */
-function isStuck(pass: Pass, podClass: PodClass): boolean {
-  const { failedAt, hasVolumes } = podClass;
-  return failedAt >= 0 && !hasVolumes && failedAt === chances(pass, podClass);
-}
-
-/**
- * Grows when something happens that may give a class which failed a place: a node is opened, or
- * the counts change by which its rules are judged. All else only takes room away.
- */
-function chances(pass: Pass, podClass: PodClass): number {
-  let sum = pass.claims.size;
-  for (const { rules } of podClass.variants) {
-    for (const { group } of rules) sum += group.revision;
-  }
-  return sum;
-}
-
-/** Puts the pod on the first node of those there are that takes it; false = none does. */
-export function onExistingNode(
-  pass: Pass,
-  pod: Pod,
-  podClass: PodClass,
-  variant: Variant,
-): boolean {
-  const { nodes, isAsEver, closed } = pass;
-  const { deadNodes, ruledOut = deadNodes } = variant;
-  let attempt: Attempt | undefined;
-  for (
-    let index = deadNodes.firstMissing(0, ruledOut, closed);
-    index < nodes.length;
-    index = deadNodes.firstMissing(index + 1, ruledOut, closed)
-  ) {
-    const node = nodes[index] as ExistingNode;
-    attempt ??= pass.attempt.begin();
-    const verdict = node.accepts(pod, podClass, variant, attempt);
-    if (verdict === "never") (isAsEver?.(node) ? ruledOut : deadNodes).add(index);
-    if (verdict !== "yes") continue;
-    pass.onTouch?.(node);
-    node.add(pod, podClass);
-    for (const group of podClass.countedBy) pass.context.topology.count(group, node);
-    return true;
-  }
-  return false;
-}
-
-/** `accepts`: in which way the pod is to go there, of those that claims know. */
-function onOpenClaim(
-  pass: Pass,
-  pod: Pod,
-  podClass: PodClass,
-  variant: Variant,
-  accepts: "accepts" | "acceptsBeside" | "acceptsAhead" = "accepts",
-): boolean {
-  let fit: Fit | undefined;
-  const claim = pass.claims.find(variant.closed, (candidate) => {
-    const trial =
-      accepts === "accepts"
-        ? candidate.accepts(pod, podClass, variant)
-        : candidate[accepts](pod, podClass, variant);
-    if (trial.verdict === "never") variant.deadClaims.add(candidate.id);
-    fit = trial.fit;
-    if (fit !== undefined) return "take";
-    return trial.noneLikeIt === true ? "noneLikeIt" : "pass";
-  });
-  if (claim === undefined || fit === undefined) return false;
-  pass.claims.moveUp(claim, fit.set);
-  claim.add(pod, podClass, fit);
-  return true;
-}
-
-function onNewClaim(
-  pass: Pass,
-  pod: Pod,
-  podClass: PodClass,
-  variant: Variant,
-): "placed" | "deferred" | "none" {
-  const { strictReservations } = pass.context;
-  for (const template of pass.templates) {
-    if (variant.deadTemplates.has(template.index)) continue;
-    const { within, exhausted } = template.budget;
-    const claim = new NewNodeClaim(pass.claims.size, template, within, pass.context);
-    const trial: Trial = exhausted ? { verdict: "never" } : claim.accepts(pod, podClass, variant);
-    if (trial.deferred !== undefined && strictReservations) {
-      podClass.deferred = trial.deferred;
-      return "deferred";
-    }
-    if (trial.verdict === "never") variant.deadTemplates.add(template.index);
-    if (trial.fit === undefined) continue;
-    claim.add(pod, podClass, trial.fit);
-    pass.claims.open(claim);
-    chargeLimits(template, claim.types);
-    return "placed";
-  }
-  return "none";
 }
 
 /** By weight; equals by name, the later one first, as upstream does. */

@@ -205,6 +205,16 @@ export class NewNodeClaim implements Place {
     return table.leastPrice(this.#consideredTypes ?? this.types, set);
   }
 
+  /** Micro-dollars an hour of the cheapest machine that it may still become. */
+  get price(): number {
+    return this.template.table.leastPrice(this.types, this.set);
+  }
+
+  /** The same once a pod is on it that fits so. */
+  priceWith({ types, set }: Fit): number {
+    return this.template.table.leastPrice(types, set);
+  }
+
   /** Whether the variant could go here, and what the node would then be. Changes nothing. */
   accepts(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     const { space } = this.#context;

@@ -26,10 +26,11 @@ import {
   type Saved,
   toDaemon,
 } from "../nodes/existing-node.ts";
+import type { Pass } from "../place.ts";
 import { seenSlotsInSteps } from "../pools/attach-slots.ts";
 import { isLimited, resetLimits } from "../pools/pool-template.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
-import { createPass, type Pass } from "../solve.ts";
+import { createPass } from "../solve.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
 import { Census, type Host, stayingPods } from "./census.ts";
 import { isOfOneKind, nodeChanges } from "./picture-changes.ts";

@@ -1,0 +1,187 @@
+/**
+ * Where one pod goes: to a node that is there, to one that this pass plans already, or to a new one; as it is
+ * first, then with one wish less, and so on. upstream: pkg/controllers/provisioning/scheduling/scheduler.go
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { intersectionOf, type Marks } from "../scheduling/bits.ts";
+import type { PodClass, PodClasses, Variant } from "./batch/pod-class.ts";
+import type { QueuedPod } from "./batch/queue.ts";
+import type { Attempt, ExistingNode } from "./nodes/existing-node.ts";
+import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./nodes/new-nodeclaim.ts";
+import type { OpenClaims } from "./nodes/open-claims.ts";
+import { chargeLimits, type Template } from "./pools/pool-template.ts";
+
+/** What one pass works on. */
+export interface Pass {
+  readonly context: PlanningContext;
+  readonly templates: readonly Template[];
+  readonly nodes: readonly ExistingNode[];
+  readonly classes: Pick<PodClasses, "variant">;
+  readonly claims: OpenClaims;
+  readonly attempt: Attempt;
+  /** Told of a node that there is before it gets a pod; absent: nobody wants to know. */
+  readonly onTouch?: (node: ExistingNode) => void;
+  /** Whether the node is as it was before this trial, and all others; absent: there is but one. */
+  readonly isAsEver?: (node: ExistingNode) => boolean;
+  /** Nodes that take nobody in this trial, by index; absent: none is closed. */
+  readonly closed?: Marks | undefined;
+  /** What a node costs an hour beyond its machine, where prices choose between planned nodes and a new one; absent: they do not. */
+  readonly thrift?: number | undefined;
+}
+
+/** Without topology rules nothing that happens later in a pass can make room for a class. */
+const HOPELESS = Number.POSITIVE_INFINITY;
+
+type Outcome = "placed" | "tryAgain" | "hopeless" | "deferred";
+
+/** Tries the pod as it is, then with one preference less, and so on. */
+export function place(pass: Pass, item: QueuedPod): Outcome {
+  const { pod, podClass } = item;
+  if (podClass.failedAt === HOPELESS) return "hopeless";
+  if (isStuck(pass, podClass)) return podClass.deferred === undefined ? "tryAgain" : "deferred";
+  let waiting = false;
+  for (let step = 0; ; step++) {
+    const variant = pass.classes.variant(podClass, step);
+    if (variant === undefined) break;
+    if (onExistingNode(pass, pod, podClass, variant)) return "placed";
+    const joins = pass.context.topology.areWaitedFor(variant.narrowingRules);
+    if (joins && onOpenClaim(pass, pod, podClass, variant, "acceptsBeside")) return "placed";
+    if (onOpenClaim(pass, pod, podClass, variant)) return "placed";
+    const outcome = onNewClaim(pass, pod, podClass, variant);
+    // Nothing is given up, and no other pool paid, for what a later pass may have.
+    if (outcome === "deferred") podClass.failedAt = chances(pass, podClass);
+    if (outcome !== "none") return outcome;
+    waiting ||= variant.rules.length > 0;
+  }
+  const spreading = podClass.variants.filter(({ narrowingRules }) => narrowingRules.length > 0);
+  if (spreading.some((variant) => onOpenClaim(pass, pod, podClass, variant, "acceptsAhead")))
+    return "placed";
+  podClass.failedAt = waiting || podClass.hasVolumes ? chances(pass, podClass) : HOPELESS;
+  return waiting ? "tryAgain" : "hopeless";
+}
+
+/** It failed, and nothing has happened since that could help. Pods differ in their volumes. */
+export function isStuck(pass: Pass, podClass: PodClass): boolean {
+  const { failedAt, hasVolumes } = podClass;
+  return failedAt >= 0 && !hasVolumes && failedAt === chances(pass, podClass);
+}
+
+/**
+ * Grows when something happens that may give a class which failed a place: a node is opened, or
+ * the counts change by which its rules are judged. All else only takes room away.
+ */
+function chances(pass: Pass, podClass: PodClass): number {
+  let sum = pass.claims.size;
+  for (const { rules } of podClass.variants) {
+    for (const { group } of rules) sum += group.revision;
+  }
+  return sum;
+}
+
+/** Puts the pod on the first node of those there are that takes it; false = none does. */
+export function onExistingNode(
+  pass: Pass,
+  pod: Pod,
+  podClass: PodClass,
+  variant: Variant,
+): boolean {
+  const { nodes, isAsEver, closed } = pass;
+  const { deadNodes, ruledOut = deadNodes } = variant;
+  let attempt: Attempt | undefined;
+  for (
+    let index = deadNodes.firstMissing(0, ruledOut, closed);
+    index < nodes.length;
+    index = deadNodes.firstMissing(index + 1, ruledOut, closed)
+  ) {
+    const node = nodes[index] as ExistingNode;
+    attempt ??= pass.attempt.begin();
+    const verdict = node.accepts(pod, podClass, variant, attempt);
+    if (verdict === "never") (isAsEver?.(node) ? ruledOut : deadNodes).add(index);
+    if (verdict !== "yes") continue;
+    pass.onTouch?.(node);
+    node.add(pod, podClass);
+    for (const group of podClass.countedBy) pass.context.topology.count(group, node);
+    return true;
+  }
+  return false;
+}
+
+/** `accepts`: in which way the pod is to go there, of those that claims know. */
+function onOpenClaim(
+  pass: Pass,
+  pod: Pod,
+  podClass: PodClass,
+  variant: Variant,
+  accepts: "accepts" | "acceptsBeside" | "acceptsAhead" = "accepts",
+): boolean {
+  const isThrifty = pass.thrift !== undefined;
+  let best: { readonly claim: NewNodeClaim; readonly fit: Fit } | undefined;
+  let leastRise = Number.POSITIVE_INFINITY;
+  pass.claims.find(variant.closed, (claim) => {
+    const trial =
+      accepts === "accepts"
+        ? claim.accepts(pod, podClass, variant)
+        : claim[accepts](pod, podClass, variant);
+    if (trial.verdict === "never") variant.deadClaims.add(claim.id);
+    const { fit } = trial;
+    if (fit === undefined) return trial.noneLikeIt === true ? "noneLikeIt" : "pass";
+    const rise = isThrifty ? claim.priceWith(fit) - claim.price : 0;
+    if (rise < leastRise) {
+      leastRise = rise;
+      best = { claim, fit };
+    }
+    return rise > 0 ? "pass" : "take";
+  });
+  if (best === undefined) return false;
+  if (leastRise > 0 && priceOfNew(pass, pod, podClass, variant) < leastRise) return false;
+  const { claim, fit } = best;
+  pass.claims.moveUp(claim, fit.set);
+  claim.add(pod, podClass, fit);
+  return true;
+}
+
+/** What the node that {@link onNewClaim} would open costs an hour; infinite where it would open none. */
+function priceOfNew(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): number {
+  for (const template of pass.templates) {
+    if (variant.deadTemplates.has(template.index) || template.budget.exhausted) continue;
+    const claim = newClaim(pass, template);
+    const { fit } = claim.accepts(pod, podClass, variant);
+    if (fit !== undefined) return claim.priceWith(fit) + (pass.thrift ?? 0);
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** Nothing is on it yet. Where prices choose, a burstable type is cheap only by credits that it does not have. */
+function newClaim({ claims, context, thrift }: Pass, template: Template): NewNodeClaim {
+  const { budget, steady } = template;
+  const counts = thrift !== undefined && steady !== undefined;
+  const types = counts ? intersectionOf(budget.within, steady) : budget.within;
+  return new NewNodeClaim(claims.size, template, types, context);
+}
+
+function onNewClaim(
+  pass: Pass,
+  pod: Pod,
+  podClass: PodClass,
+  variant: Variant,
+): "placed" | "deferred" | "none" {
+  const { strictReservations } = pass.context;
+  for (const template of pass.templates) {
+    if (variant.deadTemplates.has(template.index)) continue;
+    const claim = newClaim(pass, template);
+    const trial: Trial = template.budget.exhausted
+      ? { verdict: "never" }
+      : claim.accepts(pod, podClass, variant);
+    if (trial.deferred !== undefined && strictReservations) {
+      podClass.deferred = trial.deferred;
+      return "deferred";
+    }
+    if (trial.verdict === "never") variant.deadTemplates.add(template.index);
+    if (trial.fit === undefined) continue;
+    claim.add(pod, podClass, trial.fit);
+    pass.claims.open(claim);
+    chargeLimits(template, claim.types);
+    return "placed";
+  }
+  return "none";
+}
