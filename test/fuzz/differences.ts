@@ -26,6 +26,8 @@ export interface Difference {
   readonly ours: Plan;
   /** Pods that the scheduler would not let go where upstream's plan has them, once all such pods are not there. */
   readonly refused: ReadonlySet<string>;
+  /** The same if all nodes of upstream's plan are up before a pod is bound: those that are missing are no domains yet. */
+  readonly refusedWhenAllAreUp: () => ReadonlySet<string>;
   /** Where upstream's plan has everybody. */
   readonly theirFacts: Facts;
   /** Whether ours places the pod in another scenario. */
@@ -34,6 +36,8 @@ export interface Difference {
   readonly oursLeaves: (scenario: Scenario) => number;
   /** Whether ours places it when the planner is on. */
   readonly oursByPlanner: () => boolean;
+  /** Our plan by upstream's rules to the letter. */
+  readonly oursToTheLetter: () => Plan | undefined;
   /** Upstream's word on a scenario, this or another, again and again: it draws lots among equals. */
   readonly theirRuns: (scenario: Scenario) => readonly Outcome[];
   /** In how many of some drawings of UIDs, the same for both, each side places it. */
@@ -135,6 +139,16 @@ function placed(one: Difference, pods: readonly Json[]) {
   };
 }
 
+/** Without limits of nodes where upstream has opened more than the pod's NodePool may have. */
+function asTheyLimitIt(one: Difference): Scenario {
+  const limit = poolOf(one)?.spec.limits?.nodes;
+  const opened = (one.theirs.newNodeClaims ?? []).filter(
+    ({ nodePool }) => nodePool === claimOf(one)?.nodePool,
+  );
+  const isBeyond = limit !== undefined && opened.length > Number(limit);
+  return isBeyond ? withoutLimits(one.scenario, "nodes") : one.scenario;
+}
+
 /** Whether upstream, which draws lots among equals, leaves the pod now and then, and no fewer pods in all than ours. */
 function isLeftBySomeRun({ pod, theirRuns, oursLeaves }: Difference, scenario: Scenario): boolean {
   const least = oursLeaves(scenario);
@@ -148,12 +162,8 @@ const CLASSES: readonly DifferenceClass[] = [
     // Ours counts the nodes that the batch opens.
     name: "upstream opens more nodes than the NodePool's limit of nodes",
     applies: (one) => {
-      const limit = poolOf(one)?.spec.limits?.nodes;
-      const opened = (one.theirs.newNodeClaims ?? []).filter(
-        ({ nodePool }) => nodePool === claimOf(one)?.nodePool,
-      );
-      const isBeyond = limit !== undefined && opened.length > Number(limit);
-      return isBeyond && one.oursPlaces(withoutLimits(one.scenario, "nodes"));
+      const scenario = asTheyLimitIt(one);
+      return scenario !== one.scenario && one.oursPlaces(scenario);
     },
   },
   {
@@ -176,6 +186,16 @@ const CLASSES: readonly DifferenceClass[] = [
     applies: (one) => isRefused(one) && one.pod.spec.topologySpreadConstraints !== undefined,
   },
   { name: "the scheduler refuses it: neighbours", applies: isRefused },
+  {
+    // A zone counts once a node is there: upstream's pods get in if they are bound before.
+    name: "the scheduler refuses it, or one like it, once all of upstream's nodes are up",
+    applies: (one) => {
+      const refused = one.refusedWhenAllAreUp();
+      const kin = kindOf(one);
+      const count = placed({ ...one, refused }, kin);
+      return kin.some((pod) => refused.has(keyOf(pod))) && count.ours >= count.theirs;
+    },
+  },
   {
     // A daemon that has not started yet will need the port.
     name: "upstream gives away a host port that a daemon to come needs",
@@ -207,7 +227,7 @@ const CLASSES: readonly DifferenceClass[] = [
     name: "upstream's counts forget pods: its own rule would not allow the spread",
     applies: (one) =>
       kindOf(one).some((pod) => isAhead(pod, one.theirFacts)) &&
-      one.oursPlaces(withoutSpreadOf(one.scenario, one.pod)),
+      one.oursPlaces(withoutSpreadOf(asTheyLimitIt(one), one.pod)),
   },
   {
     // Larger pods come first, and some of them only ours has a place for.
@@ -231,6 +251,16 @@ const CLASSES: readonly DifferenceClass[] = [
     // One of its plans is by upstream's rules to the letter.
     name: "the planner places it",
     applies: (one) => one.oursByPlanner(),
+  },
+  {
+    // Pods that keep apart leave a planned node all its zones there, a large machine among them, and others get none.
+    name: "upstream's rules to the letter place it, and fewer pods in all than ours",
+    applies: (one) => {
+      const letter = one.oursToTheLetter();
+      if (letter === undefined) return false;
+      const isLeft = letter.unschedulable.some(({ pod }) => pod === keyOf(one.pod));
+      return !isLeft && letter.unschedulable.length > one.ours.unschedulable.length;
+    },
   },
   {
     // Between zones that are as empty ours takes the cheapest, whose machines may be small; upstream draws lots.

@@ -5,11 +5,14 @@ import type { Node } from "../../src/apis/core/node.ts";
 import type { Pod } from "../../src/apis/core/pod.ts";
 import { toPool } from "../../src/apis/hub/to-pool.ts";
 import type { NodePool } from "../../src/apis/karpenter/nodepool.ts";
+import { atOnce } from "../../src/base/steps.ts";
 import { parseInstanceTypes } from "../../src/cli/plan/instance-type-file.ts";
 import { type Plan, planOf } from "../../src/cli/plan/plan.ts";
 import { planBatch } from "../../src/core/planner/plan-batch.ts";
 import type { PlannerOptions } from "../../src/core/planner/planner-options.ts";
+import type { SchedulingResult } from "../../src/core/provisioning/result.ts";
 import type { SchedulingInput } from "../../src/core/provisioning/scheduling-input.ts";
+import { planAsUpstream, prepare, wholePlan } from "../../src/core/provisioning/solve.ts";
 import { createClusterState } from "../../src/core/state/create-cluster-state.ts";
 import type { Scenario } from "../validator/validate.ts";
 
@@ -56,7 +59,19 @@ export function inputOf({ manifests, instanceTypes: written }: Scenario): Schedu
 
 export function planned(scenario: Scenario, options: PlannerOptions): Plan {
   const input = inputOf(scenario);
-  const plan = planOf(planBatch(input, options), input.pods.length, { parseMs: 0, solveMs: 0 });
-  // As any reader gets it.
+  return asRead(planBatch(input, options), input);
+}
+
+/** The member of the planner that goes by upstream's rules to the letter; undefined: it makes no plan of this one. */
+export function plannedToTheLetter(scenario: Scenario): Plan | undefined {
+  const input = inputOf(scenario);
+  const batch = atOnce(prepare(input));
+  const result = atOnce(planAsUpstream(batch));
+  return result === undefined ? undefined : asRead(atOnce(wholePlan(batch, result)), input);
+}
+
+/** As any reader gets it. */
+function asRead(result: SchedulingResult, { pods }: SchedulingInput): Plan {
+  const plan = planOf(result, pods.length, { parseMs: 0, solveMs: 0 });
   return JSON.parse(JSON.stringify(plan)) as Plan;
 }

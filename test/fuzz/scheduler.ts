@@ -31,24 +31,36 @@ export function schedulerFaults(scenario: Scenario, plan: Promised): string[] {
   );
 }
 
+/** Whether the scheduler may bind pods before all nodes of a plan are up, as it does in life. */
+export type Coming = "any time" | "all up";
+
 /** Pods that the scheduler would not let where the plan has them, and those it refuses once these never come. */
-export function refusedInTheEnd(scenario: Scenario, plan: Promised): ReadonlySet<string> {
+export function refusedInTheEnd(
+  scenario: Scenario,
+  plan: Promised,
+  nodesCome: Coming = "any time",
+): ReadonlySet<string> {
   const refused = new Set<string>();
   const coming = <T extends { readonly pods: readonly string[] }>(places: readonly T[]): T[] =>
     places.map((place) => ({ ...place, pods: place.pods.filter((pod) => !refused.has(pod)) }));
   for (;;) {
     const { newNodeClaims, existingNodes } = plan;
-    const more = refusals(scenario, {
+    const left = {
       newNodeClaims: coming(newNodeClaims),
       existingNodes: coming(existingNodes),
-    });
+    };
+    const more = refusals(scenario, left, nodesCome);
     if (more.size === 0) return refused;
     for (const pod of more.keys()) refused.add(pod);
   }
 }
 
 /** Pod → the node that the plan has for it, of pods that the scheduler would not let there. */
-export function refusals(scenario: Scenario, plan: Promised): ReadonlyMap<string, string> {
+export function refusals(
+  scenario: Scenario,
+  plan: Promised,
+  nodesCome: Coming = "any time",
+): ReadonlyMap<string, string> {
   const stage = stageOf(scenario, plan);
   const { pods, goal } = stage;
   const turns = new Map(
@@ -74,7 +86,7 @@ export function refusals(scenario: Scenario, plan: Promised): ReadonlyMap<string
     refused = bindAll(shuffled(pods, random), stage, snapshot, "at once");
     if (refused.length === 0) return new Map();
   }
-  const waiting = refusedOneByOne(stage);
+  const waiting = nodesCome === "any time" ? refusedOneByOne(stage) : refused;
   if (waiting.length < refused.length) refused = waiting;
   return new Map(refused.map((pod) => [keyOf(pod), goal.get(keyOf(pod)) as string]));
 }

@@ -17,7 +17,7 @@ import { factsOf, type Scenario } from "../validator/validate.ts";
 import { classifyDearer, type Dearer } from "./dearer.ts";
 import { classify, type Lots } from "./differences.ts";
 import { drawScenario } from "./draw.ts";
-import { planned } from "./ours.ts";
+import { planned, plannedToTheLetter } from "./ours.ts";
 import { type Promised, refusedInTheEnd } from "./scheduler.ts";
 
 /** As bench/upstream prints it. */
@@ -132,12 +132,14 @@ function compare(
         theirs,
         ours,
         refused,
+        refusedWhenAllAreUp: () => refusedInTheEnd(scenario, promised, "all up"),
         theirFacts,
         oursPlaces: (other) => isPlaced(planned(other, GREEDY_PLANNER), name),
         oursLeaves: (other) => planned(other, GREEDY_PLANNER).unschedulable.length,
         theirRuns: askAgain,
         byOtherLots: () => byOtherLots(scenario, name, askAll),
         oursByPlanner: () => isPlaced(planned(scenario, DEFAULT_PLANNER), name),
+        oursToTheLetter: () => plannedToTheLetter(scenario),
       });
       if (found === undefined) tally.unexplained.push(`seed ${seed}: ${name}: ${unplaced}`);
       else note(tally, `only upstream places it: ${found}`, seed);
