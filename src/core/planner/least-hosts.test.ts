@@ -42,7 +42,7 @@ function batchOf(count: number, spec: Partial<PodSpec>, limits: Record<string, n
 
 function hostsOf({ base, queued }: ReturnType<typeof batchOf>): number {
   const { rows } = atOnce(demandOf(base, queued, DEFAULT_PLANNER));
-  return leastHosts(base.classes, base.templates, rows);
+  return leastHosts(base.classes, base.templates, rows, queued.length);
 }
 
 describe("how many nodes any plan needs", () => {
@@ -58,7 +58,17 @@ describe("how many nodes any plan needs", () => {
     const inZones = [spread("topology.kubernetes.io/zone", 1)];
     const both = { affinity: apart, topologySpreadConstraints: inZones };
     expect(hostsOf(batchOf(50, both))).toBe(0);
-    expect(hostsOf(batchOf(50, { affinity: apart }, { cpu: 64_000 }))).toBe(0);
+  });
+
+  it("counts on no node that limits may keep away", () => {
+    const within = (limits: Record<string, number>) =>
+      hostsOf(batchOf(50, { affinity: apart }, limits));
+    expect(within({ cpu: 64_000 })).toBe(0);
+    // 450 nodes of eight cores at most, and room for one more.
+    expect(within({ cpu: 451 * 8_000 - 1 })).toBe(0);
+    expect(within({ cpu: 451 * 8_000 })).toBe(50);
+    expect(within({ nodes: 450 })).toBe(0);
+    expect(within({ nodes: 451 })).toBe(50);
   });
 
   it("makes a plan known to cost more, and never more than it costs in the end", () => {

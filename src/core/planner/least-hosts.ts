@@ -5,17 +5,19 @@
  */
 import type { PodClass, Rule } from "../provisioning/batch/pod-class.ts";
 import type { Pass } from "../provisioning/place.ts";
-import { isLimited, type Template } from "../provisioning/pools/pool-template.ts";
+import { mayRunOut, type Template } from "../provisioning/pools/pool-template.ts";
 import { isPermanent, type TopologyGroup } from "../provisioning/topology/topology-group.ts";
 import type { Waiting } from "./homes.ts";
 
-/** Of the rule that asks for most. `rows`: with all pods that wait. */
+/** Of the rule that asks for most. `rows`: with all pods that such rules are about; `waiting`: how many wait, these and others. */
 export function leastHosts(
   classes: Pass["classes"],
   templates: readonly Template[],
   rows: readonly { readonly classes: readonly Waiting[] }[],
+  waiting: number,
 ): number {
-  if (templates.some(isLimited)) return 0;
+  // The rules open no more nodes than there are pods.
+  if (templates.some((template) => mayRunOut(template, waiting))) return 0;
   const pods = new Map<TopologyGroup, number>();
   for (const row of rows)
     for (const { podClass, items } of row.classes)

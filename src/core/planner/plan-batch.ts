@@ -164,7 +164,7 @@ function* raceOf(
   const { templates, context, classes } = base;
   const demand = yield* demandOf(base, queued, { nodeMicroUsdPerHour, ...options });
   const expected = demand.worth.leastCost * EXPECTED;
-  const hosts = leastHosts(classes, templates, demand.rows);
+  const hosts = leastHosts(classes, templates, demand.rows, queued.length);
   const soFar = new LeastSoFar(templates, new PriceFloor(templates, context.space), hosts);
   let [least, nodes] = [0, 0];
   const beats = (price: number, size: number) =>

@@ -170,6 +170,20 @@ export function isLimited({ pool }: Template): boolean {
   return false;
 }
 
+/** Whether so many new nodes, the largest the pool may have, could come up against its limits. */
+export function mayRunOut(
+  { table, budget: { remaining, within } }: Template,
+  nodes: number,
+): boolean {
+  for (const name in remaining) {
+    const most = table.mostCapacity(within, name);
+    // Room for one more is left, or its type would be out of reach.
+    const charged = name === "nodes" ? Math.max(1, most) : most;
+    if ((remaining[name] as number) < charged * (nodes + 1)) return true;
+  }
+  return false;
+}
+
 /** A node of this pool with that capacity is supposed away: the limits have that much more room. */
 export function creditLimits(template: Template, capacity: Resources): void {
   const { table, budget, usable } = template;
