@@ -31,7 +31,10 @@ const FEWER_TYPES = 84_020_065;
 describe("plans of random scenarios", () => {
   it("stand before the validator, the scheduler and the rules", () => {
     for (let seed = 0; seed < QUICK; seed++) {
-      const scenario = withNamedDaemons(withVolumes(drawScenario(seed), seed), seed);
+      const scenario = withNamedDaemons(
+        withLimits(withVolumes(drawScenario(seed), seed), seed),
+        seed,
+      );
       expect({ seed, faults: faultsOf(scenario) }).toEqual({ seed, faults: [] });
     }
   });

@@ -1,8 +1,9 @@
 /**
  * What must hold of every plan, whatever the scenario: the validator has nothing against it; it
- * leaves nobody out whom upstream's rules alone place, and costs no more unless it places others besides;
- * the order of the input does not matter.
+ * leaves nobody out whom upstream's rules alone place, and costs no more unless it places others besides, nor
+ * does it give the heavier NodePools fewer pods; the order of the input does not matter.
  */
+import type { Plan } from "../../src/cli/plan/plan.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "../../src/core/planner/planner-options.ts";
 import type { Scenario } from "../validator/validate.ts";
 import { validate } from "../validator/validate.ts";
@@ -31,6 +32,7 @@ export function faultsOf(scenario: Scenario): string[] {
       `costs ${plan.totals.priceMicroUsdPerHour}, by the rules ${byRules.totals.priceMicroUsdPerHour}`,
     );
   }
+  if (!placesMore) faults.push(...weightFaults(scenario, plan, byRules));
   const left = new Set(byRules.unschedulable.map(({ pod }) => pod));
   for (const { pod } of plan.unschedulable) {
     if (!left.has(pod)) faults.push(`${pod} has a place by the rules and none in the plan`);
@@ -44,4 +46,23 @@ export function faultsOf(scenario: Scenario): string[] {
     faults.push("the order of the input matters");
   faults.push(...schedulerFaults(scenario, plan));
   return faults;
+}
+
+/** Weights under which the plan has fewer pods than the rules' plan in pools of as much or more. */
+function weightFaults({ manifests }: Scenario, plan: Plan, byRules: Plan): string[] {
+  const weights = new Map<string, number>(
+    manifests
+      .filter(({ kind }) => kind === "NodePool")
+      .map(({ metadata, spec }) => [metadata.name, spec.weight ?? 1]),
+  );
+  const from = ({ newNodeClaims, existingNodes }: Plan, weight: number) => {
+    const heavy = newNodeClaims.filter(({ nodePool }) => (weights.get(nodePool) ?? 1) >= weight);
+    return [...heavy, ...existingNodes].reduce((sum, { pods }) => sum + pods.length, 0);
+  };
+  return [...new Set(weights.values())]
+    .filter((weight) => from(plan, weight) < from(byRules, weight))
+    .map(
+      (weight) =>
+        `${from(plan, weight)} pods in pools of weight ${weight} and more, by the rules ${from(byRules, weight)}`,
+    );
 }

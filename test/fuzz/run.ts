@@ -69,7 +69,7 @@ else process.exitCode = fuzz(seed, count ?? (seed === undefined ? DEFAULT_COUNT 
 function fuzz(first = 0, scenarios: number): number {
   let failures = 0;
   for (let at = first; at < first + scenarios && failures < MAX_REPORTS; at++) {
-    const scenario = withNamedDaemons(withVolumes(drawScenario(at), at), at);
+    const scenario = withNamedDaemons(withLimits(withVolumes(drawScenario(at), at), at), at);
     const faults = safely(scenario);
     if (faults.length > 0) {
       failures++;

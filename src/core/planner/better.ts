@@ -2,7 +2,7 @@
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 
-/** Whether it costs less, nodes' own cost included, and nobody is left out who had a place. */
+/** Whether it costs less, nodes' own cost included, nobody is left out who had a place, and pools keep their weights. */
 export function isBetter(
   found: SchedulingResult,
   known: SchedulingResult,
@@ -15,7 +15,24 @@ export function isBetter(
   if (price >= knownPrice || price + nodeCost > knownPrice * (1 - minSaving)) return false;
   if (found.newClaims.filter(isRelaxed).length > known.newClaims.filter(isRelaxed).length)
     return false;
-  return leavesNobodyElse(found, known);
+  return leavesNobodyElse(found, known) && keepsToWeights(found, known);
+}
+
+/**
+ * Whether as many pods as by `known` come to the heaviest pools at the least, and to these and the next ones, and so
+ * on: a lighter pool is for what the heavier ones cannot take, however cheap it is. Who goes to a node that is
+ * there needs no pool.
+ */
+function keepsToWeights(found: SchedulingResult, known: SchedulingResult): boolean {
+  const weights = new Set([...found.newClaims, ...known.newClaims].map(({ pool }) => pool.weight));
+  if (weights.size <= 1) return true;
+  return [...weights].every((weight) => podsFrom(weight, found) >= podsFrom(weight, known));
+}
+
+/** Pods on nodes that are there, and on new ones of pools that weigh as much or more. */
+function podsFrom(weight: number, { newClaims, existing }: SchedulingResult): number {
+  const heavy = newClaims.filter(({ pool }) => pool.weight >= weight);
+  return [...heavy, ...existing].reduce((sum, { pods }) => sum + pods.length, 0);
 }
 
 /** Everybody who has a place by `known` has one. */

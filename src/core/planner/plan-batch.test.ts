@@ -3,7 +3,8 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { Random } from "../../base/random.ts";
 import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
-import { planAsUpstream, prepare, solve } from "../provisioning/solve.ts";
+import type { OpenClaims } from "../provisioning/nodes/open-claims.ts";
+import { planAsUpstream, planByThrift, prepare, solve } from "../provisioning/solve.ts";
 import { priceMicroUsd } from "./better.ts";
 import { planBatch } from "./plan-batch.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "./planner-options.ts";
@@ -326,6 +327,40 @@ describe("planBatch", () => {
       const one = schedulingInput({ pods, pools: [poolInput({}, [large, burstable])] });
       expect(names(planBatch(one, DEFAULT_PLANNER))).toEqual(names(solve(one)));
     });
+  });
+
+  it("asks no more planned nodes by thrift in a step than a few of its pods may", () => {
+    const apart = {
+      affinity: {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [
+            { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "x" } } },
+          ],
+        },
+      },
+    };
+    // Each fills its node: whoever joins it makes it dearer.
+    const full = Array.from({ length: 150 }, (_, at) =>
+      pod({ name: `x-${at}`, labels: { app: "x" }, cpu: `${7_800 - at}m`, spec: apart }),
+    );
+    const small = Array.from({ length: 100 }, (_, at) =>
+      pod({ name: `s-${at}`, cpu: `${900 + at}m` }),
+    );
+    const one = schedulingInput({ pods: [...full, ...small], pools: [poolInput({}, TYPES)] });
+    let claims: OpenClaims | undefined;
+    const plan = planByThrift(atOnce(prepare(one)), 0, function* (pass, queued) {
+      claims = pass.claims;
+      yield;
+      return queued;
+    });
+    let [before, most, all] = [0, 0, 0];
+    while (plan.next().done !== true) {
+      all = claims?.asked ?? 0;
+      most = Math.max(most, all - before);
+      before = all;
+    }
+    expect(all).toBeGreaterThan(10_000);
+    expect(most).toBeLessThan(1_024 + 2 * 250);
   });
 
   it("leaves small batches to the rules unless told otherwise", () => {

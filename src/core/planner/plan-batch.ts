@@ -153,15 +153,16 @@ interface Race {
 const EXPECTED = 1.1;
 
 /**
- * Undefined: among pods that are not equally important the rules may change their mind; and with nodes
- * that are there it is not known beforehand how many pods will need new ones.
+ * Undefined: among pods that are not equally important the rules may change their mind; with nodes
+ * that are there it is not known beforehand how many pods will need new ones; and of pools that differ in
+ * weight it is only known in the end how many pods the heavier ones get.
  */
 function* raceOf(
   { base, queued, isOfOnePriority }: Batch,
   { nodeMicroUsdPerHour, minSaving, ...options }: PlannerOptions,
 ): Steps<Race | undefined> {
-  if (!isOfOnePriority || base.nodes.length > 0) return undefined;
-  const { templates, context, classes } = base;
+  const { templates, context, classes, nodes: known } = base;
+  if (!isOfOnePriority || known.length > 0 || !areAsHeavy(templates)) return undefined;
   const demand = yield* demandOf(base, queued, { nodeMicroUsdPerHour, ...options });
   const expected = demand.worth.leastCost * EXPECTED;
   const hosts = leastHosts(classes, templates, demand.rows, queued.length);
@@ -180,6 +181,10 @@ function* raceOf(
       byPrice.unschedulable.length === 0,
     demand,
   };
+}
+
+function areAsHeavy(templates: Batch["base"]["templates"]): boolean {
+  return templates.every(({ pool }) => pool.weight === templates[0]?.pool.weight);
 }
 
 /**

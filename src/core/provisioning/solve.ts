@@ -47,6 +47,8 @@ import { Topology } from "./topology/topology.ts";
 /** Each a few milliseconds at most. */
 const NODES_PER_STEP = 64;
 const TRIES_PER_STEP = 64;
+/** By thrift a pod may ask every planned node. */
+const ASKED_PER_STEP = 1_024;
 
 /** Places what it likes before the rules below do; returns the rest. */
 export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => Steps<readonly QueuedPod[]>;
@@ -189,13 +191,15 @@ function* planned(
   const queue = new Queue(rest, importantFirst);
   const failed: QueuedPod[] = [];
   const stuck = (podClass: PodClass) => isStuck(pass, podClass);
-  let tries = 0;
+  let [tries, asked] = [0, 0];
   for (let item = queue.pop(stuck); item !== undefined; item = queue.pop(stuck)) {
-    if (++tries % TRIES_PER_STEP === 0) {
-      if (isEnough?.(pass.claims) === true) {
-        takeBack();
-        return undefined;
-      }
+    const isTurn = ++tries % TRIES_PER_STEP === 0;
+    if (isTurn && isEnough?.(pass.claims) === true) {
+      takeBack();
+      return undefined;
+    }
+    if (isTurn || pass.claims.asked > asked + ASKED_PER_STEP) {
+      asked = pass.claims.asked;
       yield;
     }
     const outcome = place(pass, item);

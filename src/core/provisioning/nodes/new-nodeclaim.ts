@@ -108,6 +108,8 @@ export class NewNodeClaim implements Place {
   #consideredTypes: Bits | undefined;
   /** What was last found out of {@link launchable}: many groups ask the same of a node. */
   #launched: Launched | undefined;
+  /** What {@link price} was when it was last asked for. */
+  #priced: (Pick<Fit, "types" | "set"> & { readonly price: number }) | undefined;
   /** Spreads that the pods who wait keep themselves. */
   #kept = NONE_KEPT;
   /** The pod that is asked about comes before those who wait. */
@@ -207,11 +209,14 @@ export class NewNodeClaim implements Place {
 
   /** Micro-dollars an hour of the cheapest machine that it may still become. */
   get price(): number {
-    return this.template.table.leastPrice(this.types, this.set);
+    const { types, set } = this;
+    if (this.#priced?.types !== types || this.#priced.set !== set)
+      this.#priced = { types, set, price: this.priceWith({ types, set }) };
+    return this.#priced.price;
   }
 
   /** The same once a pod is on it that fits so. */
-  priceWith({ types, set }: Fit): number {
+  priceWith({ types, set }: Pick<Fit, "types" | "set">): number {
     return this.template.table.leastPrice(types, set);
   }
 

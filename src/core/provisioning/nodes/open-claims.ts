@@ -17,6 +17,7 @@ export class OpenClaims {
   readonly #counts = new Marks();
   /** Ids of claims that are alike in what they may become. */
   readonly #bySet = new Map<SetId, Marks>();
+  #asked = 0;
 
   get all(): readonly NewNodeClaim[] {
     return this.#all;
@@ -24,6 +25,11 @@ export class OpenClaims {
 
   get size(): number {
     return this.#all.length;
+  }
+
+  /** How many answers walks have asked for so far: what a pod costs goes by that. */
+  get asked(): number {
+    return this.#asked;
   }
 
   /** Its id is its place in the order of opening. */
@@ -56,6 +62,7 @@ export class OpenClaims {
       while (id >= 0) {
         const claim = this.#all[id] as NewNodeClaim;
         const answer = ask(claim);
+        this.#asked++;
         if (answer === "take") return claim;
         if (answer === "noneLikeIt") passedOver.push(this.#like(claim.set));
         id = ids.nextOutside(passedOver, id + 1);
