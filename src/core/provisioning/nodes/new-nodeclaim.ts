@@ -30,6 +30,7 @@ import {
   isPermanent,
   type Narrowing,
   type Place,
+  selects,
   type TopologyGroup,
 } from "../topology/topology-group.ts";
 import type { Verdict } from "./existing-node.ts";
@@ -112,8 +113,8 @@ export class NewNodeClaim implements Place {
   #priced: (Pick<Fit, "types" | "set"> & { readonly price: number }) | undefined;
   /** Spreads that the pods who wait keep themselves. */
   #kept = NONE_KEPT;
-  /** The pod that is asked about comes before those who wait. */
-  #ahead = false;
+  /** The pod that is asked about comes before those who wait, but for one of these; undefined: after them. */
+  #leaders: readonly Pod[] | undefined;
   joins = false;
   /** What stood in topology's way is this node's own: its types, or who waits there to be counted. */
   #ownFault = false;
@@ -196,7 +197,11 @@ export class NewNodeClaim implements Place {
   }
 
   waiting(group: TopologyGroup): number {
-    return this.#ahead ? 0 : (this.#waiting.get(group) ?? 0);
+    const waiting = this.#waiting.get(group) ?? 0;
+    if (this.#leaders === undefined || waiting === 0) return waiting;
+    // It follows one that will not be counted, where there is such a one.
+    const isLed = this.#leaders.length > 0 && this.#leaders.every((one) => isOf(group, one));
+    return isLed ? 1 : 0;
   }
 
   /** With the pod that topology is asked about on it. */
@@ -261,13 +266,14 @@ export class NewNodeClaim implements Place {
 
   /**
    * As {@link accepts}, of a pod that comes before those who wait here to be counted: it keeps its spread if
-   * the scheduler binds it first, which nobody can promise. Not where they could then come no more.
+   * the scheduler binds it first, which nobody can promise; or next to the first, if it must be near one of them.
+   * Not where they could then come no more.
    */
   acceptsAhead(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     if (!variant.narrowingRules.some(({ group }) => this.#waiting.has(group))) return NOT_NOW;
-    this.#ahead = true;
+    this.#leaders = this.#leadersOf(variant);
     const trial = this.#wouldStillCome(podClass) ? this.accepts(pod, podClass, variant) : NOT_NOW;
-    this.#ahead = false;
+    this.#leaders = undefined;
     return trial;
   }
 
@@ -315,6 +321,14 @@ export class NewNodeClaim implements Place {
       (group) =>
         !this.#kept.has(group) || topology.options(group, this, true, exists(group.key)).length > 0,
     );
+  }
+
+  /** Pods here, one of which must be there before the variant's. None: those have no such wish, or may be the first. */
+  #leadersOf({ hostRules }: Variant): readonly Pod[] {
+    const near = hostRules.filter(({ group }) => group.type === "affinity");
+    // None of their kind is elsewhere.
+    if (near.every(({ group, self }) => self && group.perHost.size < 2)) return [];
+    return this.pods.filter((pod) => near.every(({ group }) => isOf(group, pod)));
   }
 
   #isTolerated({ tolerations }: Variant): boolean {
@@ -459,4 +473,9 @@ export class NewNodeClaim implements Place {
     const relaxed = space.intern(space.get(set).replacing(Requirements.of(lowered)));
     return { set: relaxed, types, minValuesRelaxed: true, reserved };
   }
+}
+
+function isOf(group: TopologyGroup, { metadata }: Pod): boolean {
+  const { namespace = "default", labels = {} } = metadata;
+  return selects(group, namespace, labels);
 }

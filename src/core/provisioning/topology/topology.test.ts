@@ -350,6 +350,47 @@ describe("topology spread", () => {
         "left: small-0",
       ]);
     });
+
+    describe("and one that must be near on its host", () => {
+      const term = { topologyKey: HOSTNAME, ...WEB };
+      const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
+      const near = (rule: Partial<TopologySpreadConstraint>, labels = { app: "web" }) =>
+        pod({
+          name: "near",
+          cpu: "10m",
+          labels,
+          spec: { ...spread(rule).spec, affinity: { podAffinity } },
+        });
+      const others = pods(2, { name: "other", cpu: "1", labels: { app: "web" } });
+      const away = full("n", "zone-b", [running("old", "n")]);
+      const empty = full("m", "zone-c", []);
+      const pools = [poolInput(one)];
+
+      it("comes next to the first of them (seed 3003012)", () => {
+        const beside = (pod: Pod) =>
+          placed({ pods: [...others, pod], pools, nodes: [away, empty] });
+        expect(beside(near({}))).toEqual(["?: other-0 other-1", "left: near"]);
+        expect(beside(near({ maxSkew: 2 }))).toEqual(["zone-a: other-0 other-1 near"]);
+        expect(beside(near({}, { app: "other" }))).toEqual(["zone-a: other-0 other-1 near"]);
+      });
+
+      it("comes before them all where it may be the first of its kind, or one is not counted", () => {
+        expect(placed({ pods: [...others, near({})], pools })).toEqual([
+          "zone-a: other-0 other-1 near",
+        ]);
+        const labels = { app: "web", rev: "1" };
+        const batch = [pod({ name: "counted", cpu: "1", labels }), others[0] as Pod];
+        const rule = near({ labelSelector: { matchLabels: { rev: "1" } } }, labels);
+        const nodes = [away, empty];
+        expect(placed({ pods: [...batch, rule], pools, nodes })).toEqual([
+          "zone-a: counted other-0 near",
+        ]);
+        expect(placed({ pods: [batch[0] as Pod, rule], pools, nodes })).toEqual([
+          "?: counted",
+          "left: near",
+        ]);
+      });
+    });
   });
 });
 
