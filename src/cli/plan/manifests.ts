@@ -41,43 +41,8 @@ import { printFieldError } from "../../sandbox/apiserver/schema/field-error.ts";
 import { CliError } from "../program/cli-error.ts";
 import { shownSentence, shownValue } from "../program/shown.ts";
 import type { Found } from "./documents.ts";
+import { groupOf, type LookedAt, refuseSlip, WORKLOAD_KINDS } from "./looked-at.ts";
 import type { Autoscaler } from "./workload-size.ts";
-
-/** Objects with a pod template that becomes pods. */
-const WORKLOAD_KINDS = [
-  "Deployment",
-  "ReplicaSet",
-  "ReplicationController",
-  "StatefulSet",
-  "Job",
-] as const;
-
-/** Kinds that a plan is made from; a slip in their names is no other kind that may be passed over. */
-const LOOKED_AT = [
-  ...WORKLOAD_KINDS,
-  "Pod",
-  "CronJob",
-  "HorizontalPodAutoscaler",
-  "DaemonSet",
-  "NodePool",
-  "Provisioner",
-  "EC2NodeClass",
-  "AWSNodeTemplate",
-  "Node",
-  "NodeClaim",
-  "Machine",
-  "PersistentVolumeClaim",
-  "PersistentVolume",
-  "StorageClass",
-  "CSINode",
-  "PodDisruptionBudget",
-  "PriorityClass",
-  "Namespace",
-  "Service",
-  "LimitRange",
-  "NodeOverlay",
-] as const;
-type LookedAt = (typeof LOOKED_AT)[number];
 
 /**
  * What a plan is made from, by kind, each at its newest version with defaults filled in. In the order in which an API
@@ -246,11 +211,6 @@ function definitionOf(registry: MutableRegistry, { apiVersion = "", kind = "" }:
   return registry.findKind(groupOf(apiVersion), apiVersion.split("/").at(-1) as string, kind);
 }
 
-/** All before the last slash: of `a/b/v1` a group that nobody has. */
-function groupOf(apiVersion: string): string {
-  return apiVersion.slice(0, Math.max(0, apiVersion.lastIndexOf("/")));
-}
-
 /** The object as the API server would keep it; undefined for kinds that nobody here knows. */
 function readObject(
   registry: MutableRegistry,
@@ -259,7 +219,7 @@ function readObject(
 ): KubeObject | undefined {
   const definition = definitionOf(registry, object);
   if (definition === undefined) {
-    refuseSlip(registry, where, object);
+    refuseSlip(registry.list(), where, object);
     return undefined;
   }
   if (object.metadata?.name === undefined)
@@ -283,51 +243,6 @@ function readObject(
   const problems = alphaProblems(complete);
   if (problems !== "") throw refused(where, object, problems);
   return newest(where, complete);
-}
-
-/** Throws for a known kind that is not served as it is written; of another group it is somebody else's. */
-function refuseSlip(
-  registry: MutableRegistry,
-  where: string,
-  { apiVersion = "", kind = "" }: KubeObject,
-): void {
-  const group = groupOf(apiVersion);
-  if (apiVersion === "v1" && kind !== "List" && kind.toLowerCase() === "list")
-    throw new CliError(`${where}: kind: "${kind}" is not served; use List`);
-  const same = registry.list().filter((one) => one.group === group && one.kind === kind);
-  const meant = same.length > 0 || !isOurGroup(group) ? same : likeKind(registry, kind);
-  const name = meant[0]?.kind;
-  if (name === undefined) return;
-  const versions = meant.map((one) =>
-    one.group === "" ? one.version : `${one.group}/${one.version}`,
-  );
-  const remedy = versions.join(" or ");
-  if (name === kind)
-    throw new CliError(
-      `${where}: apiVersion: "${apiVersion}" of ${kind} is not served; use ${remedy}`,
-    );
-  throw new CliError(
-    versions.includes(apiVersion)
-      ? `${where}: kind: "${kind}" is not served; use ${name}`
-      : `${where}: kind: "${kind}" of ${apiVersion} is not served; use ${name} of ${remedy}`,
-  );
-}
-
-/** Definitions of the kind that a plan looks at, in whatever letters, in the singular or the plural. */
-function likeKind(registry: MutableRegistry, kind: string) {
-  const written = kind.toLowerCase();
-  return registry
-    .list()
-    .filter(
-      (one) =>
-        (LOOKED_AT as readonly string[]).includes(one.kind) &&
-        (one.kind.toLowerCase() === written || one.plural === written),
-    );
-}
-
-/** Custom kinds of others have a group with a dot in it, for the API server wants one; `.k8s.io` is Kubernetes' own. */
-function isOurGroup(group: string): boolean {
-  return !group.includes(".") || group.endsWith(".k8s.io") || group.startsWith("karpenter.");
 }
 
 function newest(where: string, object: KubeObject): KubeObject {

@@ -716,7 +716,7 @@ describe("bad input", () => {
     );
   });
 
-  it("is a kind of ours under another group, in other letters or in the plural, but no kind of others", () => {
+  it("is a kind of ours under another group, in other letters, in the plural or with a slip, but no kind of others", () => {
     const head = (apiVersion: string, kind: string) =>
       `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: x}`;
     const slips = [
@@ -734,6 +734,10 @@ describe("bad input", () => {
       ["apps/v1", "deployments", 'kind: "deployments" is not served; use Deployment'],
       ["karpenter.sh/v1", "Nodepool", 'kind: "Nodepool" is not served; use NodePool'],
       ["v1", "Deployments", 'kind: "Deployments" of v1 is not served; use Deployment of apps/v1'],
+      ["apps/v1", "Deploymnt", 'kind: "Deploymnt" is not served; use Deployment'],
+      ["v1", "Pdo", 'kind: "Pdo" is not served; use Pod'],
+      ["karpenter.sh/v1", "NodePoll", 'kind: "NodePoll" is not served; use NodePool'],
+      ["apps/v1", "Statefulstes", 'kind: "Statefulstes" is not served; use StatefulSet'],
     ];
     for (const [apiVersion = "", kind = "", told = ""] of slips) {
       const slipped = refused(`${POOL}\n---\n${head(apiVersion, kind)}`);
@@ -750,6 +754,9 @@ describe("bad input", () => {
       ["apps.kruise.io/v1beta1", "StatefulSet"],
       ["metrics.k8s.io/v1beta1", "PodMetrics"],
       ["v1", "Binding"],
+      ["metrics.k8s.io/v1beta1", "NodeMetrics"],
+      ["snapshot.storage.k8s.io/v1", "VolumeSnapshotClass"],
+      ["serving.knative.dev/v1", "Servce"],
     ];
     const texts = others.map(([apiVersion = "", kind = ""]) => head(apiVersion, kind));
     const { unused } = sortManifests(objectsOf("app.yaml", texts.join("\n---\n")));
