@@ -96,8 +96,9 @@ function editPod(spec: Json, { field, value }: PlannedEdit): void {
       dropKey(spec, value);
       return;
     case "spec.topologySpreadConstraints":
+      // A wish to be spread is given up without being asked.
       spec.topologySpreadConstraints = spec.topologySpreadConstraints.filter(
-        (one: Json) => one.topologyKey !== value,
+        (one: Json) => one.topologyKey !== value || one.whenUnsatisfiable !== "DoNotSchedule",
       );
       return;
     case "spec.affinity.podAffinity":

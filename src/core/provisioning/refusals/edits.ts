@@ -198,7 +198,7 @@ function withoutRule(
     const spreads = spec.topologySpreadConstraints ?? [];
     return {
       ...spec,
-      topologySpreadConstraints: spreads.filter((one) => one.topologyKey !== topologyKey),
+      topologySpreadConstraints: spreads.filter((one) => !isRequiredOver(one, topologyKey)),
     };
   }
   const name = rule === "affinity" ? "podAffinity" : "podAntiAffinity";
