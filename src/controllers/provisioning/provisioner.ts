@@ -5,7 +5,6 @@
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
-import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
@@ -28,16 +27,14 @@ import { showAll } from "../metrics/observer.ts";
 import { mayDecide } from "../patience.ts";
 import { listPools } from "../pools.ts";
 import { catchUp } from "../state/catch-up.ts";
-import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
+import { apply } from "./apply.ts";
 import type { Batcher } from "./batcher.ts";
-import { createClaims } from "./create-claims.ts";
-import { failedScheduling, nominated } from "./events.ts";
-import { placeable, podsToPlace, poolsToUse, schedulingInput } from "./gather.ts";
-import { claimTarget, nominationMs, targetsOf } from "./nomination.ts";
+import { failedScheduling } from "./events.ts";
+import { podsToPlace, poolsToUse, schedulingInput } from "./gather.ts";
+import { placeRefused, Turns } from "./plan-anew.ts";
 import type { PodTimes } from "./pod-times.ts";
 import { Progress } from "./progress.ts";
-import { Apart, isInvalid, onlyFor, usageWith } from "./refused.ts";
 import { report } from "./report.ts";
 
 /** How soon to look again while the picture of the cluster is incomplete. */
@@ -56,7 +53,7 @@ export function provisioner(
 ): Controller {
   const log = world.log.with({ controller: "provisioner" });
   const progress = new Progress(world);
-  const apart = new Apart();
+  const turns = new Turns();
   const idle = new StandingProblems(log);
   return {
     name: "provisioner",
@@ -71,7 +68,7 @@ export function provisioner(
       };
     },
     reconcile: () =>
-      reconcile(world, { batcher, times, progress, apart, idle, steering }, log).finally(() =>
+      reconcile(world, { batcher, times, progress, turns, idle, steering }, log).finally(() =>
         progress.end(),
       ),
   };
@@ -82,7 +79,7 @@ interface Memory {
   readonly batcher: Batcher;
   readonly times: PodTimes;
   readonly progress: Progress;
-  readonly apart: Apart;
+  readonly turns: Turns;
   /** Pools that are not ready. */
   readonly idle: StandingProblems;
   readonly steering: Pick<Steering, "hasPlace" | "placeOf">;
@@ -90,7 +87,7 @@ interface Memory {
 
 async function reconcile(
   world: World,
-  { batcher, times, progress, apart, idle, steering }: Memory,
+  { batcher, times, progress, turns, idle, steering }: Memory,
   log: Logger,
 ): Promise<Outcome> {
   const { waitMs } = batcher;
@@ -114,18 +111,9 @@ async function reconcile(
   tellOfPods(world, { times, progress }, pending, { input, result });
   const asked = pools.map(({ pool }) => pool);
   report(world, log, { result, pods, startMs, batchedMs, pools: asked });
-  const { made, failed } = await apply(world, log, result);
-  const planAnew = async (some: readonly Pod[], more: readonly PlannedClaim[]) => {
-    const usedNow = pools.map((one) => ({ ...one, usage: usageWith(world, one.pool, more) }));
-    return planned(world, { ...schedulingInput(world, some, usedNow), options }, steering);
-  };
-  const invalid = failed.filter(({ error }) => isInvalid(error)).map(({ plan }) => plan);
-  const helped = new Set<string>();
-  try {
-    await placeApart(world, log, { pods, made, invalid, apart, planAnew }, helped);
-  } finally {
-    tellFailed(world, failed, helped);
-  }
+  const applied = await apply(world, log, result);
+  const plan = (some: SchedulingInput) => planned(world, { ...some, options }, steering);
+  await placeRefused(world, log, { pods, pools, result, applied, turns, steering, plan });
   // Triggers that came while planning opened the next window.
   return batcher.waitMs === undefined ? AWAIT_CHANGE : requeueAfter(batcher.waitMs);
 }
@@ -200,90 +188,4 @@ function nothingFound(pools: readonly Pool[]): string {
   return pools.some(({ generation }) => generation === "beta")
     ? "no nodepools found"
     : "no provisioners found";
-}
-
-interface Applied {
-  readonly made: readonly PlannedClaim[];
-  readonly failed: readonly { readonly plan: PlannedClaim; readonly error: Error }[];
-}
-
-async function apply(
-  world: World,
-  log: Logger,
-  { existing, newClaims }: Pick<SchedulingResult, "existing" | "newClaims">,
-): Promise<Applied> {
-  const untilMs = world.clock.now() + nominationMs(world.settings);
-  for (const { nodeName, pods } of existing) {
-    world.cluster.nominate(nodeName, untilMs);
-    const targets = targetsOf(world, nodeName);
-    for (const pod of pods) world.events.publish(nominated(pod, targets));
-  }
-  const created = await createClaims(world, log, newClaims, "provisioned");
-  const applied = {
-    made: [] as PlannedClaim[],
-    failed: [] as { plan: PlannedClaim; error: Error }[],
-  };
-  for (const [index, claim] of created.entries()) {
-    const plan = newClaims[index] as PlannedClaim;
-    if (claim instanceof Error) {
-      log.error(`failed creating ${vocabulary(plan.pool.generation).claimNoun}`, {
-        ...poolFields(plan.pool),
-        error: claim.message,
-      });
-      applied.failed.push({ plan, error: claim });
-      continue;
-    }
-    applied.made.push(plan);
-    world.cluster.nominate(claim.metadata.name, untilMs);
-    const uids = plan.pods.map(({ metadata }) => metadata.uid ?? "");
-    world.cluster.promise(claim.metadata.name, uids, world.clock.elapsedMs());
-    for (const pod of plan.pods) world.events.publish(nominated(pod, [claimTarget(claim)]));
-  }
-  return applied;
-}
-
-/** Tells each pod of a claim that could not be made, unless it has got a place since. */
-function tellFailed(world: World, failed: Applied["failed"], helped: ReadonlySet<string>): void {
-  for (const { plan, error } of failed)
-    for (const pod of plan.pods)
-      if (!helped.has(keyOf(pod))) world.events.publish(failedScheduling(pod, error.message));
-}
-
-interface Refusal {
-  /** All of the pass. */
-  readonly pods: readonly Pod[];
-  readonly made: readonly PlannedClaim[];
-  readonly invalid: readonly PlannedClaim[];
-  readonly apart: Apart;
-  /** `made`: claims of this pass, whose capacity is not known yet. */
-  readonly planAnew: (
-    pods: readonly Pod[],
-    made: readonly PlannedClaim[],
-  ) => Promise<SchedulingResult>;
-}
-
-/**
- * Each kind of pods whose claim was found invalid, with all the others in their places but not with another such kind.
- * Adds to `helped` the keys of pods that have a place now.
- */
-async function placeApart(
-  world: World,
-  log: Logger,
-  { pods, made, invalid, apart, planAnew }: Refusal,
-  helped: Set<string>,
-): Promise<void> {
-  const left = new Set(invalid.flatMap((plan) => plan.pods.map(keyOf)));
-  let all = made;
-  for (const kind of apart.kindsOf(invalid)) {
-    const own = new Set(kind);
-    const known = placeable(world, pods);
-    const some = known.filter((pod) => own.has(keyOf(pod)) || !left.has(keyOf(pod)));
-    const found = onlyFor(await planAnew(some, all), own);
-    const { made: more, failed } = await apply(world, log, found);
-    all = [...all, ...more];
-    for (const one of [...more, ...found.existing])
-      for (const pod of one.pods) helped.add(keyOf(pod));
-    for (const pod of own) if (helped.has(pod)) left.delete(pod);
-    tellFailed(world, failed, helped);
-  }
 }

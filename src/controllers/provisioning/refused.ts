@@ -4,12 +4,9 @@
  * Ours: upstream plans them together again.
  */
 import type { Pod } from "../../apis/core/pod.ts";
-import type { Pool } from "../../apis/hub/pool.ts";
 import { keyOf } from "../../apis/meta.ts";
-import { addResources, maxResources, type Resources } from "../../apis/resources.ts";
-import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
+import type { PlannedClaim } from "../../core/provisioning/result.ts";
 import { KubeError } from "../../kube/errors.ts";
-import type { World } from "../world.ts";
 
 const INVALID = 422;
 /** Kinds that are planned by themselves in one pass: each is a plan more. */
@@ -42,34 +39,6 @@ export class Apart {
     const inTurn = [...kinds.slice(first), ...kinds.slice(0, first)].slice(0, MOST_AT_ONCE);
     return inTurn.map((kind) => mixed.get(kind) ?? []);
   }
-}
-
-/** What a plan has for these pods, by key, and no others. */
-export function onlyFor(
-  { newClaims, existing }: SchedulingResult,
-  wanted: ReadonlySet<string>,
-): Pick<SchedulingResult, "newClaims" | "existing"> {
-  return {
-    newClaims: newClaims.filter(({ pods }) => pods.every((pod) => wanted.has(keyOf(pod)))),
-    existing: existing
-      .map((one) => ({ ...one, pods: one.pods.filter((pod) => wanted.has(keyOf(pod))) }))
-      .filter(({ pods }) => pods.length > 0),
-  };
-}
-
-/** What the pool's nodes have, the largest machines that these claims may become among them. */
-export function usageWith(
-  { cluster }: World,
-  pool: Pool,
-  made: readonly PlannedClaim[],
-): Resources {
-  let usage = cluster.poolUsage(pool.id);
-  for (const plan of made) {
-    if (plan.pool.id !== pool.id) continue;
-    const capacities = plan.instanceTypes.map(({ capacity }) => capacity);
-    usage = addResources(usage, { ...capacities.reduce(maxResources, {}), nodes: 1 });
-  }
-  return usage;
 }
 
 /** What a claim may come to say of a pod. */

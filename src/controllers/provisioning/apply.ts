@@ -1,0 +1,57 @@
+/**
+ * Does what a plan says: nominates the nodes that will take pods, sends the claims, and tells the pods. A claim that
+ * cannot be made holds up no other.
+ */
+import { vocabulary } from "../../apis/hub/generation.ts";
+import type { Logger } from "../../base/log.ts";
+import type { MadeClaim } from "../../core/provisioning/nodes/made-claims.ts";
+import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
+import { poolFields } from "../words.ts";
+import type { World } from "../world.ts";
+import { createClaims } from "./create-claims.ts";
+import { nominated } from "./events.ts";
+import { claimTarget, nominationMs, targetsOf } from "./nomination.ts";
+
+/** Of the claims of one plan. */
+export interface Applied {
+  readonly made: readonly MadeClaim[];
+  readonly failed: readonly FailedClaim[];
+}
+
+export interface FailedClaim {
+  readonly plan: PlannedClaim;
+  readonly error: Error;
+}
+
+export async function apply(
+  world: World,
+  log: Logger,
+  { existing, newClaims }: Pick<SchedulingResult, "existing" | "newClaims">,
+): Promise<Applied> {
+  const untilMs = world.clock.now() + nominationMs(world.settings);
+  for (const { nodeName, pods } of existing) {
+    world.cluster.nominate(nodeName, untilMs);
+    const targets = targetsOf(world, nodeName);
+    for (const pod of pods) world.events.publish(nominated(pod, targets));
+  }
+  const created = await createClaims(world, log, newClaims, "provisioned");
+  const applied = { made: [] as MadeClaim[], failed: [] as FailedClaim[] };
+  for (const [index, claim] of created.entries()) {
+    const plan = newClaims[index] as PlannedClaim;
+    if (claim instanceof Error) {
+      log.error(`failed creating ${vocabulary(plan.pool.generation).claimNoun}`, {
+        ...poolFields(plan.pool),
+        error: claim.message,
+      });
+      applied.failed.push({ plan, error: claim });
+      continue;
+    }
+    const { name } = claim.metadata;
+    applied.made.push({ name, plan });
+    world.cluster.nominate(name, untilMs);
+    const uids = plan.pods.map(({ metadata }) => metadata.uid ?? "");
+    world.cluster.promise(name, uids, world.clock.elapsedMs());
+    for (const pod of plan.pods) world.events.publish(nominated(pod, [claimTarget(claim)]));
+  }
+  return applied;
+}

@@ -1,0 +1,119 @@
+/**
+ * Pods whose claim the API server found invalid get another plan in the same pass: each kind by itself, then those for
+ * whom the first plan had no place, as the refused claims may have been in their way. All that the pass has placed stays
+ * where it is, and counts.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { Logger } from "../../base/log.ts";
+import {
+  type MadeClaim,
+  withinReservations,
+  withPlaced,
+} from "../../core/provisioning/nodes/made-claims.ts";
+import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import type { Steering } from "../disruption/steering.ts";
+import type { World } from "../world.ts";
+import { type Applied, apply, type FailedClaim } from "./apply.ts";
+import { failedScheduling } from "./events.ts";
+import { placeable, schedulingInput } from "./gather.ts";
+import { Apart, isInvalid } from "./refused.ts";
+
+/** Whose turn it is, from pass to pass. */
+export class Turns {
+  readonly refused = new Apart();
+  /** Of those that were left over: other claims are refused, and have turns of their own. */
+  readonly leftOver = new Apart();
+}
+
+/** A pass whose plan has been carried out. */
+interface Pass {
+  readonly pods: readonly Pod[];
+  readonly pools: readonly PoolInput[];
+  readonly result: SchedulingResult;
+  readonly applied: Applied;
+  readonly turns: Turns;
+  readonly steering: Pick<Steering, "placeOf">;
+  readonly plan: (input: SchedulingInput) => Promise<SchedulingResult>;
+}
+
+/** What comes of it, added to as it goes. */
+interface SoFar {
+  readonly made: MadeClaim[];
+  readonly existing: SchedulingResult["existing"][number][];
+  /** What is to be told to pods of claims that failed, by key. */
+  readonly words: Map<string, { readonly pod: Pod; readonly message: string }>;
+}
+
+/** Places again whom it can, and tells the pods of all claims that failed why they have no place. */
+export async function placeRefused(world: World, log: Logger, pass: Pass): Promise<void> {
+  const { made, failed } = pass.applied;
+  const soFar: SoFar = { made: [...made], existing: [...pass.result.existing], words: new Map() };
+  noteFailed(soFar, failed);
+  try {
+    await placeInTurn(world, log, pass, soFar);
+  } finally {
+    for (const { pod, message } of soFar.words.values())
+      world.events.publish(failedScheduling(pod, message));
+  }
+}
+
+async function placeInTurn(world: World, log: Logger, pass: Pass, soFar: SoFar): Promise<void> {
+  const { applied, result, turns } = pass;
+  const invalid = invalidOf(applied.failed);
+  if (invalid.length === 0) return;
+  const place = (keys: readonly string[]) => placeAgain(world, log, pass, soFar, new Set(keys));
+  for (const kind of turns.refused.kindsOf(invalid)) await place(kind);
+  const leftOver = result.unschedulable.filter(({ ignored }) => ignored !== true);
+  if (leftOver.length === 0) return;
+  // By themselves: who is new here may be invalid, too, and is to hold up none of the kinds above.
+  const failed = await place(leftOver.map(({ pod }) => keyOf(pod)));
+  for (const kind of turns.leftOver.kindsOf(invalidOf(failed))) await place(kind);
+}
+
+/** These pods and no others; returns what could not be made for them. */
+async function placeAgain(
+  world: World,
+  log: Logger,
+  { pods, pools, steering, plan }: Pass,
+  soFar: SoFar,
+  own: ReadonlySet<string>,
+): Promise<readonly FailedClaim[]> {
+  // A command's pods keep the room that it has for them.
+  const some = placeable(world, pods).filter(
+    (pod) => own.has(keyOf(pod)) || steering.placeOf(pod) !== undefined,
+  );
+  const usedNow = pools.map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
+  const found = await plan(withPlaced(schedulingInput(world, some, usedNow), soFar));
+  const newClaims = withinReservations(found.newClaims, soFar, pools);
+  noteUnplaced(soFar, found, own);
+  const { made, failed } = await apply(world, log, { ...found, newClaims });
+  soFar.made.push(...made);
+  soFar.existing.push(...found.existing);
+  noteFailed(soFar, failed);
+  return failed;
+}
+
+function invalidOf(failed: readonly FailedClaim[]) {
+  return failed.filter(({ error }) => isInvalid(error)).map(({ plan }) => plan);
+}
+
+function noteFailed({ words }: SoFar, failed: readonly FailedClaim[]): void {
+  for (const { plan, error } of failed)
+    for (const pod of plan.pods) words.set(keyOf(pod), { pod, message: error.message });
+}
+
+/**
+ * The new plan's reasons in place of the server's. Who has a place now, or waits for what this pass has made, is told
+ * nothing. Those of no failed claim have been told why by the first plan.
+ */
+function noteUnplaced(
+  { words }: SoFar,
+  { unschedulable }: SchedulingResult,
+  own: ReadonlySet<string>,
+): void {
+  const known = new Set([...own].filter((key) => words.delete(key)));
+  for (const { pod, message, deferred } of unschedulable)
+    if (known.has(keyOf(pod)) && deferred !== true) words.set(keyOf(pod), { pod, message });
+}

@@ -1,0 +1,127 @@
+// What a pass has placed, as its next plan sees it.
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../../apis/core/pod.ts";
+import {
+  INSTANCE_TYPE_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
+import { keyOf } from "../../../apis/meta.ts";
+import {
+  instanceType,
+  nodeClaim,
+  nodeView,
+  pod,
+  poolInput,
+  schedulingInput,
+} from "../../../testing/builders.ts";
+import { nodeView as viewOf } from "../../state/node-view.ts";
+import type { PlannedClaim } from "../result.ts";
+import { solve } from "../solve.ts";
+import { type MadeClaim, withinReservations, withPlaced } from "./made-claims.ts";
+
+const LABELS = { app: "x" };
+const zoneOf = (values: readonly string[]) => ({
+  requiredDuringSchedulingIgnoredDuringExecution: {
+    nodeSelectorTerms: [
+      { matchExpressions: [{ key: TOPOLOGY_ZONE_LABEL_KEY, operator: "In" as const, values }] },
+    ],
+  },
+});
+const TERM = {
+  requiredDuringSchedulingIgnoredDuringExecution: [
+    { topologyKey: TOPOLOGY_ZONE_LABEL_KEY, labelSelector: { matchLabels: LABELS } },
+  ],
+};
+const pools = [
+  poolInput(
+    {},
+    [2, 4].map((cpu) => instanceType({ name: `c-${cpu}x`, cpu })),
+  ),
+];
+
+/** The claim `made` for this pod, and how it stands among the nodes before it is launched. */
+function made(first: Pod, status = {}) {
+  const [plan] = solve(schedulingInput({ pods: [first], pools })).newClaims;
+  const claim = { ...nodeClaim({ name: "made" }), status };
+  const facts = { node: undefined, claim, pods: [], marked: false, nominatedUntilMs: 0 };
+  return { claims: [{ name: "made", plan: plan as PlannedClaim }], view: viewOf(facts) };
+}
+
+const away = pod({ name: "away", spec: { affinity: { podAntiAffinity: TERM } } });
+const near = pod({ name: "near", labels: LABELS, spec: { affinity: { podAffinity: TERM } } });
+const other = pod({ name: "other", spec: { affinity: { podAffinity: TERM } } });
+
+/** Who may be planned beside a pod whose claim can come up in these zones. */
+function planned(zones: readonly string[], spec: Partial<Pod["spec"]["affinity"]> = {}) {
+  const affinity = { nodeAffinity: zoneOf(zones), ...spec };
+  const { claims, view } = made(pod({ name: "first", labels: LABELS, spec: { affinity } }));
+  const plain = pod({ name: "plain" });
+  const input = schedulingInput({ pods: [away, near, other, plain], nodes: [view], pools });
+  return withPlaced(input, { made: claims, existing: [] }).pods.map(
+    ({ metadata }) => metadata.name,
+  );
+}
+
+describe("a claim that is not launched", () => {
+  it("stands with its pods as the cheapest machine that may come of it", () => {
+    const first = pod({ name: "first", cpu: "3" });
+    const { claims, view } = made(first);
+    const input = schedulingInput({ pods: [pod()], nodes: [view], pools });
+    const seen = withPlaced(input, { made: claims, existing: [] });
+    expect(seen.pods.map(keyOf)).toEqual(["default/pod"]);
+    expect(seen.nodes[0]?.pods.map(keyOf)).toEqual(["default/first"]);
+    expect(seen.nodes[0]?.labels[INSTANCE_TYPE_LABEL_KEY]).toBe("c-4x");
+  });
+
+  it("keeps those waiting who keep apart from its pods, or come near them, by an open label", () => {
+    expect(planned(["zone-a", "zone-b"])).toEqual(["other", "plain"]);
+    expect(planned(["zone-a"])).toEqual(["away", "near", "other", "plain"]);
+  });
+
+  it("counts against limits as the largest machine until it is launched, then as what it is", () => {
+    const usage = (status: object, used: Record<string, number>) => {
+      const { claims, view } = made(pod(), status);
+      const [pool] = pools.map((one) => ({ ...one, usage: used }));
+      const input = schedulingInput({ nodes: [view], pools: pool === undefined ? [] : [pool] });
+      return withPlaced(input, { made: claims, existing: [] }).pools[0]?.usage;
+    };
+    expect(usage({}, { nodes: 1 })).toMatchObject({ nodes: 1, cpu: 4_000 });
+    const launched = { capacity: { cpu: "2" }, allocatable: { cpu: "2" } };
+    expect(usage(launched, { nodes: 1, cpu: 2_000 })).toEqual({ nodes: 1, cpu: 2_000 });
+  });
+
+  it("is no place once it has gone, nor are its pods planned beside others", () => {
+    const { claims } = made(pod({ name: "first" }));
+    const seen = withPlaced(schedulingInput({ pods: [pod()], pools }), {
+      made: claims,
+      existing: [],
+    });
+    expect(seen.pods.map(keyOf)).toEqual(["default/pod"]);
+    expect(seen.pools[0]?.usage).toEqual({});
+  });
+});
+
+it("sees a pod once that has been bound where it was placed", () => {
+  const bound = pod({ name: "bound", nodeName: "node" });
+  const [waits, sits] = [pod({ name: "bound" }), pod({ name: "sits" })];
+  const input = schedulingInput({ pods: [], nodes: [nodeView({ pods: [bound] })] });
+  const existing = [{ nodeName: "node", pods: [waits, sits] }];
+  const seen = withPlaced(input, { made: [], existing });
+  expect(seen.pods).toEqual([]);
+  expect(seen.nodes[0]?.pods.map(keyOf)).toEqual(["default/bound", "default/sits"]);
+});
+
+it("gives units of a reservation to new claims while made ones leave some", () => {
+  const label = "karpenter.k8s.aws/capacity-reservation-id";
+  const offering = {
+    ...{ zone: "zone-a", capacityType: "reserved" as const, priceMicroUsd: 1, available: true },
+    ...{ reservationCapacity: 3, labels: { [label]: "cr-1" } },
+  };
+  const reserved = [poolInput({}, [instanceType({ cpu: 4, offerings: [offering] })])];
+  const plan = solve(schedulingInput({ pods: [pod()], pools: reserved })).newClaims;
+  const [one] = plan as [PlannedClaim];
+  const before: readonly MadeClaim[] = [{ name: "made", plan: one }];
+  expect(withinReservations([one, one, one], { made: before }, reserved)).toHaveLength(2);
+  const open = solve(schedulingInput({ pods: [pod()], pools })).newClaims;
+  expect(withinReservations([one, one, one, ...open], { made: before }, reserved)).toHaveLength(3);
+});

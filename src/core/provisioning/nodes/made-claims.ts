@@ -1,0 +1,136 @@
+/**
+ * What a pass has placed already, for a plan of further pods in the same pass: pods stand where they were placed,
+ * claims that are not launched stand as nodes of unknown size, and count against limits as the largest machine that may
+ * come of them. Rules of topology, limits and reservations then hold over all that one pass makes.
+ */
+import type { Pod } from "../../../apis/core/pod.ts";
+import { CAPACITY_TYPE_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/labels.ts";
+import { keyOf } from "../../../apis/meta.ts";
+import { addResources, maxResources, type Resources } from "../../../apis/resources.ts";
+import { reservationOf } from "../../cloudprovider/offerings.ts";
+import { type NodeView, nodeView } from "../../state/node-view.ts";
+import { atTheirPlaces } from "../batch/held-places.ts";
+import type { PlannedClaim, SchedulingResult } from "../result.ts";
+import type { PoolInput, SchedulingInput } from "../scheduling-input.ts";
+import { Reservations } from "./reservations.ts";
+import { supposedLabels, topologyKeys, withoutWaiting } from "./unlaunched.ts";
+
+export interface MadeClaim {
+  readonly name: string;
+  readonly plan: PlannedClaim;
+}
+
+/** By one pass, so far. */
+export interface Placed {
+  readonly made: readonly MadeClaim[];
+  readonly existing: SchedulingResult["existing"];
+}
+
+/**
+ * The same input, read after that was placed. Without pods that must wait until it is known what comes of the claims,
+ * and with no second place for those that have one.
+ */
+export function withPlaced(input: SchedulingInput, placed: Placed): SchedulingInput {
+  const { made, existing } = placed;
+  const there = [...made.flatMap(({ plan }) => plan.pods), ...existing.flatMap(({ pods }) => pods)];
+  const keys = topologyKeys([...input.pods, ...there]);
+  for (const { topologyKey } of input.defaultSpread?.constraints ?? [])
+    keys.add(normalizedLabel(topologyKey));
+  const plans = new Map(made.map(({ name, plan }) => [name, plan]));
+  const unlaunched: { readonly plan: PlannedClaim; readonly labels: NodeView["labels"] }[] = [];
+  const nodes = input.nodes.map((view) => {
+    const plan = plans.get(view.claim?.metadata.name ?? "");
+    if (plan === undefined || !isUnlaunched(view)) return view;
+    const supposed = withLabels(view, supposedLabels(plan, keys));
+    unlaunched.push({ plan, labels: supposed.labels });
+    return supposed;
+  });
+  const pools = input.pools.map((one) => ({ ...one, usage: usageWith(one, unlaunched) }));
+  const homes = homesOf(nodes, placed);
+  const isHome = (pod: Pod) => homes.has(keyOf(pod));
+  const others = input.pods.filter((pod) => !isHome(pod));
+  const some = withoutWaiting(others, unlaunched, input.namespaces);
+  const pods = [...some, ...there.filter(isHome)];
+  const seen = atTheirPlaces({ ...input, nodes, pools, pods }, (pod) => homes.get(keyOf(pod)));
+  return { ...seen, pods: seen.pods.filter((pod) => !isHome(pod)) };
+}
+
+/**
+ * Of newly planned claims those for whose reservations there are units beside the ones that were made. The others'
+ * pods wait until it is known which of the promises were needed.
+ */
+export function withinReservations(
+  planned: readonly PlannedClaim[],
+  { made }: Pick<Placed, "made">,
+  pools: readonly PoolInput[],
+): readonly PlannedClaim[] {
+  const left = new Reservations(pools.flatMap(({ instanceTypes }) => instanceTypes));
+  const take = (plan: PlannedClaim) => {
+    const wanted = reservationsOf(plan);
+    const isThere = left.holdable(wanted, []).length === wanted.length;
+    if (isThere) left.exchange([], wanted);
+    return isThere;
+  };
+  for (const { plan } of made) take(plan);
+  return planned.filter(take);
+}
+
+/** A claim that is not launched counts as a node already, and with nothing else. */
+function usageWith(
+  { pool, usage }: PoolInput,
+  unlaunched: readonly { readonly plan: PlannedClaim }[],
+): Resources {
+  let sum = usage;
+  for (const { plan } of unlaunched) {
+    if (plan.pool.id !== pool.id) continue;
+    sum = addResources(
+      sum,
+      plan.instanceTypes.map(({ capacity }) => capacity).reduce(maxResources, {}),
+    );
+  }
+  return sum;
+}
+
+/** As `allocatable` says: nobody knows yet what the machine has. */
+function isUnlaunched({ deleting, allocatable }: NodeView): boolean {
+  return !deleting && Object.keys(allocatable).length === 0;
+}
+
+/** What the claim says itself goes before. */
+function withLabels(view: NodeView, labels: NodeView["labels"]): NodeView {
+  const { node, claim, pods, deleting: marked, nominatedUntilMs } = view;
+  if (claim === undefined) return view;
+  const metadata = { ...claim.metadata, labels: { ...labels, ...claim.metadata.labels } };
+  return nodeView({ node, claim: { ...claim, metadata }, pods, marked, nominatedUntilMs });
+}
+
+/** Which node, or claim, each pod is placed on, unless it is bound there already. Nowhere if that has gone. */
+function homesOf(nodes: readonly NodeView[], { made, existing }: Placed): Map<string, string> {
+  const views = new Map<string, NodeView>();
+  for (const view of nodes) {
+    if (view.claim !== undefined) views.set(view.claim.metadata.name, view);
+    views.set(view.name, view);
+  }
+  const homes = new Map<string, string>();
+  const places = [
+    ...made.map(({ name, plan: { pods } }) => ({ name, pods })),
+    ...existing.map(({ nodeName: name, pods }) => ({ name, pods })),
+  ];
+  for (const { name, pods } of places) {
+    const view = views.get(name);
+    if (view === undefined) continue;
+    const bound = new Set(view.pods.map(keyOf));
+    for (const pod of pods) if (!bound.has(keyOf(pod))) homes.set(keyOf(pod), name);
+  }
+  return homes;
+}
+
+/** A claim that holds reservations is launched into one of them, and names no others. */
+function reservationsOf({ instanceTypes, requirements }: PlannedClaim): readonly string[] {
+  const wanted = (key: string | undefined) =>
+    requirements.find((one) => one.key === key && one.operator === "In")?.values ?? [];
+  if (wanted(CAPACITY_TYPE_LABEL_KEY).join() !== "reserved") return [];
+  const offerings = instanceTypes.flatMap((type) => type.offerings);
+  const reserved = offerings.map(reservationOf).find((one) => one !== undefined);
+  return wanted(reserved?.key);
+}

@@ -1,0 +1,176 @@
+/**
+ * What may be supposed of a machine that was asked for and is not launched yet: the labels it will have, which of
+ * them are still open, and which pods cannot be placed until that is known.
+ */
+import type { Namespace } from "../../../apis/core/kinds.ts";
+import type { Pod, PodAffinity, PodAffinityTerm } from "../../../apis/core/pod.ts";
+import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  HOSTNAME_LABEL_KEY,
+  normalizedLabel,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
+import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
+import { usableOfferings } from "../../cloudprovider/offerings.ts";
+import { allows } from "../../scheduling/requirement.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+import type { PlannedClaim } from "../result.ts";
+import { namespacesOf, withLabelKeys } from "../topology/topology-group.ts";
+
+/** Those of the cheapest machine that the claim allows; without those of the `keys` that are open. */
+export function supposedLabels(
+  plan: PlannedClaim,
+  keys: ReadonlySet<string>,
+): Readonly<Record<string, string>> {
+  const { instanceTypes, cheapest, requirements } = plan;
+  const type = instanceTypes.find(({ name }) => name === cheapest.instanceType);
+  if (type === undefined) return {};
+  const wanted = Requirements.fromSpecs(requirements);
+  const labels: Record<string, string> = {};
+  for (const [key, values] of Object.entries(type.labels)) {
+    const value = values.find((one) => allows(wanted.get(key), one));
+    if (value !== undefined) labels[key] = value;
+  }
+  const { zone, capacityType } = cheapest;
+  const offering = usableOfferings(type, wanted).find(
+    (one) => one.zone === zone && one.capacityType === capacityType,
+  );
+  Object.assign(labels, offering?.labels);
+  labels[TOPOLOGY_ZONE_LABEL_KEY] = zone;
+  labels[CAPACITY_TYPE_LABEL_KEY] = capacityType;
+  for (const key of keys) if (isOpen(plan, key)) delete labels[key];
+  return labels;
+}
+
+/** Labels that the pods' rules of topology go by. Of its own name nothing is open about a node. */
+export function topologyKeys(pods: Iterable<Pod>): Set<string> {
+  const keys = new Set<string>();
+  for (const { spec } of pods) {
+    const { podAffinity, podAntiAffinity } = spec.affinity ?? {};
+    for (const { topologyKey } of [
+      ...(spec.topologySpreadConstraints ?? []),
+      ...[podAffinity, podAntiAffinity].flatMap(requiredOf),
+    ])
+      keys.add(normalizedLabel(topologyKey));
+  }
+  keys.delete(HOSTNAME_LABEL_KEY);
+  return keys;
+}
+
+type Types = PlannedClaim["instanceTypes"];
+type Specs = PlannedClaim["requirements"];
+
+/** Claims that are alike share their lists, and there may be thousands. */
+const answers = new WeakMap<Types, WeakMap<Specs, Map<string, boolean>>>();
+
+/** Whether machines with different values of the label may come of the claim. */
+function isOpen({ instanceTypes, requirements }: PlannedClaim, key: string): boolean {
+  const ofTypes = answers.get(instanceTypes) ?? new WeakMap<Specs, Map<string, boolean>>();
+  answers.set(instanceTypes, ofTypes);
+  const known = ofTypes.get(requirements) ?? new Map<string, boolean>();
+  ofTypes.set(requirements, known);
+  const answer = known.get(key) ?? hasSeveral(instanceTypes, requirements, key);
+  known.set(key, answer);
+  return answer;
+}
+
+function hasSeveral(instanceTypes: Types, requirements: Specs, key: string): boolean {
+  const wanted = Requirements.fromSpecs(requirements);
+  const requirement = wanted.get(key);
+  if (!requirement.complement && requirement.values.length < 2) return false;
+  let only: string | undefined;
+  for (const type of instanceTypes) {
+    for (const offering of usableOfferings(type, wanted)) {
+      for (const value of valuesOf(type, offering, key)) {
+        if (!allows(requirement, value)) continue;
+        if (only !== undefined && only !== value) return true;
+        only = value;
+      }
+    }
+  }
+  return false;
+}
+
+function valuesOf(
+  type: InstanceType,
+  { zone, capacityType, labels = {} }: Offering,
+  key: string,
+): readonly string[] {
+  if (key === TOPOLOGY_ZONE_LABEL_KEY) return [zone];
+  if (key === CAPACITY_TYPE_LABEL_KEY) return [capacityType];
+  const own = labels[key];
+  return own === undefined ? (type.labels[key] ?? []) : [own];
+}
+
+/** A claim as it stands among the nodes. */
+interface Asked {
+  readonly plan: PlannedClaim;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/**
+ * Those that need not wait until it is known where the claims come up. Who keeps apart from pods there might come
+ * to the same place; who must be near its like, and finds none that is counted yet, would be the first elsewhere.
+ */
+export function withoutWaiting(
+  pods: readonly Pod[],
+  claims: readonly Asked[],
+  namespaces: readonly Namespace[],
+): readonly Pod[] {
+  const keys = topologyKeys([...pods, ...claims.flatMap(({ plan }) => plan.pods)]);
+  const met = new Map<string, { readonly there: Pod; readonly open: ReadonlySet<string> }>();
+  for (const { plan, labels } of claims) {
+    const open = [...keys].filter((key) => labels[key] === undefined && isOpen(plan, key));
+    if (open.length === 0) continue;
+    for (const there of plan.pods)
+      met.set(`${open} ${looks(there)}`, { there, open: new Set(open) });
+  }
+  const known = new Map<string, boolean>();
+  return pods.filter((pod) => {
+    const look = looks(pod);
+    const waits =
+      known.get(look) ??
+      [...met.values()].some(({ there, open }) => dependsOn(pod, there, open, namespaces));
+    known.set(look, waits);
+    return !waits;
+  });
+}
+
+/** Pods that are alike to these rules need not be looked at twice. */
+function looks({ metadata: { namespace, labels }, spec: { affinity } }: Pod): string {
+  return JSON.stringify([namespace, labels, affinity]);
+}
+
+function dependsOn(
+  pod: Pod,
+  other: Pod,
+  open: ReadonlySet<string>,
+  namespaces: readonly Namespace[],
+): boolean {
+  const means = (owner: Pod, term: PodAffinityTerm, whom: Pod) =>
+    open.has(normalizedLabel(term.topologyKey)) && isMeant(owner, term, whom, namespaces);
+  const { podAffinity, podAntiAffinity } = pod.spec.affinity ?? {};
+  return (
+    requiredOf(podAntiAffinity).some((term) => means(pod, term, other)) ||
+    requiredOf(other.spec.affinity?.podAntiAffinity).some((term) => means(other, term, pod)) ||
+    requiredOf(podAffinity).some((term) => means(pod, term, pod) && means(pod, term, other))
+  );
+}
+
+function isMeant(
+  { metadata: { namespace = "default", labels = {} } }: Pod,
+  term: PodAffinityTerm,
+  whom: Pod,
+  all: readonly Namespace[],
+): boolean {
+  const within = namespacesOf(term, namespace, all);
+  if (within?.has(whom.metadata.namespace ?? "default") === false) return false;
+  const alike = withLabelKeys(term.labelSelector, labels, term.matchLabelKeys);
+  const selector = withLabelKeys(alike, labels, term.mismatchLabelKeys, "NotIn");
+  return matchesLabelSelector(selector, whom.metadata.labels);
+}
+
+function requiredOf(rules: PodAffinity | undefined): readonly PodAffinityTerm[] {
+  return rules?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+}
