@@ -30,6 +30,8 @@ export interface Difference {
   readonly refusedWhenAllAreUp: () => ReadonlySet<string>;
   /** Where upstream's plan has everybody. */
   readonly theirFacts: Facts;
+  /** Our plan by the rules for another scenario. */
+  readonly oursFor: (scenario: Scenario) => Plan;
   /** Whether ours places the pod in another scenario. */
   readonly oursPlaces: (scenario: Scenario) => boolean;
   /** How many pods ours leaves in another scenario. */
@@ -225,9 +227,17 @@ const CLASSES: readonly DifferenceClass[] = [
     // Groups that differ in minDomains share one count; one made when a preference is given up, or by
     // matchLabelKeys each time a pod is looked at, starts from nothing.
     name: "upstream's counts forget pods: its own rule would not allow the spread",
-    applies: (one) =>
-      kindOf(one).some((pod) => isAhead(pod, one.theirFacts)) &&
-      one.oursPlaces(withoutSpreadOf(asTheyLimitIt(one), one.pod)),
+    applies: (one) => {
+      const kin = kindOf(one);
+      const ahead = kin.filter((pod) => isAhead(pod, one.theirFacts)).length;
+      if (ahead === 0) return false;
+      const scenario = withoutSpreadOf(asTheyLimitIt(one), one.pod);
+      if (one.oursPlaces(scenario)) return true;
+      // As many of its kind as upstream's own rule would allow: which of them comes first is drawn by UID.
+      const names = new Set(kin.map(keyOf));
+      const left = one.oursFor(scenario).unschedulable.filter(({ pod }) => names.has(pod)).length;
+      return kin.length - left >= placed(one, kin).theirs - ahead;
+    },
   },
   {
     // Larger pods come first, and some of them only ours has a place for.

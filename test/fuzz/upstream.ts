@@ -134,6 +134,7 @@ function compare(
         refused,
         refusedWhenAllAreUp: () => refusedInTheEnd(scenario, promised, "all up"),
         theirFacts,
+        oursFor: (other) => planned(other, GREEDY_PLANNER),
         oursPlaces: (other) => isPlaced(planned(other, GREEDY_PLANNER), name),
         oursLeaves: (other) => planned(other, GREEDY_PLANNER).unschedulable.length,
         theirRuns: askAgain,
