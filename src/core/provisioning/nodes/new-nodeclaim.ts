@@ -24,16 +24,20 @@ import type { VolumeIndex, VolumeUsage } from "../../scheduling/volumes.ts";
 import type { PodClass, Rule, Variant } from "../batch/pod-class.ts";
 import { attachedTogether } from "../pools/attach-slots.ts";
 import { dropPortConflicts, type Template } from "../pools/pool-template.ts";
+import { kindLedBy } from "../topology/firsts.ts";
 import { UNNUMBERED } from "../topology/host-numbers.ts";
 import type { Topology } from "../topology/topology.ts";
 import {
+  cheapestFirst,
+  eligible,
   isPermanent,
   type Narrowing,
   type Place,
-  selects,
+  possibleDomains,
   type TopologyGroup,
 } from "../topology/topology-group.ts";
 import type { Verdict } from "./existing-node.ts";
+import { isLedByOneOf, leadersOf } from "./leaders.ts";
 import type { Reservations } from "./reservations.ts";
 
 /** A way the planned node could be once the pod is on it. */
@@ -200,8 +204,7 @@ export class NewNodeClaim implements Place {
     const waiting = this.#waiting.get(group) ?? 0;
     if (this.#leaders === undefined || waiting === 0) return waiting;
     // It follows one that will not be counted, where there is such a one.
-    const isLed = this.#leaders.length > 0 && this.#leaders.every((one) => isOf(group, one));
-    return isLed ? 1 : 0;
+    return isLedByOneOf(group, this.#leaders) ? 1 : 0;
   }
 
   /** With the pod that topology is asked about on it. */
@@ -271,7 +274,7 @@ export class NewNodeClaim implements Place {
    */
   acceptsAhead(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     if (!variant.narrowingRules.some(({ group }) => this.#waiting.has(group))) return NOT_NOW;
-    this.#leaders = this.#leadersOf(variant);
+    this.#leaders = leadersOf(this.pods, variant);
     const trial = this.#wouldStillCome(podClass) ? this.accepts(pod, podClass, variant) : NOT_NOW;
     this.#leaders = undefined;
     return trial;
@@ -302,8 +305,10 @@ export class NewNodeClaim implements Place {
         for (const [group, pods] of this.#waiting)
           if (topology.count(group, this, pods)) this.#waiting.delete(group);
     }
+    const kind = kindLedBy(podClass.variants.at(-1)?.hostRules ?? []);
     for (const group of podClass.countedBy) {
       if (topology.count(group, this)) continue;
+      if (kind !== undefined) topology.waitFirst({ kind, group }, this);
       if (this.#waiting === NOBODY_WAITS) this.#waiting = new Map();
       const others = this.waiting(group);
       this.#waiting.set(group, others + 1);
@@ -321,14 +326,6 @@ export class NewNodeClaim implements Place {
       (group) =>
         !this.#kept.has(group) || topology.options(group, this, true, exists(group.key)).length > 0,
     );
-  }
-
-  /** Pods here, one of which must be there before the variant's. None: those have no such wish, or may be the first. */
-  #leadersOf({ hostRules }: Variant): readonly Pod[] {
-    const near = hostRules.filter(({ group }) => group.type === "affinity");
-    // None of their kind is elsewhere.
-    if (near.every(({ group, self }) => self && group.perHost.size < 2)) return [];
-    return this.pods.filter((pod) => near.every(({ group }) => isOf(group, pod)));
   }
 
   #isTolerated({ tolerations }: Variant): boolean {
@@ -361,6 +358,30 @@ export class NewNodeClaim implements Place {
       if (this.#options(rule, variant, set, types).length > 0) continue;
       return isPermanent(rule.group) ? NEVER : NOT_NOW;
     }
+    const spreads = this.#context.topology.firsts.settledFor(variant.hostRules);
+    if (spreads.length === 0) return this.#withNarrowing(variant, set, types);
+    const settled = spreads.reduce((one, group) => this.#settledIn(group, one), { set, types });
+    const trial = this.#withNarrowing(variant, settled.set, settled.types);
+    return trial.fit === undefined ? this.#withNarrowing(variant, set, types) : trial;
+  }
+
+  /** The node in the cheapest domain of the spread, if it has one. */
+  #settledIn(group: TopologyGroup, one: Pick<Fit, "set" | "types">): Pick<Fit, "set" | "types"> {
+    const { space } = this.#context;
+    this.#considered = one.set;
+    this.#consideredTypes = one.types;
+    const [first] = eligible(group.filter, this)
+      ? cheapestFirst(group.key, possibleDomains(group, this).toSorted(), this)
+      : [];
+    this.#considered = undefined;
+    this.#consideredTypes = undefined;
+    const set = first === undefined ? undefined : space.narrow(one.set, group.key, [first]);
+    if (set === undefined) return one;
+    const types = commonBits(one.types, this.template.table.compatible(set));
+    return isEmptyBits(types) ? one : { set, types };
+  }
+
+  #withNarrowing(variant: Variant, set: SetId, types: Bits): Trial {
     const narrowing = variant.narrowingRules;
     if (narrowing.length === 0) {
       const fit = this.#finish(set, types);
@@ -473,9 +494,4 @@ export class NewNodeClaim implements Place {
     const relaxed = space.intern(space.get(set).replacing(Requirements.of(lowered)));
     return { set: relaxed, types, minValuesRelaxed: true, reserved };
   }
-}
-
-function isOf(group: TopologyGroup, { metadata }: Pod): boolean {
-  const { namespace = "default", labels = {} } = metadata;
-  return selects(group, namespace, labels);
 }

@@ -4,11 +4,20 @@
  * the start if that node is the first to come up, and the pods would wait.
  */
 import type { Steps } from "../../../base/steps.ts";
-import type { Place, TopologyGroup } from "./topology-group.ts";
+import { type Place, standsIn, type TopologyGroup } from "./topology-group.ts";
 
-export interface Latecomer {
+/** What a spread learns too late. */
+export type Latecomer = LateDomain | EarlyFirst;
+
+export interface LateDomain {
   readonly group: TopologyGroup;
   readonly domain: string;
+}
+
+/** A spread that counts the first of the kind, an affinity between hosts: it is to know at once where that is. */
+export interface EarlyFirst {
+  readonly kind: TopologyGroup;
+  readonly group: TopologyGroup;
 }
 
 /** Stands in domains that are foreseen. No host has this name. */
@@ -19,15 +28,14 @@ export type HomesOf = (group: TopologyGroup) => Steps<readonly Place[]>;
 
 /**
  * `arrived`: whether its first node came with the batch. `homes` are asked only where a domain is behind: those who
- * are merely counted go where they like, and nobody waits for that. `standsIn`: which domain a home is in.
+ * are merely counted go where they like, and nobody waits for that.
  */
 export function* latecomersOf(
   groups: readonly TopologyGroup[],
   arrived: (group: TopologyGroup, domain: string) => boolean,
   homes: HomesOf,
-  standsIn: (group: TopologyGroup, place: Place) => string | undefined,
-): Steps<readonly Latecomer[]> {
-  const late: Latecomer[] = [];
+): Steps<readonly LateDomain[]> {
+  const late: LateDomain[] = [];
   for (const group of groups) {
     const { counts, hosts, maxSkew } = group;
     const standing = [...counts].filter(([domain]) => hosts?.has(domain));

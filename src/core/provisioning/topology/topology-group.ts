@@ -282,11 +282,35 @@ export function withLabelKeys(
   return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), ...fresh] };
 }
 
+/** Whether a rule about hosts lets a pod onto this one. */
+export function allowsOnHost(group: TopologyGroup, host: number, self: boolean): boolean {
+  const here = group.perHost.get(host);
+  if (group.type === "spread") return here + (self ? 1 : 0) <= group.maxSkew;
+  if (group.type === "antiAffinity") return here === 0;
+  return here > 0 || (self && !anyCounted(group));
+}
+
+/** Domains of the group that the place can be in, where the group looks at it. */
+export function possibleDomains(group: TopologyGroup, place: Place): readonly string[] {
+  const node = place.domains(group.key);
+  if (node === undefined) return [];
+  const { key, counts, filter } = group;
+  let values = node.complement ? allowedOf(counts, node) : node.values;
+  // It may as well come up where the rule does not look.
+  if (node.complement && filter.requirements !== undefined)
+    values = [...new Set([...values, ...(place.openTo?.(key) ?? [])])];
+  return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;
+}
+
+/** The one domain that the place is in; undefined: it may be in several, or the group does not look at it. */
+export function standsIn(group: TopologyGroup, place: Place): string | undefined {
+  if (!eligible(group.filter, place)) return undefined;
+  const domains = possibleDomains(group, place);
+  return domains.length === 1 ? domains[0] : undefined;
+}
+
 /** Domains that the group knows and the requirement allows. */
-export function allowedOf(
-  counts: ReadonlyMap<string, number>,
-  node: Requirement,
-): readonly string[] {
+function allowedOf(counts: ReadonlyMap<string, number>, node: Requirement): readonly string[] {
   const domains: string[] = [];
   counts.forEach((_, domain) => {
     if (allows(node, domain)) domains.push(domain);

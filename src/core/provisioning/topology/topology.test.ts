@@ -561,6 +561,53 @@ describe("pod anti-affinity", () => {
 });
 
 describe("affinity with one's own kind", () => {
+  const term = { topologyKey: HOSTNAME, ...WEB };
+  const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
+  const near = (name: string, cpu: string, spec: Partial<Pod["spec"]> = {}) =>
+    pod({
+      name,
+      cpu,
+      memory: "1500Mi",
+      labels: { app: "web" },
+      spec: { ...spec, affinity: { podAffinity } },
+    });
+  const empty = ["zone-b", "zone-c"].map((zone) => full(zone, zone, []));
+
+  it("settles where its first pod goes if a spread would else come before it (seed 910892)", () => {
+    // Whoever of the two comes second is refused in one zone: as no longer the first, or by the skew.
+    const spreading = pod({ ...spread({}), name: "spreading", cpu: "2" });
+    const pinned = (zone: string, cpu = "500m") =>
+      pod({ name: "pinned", cpu, spec: { nodeSelector: { [ZONE]: zone } } });
+    const batch = [near("first", "3"), spreading];
+    expect(placed({ pods: batch, nodes: empty })).toEqual(["?: first", "zone-a: spreading"]);
+    expect(placed({ pods: [...batch, pinned("zone-a")], nodes: empty })).toEqual([
+      "zone-a: first pinned",
+      "zone-b: spreading",
+    ]);
+    expect(placed({ pods: [...batch, pinned("zone-b")], nodes: empty })).toEqual([
+      "zone-a: spreading",
+      "zone-b: first pinned",
+    ]);
+  });
+
+  it("stays open where its first pod goes if more would stay pending", () => {
+    const inB = { nodeSelector: { [ZONE]: "zone-b" } };
+    const { spec } = spread({ nodeAffinityPolicy: "Ignore" });
+    const spreading = pod({
+      name: "spreading",
+      cpu: "2",
+      memory: "15Gi",
+      labels: { app: "web" },
+      spec: { ...spec, ...inB },
+    });
+    const batch = [near("first", "3"), spreading, near("second", "500m", inB)];
+    const pools = [poolInput({}, [instanceType({ memoryGi: 16 })])];
+    expect(placed({ pods: batch, nodes: empty, pools })).toEqual([
+      "zone-b: first second",
+      "zone-b: spreading",
+    ]);
+  });
+
   it("lets no pod be the first where another is already, though it may not go there", () => {
     const term = { topologyKey: ZONE, ...WEB };
     const affinity = { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };

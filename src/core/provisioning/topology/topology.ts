@@ -18,12 +18,19 @@ import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import type { Template } from "../pools/pool-template.ts";
+import { Firsts, type Rule } from "./firsts.ts";
 import { HostCounts } from "./host-counts.ts";
 import { HostNumbers } from "./host-numbers.ts";
-import { FORESEEN, type HomesOf, type Latecomer, latecomersOf } from "./latecomers.ts";
+import {
+  type EarlyFirst,
+  FORESEEN,
+  type HomesOf,
+  type Latecomer,
+  latecomersOf,
+} from "./latecomers.ts";
 import {
   ANY_NODE,
-  allowedOf,
+  allowsOnHost,
   anyCounted,
   cheapestFirst,
   closesHosts,
@@ -36,10 +43,12 @@ import {
   namespacesOf,
   type Place,
   type Pricing,
+  possibleDomains,
   reachable,
   type Shape,
   selects,
   spreadOptions,
+  standsIn,
   type TopologyGroup,
   textOf,
   withLabelKeys,
@@ -47,7 +56,7 @@ import {
 import { topologySentence } from "./topology-sentence.ts";
 import { universeOf } from "./topology-universe.ts";
 
-/** A count as it was before, a planned node that was closed, or a host that came or left. */
+/** A count as it was before, a planned node that was closed, a host that came or left, or a first that waits. */
 interface Change {
   readonly group: TopologyGroup;
   readonly domain?: string;
@@ -56,6 +65,7 @@ interface Change {
   readonly closed?: number | undefined;
   readonly came?: readonly [domain: string, hostname: string];
   readonly left?: readonly [domain: string, hostname: string];
+  readonly first?: true;
 }
 
 export class Topology {
@@ -74,6 +84,7 @@ export class Topology {
   readonly #templates: readonly Template[];
   readonly #space: RequirementSpace;
   readonly #hosts = new HostNumbers();
+  readonly firsts = new Firsts();
   #revision = 0;
   /** What to take back, newest last; undefined: changes are for good. */
   #journal: Change[] | undefined;
@@ -200,7 +211,7 @@ export class Topology {
   /** The place is a node there, or will be: told again, of a planned one, as it settles. */
   arrive(place: Place): void {
     for (const group of this.#overHosts) {
-      const domain = this.#standsIn(group, place);
+      const domain = standsIn(group, place);
       if (domain === undefined || group.hosts?.get(domain)?.has(place.hostname)) continue;
       this.#come(group, domain, place.hostname);
       this.#journal?.push({ group, came: [domain, place.hostname] });
@@ -210,7 +221,7 @@ export class Topology {
   /** The node is no more. */
   leave(place: Place): void {
     for (const group of this.#overHosts) {
-      const domain = this.#standsIn(group, place);
+      const domain = standsIn(group, place);
       if (domain === undefined || !group.hosts?.get(domain)?.has(place.hostname)) continue;
       this.#go(group, domain, place.hostname);
       this.#journal?.push({ group, left: [domain, place.hostname] });
@@ -218,34 +229,34 @@ export class Topology {
   }
 
   /**
-   * Spreads that no longer hold, for a node came to stand in a domain after {@link begin}. `homes`: where pods
-   * of a spread were put since.
+   * Spreads that no longer hold, for a node came to stand in a domain after {@link begin}, or the first of a kind
+   * to be counted. `homes`: where pods of a spread were put since.
    */
   *latecomers(homes: HomesOf): Steps<readonly Latecomer[]> {
-    if (this.#overHosts.length === 0) return [];
+    const firsts = yield* this.firsts.counted(homes);
+    if (this.#overHosts.length === 0) return firsts;
     const came = new Map(this.#overHosts.map((group) => [group, new Set<string>()]));
     for (const change of this.#journal ?? [])
       if (change.came !== undefined) came.get(change.group)?.add(change.came[0]);
-    return yield* latecomersOf(
+    const late = yield* latecomersOf(
       this.#overHosts,
       (group, domain) => came.get(group)?.has(domain) === true,
       homes,
-      (group, place) => this.#standsIn(group, place),
     );
+    return [...firsts, ...late];
   }
 
-  /** From here on to {@link end} these are looked at as though a node stood there. */
+  /** From here on to {@link end} these are looked at as though a node stood there, or the first settles at once. */
   foresee(late: readonly Latecomer[]): void {
-    for (const { group, domain } of late) {
+    for (const one of late) {
+      if ("kind" in one) {
+        this.firsts.settle(one);
+        continue;
+      }
+      const { group, domain } = one;
       this.#come(group, domain, FORESEEN);
       this.#journal?.push({ group, came: [domain, FORESEEN] });
     }
-  }
-
-  #standsIn(group: TopologyGroup, place: Place): string | undefined {
-    if (!eligible(group.filter, place)) return undefined;
-    const domains = this.#possible(group, place);
-    return domains.length === 1 ? domains[0] : undefined;
   }
 
   #come(group: TopologyGroup, domain: string, hostname: string): void {
@@ -276,7 +287,7 @@ export class Topology {
     if (group.key === HOSTNAME_LABEL_KEY) this.#countOnHost(group, place, pods);
     else {
       if (isUndecided(group.filter, place)) return false;
-      const domains = this.#possible(group, place);
+      const domains = possibleDomains(group, place);
       if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
       for (const domain of domains)
         this.#set(group, domain, (group.counts.get(domain) ?? 0) + pods);
@@ -289,7 +300,7 @@ export class Topology {
     if (!eligible(group.filter, place)) return;
     if (group.key === HOSTNAME_LABEL_KEY) this.#addOnHost(group, this.#hosts.of(place), -1);
     else {
-      for (const domain of this.#possible(group, place))
+      for (const domain of possibleDomains(group, place))
         this.#set(group, domain, (group.counts.get(domain) ?? 0) - 1);
     }
   }
@@ -330,6 +341,7 @@ export class Topology {
   begin(asUpstream = false): void {
     this.#journal = [];
     this.#asUpstream = asUpstream;
+    this.firsts.forget();
     for (const group of this.#waited) group.isWaited = false;
     this.#waited.length = 0;
   }
@@ -342,10 +354,15 @@ export class Topology {
     this.#changed(group);
   }
 
+  /** The first of the kind waits on a planned node to be counted by the spread. */
+  waitFirst(first: EarlyFirst, place: Place): void {
+    if (first.group.type !== "spread" || this.#journal === undefined) return;
+    this.firsts.wait(first, place);
+    this.#journal.push({ group: first.group, first: true });
+  }
+
   /** Whether others of a pod's kind wait to be counted: where it were the first elsewhere, it may be refused. */
-  areWaitedFor(
-    rules: readonly { readonly group: TopologyGroup; readonly self: boolean }[],
-  ): boolean {
+  areWaitedFor(rules: readonly Rule[]): boolean {
     return (
       !this.#asUpstream &&
       rules.some(({ group, self }) => self && group.isWaited && !anyCounted(group))
@@ -362,9 +379,10 @@ export class Topology {
     const journal = this.#journal ?? [];
     this.#journal = undefined;
     while (journal.length > changes) {
-      const { group, domain, host, before, closed, came, left } = journal.pop() as Change;
+      const { group, domain, host, before, closed, came, left, first } = journal.pop() as Change;
       if (came !== undefined) this.#go(group, ...came);
       if (left !== undefined) this.#come(group, ...left);
+      if (first === true) this.firsts.takeBack();
       if (closed !== undefined) group.closed.delete(closed);
       if (domain !== undefined) this.#set(group, domain, before);
       if (host !== undefined) this.#setOnHost(group, host, before ?? 0);
@@ -397,7 +415,7 @@ export class Topology {
     podDomains: Requirement,
   ): readonly Narrowing[] {
     if (group.key === HOSTNAME_LABEL_KEY) {
-      return this.#hostAllows(group, this.#hosts.of(place), self) ? AS_IT_IS : NO_WAY;
+      return allowsOnHost(group, this.#hosts.of(place), self) ? AS_IT_IS : NO_WAY;
     }
     const node = place.domains(group.key);
     if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
@@ -433,24 +451,6 @@ export class Topology {
       count,
     ]);
     return [...counts, ...onHosts];
-  }
-
-  #hostAllows(group: TopologyGroup, host: number, self: boolean): boolean {
-    const here = group.perHost.get(host);
-    if (group.type === "spread") return here + (self ? 1 : 0) <= group.maxSkew;
-    if (group.type === "antiAffinity") return here === 0;
-    return here > 0 || (self && !anyCounted(group));
-  }
-
-  #possible(group: TopologyGroup, place: Place): readonly string[] {
-    const node = place.domains(group.key);
-    if (node === undefined) return [];
-    const { key, counts, filter } = group;
-    let values = node.complement ? allowedOf(counts, node) : node.values;
-    // It may as well come up where the rule does not look.
-    if (node.complement && filter.requirements !== undefined)
-      values = [...new Set([...values, ...(place.openTo?.(key) ?? [])])];
-    return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;
   }
 
   /** What is written alike is one group, without working out what it means again. */

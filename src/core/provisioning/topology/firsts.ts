@@ -1,0 +1,75 @@
+/**
+ * The first pods of kinds that keep together on a host. The scheduler lets such a pod be the first only before all
+ * others of its kind. Where its node's zone is open a spread that counts it does not know of it yet, and lets its own
+ * pods go where the first will be one too many: once it is there they are refused, and once they are there it is.
+ */
+import type { Steps } from "../../../base/steps.ts";
+import type { EarlyFirst, HomesOf } from "./latecomers.ts";
+import { anyCounted, type Place, standsIn, type TopologyGroup } from "./topology-group.ts";
+
+/** Of a pod; `self`: the rule counts it. */
+export interface Rule {
+  readonly group: TopologyGroup;
+  readonly self: boolean;
+}
+
+/** The kind that a pod with these rules would be the first of. */
+export function kindLedBy(rules: readonly Rule[]): TopologyGroup | undefined {
+  return rules.find((one) => one.self && one.group.type === "affinity" && !anyCounted(one.group))
+    ?.group;
+}
+
+export class Firsts {
+  /** In the order in which they came. */
+  readonly #waiting: (EarlyFirst & { readonly place: Place })[] = [];
+  readonly #settled = new Map<TopologyGroup, TopologyGroup[]>();
+
+  forget(): void {
+    this.#waiting.length = 0;
+    this.#settled.clear();
+  }
+
+  /** A first waits on a planned node to be counted. */
+  wait({ kind, group }: EarlyFirst, place: Place): void {
+    this.#waiting.push({ kind, group, place });
+  }
+
+  /** The last of them has not come. */
+  takeBack(): void {
+    this.#waiting.pop();
+  }
+
+  settle({ kind, group }: EarlyFirst): void {
+    this.#settled.set(kind, [...(this.#settled.get(kind) ?? []), group]);
+  }
+
+  /** Spreads that are to know at once where a pod with these rules goes. */
+  settledFor(rules: readonly Rule[]): readonly TopologyGroup[] {
+    if (this.#settled.size === 0) return NONE;
+    const kind = kindLedBy(rules);
+    return (kind && this.#settled.get(kind)) ?? NONE;
+  }
+
+  /** Those whose node came to be where pods of the spread went before, and one of them is too many now. */
+  *counted(homes: HomesOf): Steps<readonly EarlyFirst[]> {
+    const early: EarlyFirst[] = [];
+    for (const { kind, group, place } of this.#waiting) {
+      const domain = standsIn(group, place);
+      if (domain === undefined || !isAhead(group, domain)) continue;
+      const others = (yield* homes(group)).filter((home) => home !== place);
+      if (others.some((home) => standsIn(group, home) === domain)) early.push({ kind, group });
+    }
+    return early;
+  }
+}
+
+const NONE: readonly TopologyGroup[] = [];
+
+/** By more than its skew. */
+function isAhead({ counts, maxSkew }: TopologyGroup, domain: string): boolean {
+  let least = Number.POSITIVE_INFINITY;
+  counts.forEach((count) => {
+    least = Math.min(least, count);
+  });
+  return (counts.get(domain) ?? 0) - least > maxSkew;
+}
