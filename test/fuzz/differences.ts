@@ -36,6 +36,8 @@ export interface Difference {
   readonly oursPlaces: (scenario: Scenario) => boolean;
   /** How many pods ours leaves in another scenario. */
   readonly oursLeaves: (scenario: Scenario) => number;
+  /** Whether ours places it in the next pass, when the nodes of this one are up and its pods are bound. */
+  readonly oursLater: () => boolean;
   /** Whether ours places it when the planner is on. */
   readonly oursByPlanner: () => boolean;
   /** Our plan by upstream's rules to the letter. */
@@ -308,6 +310,18 @@ const CLASSES: readonly DifferenceClass[] = [
       const runs = one.theirRuns(withoutPods(one.scenario, placeless));
       return runs.every(({ unschedulable }) => keyOf(one.pod) in unschedulable);
     },
+  },
+  {
+    // It must be near others whose planned node may still come up elsewhere: ours waits until it is there.
+    name: "ours places it in the next pass, when it is known where the nodes of this one are",
+    // What nodes take of a limit is not told there.
+    applies: (one) => !one.reason.includes("limits") && one.oursLater(),
+  },
+  {
+    // What a limit has room for depends on who comes first, and no greed finds the most.
+    name: "limits leave room for fewer by ours: without them it places the pod",
+    applies: (one) =>
+      one.reason.includes("limits") && one.oursPlaces(withoutLimits(one.scenario, "everything")),
   },
 ];
 

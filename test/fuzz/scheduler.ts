@@ -150,6 +150,23 @@ function stageOf(scenario: Scenario, plan: Promised): Stage {
   };
 }
 
+/** The scenario when the nodes of a plan are up, and its pods are bound to them. */
+export function asItComesUp(scenario: Scenario, plan: Promised): Scenario {
+  const { nodes, goal } = stageOf(scenario, plan);
+  const fresh = nodes
+    .filter((node) => !scenario.manifests.includes(node))
+    .map(({ spec, status, ...node }) => ({
+      ...node,
+      spec: { ...spec, providerID: `fuzz://${node.metadata.name}` },
+      status: { ...status, conditions: [{ type: "Ready", status: "True" }] },
+    }));
+  const manifests = scenario.manifests.map((one) => {
+    const nodeName = one.kind === "Pod" ? goal.get(keyOf(one)) : undefined;
+    return nodeName === undefined ? one : { ...one, spec: { ...one.spec, nodeName } };
+  });
+  return { ...scenario, manifests: [...fresh, ...manifests] };
+}
+
 function daemonsOn(node: Json, daemonSets: readonly Json[]): readonly Json[] {
   const nodeName = node.metadata.name;
   const { taints = [] } = node.spec;

@@ -18,7 +18,7 @@ import { classifyDearer, type Dearer } from "./dearer.ts";
 import { classify, type Lots } from "./differences.ts";
 import { drawScenario } from "./draw.ts";
 import { planned, plannedToTheLetter } from "./ours.ts";
-import { type Promised, refusedInTheEnd } from "./scheduler.ts";
+import { asItComesUp, type Promised, refusedInTheEnd } from "./scheduler.ts";
 
 /** As bench/upstream prints it. */
 export interface Outcome {
@@ -139,6 +139,7 @@ function compare(
         oursLeaves: (other) => planned(other, GREEDY_PLANNER).unschedulable.length,
         theirRuns: askAgain,
         byOtherLots: () => byOtherLots(scenario, name, askAll),
+        oursLater: () => isPlaced(plannedLater(scenario, ours), name),
         oursByPlanner: () => isPlaced(planned(scenario, DEFAULT_PLANNER), name),
         oursToTheLetter: () => plannedToTheLetter(scenario),
       });
@@ -153,7 +154,7 @@ function compare(
 
 /** Of a scenario of which both place everything. */
 function comparePrices(
-  one: Omit<Dearer, "ours" | "ourPrice" | "theirPrice">,
+  one: Omit<Dearer, "ours" | "ourPrice" | "theirPrice" | "theirDearest">,
   seed: number,
   tally: Tally,
   theirPrices: (scenario: Scenario) => readonly number[],
@@ -166,6 +167,7 @@ function comparePrices(
     ours: planned(one.scenario, EAGER),
     ourPrice,
     theirPrice: (scenario) => median(theirPrices(scenario)),
+    theirDearest: (scenario) => Math.max(...theirPrices(scenario)),
   });
   if (found === undefined)
     tally.unexplained.push(`seed ${seed}: costs ${ratio.ours}, upstream's plan ${ratio.theirs}`);
@@ -190,6 +192,11 @@ function isPlaced({ unschedulable }: Plan | Outcome, name: string): boolean {
   return Array.isArray(unschedulable)
     ? unschedulable.every(({ pod }) => pod !== name)
     : !(name in unschedulable);
+}
+
+/** What ours plans next, once the nodes of a plan are up and its pods are bound. */
+function plannedLater(scenario: Scenario, plan: Plan): Plan {
+  return planned(asItComesUp(scenario, plan), GREEDY_PLANNER);
 }
 
 /** How each side fares with the pod by other UIDs. */

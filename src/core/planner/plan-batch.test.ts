@@ -261,6 +261,31 @@ describe("planBatch", () => {
     expect(planned.newClaims.length).toBe(1);
   });
 
+  it("leaves a node the zones that its minValues need, though the rules open none at all (seed 8400119)", () => {
+    const labels = { app: "d" };
+    const term = {
+      topologyKey: "topology.kubernetes.io/zone",
+      labelSelector: { matchLabels: labels },
+    };
+    const affinity = {
+      podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] },
+    };
+    const types = ["a", "b", "c"].map((zone) =>
+      instanceType({ name: `only-in-${zone}`, zones: [`zone-${zone}`] }),
+    );
+    const requirements = [
+      { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 3 },
+    ];
+    const one = schedulingInput({
+      pods: [pod({ name: "d-1", labels, cpu: "1", spec: { affinity } })],
+      pools: [poolInput({ requirements }, types)],
+    });
+    expect(solve(one).unschedulable.length).toBe(1);
+    const planned = planBatch(one, DEFAULT_PLANNER);
+    expect(planned.unschedulable).toEqual([]);
+    expect(planned.newClaims.map(({ instanceTypes }) => instanceTypes.length)).toEqual([3]);
+  });
+
   it("plans burstable types for no more than they give all the time", () => {
     const burstable = {
       ...instanceType({ name: "t", cpu: 2, memoryGi: 8, priceMicroUsd: 30_000 }),

@@ -52,7 +52,7 @@ function* bestPlan(batch: Batch, options: PlannerOptions): Steps<SchedulingResul
   if (!mayBePacked(batch, options)) return yield* orAnother(batch, yield* planOf(batch), options);
   const race = yield* raceOf(batch, options);
   const byRules = yield* race === undefined ? planOf(batch) : planUntil(batch, race.isLost);
-  if (byRules !== undefined && byRules.newClaims.length === 0) return byRules;
+  if (byRules?.newClaims.length === 0) return yield* orAnother(batch, byRules, options);
   if (byRules !== undefined && leavesNothingToSave(batch, byRules, options)) return byRules;
   let demand = race?.demand;
   const byPrice = yield* planOf(batch, (pass, queued) => {
@@ -81,8 +81,10 @@ function* orAnother(
   options: PlannerOptions,
 ): Steps<SchedulingResult> {
   const isLarge = batch.queued.length > MOST_PLANNED_ANEW;
-  if (options.policy === "greedy" || isLarge || best.newClaims.length === 0) return best;
+  const needsNothing = best.newClaims.length + best.unschedulable.length === 0;
+  if (options.policy === "greedy" || isLarge || needsNothing) return best;
   const rulesOrBest = yield* orAsUpstream(batch, best, options);
+  if (rulesOrBest.newClaims.length === 0) return rulesOrBest;
   // What a promised reservation saves is no rise of a price; and pods that are to stay in their zones would not.
   if (hasReservations(batch) || options.domainNow !== undefined) return rulesOrBest;
   if (!mayBePacked(batch, options)) {
