@@ -4,7 +4,7 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { Variant } from "../batch/pod-class.ts";
-import { selects, type TopologyGroup } from "../topology/topology-group.ts";
+import { type Place, selects, type TopologyGroup } from "../topology/topology-group.ts";
 
 /** Of the pods on a node those, one of which is there before the variant's; none: it needs nobody there. */
 export function leadersOf(
@@ -17,9 +17,14 @@ export function leadersOf(
   return pods.filter((pod) => near.every(({ group }) => isOf(group, pod)));
 }
 
-/** Whether whichever of them is there is one that the group counts. */
+/** Whether whichever of them is there is one that the group counts: not where it may follow another. */
 export function isLedByOneOf(group: TopologyGroup, leaders: readonly Pod[]): boolean {
   return leaders.length > 0 && leaders.every((one) => isOf(group, one));
+}
+
+/** Whether pods wait to be counted by the group on another planned node as well. */
+export function isWaitedElsewhere(group: TopologyGroup, here: Place): boolean {
+  return group.waitedOn.some((place) => place !== here && (place.waiting?.(group) ?? 0) > 0);
 }
 
 function isOf(group: TopologyGroup, { metadata }: Pod): boolean {

@@ -30,6 +30,7 @@ import type { Topology } from "../topology/topology.ts";
 import {
   cheapestFirst,
   eligible,
+  isNearSome,
   isPermanent,
   type Narrowing,
   type Place,
@@ -37,7 +38,7 @@ import {
   type TopologyGroup,
 } from "../topology/topology-group.ts";
 import type { Verdict } from "./existing-node.ts";
-import { isLedByOneOf, leadersOf } from "./leaders.ts";
+import { isLedByOneOf, isWaitedElsewhere, leadersOf } from "./leaders.ts";
 import type { Reservations } from "./reservations.ts";
 
 /** A way the planned node could be once the pod is on it. */
@@ -203,8 +204,8 @@ export class NewNodeClaim implements Place {
   waiting(group: TopologyGroup): number {
     const waiting = this.#waiting.get(group) ?? 0;
     if (this.#leaders === undefined || waiting === 0) return waiting;
-    // It follows one that will not be counted, where there is such a one.
-    return isLedByOneOf(group, this.#leaders) ? 1 : 0;
+    // Others that wait elsewhere may come first, and then the smallest count is no longer that.
+    return isLedByOneOf(group, this.#leaders) && !isWaitedElsewhere(group, this) ? 1 : 0;
   }
 
   /** With the pod that topology is asked about on it. */
@@ -312,7 +313,7 @@ export class NewNodeClaim implements Place {
       if (this.#waiting === NOBODY_WAITS) this.#waiting = new Map();
       const others = this.waiting(group);
       this.#waiting.set(group, others + 1);
-      if (others === 0) topology.wait(group);
+      if (others === 0) topology.wait(group, this);
       for (const { group: own } of podClass.variants[0]?.rules ?? [])
         if (own.type === "spread" && !this.#kept.has(own))
           this.#kept = new Set(this.#kept).add(own);
@@ -433,8 +434,9 @@ export class NewNodeClaim implements Place {
     const options = this.#context.topology.options(rule.group, this, rule.self, podDomains);
     this.#considered = undefined;
     this.#consideredTypes = undefined;
-    const { type, isWaited } = rule.group;
-    if (isWaited || (type === "spread" && this.#waiting.has(rule.group))) this.#ownFault = true;
+    const { group } = rule;
+    if (isNearSome(group) || (group.type === "spread" && this.#waiting.has(group)))
+      this.#ownFault = true;
     return options;
   }
 

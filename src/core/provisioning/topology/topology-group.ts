@@ -52,13 +52,16 @@ export interface TopologyGroup {
   readonly hosts: Map<string, Set<string>> | undefined;
   /** Grows with each change of the counts. */
   revision: number;
-  /** Of an affinity: pods wait on planned nodes to be counted; those who come there are near them. */
-  isWaited: boolean;
+  /**
+   * Planned nodes on which pods waited to be counted when they came, of a spread or an affinity: whoever comes to
+   * such a node is near them.
+   */
+  readonly waitedOn: Place[];
 }
 
 export type Shape = Omit<
   TopologyGroup,
-  "index" | "counts" | "perHost" | "closed" | "hosts" | "revision" | "isWaited"
+  "index" | "counts" | "perHost" | "closed" | "hosts" | "revision" | "waitedOn"
 >;
 
 export interface Pricing {
@@ -215,6 +218,11 @@ export function anyCounted(group: TopologyGroup): boolean {
   if (group.perHost.size > 0) return true;
   for (const count of group.counts.values()) if (count > 0) return true;
   return false;
+}
+
+/** Of an affinity: pods wait on planned nodes to be counted, and who comes there is near them. */
+export function isNearSome({ type, waitedOn }: TopologyGroup): boolean {
+  return type === "affinity" && waitedOn.length > 0;
 }
 
 /** Whether the spread counts over nodes that not every one of its pods may use. */

@@ -374,6 +374,16 @@ describe("topology spread", () => {
         expect(beside(near({}, { app: "other" }))).toEqual(["zone-a: other-0 other-1 near"]);
       });
 
+      it("comes before them all where others wait elsewhere, who may come to the emptiest zone (seed 40002224)", () => {
+        const large = pods(2, { name: "other", cpu: "3", labels: { app: "web" } });
+        const types = [instanceType({ cpu: 4 })];
+        const two = [poolInput({ limits: { nodes: 2 } }, types)];
+        expect(placed({ pods: [...large, near({})], pools: two, nodes: [away, empty] })).toEqual([
+          "?: other-1",
+          "zone-a: other-0 near",
+        ]);
+      });
+
       it("comes before them all where it may be the first of its kind, or one is not counted", () => {
         expect(placed({ pods: [...others, near({})], pools })).toEqual([
           "zone-a: other-0 other-1 near",

@@ -35,6 +35,7 @@ import {
   cheapestFirst,
   closesHosts,
   eligible,
+  isNearSome,
   isUndecided,
   type Labels,
   looksBeyond,
@@ -72,7 +73,7 @@ export class Topology {
   readonly #groups: TopologyGroup[] = [];
   /** Those with `hosts`. */
   readonly #overHosts: TopologyGroup[] = [];
-  /** Those with `isWaited`: questions begin one after the other, and there may be thousands of groups. */
+  /** Those with `waitedOn`: questions begin one after the other, and there may be thousands of groups. */
   readonly #waited: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
   readonly #written = new Map<string, TopologyGroup>();
@@ -342,16 +343,14 @@ export class Topology {
     this.#journal = [];
     this.#asUpstream = asUpstream;
     this.firsts.forget();
-    for (const group of this.#waited) group.isWaited = false;
+    for (const group of this.#waited) group.waitedOn.length = 0;
     this.#waited.length = 0;
   }
 
   /** One more planned node has pods of the group, and may be in one of several domains: who must be near them may come. */
-  wait(group: TopologyGroup): void {
-    if (group.type !== "affinity") return;
-    if (!group.isWaited) this.#waited.push(group);
-    group.isWaited = true;
-    this.#changed(group);
+  wait(group: TopologyGroup, place: Place): void {
+    if (group.waitedOn.push(place) === 1) this.#waited.push(group);
+    if (group.type === "affinity") this.#changed(group);
   }
 
   /** The first of the kind waits on a planned node to be counted by the spread. */
@@ -365,7 +364,7 @@ export class Topology {
   areWaitedFor(rules: readonly Rule[]): boolean {
     return (
       !this.#asUpstream &&
-      rules.some(({ group, self }) => self && group.isWaited && !anyCounted(group))
+      rules.some(({ group, self }) => self && isNearSome(group) && !anyCounted(group))
     );
   }
 
@@ -431,7 +430,7 @@ export class Topology {
       const beside = empty.length > 0 && (place.waiting?.(group) ?? 0) > 0 ? [empty] : [];
       if (taken.length > 0) return [taken, ...beside];
       if (beside.length > 0 || !self || anyCounted(group)) return beside;
-      if (place.joins === true && group.isWaited) return NO_WAY;
+      if (place.joins === true && isNearSome(group)) return NO_WAY;
       const firsts = cheapestFirst(group.key, empty, pricing).map((domain) => [domain]);
       return this.#asUpstream ? firsts.slice(0, 1) : firsts;
     }
@@ -481,7 +480,7 @@ export class Topology {
         closed: new Marks(),
         hosts: looksBeyond(shape) ? new Map() : undefined,
         revision: 0,
-        isWaited: false,
+        waitedOn: [],
       };
       this.#groups.push(group);
       if (group.hosts !== undefined) this.#overHosts.push(group);
