@@ -22,7 +22,11 @@ interface Filled {
 /** Units of work before others get a turn: some milliseconds. */
 const WORK_PER_STEP = 500_000;
 
-/** Takes all of `counts` into these bins; undefined when something fits in none, or the budget is spent. Takes a while. */
+/**
+ * Takes all of `counts` into these bins; undefined when something fits in none, or the budget is spent. Takes a while.
+ * `refilled`: of bins whose last filling there are not items enough for any more `all` are filled anew each time, or those
+ * that were `ahead` of the best one. The latter is a tenth of the work, of which only what is done counts.
+ */
 export function* packByGreed(
   packing: Packing,
   among: readonly number[],
@@ -30,6 +34,7 @@ export function* packByGreed(
   worth: Float64Array,
   order: readonly number[],
   budget: Budget,
+  refilled: "all" | "ahead" = "all",
 ): Steps<Use[] | undefined> {
   const left = Float64Array.from(counts);
   const filling = Filling.of(packing);
@@ -45,20 +50,24 @@ export function* packByGreed(
       yield;
       spent = 0;
     }
-    spent += perRound;
-    budget.units -= perRound;
+    let work = refilled === "all" ? perRound : among.length;
     let best: Filled | undefined;
     for (let at = 0; at < among.length; at++) {
       let filled = known[at];
+      if (refilled === "ahead" && filled !== undefined && filled.ratio <= (best?.ratio ?? 0))
+        continue;
       if (filled === undefined || !lasts(filled.pattern, left)) {
         const index = among[at] as number;
         const bin = packing.bins[index] as Bin;
         const ratio = filling.fill(bin, orders[at] as readonly number[], left, worth) / bin.price;
         filled = { pattern: filling.content(index), ratio };
         known[at] = filled;
+        if (refilled === "ahead") work += (orders[at] as readonly number[]).length;
       }
       if (filled.ratio > (best?.ratio ?? 0) * (1 + 1e-12)) best = filled;
     }
+    spent += work;
+    budget.units -= work;
     if (best === undefined || budget.units <= 0) return undefined;
     const { rows, times } = best.pattern;
     let bins = Number.POSITIVE_INFINITY;
@@ -116,15 +125,25 @@ function lasts({ rows, times }: Pattern, left: Float64Array): boolean {
 
 /** Orders worth a try: by worth, by each of the first two dimensions, by their ratio. */
 export function fillingOrders(packing: Packing, worth: Float64Array): number[][] {
-  const by = (key: (amounts: Float64Array, row: number) => number) => {
-    const keys = Float64Array.from(packing.rows, ({ amounts }, row) => key(amounts, row));
-    return largestKeyFirst([...packing.rows.keys()], keys);
-  };
+  const by = (key: (amounts: Float64Array) => number) =>
+    byKeys(packing.rows.map(({ amounts }) => key(amounts)));
   return [
-    by((_, row) => worth[row] as number),
+    byKeys(worth),
     by((amounts) => amounts[0] as number),
     by((amounts) => amounts[1] as number),
-    by((amounts) => (amounts[0] as number) / ((amounts[1] as number) + 1)),
-    by((amounts) => (amounts[1] as number) / ((amounts[0] as number) + 1)),
+    ...ratioOrders(packing),
   ];
+}
+
+/** By the ratio of the first two dimensions, and by its inverse. */
+export function ratioOrders({ rows }: Packing): [number[], number[]] {
+  const over = (a: 0 | 1, b: 0 | 1) =>
+    byKeys(rows.map(({ amounts }) => (amounts[a] as number) / ((amounts[b] as number) + 1)));
+  return [over(0, 1), over(1, 0)];
+}
+
+/** Rows by these, the largest first. */
+export function byKeys(keys: ArrayLike<number>): number[] {
+  const own = Float64Array.from(keys);
+  return largestKeyFirst([...own.keys()], own);
 }

@@ -1,10 +1,11 @@
 /**
  * The cheapest packing that the budget allows: bins that are filled alike first, which is often all that there is to
  * find; patterns by greed, which take no time either, then column generation on top of them while there is work left,
- * then greed again by what the columns taught. Of all of them the cheapest; and of its bins two are made one where
- * that costs no more.
+ * then greed again by what the columns taught. Where many items keep apart on hosts, greed again and again instead.
+ * Of all of them the cheapest; and of its bins two are made one where that costs no more.
  */
 import type { Steps } from "../../base/steps.ts";
+import { annealed } from "./annealing.ts";
 import { packByColumns } from "./columns.ts";
 import { packEvenly } from "./even-patterns.ts";
 import { fillingOrders, packByGreed } from "./greedy-patterns.ts";
@@ -29,6 +30,9 @@ const ABOUT_EQUAL = 0.005;
 const GOOD_ENOUGH = 1.01;
 /** From this share of items that keep apart on hosts on, bins that are filled alike come to too many. */
 const MOST_APART = 0.1;
+/** More items have time for columns, which then find a little more; and so few take columns little time besides. */
+const MOST_ANNEALED = 6_000;
+const FEW = 500;
 /**
  * Steps for each item that one filling may take whatever the budget says, and at most: with hundreds of rows of a
  * few items each it would else be cut short before it comes to anything. About a tenth of what the engine takes.
@@ -87,36 +91,67 @@ function* packPart(
     found.push(even);
     seeds.push(...even.map(({ pattern }) => pattern));
   }
+  const items = itemsOf(counts);
+  const isAnnealed = !mayBeAlike && items <= MOST_ANNEALED;
+  const hasColumns = !isAnnealed || items <= FEW;
+  const refilled = hasColumns ? "all" : "ahead";
   for (const order of fillingOrders(packing, worth)) {
     yield;
     const own = { units: budget.units + lent };
-    const uses = yield* packByGreed(packing, kept, counts, worth, order, own);
+    const uses = yield* packByGreed(packing, kept, counts, worth, order, own, refilled);
     budget.units = own.units - lent;
     lent = 0;
     if (uses === undefined) continue;
     found.push(uses);
     seeds.push(...uses.map(({ pattern }) => pattern));
   }
-  if (budget.units > 0) {
-    const columns = yield* packByColumns(packing, prices, budget, kept, seeds);
-    if (columns !== undefined) {
-      const { left, uses } = columns;
-      const learned = neverNothing(columns.worth, worth);
-      const reserve = { units: Number.POSITIVE_INFINITY };
-      const alike = mayBeAlike ? yield* packEvenly(packing, kept, left, reserve) : undefined;
-      if (alike !== undefined) found.push([...uses, ...alike]);
-      for (const order of fillingOrders(packing, learned).slice(0, learnedOrders)) {
-        yield;
-        const rest = yield* packByGreed(packing, kept, left, learned, order, reserve);
-        if (rest !== undefined) found.push([...uses, ...rest]);
-        yield;
-        const again = yield* packByGreed(packing, kept, counts, learned, order, reserve);
-        if (again !== undefined) found.push(again);
-      }
-    }
+  if (hasColumns && budget.units > 0) {
+    const settings = { learnedOrders, mayBeAlike };
+    found.push(...(yield* fromColumns({ packing, prices, kept, worth, seeds }, budget, settings)));
+  }
+  const start = isAnnealed ? bestOf(packing, found) : undefined;
+  if (start !== undefined) {
+    const own = hasColumns ? { units: Number.POSITIVE_INFINITY } : budget;
+    found.push(...(yield* annealed(packing, kept, counts, worth, found, start, own)));
   }
   const best = bestOf(packing, found);
   return best === undefined ? undefined : merge(packing, best);
+}
+
+/** What a packing is made of. */
+interface Makings {
+  readonly packing: Packing;
+  readonly prices: Float64Array;
+  /** Bins that are weighed; those that turn out better join them. */
+  readonly kept: number[];
+  readonly worth: Float64Array;
+  readonly seeds: readonly Pattern[];
+}
+
+/** By the cheapest mix of patterns, and by greed by what items are worth in it. */
+function* fromColumns(
+  { packing, prices, kept, worth, seeds }: Makings,
+  budget: Budget,
+  { learnedOrders, mayBeAlike }: { readonly learnedOrders: number; readonly mayBeAlike: boolean },
+): Steps<readonly (readonly Use[])[]> {
+  const columns = yield* packByColumns(packing, prices, budget, kept, seeds);
+  if (columns === undefined) return [];
+  const { left, uses } = columns;
+  const found: (readonly Use[])[] = [];
+  const counts = packing.rows.map(({ count }) => count);
+  const learned = neverNothing(columns.worth, worth);
+  const reserve = { units: Number.POSITIVE_INFINITY };
+  const alike = mayBeAlike ? yield* packEvenly(packing, kept, left, reserve) : undefined;
+  if (alike !== undefined) found.push([...uses, ...alike]);
+  for (const order of fillingOrders(packing, learned).slice(0, learnedOrders)) {
+    yield;
+    const rest = yield* packByGreed(packing, kept, left, learned, order, reserve);
+    if (rest !== undefined) found.push([...uses, ...rest]);
+    yield;
+    const again = yield* packByGreed(packing, kept, counts, learned, order, reserve);
+    if (again !== undefined) found.push(again);
+  }
+  return found;
 }
 
 /**
@@ -156,8 +191,11 @@ function leastCostOf(worth: Float64Array, counts: readonly number[]): number {
 }
 
 function lentTo({ units }: Budget, counts: readonly number[]): number {
-  const items = counts.reduce((sum, count) => sum + count, 0);
-  return Math.max(0, Math.min(items * LEAST_WORK, MOST_LENT) - units);
+  return Math.max(0, Math.min(itemsOf(counts) * LEAST_WORK, MOST_LENT) - units);
+}
+
+function itemsOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** The cheapest; of those that cost about as much the one with fewest nodes. */
