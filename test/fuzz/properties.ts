@@ -59,7 +59,9 @@ function weightFaults({ manifests }: Scenario, plan: Plan, byRules: Plan): strin
     const heavy = newNodeClaims.filter(({ nodePool }) => (weights.get(nodePool) ?? 1) >= weight);
     return [...heavy, ...existingNodes].reduce((sum, { pods }) => sum + pods.length, 0);
   };
-  return [...new Set(weights.values())]
+  // Where both plan new nodes of one weight only, nodes that are there may be filled in another way.
+  const planned = [...plan.newNodeClaims, ...byRules.newNodeClaims];
+  return [...new Set(planned.map(({ nodePool }) => weights.get(nodePool) ?? 1))]
     .filter((weight) => from(plan, weight) < from(byRules, weight))
     .map(
       (weight) =>
