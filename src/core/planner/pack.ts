@@ -33,6 +33,8 @@ const MOST_APART = 0.1;
 /** More items have time for columns, which then find a little more; and so few take columns little time besides. */
 const MOST_ANNEALED = 6_000;
 const FEW = 500;
+/** Steps of greed for these after columns, some ten milliseconds at most. */
+const MOST_FOR_FEW = 2_000_000;
 /**
  * Steps for each item that one filling may take whatever the budget says, and at most: with hundreds of rows of a
  * few items each it would else be cut short before it comes to anything. About a tenth of what the engine takes.
@@ -111,7 +113,7 @@ function* packPart(
   }
   const start = isAnnealed ? bestOf(packing, found) : undefined;
   if (start !== undefined) {
-    const own = hasColumns ? { units: Number.POSITIVE_INFINITY } : budget;
+    const own = hasColumns ? { units: MOST_FOR_FEW } : budget;
     found.push(...(yield* annealed(packing, kept, counts, worth, found, start, own)));
   }
   const best = bestOf(packing, found);
