@@ -15,8 +15,10 @@ export interface Rule {
 
 /** The kind that a pod with these rules would be the first of. */
 export function kindLedBy(rules: readonly Rule[]): TopologyGroup | undefined {
-  return rules.find((one) => one.self && one.group.type === "affinity" && !anyCounted(one.group))
-    ?.group;
+  // Asked for every pod that is placed.
+  for (const { self, group } of rules)
+    if (self && group.type === "affinity" && !anyCounted(group)) return group;
+  return undefined;
 }
 
 export class Firsts {
