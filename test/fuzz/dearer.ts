@@ -22,8 +22,6 @@ export interface Dearer {
   readonly ourPrice: (scenario: Scenario) => number;
   /** The median of what upstream's plans cost in several runs, as `ourPrice`. */
   readonly theirPrice: (scenario: Scenario) => number;
-  /** The most that one of several runs of upstream costs. */
-  readonly theirDearest: (scenario: Scenario) => number;
 }
 
 interface DearerClass {
@@ -78,11 +76,6 @@ const CLASSES: readonly DearerClass[] = [
       const less = withoutPools(one.scenario, heavier);
       return one.ourPrice(less) <= one.theirPrice(less);
     },
-  },
-  {
-    // Ours takes the domain that is cheapest for the first pod, and who joins it may want another machine.
-    name: "upstream's lots fell well in most runs: ours costs no more than its dearest",
-    applies: (one) => one.ourPrice(one.scenario) <= one.theirDearest(one.scenario),
   },
 ];
 

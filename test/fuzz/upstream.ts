@@ -154,7 +154,7 @@ function compare(
 
 /** Of a scenario of which both place everything. */
 function comparePrices(
-  one: Omit<Dearer, "ours" | "ourPrice" | "theirPrice" | "theirDearest">,
+  one: Omit<Dearer, "ours" | "ourPrice" | "theirPrice">,
   seed: number,
   tally: Tally,
   theirPrices: (scenario: Scenario) => readonly number[],
@@ -167,7 +167,6 @@ function comparePrices(
     ours: planned(one.scenario, EAGER),
     ourPrice,
     theirPrice: (scenario) => median(theirPrices(scenario)),
-    theirDearest: (scenario) => Math.max(...theirPrices(scenario)),
   });
   if (found === undefined)
     tally.unexplained.push(`seed ${seed}: costs ${ratio.ours}, upstream's plan ${ratio.theirs}`);

@@ -78,21 +78,20 @@ export function refuseSlip(
 }
 
 /**
- * Definitions of the kind that a plan looks at, in whatever letters, in the singular or the plural; or of the one
- * that it is a slip of the keyboard away from.
+ * Definitions of the kind that a plan looks at, in whatever letters, in the singular or the plural; or of the nearest
+ * one, if it is but a slip or two away.
  */
 function likeKind(served: readonly Served[], kind: string): readonly Served[] {
   const written = kind.toLowerCase();
   const lookedAt = served.filter((one) => (LOOKED_AT as readonly string[]).includes(one.kind));
-  const meant = (most: number) =>
-    lookedAt.filter((one) =>
-      [one.kind.toLowerCase(), one.plural].some((name) => slips(written, name) <= most),
-    );
-  const same = meant(0);
-  if (same.length > 0) return same;
+  const away = lookedAt.map((one) =>
+    Math.min(slips(written, one.kind.toLowerCase()), slips(written, one.plural)),
+  );
+  const least = Math.min(...away);
   // Of a short name little is left after two.
-  const near = meant(written.length < SHORT ? 1 : 2);
-  return near.filter((one) => one.kind === near[0]?.kind);
+  if (least > (written.length < SHORT ? 1 : 2)) return [];
+  const name = lookedAt[away.indexOf(least)]?.kind;
+  return lookedAt.filter((one) => one.kind === name);
 }
 
 const SHORT = 6;

@@ -41,8 +41,8 @@ function greedy(packing: Packing) {
 }
 
 function roundsOf(packing: Packing, budget = { ...ENDLESS }) {
-  const { worth, kept, counts, known, best } = greedy(packing);
-  return atOnce(annealed(packing, kept, counts, worth, known, best, budget));
+  const { known, best, ...greed } = greedy(packing);
+  return atOnce(annealed({ packing, ...greed }, known, best, budget));
 }
 
 describe("greed again and again", () => {

@@ -13,15 +13,22 @@ const HEAT = 0.3;
 /** Every third round fills by shape, now the one way and now the other, for worth alone comes to the same bins again. */
 const BY_SHAPE = 3;
 
+/** What greed fills, and with what. */
+interface Greedy {
+  readonly packing: Packing;
+  /** Bins that are weighed. */
+  readonly kept: readonly number[];
+  /** By row: how many items, and what one is worth. */
+  readonly counts: readonly number[];
+  readonly worth: Float64Array;
+}
+
 /**
  * What rounds that started from `best` came to. Ends when the budget is spent. By worth they fill only bins that are in
  * a packing that is `known`: bins that greed has no use for take most of the time.
  */
 export function* annealed(
-  packing: Packing,
-  kept: readonly number[],
-  counts: readonly number[],
-  worth: Float64Array,
+  { packing, kept, counts, worth }: Greedy,
   known: readonly (readonly Use[])[],
   best: readonly Use[],
   budget: Budget,

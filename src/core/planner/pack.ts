@@ -30,8 +30,9 @@ const ABOUT_EQUAL = 0.005;
 const GOOD_ENOUGH = 1.01;
 /** From this share of items that keep apart on hosts on, bins that are filled alike come to too many. */
 const MOST_APART = 0.1;
-/** More items have time for columns, which then find a little more; and so few take columns little time besides. */
+/** More items have time for columns, which then find a little more. */
 const MOST_ANNEALED = 6_000;
+/** So few have columns as well. */
 const FEW = 500;
 /** Steps of greed for these after columns, some ten milliseconds at most. */
 const MOST_FOR_FEW = 2_000_000;
@@ -114,7 +115,7 @@ function* packPart(
   const start = isAnnealed ? bestOf(packing, found) : undefined;
   if (start !== undefined) {
     const own = hasColumns ? { units: MOST_FOR_FEW } : budget;
-    found.push(...(yield* annealed(packing, kept, counts, worth, found, start, own)));
+    found.push(...(yield* annealed({ packing, kept, counts, worth }, found, start, own)));
   }
   const best = bestOf(packing, found);
   return best === undefined ? undefined : merge(packing, best);

@@ -163,8 +163,8 @@ function* raceOf(
   { base, queued, isOfOnePriority }: Batch,
   { nodeMicroUsdPerHour, minSaving, ...options }: PlannerOptions,
 ): Steps<Race | undefined> {
-  const { templates, context, classes, nodes: known } = base;
-  if (!isOfOnePriority || known.length > 0 || !areAsHeavy(templates)) return undefined;
+  const { templates, context, classes } = base;
+  if (!isOfOnePriority || base.nodes.length > 0 || !areAsHeavy(templates)) return undefined;
   const demand = yield* demandOf(base, queued, { nodeMicroUsdPerHour, ...options });
   const expected = demand.worth.leastCost * EXPECTED;
   const hosts = leastHosts(classes, templates, demand.rows, queued.length);

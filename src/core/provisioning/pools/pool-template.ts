@@ -157,11 +157,15 @@ export function chargeLimits(template: Template, candidates: Bits): void {
   const { table, budget } = template;
   const remaining: Record<string, number> = {};
   for (const name in budget.remaining) {
-    const most = table.mostCapacity(candidates, name);
-    const charged = name === "nodes" ? Math.max(1, most) : most;
-    remaining[name] = (budget.remaining[name] as number) - charged;
+    remaining[name] = (budget.remaining[name] as number) - chargeOf(table, candidates, name);
   }
   template.budget = budgetOf(table, remaining, budget.within);
+}
+
+/** What a node that may be any of these is charged: of `nodes` itself, of all else the most. */
+function chargeOf(table: TypeTable, candidates: Bits, name: string): number {
+  const most = table.mostCapacity(candidates, name);
+  return name === "nodes" ? Math.max(1, most) : most;
 }
 
 /** Whether it has limits at all: without, there is nothing to charge and nothing to credit. */
@@ -176,10 +180,8 @@ export function mayRunOut(
   nodes: number,
 ): boolean {
   for (const name in remaining) {
-    const most = table.mostCapacity(within, name);
     // Room for one more is left, or its type would be out of reach.
-    const charged = name === "nodes" ? Math.max(1, most) : most;
-    if ((remaining[name] as number) < charged * (nodes + 1)) return true;
+    if ((remaining[name] as number) < chargeOf(table, within, name) * (nodes + 1)) return true;
   }
   return false;
 }
