@@ -6,10 +6,10 @@
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { assert } from "../../base/assert.ts";
-import type { PodClass, Rule, Variant } from "../provisioning/batch/pod-class.ts";
+import type { PodClass, Variant } from "../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import type { Pass } from "../provisioning/place.ts";
-import type { TopologyGroup } from "../provisioning/topology/topology-group.ts";
+import type { Rule, TopologyGroup } from "../provisioning/topology/topology-group.ts";
 import { allows } from "../scheduling/requirement.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
 import type { Home } from "./homes.ts";

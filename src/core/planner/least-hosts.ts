@@ -3,10 +3,14 @@
  * may share one. Proven for pods that are sure to be placed by the rules if a packing placed everybody: nothing but
  * hosts matters to them, and no limit may keep a node from being opened for one.
  */
-import type { PodClass, Rule } from "../provisioning/batch/pod-class.ts";
+import type { PodClass } from "../provisioning/batch/pod-class.ts";
 import type { Pass } from "../provisioning/place.ts";
 import { mayRunOut, type Template } from "../provisioning/pools/pool-template.ts";
-import { isPermanent, type TopologyGroup } from "../provisioning/topology/topology-group.ts";
+import {
+  isPermanent,
+  type Rule,
+  type TopologyGroup,
+} from "../provisioning/topology/topology-group.ts";
 import type { Waiting } from "./homes.ts";
 
 /** Of the rule that asks for most. `rows`: with all pods that such rules are about; `waiting`: how many wait, these and others. */

@@ -1,8 +1,8 @@
 /**
- * The planner: the rules make one plan, a packing by price another, upstream's rules to the letter a
- * third, the rules by thrift a fourth, and the cheapest that places no pod less is taken, repaired where one of
- * its nodes can be done without; of a small batch the third also where it places more. So no batch ever costs more than it would by the rules alone, unless more pods come for it, and
- * every plan is one that the engine itself allows.
+ * The planner: the rules make one plan, a packing by price another, upstream's rules to the letter a third, the rules
+ * by thrift a fourth, and the cheapest is taken that places no pod less and gives heavier pools no fewer, repaired where
+ * one of its nodes can be done without; of a small batch the third also where it places more. So no batch ever costs more
+ * than it would by the rules alone, unless more pods come for it, and every plan is one that the engine itself allows.
  */
 
 import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";

@@ -17,14 +17,8 @@ import type { Requirements } from "../../scheduling/requirements.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { SchedulingOptions } from "../scheduling-input.ts";
 import type { Topology } from "../topology/topology.ts";
-import { closesHosts, type TopologyGroup } from "../topology/topology-group.ts";
+import { closesHosts, type Rule, type TopologyGroup } from "../topology/topology-group.ts";
 import { eligibleNodes, nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
-
-/** One topology rule for the class; `self`: the class is among those the group counts. */
-export interface Rule {
-  readonly group: TopologyGroup;
-  readonly self: boolean;
-}
 
 /** The class after so many relaxations. Dead marks hold for the rest of the pass. */
 export interface Variant {

@@ -24,10 +24,10 @@ import type { Requirements } from "../../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
 import { claimName, type VolumeIndex } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
-import type { PodClass, Rule, Variant } from "../batch/pod-class.ts";
+import type { PodClass, Variant } from "../batch/pod-class.ts";
 import { UNNUMBERED } from "../topology/host-numbers.ts";
 import type { Topology } from "../topology/topology.ts";
-import { isAllowedIn, isPermanent, type Place } from "../topology/topology-group.ts";
+import { isAllowedIn, isPermanent, type Place, type Rule } from "../topology/topology-group.ts";
 
 /** `never`: also no other pod of this variant, for the rest of the pass. */
 export type Verdict = "yes" | "notNow" | "never";

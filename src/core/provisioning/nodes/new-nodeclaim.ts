@@ -21,7 +21,7 @@ import { allows, exists, type Requirement } from "../../scheduling/requirement.t
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import type { VolumeIndex, VolumeUsage } from "../../scheduling/volumes.ts";
-import type { PodClass, Rule, Variant } from "../batch/pod-class.ts";
+import type { PodClass, Variant } from "../batch/pod-class.ts";
 import { attachedTogether } from "../pools/attach-slots.ts";
 import { dropPortConflicts, type Template } from "../pools/pool-template.ts";
 import { kindLedBy } from "../topology/firsts.ts";
@@ -35,11 +35,12 @@ import {
   type Narrowing,
   type Place,
   possibleDomains,
+  type Rule,
   type TopologyGroup,
 } from "../topology/topology-group.ts";
 import type { Verdict } from "./existing-node.ts";
 import { isLedByOneOf, isWaitedElsewhere, leadersOf } from "./leaders.ts";
-import type { Reservations } from "./reservations.ts";
+import { ALL_PROMISED, type Reservations, WOULD_LOSE } from "./reservations.ts";
 
 /** A way the planned node could be once the pod is on it. */
 export interface Fit {
@@ -79,11 +80,6 @@ interface Launched {
 
 const NOTHING_ATTACHED: VolumeUsage = new Map();
 const NOTHING_RESERVED: readonly string[] = [];
-/** Upstream's sentence. */
-export const ALL_PROMISED =
-  "one or more instance types with compatible reserved offerings are available, but could not be reserved";
-const WOULD_LOSE =
-  "satisfying updated nodeclaim constraints would remove all compatible reserved offering options";
 const NEVER: Trial = { verdict: "never" };
 const NOT_NOW: Trial = { verdict: "notNow" };
 const NONE_LIKE_IT: Trial = { verdict: "notNow", noneLikeIt: true };

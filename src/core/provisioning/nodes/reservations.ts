@@ -8,6 +8,12 @@ import { assert } from "../../../base/assert.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { isUsable, reservationOf } from "../../cloudprovider/offerings.ts";
 
+/** Why pods wait for reservations, in upstream's sentences. */
+export const ALL_PROMISED =
+  "one or more instance types with compatible reserved offerings are available, but could not be reserved";
+export const WOULD_LOSE =
+  "satisfying updated nodeclaim constraints would remove all compatible reserved offering options";
+
 export class Reservations {
   /** Id → units that nobody holds. */
   readonly #left = new Map<string, number>();

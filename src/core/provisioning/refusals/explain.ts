@@ -22,9 +22,10 @@ import {
 import { allows, formatRequirement, type Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
-import type { PodClass, PodClasses, Rule, Variant } from "../batch/pod-class.ts";
+import type { PodClass, PodClasses, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
-import { ALL_PROMISED, NewNodeClaim, type PlanningContext } from "../nodes/new-nodeclaim.ts";
+import { NewNodeClaim, type PlanningContext } from "../nodes/new-nodeclaim.ts";
+import { ALL_PROMISED } from "../nodes/reservations.ts";
 import {
   dropPortConflicts,
   hasNoType,
@@ -33,7 +34,7 @@ import {
   type Template,
 } from "../pools/pool-template.ts";
 import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result.ts";
-import type { TopologyGroup } from "../topology/topology-group.ts";
+import type { Rule, TopologyGroup } from "../topology/topology-group.ts";
 import { filterTypes, type Rejected } from "./filter-types.ts";
 
 interface Explained {

@@ -5,13 +5,13 @@
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { EarlyFirst, HomesOf } from "./latecomers.ts";
-import { anyCounted, type Place, standsIn, type TopologyGroup } from "./topology-group.ts";
-
-/** Of a pod; `self`: the rule counts it. */
-export interface Rule {
-  readonly group: TopologyGroup;
-  readonly self: boolean;
-}
+import {
+  anyCounted,
+  type Place,
+  type Rule,
+  standsIn,
+  type TopologyGroup,
+} from "./topology-group.ts";
 
 /** The kind that a pod with these rules would be the first of. */
 export function kindLedBy(rules: readonly Rule[]): TopologyGroup | undefined {

@@ -93,6 +93,12 @@ export type Narrowing = readonly string[] | undefined;
 
 export const ANY_NODE: NodeFilter = { requirements: undefined, tolerations: undefined };
 
+/** One rule of a pod, or of its class; `self`: it is among those that the group counts. */
+export interface Rule {
+  readonly group: TopologyGroup;
+  readonly self: boolean;
+}
+
 /** Rejections by such a group stay true for the rest of the pass: a host only gets fuller. */
 export function isPermanent(group: TopologyGroup): boolean {
   return group.key === HOSTNAME_LABEL_KEY && group.type !== "affinity";

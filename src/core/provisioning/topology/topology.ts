@@ -18,7 +18,7 @@ import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import type { Template } from "../pools/pool-template.ts";
-import { Firsts, type Rule } from "./firsts.ts";
+import { Firsts } from "./firsts.ts";
 import { HostCounts } from "./host-counts.ts";
 import { HostNumbers } from "./host-numbers.ts";
 import {
@@ -45,6 +45,7 @@ import {
   type Place,
   type Pricing,
   possibleDomains,
+  type Rule,
   reachable,
   type Shape,
   selects,
