@@ -32,6 +32,7 @@ import { LeastSoFar } from "./least-so-far.ts";
 import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import { fitsExisting, repaired } from "./repair.ts";
+import { strandingNodes } from "./stranding.ts";
 
 /** Plans one batch, as `solve` does and under the same promises. */
 export function planBatch(input: SchedulingInput, options: PlannerOptions): SchedulingResult {
@@ -107,7 +108,9 @@ function* orByThrift(
 ): Steps<SchedulingResult> {
   if (batch.queued.length < 2) return best;
   const other = yield* planByThrift(batch, options.nodeMicroUsdPerHour);
-  return isBetter(other, best, options) ? other : best;
+  if (!isBetter(other, best, options)) return best;
+  // Where one more node must come for a pod that lost its room, the saving is soon gone.
+  return strandingNodes(batch, other) > strandingNodes(batch, best) ? best : other;
 }
 
 function* orAsUpstream(

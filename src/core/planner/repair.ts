@@ -6,9 +6,10 @@ import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
 import { onExistingNode, type Pass } from "../provisioning/place.ts";
-import { chargeLimits } from "../provisioning/pools/pool-template.ts";
+import { chargeLimits, type Template } from "../provisioning/pools/pool-template.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import { type Batch, planByThrift } from "../provisioning/solve.ts";
+import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { isBetter } from "./better.ts";
 import { typesFor } from "./carry-out.ts";
 import type { PlannerOptions } from "./planner-options.ts";
@@ -114,11 +115,23 @@ function likeIt(
   const type = template.table.types.findIndex(({ name }) => name === cheapest.instanceType);
   const types = typesFor({ template, type }, template.budget.within);
   const claim = new NewNodeClaim(claims.size, template, types, context);
+  const set = setAsPlanned(context.space, template, requirements);
+  if (set === undefined) return undefined;
+  claim.set = set;
+  return claim;
+}
+
+/** A node of the template with the labels that these settle. Undefined: there is none. */
+export function setAsPlanned(
+  space: RequirementSpace,
+  template: Template,
+  requirements: PlannedClaim["requirements"],
+): SetId | undefined {
+  let set: SetId | undefined = template.set;
   for (const { key, operator, values = [] } of requirements) {
     if (operator !== "In" || values.length !== 1) continue;
-    const set = context.space.narrow(claim.set, key, values);
+    set = space.narrow(set, key, values);
     if (set === undefined) return undefined;
-    claim.set = set;
   }
-  return claim;
+  return set;
 }

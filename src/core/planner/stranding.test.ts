@@ -1,0 +1,62 @@
+import { expect, it } from "vitest";
+import { atOnce } from "../../base/steps.ts";
+import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
+import { planByThrift, prepare, solve } from "../provisioning/solve.ts";
+import { priceMicroUsd } from "./better.ts";
+import { planBatch } from "./plan-batch.ts";
+import { DEFAULT_PLANNER } from "./planner-options.ts";
+import { strandingNodes } from "./stranding.ts";
+
+const team = (name: string) => ({ nodeSelector: { team: name } });
+const at = (cpu: number, priceMicroUsd: number) =>
+  instanceType({ cpu, priceMicroUsd, zones: ["zone-a"], capacityTypes: ["on-demand"] });
+const POOLS = [
+  poolInput({ id: "v1/blue", name: "blue", labels: { team: "blue" } }, [
+    at(8, 100_000),
+    at(16, 400_000),
+  ]),
+  poolInput({ id: "v1/green", name: "green", labels: { team: "green" } }, [at(2, 20_000)]),
+];
+const BLUE = ["b-0", "b-1"].map((name) => pod({ name, cpu: "3", spec: team("blue") }));
+const small = (name: string, spec = {}) => pod({ name, cpu: "800m", spec });
+
+function planned(others: readonly ReturnType<typeof pod>[]) {
+  const input = schedulingInput({ pods: [...BLUE, ...others], pools: POOLS });
+  const batch = atOnce(prepare(input));
+  const thrifty = atOnce(planByThrift(batch, 20_000));
+  expect(thrifty.newClaims.map(({ cheapest }) => cheapest.instanceType).sort()).toEqual([
+    "m-2x",
+    "m-8x",
+  ]);
+  expect(priceMicroUsd(thrifty)).toBe(120_000);
+  return { input, batch, thrifty, byRules: solve(input) };
+}
+
+it("counts nodes that pods from elsewhere may fill before those who can go nowhere else", () => {
+  const { input, batch, thrifty, byRules } = planned(
+    ["a-0", "a-1", "a-2"].map((one) => small(one)),
+  );
+  expect(strandingNodes(batch, thrifty)).toBe(1);
+  expect(priceMicroUsd(byRules)).toBe(400_000);
+  expect(strandingNodes(batch, byRules)).toBe(0);
+  // It would save two thirds, until kube-scheduler gives all small ones to the large node.
+  expect(planBatch(input, DEFAULT_PLANNER)).toEqual(byRules);
+});
+
+it("but not where those from elsewhere cannot come, or have room besides", () => {
+  const mayNot = planned(
+    ["b-2", "b-3"].map((name) => small(name, team("blue"))).concat(small("g-0", team("green"))),
+  );
+  expect(strandingNodes(mayNot.batch, mayNot.thrifty)).toBe(0);
+  const haveRoom = planned([small("a-0"), small("g-0", team("green"))]);
+  expect(strandingNodes(haveRoom.batch, haveRoom.thrifty)).toBe(0);
+});
+
+it("nor where those who lose their room have the others' in exchange", () => {
+  const pods = ["p-0", "p-1"].map((name) => pod({ name, cpu: "3" }));
+  const input = schedulingInput({ pods, pools: [poolInput({}, [at(4, 40_000)])] });
+  const batch = atOnce(prepare(input));
+  const plan = solve(input);
+  expect(plan.newClaims.length).toBe(2);
+  expect(strandingNodes(batch, plan)).toBe(0);
+});
