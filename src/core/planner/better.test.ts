@@ -35,6 +35,15 @@ describe("a plan that costs less", () => {
     expect(shares(planBatch(one, DEFAULT_PLANNER))["heavy"]).toBe(byRules["heavy"]);
   });
 
+  it("leaves a NodePool its pods where a Provisioner that is as heavy would be cheaper", () => {
+    const young = poolInput({ name: "young", limits: { cpu: 64_000 } }, dear);
+    const old = poolInput({ name: "old", generation: "alpha" }, cheap);
+    const one = schedulingInput({ pods: pods(30), pools: [old, young] });
+    const byRules = shares(solve(one));
+    expect(byRules["young"]).toBeGreaterThan(0);
+    expect(shares(planBatch(one, DEFAULT_PLANNER))["young"]).toBe(byRules["young"]);
+  });
+
   it("leaves them to it where its types live on credits", () => {
     const burstable = { ...instanceType({ name: "t", cpu: 4 }), baseline: { cpu: 800 } };
     const heavy = poolInput({ name: "heavy", weight: 50 }, [burstable]);

@@ -1,4 +1,5 @@
 /** Which of two plans for the same batch is to be taken. */
+import { rankOf } from "../provisioning/pools/rank.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 
@@ -24,15 +25,15 @@ export function isBetter(
  * there needs no pool.
  */
 function keepsToWeights(found: SchedulingResult, known: SchedulingResult): boolean {
-  const weights = new Set([...found.newClaims, ...known.newClaims].map(({ pool }) => pool.weight));
-  if (weights.size <= 1) return true;
-  return [...weights].every((weight) => podsFrom(weight, found) >= podsFrom(weight, known));
+  const ranks = new Set([...found.newClaims, ...known.newClaims].map(({ pool }) => rankOf(pool)));
+  if (ranks.size <= 1) return true;
+  return [...ranks].every((rank) => podsFrom(rank, found) >= podsFrom(rank, known));
 }
 
-/** Pods on nodes that are there, and on new ones of pools that weigh as much or more. */
-function podsFrom(weight: number, { newClaims, existing }: SchedulingResult): number {
-  const heavy = newClaims.filter(({ pool }) => pool.weight >= weight);
-  return [...heavy, ...existing].reduce((sum, { pods }) => sum + pods.length, 0);
+/** Pods on nodes that are there, and on new ones of pools of this rank or a higher one. */
+function podsFrom(rank: number, { newClaims, existing }: SchedulingResult): number {
+  const high = newClaims.filter(({ pool }) => rankOf(pool) >= rank);
+  return [...high, ...existing].reduce((sum, { pods }) => sum + pods.length, 0);
 }
 
 /** Everybody who has a place by `known` has one. */

@@ -11,6 +11,7 @@ import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import type { OpenClaims } from "../provisioning/nodes/open-claims.ts";
 import type { Pass } from "../provisioning/place.ts";
 import { PriceFloor } from "../provisioning/pools/price-floor.ts";
+import { rankOf } from "../provisioning/pools/rank.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import {
@@ -160,14 +161,14 @@ const EXPECTED = 1.1;
 /**
  * Undefined: among pods that are not equally important the rules may change their mind; with nodes
  * that are there it is not known beforehand how many pods will need new ones; and of pools that differ in
- * weight it is only known in the end how many pods the heavier ones get.
+ * rank it is only known in the end how many pods the heavier ones get.
  */
 function* raceOf(
   { base, queued, isOfOnePriority }: Batch,
   { nodeMicroUsdPerHour, minSaving, ...options }: PlannerOptions,
 ): Steps<Race | undefined> {
   const { templates, context, classes } = base;
-  if (!isOfOnePriority || base.nodes.length > 0 || !areAsHeavy(templates)) return undefined;
+  if (!isOfOnePriority || base.nodes.length > 0 || !areOfOneRank(templates)) return undefined;
   const demand = yield* demandOf(base, queued, { nodeMicroUsdPerHour, ...options });
   const expected = demand.worth.leastCost * EXPECTED;
   const hosts = leastHosts(classes, templates, demand.rows, queued.length);
@@ -188,8 +189,8 @@ function* raceOf(
   };
 }
 
-function areAsHeavy(templates: Batch["base"]["templates"]): boolean {
-  return templates.every(({ pool }) => pool.weight === templates[0]?.pool.weight);
+function areOfOneRank(templates: Batch["base"]["templates"]): boolean {
+  return new Set(templates.map(({ pool }) => rankOf(pool))).size <= 1;
 }
 
 /**

@@ -102,6 +102,18 @@ describe("solve", () => {
     ]);
   });
 
+  it("of pools that are as heavy takes a NodePool before a Provisioner, and the later name first", () => {
+    const old = poolInput({ name: "z", generation: "alpha" });
+    const [a, b] = ["a", "b"].map((name) => poolInput({ name }));
+    const poolOf = (...pools: readonly (typeof old | undefined)[]) =>
+      plan({ pods: [pod()], pools: pools.flatMap((one) => one ?? []) }).map((line) => line[0]);
+    expect(poolOf(old, a, b)).toEqual(["b"]);
+    expect(poolOf(b, a, old)).toEqual(["b"]);
+    expect(poolOf(old, a)).toEqual(["a"]);
+    const heavy = poolInput({ name: "y", generation: "alpha", weight: 1 });
+    expect(poolOf(a, heavy)).toEqual(["y"]);
+  });
+
   it("leaves room for daemons on new nodes", () => {
     const daemon = pod({ name: "agent", cpu: "1", owner: { kind: "DaemonSet", name: "agent" } });
     const result = solve(schedulingInput({ pods: [pod({ cpu: "2" })], daemonPods: [daemon] }));

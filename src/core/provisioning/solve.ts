@@ -37,10 +37,11 @@ import { isStuck, type Pass, place } from "./place.ts";
 import { seenSlots } from "./pools/attach-slots.ts";
 import { type PoolNotes, poolNotes } from "./pools/pool-notes.ts";
 import { type Budget, createTemplate } from "./pools/pool-template.ts";
+import { highestFirst } from "./pools/rank.ts";
 import { explainInSteps } from "./refusals/explain.ts";
 import { withoutLost } from "./refusals/fits-nowhere.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
-import type { PoolInput, SchedulingInput } from "./scheduling-input.ts";
+import type { SchedulingInput } from "./scheduling-input.ts";
 import type { Latecomer } from "./topology/latecomers.ts";
 import { Topology } from "./topology/topology.ts";
 
@@ -285,7 +286,7 @@ export function createPass(
   const templates = idle
     ? []
     : input.pools
-        .toSorted(heaviestFirst)
+        .toSorted((a, b) => highestFirst(a.pool, b.pool))
         .map((pool, index) => createTemplate(pool, index, space, daemonPods, seen));
   const topology = new Topology(space, templates, input.namespaces);
   const canTolerate = someAreAvoided(templates) || someAreAvoided(input.nodes);
@@ -359,9 +360,4 @@ export function heldTerms(pod: Pod) {
   const { requiredDuringSchedulingIgnoredDuringExecution: terms = [] } =
     pod.spec.affinity?.podAntiAffinity ?? {};
   return terms;
-}
-
-/** By weight; equals by name, the later one first, as upstream does. */
-function heaviestFirst(a: PoolInput, b: PoolInput): number {
-  return b.pool.weight - a.pool.weight || (a.pool.id > b.pool.id ? -1 : 1);
 }
