@@ -28,6 +28,8 @@ export interface Difference {
   readonly refused: ReadonlySet<string>;
   /** The same if all nodes of upstream's plan are up before a pod is bound: those that are missing are no domains yet. */
   readonly refusedWhenAllAreUp: () => ReadonlySet<string>;
+  /** The same for each zone and capacity type that nodes may come up with where the plan leaves it open; undefined: too many. */
+  readonly refusedInEachWay: () => readonly ReadonlySet<string>[] | undefined;
   /** Where upstream's plan has everybody. */
   readonly theirFacts: Facts;
   /** Our plan by the rules for another scenario. */
@@ -104,6 +106,18 @@ function rightlyLeft(one: Difference): ReadonlySet<string> {
   const left = new Set(one.ours.unschedulable.map(({ pod }) => pod));
   const refused = podsOf(one).filter((pod) => one.refused.has(keyOf(pod)));
   const kinds = new Set(refused.map(kind));
+  const some = podsOf(one).filter((pod) => left.has(keyOf(pod)) && kinds.has(kind(pod)));
+  return new Set(some.map(keyOf).filter((name) => name !== keyOf(one.pod)));
+}
+
+/** Other pods that ours leaves, of kinds of which upstream places more than its own rule for spreads allows. */
+function aheadOfTheirRule(one: Difference): ReadonlySet<string> {
+  const left = new Set(one.ours.unschedulable.map(({ pod }) => pod));
+  const kinds = new Set(
+    podsOf(one)
+      .filter((pod) => isAhead(pod, one.theirFacts))
+      .map(kind),
+  );
   const some = podsOf(one).filter((pod) => left.has(keyOf(pod)) && kinds.has(kind(pod)));
   return new Set(some.map(keyOf).filter((name) => name !== keyOf(one.pod)));
 }
@@ -198,6 +212,19 @@ const CLASSES: readonly DifferenceClass[] = [
       const kin = kindOf(one);
       const count = placed({ ...one, refused }, kin);
       return kin.some((pod) => refused.has(keyOf(pod))) && count.ours >= count.theirs;
+    },
+  },
+  {
+    // Nodes whose zone is open hold pods that a spread will count, wherever they come up.
+    name: "the scheduler refuses it, or one like it, wherever the nodes come up that upstream leaves open",
+    applies: (one) => {
+      const kin = kindOf(one);
+      const ways = one.refusedInEachWay() ?? [];
+      const isSo = (refused: ReadonlySet<string>) => {
+        const count = placed({ ...one, refused }, kin);
+        return kin.some((pod) => refused.has(keyOf(pod))) && count.ours >= count.theirs;
+      };
+      return ways.length > 0 && ways.every(isSo);
     },
   },
   {
@@ -308,6 +335,16 @@ const CLASSES: readonly DifferenceClass[] = [
       const placeless = placelessBesides(one);
       if (placeless.size === 0) return false;
       const runs = one.theirRuns(withoutPods(one.scenario, placeless));
+      return runs.every(({ unschedulable }) => keyOf(one.pod) in unschedulable);
+    },
+  },
+  {
+    // They take room that others would have had.
+    name: "upstream leaves it too, in every run, where pods that its own rule would not allow are not there",
+    applies: (one) => {
+      const ahead = aheadOfTheirRule(one);
+      if (ahead.size === 0) return false;
+      const runs = one.theirRuns(withoutPods(one.scenario, ahead));
       return runs.every(({ unschedulable }) => keyOf(one.pod) in unschedulable);
     },
   },

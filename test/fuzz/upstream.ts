@@ -19,6 +19,7 @@ import { classify, type Lots } from "./differences.ts";
 import { drawScenario } from "./draw.ts";
 import { planned, plannedToTheLetter } from "./ours.ts";
 import { asItComesUp, type Promised, refusedInTheEnd } from "./scheduler.ts";
+import { settledPlans } from "./settled.ts";
 
 /** As bench/upstream prints it. */
 export interface Outcome {
@@ -62,6 +63,8 @@ const EAGER = {
 };
 
 const OTHER_RUNS = 20;
+/** Each is asked of the scheduler. */
+const MOST_WAYS = 200;
 
 /** The exit code. */
 export function againstUpstream(first: number, count: number): number {
@@ -133,6 +136,10 @@ function compare(
         ours,
         refused,
         refusedWhenAllAreUp: () => refusedInTheEnd(scenario, promised, "all up"),
+        refusedInEachWay: () =>
+          settledPlans(scenario, promised, MOST_WAYS)?.map((one) =>
+            refusedInTheEnd(scenario, one, "all up"),
+          ),
         theirFacts,
         oursFor: (other) => planned(other, GREEDY_PLANNER),
         oursPlaces: (other) => isPlaced(planned(other, GREEDY_PLANNER), name),

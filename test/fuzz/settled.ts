@@ -1,0 +1,50 @@
+/** A plan that leaves open in which zone its nodes come up, and how they are bought, in every way that it may turn out. */
+import type { Json } from "../validator/kubernetes.ts";
+import { type Outcome, outcomesOf } from "../validator/places.ts";
+import type { Scenario } from "../validator/validate.ts";
+import type { Promised } from "./scheduler.ts";
+
+type Claim = Promised["newNodeClaims"][number];
+
+const KEYS = ["topology.kubernetes.io/zone", "karpenter.sh/capacity-type"] as const;
+
+/** Undefined: there are more than so many. */
+export function settledPlans(
+  { manifests, instanceTypes }: Scenario,
+  plan: Promised,
+  most: number,
+): readonly Promised[] | undefined {
+  let plans: readonly (readonly Claim[])[] = [[]];
+  for (const claim of plan.newNodeClaims) {
+    const pool = manifests.find(
+      ({ kind, metadata }) => kind === "NodePool" && metadata.name === claim.nodePool,
+    );
+    const types = instanceTypes.filter(({ name }) => claim.instanceTypes.includes(name));
+    const ways = waysOf(claim, outcomesOf(pool, claim.requirements, types));
+    plans = plans.flatMap((claims) => ways.map((way) => [...claims, way]));
+    if (plans.length > most) return undefined;
+  }
+  return plans.map((newNodeClaims) => ({ ...plan, newNodeClaims }));
+}
+
+/** Of each zone and capacity type the cheapest. */
+function waysOf(claim: Claim, outcomes: readonly Outcome[]): readonly Claim[] {
+  const ways = new Map<string, Claim>();
+  for (const one of outcomes.toSorted((a, b) => a.priceMicroUsd - b.priceMicroUsd)) {
+    const [zone = "", capacityType = ""] = KEYS.map((key) => one.labels[key]);
+    const name = `${zone} ${capacityType}`;
+    if (ways.has(name)) continue;
+    const settled = KEYS.map((key): Json => ({ key, operator: "In", values: [one.labels[key]] }));
+    ways.set(name, {
+      ...claim,
+      requirements: [...claim.requirements, ...settled],
+      cheapest: {
+        instanceType: one.instanceType,
+        zone,
+        capacityType,
+        priceMicroUsdPerHour: one.priceMicroUsd,
+      },
+    } as Claim);
+  }
+  return [...ways.values()];
+}
