@@ -42,7 +42,7 @@ import { explainInSteps } from "./refusals/explain.ts";
 import { withoutLost } from "./refusals/fits-nowhere.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
-import type { Latecomer } from "./topology/latecomers.ts";
+import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
 import { Topology } from "./topology/topology.ts";
 
 /** Each a few milliseconds at most. */
@@ -168,22 +168,32 @@ function* plannedToItsEnd(batch: Batch, manner: Manner): Steps<SchedulingResult>
 
 /**
  * Once more where a node came to stand in a domain that a spread had not looked at when it let pods go elsewhere;
- * unless more pods would stay pending. `isEnough` has seen the nodes of the first plan, and is not asked of others.
+ * unless more pods would stay pending, those among them that have a place and would be refused there. `isEnough` has
+ * seen the nodes of the first plan, and is not asked of others.
  */
 function* plannedWithForesight(batch: Batch, manner: Manner): Steps<SchedulingResult | undefined> {
   const first = yield* planned(batch, manner);
   if (first === undefined || first.late.length === 0) return first?.result;
-  const { result, late } = first;
   const { isEnough: _, ...toItsEnd } = manner;
-  const other = yield* planned(batch, { ...toItsEnd, foreseen: late });
+  const other = yield* planned(batch, { ...toItsEnd, foreseen: first.late });
   assert(other !== undefined, "a plan is made to its end");
-  return other.result.unschedulable.length > result.unschedulable.length ? result : other.result;
+  return (pendingBy(other) > pendingBy(first) ? first : other).result;
+}
+
+/** A plan, and what its spreads learnt too late. */
+interface Planned {
+  readonly result: SchedulingResult;
+  readonly late: readonly Latecomer[];
+}
+
+function pendingBy({ result, late }: Planned): number {
+  return result.unschedulable.length + refusedBy(late);
 }
 
 function* planned(
   batch: Batch,
   { opening, isEnough, importantFirst = false, foreseen = [], ...manner }: Manner,
-): Steps<{ readonly result: SchedulingResult; readonly late: readonly Latecomer[] } | undefined> {
+): Steps<Planned | undefined> {
   const { pass, takeBack } = tryOut(batch, manner);
   pass.context.topology.foresee(foreseen);
   const { input, queued } = batch;

@@ -7,7 +7,7 @@ import type { TopologyGroup } from "../topology/topology-group.ts";
 import { homesOf } from "./homes-of.ts";
 
 describe("homesOf", () => {
-  it("names the places of pods that keep a rule, and looks at the batch once for however many rules", () => {
+  it("names the places of pods that keep a rule, says how many, and looks at the batch once for however many rules", () => {
     const groups = Array.from({ length: 50 }, (_, index) => ({ index }) as TopologyGroup);
     let looks = 0;
     const queued = groups.map((group): QueuedPod => {
@@ -22,14 +22,17 @@ describe("homesOf", () => {
       };
       return item as unknown as QueuedPod;
     });
-    const at = (host: string, pods: readonly Pod[]) => ({ host, pods }) as never;
+    const at = (hostname: string, pods: readonly Pod[]) => ({ hostname, pods }) as never;
     const [first, second] = queued.map((item) => item.pod) as [Pod, Pod];
-    const homes = { claims: { all: [at("new", [first])] }, nodes: [at("old", [second, first])] };
+    const nodes = [at("old", [first, second, first])];
+    const homes = { claims: { all: [at("new", [first])] }, nodes };
     looks = 0;
     const places = homesOf(homes, queued);
     expect(looks).toBe(0);
-    const hosts = groups.map((group) => atOnce(places(group)).map(({ host }) => host));
-    expect(hosts.slice(0, 3)).toEqual([["new", "old"], ["old"], []]);
+    const hosts = groups.map((group) =>
+      [...atOnce(places(group))].map(([{ hostname }, pods]) => `${hostname}: ${pods}`),
+    );
+    expect(hosts.slice(0, 3)).toEqual([["new: 1", "old: 2"], ["old: 1"], []]);
     expect(looks).toBe(queued.length);
   });
 });

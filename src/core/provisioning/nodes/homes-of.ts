@@ -3,6 +3,7 @@ import type { Pod } from "../../../apis/core/pod.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { PodClass } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
+import type { HomesOf } from "../topology/latecomers.ts";
 import type { Place, TopologyGroup } from "../topology/topology-group.ts";
 
 /** Each a few milliseconds at most. */
@@ -18,16 +19,13 @@ interface Homes {
   readonly nodes: readonly Home[];
 }
 
-/** Of a rule: the places with a pod that keeps it, were it only as a wish that may have been given up. */
-export function homesOf(
-  homes: Homes,
-  queued: readonly QueuedPod[],
-): (group: TopologyGroup) => Steps<readonly Place[]> {
+/** Of a rule: where pods are that keep it, were it only as a wish that may have been given up, and how many. */
+export function homesOf(homes: Homes, queued: readonly QueuedPod[]): HomesOf {
   // Mostly nobody asks; who does may ask for a thousand rules.
-  let known: ReadonlyMap<TopologyGroup, readonly Place[]> | undefined;
+  let known: ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>> | undefined;
   return function* placesOf(group) {
     known ??= yield* byRule(homes, queued);
-    return known.get(group) ?? [];
+    return known.get(group) ?? NOWHERE;
   };
 }
 
@@ -35,23 +33,26 @@ export function homesOf(
 function* byRule(
   { claims, nodes }: Homes,
   queued: readonly QueuedPod[],
-): Steps<ReadonlyMap<TopologyGroup, readonly Place[]>> {
+): Steps<ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>>> {
   const classOf = new Map<Pod, PodClass>();
   yield* eachInSteps(queued, PODS_PER_STEP, ({ pod, podClass }) => {
     if (podClass.variants.some(({ rules }) => rules.length > 0)) classOf.set(pod, podClass);
   });
-  const found = new Map<TopologyGroup, Place[]>();
+  const found = new Map<TopologyGroup, Map<Place, number>>();
   yield* eachInSteps([...claims.all, ...nodes], HOMES_PER_STEP, (home) => {
-    const classes = new Set(home.pods.map((pod) => classOf.get(pod)));
-    const groups = new Set<TopologyGroup>();
-    for (const podClass of classes)
-      for (const { rules } of podClass?.variants ?? [])
-        for (const { group } of rules) groups.add(group);
-    for (const group of groups) {
-      const places = found.get(group);
-      if (places === undefined) found.set(group, [home]);
-      else places.push(home);
+    const classes = new Map<PodClass, number>();
+    for (const pod of home.pods) {
+      const podClass = classOf.get(pod);
+      if (podClass !== undefined) classes.set(podClass, (classes.get(podClass) ?? 0) + 1);
+    }
+    for (const [{ variants }, pods] of classes) {
+      for (const group of new Set(variants.flatMap(({ rules }) => rules.map((one) => one.group)))) {
+        const places = found.get(group) ?? new Map<Place, number>();
+        found.set(group, places.set(home, (places.get(home) ?? 0) + pods));
+      }
     }
   });
   return found;
 }
+
+const NOWHERE: ReadonlyMap<Place, number> = new Map();

@@ -4,7 +4,7 @@
  * pods go where the first will be one too many: once it is there they are refused, and once they are there it is.
  */
 import type { Steps } from "../../../base/steps.ts";
-import type { EarlyFirst, HomesOf } from "./latecomers.ts";
+import type { CountedFirst, EarlyFirst, HomesOf } from "./latecomers.ts";
 import {
   anyCounted,
   type Place,
@@ -53,13 +53,16 @@ export class Firsts {
   }
 
   /** Those whose node came to be where pods of the spread went before, and one of them is too many now. */
-  *counted(homes: HomesOf): Steps<readonly EarlyFirst[]> {
-    const early: EarlyFirst[] = [];
+  *counted(homes: HomesOf): Steps<readonly CountedFirst[]> {
+    const early: CountedFirst[] = [];
     for (const { kind, group, place } of this.#waiting) {
       const domain = standsIn(group, place);
-      if (domain === undefined || !isAhead(group, domain)) continue;
-      const others = (yield* homes(group)).filter((home) => home !== place);
-      if (others.some((home) => standsIn(group, home) === domain)) early.push({ kind, group });
+      const tooMany = domain === undefined ? 0 : beyondSkew(group, domain);
+      if (domain === undefined || tooMany <= 0) continue;
+      let others = 0;
+      for (const [home, pods] of yield* homes(group))
+        if (home !== place && standsIn(group, home) === domain) others += pods;
+      if (others > 0) early.push({ kind, group, domain, refused: Math.min(tooMany, others) });
     }
     return early;
   }
@@ -67,11 +70,11 @@ export class Firsts {
 
 const NONE: readonly TopologyGroup[] = [];
 
-/** By more than its skew. */
-function isAhead({ counts, maxSkew }: TopologyGroup, domain: string): boolean {
+/** By how many pods the domain is ahead of the emptiest by more than it may be. */
+function beyondSkew({ counts, maxSkew }: TopologyGroup, domain: string): number {
   let least = Number.POSITIVE_INFINITY;
   counts.forEach((count) => {
     least = Math.min(least, count);
   });
-  return (counts.get(domain) ?? 0) - least > maxSkew;
+  return (counts.get(domain) ?? 0) - least - maxSkew;
 }

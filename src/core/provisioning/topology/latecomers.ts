@@ -7,7 +7,7 @@ import type { Steps } from "../../../base/steps.ts";
 import { type Place, standsIn, type TopologyGroup } from "./topology-group.ts";
 
 /** What a spread learns too late. */
-export type Latecomer = LateDomain | EarlyFirst;
+export type Latecomer = LateDomain | CountedFirst;
 
 export interface LateDomain {
   readonly group: TopologyGroup;
@@ -20,11 +20,28 @@ export interface EarlyFirst {
   readonly group: TopologyGroup;
 }
 
+/** One that was counted where pods of the spread had gone before. */
+export interface CountedFirst extends EarlyFirst, LateDomain {
+  /** So many of these are too many in its domain. */
+  readonly refused: number;
+}
+
 /** Stands in domains that are foreseen. No host has this name. */
 export const FORESEEN = "";
 
-/** Where pods of a spread itself were put. */
-export type HomesOf = (group: TopologyGroup) => Steps<readonly Place[]>;
+/** Where pods of a spread itself were put, and how many. */
+export type HomesOf = (group: TopologyGroup) => Steps<ReadonlyMap<Place, number>>;
+
+/**
+ * Pods that have a place in the plan, and are refused there if it comes to be. Where only a domain is late that is
+ * not certain: they may be bound before its first node is up.
+ */
+export function refusedBy(late: readonly Latecomer[]): number {
+  const refused = new Map<string, number>();
+  for (const one of late)
+    if ("kind" in one) refused.set(`${one.group.index} ${one.domain}`, one.refused);
+  return [...refused.values()].reduce((sum, pods) => sum + pods, 0);
+}
 
 /**
  * `arrived`: whether its first node came with the batch. `homes` are asked only where a domain is behind: those who
@@ -44,7 +61,8 @@ export function* latecomersOf(
       return standing.filter(([domain, count]) => most - count > maxSkew && arrived(group, domain));
     };
     if (behind(standing.map(([domain]) => domain)).length === 0) continue;
-    const settled = (yield* homes(group)).flatMap((place) => standsIn(group, place) ?? []);
+    const places = [...(yield* homes(group)).keys()];
+    const settled = places.flatMap((place) => standsIn(group, place) ?? []);
     for (const [domain] of behind(settled)) late.push({ group, domain });
   }
   return late;

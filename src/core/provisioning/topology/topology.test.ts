@@ -600,7 +600,7 @@ describe("affinity with one's own kind", () => {
     ]);
   });
 
-  it("stays open where its first pod goes if more would stay pending", () => {
+  it("stays open where its first pod goes if more would stay pending than are refused then (seed 911310)", () => {
     const inB = { nodeSelector: { [ZONE]: "zone-b" } };
     const { spec } = spread({ nodeAffinityPolicy: "Ignore" });
     const spreading = pod({
@@ -610,10 +610,17 @@ describe("affinity with one's own kind", () => {
       labels: { app: "web" },
       spec: { ...spec, ...inB },
     });
-    const batch = [near("first", "3"), spreading, near("second", "500m", inB)];
+    const batch = [near("first", "3"), spreading, near("second", "400m", inB)];
     const pools = [poolInput({}, [instanceType({ memoryGi: 16 })])];
+    // With the first in zone-b, where the second must be, the spreading one is refused: either way one pod waits.
     expect(placed({ pods: batch, nodes: empty, pools })).toEqual([
-      "zone-b: first second",
+      "left: second",
+      "zone-a: first",
+      "zone-b: spreading",
+    ]);
+    const third = near("third", "400m", inB);
+    expect(placed({ pods: [...batch, third], nodes: empty, pools })).toEqual([
+      "zone-b: first second third",
       "zone-b: spreading",
     ]);
   });
