@@ -354,6 +354,19 @@ describe("planBatch", () => {
     });
   });
 
+  it("opens by thrift the cheapest node of pools that are as heavy, and none of a lighter one (seed 8400812)", () => {
+    const pools = [
+      poolInput({ name: "dear", weight: 2 }, [instanceType({ cpu: 4, priceMicroUsd: 300_000 })]),
+      poolInput({ name: "cheap", weight: 2 }, [instanceType({ cpu: 4, priceMicroUsd: 100_000 })]),
+      poolInput({ name: "light", weight: 1 }, [instanceType({ cpu: 4, priceMicroUsd: 50_000 })]),
+    ];
+    const one = schedulingInput({ pods: ["a", "b"].map((name) => pod({ name, cpu: "3" })), pools });
+    const poolsOf = ({ newClaims }: ReturnType<typeof solve>) =>
+      newClaims.map(({ pool }) => pool.name);
+    expect(poolsOf(solve(one))).toEqual(["dear", "dear"]);
+    expect(poolsOf(planBatch(one, DEFAULT_PLANNER))).toEqual(["cheap", "cheap"]);
+  });
+
   it("asks no more planned nodes by thrift in a step than a few of its pods may", () => {
     const apart = {
       affinity: {

@@ -10,6 +10,7 @@ import type { Attempt, ExistingNode } from "./nodes/existing-node.ts";
 import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./nodes/new-nodeclaim.ts";
 import type { OpenClaims } from "./nodes/open-claims.ts";
 import { chargeLimits, type Template } from "./pools/pool-template.ts";
+import { rankOf } from "./pools/rank.ts";
 
 /** What one pass works on. */
 export interface Pass {
@@ -142,13 +143,9 @@ function onOpenClaim(
 
 /** What the node that {@link onNewClaim} would open costs an hour; infinite where it would open none. */
 function priceOfNew(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): number {
-  for (const template of pass.templates) {
-    if (variant.deadTemplates.has(template.index) || template.budget.exhausted) continue;
-    const claim = newClaim(pass, template);
-    const { fit } = claim.accepts(pod, podClass, variant);
-    if (fit !== undefined) return claim.priceWith(fit) + (pass.thrift ?? 0);
-  }
-  return Number.POSITIVE_INFINITY;
+  const opened = newFor(pass, pod, podClass, variant);
+  if (opened === undefined || opened === "deferred") return Number.POSITIVE_INFINITY;
+  return opened.claim.priceWith(opened.fit) + (pass.thrift ?? 0);
 }
 
 /** Nothing is on it yet. Where prices choose, a burstable type is cheap only by credits that it does not have. */
@@ -165,8 +162,33 @@ function onNewClaim(
   podClass: PodClass,
   variant: Variant,
 ): "placed" | "deferred" | "none" {
+  const opened = newFor(pass, pod, podClass, variant);
+  if (opened === undefined) return "none";
+  if (opened === "deferred") return opened;
+  const { claim, fit } = opened;
+  claim.add(pod, podClass, fit);
+  pass.claims.open(claim);
+  chargeLimits(claim.template, claim.types);
+  return "placed";
+}
+
+interface Opened {
+  readonly claim: NewNodeClaim;
+  readonly fit: Fit;
+}
+
+/** A node of the first pool that can; where prices choose, the cheapest of those of its rank. */
+function newFor(
+  pass: Pass,
+  pod: Pod,
+  podClass: PodClass,
+  variant: Variant,
+): Opened | "deferred" | undefined {
   const { strictReservations } = pass.context;
+  let best: Opened | undefined;
+  let least = Number.POSITIVE_INFINITY;
   for (const template of pass.templates) {
+    if (best !== undefined && rankOf(template.pool) < rankOf(best.claim.template.pool)) break;
     if (variant.deadTemplates.has(template.index)) continue;
     const claim = newClaim(pass, template);
     const trial: Trial = template.budget.exhausted
@@ -178,10 +200,12 @@ function onNewClaim(
     }
     if (trial.verdict === "never") variant.deadTemplates.add(template.index);
     if (trial.fit === undefined) continue;
-    claim.add(pod, podClass, trial.fit);
-    pass.claims.open(claim);
-    chargeLimits(template, claim.types);
-    return "placed";
+    const found = { claim, fit: trial.fit };
+    if (pass.thrift === undefined) return found;
+    const price = claim.priceWith(trial.fit);
+    if (price >= least) continue;
+    least = price;
+    best = found;
   }
-  return "none";
+  return best;
 }

@@ -136,9 +136,9 @@ export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefine
 
 /**
  * The plan by the rules, but that each pod goes to the planned node whose price rises least by it, and to a
- * new one where that is cheaper. The rules pay any price for a node that is planned already: one wish or
- * label that only dear machines meet then turns a large node into such a one. `nodeMicroUsd`: what a node
- * costs an hour beyond its machine. A new node counts on no credits.
+ * new one where that is cheaper, of pools of one rank to the cheapest. The rules pay any price for a node
+ * that is planned already: one wish or label that only dear machines meet then turns a large node into such a one.
+ * `nodeMicroUsd`: what a node costs an hour beyond its machine. A new node counts on no credits.
  */
 export function planByThrift(
   batch: Batch,
