@@ -14,6 +14,7 @@ import type { PodClass, Variant } from "../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import type { Pass } from "../provisioning/place.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
+import { rankOf } from "../provisioning/pools/rank.ts";
 import type { Rule } from "../provisioning/topology/topology-group.ts";
 import { type Bits, bitIndices, hasBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
@@ -22,6 +23,7 @@ import type { Domain, Home, Waiting } from "./homes.ts";
 import { perHostOf } from "./least-hosts.ts";
 import { type Bin, holds, type Packing, type Row } from "./packing.ts";
 import { type ResourcePrices, resourcePrices } from "./resource-prices.ts";
+import { UnitPrices } from "./unit-prices.ts";
 
 export interface PodRow extends Row {
   readonly template: Template;
@@ -78,7 +80,7 @@ export function* demandOf(
   const others: QueuedPod[] = [];
   const homes: Home[] = [];
   const byClass = new Map<PodClass, Home | undefined>();
-  const pools: Pools = new Map();
+  const pools: Pools = { found: new Map(), prices: unitPrices(pass, options) };
   yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
     const { podClass } = item;
     let home = byClass.get(podClass);
@@ -104,8 +106,21 @@ export function* demandOf(
   return { rows, bins, dimensions, slots: slots.length, worth, others };
 }
 
+type Pool = Pick<Home, "template" | "set">;
+
 /** Where pods of a variant would go; classes that share one ask for the same. */
-type Pools = Map<Variant, Pick<Home, "template" | "set"> | undefined>;
+interface Pools {
+  readonly found: Map<Variant, Pool | undefined>;
+  /** Undefined: ranks tell which of them comes first. */
+  readonly prices: UnitPrices | undefined;
+}
+
+function unitPrices(pass: Pass, options: DemandOptions): UnitPrices | undefined {
+  const ranks = new Set(pass.templates.map(({ pool }) => rankOf(pool)));
+  return ranks.size === pass.templates.length
+    ? undefined
+    : new UnitPrices(pass.context.space, options.nodeMicroUsdPerHour);
+}
 
 /** With its first pod in it. */
 function homeOf(pass: Pass, item: QueuedPod, pools: Pools): Home | undefined {
@@ -114,10 +129,10 @@ function homeOf(pass: Pass, item: QueuedPod, pools: Pools): Home | undefined {
     const variant = pass.classes.variant(podClass, step);
     if (variant === undefined) return undefined;
     if (variant.hostname !== undefined || joinsHosts(variant)) return undefined;
-    let pool = pools.get(variant);
-    if (pool === undefined && !pools.has(variant)) {
-      pool = poolFor(pass, podClass, variant);
-      pools.set(variant, pool);
+    let pool = pools.found.get(variant);
+    if (pool === undefined && !pools.found.has(variant)) {
+      pool = poolFor(pass, podClass, variant, pools.prices);
+      pools.found.set(variant, pool);
     }
     if (pool === undefined) continue;
     const hardness = hardnessOf(podClass, variant);
@@ -126,20 +141,29 @@ function homeOf(pass: Pass, item: QueuedPod, pools: Pools): Home | undefined {
   }
 }
 
+/** The highest in rank that can; of equals the one that asks least, for a name is worth no price. */
 function poolFor(
   { templates, context: { space } }: Pass,
   { requests }: PodClass,
   { tolerations, set: wanted }: Variant,
-): Pick<Home, "template" | "set"> | undefined {
+  prices: UnitPrices | undefined,
+): Pool | undefined {
+  let best: Pool | undefined;
+  let least = Number.POSITIVE_INFINITY;
   for (const template of templates) {
+    if (best !== undefined && rankOf(template.pool) < rankOf(best.template.pool)) break;
     const { taints, budget, table } = template;
     if (budget.exhausted) continue;
     if (taints.length > 0 && firstUntolerated(tolerations, taints) !== undefined) continue;
     const set = space.join(template.set, wanted);
-    if (set !== undefined && table.hasFitting(budget.within, set, requests))
-      return { template, set };
+    if (set === undefined || !table.hasFitting(budget.within, set, requests)) continue;
+    if (prices === undefined) return { template, set };
+    const price = prices.of(template, set, requests);
+    if (price >= least) continue;
+    best = { template, set };
+    least = price;
   }
-  return undefined;
+  return best;
 }
 
 /** Pods that must share a host are the engine's: it opens the host and keeps them together. */
