@@ -264,6 +264,10 @@ const hard = ({ spec }: Json) =>
     (one: Json) => one.whenUnsatisfiable === "DoNotSchedule",
   ).length;
 const near = ({ spec }: Json) => (spec.affinity?.podAffinity === undefined ? 0 : 1);
+const nearOnHost = ({ spec }: Json) =>
+  (spec.affinity?.podAffinity?.[REQUIRED] ?? []).some((term: Json) => term.topologyKey === HOSTNAME)
+    ? 1
+    : 0;
 const apart = ({ spec }: Json) => (spec.affinity?.podAntiAffinity === undefined ? 0 : 1);
 
 function shuffled(pods: readonly Json[], random: Random): readonly Json[] {
@@ -283,6 +287,7 @@ const ORDERS: readonly ((pod: Json) => number)[] = [
   (pod) => near(pod) * 4 + hard(pod) * 2 + apart(pod),
   (pod) => hard(pod) * 4 + near(pod) * 2 + apart(pod),
   (pod) => apart(pod) * 4 + near(pod) * 2 + hard(pod),
+  (pod) => nearOnHost(pod) * 4 + hard(pod) * 2 + apart(pod),
   (pod) => -(near(pod) + hard(pod) + apart(pod)),
 ];
 

@@ -23,6 +23,7 @@ import {
   prepare,
   wholePlan,
 } from "../provisioning/solve.ts";
+import { kinsOf } from "../provisioning/together.ts";
 import { isBetter, isRelaxed, leavesNobodyElse, priceMicroUsd } from "./better.ts";
 import { carryOut } from "./carry-out.ts";
 import { type Demand, demandOf } from "./demand.ts";
@@ -47,7 +48,22 @@ export function* planBatchInSteps(
 ): Steps<SchedulingResult> {
   const batch = yield* prepare(input);
   yield;
-  return yield* wholePlan(batch, yield* bestPlan(batch, options));
+  const best = yield* bestPlan(batch, options);
+  return yield* wholePlan(batch, yield* orTogether(batch, best, options));
+}
+
+/** The plan, or the best with those ahead of all others who must share a host and were left, if more find a place by that. */
+function* orTogether(
+  batch: Batch,
+  best: SchedulingResult,
+  options: PlannerOptions,
+): Steps<SchedulingResult> {
+  if (options.policy === "greedy") return best;
+  const together = yield* kinsOf(batch.queued, new Set(best.unschedulable.map(({ pod }) => pod)));
+  if (together.size === 0) return best;
+  const other = yield* bestPlan({ ...batch, together }, options);
+  const placesMore = other.unschedulable.length < best.unschedulable.length;
+  return placesMore && leavesNobodyElse(other, best) ? other : best;
 }
 
 function* bestPlan(batch: Batch, options: PlannerOptions): Steps<SchedulingResult> {
@@ -159,16 +175,22 @@ interface Race {
 const EXPECTED = 1.1;
 
 /**
- * Undefined: among pods that are not equally important the rules may change their mind; with nodes
+ * Undefined: with pods ahead it is of less than all; among pods that are not equally important the rules may change their mind; with nodes
  * that are there it is not known beforehand how many pods will need new ones; and of pools that differ in
  * rank it is only known in the end how many pods the heavier ones get.
  */
 function* raceOf(
-  { base, queued, isOfOnePriority }: Batch,
+  { base, queued, isOfOnePriority, together }: Batch,
   { nodeMicroUsdPerHour, minSaving, ...options }: PlannerOptions,
 ): Steps<Race | undefined> {
   const { templates, context, classes } = base;
-  if (!isOfOnePriority || base.nodes.length > 0 || !areOfOneRank(templates)) return undefined;
+  if (
+    together !== undefined ||
+    !isOfOnePriority ||
+    base.nodes.length > 0 ||
+    !areOfOneRank(templates)
+  )
+    return undefined;
   const demand = yield* demandOf(base, queued, { nodeMicroUsdPerHour, ...options });
   const expected = demand.worth.leastCost * EXPECTED;
   const hosts = leastHosts(classes, templates, demand.rows, queued.length);

@@ -42,6 +42,7 @@ import { explainInSteps } from "./refusals/explain.ts";
 import { withoutLost } from "./refusals/fits-nowhere.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
+import { type Kin, placedTogether } from "./together.ts";
 import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
 import { Topology } from "./topology/topology.ts";
 
@@ -81,6 +82,8 @@ export interface Batch {
   readonly notes: PoolNotes;
   /** What plans found out about kinds of nodes. */
   readonly kinds: Map<string, Kind>;
+  /** Kinds of pods that are placed ahead of all others. Absent: all come by size. */
+  readonly together?: ReadonlySet<Kin>;
 }
 
 /** Sorts out what cannot be planned for, and the rest into classes. */
@@ -196,9 +199,10 @@ function* planned(
 ): Steps<Planned | undefined> {
   const { pass, takeBack } = tryOut(batch, manner);
   pass.context.topology.foresee(foreseen);
-  const { input, queued } = batch;
+  const { input, queued, together } = batch;
   const unschedulable: UnschedulablePod[] = [];
-  const rest = opening === undefined ? queued : yield* opening(pass, queued);
+  const later = together === undefined ? queued : yield* placedTogether(pass, queued, together);
+  const rest = opening === undefined ? later : yield* opening(pass, later);
   const queue = new Queue(rest, importantFirst);
   const failed: QueuedPod[] = [];
   const stuck = (podClass: PodClass) => isStuck(pass, podClass);
