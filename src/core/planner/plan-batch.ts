@@ -1,7 +1,7 @@
 /**
  * The planner: the rules make one plan, a packing by price another, upstream's rules to the letter a third, the rules
  * by thrift a fourth, and the cheapest is taken that places no pod less and gives heavier pools no fewer, repaired where
- * one of its nodes can be done without; of a small batch the third also where it places more. So no batch ever costs more
+ * one of its nodes can be done without or costs less elsewhere; of a small batch the third also where it places more. So no batch ever costs more
  * than it would by the rules alone, unless more pods come for it, and every plan is one that the engine itself allows.
  */
 
@@ -34,6 +34,7 @@ import { LeastSoFar } from "./least-so-far.ts";
 import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import { fitsExisting, repaired } from "./repair.ts";
+import { resettled } from "./resettle.ts";
 import { strandingNodes } from "./stranding.ts";
 
 /** Plans one batch, as `solve` does and under the same promises. */
@@ -91,7 +92,7 @@ const MOST_PLANNED_ANEW = 500;
 
 /**
  * The plan, or another where that one is cheaper: upstream's to the letter (also where it places others besides),
- * the rules by thrift, and what a repair makes of the best.
+ * the rules by thrift, and what repairs make of the best.
  */
 function* orAnother(
   batch: Batch,
@@ -105,11 +106,18 @@ function* orAnother(
   if (rulesOrBest.newClaims.length === 0) return rulesOrBest;
   // What a promised reservation saves is no rise of a price; and pods that are to stay in their zones would not.
   if (hasReservations(batch) || options.domainNow !== undefined) return rulesOrBest;
-  if (!mayBePacked(batch, options)) {
-    const minSaving = Math.max(GROSS, options.minSaving);
-    return yield* orByThrift(batch, rulesOrBest, { ...options, minSaving });
-  }
-  return yield* repaired(batch, yield* orByThrift(batch, rulesOrBest, options), options);
+  return yield* resettled(batch, yield* orRearranged(batch, rulesOrBest, options), options);
+}
+
+function* orRearranged(
+  batch: Batch,
+  best: SchedulingResult,
+  options: PlannerOptions,
+): Steps<SchedulingResult> {
+  if (mayBePacked(batch, options))
+    return yield* repaired(batch, yield* orByThrift(batch, best, options), options);
+  const minSaving = Math.max(GROSS, options.minSaving);
+  return yield* orByThrift(batch, best, { ...options, minSaving });
 }
 
 /**

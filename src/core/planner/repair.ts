@@ -6,7 +6,7 @@ import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
 import { onExistingNode, type Pass } from "../provisioning/place.ts";
-import { chargeLimits, type Template } from "../provisioning/pools/pool-template.ts";
+import { chargeLimits } from "../provisioning/pools/pool-template.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import { type Batch, planByThrift } from "../provisioning/solve.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
@@ -41,7 +41,8 @@ export function* repaired(
   return isBetter(best, plan, options) ? best : plan;
 }
 
-function isBurstable({ instanceTypes: [cheapest] }: PlannedClaim): boolean {
+/** Whether its machine would be one of those that live on credits. */
+export function isBurstable({ instanceTypes: [cheapest] }: PlannedClaim): boolean {
   return cheapest?.baseline !== undefined;
 }
 
@@ -53,19 +54,31 @@ function leastOf(claims: readonly PlannedClaim[]): PlannedClaim | undefined {
   return least;
 }
 
+/** For whom a plan is of no use once a pod of its nodes has lost its place: then no others are put anywhere. */
+export interface Kept {
+  isLost: boolean;
+  /** So many wishes were given up. */
+  givenUp: number;
+}
+
 /** Puts the pods of these nodes on nodes like them, as far as the rules allow. Returns all others, in order. */
-function* asPlanned(
+export function* asPlanned(
   pass: Pass,
   queued: readonly QueuedPod[],
   claims: readonly PlannedClaim[],
+  kept?: Kept,
 ): Steps<readonly QueuedPod[]> {
   const homes = new Map(claims.flatMap((claim) => claim.pods.map((pod) => [pod, claim] as const)));
   const opened = new Map<PlannedClaim, NewNodeClaim>();
   const rest: QueuedPod[] = [];
   yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
+    if (kept?.isLost === true) return;
     const home = homes.get(item.pod);
-    const isPlaced = home === undefined ? fitsExisting(pass, item) : goes(pass, item, home, opened);
-    if (!isPlaced) rest.push(item);
+    const isPlaced =
+      home === undefined ? fitsExisting(pass, item) : goes(pass, item, home, opened, kept);
+    if (isPlaced) return;
+    rest.push(item);
+    if (kept !== undefined) kept.isLost ||= home !== undefined;
   });
   return rest;
 }
@@ -82,6 +95,7 @@ function goes(
   { pod, podClass }: QueuedPod,
   home: PlannedClaim,
   opened: Map<PlannedClaim, NewNodeClaim>,
+  kept: Kept | undefined,
 ): boolean {
   const known = opened.get(home);
   const claim = known ?? likeIt(pass, home);
@@ -93,6 +107,7 @@ function goes(
     if (fit === undefined) continue;
     if (known !== undefined) pass.claims.moveUp(claim, fit.set);
     claim.add(pod, podClass, fit);
+    if (kept !== undefined) kept.givenUp += step;
     if (known === undefined) {
       pass.claims.open(claim);
       chargeLimits(claim.template, claim.types);
@@ -115,19 +130,19 @@ function likeIt(
   const type = template.table.types.findIndex(({ name }) => name === cheapest.instanceType);
   const types = typesFor({ template, type }, template.budget.within);
   const claim = new NewNodeClaim(claims.size, template, types, context);
-  const set = setAsPlanned(context.space, template, requirements);
+  const set = setAsPlanned(context.space, template.set, requirements);
   if (set === undefined) return undefined;
   claim.set = set;
   return claim;
 }
 
-/** A node of the template with the labels that these settle. Undefined: there is none. */
+/** A node of the pool with the labels that these settle. Undefined: there is none. */
 export function setAsPlanned(
   space: RequirementSpace,
-  template: Template,
+  ofPool: SetId,
   requirements: PlannedClaim["requirements"],
 ): SetId | undefined {
-  let set: SetId | undefined = template.set;
+  let set: SetId | undefined = ofPool;
   for (const { key, operator, values = [] } of requirements) {
     if (operator !== "In" || values.length !== 1) continue;
     set = space.narrow(set, key, values);

@@ -66,7 +66,7 @@ function machineOf(
   const template = templates.find((one) => one.pool.id === claim.pool.id);
   if (template === undefined) return undefined;
   const { instanceType, zone, capacityType } = claim.cheapest;
-  const set = setAsPlanned(space, template, [
+  const set = setAsPlanned(space, template.set, [
     ...claim.requirements,
     { key: TOPOLOGY_ZONE_LABEL_KEY, operator: "In", values: [zone] },
     { key: CAPACITY_TYPE_LABEL_KEY, operator: "In", values: [capacityType] },
