@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
-import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
+import type { Pod, TopologySpreadConstraint } from "../../apis/core/pod.ts";
 import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
+import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import { prepare, solve } from "../provisioning/solve.ts";
 import { DEFAULT_PLANNER } from "./planner-options.ts";
@@ -35,6 +36,10 @@ function batchOf(
     ),
     ...names.slice(0, larges).map((at) => pod({ name: `z-${at}`, cpu: "1", memory: "20Gi" })),
   ];
+  return { pods, ...resettledOf(pods, types) };
+}
+
+function resettledOf(pods: readonly Pod[], types: readonly InstanceType[]) {
   const input = schedulingInput({ pods, pools: [poolInput({}, types)] });
   const plan = solve(input);
   const batch = atOnce(prepare(input));
@@ -62,6 +67,18 @@ it("leaves nodes in their zones where a spread keeps them there, be it only a wi
   const soft = batchOf(2, { whenUnsatisfiable: "ScheduleAnyway" });
   expect(nodesOf(soft.plan).toSorted()).toEqual(["large-b web-0 z-0", "large-c web-1 z-1"]);
   expect(soft.better).toBe(soft.plan);
+});
+
+it("moves no node to where others may take its pods' room, though these could not have theirs", () => {
+  const arch = "kubernetes.io/arch";
+  const arm = { memoryGi: 8, zones: ["zone-c"], arch: "arm64", priceMicroUsd: 90_000 };
+  const types = [...TYPES, instanceType({ name: "arm-c", ...arm })];
+  const [web, large] = batchOf(1, OTHERS).pods as [Pod, Pod];
+  const amd = { ...web, spec: { ...web.spec, nodeSelector: { [arch]: "amd64" } } };
+  const inC = pod({ name: "in-c", cpu: "3500m", spec: { nodeSelector: { [ZONE]: "zone-c" } } });
+  const { plan, better } = resettledOf([amd, large, inC], types);
+  expect(nodesOf(plan).toSorted()).toEqual(["arm-c in-c", "large-b web-0 z-0"]);
+  expect(better).toBe(plan);
 });
 
 it("moves no node of pods on a burstable type, nor in vain", () => {
