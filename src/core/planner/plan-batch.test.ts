@@ -166,11 +166,17 @@ describe("planBatch", () => {
     const web = ["a", "b"].map((name) =>
       pod({ name, labels, cpu: "1", memory: "5Gi", spec: { affinity, topologySpreadConstraints } }),
     );
-    const last = pod({ name: "c", memory: "12Gi", spec: { nodeSelector: { [key]: "zone-b" } } });
+    // Without one in each zone all could go to the other.
+    const others = ["zone-b", "zone-a"].map((zone, at) =>
+      pod({ name: `c-${at}`, memory: "12Gi", spec: { nodeSelector: { [key]: zone } } }),
+    );
     const pools = [poolInput({}, [instanceType({ cpu: 4 })])];
-    const planned = planBatch(schedulingInput({ pods: [...web, last], pools }), DEFAULT_PLANNER);
+    const planned = planBatch(
+      schedulingInput({ pods: [...web, ...others], pools }),
+      DEFAULT_PLANNER,
+    );
     const names = planned.newClaims.map((claim) => claim.pods.map((each) => each.metadata.name));
-    expect(names.toSorted()).toEqual([["a"], ["b"], ["c"]]);
+    expect(names.toSorted()).toEqual([["a"], ["b"], ["c-0"], ["c-1"]]);
   });
 
   it("to the letter: of nodes with as many pods the one that got there last comes first", () => {

@@ -29,6 +29,7 @@ import { carryOut } from "./carry-out.ts";
 import { type Demand, demandOf } from "./demand.ts";
 import { countDivided } from "./domains.ts";
 import { betterDivided } from "./exchange.ts";
+import { withFewerZones } from "./fewer-zones.ts";
 import { leastHosts } from "./least-hosts.ts";
 import { LeastSoFar } from "./least-so-far.ts";
 import { pack } from "./pack.ts";
@@ -132,10 +133,18 @@ function* orByThrift(
   options: PlannerOptions,
 ): Steps<SchedulingResult> {
   if (batch.queued.length < 2) return best;
-  const other = yield* planByThrift(batch, options.nodeMicroUsdPerHour);
-  if (!isBetter(other, best, options)) return best;
-  // Where one more node must come for a pod that lost its room, the saving is soon gone.
-  return strandingNodes(batch, other) > strandingNodes(batch, best) ? best : other;
+  const first = yield* planByThrift(batch, options.nodeMicroUsdPerHour);
+  let found = best;
+  const take = (other: SchedulingResult) => {
+    if (!isBetter(other, best, options)) return;
+    if (found !== best && !isBetter(other, found, { ...options, minSaving: 0 })) return;
+    // Where one more node must come for a pod that lost its room, the saving is soon gone.
+    if (strandingNodes(batch, other) <= strandingNodes(batch, best)) found = other;
+  };
+  take(first);
+  for (const fewer of withFewerZones(batch, first))
+    take(yield* planByThrift(fewer, options.nodeMicroUsdPerHour));
+  return found;
 }
 
 function* orAsUpstream(

@@ -1,0 +1,50 @@
+import { expect, it } from "vitest";
+import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
+import { solve } from "../provisioning/solve.ts";
+import { priceMicroUsd } from "./better.ts";
+import { planBatch } from "./plan-batch.ts";
+import { DEFAULT_PLANNER } from "./planner-options.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const sold = (name: string, cpu: number, zone: string, priceMicroUsd: number) =>
+  instanceType({ name, cpu, zones: [zone], capacityTypes: ["on-demand"], priceMicroUsd });
+/** Zone-b has no large ones, and the small ones cost less there. */
+const TYPES = [
+  sold("small-b", 4, "zone-b", 40_000),
+  sold("small-c", 4, "zone-c", 41_000),
+  sold("large-c", 16, "zone-c", 100_000),
+];
+/** They stay where they are put first, for nobody whom they are spread from is anywhere. */
+const spec = {
+  topologySpreadConstraints: [
+    {
+      maxSkew: 1,
+      topologyKey: ZONE,
+      whenUnsatisfiable: "DoNotSchedule" as const,
+      labelSelector: { matchLabels: { app: "other" } },
+    },
+  ],
+};
+const pods = (more = {}) =>
+  Array.from({ length: 8 }, (_, at) =>
+    pod({ name: `p-${at}`, cpu: "1900m", spec: { ...spec, ...more } }),
+  );
+const nodesOf = ({ newClaims }: ReturnType<typeof solve>) =>
+  newClaims.map(({ cheapest }) => cheapest.instanceType);
+
+it("does without the zone that is cheapest for the first pod where all together cost less elsewhere", () => {
+  const input = schedulingInput({ pods: pods(), pools: [poolInput({}, TYPES)] });
+  expect(nodesOf(solve(input))).toEqual(Array(4).fill("small-b"));
+  const planned = planBatch(input, DEFAULT_PLANNER);
+  expect(nodesOf(planned)).toEqual(["large-c"]);
+  expect(priceMicroUsd(planned)).toBe(100_000);
+  expect(planned.unschedulable).toEqual([]);
+});
+
+it("leaves pods there that ask for it, and those of a pool that has no other", () => {
+  const asks = { nodeSelector: { [ZONE]: "zone-b" } };
+  const wanted = schedulingInput({ pods: pods(asks), pools: [poolInput({}, TYPES)] });
+  expect(planBatch(wanted, DEFAULT_PLANNER)).toEqual(solve(wanted));
+  const only = schedulingInput({ pods: pods(), pools: [poolInput({}, TYPES.slice(0, 1))] });
+  expect(planBatch(only, DEFAULT_PLANNER)).toEqual(solve(only));
+});
