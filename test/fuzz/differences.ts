@@ -322,9 +322,9 @@ const CLASSES: readonly DifferenceClass[] = [
   {
     // Upstream counts pods on a planned node by its requirements alone; ours knows that its types leave one domain.
     name: "it is the first of its kind only if it comes before those that are elsewhere: without them ours places it",
-    applies: ({ scenario, pod, theirFacts, oursPlaces }) => {
-      const elsewhere = new Set(elsewhereOf(pod, theirFacts).map(keyOf));
-      return elsewhere.size > 0 && oursPlaces(withoutPods(scenario, elsewhere));
+    applies: (one) => {
+      const elsewhere = new Set(elsewhereOf(one.pod, one.theirFacts).map(keyOf));
+      return elsewhere.size > 0 && one.oursPlaces(withoutPods(asTheyLimitIt(one), elsewhere));
     },
   },
   {
