@@ -36,7 +36,7 @@ import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import { fitsExisting, repaired } from "./repair.ts";
 import { resettled } from "./resettle.ts";
-import { strandingNodes } from "./stranding.ts";
+import { strandsMore } from "./stranding.ts";
 
 /** Plans one batch, as `solve` does and under the same promises. */
 export function planBatch(input: SchedulingInput, options: PlannerOptions): SchedulingResult {
@@ -134,17 +134,25 @@ function* orByThrift(
 ): Steps<SchedulingResult> {
   if (batch.queued.length < 2) return best;
   const first = yield* planByThrift(batch, options.nodeMicroUsdPerHour);
-  let found = best;
-  const take = (other: SchedulingResult) => {
-    if (!isBetter(other, best, options)) return;
-    if (found !== best && !isBetter(other, found, { ...options, minSaving: 0 })) return;
-    // Where one more node must come for a pod that lost its room, the saving is soon gone.
-    if (strandingNodes(batch, other) <= strandingNodes(batch, best)) found = other;
-  };
-  take(first);
-  for (const fewer of withFewerZones(batch, first))
-    take(yield* planByThrift(fewer, options.nodeMicroUsdPerHour));
+  let found = yield* saferOf(batch, best, first, options);
+  for (const fewer of withFewerZones(batch, first)) {
+    const other = yield* planByThrift(fewer, options.nodeMicroUsdPerHour);
+    if (found !== best && !isBetter(other, found, { ...options, minSaving: 0 })) continue;
+    const safer = yield* saferOf(batch, best, other, options);
+    if (safer === other) found = other;
+  }
   return found;
+}
+
+/** The other plan where it saves enough: not if one more node must come for a pod that lost its room, for then that is soon gone. */
+function* saferOf(
+  batch: Batch,
+  best: SchedulingResult,
+  other: SchedulingResult,
+  options: PlannerOptions,
+): Steps<SchedulingResult> {
+  if (!isBetter(other, best, options)) return best;
+  return (yield* strandsMore(batch, other, best)) ? best : other;
 }
 
 function* orAsUpstream(

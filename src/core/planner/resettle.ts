@@ -14,7 +14,7 @@ import type { SetId } from "../scheduling/requirement-space.ts";
 import { isBetter } from "./better.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import { asPlanned, isBurstable, type Kept, setAsPlanned } from "./repair.ts";
-import { strandingNodes } from "./stranding.ts";
+import { strandsMore } from "./stranding.ts";
 
 /** Each is a plan of the whole batch. */
 const MOST_TRIED = 8;
@@ -44,7 +44,7 @@ export function* resettled(
     const other = yield* withNodes(batch, plan, moved);
     if (other === undefined || other.givenUp > before.givenUp) continue;
     if (!isBetter(other.result, best, { ...options, minSaving: 0 })) continue;
-    if (strandingNodes(batch, other.result) > strandingNodes(batch, best)) continue;
+    if (yield* strandsMore(batch, other.result, best)) continue;
     best = other.result;
     claims = moved;
   }

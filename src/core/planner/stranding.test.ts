@@ -36,9 +36,9 @@ it("counts nodes that pods from elsewhere may fill before those who can go nowhe
   const { input, batch, thrifty, byRules } = planned(
     ["a-0", "a-1", "a-2"].map((one) => small(one)),
   );
-  expect(strandingNodes(batch, thrifty)).toBe(1);
+  expect(atOnce(strandingNodes(batch, thrifty))).toBe(1);
   expect(priceMicroUsd(byRules)).toBe(400_000);
-  expect(strandingNodes(batch, byRules)).toBe(0);
+  expect(atOnce(strandingNodes(batch, byRules))).toBe(0);
   // It would save two thirds, until kube-scheduler gives all small ones to the large node.
   expect(planBatch(input, DEFAULT_PLANNER)).toEqual(byRules);
 });
@@ -47,9 +47,9 @@ it("but not where those from elsewhere cannot come, or have room besides", () =>
   const mayNot = planned(
     ["b-2", "b-3"].map((name) => small(name, team("blue"))).concat(small("g-0", team("green"))),
   );
-  expect(strandingNodes(mayNot.batch, mayNot.thrifty)).toBe(0);
+  expect(atOnce(strandingNodes(mayNot.batch, mayNot.thrifty))).toBe(0);
   const haveRoom = planned([small("a-0"), small("g-0", team("green"))]);
-  expect(strandingNodes(haveRoom.batch, haveRoom.thrifty)).toBe(0);
+  expect(atOnce(strandingNodes(haveRoom.batch, haveRoom.thrifty))).toBe(0);
 });
 
 it("nor where those who lose their room have the others' in exchange", () => {
@@ -58,5 +58,5 @@ it("nor where those who lose their room have the others' in exchange", () => {
   const batch = atOnce(prepare(input));
   const plan = solve(input);
   expect(plan.newClaims.length).toBe(2);
-  expect(strandingNodes(batch, plan)).toBe(0);
+  expect(atOnce(strandingNodes(batch, plan))).toBe(0);
 });

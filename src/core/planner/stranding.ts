@@ -7,6 +7,7 @@
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { Resources } from "../../apis/resources.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { PodClass } from "../provisioning/batch/pod-class.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
@@ -17,62 +18,97 @@ import { setAsPlanned } from "./repair.ts";
 
 type Base = Batch["base"];
 
-/** A planned node as the cheapest machine that it may be. */
+/** Planned nodes that come up alike, each as the cheapest machine that it may be. */
 interface Machine {
   readonly template: Template;
   /** Of the template's types. */
   readonly type: number;
   readonly set: SetId;
-  /** Who is planned to go there. */
-  readonly own: ReadonlySet<PodClass>;
+  /** Who is planned to go to one of them. */
+  readonly planned: Set<PodClass>;
+  /** Of each of them: who is planned to go there. */
+  readonly nodes: ReadonlySet<PodClass>[];
+}
+
+const CLASSES_PER_STEP = 64;
+
+/** Whether that may happen on more nodes of the plan than of the one that is known. */
+export function* strandsMore(
+  batch: Batch,
+  plan: SchedulingResult,
+  known: SchedulingResult,
+): Steps<boolean> {
+  const stranding = yield* strandingNodes(batch, plan);
+  return stranding > 0 && stranding > (yield* strandingNodes(batch, known));
 }
 
 /**
- * Of so many new nodes pods may lose their room to others that are planned elsewhere, though they could not go there
- * in exchange. Rules between pods are not looked at. About as much work as classes times nodes.
+ * Exported for tests. On so many new nodes pods may lose their room to others that are planned elsewhere, though they could not go there
+ * in exchange. Rules between pods are not looked at.
  */
-export function strandingNodes({ base, queued }: Batch, { newClaims }: SchedulingResult): number {
+export function* strandingNodes(
+  { base, queued }: Batch,
+  { newClaims }: SchedulingResult,
+): Steps<number> {
   const classOf = new Map(queued.map(({ pod, podClass }) => [pod, podClass]));
   const counts = new Map<PodClass, number>();
-  const machines: Machine[] = [];
+  const machines = new Map<string, Machine>();
   for (const claim of newClaims) {
     const own = claim.pods.flatMap((pod) => classOf.get(pod) ?? []);
     for (const podClass of own) counts.set(podClass, (counts.get(podClass) ?? 0) + 1);
-    const machine = machineOf(base, claim, new Set(own));
-    if (machine !== undefined) machines.push(machine);
+    note(machines, base, claim, new Set(own));
   }
-  const guests = machines.map((machine) => {
-    const all = [...counts.keys()].filter((podClass) => mayGo(base, podClass, machine));
-    return new Set(all);
-  });
-  return machines.filter(({ template, type, own }, at) => {
-    const mayCome = guests[at] as ReadonlySet<PodClass>;
-    if (hasBit(template.table.holding(requestsOf(mayCome, counts)), type)) return false;
-    return machines.some(
-      (other, home) =>
-        home !== at &&
-        [...other.own].some((podClass) => mayCome.has(podClass)) &&
-        [...own].some((podClass) => guests[home]?.has(podClass) === false),
-    );
-  }).length;
+  const guests = new Map<Machine, Set<PodClass>>();
+  for (const machine of machines.values()) {
+    const welcome = new Set<PodClass>();
+    yield* eachInSteps([...counts.keys()], CLASSES_PER_STEP, (podClass) => {
+      if (mayGo(base, podClass, machine)) welcome.add(podClass);
+    });
+    guests.set(machine, welcome);
+  }
+  let stranding = 0;
+  for (const [machine, mayCome] of guests) {
+    yield;
+    const { template, type, nodes } = machine;
+    if (hasBit(template.table.holding(requestsOf(mayCome, counts)), type)) continue;
+    const homes = [...guests].filter(([{ planned }]) => haveOneOf(planned, mayCome));
+    const isStranding = (own: ReadonlySet<PodClass>) =>
+      homes.some(([, welcome]) => ![...own].every((podClass) => welcome.has(podClass)));
+    stranding += nodes.filter(isStranding).length;
+  }
+  return stranding;
 }
 
-/** Undefined: there is no such machine any more. */
-function machineOf(
+function haveOneOf<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
+  for (const one of some) if (others.has(one)) return true;
+  return false;
+}
+
+/** Not where there is no such machine any more. */
+function note(
+  machines: Map<string, Machine>,
   { templates, context: { space } }: Base,
   claim: PlannedClaim,
   own: ReadonlySet<PodClass>,
-): Machine | undefined {
+): void {
   const template = templates.find((one) => one.pool.id === claim.pool.id);
-  if (template === undefined) return undefined;
+  if (template === undefined) return;
   const { instanceType, zone, capacityType } = claim.cheapest;
   const set = setAsPlanned(space, template.set, [
     ...claim.requirements,
     { key: TOPOLOGY_ZONE_LABEL_KEY, operator: "In", values: [zone] },
     { key: CAPACITY_TYPE_LABEL_KEY, operator: "In", values: [capacityType] },
   ]);
+  if (set === undefined) return;
   const type = template.table.types.findIndex(({ name }) => name === instanceType);
-  return set === undefined ? undefined : { template, type, set, own };
+  const key = `${template.index} ${type} ${set}`;
+  const known = machines.get(key);
+  if (known === undefined) {
+    machines.set(key, { template, type, set, planned: new Set(own), nodes: [own] });
+    return;
+  }
+  known.nodes.push(own);
+  for (const podClass of own) known.planned.add(podClass);
 }
 
 /** To the empty machine: with all wishes given up, for kube-scheduler insists on none. */
