@@ -27,6 +27,10 @@ const MANY_KINDS = 84_002_341;
 const LENT = 84_003_098;
 /** A planned node must be able to become several types there, and none may be added: fewer types are enough. */
 const FEWER_TYPES = 84_020_065;
+/** Nodes count more there when they are opened than they come to: the plan without limits seems to be within them. */
+const LARGE_AT_FIRST = 956;
+/** Two limits of one of three pools must be raised there: as many single changes are tried before as one kind has plans. */
+const TWO_OF_MANY = 1_168;
 
 describe("plans of random scenarios", () => {
   it("stand before the validator, the scheduler and the rules", () => {
@@ -43,7 +47,8 @@ describe("plans of random scenarios", () => {
 describe("the fixes that plans name", () => {
   it("place the pods they are for when they are made, and nothing smaller of their kind does", () => {
     let fixed = 0;
-    for (const seed of [...Array(QUICK_FIXES).keys(), TWO_LIMITS, THREE_LIMITS, FEWER_TYPES]) {
+    const known = [TWO_LIMITS, THREE_LIMITS, FEWER_TYPES, LARGE_AT_FIRST, TWO_OF_MANY];
+    for (const seed of [...Array(QUICK_FIXES).keys(), ...known]) {
       const verdict = fixVerdict(withLimits(withVolumes(drawScenario(seed), seed), seed));
       expect({ seed, faults: verdict.faults }).toEqual({ seed, faults: [] });
       fixed += verdict.fixed;

@@ -8,7 +8,6 @@ import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
 import { keyOf } from "../../../apis/meta.ts";
-import type { Resources } from "../../../apis/resources.ts";
 import { Heap } from "../../../base/heap.ts";
 import { compareText } from "../../../base/text-order.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
@@ -19,6 +18,7 @@ import { solve } from "../solve.ts";
 import { type Edit, editedPod, editText } from "./edits.ts";
 import { KnownFixes } from "./known-fixes.ts";
 import { leastFix } from "./least-fix.ts";
+import { type Counted, fittedLimits, largestOf, limitWays } from "./limit-ways.ts";
 import {
   costOf,
   domainWays,
@@ -64,6 +64,7 @@ const PLANS = 400;
 /** Then for kinds that have no fix yet, or a large one: each plan is that much dearer that looks at so many types and nodes. */
 const MORE_PLANS = 600;
 const MORE_PLANS_PER_FIX = 128;
+const MORE_PLANS_PER_CLASS = 128;
 const MORE_WORK = 20_000_000;
 /** Most states looked at for one kind of pod. */
 const LOOKS_PER_CLASS = 300;
@@ -73,8 +74,6 @@ const PLANNED_PODS = 200_000;
 const MOST_EDITS = 4;
 /** What costs more is minded no more. */
 const MOST_DISLIKED = 1_000;
-/** Where a limit binds, pods go together otherwise than without it. */
-const AMPLE = 2;
 const NO_WAY: Obstacle = { texts: [], ways: [] };
 /** Most required terms of a pod that are worth meeting, and places of its volumes. */
 const TRIED_TERMS = 4;
@@ -113,9 +112,16 @@ export function remedies(
   plans.allow(Math.min(MORE_PLANS, Math.floor(MORE_WORK / workOf(input))));
   for (const search of searches) {
     plans.begin(PLANS_PER_CLASS);
-    search.run();
+    if (!search.isTried) search.run();
   }
   for (const search of searches) makeSmall(search, MORE_PLANS_PER_FIX);
+  // What is left, for kinds whose own plans were too few.
+  for (const search of searches) {
+    if (search.fix !== undefined) continue;
+    plans.begin(MORE_PLANS_PER_CLASS);
+    search.run();
+    makeSmall(search, MORE_PLANS_PER_FIX);
+  }
   return new Map(searches.flatMap((search) => search.remedies(shared.get(search))));
 }
 
@@ -173,8 +179,13 @@ class Search {
   /** Enough, but maybe more than must be. */
   #found: readonly Edit[] | undefined;
   #asIs: readonly Towards[] | undefined;
-  /** As far as its own plans go: there is nothing more to be found. */
+  #open: Heap<Ranked> | undefined;
+  readonly #seen = new Set<string>();
+  #looks = 0;
+  /** There is nothing more to be found. */
   #isLooked = false;
+  /** It has had plans of its own, as many as a kind gets before the others have theirs. */
+  #isTried = false;
   #isSmall = false;
   readonly #knownFixes: KnownFixes;
 
@@ -203,37 +214,47 @@ class Search {
     return [...this.#keys].every((key) => other.#left?.has(key) === false);
   }
 
-  /** Looks for edits that are enough, cheapest first. */
+  get isTried(): boolean {
+    return this.#isTried;
+  }
+
+  /** Looks for edits that are enough, cheapest first; where its plans were used up before, it goes on from there. */
   run(): void {
-    const { pod } = this.#one;
     this.#asIs ??= this.#statesAsIs();
-    if (this.#isLooked || this.#plans.areUsedUp) return;
-    const anywhere = podWays(pod, this.#input.nodes).map((edits): Anywhere => ({ edits }));
-    const open = new Heap<Ranked>(isCheaper);
-    for (const state of [...this.#asIs, ...anywhere]) open.push(ranked(state, idOf(state)));
-    const seen = new Set<string>();
-    for (let looks = 0; looks < LOOKS_PER_CLASS; looks++) {
-      const cheapest = open.pop();
-      if (cheapest === undefined || this.#plans.areUsedUp) break;
-      const { state } = cheapest;
-      const standing = this.#standing(state)[0];
-      if (standing === undefined) this.#found = this.#likeOthers(state);
-      if (this.#found !== undefined) break;
-      const first = standing ?? this.#planned(state);
-      if (first === undefined) {
-        this.#found = state.edits;
-        break;
-      }
-      for (const [at, way] of first.ways.entries()) {
-        const edits = [...state.edits, ...way];
-        const next = { ...state, edits };
-        const id = idOf(next);
-        if (edits.length > MOST_EDITS || seen.has(id)) continue;
-        seen.add(id);
-        open.push(ranked(next, id, at));
-      }
+    while (!this.#isLooked && !this.#plans.areUsedUp) {
+      this.#open ??= this.#opened(this.#asIs);
+      const cheapest = this.#looks++ < LOOKS_PER_CLASS ? this.#open.pop() : undefined;
+      if (cheapest !== undefined) this.#found = this.#lookFrom(cheapest.state, this.#open);
+      this.#isLooked = cheapest === undefined || this.#found !== undefined;
     }
-    this.#isLooked = this.#found !== undefined || !this.#plans.areAllMade;
+    this.#isTried = this.#isLooked || !this.#plans.areAllMade;
+  }
+
+  #opened(asIs: readonly Towards[]): Heap<Ranked> {
+    const anywhere = podWays(this.#one.pod, this.#input.nodes).map(
+      (edits): Anywhere => ({ edits }),
+    );
+    const open = new Heap<Ranked>(isCheaper);
+    for (const state of [...asIs, ...anywhere]) open.push(ranked(state, idOf(state)));
+    return open;
+  }
+
+  /** What is enough there; if nothing is, the ways from there are to be looked at, too. */
+  #lookFrom(state: State, open: Heap<Ranked>): readonly Edit[] | undefined {
+    const standing = this.#standing(state)[0];
+    const like = standing === undefined ? this.#likeOthers(state) : undefined;
+    if (like !== undefined) return like;
+    const first = standing ?? this.#planned(state);
+    if (first === undefined) return this.#fitted(state.edits);
+    for (const [at, way] of first.ways.entries()) {
+      const edits = [...state.edits, ...way];
+      const next = { ...state, edits };
+      const id = idOf(next);
+      if (edits.length > MOST_EDITS || this.#seen.has(id)) continue;
+      this.#seen.add(id);
+      open.push(ranked(next, id, at));
+    }
+    return undefined;
   }
 
   /** Towards each pool, nothing edited: one of these comes closest. */
@@ -326,7 +347,8 @@ class Search {
     const { template, pod } = this.#seenFrom(state);
     const { pool } = template;
     if (fell.has("limits")) {
-      ways.push(...this.#limitWays(poolId, state, pool));
+      const { newClaims } = this.#plans.of(this.#siblings, state.edits, poolId);
+      ways.push(...limitWays(this.#counted(poolId, state.edits), newClaims));
       ways.push(...smallerWays(template, podRequests(pod)));
     }
     if (fell.has("topology")) {
@@ -338,47 +360,23 @@ class Search {
     return { texts, ways };
   }
 
-  /**
-   * Limits as high as the plan without them would need: with its cheapest types, with any, or amply. Of several also one
-   * alone, or two: on the fewer nodes that the others leave, pods may keep the rules about each other.
-   */
-  #limitWays(poolId: string, { edits }: State, { limits }: Pool): Edit[][] {
-    const free = this.#plans.of(this.#siblings, edits, poolId);
+  /** What the limits of the pool are held against, with the edits made. */
+  #counted(poolId: string, edits: readonly Edit[]): Counted {
+    const ofPool = edits
+      .filter((edit) => edit.on === "pool")
+      .filter((one) => one.poolId === poolId);
+    const template = this.#templates.of(poolId, ofPool);
     const usage = this.#input.pools.find(({ pool }) => pool.id === poolId)?.usage ?? {};
-    const claims = free.newClaims.filter(({ pool }) => pool.id === poolId);
-    const of = (pick: (capacities: readonly Resources[], name: string) => number) =>
-      Object.keys(limits)
-        .sort()
-        .flatMap((resource): Edit[] => {
-          const from = limits[resource] as number;
-          const added = claims.reduce((sum, { instanceTypes }) => {
-            const capacities = instanceTypes.map(({ capacity }) => ({ ...capacity, nodes: 1 }));
-            return sum + pick(capacities, resource);
-          }, 0);
-          const to = (usage[resource] ?? 0) + added;
-          return to > from ? [{ on: "pool", poolId, change: "limit", resource, from, to }] : [];
-        });
-    const amounts = (capacities: readonly Resources[], name: string) =>
-      capacities.map((one) => one[name] ?? 0);
-    const most = (capacities: readonly Resources[], name: string) =>
-      Math.max(0, ...amounts(capacities, name));
-    const ample = of((capacities, name) => AMPLE * most(capacities, name));
-    return [
-      of((capacities, name) => capacities[0]?.[name] ?? 0),
-      of(most),
-      ample,
-      ...(ample.length > 1 ? ample.map((edit) => [edit]) : []),
-      this.#moreNodes(poolId, limits, ample),
-      ...(ample.length > 2 ? pairsOf(ample) : []),
-    ].filter((way) => way.length > 0);
+    const pods = this.#input.pods.length;
+    return { pool: template.pool, usage, largest: largestOf(template), pods };
   }
 
-  /** Without the other limits pods share large nodes; within them there may be room for more of smaller ones. */
-  #moreNodes(poolId: string, { nodes: from }: Resources, known: readonly Edit[]): Edit[] {
-    if (from === undefined) return [];
-    if (known.some((edit) => edit.change === "limit" && edit.resource === "nodes")) return [];
-    const to = from + this.#keys.size;
-    return [{ on: "pool", poolId, change: "limit", resource: "nodes", from, to }];
+  /** Enough, with limits raised no further than what the plan comes to, where that is enough. */
+  #fitted(edits: readonly Edit[]): readonly Edit[] {
+    const { newClaims } = this.#plans.of(this.#siblings, edits);
+    const countedOf = (poolId: string) => this.#counted(poolId, edits);
+    const fitted = fittedLimits(edits, countedOf, newClaims);
+    return fitted.find((less) => this.#isEnough(less)) ?? edits;
   }
 
   #look(state: Towards, obstacles: readonly Obstacle[]): void {
@@ -430,10 +428,6 @@ class Search {
 function dislike(obstacles: readonly Obstacle[]): number {
   const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_DISLIKED));
   return least.reduce((sum, one) => sum + one, 0) / (MOST_DISLIKED * 100);
-}
-
-function pairsOf<T>(all: readonly T[]): T[][] {
-  return all.flatMap((one, at) => all.slice(at + 1).map((other) => [one, other]));
 }
 
 function ownerOf({ metadata }: Pod): string | undefined {

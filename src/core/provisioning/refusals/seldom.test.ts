@@ -105,6 +105,39 @@ describe("a higher limit as a fix", () => {
       ["third", "raise spec.limits.cpu of NodePool default from 20 to 32"],
     ]);
   });
+
+  it("is found where the plan without limits comes to less than the limit that it would have reached (seed 956)", () => {
+    const types = [
+      instanceType({ name: "arm", cpu: 4, arch: "arm64" }),
+      instanceType({ name: "amd", cpu: 32 }),
+    ];
+    const onArm = { nodeSelector: { "kubernetes.io/arch": "arm64" } };
+    const pods = [
+      pod({ name: "first", cpu: "2" }),
+      pod({ name: "second", cpu: "1900m", spec: onArm }),
+      pod({ name: "third", cpu: "1", spec: onArm }),
+    ];
+    const all = found({ pods, pools: [poolInput({ limits: { cpu: 33_000 } }, types)] });
+    expect(Object.entries(all).map(([name, remedy]) => [name, remedy?.fix?.text])).toEqual([
+      ["third", "raise spec.limits.cpu of NodePool default from 33 to 36"],
+    ]);
+  });
+});
+
+describe("a kind of pods for which one change is not enough", () => {
+  it("gets its fix though there are more single changes than it has plans at first (seed 1168)", () => {
+    const ports = Array.from({ length: 30 }, (_, at) => ({
+      containerPort: at + 1,
+      hostPort: at + 1,
+    }));
+    const containers = [{ name: "main", ports, resources: { requests: { cpu: "1" } } }];
+    const running = poolInput({ limits: { cpu: 4_000, nodes: 1 } }, [instanceType({ cpu: 4 })]);
+    const pools = [{ ...running, usage: { cpu: 4_000, nodes: 1 } }];
+    const all = found({ pods: [pod({ name: "a", spec: { containers } })], pools });
+    expect(all["a"]?.fix?.text).toBe(
+      "raise spec.limits.cpu of NodePool default from 4 to 8; raise spec.limits.nodes of NodePool default from 1 to 2",
+    );
+  });
 });
 
 describe("the fix of one kind of pods", () => {
