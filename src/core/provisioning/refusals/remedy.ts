@@ -90,7 +90,7 @@ export function remedies(
   const searches = classesOf(result.unschedulable).map(
     (alike) => new Search(input, alike, plans, templates, known),
   );
-  /** Fixes of NodePools that place other pods too, for those that the search does not get to. */
+  /** Changes of NodePools that place other pods too: for these they may be less than what their own search finds, if any. */
   const shared = new Map<Search, Fix>();
   const makeSmall = (search: Search, count: number) => {
     plans.begin(count);
@@ -98,7 +98,9 @@ export function remedies(
     const own = search.fix;
     if (own?.edits.every(({ on }) => on === "pool") !== true) return;
     for (const other of searches) {
-      if (!shared.has(other) && other.isPlacedBy(search)) shared.set(other, own);
+      const known = shared.get(other);
+      const isLess = known === undefined || costOf(own.edits) < costOf(known.edits);
+      if (isLess && other.isPlacedBy(search)) shared.set(other, own);
     }
   };
   // The kinds of most pods to the end.
@@ -290,8 +292,7 @@ class Search {
   /** By key of the pod. `lent`: a fix of others that helps these, too. */
   remedies(lent: Fix | undefined): [string, Remedy][] {
     const own = this.fix;
-    const isLess =
-      own === undefined || (!this.#isSmall && lent && costOf(lent.edits) < costOf(own.edits));
+    const isLess = own === undefined || (lent && costOf(lent.edits) < costOf(own.edits));
     const fix = isLess ? lent : own;
     const { cost: _, ...nearest } = this.#nearest ?? { cost: 0 };
     const remedy = {

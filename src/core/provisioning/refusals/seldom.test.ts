@@ -141,6 +141,21 @@ describe("a kind of pods for which one change is not enough", () => {
 });
 
 describe("the fix of one kind of pods", () => {
+  it("is that of another too, where its own would be minded more (seed 51853)", () => {
+    const podAffinity = {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "web" } } },
+      ],
+    };
+    const pods = [
+      pod({ name: "web", labels: { app: "web" }, spec: { nodeSelector: { team: "web" } } }),
+      pod({ name: "near", spec: { affinity: { podAffinity } } }),
+    ];
+    const all = found({ pods, pools: [poolInput({}, [instanceType()])] });
+    const label = "give nodes of NodePool default the label team=web";
+    expect([all["web"]?.fix?.text, all["near"]?.fix?.text]).toEqual([label, label]);
+  });
+
   it("is that of another too, where the search has made its plans before it comes to that", () => {
     const team = { nodeSelector: { team: "web" } };
     const ports = Array.from({ length: 24 }, (_, at) => ({
