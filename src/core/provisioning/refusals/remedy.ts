@@ -98,8 +98,8 @@ export function remedies(
     const own = search.fix;
     if (own?.edits.every(({ on }) => on === "pool") !== true) return;
     for (const other of searches) {
-      const known = shared.get(other);
-      const isLess = known === undefined || costOf(own.edits) < costOf(known.edits);
+      const lent = shared.get(other);
+      const isLess = lent === undefined || costOf(own.edits) < costOf(lent.edits);
       if (isLess && other.isPlacedBy(search)) shared.set(other, own);
     }
   };
@@ -352,12 +352,13 @@ class Search {
       ways.push(...limitWays(this.#counted(poolId, state.edits), newClaims));
       ways.push(...smallerWays(template, podRequests(pod)));
     }
-    if (fell.has("topology")) {
-      ways.push(...ruleEdits(one.pod).map((edit) => [edit]), ...domainWays(template));
-    } else if (rejection?.promised === true) ways.push(...domainWays(template));
+    if (fell.has("topology")) ways.push(...ruleEdits(one.pod).map((edit) => [edit]));
     if (fell.has("hostPorts")) ways.push(...portEdits(one.pod).map((edit) => [edit]));
-    // Within limits a node that is planned may be kept from the pod by the types that it must be able to become.
-    if (fell.has("minValues") || fell.has("limits")) ways.push(...minValuesWays(pool));
+    // What keeps the pod from a node that is planned does not show where no further one can be opened: rules about
+    // others, or the types that it must be able to become. And those others may leave room by going elsewhere.
+    const isFull = fell.has("limits") || fell.has("minValues");
+    if (isFull || fell.has("topology") || rejection?.promised) ways.push(...domainWays(template));
+    if (isFull) ways.push(...minValuesWays(pool));
     return { texts, ways };
   }
 

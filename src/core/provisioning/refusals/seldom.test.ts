@@ -124,6 +124,23 @@ describe("a higher limit as a fix", () => {
   });
 });
 
+describe("a further zone as a fix", () => {
+  it("is tried where too few types are left, before fewer are asked for (seed 702625)", () => {
+    const types = [
+      instanceType({ name: "amd", cpu: 8, zones: ["zone-a"] }),
+      instanceType({ name: "arm-a", cpu: 8, arch: "arm64", zones: ["zone-a"] }),
+      instanceType({ name: "arm-b", cpu: 8, arch: "arm64", zones: ["zone-b"] }),
+    ];
+    const requirements = [
+      { key: ZONE, operator: "In" as const, values: ["zone-a"] },
+      { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 2 },
+    ];
+    const pods = [pod({ name: "a", spec: { nodeSelector: { "kubernetes.io/arch": "arm64" } } })];
+    const all = found({ pods, pools: [poolInput({ requirements }, types)] });
+    expect(all["a"]?.fix?.text).toBe(`let NodePool default use ${ZONE} zone-b`);
+  });
+});
+
 describe("a kind of pods for which one change is not enough", () => {
   it("gets its fix though there are more single changes than it has plans at first (seed 1168)", () => {
     const ports = Array.from({ length: 30 }, (_, at) => ({
