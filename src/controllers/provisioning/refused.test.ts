@@ -29,3 +29,22 @@ it("plans none again that were alone on a refused claim, nor others like them", 
   const apart = new Apart();
   expect(apart.kindsOf([claim(1), claim(3)])).toEqual([["default/p-01"], ["default/p-02"]]);
 });
+
+it("writes out no more than once what pods of a template have in common", () => {
+  let written = 0;
+  const containers = Object.assign([{ name: "main", image: "pause" }], {
+    toJSON: () => {
+      written++;
+      return [];
+    },
+  });
+  const spec = Object.freeze({ containers: Object.freeze(containers) });
+  const alike = Array.from({ length: 10 }, (_, index) => ({
+    metadata: { namespace: "default", name: `a-${index}` },
+    spec,
+  }));
+  const { pods } = claim(1);
+  const mixed = { pods: [...pods, ...alike] } as unknown as PlannedClaim;
+  expect(new Apart().kindsOf([mixed]).map(({ length }) => length)).toEqual([10, 1]);
+  expect(written).toBe(1);
+});

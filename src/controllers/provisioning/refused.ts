@@ -4,6 +4,7 @@
  * Ours: upstream plans them together again.
  */
 import type { Pod } from "../../apis/core/pod.ts";
+import { perTemplate } from "../../apis/core/pod-template.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { PlannedClaim } from "../../core/provisioning/result.ts";
 import { KubeError } from "../../kube/errors.ts";
@@ -28,8 +29,11 @@ export class Apart {
       const kinds = pods.map(kindOf);
       if (new Set(kinds).size === 1) alone.add(kinds[0] as string);
       else
-        for (const [index, kind] of kinds.entries())
-          mixed.set(kind, [...(mixed.get(kind) ?? []), keyOf(pods[index] as Pod)]);
+        for (const [index, kind] of kinds.entries()) {
+          const keys = mixed.get(kind) ?? [];
+          keys.push(keyOf(pods[index] as Pod));
+          mixed.set(kind, keys);
+        }
     }
     const kinds = [...mixed.keys()].filter((kind) => !alone.has(kind)).sort();
     // Where all get theirs at once, whose turn it is stays as it was.
@@ -43,7 +47,10 @@ export class Apart {
 
 /** What a claim may come to say of a pod. */
 function kindOf({ metadata: { namespace }, spec }: Pod): string {
-  const { nodeName: _, hostname: __, volumes = [], ...common } = spec;
+  const { volumes = [] } = spec;
   const kept = volumes.filter((one) => "persistentVolumeClaim" in one || "ephemeral" in one);
-  return JSON.stringify([namespace, common, kept]);
+  return `${namespace} ${textOf(spec)} ${kept.length === 0 ? "" : JSON.stringify(kept)}`;
 }
+
+/** Long, and there may be ten thousand pods. */
+const textOf = perTemplate(({ hostname: _, ...common }) => JSON.stringify(common));
