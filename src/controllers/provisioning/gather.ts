@@ -46,7 +46,7 @@ export function podsToPlace(world: World): { pending: readonly Pod[]; leaving: r
 }
 
 /** Without those that have a claim of unknown capacity. Once claims are launched, planning places their pods there. */
-export function placeable({ cluster }: World, pods: readonly Pod[]): readonly Pod[] {
+function placeable({ cluster }: World, pods: readonly Pod[]): readonly Pod[] {
   if (cluster.synced) return pods;
   return pods.filter((pod) => !cluster.isPromised(pod.metadata.uid ?? ""));
 }

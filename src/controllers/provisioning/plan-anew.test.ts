@@ -45,6 +45,8 @@ interface Setting {
   readonly types?: readonly InstanceType[];
   /** On a node that leaves; a command has seen to a place for each. */
   readonly moving?: readonly Pod[];
+  /** Goes while the server looks at a claim that it will refuse. */
+  readonly leaves?: Pod;
   /** Zone in which all that was made is launched, before pods are looked at again. */
   readonly launchedIn?: string;
 }
@@ -54,7 +56,7 @@ const cpuOf = ({ spec }: NodeClaim) => String(spec.resources?.requests?.["cpu"])
 /** One pass over the pods. Claims are refused once what they ask for ends in 01m: pods that do so are the cause. */
 async function passOver(
   pods: readonly Pod[],
-  { limits = {}, types, moving = [], launchedIn }: Setting = {},
+  { limits = {}, types, moving = [], leaves, launchedIn }: Setting = {},
 ) {
   const world = fakeWorld();
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
@@ -77,6 +79,7 @@ async function passOver(
     create: async (...call: Parameters<typeof create>) => {
       const isBad = call[0] === NODE_CLAIM && /[0-9]01m$/.test(cpuOf(call[1] as NodeClaim));
       if (!isBad) return create(...call);
+      if (leaves !== undefined) await world.api.delete(POD, leaves.metadata);
       throw new KubeError(422, { message: "spec: Invalid value" }, "create nodeclaims");
     },
   });
@@ -146,6 +149,12 @@ describe("pods that are planned anew", () => {
     expect(claims.map(cpuOf)).toEqual(["1500m"]);
     expect(nominated).toEqual(["a"]);
     expect([...failed.keys()]).toEqual(["b"]);
+  });
+
+  it("get no node once they are gone", async () => {
+    const { claims, nominated } = await passOver([a, b], { leaves: a });
+    expect(claims).toEqual([]);
+    expect(nominated).toEqual([]);
   });
 
   it("are followed by those for whom an invalid claim had left nothing of the limits", async () => {

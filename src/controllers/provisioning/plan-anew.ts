@@ -17,7 +17,7 @@ import type { Steering } from "../disruption/steering.ts";
 import type { World } from "../world.ts";
 import { type Applied, apply, type FailedClaim } from "./apply.ts";
 import { failedScheduling } from "./events.ts";
-import { placeable, schedulingInput } from "./gather.ts";
+import { podsToPlace, schedulingInput } from "./gather.ts";
 import { Apart, isInvalid } from "./refused.ts";
 
 /** Whose turn it is, from pass to pass. */
@@ -29,7 +29,6 @@ export class Turns {
 
 /** A pass whose plan has been carried out. */
 interface Pass {
-  readonly pods: readonly Pod[];
   readonly pools: readonly PoolInput[];
   readonly result: SchedulingResult;
   readonly applied: Applied;
@@ -76,12 +75,14 @@ async function placeInTurn(world: World, log: Logger, pass: Pass, soFar: SoFar):
 async function placeAgain(
   world: World,
   log: Logger,
-  { pods, pools, steering, plan }: Pass,
+  { pools, steering, plan }: Pass,
   soFar: SoFar,
   own: ReadonlySet<string>,
 ): Promise<readonly FailedClaim[]> {
+  // As they are now: plans and claims take their time, and pods may be bound or gone by then.
+  const { pending, leaving } = podsToPlace(world);
   // A command's pods keep the room that it has for them.
-  const some = placeable(world, pods).filter(
+  const some = [...pending, ...leaving].filter(
     (pod) => own.has(keyOf(pod)) || steering.placeOf(pod) !== undefined,
   );
   const usedNow = pools.map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));

@@ -113,7 +113,7 @@ async function reconcile(
   report(world, log, { result, pods, startMs, batchedMs, pools: asked });
   const applied = await apply(world, log, result);
   const plan = (some: SchedulingInput) => planned(world, { ...some, options }, steering);
-  await placeRefused(world, log, { pods, pools, result, applied, turns, steering, plan });
+  await placeRefused(world, log, { pools, result, applied, turns, steering, plan });
   // Triggers that came while planning opened the next window.
   return batcher.waitMs === undefined ? AWAIT_CHANGE : requeueAfter(batcher.waitMs);
 }
