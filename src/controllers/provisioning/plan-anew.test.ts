@@ -45,6 +45,8 @@ interface Setting {
   readonly types?: readonly InstanceType[];
   /** On a node that leaves; a command has seen to a place for each. */
   readonly moving?: readonly Pod[];
+  /** A node of 4 cpus, which is that place. */
+  readonly target?: string;
   /** Goes while the server looks at a claim that it will refuse. */
   readonly leaves?: Pod;
   /** Zone in which all that was made is launched, before pods are looked at again. */
@@ -56,7 +58,7 @@ const cpuOf = ({ spec }: NodeClaim) => String(spec.resources?.requests?.["cpu"])
 /** One pass over the pods. Claims are refused once what they ask for ends in 01m: pods that do so are the cause. */
 async function passOver(
   pods: readonly Pod[],
-  { limits = {}, types, moving = [], leaves, launchedIn }: Setting = {},
+  { limits = {}, types, moving = [], target, leaves, launchedIn }: Setting = {},
 ) {
   const world = fakeWorld();
   await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
@@ -73,6 +75,7 @@ async function passOver(
     await world.api.create(NODE, node({ name: "old" }));
     world.cluster.markForDeletion("old");
   }
+  if (target !== undefined) await world.api.create(NODE, node({ name: target }));
   for (const one of [...moving, ...pods]) await world.api.create(POD, one);
   const create = world.kube.create;
   Object.assign(world.kube, {
@@ -86,10 +89,8 @@ async function passOver(
   const batcher = createBatcher(world);
   const times = createPodTimes(world);
   const names = moving.map(({ metadata }) => metadata.name);
-  const steering = {
-    hasPlace: ({ metadata }: Pod) => names.includes(metadata.name),
-    placeOf: () => undefined,
-  };
+  const hasPlace = ({ metadata }: Pod) => names.includes(metadata.name);
+  const steering = { hasPlace, placeOf: (one: Pod) => (hasPlace(one) ? target : undefined) };
   await world.run(
     ...[stateNode(world), stateNodeClaim(world), statePod(world)],
     podTrigger(world, batcher, times),
@@ -149,6 +150,16 @@ describe("pods that are planned anew", () => {
     expect(claims.map(cpuOf)).toEqual(["1500m"]);
     expect(nominated).toEqual(["a"]);
     expect([...failed.keys()]).toEqual(["b"]);
+  });
+
+  it("do not get the room of a command's pod that may not come near what the pass has made", async () => {
+    const types = [instanceType({ name: "c-4x", cpu: 4, zones: ["zone-a", "zone-b", "zone-c"] })];
+    const made = pod({ name: "made", cpu: "3800m", labels: LABELS });
+    const moving = [pod({ name: "moving", cpu: "3", nodeName: "old", spec: APART })];
+    const setting = { types, moving, target: "target" };
+    const { claims, nominated } = await passOver([made, a, b], setting);
+    expect(claims.map(cpuOf).toSorted()).toEqual(["1500m", "3800m"]);
+    expect(nominated).toEqual(["a", "made"]);
   });
 
   it("get no node once they are gone", async () => {

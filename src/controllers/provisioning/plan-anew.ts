@@ -6,6 +6,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
+import { atTheirPlaces } from "../../core/provisioning/batch/held-places.ts";
 import {
   type MadeClaim,
   withinReservations,
@@ -81,12 +82,13 @@ async function placeAgain(
 ): Promise<readonly FailedClaim[]> {
   // As they are now: plans and claims take their time, and pods may be bound or gone by then.
   const { pending, leaving } = podsToPlace(world);
-  // A command's pods keep the room that it has for them.
   const some = [...pending, ...leaving].filter(
     (pod) => own.has(keyOf(pod)) || steering.placeOf(pod) !== undefined,
   );
   const usedNow = pools.map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
-  const found = await plan(withPlaced(schedulingInput(world, some, usedNow), soFar));
+  // A command's pods keep the room that it has for them, also those that the plan would have wait.
+  const held = atTheirPlaces(schedulingInput(world, some, usedNow), steering.placeOf);
+  const found = await plan(withPlaced(held, soFar));
   const newClaims = withinReservations(found.newClaims, soFar, pools);
   noteUnplaced(soFar, found, own);
   const { made, failed } = await apply(world, log, { ...found, newClaims });
