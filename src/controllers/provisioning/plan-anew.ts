@@ -6,6 +6,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
+import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { atTheirPlaces } from "../../core/provisioning/batch/held-places.ts";
 import {
   type MadeClaim,
@@ -87,8 +88,9 @@ async function placeAgain(
   );
   const usedNow = pools.map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
   // A command's pods keep the room that it has for them, also those that the plan would have wait.
-  const held = atTheirPlaces(schedulingInput(world, some, usedNow), steering.placeOf);
-  const found = await plan(withPlaced(held, soFar));
+  const seen = atTheirPlaces(schedulingInput(world, some, usedNow), steering.placeOf);
+  const held = await inTurns(world.clock, seen, TURN_MS);
+  const found = await plan(await inTurns(world.clock, withPlaced(held, soFar), TURN_MS));
   const newClaims = withinReservations(found.newClaims, soFar, pools);
   noteUnplaced(soFar, found, own);
   const { made, failed } = await apply(world, log, { ...found, newClaims });

@@ -129,7 +129,7 @@ async function planned(
   whole: SchedulingInput,
   { hasPlace, placeOf }: Pick<Steering, "hasPlace" | "placeOf">,
 ): Promise<SchedulingResult> {
-  const input = atTheirPlaces(whole, placeOf);
+  const input = await inTurns(clock, atTheirPlaces(whole, placeOf), TURN_MS);
   const plan = (pods: readonly Pod[]) =>
     inTurns(clock, planBatchInSteps({ ...input, pods }, settings.planner), TURN_MS);
   const isNeedless = ({ pods }: PlannedClaim) => pods.every(hasPlace);

@@ -1,6 +1,7 @@
 // Where planning sees pods that a command is about to move.
 import { describe, expect, it } from "vitest";
 import { keyOf } from "../../../apis/meta.ts";
+import { atOnce } from "../../../base/steps.ts";
 import { nodeClaim, nodeView, pod, schedulingInput } from "../../../testing/builders.ts";
 import { type NodeView, nodeView as viewOf } from "../../state/node-view.ts";
 import { atTheirPlaces } from "./held-places.ts";
@@ -15,7 +16,9 @@ const waiting = pod({ name: "waiting", cpu: "1" });
 function placed(target: NodeView) {
   const old = nodeView({ node: { name: "old" }, pods: [big, small], deleting: true });
   const input = schedulingInput({ pods: [big, small, waiting], nodes: [old, target] });
-  const seen = atTheirPlaces(input, ({ spec }) => (spec.nodeName === "old" ? "target" : undefined));
+  const seen = atOnce(
+    atTheirPlaces(input, ({ spec }) => (spec.nodeName === "old" ? "target" : undefined)),
+  );
   return {
     planned: seen.pods.map(keyOf),
     homes: seen.nodes.map(({ name, pods }) => [name, ...pods.map(keyOf)]),
@@ -34,8 +37,10 @@ describe("pods with a place by a command", () => {
     const old = nodeView({ node: { name: "old" }, pods: [big, small], deleting: true });
     const target = nodeView({ node: { name: "target" }, claim: nodeClaim({ name: "claim" }) });
     const input = schedulingInput({ pods: [big, small, waiting], nodes: [old, target] });
-    const seen = atTheirPlaces(input, (one) =>
-      one === waiting ? undefined : one === big ? "claim" : "target",
+    const seen = atOnce(
+      atTheirPlaces(input, (one) =>
+        one === waiting ? undefined : one === big ? "claim" : "target",
+      ),
     );
     expect(seen.pods).toEqual([waiting]);
   });

@@ -6,17 +6,21 @@ import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { fits, subtractResources } from "../../../apis/resources.ts";
+import { eachInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
 import { type NodeView, nodeView } from "../../state/node-view.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
+
+/** Each has all its pods looked at. */
+const NODES_PER_STEP = 16;
 
 /**
  * The same input with these pods where `placeOf` says: on the node of that name, or of the claim of that name.
  * Those whose place is not there, or has no room for them any more, are planned as they were.
  */
-export function atTheirPlaces(
+export function* atTheirPlaces(
   input: SchedulingInput,
   placeOf: (pod: Pod) => string | undefined,
-): SchedulingInput {
+): Steps<SchedulingInput> {
   const wanted = new Map<string, Pod[]>();
   for (const pod of input.pods) {
     const name = placeOf(pod);
@@ -28,19 +32,19 @@ export function atTheirPlaces(
   if (wanted.size === 0) return input;
   const moved = new Set<string>();
   const arrived = new Map<NodeView, readonly Pod[]>();
-  for (const view of input.nodes) {
-    if (view.deleting) continue;
+  yield* eachInSteps(input.nodes, NODES_PER_STEP, (view) => {
+    if (view.deleting) return;
     const claimName = view.claim?.metadata.name ?? view.name;
     // The command that it came for knows it by its claim, others by its Node.
     const byClaim = claimName === view.name ? [] : (wanted.get(claimName) ?? []);
     const pods = [...byClaim, ...(wanted.get(view.name) ?? [])];
-    if (pods.length === 0) continue;
+    if (pods.length === 0) return;
     const taken = whatFits(view, pods);
     arrived.set(view, taken);
     for (const pod of taken) moved.add(keyOf(pod));
-  }
+  });
   const isMoved = (pod: Pod) => moved.has(keyOf(pod));
-  const nodes = input.nodes.map((view) => {
+  const nodes = yield* mapInSteps(input.nodes, NODES_PER_STEP, (view) => {
     const here = arrived.get(view);
     if (here !== undefined) return withPods(view, [...view.pods, ...here]);
     if (!view.deleting || !view.pods.some(isMoved)) return view;

@@ -6,6 +6,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import { keyOf } from "../../../apis/meta.ts";
+import { atOnce } from "../../../base/steps.ts";
 import {
   instanceType,
   nodeClaim,
@@ -57,7 +58,7 @@ function planned(zones: readonly string[], spec: Partial<Pod["spec"]["affinity"]
   const { claims, view } = made(pod({ name: "first", labels: LABELS, spec: { affinity } }));
   const plain = pod({ name: "plain" });
   const input = schedulingInput({ pods: [away, near, other, plain], nodes: [view], pools });
-  return withPlaced(input, { made: claims, existing: [] }).pods.map(
+  return atOnce(withPlaced(input, { made: claims, existing: [] })).pods.map(
     ({ metadata }) => metadata.name,
   );
 }
@@ -67,7 +68,7 @@ describe("a claim that is not launched", () => {
     const first = pod({ name: "first", cpu: "3" });
     const { claims, view } = made(first);
     const input = schedulingInput({ pods: [pod()], nodes: [view], pools });
-    const seen = withPlaced(input, { made: claims, existing: [] });
+    const seen = atOnce(withPlaced(input, { made: claims, existing: [] }));
     expect(seen.pods.map(keyOf)).toEqual(["default/pod"]);
     expect(seen.nodes[0]?.pods.map(keyOf)).toEqual(["default/first"]);
     expect(seen.nodes[0]?.labels[INSTANCE_TYPE_LABEL_KEY]).toBe("c-4x");
@@ -83,19 +84,44 @@ describe("a claim that is not launched", () => {
       const { claims, view } = made(pod(), status);
       const [pool] = pools.map((one) => ({ ...one, usage: used }));
       const input = schedulingInput({ nodes: [view], pools: pool === undefined ? [] : [pool] });
-      return withPlaced(input, { made: claims, existing: [] }).pools[0]?.usage;
+      return atOnce(withPlaced(input, { made: claims, existing: [] })).pools[0]?.usage;
     };
     expect(usage({}, { nodes: 1 })).toMatchObject({ nodes: 1, cpu: 4_000 });
     const launched = { capacity: { cpu: "2" }, allocatable: { cpu: "2" } };
     expect(usage(launched, { nodes: 1, cpu: 2_000 })).toEqual({ nodes: 1, cpu: 2_000 });
   });
 
+  it("is looked at in steps, and its pods not anew for each pod that has no rules", () => {
+    const { claims } = made(pod({ name: "first", labels: LABELS }));
+    const [{ plan }] = claims as [MadeClaim];
+    let looks = 0;
+    const own = (name: string) => {
+      const one = pod({ name, labels: { job: name } });
+      Object.defineProperty(one.spec, "affinity", { enumerable: true, get: () => void looks++ });
+      return one;
+    };
+    const many = Array.from({ length: 100 }, (_, at) => {
+      const claim = { ...nodeClaim({ name: `made-${at}` }), status: {} };
+      const facts = { node: undefined, claim, pods: [], marked: false, nominatedUntilMs: 0 };
+      const there = Array.from({ length: 5 }, (_, index) => own(`there-${at}-${index}`));
+      return { view: viewOf(facts), name: `made-${at}`, plan: { ...plan, pods: there } };
+    });
+    const others = Array.from({ length: 500 }, (_, at) => own(`other-${at}`));
+    const nodes = many.map(({ view }) => view);
+    const input = schedulingInput({ pods: [near, ...others], nodes, pools });
+    const steps = withPlaced(input, { made: many, existing: [] });
+    let count = 0;
+    while (steps.next().done !== true) count++;
+    expect(count).toBeGreaterThan(40);
+    // A few of each pod.
+    expect(looks).toBeLessThan(10_000);
+  });
+
   it("is no place once it has gone, nor are its pods planned beside others", () => {
     const { claims } = made(pod({ name: "first" }));
-    const seen = withPlaced(schedulingInput({ pods: [pod()], pools }), {
-      made: claims,
-      existing: [],
-    });
+    const seen = atOnce(
+      withPlaced(schedulingInput({ pods: [pod()], pools }), { made: claims, existing: [] }),
+    );
     expect(seen.pods.map(keyOf)).toEqual(["default/pod"]);
     expect(seen.pools[0]?.usage).toEqual({});
   });
@@ -106,7 +132,7 @@ it("sees a pod once that has been bound where it was placed", () => {
   const [waits, sits] = [pod({ name: "bound" }), pod({ name: "sits" })];
   const input = schedulingInput({ pods: [], nodes: [nodeView({ pods: [bound] })] });
   const existing = [{ nodeName: "node", pods: [waits, sits] }];
-  const seen = withPlaced(input, { made: [], existing });
+  const seen = atOnce(withPlaced(input, { made: [], existing }));
   expect(seen.pods).toEqual([]);
   expect(seen.nodes[0]?.pods.map(keyOf)).toEqual(["default/bound", "default/sits"]);
 });

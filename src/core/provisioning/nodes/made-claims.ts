@@ -7,6 +7,7 @@ import type { Pod } from "../../../apis/core/pod.ts";
 import { CAPACITY_TYPE_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/labels.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { addResources, maxResources, type Resources } from "../../../apis/resources.ts";
+import { eachInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
 import { reservationOf } from "../../cloudprovider/offerings.ts";
 import { type NodeView, nodeView } from "../../state/node-view.ts";
 import { atTheirPlaces } from "../batch/held-places.ts";
@@ -26,32 +27,43 @@ export interface Placed {
   readonly existing: SchedulingResult["existing"];
 }
 
+/** Each names hundreds of types. */
+const CLAIMS_PER_STEP = 16;
+
+/** A claim that is not launched, and what it is supposed to be. */
+interface Unlaunched {
+  readonly plan: PlannedClaim;
+  readonly labels: NodeView["labels"];
+}
+
 /**
  * The same input, read after that was placed. Without pods that must wait until it is known what comes of the claims,
  * and with no second place for those that have one.
  */
-export function withPlaced(input: SchedulingInput, placed: Placed): SchedulingInput {
+export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<SchedulingInput> {
   const { made, existing } = placed;
   const there = [...made.flatMap(({ plan }) => plan.pods), ...existing.flatMap(({ pods }) => pods)];
   const keys = topologyKeys([...input.pods, ...there]);
   for (const { topologyKey } of input.defaultSpread?.constraints ?? [])
     keys.add(normalizedLabel(topologyKey));
   const plans = new Map(made.map(({ name, plan }) => [name, plan]));
-  const unlaunched: { readonly plan: PlannedClaim; readonly labels: NodeView["labels"] }[] = [];
-  const nodes = input.nodes.map((view) => {
+  const unlaunched: Unlaunched[] = [];
+  const nodes = yield* mapInSteps(input.nodes, CLAIMS_PER_STEP, (view) => {
     const plan = plans.get(view.claim?.metadata.name ?? "");
     if (plan === undefined || !isUnlaunched(view)) return view;
     const supposed = withLabels(view, supposedLabels(plan, keys));
     unlaunched.push({ plan, labels: supposed.labels });
     return supposed;
   });
-  const pools = input.pools.map((one) => ({ ...one, usage: usageWith(one, unlaunched) }));
+  const pools = yield* withUsageOf(unlaunched, input.pools);
   const homes = homesOf(nodes, placed);
   const isHome = (pod: Pod) => homes.has(keyOf(pod));
   const others = input.pods.filter((pod) => !isHome(pod));
-  const some = withoutWaiting(others, unlaunched, input.namespaces);
+  const some = yield* withoutWaiting(others, unlaunched, input.namespaces);
   const pods = [...some, ...there.filter(isHome)];
-  const seen = atTheirPlaces({ ...input, nodes, pools, pods }, (pod) => homes.get(keyOf(pod)));
+  const seen = yield* atTheirPlaces({ ...input, nodes, pools, pods }, (pod) =>
+    homes.get(keyOf(pod)),
+  );
   return { ...seen, pods: seen.pods.filter((pod) => !isHome(pod)) };
 }
 
@@ -76,19 +88,19 @@ export function withinReservations(
 }
 
 /** A claim that is not launched counts as a node already, and with nothing else. */
-function usageWith(
-  { pool, usage }: PoolInput,
-  unlaunched: readonly { readonly plan: PlannedClaim }[],
-): Resources {
-  let sum = usage;
-  for (const { plan } of unlaunched) {
-    if (plan.pool.id !== pool.id) continue;
-    sum = addResources(
-      sum,
-      plan.instanceTypes.map(({ capacity }) => capacity).reduce(maxResources, {}),
-    );
-  }
-  return sum;
+function* withUsageOf(
+  unlaunched: readonly Unlaunched[],
+  pools: readonly PoolInput[],
+): Steps<readonly PoolInput[]> {
+  const more = new Map<string, Resources>();
+  yield* eachInSteps(unlaunched, CLAIMS_PER_STEP, ({ plan: { pool, instanceTypes } }) => {
+    const largest = instanceTypes.map(({ capacity }) => capacity).reduce(maxResources, {});
+    more.set(pool.id, addResources(more.get(pool.id) ?? {}, largest));
+  });
+  return pools.map((one) => {
+    const { pool, usage } = one;
+    return { ...one, usage: addResources(usage, more.get(pool.id) ?? {}) };
+  });
 }
 
 /** As `allocatable` says: nobody knows yet what the machine has. */

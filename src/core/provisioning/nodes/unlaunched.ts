@@ -11,6 +11,7 @@ import {
   normalizedLabel,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
+import { eachInSteps, filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
 import { usableOfferings } from "../../cloudprovider/offerings.ts";
 import { allows } from "../../scheduling/requirement.ts";
@@ -109,32 +110,59 @@ interface Asked {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/** A pod of a claim of which these labels are open. */
+interface Met {
+  readonly there: Pod;
+  readonly open: ReadonlySet<string>;
+}
+
+const CLAIMS_PER_STEP = 16;
+/** Each may be held against thousands. */
+const PODS_PER_STEP = 16;
+
 /**
  * Those that need not wait until it is known where the claims come up. Who keeps apart from pods there might come
  * to the same place; who must be near its like, and finds none that is counted yet, would be the first elsewhere.
  */
-export function withoutWaiting(
+export function* withoutWaiting(
   pods: readonly Pod[],
   claims: readonly Asked[],
   namespaces: readonly Namespace[],
-): readonly Pod[] {
-  const keys = topologyKeys([...pods, ...claims.flatMap(({ plan }) => plan.pods)]);
-  const met = new Map<string, { readonly there: Pod; readonly open: ReadonlySet<string> }>();
-  for (const { plan, labels } of claims) {
-    const open = [...keys].filter((key) => labels[key] === undefined && isOpen(plan, key));
-    if (open.length === 0) continue;
-    for (const there of plan.pods)
-      met.set(`${open} ${looks(there)}`, { there, open: new Set(open) });
-  }
+): Steps<readonly Pod[]> {
+  const met = [...(yield* metBy(pods, claims)).values()];
+  // Of pods without rules nearly all have nobody to look at, and each pod of a Job has labels of its own.
+  const apart = met.filter(({ there }) => holdsApart(there));
   const known = new Map<string, boolean>();
-  return pods.filter((pod) => {
+  return yield* filterInSteps(pods, PODS_PER_STEP, (pod) => {
+    const others = hasRules(pod) ? met : apart;
+    if (others.length === 0) return true;
     const look = looks(pod);
     const waits =
-      known.get(look) ??
-      [...met.values()].some(({ there, open }) => dependsOn(pod, there, open, namespaces));
+      known.get(look) ?? others.some(({ there, open }) => dependsOn(pod, there, open, namespaces));
     known.set(look, waits);
     return !waits;
   });
+}
+
+/** One of each look. */
+function* metBy(pods: readonly Pod[], claims: readonly Asked[]): Steps<ReadonlyMap<string, Met>> {
+  const keys = topologyKeys([...pods, ...claims.flatMap(({ plan }) => plan.pods)]);
+  const met = new Map<string, Met>();
+  yield* eachInSteps(claims, CLAIMS_PER_STEP, ({ plan, labels }) => {
+    const open = [...keys].filter((key) => labels[key] === undefined && isOpen(plan, key));
+    if (open.length === 0) return;
+    for (const there of plan.pods)
+      met.set(`${open} ${looks(there)}`, { there, open: new Set(open) });
+  });
+  return met;
+}
+
+function holdsApart({ spec: { affinity } }: Pod): boolean {
+  return requiredOf(affinity?.podAntiAffinity).length > 0;
+}
+
+function hasRules(pod: Pod): boolean {
+  return holdsApart(pod) || requiredOf(pod.spec.affinity?.podAffinity).length > 0;
 }
 
 /** Pods that are alike to these rules need not be looked at twice. */
