@@ -55,13 +55,19 @@ export class Firsts {
   /** Those whose node came to be where pods of the spread went before, and one of them is too many now. */
   *counted(homes: HomesOf): Steps<readonly CountedFirst[]> {
     const early: CountedFirst[] = [];
+    const known = new Map<TopologyGroup, ReadonlyMap<string, number>>();
     for (const { kind, group, place } of this.#waiting) {
       const domain = standsIn(group, place);
       const tooMany = domain === undefined ? 0 : beyondSkew(group, domain);
       if (domain === undefined || tooMany <= 0) continue;
-      let others = 0;
-      for (const [home, pods] of yield* homes(group))
-        if (home !== place && standsIn(group, home) === domain) others += pods;
+      const places = yield* homes(group);
+      let pods = known.get(group);
+      if (pods === undefined) {
+        pods = podsByDomain(group, places);
+        known.set(group, pods);
+        yield;
+      }
+      const others = (pods.get(domain) ?? 0) - (places.get(place) ?? 0);
       if (others > 0) early.push({ kind, group, domain, refused: Math.min(tooMany, others) });
     }
     return early;
@@ -69,6 +75,19 @@ export class Firsts {
 }
 
 const NONE: readonly TopologyGroup[] = [];
+
+/** Of the spread itself: each node is asked once, however many firsts there are. */
+function podsByDomain(
+  group: TopologyGroup,
+  places: ReadonlyMap<Place, number>,
+): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const [place, pods] of places) {
+    const domain = standsIn(group, place);
+    if (domain !== undefined) sums.set(domain, (sums.get(domain) ?? 0) + pods);
+  }
+  return sums;
+}
 
 /** By how many pods the domain is ahead of the emptiest by more than it may be. */
 function beyondSkew({ counts, maxSkew }: TopologyGroup, domain: string): number {

@@ -1,0 +1,37 @@
+import { expect, it } from "vitest";
+import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { atOnce } from "../../../base/steps.ts";
+import { oneOf } from "../../scheduling/requirement.ts";
+import { Firsts } from "./firsts.ts";
+import { ANY_NODE, type Place, type TopologyGroup } from "./topology-group.ts";
+
+it("asks each node once where the spread's pods are, however many firsts came to them", () => {
+  const counts = new Map([
+    ["zone-a", 60],
+    ["zone-b", 0],
+  ]);
+  const some = { key: TOPOLOGY_ZONE_LABEL_KEY, filter: ANY_NODE, counts, maxSkew: 1 };
+  const group = some as unknown as TopologyGroup;
+  let asked = 0;
+  const homes = new Map<Place, number>();
+  for (let at = 0; at < 30; at++) {
+    const domains = () => {
+      asked++;
+      return oneOf(TOPOLOGY_ZONE_LABEL_KEY, ["zone-a"]);
+    };
+    homes.set({ taints: [], domains } as unknown as Place, 1);
+  }
+  const firsts = new Firsts();
+  const kind = {} as TopologyGroup;
+  for (const place of homes.keys()) firsts.wait({ kind, group }, place);
+  const early = atOnce(
+    firsts.counted(function* () {
+      yield;
+      return homes;
+    }),
+  );
+  expect(early).toHaveLength(30);
+  // The others' pods, not those beside the first itself.
+  expect(early[0]).toMatchObject({ domain: "zone-a", refused: 29 });
+  expect(asked).toBeLessThanOrEqual(60);
+});
