@@ -29,7 +29,10 @@ export function supposedLabels(
   if (type === undefined) return {};
   const wanted = Requirements.fromSpecs(requirements);
   const labels: Record<string, string> = {};
+  // An id of a reservation is among the type's labels, and on no machine that is bought.
+  const ofOfferings = new Set(type.offerings.flatMap((one) => Object.keys(one.labels ?? {})));
   for (const [key, values] of Object.entries(type.labels)) {
+    if (ofOfferings.has(key)) continue;
     const value = values.find((one) => allows(wanted.get(key), one));
     if (value !== undefined) labels[key] = value;
   }

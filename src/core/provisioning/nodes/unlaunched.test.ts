@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
+import { solve } from "../solve.ts";
+import { supposedLabels } from "./unlaunched.ts";
+
+const RESERVATION = "karpenter.k8s.aws/capacity-reservation-id";
+const ZONE_ID = "topology.k8s.aws/zone-id";
+
+it("supposes what differs from offering to offering by the cheapest offering alone", () => {
+  const at = { zone: "zone-b", priceMicroUsd: 200_000, available: true };
+  const offerings = [
+    {
+      ...{ ...at, capacityType: "reserved" as const, priceMicroUsd: 1, reservationCapacity: 1 },
+      labels: { [RESERVATION]: "cr-1", [ZONE_ID]: "id-b" },
+    },
+    { ...at, capacityType: "on-demand" as const, labels: { [ZONE_ID]: "id-b" } },
+  ];
+  const labels = { [RESERVATION]: ["cr-1"], [ZONE_ID]: ["id-a", "id-b"] };
+  const types = [instanceType({ cpu: 4, offerings, labels })];
+  const pods = ["one", "two"].map((name) => pod({ name, cpu: "3" }));
+  const plan = solve(schedulingInput({ pods, pools: [poolInput({}, types)] })).newClaims;
+  const supposed = plan.map((one) => supposedLabels(one, new Set()));
+  expect(supposed.map((one) => one["karpenter.sh/capacity-type"])).toEqual([
+    "reserved",
+    "on-demand",
+  ]);
+  expect(supposed.map((one) => one[RESERVATION])).toEqual(["cr-1", undefined]);
+  expect(supposed.map((one) => one[ZONE_ID])).toEqual(["id-b", "id-b"]);
+});
