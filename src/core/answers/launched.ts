@@ -8,18 +8,16 @@ import { toClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { withCondition } from "../../apis/karpenter/conditions.ts";
 import {
-  CAPACITY_TYPE_LABEL_KEY,
   HOSTNAME_LABEL_KEY,
-  INSTANCE_TYPE_LABEL_KEY,
   NODE_INITIALIZED_LABEL_KEY,
   NODE_REGISTERED_LABEL_KEY,
   REPLACEMENT_ANNOTATION_KEY,
-  TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { formatResources, subtractResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { claimManifest } from "../provisioning/manifest.ts";
+import { supposedLabels } from "../provisioning/nodes/unlaunched.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
 
@@ -33,6 +31,9 @@ interface Launch {
   readonly command: string | undefined;
   readonly nowMs: number;
 }
+
+/** It is known which machine it is. */
+const NOTHING_OPEN: ReadonlySet<string> = new Set();
 
 export function launched(launch: Launch): NodeView {
   const claim = claimOf(launch);
@@ -60,7 +61,7 @@ function claimOf({ plan, name, pods, command, nowMs }: Launch): NodeClaim {
       name,
       uid: name,
       creationTimestamp: at,
-      labels: { ...typeLabels(plan), ...metadata.labels, ...offeringLabels(plan) },
+      labels: { ...metadata.labels, ...supposedLabels(plan, NOTHING_OPEN) },
       ...(annotations === undefined ? {} : { annotations }),
     },
     status: {
@@ -102,24 +103,6 @@ function nodeOf({ plan, name, nowMs }: Launch, claim: NodeClaim): Node {
 
 function typeOf({ instanceTypes, cheapest }: PlannedClaim) {
   return instanceTypes.find(({ name }) => name === cheapest.instanceType);
-}
-
-/** What every machine of the type has in common: labels that leave no choice. */
-function typeLabels(plan: PlannedClaim): Readonly<Record<string, string>> {
-  const labels = Object.entries(typeOf(plan)?.labels ?? {});
-  return Object.fromEntries(
-    labels.flatMap(([key, values]) =>
-      values.length === 1 ? [[key, values[0] as string] as const] : [],
-    ),
-  );
-}
-
-function offeringLabels({ cheapest }: PlannedClaim): Readonly<Record<string, string>> {
-  return {
-    [INSTANCE_TYPE_LABEL_KEY]: cheapest.instanceType,
-    [TOPOLOGY_ZONE_LABEL_KEY]: cheapest.zone,
-    [CAPACITY_TYPE_LABEL_KEY]: cheapest.capacityType,
-  };
 }
 
 function amountsOf(plan: PlannedClaim) {
