@@ -125,7 +125,8 @@ const PODS_PER_STEP = 16;
 
 /**
  * Those that need not wait until it is known where the claims come up. Who keeps apart from pods there might come
- * to the same place; who must be near its like, and finds none that is counted yet, would be the first elsewhere.
+ * to the same place; who must be near its like might be the first elsewhere. Whether others of it are counted
+ * already nobody asks: it is a wait of one pass.
  */
 export function* withoutWaiting(
   pods: readonly Pod[],
