@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import { planByThrift, prepare, solve } from "../provisioning/solve.ts";
@@ -58,5 +59,27 @@ it("nor where those who lose their room have the others' in exchange", () => {
   const batch = atOnce(prepare(input));
   const plan = solve(input);
   expect(plan.newClaims.length).toBe(2);
+  expect(atOnce(strandingNodes(batch, plan))).toBe(0);
+});
+
+it("knows a machine by its offering where others of its type come with another capacity", () => {
+  const [blue, green] = POOLS as [(typeof POOLS)[number], (typeof POOLS)[number]];
+  const [type] = blue.instanceTypes as [(typeof blue.instanceTypes)[number]];
+  const [cheap] = type.offerings as [(typeof type.offerings)[number]];
+  const zones = ["zone-a", "zone-b"];
+  const labels = { ...type.labels, [TOPOLOGY_ZONE_LABEL_KEY]: zones };
+  const offerings = [
+    { ...cheap, zone: "zone-b", priceMicroUsd: 900_000 },
+    { ...cheap, capacityOverride: { pods: 99 } },
+  ];
+  const pools = [{ ...blue, instanceTypes: [{ ...type, labels, offerings }] }, green];
+  const term = { topologyKey: HOSTNAME_LABEL_KEY, labelSelector: { matchLabels: { app: "a" } } };
+  const podAntiAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
+  const apart = { labels: { app: "a" }, cpu: "1200m", spec: { affinity: { podAntiAffinity } } };
+  const pods = [...BLUE.slice(1), ...["a-0", "a-1"].map((name) => pod({ name, ...apart }))];
+  const batch = atOnce(prepare(schedulingInput({ pods, pools })));
+  const plan = atOnce(planByThrift(batch, 20_000));
+  expect(plan.newClaims.map(({ cheapest }) => cheapest.priceMicroUsd)).toEqual([100_000, 20_000]);
+  // Who loses the small node has the large one in exchange.
   expect(atOnce(strandingNodes(batch, plan))).toBe(0);
 });

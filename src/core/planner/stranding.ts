@@ -100,7 +100,12 @@ function note(
     { key: CAPACITY_TYPE_LABEL_KEY, operator: "In", values: [capacityType] },
   ]);
   if (set === undefined) return;
-  const type = template.table.types.findIndex(({ name }) => name === instanceType);
+  // A type is several of the table's where offerings come with other capacities.
+  const launchable = template.table.compatible(set);
+  const type = template.table.types.findIndex(
+    ({ name }, at) => name === instanceType && hasBit(launchable, at),
+  );
+  if (type < 0) return;
   const key = `${template.index} ${type} ${set}`;
   const known = machines.get(key);
   if (known === undefined) {
