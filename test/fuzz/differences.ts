@@ -157,6 +157,13 @@ function placed(one: Difference, pods: readonly Json[]) {
   };
 }
 
+/** Whether the scheduler, which refuses these, lets no more pods like it in than find a place by ours. */
+function keepsOutAsMany(one: Difference, refused: ReadonlySet<string>): boolean {
+  const kin = kindOf(one);
+  const count = placed({ ...one, refused }, kin);
+  return kin.some((pod) => refused.has(keyOf(pod))) && count.ours >= count.theirs;
+}
+
 /** Without limits of nodes where upstream has opened more than the pod's NodePool may have. */
 function asTheyLimitIt(one: Difference): Scenario {
   const limit = poolOf(one)?.spec.limits?.nodes;
@@ -207,24 +214,14 @@ const CLASSES: readonly DifferenceClass[] = [
   {
     // A zone counts once a node is there: upstream's pods get in if they are bound before.
     name: "the scheduler refuses it, or one like it, once all of upstream's nodes are up",
-    applies: (one) => {
-      const refused = one.refusedWhenAllAreUp();
-      const kin = kindOf(one);
-      const count = placed({ ...one, refused }, kin);
-      return kin.some((pod) => refused.has(keyOf(pod))) && count.ours >= count.theirs;
-    },
+    applies: (one) => keepsOutAsMany(one, one.refusedWhenAllAreUp()),
   },
   {
     // Nodes whose zone is open hold pods that a spread will count, wherever they come up.
     name: "the scheduler refuses it, or one like it, wherever the nodes come up that upstream leaves open",
     applies: (one) => {
-      const kin = kindOf(one);
       const ways = one.refusedInEachWay() ?? [];
-      const isSo = (refused: ReadonlySet<string>) => {
-        const count = placed({ ...one, refused }, kin);
-        return kin.some((pod) => refused.has(keyOf(pod))) && count.ours >= count.theirs;
-      };
-      return ways.length > 0 && ways.every(isSo);
+      return ways.length > 0 && ways.every((refused) => keepsOutAsMany(one, refused));
     },
   },
   {

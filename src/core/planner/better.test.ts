@@ -51,20 +51,3 @@ describe("a plan that costs less", () => {
     expect(shares(planBatch(one, DEFAULT_PLANNER))).toEqual({ heavy: 6 });
   });
 });
-
-describe("of pools that only their names tell apart", () => {
-  const od = (cpu: number) =>
-    instanceType({ name: `od-${cpu}`, cpu, capacityTypes: ["on-demand"] });
-  const spot = (cpu: number) => instanceType({ name: `spot-${cpu}`, cpu, capacityTypes: ["spot"] });
-  const sizes = [2, 4, 8, 16];
-  const [dear, cheap] = [
-    poolInput({ name: "z" }, sizes.map(od)),
-    poolInput({ name: "a" }, sizes.map(spot)),
-  ];
-
-  it.each([30, 150, 1_200])("takes the cheaper one, of %i pods", (count) => {
-    const one = schedulingInput({ pods: pods(count), pools: [dear, cheap] });
-    expect(shares(solve(one))).toEqual({ z: count });
-    expect(shares(planBatch(one, DEFAULT_PLANNER))).toEqual({ a: count });
-  });
-});

@@ -36,8 +36,13 @@ function podsFrom(rank: number, { newClaims, existing }: SchedulingResult): numb
   return [...high, ...existing].reduce((sum, { pods }) => sum + pods.length, 0);
 }
 
+/** Whether more find a place, and nobody is left out who had one. */
+export function placesMore(found: SchedulingResult, known: SchedulingResult): boolean {
+  return found.unschedulable.length < known.unschedulable.length && leavesNobodyElse(found, known);
+}
+
 /** Everybody who has a place by `known` has one. */
-export function leavesNobodyElse(found: SchedulingResult, known: SchedulingResult): boolean {
+function leavesNobodyElse(found: SchedulingResult, known: SchedulingResult): boolean {
   if (found.unschedulable.length > known.unschedulable.length) return false;
   const leftBefore = new Set(known.unschedulable.map(({ pod }) => pod));
   return found.unschedulable.every(({ pod }) => leftBefore.has(pod));

@@ -80,7 +80,7 @@ export function* demandOf(
   const others: QueuedPod[] = [];
   const homes: Home[] = [];
   const byClass = new Map<PodClass, Home | undefined>();
-  const pools: Pools = { found: new Map(), prices: unitPrices(pass, options) };
+  const pools: Pools = { found: new Map(), prices: unitPrices(pass) };
   yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
     const { podClass } = item;
     let home = byClass.get(podClass);
@@ -115,11 +115,9 @@ interface Pools {
   readonly prices: UnitPrices | undefined;
 }
 
-function unitPrices(pass: Pass, options: DemandOptions): UnitPrices | undefined {
+function unitPrices(pass: Pass): UnitPrices | undefined {
   const ranks = new Set(pass.templates.map(({ pool }) => rankOf(pool)));
-  return ranks.size === pass.templates.length
-    ? undefined
-    : new UnitPrices(pass.context.space, options.nodeMicroUsdPerHour);
+  return ranks.size === pass.templates.length ? undefined : new UnitPrices(pass.context.space);
 }
 
 /** With its first pod in it. */

@@ -3,7 +3,6 @@
  * for the first of them, and those who follow it there may find no machine that is large, or of enough types.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
-import type { Template } from "../provisioning/pools/pool-template.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
 
@@ -20,14 +19,12 @@ export function withFewerZones(batch: Batch, { newClaims }: SchedulingResult): r
 /** Pools that have no other zone keep theirs. */
 function withoutZone(batch: Batch, zone: string): Batch {
   const { base } = batch;
+  const { space } = base.context;
   const templates = base.templates.map((template) => {
-    const others = zonesOf(template).filter((one) => one !== zone);
-    const set = base.context.space.narrow(template.set, TOPOLOGY_ZONE_LABEL_KEY, others);
+    const own = space.get(template.set).get(TOPOLOGY_ZONE_LABEL_KEY);
+    const others = template.table.valuesOf(template.usable, own).filter((one) => one !== zone);
+    const set = space.narrow(template.set, TOPOLOGY_ZONE_LABEL_KEY, others);
     return others.length === 0 || set === undefined ? template : { ...template, set };
   });
   return { ...batch, base: { ...base, templates } };
-}
-
-function zonesOf({ table }: Template): readonly string[] {
-  return [...new Set(table.types.flatMap((type) => type.offerings.map(({ zone }) => zone)))].sort();
 }

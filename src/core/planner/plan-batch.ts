@@ -1,7 +1,8 @@
 /**
  * The planner: the rules make one plan, a packing by price another, upstream's rules to the letter a third, the rules
  * by thrift a fourth, and the cheapest is taken that places no pod less and gives heavier pools no fewer, repaired where
- * one of its nodes can be done without or costs less elsewhere; of a small batch the third also where it places more. So no batch ever costs more
+ * one of its nodes can be done without or costs less elsewhere; of a small batch the third also where it places more.
+ * Where pods that must share a host were left, all of it is done once more with them ahead. So no batch ever costs more
  * than it would by the rules alone, unless more pods come for it, and every plan is one that the engine itself allows.
  */
 
@@ -23,9 +24,10 @@ import {
   prepare,
   wholePlan,
 } from "../provisioning/solve.ts";
-import { kinsOf } from "../provisioning/together.ts";
-import { isBetter, isRelaxed, leavesNobodyElse, priceMicroUsd } from "./better.ts";
+import { kindsOf } from "../provisioning/together.ts";
+import { isBetter, isRelaxed, placesMore, priceMicroUsd } from "./better.ts";
 import { carryOut } from "./carry-out.ts";
+import { requestsOf } from "./class-requests.ts";
 import { type Demand, demandOf } from "./demand.ts";
 import { countDivided } from "./domains.ts";
 import { betterDivided } from "./exchange.ts";
@@ -54,18 +56,21 @@ export function* planBatchInSteps(
   return yield* wholePlan(batch, yield* orTogether(batch, best, options));
 }
 
-/** The plan, or the best with those ahead of all others who must share a host and were left, if more find a place by that. */
+/**
+ * The plan; or, where some were left who must share a host, the best with their kinds ahead of all others, if more find
+ * a place by that.
+ */
 function* orTogether(
   batch: Batch,
   best: SchedulingResult,
   options: PlannerOptions,
 ): Steps<SchedulingResult> {
   if (options.policy === "greedy") return best;
-  const together = yield* kinsOf(batch.queued, new Set(best.unschedulable.map(({ pod }) => pod)));
+  const left = new Set(best.unschedulable.map(({ pod }) => pod));
+  const together = yield* kindsOf(batch.queued, left);
   if (together.size === 0) return best;
   const other = yield* bestPlan({ ...batch, together }, options);
-  const placesMore = other.unschedulable.length < best.unschedulable.length;
-  return placesMore && leavesNobodyElse(other, best) ? other : best;
+  return placesMore(other, best) ? other : best;
 }
 
 function* bestPlan(batch: Batch, options: PlannerOptions): Steps<SchedulingResult> {
@@ -134,25 +139,23 @@ function* orByThrift(
 ): Steps<SchedulingResult> {
   if (batch.queued.length < 2) return best;
   const first = yield* planByThrift(batch, options.nodeMicroUsdPerHour);
-  let found = yield* saferOf(batch, best, first, options);
+  let found = (yield* savesSafely(batch, best, first, options)) ? first : best;
   for (const fewer of withFewerZones(batch, first)) {
     const other = yield* planByThrift(fewer, options.nodeMicroUsdPerHour);
     if (found !== best && !isBetter(other, found, { ...options, minSaving: 0 })) continue;
-    const safer = yield* saferOf(batch, best, other, options);
-    if (safer === other) found = other;
+    if (yield* savesSafely(batch, best, other, options)) found = other;
   }
   return found;
 }
 
-/** The other plan where it saves enough: not if one more node must come for a pod that lost its room, for then that is soon gone. */
-function* saferOf(
+/** Enough; and not if one more node must come for a pod that lost its room, for then the saving is soon gone. */
+function* savesSafely(
   batch: Batch,
   best: SchedulingResult,
   other: SchedulingResult,
   options: PlannerOptions,
-): Steps<SchedulingResult> {
-  if (!isBetter(other, best, options)) return best;
-  return (yield* strandsMore(batch, other, best)) ? best : other;
+): Steps<boolean> {
+  return isBetter(other, best, options) && !(yield* strandsMore(batch, other, best));
 }
 
 function* orAsUpstream(
@@ -162,10 +165,7 @@ function* orAsUpstream(
 ): Steps<SchedulingResult> {
   const other = yield* planAsUpstream(batch);
   if (other === undefined) return best;
-  const placesMore = other.unschedulable.length < best.unschedulable.length;
-  const isTaken = placesMore
-    ? leavesNobodyElse(other, best)
-    : isBetter(other, best, { ...options, minSaving: 0 });
+  const isTaken = placesMore(other, best) || isBetter(other, best, { ...options, minSaving: 0 });
   return isTaken ? other : best;
 }
 
@@ -200,9 +200,9 @@ interface Race {
 const EXPECTED = 1.1;
 
 /**
- * Undefined: with pods ahead it is of less than all; among pods that are not equally important the rules may change their mind; with nodes
- * that are there it is not known beforehand how many pods will need new ones; and of pools that differ in
- * rank it is only known in the end how many pods the heavier ones get.
+ * Undefined: with pods ahead the packing is of fewer; among pods that are not equally important the rules may
+ * change their mind; with nodes that are there it is not known beforehand how many pods will need new ones; and of pools
+ * that differ in rank it is only known in the end how many pods the higher ones get.
  */
 function* raceOf(
   { base, queued, isOfOnePriority, together }: Batch,
@@ -255,11 +255,7 @@ function leavesNothingToSave(
   const counts = new Map<PodClass, number>();
   for (const { pod, podClass } of queued)
     if (!elsewhere.has(pod)) counts.set(podClass, (counts.get(podClass) ?? 0) + 1);
-  const demand: Record<string, number> = {};
-  for (const [{ requests }, count] of counts)
-    for (const name in requests)
-      demand[name] = (demand[name] ?? 0) + (requests[name] as number) * count;
-  const least = new PriceFloor(base.templates, base.context.space).least(demand);
+  const least = new PriceFloor(base.templates, base.context.space).least(requestsOf(counts));
   const fewerNodes = (newClaims.length - 1) * nodeMicroUsdPerHour;
   return least - fewerNodes > priceMicroUsd(byRules) * (1 - minSaving);
 }

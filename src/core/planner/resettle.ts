@@ -54,35 +54,19 @@ export function* resettled(
 /** Those first that would save most, were there no rules between pods. */
 function movesOf({ base, queued }: Batch, { newClaims }: SchedulingResult): readonly Move[] {
   const classOf = new Map(queued.map(({ pod, podClass }) => [pod, podClass]));
-  const valuesOf = new Map<Template, ReadonlyMap<string, readonly string[]>>();
   const moves = newClaims.flatMap((claim, at) => {
     const template = base.templates.find(({ pool }) => pool.id === claim.pool.id);
     if (template === undefined) return [];
-    const values = valuesOf.get(template) ?? soldBy(template);
-    valuesOf.set(template, values);
     const own = claim.pods.flatMap((pod) => classOf.get(pod) ?? []);
-    return movesOfOne(base, template, values, claim, own).map((move) => ({ at, ...move }));
+    return movesOfOne(base, template, claim, own).map((move) => ({ at, ...move }));
   });
   return moves.sort((a, b) => b.savedMicroUsd - a.savedMicroUsd).slice(0, MOST_TRIED);
-}
-
-/** Label → values. */
-function soldBy({ table }: Template): ReadonlyMap<string, readonly string[]> {
-  const offerings = table.types.flatMap((type) => type.offerings);
-  return new Map([
-    [TOPOLOGY_ZONE_LABEL_KEY, [...new Set(offerings.map(({ zone }) => zone))].sort()],
-    [
-      CAPACITY_TYPE_LABEL_KEY,
-      [...new Set<string>(offerings.map(({ capacityType }) => capacityType))].sort(),
-    ],
-  ]);
 }
 
 /** To where machines for its pods cost less, of a label that the plan settles for it. */
 function movesOfOne(
   base: Batch["base"],
   { set: ofPool, table, usable, steady = usable }: Template,
-  values: ReadonlyMap<string, readonly string[]>,
   claim: PlannedClaim,
   own: readonly PodClass[],
 ): readonly Omit<Move, "at">[] {
@@ -98,7 +82,7 @@ function movesOfOne(
     const { key, operator } = settled;
     if (!KEYS.has(key) || operator !== "In" || settled.values?.length !== 1) return [];
     const others = requirements.filter((one) => one !== settled);
-    return (values.get(key) ?? []).flatMap((value) => {
+    return table.valuesOf(usable, space.get(ofPool).get(key)).flatMap((value) => {
       const there = { key, operator, values: [value] };
       let set = setAsPlanned(space, ofPool, [...others, there]);
       for (const one of wanted) set &&= space.join(set, one);

@@ -6,7 +6,6 @@
 
 import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
-import type { Resources } from "../../apis/resources.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { PodClass } from "../provisioning/batch/pod-class.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
@@ -14,6 +13,7 @@ import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
 import { hasBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
+import { requestsOf } from "./class-requests.ts";
 import { setAsPlanned } from "./repair.ts";
 
 type Base = Batch["base"];
@@ -43,8 +43,8 @@ export function* strandsMore(
 }
 
 /**
- * Exported for tests. On so many new nodes pods may lose their room to others that are planned elsewhere, though they could not go there
- * in exchange. Rules between pods are not looked at.
+ * On so many new nodes pods may lose their room to others that are planned elsewhere, though they could not go there
+ * in exchange. Rules between pods are not looked at. Exported for tests.
  */
 export function* strandingNodes(
   { base, queued }: Batch,
@@ -56,7 +56,7 @@ export function* strandingNodes(
   for (const claim of newClaims) {
     const own = claim.pods.flatMap((pod) => classOf.get(pod) ?? []);
     for (const podClass of own) counts.set(podClass, (counts.get(podClass) ?? 0) + 1);
-    note(machines, base, claim, new Set(own));
+    addNode(machines, base, claim, new Set(own));
   }
   const guests = new Map<Machine, Set<PodClass>>();
   for (const machine of machines.values()) {
@@ -70,7 +70,7 @@ export function* strandingNodes(
   for (const [machine, mayCome] of guests) {
     yield;
     const { template, type, nodes } = machine;
-    if (hasBit(template.table.holding(requestsOf(mayCome, counts)), type)) continue;
+    if (hasBit(template.table.holding(requestsOf(counts, mayCome)), type)) continue;
     const homes = [...guests].filter(([{ planned }]) => haveOneOf(planned, mayCome));
     const isStranding = (own: ReadonlySet<PodClass>) =>
       homes.some(([, welcome]) => ![...own].every((podClass) => welcome.has(podClass)));
@@ -85,7 +85,7 @@ function haveOneOf<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
 }
 
 /** Not where there is no such machine any more. */
-function note(
+function addNode(
   machines: Map<string, Machine>,
   { templates, context: { space } }: Base,
   claim: PlannedClaim,
@@ -133,15 +133,4 @@ function mayGo({ context: { space }, classes }: Base, podClass: PodClass, to: Ma
     });
     if (isMet) return true;
   }
-}
-
-/** Of all pods of these classes. */
-function requestsOf(classes: Iterable<PodClass>, counts: ReadonlyMap<PodClass, number>): Resources {
-  const sum: Record<string, number> = {};
-  for (const podClass of classes) {
-    const count = counts.get(podClass) ?? 0;
-    const { requests } = podClass;
-    for (const name in requests) sum[name] = (sum[name] ?? 0) + (requests[name] as number) * count;
-  }
-  return sum;
 }

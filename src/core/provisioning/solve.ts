@@ -42,9 +42,10 @@ import { explainInSteps } from "./refusals/explain.ts";
 import { withoutLost } from "./refusals/fits-nowhere.ts";
 import type { SchedulingResult, UnschedulablePod } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
-import { type Kin, placedTogether } from "./together.ts";
+import { placedTogether } from "./together.ts";
 import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
 import { Topology } from "./topology/topology.ts";
+import type { TopologyGroup } from "./topology/topology-group.ts";
 
 /** Each a few milliseconds at most. */
 const NODES_PER_STEP = 64;
@@ -83,7 +84,7 @@ export interface Batch {
   /** What plans found out about kinds of nodes. */
   readonly kinds: Map<string, Kind>;
   /** Kinds of pods that are placed ahead of all others. Absent: all come by size. */
-  readonly together?: ReadonlySet<Kin>;
+  readonly together?: ReadonlySet<TopologyGroup>;
 }
 
 /** Sorts out what cannot be planned for, and the rest into classes. */

@@ -14,25 +14,22 @@ import type { TopologyGroup } from "./topology/topology-group.ts";
 const PODS_PER_STEP = 8_192;
 const TRIES_PER_STEP = 64;
 
-/** A kind that keeps together on a host: those whom a rule of theirs makes share one. */
-export type Kin = TopologyGroup;
-
-/** Of the pods those kinds of which some are to be found among `left`. */
-export function* kinsOf(
+/** The kinds that keep together on a host, each by its rule, of which some pods are among `left`. */
+export function* kindsOf(
   queued: readonly QueuedPod[],
   left: ReadonlySet<QueuedPod["pod"]>,
-): Steps<ReadonlySet<Kin>> {
-  const kins = new Set<Kin>();
-  if (left.size === 0) return kins;
+): Steps<ReadonlySet<TopologyGroup>> {
+  const kinds = new Set<TopologyGroup>();
+  if (left.size === 0) return kinds;
   yield* eachInSteps(queued, PODS_PER_STEP, ({ pod, podClass }) => {
-    const kin = left.has(pod) ? kinOf(podClass) : undefined;
-    if (kin !== undefined) kins.add(kin);
+    const kind = left.has(pod) ? kindOf(podClass) : undefined;
+    if (kind !== undefined) kinds.add(kind);
   });
-  return kins;
+  return kinds;
 }
 
 /** Undefined: it need not be with its own. */
-function kinOf({ variants: [first] }: PodClass): Kin | undefined {
+function kindOf({ variants: [first] }: PodClass): TopologyGroup | undefined {
   return first?.hostRules.find(({ self, group }) => self && group.type === "affinity")?.group;
 }
 
@@ -40,26 +37,27 @@ function kinOf({ variants: [first] }: PodClass): Kin | undefined {
 export function* placedTogether(
   pass: Pass,
   queued: readonly QueuedPod[],
-  kins: ReadonlySet<Kin>,
+  kinds: ReadonlySet<TopologyGroup>,
 ): Steps<readonly QueuedPod[]> {
-  const byKin = new Map<Kin, QueuedPod[]>();
+  const byKind = new Map<TopologyGroup, QueuedPod[]>();
   const rest: QueuedPod[] = [];
   yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
-    const kin = kinOf(item.podClass);
-    if (kin === undefined || !kins.has(kin)) rest.push(item);
-    else if (byKin.has(kin)) byKin.get(kin)?.push(item);
-    else byKin.set(kin, [item]);
+    const kind = kindOf(item.podClass);
+    if (kind === undefined || !kinds.has(kind)) rest.push(item);
+    else if (byKind.has(kind)) byKind.get(kind)?.push(item);
+    else byKind.set(kind, [item]);
   });
   const failed: QueuedPod[] = [];
-  for (const items of byKin.values()) {
+  for (const items of byKind.values()) {
     yield;
     const roomy = { ...pass, closed: withoutRoom(pass, items) };
+    const left: QueuedPod[] = [];
     yield* eachInSteps(items, TRIES_PER_STEP, (item) => {
-      if (place(roomy, item) === "placed") return;
-      failed.push(item);
-      // It may go to a node that is closed only to all of them.
-      item.podClass.failedAt = -1;
+      if (place(roomy, item) !== "placed") left.push(item);
     });
+    // They may go to nodes that were closed only to all of them.
+    for (const { podClass } of left) podClass.failedAt = -1;
+    failed.push(...left);
   }
   return [...failed, ...rest];
 }
