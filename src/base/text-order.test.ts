@@ -21,4 +21,14 @@ describe("items by a text each", () => {
       { numRuns: 300 },
     );
   });
+
+  it("stand the same, be they few or many", () => {
+    const texts = fc.sample(fc.uuid(), { numRuns: 1_500, seed: 1 });
+    const never = () => expect.fail("no two are equal");
+    for (const count of [2, 1_024, 1_025, 1_500]) {
+      const some = texts.slice(0, count);
+      expect(new Set(some).size).toBe(count);
+      expect(sortedByText(some, some, never)).toEqual(some.toSorted());
+    }
+  });
 });
