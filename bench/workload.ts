@@ -13,6 +13,8 @@ import { parseInstanceTypes } from "../src/cli/plan/instance-type-file.ts";
 import { createPodProjection } from "../src/controllers/pod-projection.ts";
 import type { InstanceType } from "../src/core/cloudprovider/instance-type.ts";
 import type { NodeView } from "../src/core/state/node-view.ts";
+import { readPod } from "../src/core/provisioning/batch/pod-class.ts";
+import { readTypes } from "../src/core/provisioning/pools/type-sheet.ts";
 import type { SchedulingInput } from "../src/core/provisioning/scheduling-input.ts";
 import { nodeView, pod } from "../src/testing/builders.ts";
 
@@ -42,9 +44,12 @@ export function readWorkload(path: string): Workload {
 export function inputOf(workload: Workload): SchedulingInput {
   const text = JSON.stringify(workload.instanceTypes);
   const { instanceTypes, wellKnownLabels } = parseInstanceTypes(workload.name, text);
+  const pods = podsOf(workload.pods);
+  readTypes(instanceTypes);
+  for (const one of pods) readPod(one, { preferencePolicy: workload.preferencePolicy, wellKnownLabels });
   return {
     nowMs: 0,
-    pods: podsOf(workload.pods),
+    pods,
     pools: workload.nodePools.map((native) => ({ pool: toPool(native), instanceTypes, usage: {} })),
     nodes: Array.from({ length: workload.fullNodes ?? 0 }, (_, index) => fullNode(index)),
     daemonPods: [],

@@ -76,10 +76,8 @@ export async function poolsToUse(
   const pools = listPools(world);
   idle.keep((id) => pools.some((pool) => pool.id === id && !pool.ready));
   for (const pool of pools) {
-    if (pool.deleting || pool.replicas !== undefined) continue;
-    // v0.32's beta knew no readiness: a class that is missing showed when its types were asked for.
-    const asks = pool.ready || pool.generation === "beta";
-    const input = asks ? await poolInput(world, pool, log) : undefined;
+    if (isNotPlannedFor(pool)) continue;
+    const input = isAskedForTypes(pool) ? await poolInput(world, pool, log) : undefined;
     const named = `${noun(pool)} ${JSON.stringify(pool.name)}`;
     if (typeof input === "string") unusable.push(`${named} has no instance types${input}`);
     else if (!pool.ready) {
@@ -88,6 +86,15 @@ export async function poolsToUse(
     } else if (input !== undefined) usable.push(input);
   }
   return { usable, unusable };
+}
+
+function isNotPlannedFor({ deleting, replicas }: Pool): boolean {
+  return deleting || replicas !== undefined;
+}
+
+/** v0.32's beta knew no readiness: a class that is missing showed when its types were asked for. */
+export function isAskedForTypes(pool: Pool): boolean {
+  return !isNotPlannedFor(pool) && (pool.ready || pool.generation === "beta");
 }
 
 /** One pool with what its class can launch; when that is nothing it is logged, and the answer says why. */

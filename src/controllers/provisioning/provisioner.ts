@@ -35,6 +35,7 @@ import { podsToPlace, poolsToUse, schedulingInput } from "./gather.ts";
 import { placeRefused, Turns } from "./plan-anew.ts";
 import type { PodTimes } from "./pod-times.ts";
 import { Progress } from "./progress.ts";
+import { TypesAhead } from "./read-ahead.ts";
 import { report } from "./report.ts";
 
 /** How soon to look again while the picture of the cluster is incomplete. */
@@ -54,6 +55,7 @@ export function provisioner(
   const log = world.log.with({ controller: "provisioner" });
   const progress = new Progress(world);
   const turns = new Turns();
+  const ahead = new TypesAhead();
   const idle = new StandingProblems(log);
   return {
     name: "provisioner",
@@ -68,8 +70,8 @@ export function provisioner(
       };
     },
     reconcile: () =>
-      reconcile(world, { batcher, times, progress, turns, idle, steering }, log).finally(() =>
-        progress.end(),
+      reconcile(world, { batcher, ahead, times, progress, turns, idle, steering }, log).finally(
+        () => progress.end(),
       ),
   };
 }
@@ -77,6 +79,7 @@ export function provisioner(
 /** What one pass hands to the next. */
 interface Memory {
   readonly batcher: Batcher;
+  readonly ahead: TypesAhead;
   readonly times: PodTimes;
   readonly progress: Progress;
   readonly turns: Turns;
@@ -87,17 +90,18 @@ interface Memory {
 
 async function reconcile(
   world: World,
-  { batcher, times, progress, turns, idle, steering }: Memory,
+  { batcher, ahead, times, progress, turns, idle, steering }: Memory,
   log: Logger,
 ): Promise<Outcome> {
-  const { waitMs } = batcher;
-  if (waitMs === undefined) return AWAIT_CHANGE;
-  if (waitMs > 0) return requeueAfter(waitMs);
+  if (batcher.waitMs === undefined) return AWAIT_CHANGE;
+  if (batcher.waitMs > 0) await ahead.read(world);
+  if (batcher.waitMs > 0) return requeueAfter(batcher.waitMs);
   await catchUp(world);
   if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
   const startMs = world.clock.elapsedMs();
   const batchedMs = batcher.openMs;
   batcher.close();
+  ahead.end();
   const { pending, leaving } = podsToPlace(world);
   if (pending.length + leaving.length === 0) return AWAIT_CHANGE;
   progress.begin(pending.length + leaving.length);

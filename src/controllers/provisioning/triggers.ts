@@ -20,6 +20,7 @@ import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 import type { Batcher } from "./batcher.ts";
 import type { PodTimes } from "./pod-times.ts";
+import { readPodAhead } from "./read-ahead.ts";
 
 /** How long a pod may stay without a place before a new pass is asked for. */
 const RETRY_MS = 10_000;
@@ -41,6 +42,7 @@ export function podTrigger(world: World, batcher: Batcher, times: PodTimes): Con
       const pod = pods(world).get(`${namespace}/${name}`);
       if (pod === undefined || !isProvisionable(pod)) return AWAIT_CHANGE;
       batcher.trigger(pod.metadata.uid ?? name);
+      readPodAhead(world, pod);
       return requeueAfter(RETRY_MS);
     },
   };

@@ -306,13 +306,14 @@ export function createPass(
   const topology = new Topology(space, templates, input.namespaces);
   const canTolerate = someAreAvoided(templates) || someAreAvoided(input.nodes);
   const { minValuesPolicy } = options;
+  const reserved = templates.filter(({ table }) => table.offerings.hasReserved);
   const complete = defaultSpreader(input.defaultSpread);
   const context = {
     space,
     topology,
     minValuesPolicy,
     volumes,
-    reservations: new Reservations(templates.flatMap(({ table }) => table.types)),
+    reservations: new Reservations(reserved.flatMap(({ table }) => table.types)),
     strictReservations: options.reservedCapacity === "strict",
   };
   return {

@@ -463,6 +463,14 @@ function asksByLabels(text: string): boolean {
 
 const specText = perTemplate(writtenOut);
 
+/** Works out ahead, once a template, what a pass will ask of the pod anyway. */
+export function readPod(pod: Pod, { preferencePolicy, wellKnownLabels }: Settings): void {
+  podRequests(pod);
+  hostPorts(pod);
+  specText(pod.spec);
+  wishesOf(pod.spec, preferencePolicy, wellKnownLabels);
+}
+
 /** Amounts as they are written: pods of one template need not be reckoned up one by one. */
 function writtenOut(spec: PodSpec): string {
   const { containers, initContainers, overhead, resources, hostNetwork } = spec;

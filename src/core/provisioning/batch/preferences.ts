@@ -6,9 +6,11 @@
 import type {
   Pod,
   PodAffinityTerm,
+  PodSpec,
   Toleration,
   TopologySpreadConstraint,
 } from "../../../apis/core/pod.ts";
+import { type PodTemplate, templateOf } from "../../../apis/core/pod-template.ts";
 import {
   requiredAlternatives,
   selectorRequirements,
@@ -36,9 +38,32 @@ export interface Wishes {
   readonly toleratesPreferences: boolean;
 }
 
-/** All that the pod asks for; under `Ignore` without what is only preferred. */
+interface Read {
+  readonly policy: "Respect" | "Ignore";
+  readonly wellKnownLabels: readonly string[];
+  readonly wishes: Wishes;
+}
+
+/** As they were read last. */
+const readOf = new WeakMap<PodTemplate, Read>();
+
+/** All that the pod asks for; under `Ignore` without what is only preferred. Read once a template. */
 export function wishesOf(
-  spec: Pod["spec"],
+  spec: PodSpec,
+  policy: "Respect" | "Ignore",
+  wellKnownLabels: readonly string[],
+): Wishes {
+  const template = templateOf(spec);
+  if (template === undefined) return readWishes(spec, policy, wellKnownLabels);
+  const known = readOf.get(template);
+  if (known?.policy === policy && known.wellKnownLabels === wellKnownLabels) return known.wishes;
+  const wishes = readWishes(template, policy, wellKnownLabels);
+  readOf.set(template, { policy, wellKnownLabels, wishes });
+  return wishes;
+}
+
+function readWishes(
+  spec: PodSpec,
   policy: "Respect" | "Ignore",
   wellKnownLabels: readonly string[],
 ): Wishes {

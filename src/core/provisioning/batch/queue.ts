@@ -5,6 +5,7 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
+import type { Resources } from "../../../apis/resources.ts";
 import { atOnce, eachInSteps, mergeInSteps, type Steps } from "../../../base/steps.ts";
 import { compareText, MOST_AT_ONCE, sortedByTextInSteps } from "../../../base/text-order.ts";
 import type { PodClass } from "./pod-class.ts";
@@ -165,15 +166,17 @@ export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> 
 /** All pods are looked at once, as they lie in memory: of a million that is most of the work. */
 class Levels {
   readonly #byText = new Map<string, Level>();
-  readonly #ofClass = new Map<PodClass, Level>();
+  /** Classes that ask for as much have the very same amounts. */
+  readonly #ofRequests = new Map<Resources, Level>();
 
   add(item: QueuedPod): void {
     const { pod, podClass } = item;
     const { creationTimestamp = "", uid = "" } = pod.metadata;
-    let level = this.#ofClass.get(podClass);
+    const { requests } = podClass;
+    let level = this.#ofRequests.get(requests);
     if (level === undefined || level.created !== creationTimestamp) {
-      level = this.#level(podClass, creationTimestamp);
-      this.#ofClass.set(podClass, level);
+      level = this.#level(requests, creationTimestamp);
+      this.#ofRequests.set(requests, level);
     }
     level.pods.push(item);
     level.uids.push(uid);
@@ -185,8 +188,7 @@ class Levels {
     );
   }
 
-  #level({ requests }: PodClass, created: string): Level {
-    const { cpu = 0, memory = 0 } = requests;
+  #level({ cpu = 0, memory = 0 }: Resources, created: string): Level {
     const text = `${cpu} ${memory} ${created}`;
     let level = this.#byText.get(text);
     if (level === undefined) {

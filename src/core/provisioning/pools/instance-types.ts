@@ -27,9 +27,9 @@ import type { OfferingTable } from "./offering-table.ts";
 import {
   capacityColumn,
   labelColumn,
-  largestFirst,
   type OrderedColumn,
   type ResourceColumn,
+  resourceColumn,
   sheetOf,
   type TypeSheet,
 } from "./type-sheet.ts";
@@ -430,18 +430,7 @@ export class TypeTable {
   #resource(name: string): ResourceColumn {
     let column = this.#resources.get(name);
     if (column !== undefined) return column;
-    const all = Float64Array.from(this.#allocatable, (amounts) => amounts[name] ?? 0);
-    const order = largestFirst(all);
-    const amounts = [...new Set(order.map((index) => all[index] as number))].reverse();
-    const having = noBits(this.size);
-    const rows = new Uint32Array(having.length * amounts.length);
-    for (let row = amounts.length - 1, at = 0; row >= 0; row--) {
-      for (; at < order.length && all[order[at] as number] === amounts[row]; at++) {
-        setBit(having, order[at] as number);
-      }
-      rows.set(having, row * having.length);
-    }
-    column = { amounts, rows };
+    column = resourceColumn(this.#allocatable, name);
     this.#resources.set(name, column);
     return column;
   }

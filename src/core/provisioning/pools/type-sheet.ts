@@ -40,7 +40,7 @@ export interface OrderedColumn {
  * What pods and daemons together may request of a type; never negative in a type that is usable.
  */
 function allocatableOf(type: InstanceType): Resources {
-  const result: Record<string, number> = { ...subtractResources(type.capacity, type.overhead) };
+  const result = subtractResources(type.capacity, type.overhead) as Record<string, number>;
   for (const name in type.capacity) {
     if (!name.startsWith("hugepages-")) continue;
     result["memory"] = Math.max(0, (result["memory"] ?? 0) - (type.capacity[name] as number));
@@ -79,6 +79,19 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
   return sheet;
 }
 
+/** What every pass asks of the list. */
+const ASKED_RESOURCES = ["cpu", "memory", "pods"];
+
+/** Works out ahead what a pass will ask of the list anyway. */
+export function readTypes(list: readonly InstanceType[]): void {
+  const sheet = sheetOf(list);
+  for (const key of sheet.offeringKeys) labelColumn(sheet, key);
+  for (const name of ASKED_RESOURCES)
+    if (!sheet.resources.has(name))
+      sheet.resources.set(name, resourceColumn(sheet.allocatable, name));
+  for (const name of ASKED_RESOURCES) capacityColumn(sheet, name);
+}
+
 /** Which types have which value of the label. */
 export function labelColumn({ types, labels }: TypeSheet, key: string): LabelColumn {
   let column = labels.get(key);
@@ -99,6 +112,22 @@ export function labelColumn({ types, labels }: TypeSheet, key: string): LabelCol
   return column;
 }
 
+/** Which types leave pods how much of a resource; `allocatable` is by position of the type. */
+export function resourceColumn(allocatable: readonly Resources[], name: string): ResourceColumn {
+  const all = Float64Array.from(allocatable, (amounts) => amounts[name] ?? 0);
+  const order = largestFirst(all);
+  const amounts = [...new Set(order.map((index) => all[index] as number))].reverse();
+  const having = noBits(all.length);
+  const rows = new Uint32Array(having.length * amounts.length);
+  for (let row = amounts.length - 1, at = 0; row >= 0; row--) {
+    for (; at < order.length && all[order[at] as number] === amounts[row]; at++) {
+      setBit(having, order[at] as number);
+    }
+    rows.set(having, row * having.length);
+  }
+  return { amounts, rows };
+}
+
 /** Which types have most of a capacity. */
 export function capacityColumn({ types, capacities }: TypeSheet, name: string): OrderedColumn {
   let column = capacities.get(name);
@@ -112,7 +141,7 @@ export function capacityColumn({ types, capacities }: TypeSheet, name: string): 
 }
 
 /** Positions, by their amounts; equals in order. */
-export function largestFirst(amounts: Float64Array): number[] {
+function largestFirst(amounts: Float64Array): number[] {
   return [...amounts.keys()].sort((a, b) => (amounts[b] as number) - (amounts[a] as number));
 }
 

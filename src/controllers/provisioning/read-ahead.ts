@@ -1,0 +1,38 @@
+/**
+ * What a pass will ask anyway, found out while its batch is still open: what pools can launch, and what pods of a
+ * template ask for. So neither the cloud's answers nor the reading of them keep pods waiting once the window closes.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { readPod } from "../../core/provisioning/batch/pod-class.ts";
+import { readTypes } from "../../core/provisioning/pools/type-sheet.ts";
+import { listPools } from "../pools.ts";
+import type { World } from "../world.ts";
+import { isAskedForTypes } from "./gather.ts";
+
+/** Reads what a pod that asks for a place asks for. */
+export function readPodAhead({ settings, cloud }: World, pod: Pod): void {
+  const { preferencePolicy } = settings;
+  readPod(pod, { preferencePolicy, wellKnownLabels: cloud.wellKnownLabels });
+}
+
+/** Reads what pools can launch, once for each batch. */
+export class TypesAhead {
+  #areRead = false;
+
+  async read(world: World): Promise<void> {
+    if (this.#areRead) return;
+    this.#areRead = true;
+    for (const pool of listPools(world).filter(isAskedForTypes)) {
+      try {
+        readTypes(await world.cloud.getInstanceTypes(pool));
+      } catch {
+        // The pass asks again, and says what is wrong.
+      }
+    }
+  }
+
+  /** The batch is closed: the next one may find other types. */
+  end(): void {
+    this.#areRead = false;
+  }
+}
