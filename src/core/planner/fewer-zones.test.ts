@@ -48,3 +48,25 @@ it("leaves pods there that ask for it, and those of a pool that has no other", (
   const only = schedulingInput({ pods: pods(), pools: [poolInput({}, TYPES.slice(0, 1))] });
   expect(planBatch(only, DEFAULT_PLANNER)).toEqual(solve(only));
 });
+
+it("keeps only those out of it that go by zones", () => {
+  const huge = instanceType({
+    name: "huge",
+    cpu: 32,
+    zones: ["zone-b", "zone-c"],
+    capacityTypes: ["on-demand"],
+    priceMicroUsd: 300_000,
+  });
+  // Nobody takes the place of anybody else.
+  const arch = (value: string) => ({ nodeSelector: { "kubernetes.io/arch": value } });
+  const arm = { ...huge, labels: { ...huge.labels, "kubernetes.io/arch": ["arm64"] } };
+  const plain = pod({ name: "plain", cpu: "25", spec: arch("arm64") });
+  const all = [...pods(arch("amd64")), plain];
+  const pools = [poolInput({}, [...TYPES, arm])];
+  const planned = planBatch(schedulingInput({ pods: all, pools }), DEFAULT_PLANNER);
+  const zonesOf = (name: string) =>
+    planned.newClaims.find(({ cheapest }) => cheapest.instanceType === name)?.requirements;
+  expect(nodesOf(planned).toSorted()).toEqual(["huge", "large-c"]);
+  expect(zonesOf("large-c")).toContainEqual({ key: ZONE, operator: "In", values: ["zone-c"] });
+  expect(zonesOf("huge")?.filter(({ key }) => key === ZONE)).toEqual([]);
+});

@@ -31,7 +31,7 @@ import { requestsOf } from "./class-requests.ts";
 import { type Demand, demandOf } from "./demand.ts";
 import { countDivided } from "./domains.ts";
 import { betterDivided } from "./exchange.ts";
-import { withFewerZones } from "./fewer-zones.ts";
+import { inAllZones, withFewerZones } from "./fewer-zones.ts";
 import { leastHosts } from "./least-hosts.ts";
 import { LeastSoFar } from "./least-so-far.ts";
 import { pack } from "./pack.ts";
@@ -145,7 +145,9 @@ function* orByThrift(
     if (found !== best && !isBetter(other, found, { ...options, minSaving: 0 })) continue;
     if (yield* savesSafely(batch, best, other, options)) found = other;
   }
-  return found;
+  if (found === first || found === best) return found;
+  const open = yield* inAllZones(batch, found);
+  return (yield* savesSafely(batch, best, open, options)) ? open : found;
 }
 
 /** Enough; and not if one more node must come for a pod that lost its room, for then the saving is soon gone. */

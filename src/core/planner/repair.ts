@@ -55,14 +55,14 @@ function leastOf(claims: readonly PlannedClaim[]): PlannedClaim | undefined {
 }
 
 /** For whom a plan is of no use once a pod of its nodes has lost its place: then no others are put anywhere. */
-export interface Kept {
+interface Kept {
   isLost: boolean;
   /** So many wishes were given up. */
   givenUp: number;
 }
 
 /** Puts the pods of these nodes on nodes like them, as far as the rules allow. Returns all others, in order. */
-export function* asPlanned(
+function* asPlanned(
   pass: Pass,
   queued: readonly QueuedPod[],
   claims: readonly PlannedClaim[],
@@ -81,6 +81,22 @@ export function* asPlanned(
     if (kept !== undefined) kept.isLost ||= home !== undefined;
   });
   return rest;
+}
+
+/** Undefined: not all of its pods come to these nodes. */
+export function* withNodes(
+  batch: Batch,
+  { unschedulable }: SchedulingResult,
+  claims: readonly PlannedClaim[],
+): Steps<{ readonly result: SchedulingResult; readonly givenUp: number } | undefined> {
+  const left = new Set(unschedulable.map(({ pod }) => pod));
+  const kept: Kept = { isLost: false, givenUp: 0 };
+  const result = yield* planByThrift(batch, 0, function* (pass, queued) {
+    const rest = yield* asPlanned(pass, queued, claims, kept);
+    kept.isLost ||= rest.some(({ pod }) => !left.has(pod));
+    return kept.isLost ? [] : rest;
+  });
+  return kept.isLost ? undefined : { result, givenUp: kept.givenUp };
 }
 
 /** Nodes that are there cost nothing: they are filled as the rules would fill them. */

@@ -8,12 +8,12 @@ import type { Steps } from "../../base/steps.ts";
 import type { PodClass } from "../provisioning/batch/pod-class.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
-import { type Batch, planByThrift } from "../provisioning/solve.ts";
+import type { Batch } from "../provisioning/solve.ts";
 import { intersectionOf } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
 import { isBetter } from "./better.ts";
 import type { PlannerOptions } from "./planner-options.ts";
-import { asPlanned, isBurstable, type Kept, setAsPlanned } from "./repair.ts";
+import { isBurstable, setAsPlanned, withNodes } from "./repair.ts";
 import { strandsMore } from "./stranding.ts";
 
 /** Each is a plan of the whole batch. */
@@ -101,20 +101,4 @@ function wantedBy({ context, classes }: Batch["base"], podClass: PodClass, here:
     if (variant === undefined) return here;
     if (context.space.join(here, variant.set) !== undefined) return variant.set;
   }
-}
-
-/** Undefined: not all of its pods come to these nodes. */
-function* withNodes(
-  batch: Batch,
-  { unschedulable }: SchedulingResult,
-  claims: readonly PlannedClaim[],
-): Steps<{ readonly result: SchedulingResult; readonly givenUp: number } | undefined> {
-  const left = new Set(unschedulable.map(({ pod }) => pod));
-  const kept: Kept = { isLost: false, givenUp: 0 };
-  const result = yield* planByThrift(batch, 0, function* (pass, queued) {
-    const rest = yield* asPlanned(pass, queued, claims, kept);
-    kept.isLost ||= rest.some(({ pod }) => !left.has(pod));
-    return kept.isLost ? [] : rest;
-  });
-  return kept.isLost ? undefined : { result, givenUp: kept.givenUp };
 }
