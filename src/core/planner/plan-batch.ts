@@ -265,7 +265,7 @@ function leavesNothingToSave(
 /** How often what a round could not place is packed anew. */
 const ROUNDS = 3;
 /** So few left are the rules' to place, on nodes that are planned already: anew they would open more. */
-const TAIL_SHARE = 0.04;
+const TAIL_SHARE = 0.02;
 const TRIES_PER_STEP = 64;
 /** Of those that are only looked at. */
 const PODS_PER_STEP = 8_192;
