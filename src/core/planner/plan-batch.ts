@@ -69,7 +69,10 @@ function* orTogether(
   const left = new Set(best.unschedulable.map(({ pod }) => pod));
   const together = yield* kindsOf(batch.queued, left);
   if (together.size === 0) return best;
-  const other = yield* bestPlan({ ...batch, together }, options);
+  const ahead = { ...batch, together };
+  // Mostly they fit nowhere together: one plan tells, and each pass finds them again.
+  if (!placesMore(yield* planOf(ahead), best)) return best;
+  const other = yield* bestPlan(ahead, options);
   return placesMore(other, best) ? other : best;
 }
 
