@@ -36,7 +36,8 @@ export function* packByGreed(
   budget: Budget,
   refilled: "all" | "ahead" = "all",
 ): Steps<Use[] | undefined> {
-  const left = Float64Array.from(counts);
+  // Whole numbers, which code that is not compiled yet need not box.
+  const left = Int32Array.from(counts);
   const filling = Filling.of(packing);
   const uses: Use[] = [];
   let rest = left.reduce((sum, count) => sum + count, 0);
@@ -52,10 +53,10 @@ export function* packByGreed(
     }
     let work = refilled === "all" ? perRound : among.length;
     let best: Filled | undefined;
+    let most = 0;
     for (let at = 0; at < among.length; at++) {
       let filled = known[at];
-      if (refilled === "ahead" && filled !== undefined && filled.ratio <= (best?.ratio ?? 0))
-        continue;
+      if (refilled === "ahead" && filled !== undefined && filled.ratio <= most) continue;
       if (filled === undefined || !lasts(filled.pattern, left)) {
         const index = among[at] as number;
         const bin = packing.bins[index] as Bin;
@@ -64,7 +65,9 @@ export function* packByGreed(
         known[at] = filled;
         if (refilled === "ahead") work += (orders[at] as readonly number[]).length;
       }
-      if (filled.ratio > (best?.ratio ?? 0) * (1 + 1e-12)) best = filled;
+      if (filled.ratio <= most * (1 + 1e-12)) continue;
+      best = filled;
+      most = filled.ratio;
     }
     spent += work;
     budget.units -= work;
@@ -117,7 +120,7 @@ function perList(
 }
 
 /** Whether the bin would be filled the very same way: what did not go in then does not with fewer of it. */
-function lasts({ rows, times }: Pattern, left: Float64Array): boolean {
+function lasts({ rows, times }: Pattern, left: Int32Array): boolean {
   for (let at = 0; at < rows.length; at++)
     if ((left[rows[at] as number] as number) < (times[at] as number)) return false;
   return true;

@@ -75,9 +75,12 @@ export class Filling {
   readonly #units: readonly number[];
   /** Of all rows, end to end. */
   readonly #amounts: Numbers;
-  readonly #perBin: readonly number[];
+  readonly #perBin: Int32Array;
   /** What even the smallest row takes of each dimension. */
-  readonly #least: readonly number[];
+  readonly #least: Numbers;
+  /** What there is in a bin, of those that were filled before. */
+  readonly #rooms = new Map<Bin, Numbers>();
+  readonly #numbers: (from: readonly number[]) => Numbers;
   readonly #free: Numbers;
   readonly #rows: number[] = [];
   readonly #times: number[] = [];
@@ -99,34 +102,37 @@ export class Filling {
     const of = (d: number) => rows.map(({ amounts }) => amounts[d] as number);
     this.#dimensions = dimensions;
     this.#units = each.map((d) => of(d).reduce(commonUnit, 0) || 1);
-    const least = (d: number) => of(d).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
-    this.#least = each.map((d) => least(d) / (this.#units[d] as number));
-    this.#perBin = rows.map(({ perBin = Number.POSITIVE_INFINITY }) => perBin);
     const isSmall = [...rows, ...bins].every(({ amounts }) =>
       amounts.every((amount, d) => amount / (this.#units[d] as number) <= MOST_SMALL),
     );
-    const numbers = (size: number) => (isSmall ? new Int32Array(size) : new Float64Array(size));
-    this.#free = numbers(dimensions);
-    this.#amounts = numbers(rows.length * dimensions);
-    rows.forEach(({ amounts }, row) => {
-      for (const d of each)
-        this.#amounts[row * dimensions + d] = (amounts[d] as number) / (this.#units[d] as number);
-    });
+    this.#numbers = (from) => (isSmall ? Int32Array.from(from) : Float64Array.from(from));
+    const least = (d: number) => of(d).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+    this.#least = this.#numbers(
+      each.map((d) => Math.min(MOST_SMALL, least(d) / (this.#units[d] as number))),
+    );
+    this.#perBin = Int32Array.from(rows, ({ perBin = MOST_SMALL }) => perBin);
+    this.#free = this.#numbers(each);
+    this.#amounts = this.#numbers(
+      rows.flatMap(({ amounts }) =>
+        each.map((d) => (amounts[d] as number) / (this.#units[d] as number)),
+      ),
+    );
   }
 
   /** Fills the bin with rows in the order given, as many of each as go in: what they are worth together. */
   fill(bin: Bin, order: readonly number[], counts: ArrayLike<number>, worth: Float64Array): number {
     const dimensions = this.#dimensions;
     const amounts = this.#amounts;
+    const perBin = this.#perBin;
     const free = this.#free;
-    for (let d = 0; d < dimensions; d++)
-      free[d] = Math.floor((bin.amounts[d] as number) / (this.#units[d] as number));
+    free.set(this.#roomOf(bin));
     let size = 0;
     let value = 0;
     let isFull = false;
     for (let at = 0; at < order.length && !isFull; at++) {
       const row = order[at] as number;
-      let most = Math.min(counts[row] as number, this.#perBin[row] as number);
+      let most = counts[row] as number;
+      if (most > (perBin[row] as number)) most = perBin[row] as number;
       const start = row * dimensions;
       for (let d = 0; d < dimensions && most > 0; d++) {
         const amount = amounts[start + d] as number;
@@ -147,6 +153,16 @@ export class Filling {
     }
     this.#size = size;
     return value;
+  }
+
+  #roomOf(bin: Bin): Numbers {
+    let room = this.#rooms.get(bin);
+    if (room === undefined) {
+      const whole = this.#units.map((unit, d) => Math.floor((bin.amounts[d] as number) / unit));
+      room = this.#numbers(whole);
+      this.#rooms.set(bin, room);
+    }
+    return room;
   }
 
   /** What it holds, in new lists, as a pattern of this bin. */
