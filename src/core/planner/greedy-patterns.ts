@@ -41,7 +41,8 @@ export function* packByGreed(
   const filling = Filling.of(packing);
   const uses: Use[] = [];
   let rest = left.reduce((sum, count) => sum + count, 0);
-  let orders = ordersOf(packing, among, order);
+  const orders = ordersOf(packing, among, order);
+  const lists = new Set(orders);
   // Rows that have run out are looked at no more, but count: by that the budget is reckoned.
   const perRound = orders.reduce((sum, { length }) => sum + length, 0);
   const known: (Filled | undefined)[] = among.map(() => undefined);
@@ -60,10 +61,10 @@ export function* packByGreed(
       if (filled === undefined || !lasts(filled.pattern, left)) {
         const index = among[at] as number;
         const bin = packing.bins[index] as Bin;
-        const ratio = filling.fill(bin, orders[at] as readonly number[], left, worth) / bin.price;
+        const ratio = filling.fill(bin, orders[at] as number[], left, worth) / bin.price;
         filled = { pattern: filling.content(index), ratio };
         known[at] = filled;
-        if (refilled === "ahead") work += (orders[at] as readonly number[]).length;
+        if (refilled === "ahead") work += (orders[at] as number[]).length;
       }
       if (filled.ratio <= most * (1 + 1e-12)) continue;
       best = filled;
@@ -86,7 +87,7 @@ export function* packByGreed(
       rest -= gone;
       if (left[row] === 0) isOut = true;
     }
-    if (isOut) orders = perList(orders, (list) => list.filter((row) => (left[row] as number) > 0));
+    if (isOut) for (const list of lists) dropRunOut(list, left);
     uses.push({ pattern: best.pattern, bins });
   }
   return uses;
@@ -97,26 +98,28 @@ function ordersOf(
   { rows, bins }: Packing,
   among: readonly number[],
   order: readonly number[],
-): (readonly number[])[] {
-  const welcome = among.map((index) => (bins[index] as Bin).rows);
-  return perList(welcome, (list) => {
-    if (list.length === rows.length) return order;
-    const allowed = new Set(list);
-    return order.filter((row) => allowed.has(row));
+): number[][] {
+  const made = new Map<readonly number[], number[]>();
+  return among.map((index) => {
+    const welcome = (bins[index] as Bin).rows;
+    let list = made.get(welcome);
+    if (list === undefined) {
+      const allowed = welcome.length === rows.length ? undefined : new Set(welcome);
+      list = allowed === undefined ? [...order] : order.filter((row) => allowed.has(row));
+      made.set(welcome, list);
+    }
+    return list;
   });
 }
 
-/** `lists.map(make)`, a list that is there several times being made once. */
-function perList(
-  lists: readonly (readonly number[])[],
-  make: (list: readonly number[]) => readonly number[],
-): (readonly number[])[] {
-  const made = new Map<readonly number[], readonly number[]>();
-  return lists.map((list) => {
-    const one = made.get(list) ?? make(list);
-    made.set(list, one);
-    return one;
-  });
+/** In place: rows run out all the time. */
+function dropRunOut(list: number[], left: Int32Array): void {
+  let kept = 0;
+  for (let at = 0; at < list.length; at++) {
+    const row = list[at] as number;
+    if ((left[row] as number) > 0) list[kept++] = row;
+  }
+  list.length = kept;
 }
 
 /** Whether the bin would be filled the very same way: what did not go in then does not with fewer of it. */
