@@ -83,13 +83,14 @@ function pivot(table: readonly number[][], leaving: number, entering: number): v
   const by = row[entering] as number;
   for (let at = 0; at < row.length; at++) row[at] = (row[at] as number) / by;
   row[entering] = 1 / by;
-  for (const other of table) {
-    if (other === row) continue;
-    const factor = other[entering] as number;
-    if (factor === 0) continue;
-    for (let at = 0; at < row.length; at++) {
-      if (at !== entering) other[at] = (other[at] as number) - factor * (row[at] as number);
-    }
-    other[entering] = -factor / by;
-  }
+  for (const other of table) if (other !== row) clearColumn(other, row, entering, by);
+}
+
+/** A function of its own, for it is soon called often enough to be compiled. */
+function clearColumn(other: number[], row: readonly number[], entering: number, by: number): void {
+  const factor = other[entering] as number;
+  if (factor === 0) return;
+  for (let at = 0; at < row.length; at++)
+    other[at] = (other[at] as number) - factor * (row[at] as number);
+  other[entering] = -factor / by;
 }

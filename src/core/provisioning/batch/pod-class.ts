@@ -4,7 +4,7 @@
  * step of giving up preferences, and remembers where it can never go.
  */
 import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
-import type { Pod, PodSpec, Toleration } from "../../../apis/core/pod.ts";
+import type { Pod, PodAffinityTerm, PodSpec, Toleration } from "../../../apis/core/pod.ts";
 import { isResized, podRequests } from "../../../apis/core/pod-resources.ts";
 import { type PodTemplate, perTemplate, templateOf } from "../../../apis/core/pod-template.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -414,14 +414,12 @@ function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): readonly
       find("spread", one, () => topology.spread(one, owner, eligibleNodes(draft.pod.spec))),
     );
   }
-  const affinities = [...wishes.affinity, ...wishes.preferredAffinity.map(({ term }) => term)];
-  for (const term of affinities) {
-    found.add(find("affinity", term, () => topology.affinity(term, "affinity", owner)));
-  }
-  const anti = [...wishes.antiAffinity, ...wishes.preferredAntiAffinity.map(({ term }) => term)];
-  for (const term of anti) {
-    found.add(find("antiAffinity", term, () => topology.affinity(term, "antiAffinity", owner)));
-  }
+  const near = (type: "affinity" | "antiAffinity", term: PodAffinityTerm) =>
+    found.add(find(type, term, () => topology.affinity(term, type, owner)));
+  for (const term of wishes.affinity) near("affinity", term);
+  for (const { term } of wishes.preferredAffinity) near("affinity", term);
+  for (const term of wishes.antiAffinity) near("antiAffinity", term);
+  for (const { term } of wishes.preferredAntiAffinity) near("antiAffinity", term);
   return [...found];
 }
 

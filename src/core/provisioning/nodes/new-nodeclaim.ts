@@ -302,15 +302,18 @@ export class NewNodeClaim implements Place {
         for (const [group, pods] of this.#waiting)
           if (topology.count(group, this, pods)) this.#waiting.delete(group);
     }
-    const kind = kindLedBy(podClass.variants.at(-1)?.hostRules ?? []);
-    for (const group of podClass.countedBy) {
+    const { countedBy, variants } = podClass;
+    const kind = kindLedBy((variants.at(-1) as Variant).hostRules);
+    // By number: pods are placed one by one, mostly before this is compiled.
+    for (let at = 0; at < countedBy.length; at++) {
+      const group = countedBy[at] as TopologyGroup;
       if (topology.count(group, this)) continue;
       if (kind !== undefined) topology.waitFirst({ kind, group }, this);
       if (this.#waiting === NOBODY_WAITS) this.#waiting = new Map();
       const others = this.waiting(group);
       this.#waiting.set(group, others + 1);
       if (others === 0) topology.wait(group, this);
-      for (const { group: own } of podClass.variants[0]?.rules ?? [])
+      for (const { group: own } of variants[0]?.rules ?? [])
         if (own.type === "spread" && !this.#kept.has(own))
           this.#kept = new Set(this.#kept).add(own);
     }

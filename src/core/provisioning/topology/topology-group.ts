@@ -257,11 +257,15 @@ export function eligible(filter: NodeFilter, place: Place): boolean {
 /** Of a planned node that is eligible: whether only pods to come decide if the rule looks at it. */
 export function isUndecided({ requirements }: NodeFilter, place: Place): boolean {
   if (requirements === undefined || place.meetsIfNarrowed === undefined) return false;
-  // One of them can be met, as is known when this is asked.
-  const isRuledOut = (one: Requirements) => requirements.length > 1 && !place.canMeet(one);
-  return requirements.every(
-    (one) => one.size > 0 && (place.meetsIfNarrowed?.(one) !== false || isRuledOut(one)),
-  );
+  // Asked of each planned node for each rule that counts a pod there: mostly every node will do.
+  for (let at = 0; at < requirements.length; at++) {
+    const one = requirements[at] as Requirements;
+    if (one.size === 0) return false;
+    if (place.meetsIfNarrowed(one)) continue;
+    // One of them can be met, as is known when this is asked.
+    if (requirements.length === 1 || place.canMeet(one)) return false;
+  }
+  return true;
 }
 
 /** Which namespaces a term looks into, of a pod in its `own`; undefined: all. */
@@ -312,9 +316,18 @@ export function possibleDomains(group: TopologyGroup, place: Place): readonly st
   let values = node.complement ? allowedOf(counts, node) : node.values;
   // It may as well come up where the rule does not look.
   if (node.complement && filter.requirements !== undefined)
-    values = [...new Set([...values, ...(place.openTo?.(key) ?? [])])];
+    values = united(values, place.openTo?.(key) ?? NO_DOMAINS);
   return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;
 }
+
+/** Mostly the others are among them. */
+function united(values: readonly string[], others: readonly string[]): readonly string[] {
+  return others.every((one) => values.includes(one))
+    ? values
+    : [...new Set([...values, ...others])];
+}
+
+const NO_DOMAINS: readonly string[] = [];
 
 /** The one domain that the place is in; undefined: it may be in several, or the group does not look at it. */
 export function standsIn(group: TopologyGroup, place: Place): string | undefined {
