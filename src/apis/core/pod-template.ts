@@ -26,8 +26,10 @@ const templates = new WeakMap<PodSpec["containers"], Known[]>();
 /** Undefined: the spec is not frozen, so it may be anybody's. */
 export function templateOf(spec: PodSpec): PodTemplate | undefined {
   const { containers } = spec;
-  if (!Object.isFrozen(spec)) return undefined;
   const known = templates.get(containers);
+  // Frozen once, frozen for good: asking takes longer than looking.
+  if (known?.[0]?.template === spec) return spec;
+  if (!Object.isFrozen(spec)) return undefined;
   if (known !== undefined)
     for (let at = 0; at < known.length; at++) {
       const one = known[at] as Known;

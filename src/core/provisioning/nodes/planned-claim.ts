@@ -136,10 +136,11 @@ function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
   const cheapest = candidates[0];
   assert(cheapest !== undefined, "a planned node has a type that can be launched");
   const { zone, capacityType, priceMicroUsd } = cheapest.offering;
+  const rows = chosen(candidates, kind.requirements, most);
   return {
     types: claim.types,
     chosen: {
-      instanceTypes: chosen(candidates, kind.requirements, most),
+      instanceTypes: claim.template.table.hasSplitTypes ? mergedRows(rows) : rows,
       cheapest: { instanceType: cheapest.type.name, zone, capacityType, priceMicroUsd },
     },
     daemonRequests: leastDaemonRequests(claim.template, claim.types),
@@ -156,7 +157,7 @@ function chosen(
   requirements: Requirements,
   most: number,
 ): InstanceType[] {
-  if (candidates.length <= most) return mergedRows(candidates.map(({ type }) => type));
+  if (candidates.length <= most) return candidates.map(({ type }) => type);
   const kept = new Set<Candidate>();
   for (const requirement of requirements.all()) {
     const wanted = requirement.minValues;
@@ -176,7 +177,7 @@ function chosen(
     if (kept.size >= most) break;
     kept.add(candidate);
   }
-  return mergedRows([...kept].sort(cheapestFirst).map(({ type }) => type));
+  return [...kept].sort(cheapestFirst).map(({ type }) => type);
 }
 
 function cheapestFirst(a: Candidate, b: Candidate): number {

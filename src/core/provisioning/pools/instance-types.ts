@@ -91,6 +91,11 @@ export class TypeTable {
     return this.types.length;
   }
 
+  /** Some type is several rows. */
+  get hasSplitTypes(): boolean {
+    return this.#sheet.hasSplitTypes;
+  }
+
   /** Takes the daemons' share off each type; to be called once, before any question of fit. */
   reserve(daemonRequests: readonly Resources[]): void {
     this.#allocatable = this.#allocatable.map((amounts, index) =>

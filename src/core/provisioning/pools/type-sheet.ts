@@ -50,6 +50,8 @@ function allocatableOf(type: InstanceType): Resources {
 
 export interface TypeSheet {
   readonly types: readonly InstanceType[];
+  /** Some type is several rows. */
+  readonly hasSplitTypes: boolean;
   readonly offerings: OfferingTable;
   readonly allocatable: readonly Resources[];
   readonly labels: Map<string, LabelColumn>;
@@ -67,6 +69,7 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
     const types = typeRows(list);
     sheet = {
       types,
+      hasSplitTypes: types.length > list.length,
       offerings: new OfferingTable(types),
       allocatable: types.map(allocatableOf),
       labels: new Map(),
