@@ -7,7 +7,7 @@ import type { Steps } from "../../base/steps.ts";
 import { byKeys, packByGreed, ratioOrders } from "./greedy-patterns.ts";
 import type { Bin, Budget, Packing, Use } from "./packing.ts";
 
-const ROUNDS = 20;
+const ROUNDS = 16;
 /** How much of what its bins lack an item is worth more. */
 const HEAT = 0.3;
 /** Every third round fills by shape, now the one way and now the other, for worth alone comes to the same bins again. */

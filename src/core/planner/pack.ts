@@ -98,7 +98,9 @@ function* packPart(
   const isAnnealed = !mayBeAlike && items <= MOST_ANNEALED;
   const hasColumns = !isAnnealed || items <= FEW;
   const refilled = hasColumns ? "all" : "ahead";
-  for (const order of fillingOrders(packing, worth)) {
+  const orders = fillingOrders(packing, worth);
+  // Rounds from there come to as much as from the best of all orders, for they end far from where they begin.
+  for (const order of hasColumns ? orders : orders.slice(0, 1)) {
     yield;
     const own = { units: budget.units + lent };
     const uses = yield* packByGreed(packing, kept, counts, worth, order, own, refilled);
