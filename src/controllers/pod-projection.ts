@@ -27,16 +27,31 @@ export function createPodProjection(): (pod: Pod) => Pod {
   function shared<T>(piece: T): T {
     if (piece === undefined) return piece;
     const text = JSON.stringify(piece);
-    const known = pieces.get(text);
-    if (known !== undefined) return known as T;
+    return (pieces.get(text) as T | undefined) ?? keep(text, piece);
+  }
+
+  function keep<T>(text: string, piece: T): T {
     if (pieces.size >= SHARED_LIMIT) pieces.clear();
     pieces.set(text, deepFreeze(piece));
     return piece;
   }
 
+  /** Templates that differ in their amounts often ask for the same neighbours: what those mean is found out once. */
+  function sharedTemplate(spec: PodSpec): PodSpec {
+    const text = JSON.stringify(spec);
+    const known = pieces.get(text) as PodSpec | undefined;
+    if (known !== undefined) return known;
+    const { affinity, topologySpreadConstraints: spreads } = spec;
+    return keep(text, {
+      ...spec,
+      ...(affinity === undefined ? {} : { affinity: shared(affinity) }),
+      ...(spreads === undefined ? {} : { topologySpreadConstraints: shared(spreads) }),
+    });
+  }
+
   return ({ metadata, spec, status, ...rest }) => {
     const { nodeName, volumes, ...common } = spec;
-    const sharedSpec = shared(specOf(common));
+    const sharedSpec = sharedTemplate(specOf(common));
     const own = ownOf(nodeName, volumes);
     return Object.freeze({
       ...rest,

@@ -13,7 +13,7 @@ import { type Demand, demandOf } from "../../scheduling/amounts.ts";
 import { Marks } from "../../scheduling/bits.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
-import type { Requirements } from "../../scheduling/requirements.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { SchedulingOptions } from "../scheduling-input.ts";
 import type { Topology } from "../topology/topology.ts";
@@ -84,6 +84,8 @@ export class PodClasses {
   /** Of many drafts few ask for different amounts: what is found out of those is found out once. */
   readonly #amounts = new Map<string, Amounts>();
   readonly #byTemplate = new WeakMap<PodTemplate, Alike>();
+  /** Groups of constraints that mean the same whoever of the namespace has them. */
+  readonly #ofNamespace = new Map<string, Map<object, TopologyGroup>>();
   readonly #counting = new Map<readonly TopologyGroup[], Counting>();
 
   constructor(options: {
@@ -160,7 +162,7 @@ export class PodClasses {
         volumeSets,
         wishes,
         owner,
-        groups: new Map(),
+        groups: this.#groupsOf(wishes, owner, text),
         owned: NO_GROUPS,
         running: 0,
         classes: new Map(),
@@ -173,6 +175,22 @@ export class PodClasses {
       }
     }
     return draft;
+  }
+
+  /** By constraint. They are the pod's own where what a constraint means depends on more than its namespace. */
+  #groupsOf(
+    { required, tolerations }: Wishes,
+    { namespace }: Owner,
+    text: string,
+  ): Map<object, TopologyGroup> {
+    const isOpen = required.length === 1 && required[0] === Requirements.NONE;
+    if (!isOpen || tolerations.length > 0 || asksByLabels(text)) return new Map();
+    let groups = this.#ofNamespace.get(namespace);
+    if (groups === undefined) {
+      groups = new Map();
+      this.#ofNamespace.set(namespace, groups);
+    }
+    return groups;
   }
 
   #amountsOf(requests: Resources): Amounts {
@@ -350,7 +368,7 @@ export interface Draft extends Amounts {
   readonly volumeSets: readonly SetId[];
   readonly wishes: Wishes;
   readonly owner: Owner;
-  /** Constraint → its group. */
+  /** Constraint → its group; drafts of whom it means the same share it. */
   readonly groups: Map<object, TopologyGroup>;
   /** Of all its wishes, while none is given up. */
   owned: readonly TopologyGroup[];
