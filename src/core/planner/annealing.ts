@@ -5,7 +5,7 @@
  */
 import type { Steps } from "../../base/steps.ts";
 import { byKeys, packByGreed, ratioOrders } from "./greedy-patterns.ts";
-import type { Bin, Budget, Packing, Use } from "./packing.ts";
+import type { Bin, Budget, Packing, Pattern, Use } from "./packing.ts";
 
 const ROUNDS = 16;
 /** How much of what its bins lack an item is worth more. */
@@ -54,27 +54,39 @@ export function* annealed(
 
 /** Makes each row worth more, or less, by what the bins that it is in hold for their price. */
 function heat({ rows, bins }: Packing, uses: readonly Use[], worth: Float64Array): void {
-  const items = new Float64Array(rows.length);
+  const items = new Int32Array(rows.length);
   const held = new Float64Array(rows.length);
   let [value, price] = [0, 0];
-  for (const { pattern, bins: count } of uses) {
-    const own = (bins[pattern.bin] as Bin).price;
-    let inOne = 0;
-    for (let at = 0; at < pattern.rows.length; at++)
-      inOne += (worth[pattern.rows[at] as number] as number) * (pattern.times[at] as number);
-    value += inOne * count;
-    price += own * count;
-    for (let at = 0; at < pattern.rows.length; at++) {
-      const row = pattern.rows[at] as number;
-      const gone = (pattern.times[at] as number) * count;
-      items[row] = (items[row] as number) + gone;
-      held[row] = (held[row] as number) + (gone * inOne) / own;
-    }
+  for (const use of uses) {
+    const own = (bins[use.pattern.bin] as Bin).price;
+    const inOne = worthOf(use.pattern, worth);
+    value += inOne * use.bins;
+    price += own * use.bins;
+    hold(use, inOne / own, items, held);
   }
   for (let row = 0; row < rows.length; row++) {
     const own = held[row] as number;
     if (own > 0)
       worth[row] =
         (worth[row] as number) * (((value / price) * (items[row] as number)) / own) ** HEAT;
+  }
+}
+
+/** What one bin holds is worth. */
+function worthOf({ rows, times }: Pattern, worth: Float64Array): number {
+  let sum = 0;
+  for (let at = 0; at < rows.length; at++)
+    sum += (worth[rows[at] as number] as number) * (times[at] as number);
+  return sum;
+}
+
+/** Adds the items of these bins, and the same each times what its bin holds for its price. */
+function hold({ pattern, bins }: Use, ratio: number, items: Int32Array, held: Float64Array): void {
+  const { rows, times } = pattern;
+  for (let at = 0; at < rows.length; at++) {
+    const row = rows[at] as number;
+    const gone = (times[at] as number) * bins;
+    items[row] = (items[row] as number) + gone;
+    held[row] = (held[row] as number) + gone * ratio;
   }
 }

@@ -178,7 +178,9 @@ interface Slot {
 function slotsOf(homes: readonly Home[], pods: number): Slot[] {
   const found = new Map<object, { perHost: number; hosts: number }>();
   for (const { waiting } of homes) {
-    for (const { group, self } of waiting.variant.hostRules) {
+    const { hostRules } = waiting.variant;
+    for (let at = 0; at < hostRules.length; at++) {
+      const { group, self } = hostRules[at] as Rule;
       if (!self || group.inverse || group.key !== HOSTNAME_LABEL_KEY) continue;
       const perHost = perHostOf(group);
       const slot = found.get(group) ?? { perHost, hosts: 0 };

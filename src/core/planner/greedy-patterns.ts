@@ -13,12 +13,6 @@ import {
   type Use,
 } from "./packing.ts";
 
-interface Filled {
-  readonly pattern: Pattern;
-  /** Its worth for its price. */
-  readonly ratio: number;
-}
-
 /** Units of work before others get a turn: some milliseconds. */
 const WORK_PER_STEP = 500_000;
 
@@ -45,7 +39,9 @@ export function* packByGreed(
   const lists = new Set(orders);
   // Rows that have run out are looked at no more, but count: by that the budget is reckoned.
   const perRound = orders.reduce((sum, { length }) => sum + length, 0);
-  const known: (Filled | undefined)[] = among.map(() => undefined);
+  const known: (Pattern | undefined)[] = among.map(() => undefined);
+  /** Their worth for their price. Nothing at first, or each would be boxed anew whenever it is read. */
+  const ratios: (number | undefined)[] = among.map(() => undefined);
   let spent = 0;
   while (rest > 0) {
     if (spent >= WORK_PER_STEP) {
@@ -53,27 +49,29 @@ export function* packByGreed(
       spent = 0;
     }
     let work = refilled === "all" ? perRound : among.length;
-    let best: Filled | undefined;
+    let best: Pattern | undefined;
     let most = 0;
     for (let at = 0; at < among.length; at++) {
-      let filled = known[at];
-      if (refilled === "ahead" && filled !== undefined && filled.ratio <= most) continue;
-      if (filled === undefined || !lasts(filled.pattern, left)) {
+      let pattern = known[at];
+      let ratio = ratios[at] ?? 0;
+      if (refilled === "ahead" && pattern !== undefined && ratio <= most) continue;
+      if (pattern === undefined || !lasts(pattern, left)) {
         const index = among[at] as number;
         const bin = packing.bins[index] as Bin;
-        const ratio = filling.fill(bin, orders[at] as number[], left, worth) / bin.price;
-        filled = { pattern: filling.content(index), ratio };
-        known[at] = filled;
+        ratio = filling.fill(bin, orders[at] as number[], left, worth) / bin.price;
+        pattern = filling.content(index);
+        known[at] = pattern;
+        ratios[at] = ratio;
         if (refilled === "ahead") work += (orders[at] as number[]).length;
       }
-      if (filled.ratio <= most * (1 + 1e-12)) continue;
-      best = filled;
-      most = filled.ratio;
+      if (ratio <= most * (1 + 1e-12)) continue;
+      best = pattern;
+      most = ratio;
     }
     spent += work;
     budget.units -= work;
     if (best === undefined || budget.units <= 0) return undefined;
-    const { rows, times } = best.pattern;
+    const { rows, times } = best;
     let bins = Number.POSITIVE_INFINITY;
     for (let at = 0; at < rows.length; at++) {
       const held = (left[rows[at] as number] as number) / (times[at] as number);
@@ -88,7 +86,7 @@ export function* packByGreed(
       if (left[row] === 0) isOut = true;
     }
     if (isOut) for (const list of lists) dropRunOut(list, left);
-    uses.push({ pattern: best.pattern, bins });
+    uses.push({ pattern: best, bins });
   }
   return uses;
 }

@@ -16,6 +16,7 @@ export function merge(packing: Packing, uses: readonly Use[]): readonly Use[] {
     (a, b) => (packing.bins[a] as Bin).price - (packing.bins[b] as Bin).price || a - b,
   );
   const isFree = packing.rows.every(({ perBin }) => perBin === undefined);
+  const together = new Float64Array(packing.dimensions);
   const amounts = new Map(merged.map(({ pattern }) => [pattern, amountsOf(packing, pattern)]));
   for (const one of single.slice(0, MOST_TRIED)) {
     if (!merged.includes(one)) continue;
@@ -25,7 +26,7 @@ export function merge(packing: Packing, uses: readonly Use[]): readonly Use[] {
     for (const other of merged) {
       if (other === one) continue;
       if (!isFree && !maySit(packing, contentOf(one.pattern, other.pattern))) continue;
-      const together = sumOf(own, amounts.get(other.pattern) as Float64Array);
+      addInto(together, own, amounts.get(other.pattern) as Float64Array);
       const all = price(one) + price(other);
       const bin = byPrice.find((index) => {
         const bin = packing.bins[index] as Bin;
@@ -57,10 +58,8 @@ function amountsOf({ rows, dimensions }: Packing, pattern: Pattern): Float64Arra
   return sum;
 }
 
-function sumOf(a: Float64Array, b: Float64Array): Float64Array {
-  const sum = a.slice();
-  for (let d = 0; d < sum.length; d++) sum[d] = (sum[d] as number) + (b[d] as number);
-  return sum;
+function addInto(sum: Float64Array, a: Float64Array, b: Float64Array): void {
+  for (let d = 0; d < sum.length; d++) sum[d] = (a[d] as number) + (b[d] as number);
 }
 
 function welcomes({ rows }: Bin, ...uses: readonly Use[]): boolean {

@@ -7,8 +7,9 @@ import { intersectionOf, type Marks } from "../scheduling/bits.ts";
 import type { PodClass, PodClasses, Variant } from "./batch/pod-class.ts";
 import type { QueuedPod } from "./batch/queue.ts";
 import type { Attempt, ExistingNode } from "./nodes/existing-node.ts";
-import { type Fit, NewNodeClaim, type PlanningContext, type Trial } from "./nodes/new-nodeclaim.ts";
+import { NewNodeClaim } from "./nodes/new-nodeclaim.ts";
 import type { OpenClaims } from "./nodes/open-claims.ts";
+import type { Fit, PlanningContext, Trial } from "./nodes/trial.ts";
 import { chargeLimits, type Template } from "./pools/pool-template.ts";
 import { rankOf } from "./pools/rank.ts";
 

@@ -4,7 +4,7 @@
  * step of giving up preferences, and remembers where it can never go.
  */
 import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
-import type { Pod, PodAffinityTerm, PodSpec, Toleration } from "../../../apis/core/pod.ts";
+import type { Pod, PodSpec, Toleration } from "../../../apis/core/pod.ts";
 import { isResized, podRequests } from "../../../apis/core/pod-resources.ts";
 import { type PodTemplate, perTemplate, templateOf } from "../../../apis/core/pod-template.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -18,7 +18,8 @@ import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { SchedulingOptions } from "../scheduling-input.ts";
 import type { Topology } from "../topology/topology.ts";
 import { closesHosts, type Rule, type TopologyGroup } from "../topology/topology-group.ts";
-import { eligibleNodes, nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
+import { NO_GROUPS, type Owner, ownedGroups } from "./owned-groups.ts";
+import { nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
 
 /** The class after so many relaxations. Dead marks hold for the rest of the pass. */
 export interface Variant {
@@ -345,7 +346,8 @@ function forgetTrials(variant: Variant): void {
 export function forgetTries(podClass: PodClass): void {
   podClass.failedAt = -1;
   if (podClass.deferred !== undefined) delete podClass.deferred;
-  for (const variant of podClass.variants) forgetTrials(variant);
+  const { variants } = podClass;
+  for (let step = 0; step < variants.length; step++) forgetTrials(variants[step] as Variant);
 }
 
 /** A picture that is followed lasts for days. */
@@ -396,12 +398,6 @@ interface Alike {
   readonly drafts: Map<string, Draft>;
 }
 
-interface Owner {
-  readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly tolerations: readonly Toleration[];
-}
-
 function ownerOf(pod: Pod): Owner {
   const { namespace = "default", labels = {} } = pod.metadata;
   return { namespace, labels, tolerations: pod.spec.tolerations ?? [] };
@@ -410,49 +406,6 @@ function ownerOf(pod: Pod): Owner {
 function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
   return new Set(podClass.countedBy.filter((group) => !group.inverse));
 }
-
-/** The groups of all constraints among the wishes, each once. */
-function ownedGroups(draft: Draft, wishes: Wishes, topology: Topology): readonly TopologyGroup[] {
-  if (!asksForNeighbours(wishes)) return NO_GROUPS;
-  const { owner, groups } = draft;
-  // One term may be written once for both affinities: an anchor of YAML.
-  const find = (
-    type: TopologyGroup["type"],
-    constraint: object,
-    create: () => TopologyGroup,
-  ): TopologyGroup => {
-    const known = groups.get(constraint);
-    const group = known?.type === type ? known : create();
-    groups.set(constraint, group);
-    return group;
-  };
-  const found = new Set<TopologyGroup>();
-  for (const one of wishes.spreads) {
-    found.add(
-      find("spread", one, () => topology.spread(one, owner, eligibleNodes(draft.pod.spec))),
-    );
-  }
-  const near = (type: "affinity" | "antiAffinity", term: PodAffinityTerm) =>
-    found.add(find(type, term, () => topology.affinity(term, type, owner)));
-  for (const term of wishes.affinity) near("affinity", term);
-  for (const { term } of wishes.preferredAffinity) near("affinity", term);
-  for (const term of wishes.antiAffinity) near("antiAffinity", term);
-  for (const { term } of wishes.preferredAntiAffinity) near("antiAffinity", term);
-  return [...found];
-}
-
-function asksForNeighbours(wishes: Wishes): boolean {
-  const { spreads, affinity, preferredAffinity, antiAffinity, preferredAntiAffinity } = wishes;
-  return (
-    spreads.length > 0 ||
-    affinity.length > 0 ||
-    preferredAffinity.length > 0 ||
-    antiAffinity.length > 0 ||
-    preferredAntiAffinity.length > 0
-  );
-}
-
-const NO_GROUPS: readonly TopologyGroup[] = [];
 
 /**
  * Equal text, equal wishes. Labels stay out, or every pod of a StatefulSet would be a class of its

@@ -18,15 +18,14 @@ import {
   isEmptyBits,
 } from "../../scheduling/bits.ts";
 import { allows, exists, type Requirement } from "../../scheduling/requirement.ts";
-import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import type { SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
-import type { VolumeIndex, VolumeUsage } from "../../scheduling/volumes.ts";
+import type { VolumeUsage } from "../../scheduling/volumes.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 import { attachedTogether } from "../pools/attach-slots.ts";
 import { dropPortConflicts, type Template } from "../pools/pool-template.ts";
 import { kindLedBy } from "../topology/firsts.ts";
 import { UNNUMBERED } from "../topology/host-numbers.ts";
-import type { Topology } from "../topology/topology.ts";
 import {
   cheapestFirst,
   eligible,
@@ -38,37 +37,9 @@ import {
   type Rule,
   type TopologyGroup,
 } from "../topology/topology-group.ts";
-import type { Verdict } from "./existing-node.ts";
 import { isLedByOneOf, isWaitedElsewhere, leadersOf } from "./leaders.ts";
-import { ALL_PROMISED, type Reservations, WOULD_LOSE } from "./reservations.ts";
-
-/** A way the planned node could be once the pod is on it. */
-export interface Fit {
-  readonly set: SetId;
-  readonly types: Bits;
-  readonly minValuesRelaxed: boolean;
-  /** Reservations to hold. */
-  readonly reserved: readonly string[];
-}
-
-export interface Trial {
-  readonly verdict: Verdict;
-  readonly fit?: Fit;
-  /** What refuses the pod holds for every planned node of the same set, until counts change. */
-  readonly noneLikeIt?: true;
-  /** Reservations that would do are promised to others: upstream's sentence for that. */
-  readonly deferred?: string;
-}
-
-export interface PlanningContext {
-  readonly space: RequirementSpace;
-  readonly topology: Topology;
-  readonly minValuesPolicy: "Strict" | "BestEffort";
-  readonly volumes: VolumeIndex;
-  readonly reservations: Reservations;
-  /** Wait for reservations rather than buy. */
-  readonly strictReservations: boolean;
-}
+import { ALL_PROMISED, WOULD_LOSE } from "./reservations.ts";
+import type { Fit, PlanningContext, Trial } from "./trial.ts";
 
 /** Which values of a label a node of this set and these types can be launched with. */
 interface Launched {
@@ -290,7 +261,7 @@ export class NewNodeClaim implements Place {
       this.reserved = fit.reserved;
     }
     this.requests = addResources(this.requests, podClass.requests);
-    for (const port of podClass.ports) this.#ports.push(port);
+    if (podClass.ports.length > 0) this.#ports.push(...podClass.ports);
     if (podClass.hasVolumes) {
       const usage = this.#context.volumes.usage(pod);
       this.#attached = attachedTogether(this.#attached, usage);
@@ -354,11 +325,13 @@ export class NewNodeClaim implements Place {
 
   /** Hosts first: they narrow nothing. The rest may, so each choice is tried with the others. */
   #withTopology(variant: Variant, set: SetId, types: Bits): Trial {
-    for (const rule of variant.hostRules) {
+    const { hostRules } = variant;
+    for (let at = 0; at < hostRules.length; at++) {
+      const rule = hostRules[at] as Rule;
       if (this.#options(rule, variant, set, types).length > 0) continue;
       return isPermanent(rule.group) ? NEVER : NOT_NOW;
     }
-    const spreads = this.#context.topology.firsts.settledFor(variant.hostRules);
+    const spreads = this.#context.topology.firsts.settledFor(hostRules);
     if (spreads.length === 0) return this.#withNarrowing(variant, set, types);
     const settled = spreads.reduce((one, group) => this.#settledIn(group, one), { set, types });
     const trial = this.#withNarrowing(variant, settled.set, settled.types);
@@ -444,8 +417,13 @@ export class NewNodeClaim implements Place {
    * launched into a reservation keeps to it, and what would take that away goes elsewhere.
    */
   #finish(set: SetId, left: Bits): Fit | undefined {
+    return this.template.table.offerings.hasReserved
+      ? this.#reservedOrOpen(set, left)
+      : this.#withMinValues(set, left, NOTHING_RESERVED, left);
+  }
+
+  #reservedOrOpen(set: SetId, left: Bits): Fit | undefined {
     const { table } = this.template;
-    if (!table.offerings.hasReserved) return this.#withMinValues(set, left, NOTHING_RESERVED, left);
     const { reservations, strictReservations } = this.#context;
     const holds = this.reserved.length > 0;
     const isNew = this.pods.length === 0;
@@ -482,17 +460,23 @@ export class NewNodeClaim implements Place {
     reserved: readonly string[],
     launched: Bits,
   ): Fit | undefined {
+    const wanted = this.#context.space.get(set).withMinValues();
+    return wanted.length === 0
+      ? { set, types, minValuesRelaxed: false, reserved }
+      : this.#ifOffered(wanted, { set, types, minValuesRelaxed: false, reserved }, launched);
+  }
+
+  #ifOffered(wanted: readonly Requirement[], fit: Fit, launched: Bits): Fit | undefined {
     const { space, minValuesPolicy } = this.#context;
-    const wanted = space.get(set).withMinValues();
-    if (wanted.length === 0) return { set, types, minValuesRelaxed: false, reserved };
+    const { set, reserved } = fit;
     const isReserved = reserved.length > 0;
     const { table } = this.template;
     const values = (one: Requirement) => table.launchedValues(launched, one, isReserved);
     const short = wanted.filter((one) => values(one) < (one.minValues as number));
-    if (short.length === 0) return { set, types, minValuesRelaxed: false, reserved };
+    if (short.length === 0) return fit;
     if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;
     const lowered = short.map((one) => ({ ...one, minValues: values(one) }));
     const relaxed = space.intern(space.get(set).replacing(Requirements.of(lowered)));
-    return { set: relaxed, types, minValuesRelaxed: true, reserved };
+    return { ...fit, set: relaxed, minValuesRelaxed: true };
   }
 }

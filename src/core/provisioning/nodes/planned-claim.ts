@@ -132,15 +132,21 @@ function choiceFor(claim: NewNodeClaim, kind: Kind, most: number): Choice {
 }
 
 function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
-  const candidates = kind.priced.filter(({ index }) => hasBit(claim.types, index));
-  const cheapest = candidates[0];
+  const rows: InstanceType[] = [];
+  let cheapest: Candidate | undefined;
+  for (let at = 0; at < kind.priced.length; at++) {
+    const candidate = kind.priced[at] as Candidate;
+    if (!hasBit(claim.types, candidate.index)) continue;
+    cheapest ??= candidate;
+    rows.push(candidate.type);
+  }
   assert(cheapest !== undefined, "a planned node has a type that can be launched");
   const { zone, capacityType, priceMicroUsd } = cheapest.offering;
-  const rows = chosen(candidates, kind.requirements, most);
+  const kept = rows.length <= most ? rows : chosen(claim, kind, most);
   return {
     types: claim.types,
     chosen: {
-      instanceTypes: claim.template.table.hasSplitTypes ? mergedRows(rows) : rows,
+      instanceTypes: claim.template.table.hasSplitTypes ? mergedRows(kept) : kept,
       cheapest: { instanceType: cheapest.type.name, zone, capacityType, priceMicroUsd },
     },
     daemonRequests: leastDaemonRequests(claim.template, claim.types),
@@ -153,11 +159,11 @@ function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
  * up.
  */
 function chosen(
-  candidates: readonly Candidate[],
-  requirements: Requirements,
+  { types }: NewNodeClaim,
+  { priced, requirements }: Kind,
   most: number,
 ): InstanceType[] {
-  if (candidates.length <= most) return candidates.map(({ type }) => type);
+  const candidates = priced.filter(({ index }) => hasBit(types, index));
   const kept = new Set<Candidate>();
   for (const requirement of requirements.all()) {
     const wanted = requirement.minValues;

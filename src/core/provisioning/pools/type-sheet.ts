@@ -8,7 +8,7 @@ import {
 } from "../../../apis/karpenter/labels.ts";
 import { type Resources, subtractResources } from "../../../apis/resources.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
-import { type Bits, noBits, setBit } from "../../scheduling/bits.ts";
+import { allBits, type Bits, noBits, setBit } from "../../scheduling/bits.ts";
 import { OfferingTable } from "./offering-table.ts";
 import { typeRows } from "./type-rows.ts";
 
@@ -55,6 +55,8 @@ export interface TypeSheet {
   readonly offerings: OfferingTable;
   readonly allocatable: readonly Resources[];
   readonly labels: Map<string, LabelColumn>;
+  /** Labels that types have. */
+  readonly labelKeys: ReadonlySet<string>;
   readonly resources: Map<string, ResourceColumn>;
   readonly capacities: Map<string, OrderedColumn>;
   readonly offeringKeys: ReadonlySet<string>;
@@ -73,6 +75,7 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
       offerings: new OfferingTable(types),
       allocatable: types.map(allocatableOf),
       labels: new Map(),
+      labelKeys: new Set(types.flatMap((type) => Object.keys(type.labels))),
       resources: new Map(),
       capacities: new Map(),
       offeringKeys: keysOf(types),
@@ -88,7 +91,7 @@ const ASKED_RESOURCES = ["cpu", "memory", "pods"];
 /** Works out ahead what a pass will ask of the list anyway. */
 export function readTypes(list: readonly InstanceType[]): void {
   const sheet = sheetOf(list);
-  for (const key of sheet.offeringKeys) labelColumn(sheet, key);
+  for (const key of sheet.labelKeys) labelColumn(sheet, key);
   for (const name of ASKED_RESOURCES)
     if (!sheet.resources.has(name))
       sheet.resources.set(name, resourceColumn(sheet.allocatable, name));
@@ -96,11 +99,17 @@ export function readTypes(list: readonly InstanceType[]): void {
 }
 
 /** Which types have which value of the label. */
-export function labelColumn({ types, labels }: TypeSheet, key: string): LabelColumn {
+export function labelColumn({ types, labels, labelKeys }: TypeSheet, key: string): LabelColumn {
   let column = labels.get(key);
   if (column !== undefined) return column;
   const byValue = new Map<string, Bits>();
-  column = { byValue, silent: noBits(types.length), never: noBits(types.length) };
+  const never = noBits(types.length);
+  if (!labelKeys.has(key)) {
+    column = { byValue, silent: allBits(types.length), never };
+    labels.set(key, column);
+    return column;
+  }
+  column = { byValue, silent: noBits(types.length), never };
   for (let index = 0; index < types.length; index++) {
     const values = (types[index] as InstanceType).labels[key];
     if (values === undefined) setBit(column.silent, index);

@@ -24,8 +24,9 @@ import type { RequirementSpace, SetId } from "../../scheduling/requirement-space
 import type { Requirements } from "../../scheduling/requirements.ts";
 import type { PodClass, PodClasses, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
-import { NewNodeClaim, type PlanningContext } from "../nodes/new-nodeclaim.ts";
+import { NewNodeClaim } from "../nodes/new-nodeclaim.ts";
 import { ALL_PROMISED } from "../nodes/reservations.ts";
+import type { PlanningContext } from "../nodes/trial.ts";
 import {
   dropPortConflicts,
   hasNoType,

@@ -16,8 +16,10 @@ import {
 /** The kind that a pod with these rules would be the first of. */
 export function kindLedBy(rules: readonly Rule[]): TopologyGroup | undefined {
   // Asked for every pod that is placed.
-  for (const { self, group } of rules)
+  for (let at = 0; at < rules.length; at++) {
+    const { self, group } = rules[at] as Rule;
     if (self && group.type === "affinity" && !anyCounted(group)) return group;
+  }
   return undefined;
 }
 

@@ -291,8 +291,7 @@ export class Topology {
       if (isUndecided(group.filter, place)) return false;
       const domains = possibleDomains(group, place);
       if (domains.length !== 1 && group.type !== "antiAffinity") return domains.length === 0;
-      for (const domain of domains)
-        this.#set(group, domain, (group.counts.get(domain) ?? 0) + pods);
+      for (let at = 0; at < domains.length; at++) this.#add(group, domains[at] as string, pods);
     }
     return true;
   }
@@ -301,10 +300,11 @@ export class Topology {
   uncount(group: TopologyGroup, place: Place): void {
     if (!eligible(group.filter, place)) return;
     if (group.key === HOSTNAME_LABEL_KEY) this.#addOnHost(group, this.#hosts.of(place), -1);
-    else {
-      for (const domain of possibleDomains(group, place))
-        this.#set(group, domain, (group.counts.get(domain) ?? 0) - 1);
-    }
+    else for (const domain of possibleDomains(group, place)) this.#add(group, domain, -1);
+  }
+
+  #add(group: TopologyGroup, domain: string, change: number): void {
+    this.#set(group, domain, (group.counts.get(domain) ?? 0) + change);
   }
 
   #countOnHost(group: TopologyGroup, place: Place, pods: number): void {
