@@ -81,7 +81,9 @@ export class PodClasses {
   readonly #settings: Settings;
   readonly #canTolerate: boolean;
   readonly #complete: ((pod: Pod) => Pod) | undefined;
-  readonly #drafts = new Map<string, Draft>();
+  readonly #drafts: Draft[] = [];
+  /** By what of their wishes their templates do not say, then by what those say: long texts are not put together. */
+  readonly #byWishes = new Map<string, Map<string, Draft>>();
   /** Of many drafts few ask for different amounts: what is found out of those is found out once. */
   readonly #amounts = new Map<string, Amounts>();
   readonly #byTemplate = new WeakMap<PodTemplate, Alike>();
@@ -109,12 +111,12 @@ export class PodClasses {
 
   /** Different wishes that were ever announced. */
   get size(): number {
-    return this.#drafts.size;
+    return this.#drafts.length;
   }
 
   /** One class for each of the wishes that {@link Draft.running} counts somebody with. */
   running(): readonly PodClass[] {
-    return [...this.#drafts.values()]
+    return this.#drafts
       .filter(({ running }) => running > 0)
       .map((draft) => this.classOf(draft.pod, draft));
   }
@@ -141,15 +143,16 @@ export class PodClasses {
     if (template === undefined) return undefined;
     let alike = this.#byTemplate.get(template);
     if (alike === undefined) {
-      alike = { byLabels: asksByLabels(specText(template)), drafts: new Map() };
+      alike = { byLabels: goesByLabels(template), drafts: new Map() };
       this.#byTemplate.set(template, alike);
     }
     return alike.byLabels ? undefined : alike.drafts;
   }
 
   #draft(pod: Pod, volumeSets: readonly SetId[]): Draft {
-    const text = draftText(pod, volumeSets);
-    let draft = this.#drafts.get(text);
+    const known = this.#knownBy(besideTemplate(pod, volumeSets));
+    const text = specText(pod.spec);
+    let draft = known.get(text);
     if (draft === undefined) {
       const { requests, demand } = this.#amountsOf(podRequests(pod));
       const { preferencePolicy, wellKnownLabels } = this.#settings;
@@ -163,13 +166,14 @@ export class PodClasses {
         volumeSets,
         wishes,
         owner,
-        groups: this.#groupsOf(wishes, owner, text),
+        groups: this.#groupsOf(wishes, owner, goesByLabels(pod.spec)),
         owned: NO_GROUPS,
         running: 0,
         classes: new Map(),
         variants: new Map(),
       };
-      this.#drafts.set(text, draft);
+      known.set(text, draft);
+      this.#drafts.push(draft);
       draft.owned = ownedGroups(draft, wishes, this.#topology);
       for (const term of wishes.antiAffinity) {
         this.#topology.affinity(term, "antiAffinity", owner, true);
@@ -178,14 +182,23 @@ export class PodClasses {
     return draft;
   }
 
+  #knownBy(rest: string): Map<string, Draft> {
+    let known = this.#byWishes.get(rest);
+    if (known === undefined) {
+      known = new Map();
+      this.#byWishes.set(rest, known);
+    }
+    return known;
+  }
+
   /** By constraint. They are the pod's own where what a constraint means depends on more than its namespace. */
   #groupsOf(
     { required, tolerations }: Wishes,
     { namespace }: Owner,
-    text: string,
+    isByLabels: boolean,
   ): Map<object, TopologyGroup> {
     const isOpen = required.length === 1 && required[0] === Requirements.NONE;
-    if (!isOpen || tolerations.length > 0 || asksByLabels(text)) return new Map();
+    if (!isOpen || tolerations.length > 0 || isByLabels) return new Map();
     let groups = this.#ofNamespace.get(namespace);
     if (groups === undefined) {
       groups = new Map();
@@ -408,21 +421,18 @@ function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
 }
 
 /**
- * Equal text, equal wishes. Labels stay out, or every pod of a StatefulSet would be a class of its
- * own; only those that matchLabelKeys names are part of what the pod asks for.
+ * What of its wishes the text of its template does not say: equal texts, equal wishes. Labels stay out, or every pod of
+ * a StatefulSet would be a class of its own; only those that matchLabelKeys names are part of what the pod asks for.
  */
-function draftText(pod: Pod, volumeSets: readonly SetId[]): string {
+function besideTemplate(pod: Pod, volumeSets: readonly SetId[]): string {
   const { spec, metadata } = pod;
-  let text = specText(spec);
-  if (hasClaims(spec)) text += ` claims ${volumeSets.join()} `;
+  let text = hasClaims(spec) ? ` claims ${volumeSets.join()} ` : "";
   // A pod that is being resized: its status counts too.
   if (isResized(pod)) text += JSON.stringify([podRequests(pod), hostPorts(pod)]);
   const { affinity, topologySpreadConstraints } = spec;
   if (affinity === undefined && topologySpreadConstraints === undefined) return text;
-  // Asked before anything is added: that would have to be copied together first.
-  const byLabels = asksByLabels(text);
   text += metadata.namespace;
-  return byLabels ? text + JSON.stringify(metadata.labels) : text;
+  return goesByLabels(spec) ? text + JSON.stringify(metadata.labels) : text;
 }
 
 /** matchLabelKeys or mismatchLabelKeys: the pod's own labels are part of what it asks for. */
@@ -431,12 +441,13 @@ function asksByLabels(text: string): boolean {
 }
 
 const specText = perTemplate(writtenOut);
+const goesByLabels = perTemplate((spec) => asksByLabels(specText(spec)));
 
 /** Works out ahead, once a template, what a pass will ask of the pod anyway. */
 export function readPod(pod: Pod, { preferencePolicy, wellKnownLabels }: Settings): void {
   podRequests(pod);
   hostPorts(pod);
-  specText(pod.spec);
+  goesByLabels(pod.spec);
   wishesOf(pod.spec, preferencePolicy, wellKnownLabels);
 }
 
