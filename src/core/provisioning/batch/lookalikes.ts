@@ -11,7 +11,8 @@ import type { Labels } from "../topology/topology-group.ts";
 /** `T`: what is found out. */
 export class Lookalikes<T> {
   readonly #find: (sample: Pod) => T;
-  readonly #found = new Map<string | undefined, Map<PodSpec, Map<Labels | undefined, T>>>();
+  /** There are fewer labels than specs: those would each need a map of its own. */
+  readonly #found = new Map<string | undefined, Map<Labels | undefined, Map<PodSpec, T>>>();
   /** Pods of a template mostly come one after the other. */
   #last: { readonly pod: Pod; readonly found: T } | undefined;
 
@@ -26,12 +27,11 @@ export class Lookalikes<T> {
     const { spec } = pod;
     if (isOfItsOwn(pod)) return this.#find(pod);
     const { namespace, labels } = pod.metadata;
-    const bySpec = within(this.#found, namespace);
-    const byLabels = within(bySpec, spec);
-    let found = byLabels.get(labels);
+    const bySpec = within(within(this.#found, namespace), labels);
+    let found = bySpec.get(spec);
     if (found === undefined) {
       found = this.#find(pod);
-      byLabels.set(labels, found);
+      bySpec.set(spec, found);
     }
     this.#last = { pod, found };
     return found;

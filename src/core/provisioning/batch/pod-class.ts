@@ -86,7 +86,10 @@ export class PodClasses {
   readonly #byWishes = new Map<string, Map<string, Draft>>();
   /** Of many drafts few ask for different amounts: what is found out of those is found out once. */
   readonly #amounts = new Map<string, Amounts>();
-  readonly #byTemplate = new WeakMap<PodTemplate, Alike>();
+  /** By namespace, and by what their volumes ask for. */
+  readonly #ofTemplates = new Map<string, WeakMap<PodTemplate, Draft>>();
+  /** By the groups that count its pods. */
+  readonly #classes = new Map<readonly TopologyGroup[], Map<Draft, PodClass>>();
   /** Groups of constraints that mean the same whoever of the namespace has them. */
   readonly #ofNamespace = new Map<string, Map<object, TopologyGroup>>();
   readonly #counting = new Map<readonly TopologyGroup[], Counting>();
@@ -125,32 +128,23 @@ export class PodClasses {
   announce(written: Pod): Draft {
     const pod = this.#complete?.(written) ?? written;
     const volumeSets = this.#volumeSets(pod);
-    const alike = this.#alike(pod);
-    if (alike === undefined) return this.#draft(pod, volumeSets);
+    const template = isResized(pod) ? undefined : templateOf(pod.spec);
+    // It may have wishes of its own.
+    if (template === undefined || goesByLabels(template)) return this.#draft(pod, volumeSets);
     const { namespace = "default" } = pod.metadata;
     const key = hasClaims(pod.spec) ? `${namespace} ${volumeSets.join()}` : namespace;
-    let draft = alike.get(key);
+    const drafts = within(this.#ofTemplates, key, () => new WeakMap<PodTemplate, Draft>());
+    let draft = drafts.get(template);
     if (draft === undefined) {
       draft = this.#draft(pod, volumeSets);
-      alike.set(key, draft);
+      drafts.set(template, draft);
     }
     return draft;
   }
 
-  /** Drafts of its template; undefined: it has wishes of its own. */
-  #alike(pod: Pod): Alike["drafts"] | undefined {
-    const template = isResized(pod) ? undefined : templateOf(pod.spec);
-    if (template === undefined) return undefined;
-    let alike = this.#byTemplate.get(template);
-    if (alike === undefined) {
-      alike = { byLabels: goesByLabels(template), drafts: new Map() };
-      this.#byTemplate.set(template, alike);
-    }
-    return alike.byLabels ? undefined : alike.drafts;
-  }
-
   #draft(pod: Pod, volumeSets: readonly SetId[]): Draft {
-    const known = this.#knownBy(besideTemplate(pod, volumeSets));
+    const rest = besideTemplate(pod, volumeSets);
+    const known = within(this.#byWishes, rest, () => new Map<string, Draft>());
     const text = specText(pod.spec);
     let draft = known.get(text);
     if (draft === undefined) {
@@ -169,7 +163,6 @@ export class PodClasses {
         groups: this.#groupsOf(wishes, owner, goesByLabels(pod.spec)),
         owned: NO_GROUPS,
         running: 0,
-        classes: new Map(),
         variants: new Map(),
       };
       known.set(text, draft);
@@ -182,15 +175,6 @@ export class PodClasses {
     return draft;
   }
 
-  #knownBy(rest: string): Map<string, Draft> {
-    let known = this.#byWishes.get(rest);
-    if (known === undefined) {
-      known = new Map();
-      this.#byWishes.set(rest, known);
-    }
-    return known;
-  }
-
   /** By constraint. They are the pod's own where what a constraint means depends on more than its namespace. */
   #groupsOf(
     { required, tolerations }: Wishes,
@@ -199,12 +183,7 @@ export class PodClasses {
   ): Map<object, TopologyGroup> {
     const isOpen = required.length === 1 && required[0] === Requirements.NONE;
     if (!isOpen || tolerations.length > 0 || isByLabels) return new Map();
-    let groups = this.#ofNamespace.get(namespace);
-    if (groups === undefined) {
-      groups = new Map();
-      this.#ofNamespace.set(namespace, groups);
-    }
-    return groups;
+    return within(this.#ofNamespace, namespace, () => new Map<object, TopologyGroup>());
   }
 
   #amountsOf(requests: Resources): Amounts {
@@ -222,10 +201,11 @@ export class PodClasses {
   classOf(pod: Pod, draft: Draft): PodClass {
     const { namespace = "default", labels = NO_LABELS } = pod.metadata;
     const selecting = this.#topology.selecting(namespace, labels);
-    let podClass = draft.classes.get(selecting);
+    const classes = within(this.#classes, selecting, () => new Map<Draft, PodClass>());
+    let podClass = classes.get(draft);
     if (podClass === undefined) {
       podClass = this.#create(draft, selecting);
-      draft.classes.set(selecting, podClass);
+      classes.set(draft, podClass);
     }
     return podClass;
   }
@@ -294,12 +274,7 @@ export class PodClasses {
     const own = owned.map((group) => ({ group, self: selected.has(group) }));
     const rules = guards.length === 0 ? own : [...own, ...guards];
     const text = `${step} ${rules.map(({ group, self }) => (self ? group.index : -1)).join()}`;
-    let variant = draft.variants.get(text);
-    if (variant === undefined) {
-      variant = this.#untriedVariant(wishes, rules);
-      draft.variants.set(text, variant);
-    }
-    return variant;
+    return within(draft.variants, text, () => this.#untriedVariant(wishes, rules));
   }
 
   #untriedVariant(wishes: Wishes, rules: readonly Rule[]): Variant {
@@ -324,6 +299,16 @@ export class PodClasses {
       refusedSets: undefined,
     };
   }
+}
+
+/** What the map holds, made if it holds nothing. */
+function within<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
 }
 
 /** As filtered; mostly they are all of one kind, and the list is there already. */
@@ -389,8 +374,6 @@ export interface Draft extends Amounts {
   owned: readonly TopologyGroup[];
   /** How many of its pods a picture counts as running: the others only wait, or are gone. */
   running: number;
-  /** By the groups that count its pods. */
-  readonly classes: Map<readonly TopologyGroup[], PodClass>;
   /** By what was given up, and by which rules count or stop its pods: all else is the same. */
   readonly variants: Map<string, Variant>;
 }
@@ -401,14 +384,6 @@ interface Counting {
   readonly selected: ReadonlySet<TopologyGroup>;
   /** Of those who want to be left alone. */
   readonly guards: readonly Rule[];
-}
-
-/** What is known of pods of one template. */
-interface Alike {
-  /** Some rule of theirs depends on their labels. */
-  readonly byLabels: boolean;
-  /** By namespace, and by what their volumes ask for. */
-  readonly drafts: Map<string, Draft>;
 }
 
 function ownerOf(pod: Pod): Owner {
