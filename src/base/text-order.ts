@@ -1,5 +1,5 @@
 /**
- * Sorting by text without comparing texts: what comes first in each is packed into a number beside the
+ * Sorting by text without comparing texts, of many: what comes first in each is packed into a number beside the
  * item's position, and numbers sort natively. Only where that much is equal are whole texts compared. A
  * tenth of the time of a comparator, for a hundred thousand pods by their UID.
  */

@@ -6,6 +6,7 @@
  */
 import type { Pod, PodSpec } from "../../../apis/core/pod.ts";
 import { isResized } from "../../../apis/core/pod-resources.ts";
+import { within } from "../../../base/within.ts";
 import type { Labels } from "../topology/topology-group.ts";
 
 /** `T`: what is found out. */
@@ -27,7 +28,12 @@ export class Lookalikes<T> {
     const { spec } = pod;
     if (isOfItsOwn(pod)) return this.#find(pod);
     const { namespace, labels } = pod.metadata;
-    const bySpec = within(within(this.#found, namespace), labels);
+    const byLabels = within(
+      this.#found,
+      namespace,
+      () => new Map<Labels | undefined, Map<PodSpec, T>>(),
+    );
+    const bySpec = within(byLabels, labels, () => new Map<PodSpec, T>());
     let found = bySpec.get(spec);
     if (found === undefined) {
       found = this.#find(pod);
@@ -50,13 +56,4 @@ function isLike(a: Pod, b: Pod): boolean {
 /** Volumes go by the pod's name, and the kubelet holds what it likes for a pod that is being resized. */
 function isOfItsOwn(pod: Pod): boolean {
   return (pod.spec.volumes?.length ?? 0) > 0 || isResized(pod);
-}
-
-function within<K, L, T>(maps: Map<K, Map<L, T>>, key: K): Map<L, T> {
-  let map = maps.get(key);
-  if (map === undefined) {
-    map = new Map();
-    maps.set(key, map);
-  }
-  return map;
 }

@@ -9,15 +9,17 @@ import { isResized, podRequests } from "../../../apis/core/pod-resources.ts";
 import { type PodTemplate, perTemplate, templateOf } from "../../../apis/core/pod-template.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
+import { within } from "../../../base/within.ts";
 import { type Demand, demandOf } from "../../scheduling/amounts.ts";
 import { Marks } from "../../scheduling/bits.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
-import type { VolumeIndex } from "../../scheduling/volumes.ts";
+import { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { SchedulingOptions } from "../scheduling-input.ts";
 import type { Topology } from "../topology/topology.ts";
 import { closesHosts, type Rule, type TopologyGroup } from "../topology/topology-group.ts";
+import { refusal } from "./eligibility.ts";
 import { NO_GROUPS, type Owner, ownedGroups } from "./owned-groups.ts";
 import { nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
 
@@ -301,16 +303,6 @@ export class PodClasses {
   }
 }
 
-/** What the map holds, made if it holds nothing. */
-function within<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
-}
-
 /** As filtered; mostly they are all of one kind, and the list is there already. */
 function those(rules: readonly Rule[], isOne: (rule: Rule) => boolean): readonly Rule[] {
   return rules.every(isOne) ? rules : rules.some(isOne) ? rules.filter(isOne) : NO_RULES;
@@ -350,6 +342,7 @@ export function forgetTries(podClass: PodClass): void {
 
 /** A picture that is followed lasts for days. */
 const MOST_AMOUNTS = 10_000;
+const NO_VOLUMES = new VolumeIndex({ claims: [], volumes: [], classes: [], csiNodes: [] });
 const NO_LABELS: Readonly<Record<string, string>> = {};
 const NO_SETS: readonly SetId[] = [];
 const NO_RULES: readonly Rule[] = [];
@@ -418,8 +411,12 @@ function asksByLabels(text: string): boolean {
 const specText = perTemplate(writtenOut);
 const goesByLabels = perTemplate((spec) => asksByLabels(specText(spec)));
 
-/** Works out ahead, once a template, what a pass will ask of the pod anyway. */
+/**
+ * Works out ahead, once a template, what a pass will ask of the pod anyway. Nothing of pods that planning may not look at,
+ * nor of those with claims: only the pass knows the volumes.
+ */
 export function readPod(pod: Pod, { preferencePolicy, wellKnownLabels }: Settings): void {
+  if (hasClaims(pod.spec) || refusal(pod, NO_VOLUMES, wellKnownLabels, []) !== undefined) return;
   podRequests(pod);
   hostPorts(pod);
   goesByLabels(pod.spec);

@@ -7,6 +7,7 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import { type Resources, subtractResources } from "../../../apis/resources.ts";
+import { within } from "../../../base/within.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { allBits, type Bits, noBits, setBit } from "../../scheduling/bits.ts";
 import { OfferingTable } from "./offering-table.ts";
@@ -92,36 +93,33 @@ const ASKED_RESOURCES = ["cpu", "memory", "pods"];
 export function readTypes(list: readonly InstanceType[]): void {
   const sheet = sheetOf(list);
   for (const key of sheet.labelKeys) labelColumn(sheet, key);
-  for (const name of ASKED_RESOURCES)
-    if (!sheet.resources.has(name))
-      sheet.resources.set(name, resourceColumn(sheet.allocatable, name));
-  for (const name of ASKED_RESOURCES) capacityColumn(sheet, name);
+  for (const name of ASKED_RESOURCES) {
+    within(sheet.resources, name, () => resourceColumn(sheet.allocatable, name));
+    capacityColumn(sheet, name);
+  }
 }
 
 /** Which types have which value of the label. */
-export function labelColumn({ types, labels, labelKeys }: TypeSheet, key: string): LabelColumn {
-  let column = labels.get(key);
-  if (column !== undefined) return column;
+export function labelColumn(sheet: TypeSheet, key: string): LabelColumn {
+  return within(sheet.labels, key, () => columnOf(sheet, key));
+}
+
+function columnOf({ types, labelKeys }: TypeSheet, key: string): LabelColumn {
   const byValue = new Map<string, Bits>();
   const never = noBits(types.length);
-  if (!labelKeys.has(key)) {
-    column = { byValue, silent: allBits(types.length), never };
-    labels.set(key, column);
-    return column;
-  }
-  column = { byValue, silent: noBits(types.length), never };
+  if (!labelKeys.has(key)) return { byValue, silent: allBits(types.length), never };
+  const silent = noBits(types.length);
   for (let index = 0; index < types.length; index++) {
     const values = (types[index] as InstanceType).labels[key];
-    if (values === undefined) setBit(column.silent, index);
-    else if (values.length === 0) setBit(column.never, index);
+    if (values === undefined) setBit(silent, index);
+    else if (values.length === 0) setBit(never, index);
     for (const value of values ?? []) {
       const having = byValue.get(value) ?? noBits(types.length);
       byValue.set(value, having);
       setBit(having, index);
     }
   }
-  labels.set(key, column);
-  return column;
+  return { byValue, silent, never };
 }
 
 /** Which types leave pods how much of a resource; `allocatable` is by position of the type. */
