@@ -4,7 +4,12 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { Variant } from "../batch/pod-class.ts";
-import { type Place, selects, type TopologyGroup } from "../topology/topology-group.ts";
+import {
+  type Place,
+  possibleDomains,
+  selects,
+  type TopologyGroup,
+} from "../topology/topology-group.ts";
 
 /** Of the pods on a node those, one of which is there before the variant's; none: it needs nobody there. */
 export function leadersOf(
@@ -22,9 +27,17 @@ export function isLedByOneOf(group: TopologyGroup, leaders: readonly Pod[]): boo
   return leaders.length > 0 && leaders.every((one) => isOf(group, one));
 }
 
-/** Whether pods wait to be counted by the group on another planned node as well. */
-export function isWaitedElsewhere(group: TopologyGroup, here: Place): boolean {
-  return group.waitedOn.some((place) => place !== here && (place.waiting?.(group) ?? 0) > 0);
+/**
+ * Whether pods that wait on other planned nodes may lift the smallest count first: not if that stays 0 for want of
+ * domains, nor if they can only come to the one domain that this node is in.
+ */
+export function isLiftedElsewhere(group: TopologyGroup, here: Place): boolean {
+  if (group.counts.size < group.minDomains) return false;
+  const own = possibleDomains(group, here);
+  return group.waitedOn.some((place) => {
+    if (place === here || (place.waiting?.(group) ?? 0) === 0) return false;
+    return own.length !== 1 || possibleDomains(group, place).some((one) => one !== own[0]);
+  });
 }
 
 function isOf(group: TopologyGroup, { metadata }: Pod): boolean {

@@ -37,7 +37,7 @@ import {
   type Rule,
   type TopologyGroup,
 } from "../topology/topology-group.ts";
-import { isLedByOneOf, isWaitedElsewhere, leadersOf } from "./leaders.ts";
+import { isLedByOneOf, isLiftedElsewhere, leadersOf } from "./leaders.ts";
 import { ALL_PROMISED, WOULD_LOSE } from "./reservations.ts";
 import type { Fit, PlanningContext, Trial } from "./trial.ts";
 
@@ -172,7 +172,7 @@ export class NewNodeClaim implements Place {
     const waiting = this.#waiting.get(group) ?? 0;
     if (this.#leaders === undefined || waiting === 0) return waiting;
     // Others that wait elsewhere may come first, and then the smallest count is no longer that.
-    return isLedByOneOf(group, this.#leaders) && !isWaitedElsewhere(group, this) ? 1 : 0;
+    return isLedByOneOf(group, this.#leaders) && !isLiftedElsewhere(group, this) ? 1 : 0;
   }
 
   /** With the pod that topology is asked about on it. */

@@ -384,6 +384,31 @@ describe("topology spread", () => {
         ]);
       });
 
+      it("comes after the first where none of the others may lift the smallest count (seed 25001458)", () => {
+        const large = pods(2, { name: "other", cpu: "3", labels: { app: "web" } });
+        const types = [instanceType({ cpu: 4 })];
+        const two = [poolInput({ limits: { nodes: 2 } }, types)];
+        const wanting = near({ minDomains: 4 });
+        expect(placed({ pods: [...large, wanting], pools: two, nodes: [away, empty] })).toEqual([
+          "?: other-0",
+          "?: other-1",
+          "left: near",
+        ]);
+        const requirements = [
+          { key: ZONE, operator: "In" as const, values: ["zone-a"] },
+          { key: "team", operator: "In" as const, values: ["red", "blue"] },
+        ];
+        const open = [poolInput({ limits: { nodes: 2 }, requirements }, types)];
+        const red = full("m", "zone-c", [], { team: "red" });
+        const any = near({});
+        const picky = { ...any, spec: { ...any.spec, nodeSelector: { team: "red" } } };
+        expect(placed({ pods: [...large, picky], pools: open, nodes: [away, red] })).toEqual([
+          "left: near",
+          "zone-a: other-0",
+          "zone-a: other-1",
+        ]);
+      });
+
       it("comes before them all where it may be the first of its kind, or one is not counted", () => {
         expect(placed({ pods: [...others, near({})], pools })).toEqual([
           "zone-a: other-0 other-1 near",
