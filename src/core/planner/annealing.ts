@@ -8,8 +8,6 @@ import { byKeys, packByGreed, ratioOrders } from "./greedy-patterns.ts";
 import type { Bin, Budget, Packing, Pattern, Use } from "./packing.ts";
 
 const ROUNDS = 16;
-/** How much of what its bins lack an item is worth more. */
-const HEAT = 0.3;
 /** Every third round fills by shape, now the one way and now the other, for worth alone comes to the same bins again. */
 const BY_SHAPE = 3;
 
@@ -68,8 +66,16 @@ function heat({ rows, bins }: Packing, uses: readonly Use[], worth: Float64Array
     const own = held[row] as number;
     if (own > 0)
       worth[row] =
-        (worth[row] as number) * (((value / price) * (items[row] as number)) / own) ** HEAT;
+        (worth[row] as number) * tempered(((value / price) * (items[row] as number)) / own);
   }
+}
+
+/**
+ * How much more an item is worth of what its bins lack: to the power of 3/8. A square root is exact wherever it is taken,
+ * a power is not: its last digit differs between versions of V8, and plans with it.
+ */
+function tempered(lack: number): number {
+  return Math.sqrt(Math.sqrt(lack * Math.sqrt(lack)));
 }
 
 /** What one bin holds is worth. */

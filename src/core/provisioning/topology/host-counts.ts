@@ -13,7 +13,7 @@ const FACTOR = 0x9e3779b1;
 export class HostCounts {
   /** Slot by slot a host and its count; at the most half of the slots are taken. */
   #slots = freeSlots(LEAST_SLOTS);
-  #shift = 32 - Math.log2(LEAST_SLOTS);
+  #shift = 1 + Math.clz32(LEAST_SLOTS);
   #size = 0;
 
   /** Hosts with a count. */
