@@ -11,11 +11,11 @@ import { dirname, join } from "node:path";
 import { imageFlags } from "../scripts/image-flags.ts";
 
 /** Of the image's major version, which the test beside this file holds it to. */
-export const IMAGE_NODE_VERSION = "24.21.0";
+export const IMAGE_NODE_VERSION = "26.10.0";
 
 export interface NodeProgram {
   readonly program: string;
-  /** As `process.version` says it: v24.21.0. */
+  /** As `process.version` says it: v26.10.0. */
   readonly version: string;
 }
 

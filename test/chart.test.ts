@@ -176,13 +176,13 @@ describe("the image", () => {
       expect(copied).toContain(path);
   });
 
-  it("runs as the user of the chart, on Node 24, without node_modules", () => {
+  it("runs as the user of the chart, on Node 26, without node_modules", () => {
     const deployment = templates.find(({ file }) => file === "deployment.yaml")?.text ?? "";
     const [, user, group] = /^USER (\d+):(\d+)$/m.exec(recipe) ?? [];
     expect(deployment).toContain(`runAsUser: ${user}`);
     expect(deployment).toContain(`runAsGroup: ${group}`);
     const last = recipe.slice(recipe.lastIndexOf("FROM "));
-    expect(recipe).toMatch(/RUN_IMAGE=\S*nodejs24\S*:nonroot/);
+    expect(recipe).toMatch(/RUN_IMAGE=\S*nodejs26\S*:nonroot/);
     expect(last).not.toContain("node_modules");
     expect(last).toContain("COPY --from=build --chown=0:0 /bundle");
   });

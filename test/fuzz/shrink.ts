@@ -46,7 +46,7 @@ export function shrink(
 
 /** Without these an object means something else, not less. */
 const KEPT = new Set(
-  "spec template metadata containers labelSelector matchLabels labels topologyKey whenUnsatisfiable maxSkew operator key capacity offerings status allocatable podAffinityTerm preference values nodeSelectorTerms nodeClassRef kubernetes.io/hostname app requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution zone capacityType priceMicroUsdPerHour".split(
+  "spec template metadata containers labelSelector matchLabels labels topologyKey whenUnsatisfiable maxSkew operator key effect capacity offerings status allocatable podAffinityTerm preference values nodeSelectorTerms nodeClassRef kubernetes.io/hostname app requiredDuringSchedulingIgnoredDuringExecution preferredDuringSchedulingIgnoredDuringExecution zone capacityType priceMicroUsdPerHour".split(
     " ",
   ),
 );
