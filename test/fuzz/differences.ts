@@ -14,6 +14,7 @@ import {
   withoutLimits,
   withoutPods,
   withoutSpreadOf,
+  withoutWishes,
 } from "./other-scenarios.ts";
 import type { Outcome } from "./upstream.ts";
 
@@ -30,6 +31,8 @@ export interface Difference {
   readonly refusedWhenAllAreUp: () => ReadonlySet<string>;
   /** The same for each zone and capacity type that nodes may come up with where the plan leaves it open; undefined: too many. */
   readonly refusedInEachWay: () => readonly ReadonlySet<string>[] | undefined;
+  /** The same for each value of labels that no type has, where the plan leaves it open; undefined: too many. */
+  readonly refusedByLabels: () => readonly ReadonlySet<string>[] | undefined;
   /** Where upstream's plan has everybody. */
   readonly theirFacts: Facts;
   /** Our plan by the rules for another scenario. */
@@ -225,6 +228,11 @@ const CLASSES: readonly DifferenceClass[] = [
     },
   },
   {
+    // Which value of a NodePool's own label a node gets is drawn by lot when its claim is made.
+    name: "the scheduler refuses it, or one like it, with another value of a label that upstream leaves open",
+    applies: (one) => (one.refusedByLabels() ?? []).some((refused) => keepsOutAsMany(one, refused)),
+  },
+  {
     // A daemon that has not started yet will need the port.
     name: "upstream gives away a host port that a daemon to come needs",
     applies: ({ scenario, pod, theirs, oursPlaces }) =>
@@ -350,6 +358,17 @@ const CLASSES: readonly DifferenceClass[] = [
     name: "ours places it in the next pass, when it is known where the nodes of this one are",
     // What nodes take of a limit is not told there.
     applies: (one) => !one.reason.includes("limits") && one.oursLater(),
+  },
+  {
+    // Upstream gives up wishes that ours meets, and the room that is left is another.
+    name: "ours meets wishes of others: without any ours places it",
+    applies: (one) => {
+      const wishless = withoutWishes(one.scenario);
+      const own = wishless.manifests.find(
+        (pod) => pod.kind === "Pod" && keyOf(pod) === keyOf(one.pod),
+      );
+      return JSON.stringify(own?.spec) === JSON.stringify(one.pod.spec) && one.oursPlaces(wishless);
+    },
   },
   {
     // What a limit has room for depends on who comes first, and no greed finds the most.

@@ -1,4 +1,7 @@
-/** A plan that leaves open in which zone its nodes come up, and how they are bought, in every way that it may turn out. */
+/**
+ * A plan that leaves open in which zone its nodes come up, how they are bought, or which value of a NodePool's own label they
+ * get, in every way that it may turn out.
+ */
 import type { Json } from "../validator/kubernetes.ts";
 import { type Outcome, outcomesOf } from "../validator/places.ts";
 import type { Scenario } from "../validator/validate.ts";
@@ -8,19 +11,57 @@ type Claim = Promised["newNodeClaims"][number];
 
 const KEYS = ["topology.kubernetes.io/zone", "karpenter.sh/capacity-type"] as const;
 
-/** Undefined: there are more than so many. */
+/** By zone and capacity type. Undefined: there are more than so many. */
 export function settledPlans(
   { manifests, instanceTypes }: Scenario,
   plan: Promised,
   most: number,
 ): readonly Promised[] | undefined {
-  let plans: readonly (readonly Claim[])[] = [[]];
-  for (const claim of plan.newNodeClaims) {
+  return everyWay(plan, most, (claim) => {
     const pool = manifests.find(
       ({ kind, metadata }) => kind === "NodePool" && metadata.name === claim.nodePool,
     );
     const types = instanceTypes.filter(({ name }) => claim.instanceTypes.includes(name));
-    const ways = waysOf(claim, outcomesOf(pool, claim.requirements, types));
+    return waysOf(claim, outcomesOf(pool, claim.requirements, types));
+  });
+}
+
+/** By the values of labels that no type has. Undefined: there are more than so many. */
+export function labelledPlans(
+  { instanceTypes }: Scenario,
+  plan: Promised,
+  most: number,
+): readonly Promised[] | undefined {
+  const known = new Set([
+    ...KEYS,
+    ...instanceTypes.flatMap(({ labels = {} }) => Object.keys(labels)),
+  ]);
+  return everyWay(plan, most, (claim) =>
+    claim.requirements.reduce<readonly Claim[]>(
+      (ways, { key, operator, values = [] }) =>
+        operator !== "In" || known.has(key)
+          ? ways
+          : ways.flatMap((way) => valued(way, key, values)),
+      [claim],
+    ),
+  );
+}
+
+function valued(claim: Claim, key: string, values: readonly string[]): readonly Claim[] {
+  return values.map((value) => ({
+    ...claim,
+    requirements: [...claim.requirements, { key, operator: "In", values: [value] }],
+  }));
+}
+
+function everyWay(
+  plan: Promised,
+  most: number,
+  waysOfOne: (claim: Claim) => readonly Claim[],
+): readonly Promised[] | undefined {
+  let plans: readonly (readonly Claim[])[] = [[]];
+  for (const claim of plan.newNodeClaims) {
+    const ways = waysOfOne(claim);
     plans = plans.flatMap((claims) => ways.map((way) => [...claims, way]));
     if (plans.length > most) return undefined;
   }

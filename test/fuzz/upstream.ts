@@ -19,7 +19,7 @@ import { classify, type Lots } from "./differences.ts";
 import { drawScenario } from "./draw.ts";
 import { planned, plannedToTheLetter } from "./ours.ts";
 import { asItComesUp, type Promised, refusedInTheEnd } from "./scheduler.ts";
-import { settledPlans } from "./settled.ts";
+import { labelledPlans, settledPlans } from "./settled.ts";
 
 /** As bench/upstream prints it. */
 export interface Outcome {
@@ -138,6 +138,10 @@ function compare(
         refusedWhenAllAreUp: () => refusedInTheEnd(scenario, promised, "all up"),
         refusedInEachWay: () =>
           settledPlans(scenario, promised, MOST_WAYS)?.map((one) =>
+            refusedInTheEnd(scenario, one, "all up"),
+          ),
+        refusedByLabels: () =>
+          labelledPlans(scenario, promised, MOST_WAYS)?.map((one) =>
             refusedInTheEnd(scenario, one, "all up"),
           ),
         theirFacts,
