@@ -12,6 +12,7 @@ import type { OpenClaims } from "./nodes/open-claims.ts";
 import type { Fit, PlanningContext, Trial } from "./nodes/trial.ts";
 import { chargeLimits, type Template } from "./pools/pool-template.ts";
 import { rankOf } from "./pools/rank.ts";
+import { revisionOf } from "./topology/topology-group.ts";
 
 /** What one pass works on. */
 export interface Pass {
@@ -74,9 +75,7 @@ export function isStuck(pass: Pass, podClass: PodClass): boolean {
  */
 function chances(pass: Pass, podClass: PodClass): number {
   let sum = pass.claims.size;
-  for (const { rules } of podClass.variants) {
-    for (const { group } of rules) sum += group.revision;
-  }
+  for (const { rules } of podClass.variants) sum += revisionOf(rules);
   return sum;
 }
 

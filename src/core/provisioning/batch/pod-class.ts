@@ -46,7 +46,7 @@ export interface Variant {
   /** These, and the planned nodes that its rules close. */
   readonly closed: readonly Marks[];
   readonly deadTemplates: Marks;
-  /** What a node would be that topology refused → the topology's revision then; absent: none was, as with most. */
+  /** What a node would be that topology refused → the revision of its narrowing rules then; absent: none was, as with most. */
   refusedSets: Map<SetId, number> | undefined;
 }
 

@@ -35,6 +35,7 @@ import {
   type Place,
   possibleDomains,
   type Rule,
+  revisionOf,
   type TopologyGroup,
 } from "../topology/topology-group.ts";
 import { isLedByOneOf, isLiftedElsewhere, leadersOf } from "./leaders.ts";
@@ -205,7 +206,7 @@ export class NewNodeClaim implements Place {
     if (ports.length > 0 && this.#holdsOneOf(ports)) return NEVER;
     const set = space.join(this.set, variant.set);
     if (set === undefined) return NEVER;
-    if (variant.refusedSets?.get(set) === this.#context.topology.revision) return NONE_LIKE_IT;
+    if (variant.refusedSets?.get(set) === revisionOf(variant.narrowingRules)) return NONE_LIKE_IT;
     const { table } = this.template;
     const fitting = table.fitting(this.types, set, this.requests, podClass.requests);
     if (fitting === undefined) return NEVER;
@@ -363,10 +364,10 @@ export class NewNodeClaim implements Place {
     this.#ownFault = false;
     const fit = this.#narrow(narrowing, 0, variant, set, types);
     if (fit !== undefined) return { verdict: "yes", fit };
-    // The set alone is to blame: nodes like this one need not be asked until something is placed.
+    // The set alone is to blame: nodes like this one need not be asked until something is counted.
     if (!this.#ownFault) {
       variant.refusedSets ??= new Map();
-      variant.refusedSets.set(set, this.#context.topology.revision);
+      variant.refusedSets.set(set, revisionOf(narrowing));
     }
     return NOT_NOW;
   }

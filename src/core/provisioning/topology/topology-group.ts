@@ -99,6 +99,13 @@ export interface Rule {
   readonly self: boolean;
 }
 
+/** Grows with what is counted for the rules: equal questions about them have equal answers until it does. */
+export function revisionOf(rules: readonly Rule[]): number {
+  let sum = 0;
+  for (let at = 0; at < rules.length; at++) sum += (rules[at] as Rule).group.revision;
+  return sum;
+}
+
 /** Rejections by such a group stay true for the rest of the pass: a host only gets fuller. */
 export function isPermanent(group: TopologyGroup): boolean {
   return group.key === HOSTNAME_LABEL_KEY && group.type !== "affinity";

@@ -87,7 +87,6 @@ export class Topology {
   readonly #space: RequirementSpace;
   readonly #hosts = new HostNumbers();
   readonly firsts = new Firsts();
-  #revision = 0;
   /** What to take back, newest last; undefined: changes are for good. */
   #journal: Change[] | undefined;
   /** As {@link begin} was told. */
@@ -105,11 +104,6 @@ export class Topology {
 
   get groups(): readonly TopologyGroup[] {
     return this.#groups;
-  }
-
-  /** Changes with the counts: equal questions have equal answers until it does. */
-  get revision(): number {
-    return this.#revision;
   }
 
   /** The group of a spread constraint. `eligible`: what the pod's node must be, as alternatives. */
@@ -277,7 +271,6 @@ export class Topology {
 
   #changed(group: TopologyGroup): void {
     group.revision++;
-    this.#revision++;
   }
 
   /**
