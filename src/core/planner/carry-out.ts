@@ -15,7 +15,7 @@ import type { Waiting } from "./homes.ts";
 import { holds, type Pattern, type Use } from "./packing.ts";
 
 /** Classes of a row that may refuse a node before the least particular one is asked. */
-const MAX_REFUSALS = 6;
+const MAX_REFUSALS = 12;
 const NODES_PER_STEP = 16;
 
 interface PlannedNode {
