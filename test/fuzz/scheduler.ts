@@ -12,7 +12,7 @@ import type { VolumeObjects } from "../../src/sandbox/kube-scheduler/volumes.ts"
 import { NO_SURROUNDINGS, snapshotOf } from "../../src/sandbox/testing/snapshots.ts";
 import { type Json, type Labels, podAmounts, wantsNode } from "../validator/kubernetes.ts";
 import { concerns, counts, hasAlternatives } from "../validator/neighbours.ts";
-import { daemonPods, HOSTNAME, outcomesOf } from "../validator/places.ts";
+import { daemonPods, HOSTNAME, outcomesOf, ZONE } from "../validator/places.ts";
 import { keyOf, type Scenario } from "../validator/validate.ts";
 import { DRIVER, ephemeralClaims } from "./draw-volumes.ts";
 
@@ -69,7 +69,11 @@ export function refusals(
     ),
   );
   // Or on each node one after the other, as planned.
-  const orders = [...ORDERS, (pod: Json) => -(turns.get(keyOf(pod)) as number)];
+  const orders = [
+    ...ORDERS,
+    (pod: Json) => -(turns.get(keyOf(pod)) as number),
+    sparseZonesFirst(stage),
+  ];
   let refused: readonly Json[] = [];
   for (const again of ["in rounds", "at once"] as const) {
     for (const order of orders) {
@@ -89,6 +93,22 @@ export function refusals(
   const waiting = nodesCome === "any time" ? refusedOneByOne(stage) : refused;
   if (waiting.length < refused.length) refused = waiting;
   return new Map(refused.map((pod) => [keyOf(pod), goal.get(keyOf(pod)) as string]));
+}
+
+/**
+ * Who is to be spread comes as soon as may be; of the others first those in the zones that get the fewest of these, for
+ * there they lift the smallest count, and elsewhere the largest.
+ */
+function sparseZonesFirst({ nodes, pods, goal }: Stage): (pod: Json) => number {
+  const zones = new Map<string, string>(
+    nodes.map(({ metadata }) => [metadata.name, metadata.labels[ZONE]]),
+  );
+  const zoneOf = (pod: Json) => zones.get(goal.get(keyOf(pod)) as string);
+  return (pod) => {
+    const zone = zoneOf(pod);
+    const spread = pods.filter((other) => hard(other) > 0 && zoneOf(other) === zone);
+    return hard(pod) * pods.length - spread.length;
+  };
 }
 
 /** A plan's nodes as they would come up, and who is to go where. */

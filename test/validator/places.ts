@@ -13,7 +13,7 @@ import {
   wantsNode,
 } from "./kubernetes.ts";
 
-const ZONE = "topology.kubernetes.io/zone";
+export const ZONE = "topology.kubernetes.io/zone";
 const CAPACITY_TYPE = "karpenter.sh/capacity-type";
 const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
 const NODE_POOL = "karpenter.sh/nodepool";

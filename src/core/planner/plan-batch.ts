@@ -39,6 +39,7 @@ import type { PlannerOptions } from "./planner-options.ts";
 import { fitsExisting, repaired } from "./repair.ts";
 import { resettled } from "./resettle.ts";
 import { strandsMore } from "./stranding.ts";
+import { isTail, placeTail } from "./tail.ts";
 
 /** Plans one batch, as `solve` does and under the same promises. */
 export function planBatch(input: SchedulingInput, options: PlannerOptions): SchedulingResult {
@@ -267,8 +268,6 @@ function leavesNothingToSave(
 
 /** How often what a round could not place is packed anew. */
 const ROUNDS = 3;
-/** So few left are the rules' to place, on nodes that are planned already: anew they would open more. */
-const TAIL_SHARE = 0.02;
 const TRIES_PER_STEP = 64;
 /** Of those that are only looked at. */
 const PODS_PER_STEP = 8_192;
@@ -322,10 +321,10 @@ export function* packFirst(
     const best = round === 0 ? yield* betterDivided(divided, options) : divided;
     const left = new Set(demand.others);
     for (const item of yield* carryOut(pass, best.demand, best.uses)) left.add(item);
-    const stuck = left.size === rest.length || left.size <= queued.length * TAIL_SHARE;
+    const stuck = left.size === rest.length || isTail(pass, left.size, queued.length);
     // In the order in which they came.
     rest = yield* filterInSteps(rest, PODS_PER_STEP, (item) => left.has(item));
     if (stuck) break;
   }
-  return rest;
+  return yield* placeTail(pass, rest, options.nodeMicroUsdPerHour);
 }
