@@ -326,5 +326,5 @@ export function* packFirst(
     rest = yield* filterInSteps(rest, PODS_PER_STEP, (item) => left.has(item));
     if (stuck) break;
   }
-  return yield* placeTail(pass, rest, options.nodeMicroUsdPerHour);
+  return yield* placeTail(pass, rest, queued.length, options.nodeMicroUsdPerHour);
 }

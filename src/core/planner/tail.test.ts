@@ -40,12 +40,18 @@ function nodesWhere(
   return plan.newClaims.map(({ pods }) => pods.map(({ metadata }) => metadata.name).join(" "));
 }
 
-const byPrice = (pass: Pass, rest: readonly QueuedPod[]) => atOnce(placeTail(pass, rest, 0));
+const byPrice = (pass: Pass, rest: readonly QueuedPod[]) => atOnce(placeTail(pass, rest, 4, 0));
 
 describe("pods that a packing leaves", () => {
   it("go where the price rises least, the rules' to the node with the fewest pods", () => {
     expect(nodesWhere((_, rest) => rest)).toEqual(["large last", "one two"]);
     expect(nodesWhere(byPrice)).toEqual(["large", "one two last"]);
+  });
+
+  it("are the rules' where they are too few to ask about prices", () => {
+    const ofMany = (pass: Pass, rest: readonly QueuedPod[]) =>
+      atOnce(placeTail(pass, rest, 500, 0));
+    expect(nodesWhere(ofMany)).toEqual(["large last", "one two"]);
   });
 
   it("are the rules' where a pool has burstable types", () => {

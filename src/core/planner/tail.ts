@@ -8,8 +8,10 @@ import { filterInSteps, type Steps } from "../../base/steps.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import { type Pass, place } from "../provisioning/place.ts";
 
-/** So few of all are the rules' to place, on nodes that are planned already. */
+/** So few of all are the rules' to place, on nodes that are planned already, if not by price. */
 const FOR_THE_RULES = 0.02;
+/** Of so few prices are not worth asking. */
+const FOR_NOTHING = 0.002;
 /** So few are placed by price. */
 const BY_PRICE = 0.15;
 /** How often a planned node may be asked about a pod, some fifty milliseconds. */
@@ -23,13 +25,17 @@ export function isTail(pass: Pass, left: number, all: number): boolean {
   return left <= all * share;
 }
 
-/** Places what it can and returns the rest, in order. `nodeMicroUsd`: what a node costs an hour beyond its machine. */
+/**
+ * Places what it can and returns the rest, in order. `all`: how many pods the batch has; `nodeMicroUsd`: what a node costs an
+ * hour beyond its machine.
+ */
 export function* placeTail(
   pass: Pass,
   left: readonly QueuedPod[],
+  all: number,
   nodeMicroUsd: number,
 ): Steps<readonly QueuedPod[]> {
-  if (!isByPrice(pass, left.length)) return left;
+  if (left.length <= all * FOR_NOTHING || !isByPrice(pass, left.length)) return left;
   const thrifty = { ...pass, thrift: nodeMicroUsd };
   return yield* filterInSteps(left, PODS_PER_STEP, (item) => place(thrifty, item) !== "placed");
 }
