@@ -40,7 +40,7 @@ function nodesWhere(
   return plan.newClaims.map(({ pods }) => pods.map(({ metadata }) => metadata.name).join(" "));
 }
 
-const byPrice = (pass: Pass, rest: readonly QueuedPod[]) => atOnce(placeTail(pass, rest, 4, 0));
+const byPrice = (pass: Pass, rest: readonly QueuedPod[]) => atOnce(placeTail(pass, rest, 10, 0));
 
 describe("pods that a packing leaves", () => {
   it("go where the price rises least, the rules' to the node with the fewest pods", () => {
@@ -52,6 +52,11 @@ describe("pods that a packing leaves", () => {
     const ofMany = (pass: Pass, rest: readonly QueuedPod[]) =>
       atOnce(placeTail(pass, rest, 500, 0));
     expect(nodesWhere(ofMany)).toEqual(["large last", "one two"]);
+  });
+
+  it("are the rules' where nothing is packed, for then they are all", () => {
+    const ofAll = (pass: Pass, rest: readonly QueuedPod[]) => atOnce(placeTail(pass, rest, 4, 0));
+    expect(nodesWhere(ofAll)).toEqual(["large last", "one two"]);
   });
 
   it("are the rules' where a pool has burstable types", () => {

@@ -1,8 +1,8 @@
 /**
  * The few pods that a packing has no place for: zones that they must go to have no room left, mostly. Packed anew they
  * would open more nodes and take as long again. So each goes to the planned node whose price rises least by it, or to a new one where
- * that is cheaper; not where that asks too many nodes, which the rules do not, nor where pools have burstable types, whose
- * credits would make them cheap.
+ * that is cheaper; not where they are many (nothing may be packed at all), which asks too many nodes, nor where pools have
+ * burstable types, whose credits would make them cheap.
  */
 import { filterInSteps, type Steps } from "../../base/steps.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
@@ -21,8 +21,7 @@ const PODS_PER_STEP = 1;
 
 /** Whether no more packings are made for those who are left, of so many. */
 export function isTail(pass: Pass, left: number, all: number): boolean {
-  const share = isByPrice(pass, left) ? BY_PRICE : FOR_THE_RULES;
-  return left <= all * share;
+  return left <= all * FOR_THE_RULES || isByPrice(pass, left, all);
 }
 
 /**
@@ -35,11 +34,14 @@ export function* placeTail(
   all: number,
   nodeMicroUsd: number,
 ): Steps<readonly QueuedPod[]> {
-  if (left.length <= all * FOR_NOTHING || !isByPrice(pass, left.length)) return left;
+  if (left.length <= all * FOR_NOTHING || !isByPrice(pass, left.length, all)) return left;
   const thrifty = { ...pass, thrift: nodeMicroUsd };
   return yield* filterInSteps(left, PODS_PER_STEP, (item) => place(thrifty, item) !== "placed");
 }
 
-function isByPrice({ claims, templates }: Pass, left: number): boolean {
-  return left * claims.size <= MOST_ASKED && templates.every(({ steady }) => steady === undefined);
+function isByPrice({ claims, templates }: Pass, left: number, all: number): boolean {
+  // Each may open one more node that the next is asked about.
+  const asked = left * (claims.size + left);
+  if (left > all * BY_PRICE || asked > MOST_ASKED) return false;
+  return templates.every(({ steady }) => steady === undefined);
 }
