@@ -20,6 +20,7 @@ import { isUsual, openWorld, type TestWorld } from "./world.ts";
 const SELDOM: Readonly<Record<string, string>> = {
   "patch deployments":
     "a workload that asks to be moved without downtime (test/calm/surge.test.ts)",
+  "get customresourcedefinitions": "a kind that is not served (test/robustness.test.ts)",
   "get nodes":
     "read again after a conflict; a Node that kwok's controller made before it crashed (test/cluster/crashes.test.ts)",
   "get nodeclaims": "read again after a conflict",

@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
+import { CUSTOM_RESOURCE_DEFINITION } from "../src/apis/core/custom-resource-definition.ts";
 import type { Event } from "../src/apis/core/kinds.ts";
 import type { Node } from "../src/apis/core/node.ts";
 import type { Pod } from "../src/apis/core/pod.ts";
@@ -33,13 +34,6 @@ const V1 = "karpenter.sh/v1";
 const AWS_V1 = "karpenter.k8s.aws/v1";
 
 const CRD_V1 = "apiextensions.k8s.io/v1";
-const CRD = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  namespaced: false,
-} as const;
 
 let world: TestWorld;
 afterEach(() => world.close());
@@ -420,7 +414,7 @@ describe("hands from outside", () => {
   it("claims of no class, and with nothing in them, hold nobody up", async () => {
     await cluster();
     const crd = await world.get("CustomResourceDefinition", "nodeclaims.karpenter.sh", CRD_V1);
-    await world.client.update(CRD, withoutSchemas(crd));
+    await world.client.update(CUSTOM_RESOURCE_DEFINITION, withoutSchemas(crd));
     await world.advance(1_000);
     const broken = [{}, { spec: {} }, { spec: { nodeClassRef: null, requirements: null } }];
     for (const [index, more] of broken.entries())

@@ -6,6 +6,8 @@ export interface StatusBody {
   readonly reason?: string;
   readonly message?: string;
   readonly details?: {
+    /** The object that the answer is about. */
+    readonly name?: string;
     readonly causes?: readonly {
       readonly reason?: string;
       readonly message?: string;
@@ -67,8 +69,22 @@ export function eachOf(error: unknown): readonly unknown[] {
   return error instanceof SeveralErrors ? error.errors : [error];
 }
 
+/**
+ * The API server looked for this object and has none of its name. A 404 that names no object says nothing about
+ * one: its kind may not be served just now, or a proxy answered. See {@link isNotServed}.
+ */
 export function isNotFound(error: unknown): boolean {
-  return error instanceof KubeError && error.status === 404;
+  return error instanceof KubeError && error.status === 404 && namesObject(error);
+}
+
+/** 404 without an object's name: the path, and so the kind and version in it, is not served here and now. */
+export function isNotServed(error: unknown): boolean {
+  return error instanceof KubeError && error.status === 404 && !namesObject(error);
+}
+
+/** apimachinery's NewNotFound fills in details.name; a path that is not served has no object to name. */
+function namesObject({ reason, body }: KubeError): boolean {
+  return reason === "NotFound" && (body?.details?.name ?? "") !== "";
 }
 
 /** Who we are lacks the right; the message names verb, resource and account. */

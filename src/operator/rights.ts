@@ -67,6 +67,29 @@ export const RIGHTS: readonly Right[] = [
     "what was discovered, and conditions",
     { provider: "aws" },
   ),
+  right(
+    "apiextensions.k8s.io",
+    ["customresourcedefinitions"],
+    ["get"],
+    "a kind that is not served has no objects only if it is not installed",
+    {
+      names: [
+        "nodeclaims.karpenter.sh",
+        "nodeoverlays.karpenter.sh",
+        "nodepools.karpenter.sh",
+        "machines.karpenter.sh",
+        "provisioners.karpenter.sh",
+      ],
+    },
+  ),
+  right("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], "as above", {
+    names: ["awsnodetemplates.karpenter.k8s.aws", "ec2nodeclasses.karpenter.k8s.aws"],
+    provider: "aws",
+  }),
+  right("apiextensions.k8s.io", ["customresourcedefinitions"], ["get"], "as above", {
+    names: ["kwoknodeclasses.karpenter.kwok.sh"],
+    provider: "kwok",
+  }),
   right("karpenter.sh", ["nodeoverlays"], READ, "prices and resources laid over instance types"),
   right("karpenter.sh", ["nodeoverlays/status"], ["patch"], "whether they have an effect"),
   right("karpenter.kwok.sh", ["kwoknodeclasses"], READ, "launch settings", { provider: "kwok" }),

@@ -11,8 +11,9 @@ import { KubeError } from "../kube/errors.ts";
 export type Stored = KubeObject & { spec?: unknown; status?: unknown };
 
 /** Throws as the client does for an answer that is no. */
-export function refuse(status: number, reason: string, message: string): never {
-  throw new KubeError(status, { code: status, reason, message }, "fake");
+export function refuse(status: number, reason: string, message: string, name?: string): never {
+  const details = name === undefined ? {} : { details: { name } };
+  throw new KubeError(status, { code: status, reason, message, ...details }, "fake");
 }
 
 export function refKey({ namespace, name }: ObjectRef): string {
@@ -45,7 +46,7 @@ export class FakeStore {
 
   need(kind: Kind, ref: ObjectRef): Stored {
     const found = this.of(kind).get(refKey(ref));
-    return found ?? refuse(404, "NotFound", `${kind.plural} "${refKey(ref)}" not found`);
+    return found ?? refuse(404, "NotFound", `${kind.plural} "${refKey(ref)}" not found`, ref.name);
   }
 
   /** Tells `push` of every change of the kind from now on. Returns the stop. */

@@ -142,7 +142,9 @@ spec:
     const refused = () =>
       Promise.reject(new KubeError(403, { reason: "Forbidden" } as never, "listing"));
     const gone = () =>
-      Promise.reject(new KubeError(404, { reason: "NotFound" } as never, "getting"));
+      Promise.reject(
+        new KubeError(404, { reason: "NotFound", details: { name: "facts" } }, "getting"),
+      );
     const { object } = told({ settings: {} }, "kube-system");
     const asked: string[] = [];
     const get = async (_: unknown, { namespace = "" }: { namespace?: string }) => {

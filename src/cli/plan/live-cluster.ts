@@ -29,7 +29,7 @@ import { firstLineOf } from "../../base/error-text.ts";
 import { deepFreeze } from "../../base/json.ts";
 import { createPodProjection } from "../../controllers/pod-projection.ts";
 import type { KeepOptions, KubeClient, KubeList } from "../../kube/client/client.ts";
-import { ConnectionError, isForbidden, isNotFound, KubeError } from "../../kube/errors.ts";
+import { ConnectionError, isForbidden, isNotServed, KubeError } from "../../kube/errors.ts";
 import { createPodPageReader } from "../../kube/protobuf/pod-frames.ts";
 import { CredentialsError } from "../../kube/transport/credentials.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -97,7 +97,7 @@ async function readKind(
     if (NEEDED.includes(kind)) {
       throw new CliError(`--cluster: ${kind.plural} cannot be read: ${error.message}`);
     }
-    if (isNotFound(error)) return [];
+    if (isNotServed(error)) return [];
     if (!isForbidden(error)) throw new CliError(`--cluster: ${kind.plural}: ${error.message}`);
     notes.push(`left out, as reading them is forbidden: ${kind.plural}`);
     return [];
@@ -135,7 +135,7 @@ async function listed(client: Pick<KubeClient, "list">, kind: Kind): Promise<Fou
     return await read(client, kind);
   } catch (error) {
     const mayBeOlder = kind.version === "v1" && kind.group.startsWith("karpenter.");
-    if (!mayBeOlder || !isNotFound(error)) throw error;
+    if (!mayBeOlder || !isNotServed(error)) throw error;
     return read(client, { ...kind, version: OLDER_VERSION });
   }
 }

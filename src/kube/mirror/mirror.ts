@@ -6,6 +6,7 @@
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { ReadFrame } from "../client/client.ts";
+import type { ViewState } from "./watch.ts";
 
 export type MirrorEvent = "added" | "updated" | "removed";
 
@@ -66,6 +67,8 @@ export interface MirrorOptions<T extends KubeObject> {
 export interface Mirrors {
   /** The mirror of `kind`, started on first use. Options count only then. */
   of<T extends KubeObject>(kind: Kind<T>, options?: MirrorOptions<T>): Mirror<T>;
+  /** How far the picture of a kind can be trusted now; `behind` for one that nobody has asked for. */
+  viewOf(kind: Kind): ViewState;
 }
 
 /** Whether the picture can be trusted. */

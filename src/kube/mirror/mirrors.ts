@@ -11,7 +11,7 @@ import { besideOthers } from "../../base/steps.ts";
 import type { KubeClient } from "../client/client.ts";
 import { Informer } from "./informer.ts";
 import type { Freshness, Mirror, MirrorOptions, Mirrors } from "./mirror.ts";
-import { type Reflection, reflect } from "./watch.ts";
+import { type Reflection, reflect, type ViewState } from "./watch.ts";
 
 export interface MirrorsDeps {
   readonly client: KubeClient;
@@ -25,6 +25,8 @@ export class LiveMirrors implements Mirrors, Freshness {
   readonly #informers = new Map<string, Informer<KubeObject>>();
   readonly #loops: Reflection[] = [];
   #waiting: (() => void)[] = [];
+  /** How far each mirror can be trusted: id → state. Absent: behind. */
+  readonly #views = new Map<string, ViewState>();
   /** Vital mirrors that are behind: id → kind. */
   readonly #behind = new Map<string, string>();
   /** Kinds that the server serves, and those that it does not: id → group. */
@@ -39,7 +41,7 @@ export class LiveMirrors implements Mirrors, Freshness {
   }
 
   of<T extends KubeObject>(kind: Kind<T>, options: MirrorOptions<T> = {}): Mirror<T> {
-    const id = `${kind.group}/${kind.version}/${kind.plural}`;
+    const id = idOf(kind);
     const known = this.#informers.get(id);
     if (known !== undefined) return known as unknown as Informer<T>;
     const log = this.#deps.log.named("watch");
@@ -73,6 +75,7 @@ export class LiveMirrors implements Mirrors, Freshness {
       onState: (state) => {
         if (state === "current")
           for (const other of this.#loops) if (other !== loop) other.retryNow();
+        this.#views.set(id, state);
         if (options.vital !== true) return;
         if (state === "behind") this.#behind.set(id, kind.kind);
         else this.#behind.delete(id);
@@ -96,6 +99,10 @@ export class LiveMirrors implements Mirrors, Freshness {
 
   behind(): readonly string[] {
     return [...this.#behind.values()].sort();
+  }
+
+  viewOf(kind: Kind): ViewState {
+    return this.#views.get(idOf(kind)) ?? "behind";
   }
 
   close(): void {
@@ -123,8 +130,12 @@ export class LiveMirrors implements Mirrors, Freshness {
   }
 
   #observe(kind: Kind, object: KubeObject): void {
-    this.#informers.get(`${kind.group}/${kind.version}/${kind.plural}`)?.observe(object);
+    this.#informers.get(idOf(kind))?.observe(object);
   }
+}
+
+function idOf({ group, version, plural }: Kind): string {
+  return `${group}/${version}/${plural}`;
 }
 
 function observing(

@@ -11,7 +11,7 @@ import { ConnectionError, KubeError } from "../errors.ts";
 import { AWAIT_CHANGE, type Request, source } from "../manager/controller.ts";
 import { createManager } from "../manager/manager.ts";
 import { LiveMirrors } from "./mirrors.ts";
-import { type ReflectOptions, reflect, type WatchState } from "./watch.ts";
+import { type ReflectOptions, reflect, type ViewState } from "./watch.ts";
 
 type Script = readonly (WatchEvent<Node> | Error)[];
 
@@ -65,7 +65,7 @@ function follow(server: ReturnType<typeof scripted>, more: Partial<ReflectOption
     told.push(`${message}: ${(fields as { remedy?: string } | undefined)?.remedy}`);
   };
   const seen: string[] = [];
-  const states: WatchState[] = [];
+  const states: ViewState[] = [];
   const loop = reflect<Node>({
     client: server.client,
     clock,
@@ -175,21 +175,79 @@ describe("list and watch", () => {
     stop();
   });
 
-  it("does not believe a server on its way up that a kind is gone, until it keeps saying so", async () => {
+  describe("a kind that is not served any more", () => {
     const unserved = new KubeError(404, { code: 404, reason: "NotFound" }, "listing");
-    const cut = [new ConnectionError("reset")];
-    const server = scripted([[node("a", 5)]], [[unserved], cut]);
-    const { clock, seen, stop } = follow(server);
-    await clock.advance(20_000);
-    expect(seen).toEqual(["list of 1", "list of 1"]);
-    stop();
-    const gone = scripted([[node("a", 5)], unserved], [[unserved]]);
-    const second = follow(gone);
-    await second.clock.advance(9_000);
-    expect(second.seen).toEqual(["list of 1"]);
-    await second.clock.advance(16_000);
-    expect(second.seen).toEqual(["list of 1", "list of 0"]);
-    second.stop();
+    const away = new ConnectionError("refused");
+    const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "getting");
+    const noObject = { code: 404, reason: "NotFound", details: { name: "widgets.example.com" } };
+    const gone = new KubeError(404, noObject, "getting");
+    const CUSTOM = { ...NODE, group: "example.com", kind: "Widget", plural: "widgets" };
+
+    /** Follows a custom kind whose definition is `definition`, or cannot be read. */
+    function followCustom(
+      lists: Parameters<typeof scripted>[0],
+      watches: Parameters<typeof scripted>[1],
+      definition: unknown,
+    ) {
+      const server = scripted(lists, watches);
+      const get = async () => {
+        if (definition instanceof Error) throw definition;
+        return definition as never;
+      };
+      const client = { ...server.client, get } as KubeClient;
+      return follow({ ...server, client }, { kind: CUSTOM });
+    }
+
+    it("keeps what was listed while its definition is stored, or cannot be read, or the kind is built in", async () => {
+      for (const definition of [{ metadata: { name: "widgets.example.com" } }, forbidden, away]) {
+        const { clock, seen, states, told, stop } = followCustom(
+          [[node("a", 5)], unserved],
+          [[unserved]],
+          definition,
+        );
+        await clock.advance(3_600_000);
+        expect(seen).toEqual(["list of 1"]);
+        expect(states).toEqual(["current", "behind"]);
+        expect(told.length).toBeGreaterThan(30);
+        expect(told.length).toBeLessThanOrEqual(61);
+        expect(told[0]).toBe(
+          "kind is not served, waiting for it: serve version v1 in customresourcedefinition widgets.example.com",
+        );
+        stop();
+      }
+      const builtIn = scripted([[node("a", 5)], unserved], [[unserved]]);
+      const { clock, seen, states, stop } = follow(builtIn);
+      await clock.advance(3_600_000);
+      expect(seen).toEqual(["list of 1"]);
+      expect(states).toEqual(["current", "behind"]);
+      stop();
+    });
+
+    it("is taken for empty once its definition is proven gone", async () => {
+      const { clock, seen, states, stop } = followCustom(
+        [[node("a", 5)], unserved],
+        [[unserved]],
+        gone,
+      );
+      await clock.advance(20_000);
+      expect(seen).toEqual(["list of 1", "list of 0"]);
+      expect(states).toEqual(["current", "behind", "current"]);
+      stop();
+    });
+
+    it("is waited for at the start if it is installed; empty but unproven if nobody can tell", async () => {
+      const there = followCustom([unserved, unserved, [node("a", 5)]], [], { metadata: {} });
+      await there.clock.advance(500);
+      expect(there.seen).toEqual([]);
+      await there.clock.advance(10_000);
+      expect(there.seen).toEqual(["list of 1"]);
+      there.stop();
+      const unknown = followCustom([unserved], [], forbidden);
+      await unknown.clock.advance(500);
+      expect(unknown.seen).toEqual(["list of 0"]);
+      expect(unknown.states).toEqual(["unproven"]);
+      unknown.stop();
+    });
   });
 
   it("waits for the right to read a kind, says how to give it, and keeps what it knows", async () => {

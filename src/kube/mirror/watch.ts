@@ -4,7 +4,12 @@
  * means that version is gone, so list again. Never gives up until closed.
  */
 
-import type { Kind, KubeObject } from "../../apis/meta.ts";
+import {
+  CUSTOM_RESOURCE_DEFINITION,
+  definitionName,
+  isCustom,
+} from "../../apis/core/custom-resource-definition.ts";
+import { apiVersionOf, type Kind, type KubeObject } from "../../apis/meta.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
@@ -19,6 +24,7 @@ import type {
 import {
   isForbidden,
   isNotFound,
+  isNotServed,
   isTooOldResourceVersion,
   KubeError,
   type StatusBody,
@@ -28,12 +34,12 @@ import {
 /** Same growth as client-go's reflector: 800 ms doubling to 30 s. */
 const BACKOFF_BASE_MS = 800;
 const BACKOFF_MAX_MS = 30_000;
-/** How often a kind that the server does not serve is looked for again, */
+/** How often a kind that is not installed is looked for again, */
 const UNSERVED_RETRY_MS = 30_000;
 /** and how seldom in the end where it serves others of the group: an older generation that is not installed. */
 const UNSERVED_RETRY_MAX_MS = 300_000;
-/** So many answers in a row, over half a minute, make a kind that was served unserved. */
-const MISSING_LIMIT = 5;
+/** How often a kind that is installed but not served is complained about. */
+const UNSERVED_TOLD_MS = 60_000;
 /** How often a kind that we work without is tried again when reading it was forbidden. */
 const FORBIDDEN_RETRY_MS = 300_000;
 /** A watch that ends sooner than this without an event was no watch. upstream: client-go reflector */
@@ -46,10 +52,14 @@ const QUIET_LIMIT_MS = 75_000;
 const RELAXED_QUIET_LIMIT_MS = 300_000;
 
 /**
- * `current`: the watch is open, or there is nothing to watch; `behind`: it broke, and what the server knows
- * may have gone on without us.
+ * How far a mirror's picture can be trusted.
+ *
+ * - `current`: its watch is open, or the kind is proven not to be installed.
+ * - `behind`: the watch broke, or the kind is not served just now. The picture is the last one that was listed.
+ * - `unproven`: empty because the kind is not served or may not be read, and nothing proves that it is not
+ *   installed. Good enough to plan with; no proof that an object is gone.
  */
-export type WatchState = "current" | "behind";
+export type ViewState = "current" | "behind" | "unproven";
 
 export interface ReflectOptions<T extends KubeObject> {
   readonly client: KubeClient;
@@ -76,7 +86,7 @@ export interface ReflectOptions<T extends KubeObject> {
   readonly onList: (list: KubeList<T>) => unknown;
   readonly onEvent: (event: WatchEvent<T>) => void;
   /** Told of each change; a loop begins behind. */
-  readonly onState?: (state: WatchState) => void;
+  readonly onState?: (state: ViewState) => void;
 }
 
 export interface Reflection {
@@ -109,17 +119,18 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   #failures = 0;
   /** How often in a row the version to resume from was gone. */
   #expired = 0;
-  #state: WatchState = "behind";
+  #state: ViewState = "behind";
   /** The wait is for a server that was away. */
   #away = false;
   /** The last failure was the server's: away, on its way up, or overloaded. */
   #troubled = false;
   #heardMs = 0;
-  /** It has been listed before, so that "not found" may be a server that is only starting. */
-  #served = false;
-  #missing = 0;
-  /** How often in a row it was found not to be served. */
+  /** It has been listed before: what was listed stays until its definition is gone. */
+  #listed = false;
+  /** How often in a row it was found not to be installed. */
   #absent = 0;
+  /** When it was last said that the kind is not served. */
+  #unservedToldMs: number | undefined;
   /** Given up for JSON when it cannot read what comes. */
   #readFrame: ReadFrame<T> | undefined;
 
@@ -193,9 +204,9 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     const list = await client.list(kind, { ...this.#selection(), keep });
     if (this.#closed) return;
     this.#troubled = false;
-    this.#missing = 0;
     this.#absent = 0;
-    this.#served = true;
+    this.#listed = true;
+    this.#unservedToldMs = undefined;
     await this.#handOver(list);
     // Not before: half a list is no picture to go on from.
     this.#resourceVersion = list.resourceVersion;
@@ -204,9 +215,9 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   /** The kind may not be read, or is not there. */
-  async #takeNone(): Promise<void> {
+  async #takeNone(state: ViewState): Promise<void> {
     await this.#handOver({ items: [], resourceVersion: "" });
-    this.#tell("current");
+    this.#tell(state);
   }
 
   /** Resolves when the server ended the watch: whether it brought anything or at least lasted. */
@@ -262,7 +273,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     return { cancel: () => timer.cancel() };
   }
 
-  #tell(state: WatchState): void {
+  #tell(state: ViewState): void {
     if (state === this.#state || this.#closed) return;
     this.#state = state;
     this.#options.onState?.(state);
@@ -302,15 +313,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       if (this.#expired++ === 0) return;
       this.#failures = Math.max(this.#failures, this.#expired - 2);
     }
-    if (isNotFound(error)) {
-      this.#resourceVersion = undefined;
-      // A server on its way up may not know our kinds yet: what was there is gone only when that stays so.
-      if (this.#served && ++this.#missing < MISSING_LIMIT) return this.#sleep(this.#backoffMs());
-      // The kind is not installed here: an empty truth, looked for again later.
-      this.#served = false;
-      await this.#takeNone();
-      return this.#sleep(this.#absenceMs());
-    }
+    if (isNotServed(error)) return this.#recoverUnserved();
     if (isForbidden(error)) return this.#recoverForbidden(error);
     if (error instanceof UnreadableFrame) {
       log.warn("watch cannot be read as protobuf, going on with JSON", {
@@ -327,6 +330,52 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#troubled = this.#away || (error instanceof KubeError && error.status === 429);
     await this.#sleep(waitMs);
     this.#away = false;
+  }
+
+  /**
+   * 404 for the whole kind. Only its definition tells whether that means "there are none": a server on its way up,
+   * a version that is switched off and a failing aggregation give the same answer while every object is still stored.
+   */
+  async #recoverUnserved(): Promise<void> {
+    this.#resourceVersion = undefined;
+    const definition = await this.#definition();
+    if (definition === "gone" || (definition === "unknown" && !this.#listed)) {
+      // Gone: Kubernetes removes a definition only after its objects.
+      this.#listed = false;
+      await this.#takeNone(definition === "gone" ? "current" : "unproven");
+      return this.#sleep(this.#absenceMs());
+    }
+    this.#tell("behind");
+    this.#sayUnserved();
+    return this.#sleep(this.#backoffMs());
+  }
+
+  /** Whether the kind's CustomResourceDefinition is stored, read live. A built-in kind has none. */
+  async #definition(): Promise<"there" | "gone" | "unknown"> {
+    const { client, kind } = this.#options;
+    // A Kubernetes without the kind never lists it; one that has listed it still has it.
+    if (!isCustom(kind)) return this.#listed ? "there" : "gone";
+    try {
+      await client.get(CUSTOM_RESOURCE_DEFINITION, { name: definitionName(kind) });
+      return "there";
+    } catch (error) {
+      return isNotFound(error) ? "gone" : "unknown";
+    }
+  }
+
+  #sayUnserved(): void {
+    const { clock, kind, log } = this.#options;
+    const nowMs = clock.elapsedMs();
+    const toldMs = this.#unservedToldMs;
+    if (toldMs !== undefined && nowMs - toldMs < UNSERVED_TOLD_MS) return;
+    this.#unservedToldMs = nowMs;
+    log.error("kind is not served, waiting for it", {
+      kind: kind.kind,
+      apiVersion: apiVersionOf(kind),
+      remedy: isCustom(kind)
+        ? `serve version ${kind.version} in customresourcedefinition ${definitionName(kind)}`
+        : "look at the API server",
+    });
   }
 
   /**
@@ -347,9 +396,9 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       return this.#sleep(this.#backoffMs());
     }
     if (this.#failures === 0) log.warn("not allowed to watch, going on without", fields);
-    if (this.#served) return this.#sleep(this.#backoffMs());
+    if (this.#listed) return this.#sleep(this.#backoffMs());
     this.#failures++;
-    await this.#takeNone();
+    await this.#takeNone("unproven");
     return this.#sleep(FORBIDDEN_RETRY_MS);
   }
 

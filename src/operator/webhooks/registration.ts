@@ -3,6 +3,7 @@
  * ask for conversion and in the configurations of admission webhooks. Pure: objects in, objects to write
  * out. A CRD that wants no webhook is left as it is.
  */
+import type { ClientConfig, Crd } from "../../apis/core/custom-resource-definition.ts";
 import { webhookConfigurations } from "../../apis/hub/admission.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { base64Encode } from "../../base/base64.ts";
@@ -20,28 +21,6 @@ export type WebhookAddress =
   /** Without a slash at its end. */
   | { readonly url: string };
 
-interface ClientConfig {
-  readonly url?: string;
-  readonly service?: Readonly<Record<string, unknown>>;
-  readonly caBundle?: string;
-}
-
-export interface Crd extends KubeObject {
-  readonly spec: {
-    readonly group: string;
-    readonly names: { readonly plural: string };
-    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
-    readonly conversion?: {
-      readonly strategy: string;
-      readonly webhook?: {
-        readonly clientConfig?: ClientConfig;
-        readonly conversionReviewVersions?: readonly string[];
-      };
-    };
-  };
-  readonly status?: { readonly storedVersions?: readonly string[] };
-}
-
 /** Objects lie in etcd at an older version: our own caches fill only while somebody converts. */
 export function isStoredOlder({ status }: Crd): boolean {
   return (status?.storedVersions ?? []).length > 1;
@@ -56,14 +35,6 @@ export interface Webhook {
 export interface WebhookConfiguration extends KubeObject {
   readonly webhooks?: readonly Webhook[];
 }
-
-export const CRD: Kind<Crd> = {
-  group: "apiextensions.k8s.io",
-  version: "v1",
-  kind: "CustomResourceDefinition",
-  plural: "customresourcedefinitions",
-  namespaced: false,
-};
 
 /** Kinds with two versions of which one is converted by us. */
 export const CONVERTED = [

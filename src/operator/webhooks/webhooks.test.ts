@@ -1,5 +1,9 @@
 import { request } from "node:https";
 import { afterEach, describe, expect, it } from "vitest";
+import {
+  type Crd,
+  CUSTOM_RESOURCE_DEFINITION,
+} from "../../apis/core/custom-resource-definition.ts";
 import { SECRET } from "../../apis/core/kinds.ts";
 import { customResourceDefinitions } from "../../apis/crds/all.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -13,7 +17,6 @@ import { bareApiServer } from "../../sandbox/testing/bare-api-server.ts";
 import { freePort } from "../../testing/free-port.ts";
 import { underRights, webhookRights } from "../rights.ts";
 import { makeCertificate } from "./certificate.ts";
-import { CRD, type Crd } from "./registration.ts";
 import { startWebhooks, type Webhooks } from "./webhooks.ts";
 
 const NAMESPACE = "kube-system";
@@ -65,7 +68,7 @@ async function open(crds: readonly KubeObject[] = customResourceDefinitions()) {
   });
   const transport = server.transport({ name: "tester", groups: ["system:masters"] });
   const client = createKubeClient(transport);
-  for (const crd of crds) await client.create(CRD, crd as Crd);
+  for (const crd of crds) await client.create(CUSTOM_RESOURCE_DEFINITION, crd as Crd);
   const lines: string[] = [];
   const say = (level: string) => (message: string, fields?: object) => {
     lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
@@ -99,7 +102,7 @@ async function open(crds: readonly KubeObject[] = customResourceDefinitions()) {
   };
   const said = (words: string) => () => lines.some((line) => line.includes(words));
   const bundleOf = async (name: string) => {
-    const { spec } = await client.get(CRD, { name });
+    const { spec } = await client.get(CUSTOM_RESOURCE_DEFINITION, { name });
     return spec.conversion?.webhook?.clientConfig as Address;
   };
   return { clock, client, lines, start, until, said, bundleOf };
@@ -159,7 +162,12 @@ describe("webhooks", () => {
     expect(webhooks.isWaitedFor).toBe(false);
     const name = "nodepools.karpenter.sh";
     const status = { storedVersions: ["v1beta1", "v1"] };
-    await client.patch(CRD, { name }, { type: "merge", body: { status } }, "status");
+    await client.patch(
+      CUSTOM_RESOURCE_DEFINITION,
+      { name },
+      { type: "merge", body: { status } },
+      "status",
+    );
     await until(() => webhooks.isWaitedFor);
   });
 
@@ -167,7 +175,8 @@ describe("webhooks", () => {
     const { client, start, until, said } = await open([]);
     const webhooks = start();
     await until(() => webhooks.settled);
-    for (const crd of customResourceDefinitions()) await client.create(CRD, crd as unknown as Crd);
+    for (const crd of customResourceDefinitions())
+      await client.create(CUSTOM_RESOURCE_DEFINITION, crd as unknown as Crd);
     await until(said("webhooks are served"));
   });
 

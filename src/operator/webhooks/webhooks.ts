@@ -5,6 +5,10 @@
  * the right that is missing, tried again, and never in the way of the controllers.
  */
 
+import {
+  type Crd,
+  CUSTOM_RESOURCE_DEFINITION,
+} from "../../apis/core/custom-resource-definition.ts";
 import { SERVICE } from "../../apis/core/kinds.ts";
 import { type AdmissionSettings, answerWebhook } from "../../apis/hub/admission.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -19,8 +23,6 @@ import { keepCertificate } from "./certificate-secret.ts";
 import {
   ADMITTED,
   CONVERTED,
-  CRD,
-  type Crd,
   conversionWish,
   isStoredOlder,
   type WebhookAddress,
@@ -105,7 +107,7 @@ class WebhookLoop implements Webhooks {
       // A CRD that is installed or replaced later is seen at once.
       const loop = reflect({
         ...this.#deps,
-        kind: CRD,
+        kind: CUSTOM_RESOURCE_DEFINITION,
         fieldSelector: `metadata.name=${name}`,
         onList: ({ items }) => items.length > 0 && this.#wake(),
         onEvent: () => this.#wake(),
@@ -193,7 +195,9 @@ class WebhookLoop implements Webhooks {
   async #crds(names: readonly string[]): Promise<readonly Crd[]> {
     const found: Crd[] = [];
     for (const name of names) {
-      const crd = await this.#deps.client.get(CRD, { name }).catch(nothingWhenAbsent);
+      const crd = await this.#deps.client
+        .get(CUSTOM_RESOURCE_DEFINITION, { name })
+        .catch(nothingWhenAbsent);
       if (crd !== undefined && crd.metadata.deletionTimestamp === undefined) found.push(crd);
     }
     return found;
@@ -263,7 +267,7 @@ async function registerAll(
     work.catch((error: unknown) => failures.push(error));
   for (const crd of converted) {
     const changed = withConversion(crd, address, caPem);
-    if (changed !== undefined) await attempt(client.update(CRD, changed));
+    if (changed !== undefined) await attempt(client.update(CUSTOM_RESOURCE_DEFINITION, changed));
   }
   for (const { kind, wanted } of admitted ? wantedConfigurations(address, caPem) : []) {
     const work = async (): Promise<void> => {
