@@ -8,12 +8,14 @@ import { settingsPage } from "../src/operator/settings/settings-page.ts";
 import { cloudFormation } from "./aws-stack.ts";
 import { chartFiles } from "./chart/chart-files.ts";
 import type { GeneratedFile } from "./generated-file.ts";
+import { safetyPage } from "./safety-page.ts";
 
 export function generatedFiles(): readonly GeneratedFile[] {
   return [
     ...crdFiles(),
     ...chartFiles(),
     { path: "deploy/aws/cloudformation.yaml", content: cloudFormation() },
+    { path: "docs/explanation/safety.md", content: safetyPage() },
     { path: "docs/reference/events.md", content: eventsPage() },
     { path: "docs/reference/fields.md", content: fieldsPage() },
     { path: "docs/reference/metrics.md", content: metricsPage() },

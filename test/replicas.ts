@@ -24,6 +24,13 @@ const CLUSTER = "karpenter-demo";
 /** What a request meets; `undefined` = it goes through. A returned answer is given instead of the server's. */
 export type Fault = (request: KubeRequest) => Promise<KubeResponse | undefined>;
 
+/** What a call of the cloud meets: `ec2.describeInstances`, its input, and the call itself. */
+export type CloudFault = (
+  call: string,
+  input: unknown,
+  go: () => Promise<unknown>,
+) => Promise<unknown>;
+
 export interface Replica {
   readonly identity: string;
   readonly operator: Operator;
@@ -36,6 +43,8 @@ export interface Replica {
   kill(): void;
   /** Every request from now on goes through this. */
   meet(fault: Fault | undefined): void;
+  /** Every call of the cloud from now on goes through this: it answers in its place, or calls `go`. */
+  meetCloud(fault: CloudFault | undefined): void;
   /** Ends every open stream, with an error as a cut connection does. */
   cut(): void;
   /** Streams of a plural (`pods`) bring nothing more and do not end; new ones work. */
@@ -44,15 +53,17 @@ export interface Replica {
   lag(ms: number): void;
 }
 
-/** `flags`: further settings by name. */
+/** `flags`: further settings by name. `ahead`: how far its clock is ahead of the server's. */
 export function startReplica(
   world: TestWorld,
   identity: string,
   flags: Readonly<Record<string, string>> = {},
+  ahead: () => number = () => 0,
 ): Replica {
-  const { clock, box } = world;
+  const { box } = world;
+  const clock = aheadOf(world.clock, ahead);
   const lines: string[] = [];
-  const wire = new Wire(box.sandbox.transport, clock);
+  const wire = new Wire(box.sandbox.transport, world.clock);
   const settings = parseOptions(
     { "cluster-name": CLUSTER, "interruption-queue": CLUSTER, "log-level": "debug", ...flags },
     {},
@@ -92,11 +103,24 @@ export function startReplica(
     meet: (fault) => {
       wire.fault = fault;
     },
+    meetCloud: (fault) => {
+      wire.cloudFault = fault;
+    },
     cut: () => wire.cut(),
     silence: (plural) => wire.silence(plural),
     lag: (ms) => {
       wire.lagMs = ms;
     },
+  };
+}
+
+function aheadOf(clock: Clock, ahead: () => number): Clock {
+  return {
+    now: () => clock.now() + ahead(),
+    elapsedMs: () => clock.elapsedMs(),
+    turnMs: () => clock.turnMs(),
+    sleep: (ms) => clock.sleep(ms),
+    after: (ms, callback) => clock.after(ms, callback),
   };
 }
 
@@ -115,6 +139,7 @@ class Wire implements Transport {
   #dieAt = Number.POSITIVE_INFINITY;
   #lastArrives = true;
   fault: Fault | undefined;
+  cloudFault: CloudFault | undefined;
   lagMs = 0;
   writes = 0;
   dead = false;
@@ -150,7 +175,7 @@ class Wire implements Transport {
 
   /** The cloud as this replica reaches it. */
   aws(api: AwsApi): AwsApi {
-    const wrapService = <S extends object>(service: S): S =>
+    const wrapService = <S extends object>(of: string, service: S): S =>
       new Proxy(service, {
         get: (target, name, receiver) => {
           const method = Reflect.get(target, name, receiver) as unknown;
@@ -159,11 +184,14 @@ class Wire implements Transport {
           return (...args: unknown[]) =>
             this.dead
               ? NEVER
-              : this.#through(isWrite, () => method.apply(target, args) as Promise<unknown>);
+              : this.#through(isWrite, () => {
+                  const go = () => method.apply(target, args) as Promise<unknown>;
+                  return this.cloudFault?.(`${of}.${String(name)}`, args[0], go) ?? go();
+                });
         },
       });
     return Object.fromEntries(
-      Object.entries(api).map(([name, service]) => [name, wrapService(service as object)]),
+      Object.entries(api).map(([name, service]) => [name, wrapService(name, service as object)]),
     ) as unknown as AwsApi;
   }
 
@@ -173,7 +201,9 @@ class Wire implements Transport {
 
   async #send(request: KubeRequest): Promise<KubeResponse> {
     const instead = await this.fault?.(request);
-    const answer = instead ?? (await this.#server.send(request));
+    const given = instead ?? (await this.#server.send(request));
+    const date = new Date(this.#clock.now()).toUTCString();
+    const answer = { ...given, headers: { date, ...given.headers } };
     if (answer.stream === undefined) return answer;
     const stream = new CutStream(request.path, answer.stream, {
       gone: () => this.#streams.delete(stream),

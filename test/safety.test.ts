@@ -7,8 +7,13 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CUSTOM_RESOURCE_DEFINITION } from "../src/apis/core/custom-resource-definition.ts";
+import { NODE, type Node } from "../src/apis/core/node.ts";
 import type { Pod } from "../src/apis/core/pod.ts";
-import type { KubeObject } from "../src/apis/meta.ts";
+import { condition } from "../src/apis/karpenter/conditions.ts";
+import { NODE_CLAIM, type NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../src/apis/karpenter/nodepool.ts";
+import type { Kind, KubeObject } from "../src/apis/meta.ts";
+import { AwsError } from "../src/providers/aws/api/call.ts";
 import { type Replica, startReplica } from "./replicas.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
@@ -81,6 +86,18 @@ async function serve(definition: string, served: boolean): Promise<void> {
   } as Definition);
 }
 
+/** The claims are there no more, and nobody ended their machines: etcd was restored, or finalizers were taken off. */
+async function forgetClaims(): Promise<void> {
+  for (const one of await world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1"))
+    await forget(NODE_CLAIM as Kind, one);
+}
+
+async function forget(kind: Kind, { metadata: { name } }: KubeObject): Promise<void> {
+  const body = { metadata: { finalizers: null } };
+  await world.client.patch(kind, { name }, { type: "merge", body });
+  await world.client.delete(kind, { name });
+}
+
 describe("a kind that is not served for a while", () => {
   it.each([
     "nodeclaims.karpenter.sh",
@@ -109,5 +126,127 @@ describe("a kind that is not served for a while", () => {
       },
       () => serve("nodeclaims.karpenter.sh", true),
     );
+  });
+});
+
+describe("a cloud that answers less than there is", () => {
+  const notFound = () => {
+    throw new AwsError("InvalidInstanceID.NotFound", "The instance ID does not exist");
+  };
+
+  it.each([
+    ["lists nothing", () => ({ Reservations: [] }), undefined],
+    [
+      "lists nothing and knows no instance, as in another account",
+      () => ({ Reservations: [] }),
+      notFound,
+    ],
+    ["refuses to list", () => notFound(), undefined],
+  ] as const)("%s: ends nothing", async (_, list, byId) => {
+    await expectNothingEnds(
+      async () => {
+        karpenter.meetCloud(async (call, input, go) => {
+          if (call !== "ec2.describeInstances") return go();
+          const isById = (input as { InstanceIds?: unknown }).InstanceIds !== undefined;
+          if (isById) return byId === undefined ? go() : byId();
+          return list();
+        });
+        await world.advance(30 * MINUTE);
+      },
+      async () => karpenter.meetCloud(undefined),
+    );
+  });
+});
+
+describe("a clock that is wrong", () => {
+  it.each([400 * 24 * 60 * MINUTE, -400 * 24 * 60 * MINUTE])(
+    "by %d ms expires nothing",
+    async (ms) => {
+      await expectNothingEnds(
+        async () => {
+          karpenter.kill();
+          await world.advance(MINUTE);
+          karpenter = startReplica(world, "of-another-time", {}, () => ms);
+          await world.until("it leads", () => karpenter.operator.ready);
+          await world.advance(30 * MINUTE);
+        },
+        async () => {
+          karpenter.kill();
+          await world.advance(MINUTE);
+          karpenter = startReplica(world, "on-time");
+        },
+      );
+    },
+  );
+});
+
+describe("the definition of NodeClaims is deleted", () => {
+  it("ends nothing until a person confirms it", async () => {
+    const before = instances();
+    const pods = await running();
+    const name = "nodeclaims.karpenter.sh";
+    await world.client.delete(CUSTOM_RESOURCE_DEFINITION, { name });
+    await world.advance(30 * MINUTE);
+    expect({ instances: instances(), pods: await running() }).toEqual({ instances: before, pods });
+    const annotations = { "karpenter.sh/confirm-deletion": "true" };
+    await world.client.patch(
+      CUSTOM_RESOURCE_DEFINITION,
+      { name },
+      { type: "merge", body: { metadata: { annotations } } },
+    );
+    await world.until("all have ended", () => instances().length === 0, 30 * MINUTE);
+  });
+});
+
+describe("claims that are gone", () => {
+  it("another cluster of our name: its instance is left alone", async () => {
+    await world.box.sandbox.aws.api.ec2.createTags({
+      Resources: instances(),
+      Tags: [{ Key: "karpenter.sh/cluster-uid", Value: "another-cluster" }],
+    });
+    const before = instances();
+    await forgetClaims();
+    for (const node of await world.list<Node>("Node", "v1", "karpenter.sh/nodepool"))
+      await forget(NODE as Kind, node);
+    await world.advance(30 * MINUTE);
+    expect(instances()).toEqual(expect.arrayContaining([...before]));
+  });
+
+  it("after a restore of etcd: their nodes are drained, and no more than the brake allows", async () => {
+    await world.scale("inflate", 0);
+    await world.until("no node is left", () => instances().length === 0, 30 * MINUTE);
+    await world.client.patch(
+      NODE_POOL,
+      { name: "default" },
+      { type: "merge", body: { spec: { disruption: { consolidateAfter: "Never" } } } },
+    );
+    for (let n = 1; n <= 8; n++) {
+      await world.scale("inflate", n * 2);
+      await world.until(
+        `${n * 2} pods`,
+        async () => (await running()).length === n * 2,
+        10 * MINUTE,
+      );
+    }
+    const before = instances();
+    expect(before.length).toBeGreaterThan(6);
+    await forgetClaims();
+    await world.advance(30 * MINUTE);
+    const left = () => before.filter((id) => instances().includes(id));
+    expect(left()).toHaveLength(before.length - 5);
+    expect((await running()).length).toBe(16);
+    const pool = () => world.get("NodePool", "default", "karpenter.sh/v1");
+    expect(condition(await pool(), "InvoluntaryEndsStopped")?.message).toContain("More than 5 of");
+    // A person has looked.
+    const annotations = {
+      "karpenter.sh/involuntary-ends-released": new Date(world.clock.now()).toISOString(),
+    };
+    await world.client.patch(
+      NODE_POOL,
+      { name: "default" },
+      { type: "merge", body: { metadata: { annotations } } },
+    );
+    await world.until("the rest have ended", () => left().length === 0, 30 * MINUTE);
+    expect(condition(await pool(), "InvoluntaryEndsStopped")).toBeUndefined();
   });
 });

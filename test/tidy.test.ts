@@ -45,6 +45,7 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
   nodepool: ["scheduling", "cloudprovider", "state"],
   provisioning: ["scheduling", "cloudprovider", "state", "nodepool"],
   planner: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning"],
+  safety: [],
   disruption: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning", "planner"],
   answers: [
     "scheduling",
@@ -126,6 +127,39 @@ describe("words", () => {
     const wrong = product
       .filter((file) => /^src\/(base|apis|core)\//.test(file.path))
       .flatMap((file) => linesMatching(file, banned, "use roots: plans are equal on every Node"));
+    expect(wrong).toEqual([]);
+  });
+
+  it("reach what cannot be taken back only through its own door", () => {
+    const doors: readonly (readonly [RegExp, RegExp, string])[] = [
+      [
+        /\bcloud\.delete\(/,
+        /^src\/controllers\/(ending\/end-instance|metered-cloud|nodeoverlay\/overlays)\.ts$/,
+        "end instances in controllers/ending",
+      ],
+      [
+        /\b(kube|client)\.delete\(/,
+        /^src\/(kube\/client\/delete-\w+|controllers\/node\/eviction-queue)\.ts$/,
+        "use kube/client/delete-same.ts, and controllers/ending for claims",
+      ],
+      [
+        /\bdeleteSame\(/,
+        /^src\/(kube\/client\/delete-same|controllers\/ending\/\S+|providers\/aws\/(interruption|reservation)\/\S+|providers\/kwok\/provider)\.ts$/,
+        "go through controllers/ending",
+      ],
+      [
+        /\bterminateInstances\(|\bbatches\.terminate\(/,
+        /^src\/providers\/aws\/(sdk|provider|api\/ec2|instance\/ec2-batches)\.ts$/,
+        "only CloudProvider.delete ends an instance",
+      ],
+    ];
+    const wrong = product
+      .filter((file) => /^src\/(controllers|providers|operator|cli)\//.test(file.path))
+      .flatMap((file) =>
+        doors
+          .filter(([, allowed]) => !allowed.test(file.path))
+          .flatMap(([call, , remedy]) => linesMatching(file, call, remedy)),
+      );
     expect(wrong).toEqual([]);
   });
 

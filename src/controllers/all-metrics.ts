@@ -2,6 +2,7 @@
 import type { MetricSpec } from "../base/metrics.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import { DISRUPTION_METRICS } from "./disruption/metrics.ts";
+import { ENDING_METRICS } from "./ending/ended.ts";
 import { CLOUD_METRICS } from "./metered-cloud.ts";
 import { nodeGaugeMetrics } from "./metrics/nodes.ts";
 import { POD_METRICS } from "./metrics/pods.ts";
@@ -22,6 +23,7 @@ export function controllerMetrics(
     ...DISRUPTION_METRICS,
     ...STATE_METRICS,
     ...CLOUD_METRICS,
+    ...ENDING_METRICS,
     ...POOL_METRICS,
     ...nodeGaugeMetrics(provider.wellKnownLabels),
     ...POD_METRICS,

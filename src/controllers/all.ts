@@ -26,6 +26,7 @@ import { lifecycle } from "./nodeclaim/lifecycle/controller.ts";
 import { podEvents } from "./nodeclaim/podevents.ts";
 import { nodeOverlay } from "./nodeoverlay/controller.ts";
 import { Overlays, overlaidCloud } from "./nodeoverlay/overlays.ts";
+import { nodePoolBrake } from "./nodepool/brake.ts";
 import { nodePoolCalendar } from "./nodepool/calendar.ts";
 import { nodePoolCounter } from "./nodepool/counter.ts";
 import { nodePoolHash } from "./nodepool/hash.ts";
@@ -75,6 +76,7 @@ export function allControllers(given: World): readonly Controller[] {
     registrationHealth(world, tracker),
     nodePoolCounter(world),
     nodePoolCalendar(world),
+    nodePoolBrake(world),
     unusedFields(world),
     /** Prices and capacities as overlays make them. */
     ...(overlays === undefined ? [] : [nodeOverlay(given, overlays)]),

@@ -21,7 +21,7 @@ import type { Kind, KubeObject } from "../apis/meta.ts";
 import { eachInSteps, type Steps } from "../base/steps.ts";
 import { changeNewest } from "../kube/client/change-object.ts";
 import { patchObject } from "../kube/client/patch-object.ts";
-import { isConflict, isNotFound } from "../kube/errors.ts";
+import { isNotFound } from "../kube/errors.ts";
 import type { Request, Source } from "../kube/manager/controller.ts";
 import { source, sourceOfMany } from "../kube/manager/controller.ts";
 import { nativeClaims } from "./mirrors.ts";
@@ -129,17 +129,6 @@ export async function storedClaim(
 
 async function readStored(world: Pick<World, "kube">, claim: NodeClaim): Promise<NodeClaim> {
   return hub(await world.kube.get(claimKind(claim), { name: claim.metadata.name }));
-}
-
-/** Asks for deletion; a claim that is gone or another one by now counts as done. */
-export async function deleteClaim(world: Pick<World, "kube">, claim: NodeClaim): Promise<void> {
-  const { name, uid } = claim.metadata;
-  try {
-    const preconditions = uid === undefined ? {} : { preconditions: { uid } };
-    await world.kube.delete(claimKind(claim), { name }, preconditions);
-  } catch (error) {
-    if (!isNotFound(error) && !isConflict(error)) throw error;
-  }
 }
 
 /** Whether this provider's node classes include the claim's: others are not ours. */

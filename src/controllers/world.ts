@@ -15,6 +15,7 @@ import type { Restraint } from "../core/disruption/ledger.ts";
 import type { Repack } from "../core/disruption/methods/method.ts";
 import type { ExpiryRules } from "../core/nodeclaim/expired.ts";
 import type { PlannerOptions } from "../core/planner/planner-options.ts";
+import type { Brake, BrakeLimit } from "../core/safety/brake.ts";
 import type { ClusterState } from "../core/state/cluster.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { EventRecorder } from "../kube/events/events.ts";
@@ -44,6 +45,8 @@ export interface Settings {
   readonly initializationTimeoutMs: number;
   /** How long a node waits for a pod that is moved without downtime. 0: none is. */
   readonly surgeTimeoutMs: number;
+  /** How many nodes may end within ten minutes for reasons that nobody asked for. */
+  readonly involuntaryLimit: BrakeLimit;
   /** No voluntary disruption at all. */
   readonly pauseDisruption: boolean;
   /** What consolidation may put in the place of nodes that are all spot. */
@@ -70,4 +73,8 @@ export interface World {
   readonly settings: Settings;
   /** Our picture, fed by controllers/state. */
   readonly cluster: ClusterState;
+  /** Stops ends that nobody asked for once they are too many. */
+  readonly brake: Brake;
+  /** Our clock minus the API server's, by its last answer; undefined: it did not tell. */
+  readonly clockSkewMs: () => number | undefined;
 }

@@ -13,6 +13,7 @@ import { openMirrors } from "../controllers/mirrors.ts";
 import type { Settings, World } from "../controllers/world.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import { type PlannerOptions, plannerOptions } from "../core/planner/planner-options.ts";
+import { Brake, DEFAULT_BRAKE_LIMIT, parseBrakeLimit } from "../core/safety/brake.ts";
 import { createClusterState } from "../core/state/create-cluster-state.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { createKubeClient } from "../kube/client/kube-client.ts";
@@ -25,6 +26,7 @@ import { KUBE_METRICS } from "../kube/metrics.ts";
 import type { Mirrors } from "../kube/mirror/mirror.ts";
 import { LiveMirrors } from "../kube/mirror/mirrors.ts";
 import { meteredTransport } from "../kube/transport/metered-transport.ts";
+import { withServerClock } from "../kube/transport/server-clock.ts";
 import type { Transport } from "../kube/transport/transport.ts";
 import { type TellablePrices, tellFacts } from "./facts/tell-facts.ts";
 import type { RootLogger } from "./logging/logger.ts";
@@ -93,9 +95,9 @@ export function createOperator(deps: OperatorDeps): Operator {
   const { clock, random, log, options } = deps;
   warnOfSettings(options, log);
   const metrics = createMetrics(KUBE_METRICS, deps.version, deps.commit);
-  const transport = meteredTransport(deps.transport, clock, metrics);
+  const server = withServerClock(meteredTransport(deps.transport, clock, metrics), clock);
   const mirrors = new LiveMirrors({
-    client: createKubeClient(transport),
+    client: createKubeClient(server.transport),
     clock,
     random: random.fork("operator/mirrors"),
     log,
@@ -106,12 +108,15 @@ export function createOperator(deps: OperatorDeps): Operator {
   const provider = deps.createProvider(doors);
   const { cloud, controllers, metrics: more = [], prices } = provider;
   metrics.declare([...controllerMetrics(cloud), ...more]);
+  const settings = settingsOf(options);
   const world: World = {
     ...doors,
     random: random.fork("operator/world"),
     cloud,
-    settings: settingsOf(options),
+    settings,
     cluster: createClusterState(),
+    brake: new Brake(settings.involuntaryLimit),
+    clockSkewMs: server.skewMs,
   };
   openMirrors(world);
   const telling = tellFacts({ ...deps, kube: mirrors.client, prices });
@@ -244,6 +249,7 @@ export function settingsOf(options: Options): Settings {
     },
     initializationTimeoutMs: options.initializationTimeout,
     surgeTimeoutMs: options.surgeTimeout,
+    involuntaryLimit: parseBrakeLimit(options.involuntaryDisruptionLimit) ?? DEFAULT_BRAKE_LIMIT,
     pauseDisruption: options.pauseDisruption,
     forSpot: forSpotOf(options),
     gates: {

@@ -8,10 +8,12 @@ import type { Generation } from "../apis/hub/generation.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../apis/meta.ts";
 import * as disruption from "../controllers/disruption/events.ts";
-import { failedTermination } from "../controllers/instance.ts";
+import { failedTermination } from "../controllers/ending/end-instance.ts";
+import { endHeld } from "../controllers/ending/ended.ts";
 import { finalized, transitions } from "../controllers/metrics/status-events.ts";
 import * as draining from "../controllers/node/events.ts";
 import * as claims from "../controllers/nodeclaim/events.ts";
+import { involuntaryEndsStopped } from "../controllers/nodepool/brake.ts";
 import * as planning from "../controllers/provisioning/events.ts";
 import * as surges from "../controllers/surges.ts";
 import type { Candidate } from "../core/disruption/candidates.ts";
@@ -64,6 +66,8 @@ const CONSISTENCY = [
   'can\'t drain node, PDB "<namespace>/<name>" is blocking evictions',
 ] as const;
 
+const DOUBT = { code: "staleView", message: "<doubt, and what to do>" } as const;
+
 const AILMENT = {
   conditionType: "<condition>",
   conditionStatus: "<status>",
@@ -110,6 +114,8 @@ export function sampleEvents(): readonly EventToPublish[] {
     draining.failedDraining(object("Node"), "<why>"),
     draining.awaitingVolumeDetachment(object("Node"), ["<volume>"]),
     ...failedTermination(both, "<why>"),
+    ...both.map((one) => endHeld(one, { what: "<what>", why: "<why>" }, DOUBT)),
+    involuntaryEndsStopped(object("NodePool"), "<why and what to do>", "<time>"),
     ...draining.repairBlocked([...both, object("NodePool")], "<why>"),
     ...draining.repairPending(both, AILMENT),
     ...surges.surged(pod(), deployment(), object("Node")),

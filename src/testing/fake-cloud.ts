@@ -6,12 +6,13 @@ import type { Pool } from "../apis/hub/pool.ts";
 import {
   ARCH_LABEL_KEY,
   CAPACITY_TYPE_LABEL_KEY,
+  CLUSTER_UID_KEY,
   INSTANCE_TYPE_LABEL_KEY,
   OS_LABEL_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
-import type { Kind } from "../apis/meta.ts";
+import type { Kind, KubeObject } from "../apis/meta.ts";
 import { formatResources, subtractResources } from "../apis/resources.ts";
 import { type Clock, toRfc3339 } from "../base/clock.ts";
 import type { CloudProvider, RepairPolicy } from "../core/cloudprovider/cloud-provider.ts";
@@ -77,7 +78,8 @@ export function fakeCloud(clock: Clock): FakeCloud {
   const ending = new Map<string, number>();
   const types = [1, 2, 4, 8, 16].map(fakeInstanceType);
   const refusals: Error[] = [];
-  const gone = (id: string): NodeClaimNotFoundError => new NodeClaimNotFoundError(`no ${id}`);
+  const gone = (id: string): NodeClaimNotFoundError =>
+    new NodeClaimNotFoundError(`no ${id}`, { isEnded: true });
 
   const cloud: FakeCloud = {
     name: "fake",
@@ -151,4 +153,15 @@ function typeOf(claim: NodeClaim, types: readonly InstanceType[]): InstanceType 
   const found = types.find(({ name }) => names === undefined || names.includes(name));
   if (found === undefined) throw new Error(`fake cloud has none of ${names?.join(", ")}`);
   return found;
+}
+
+/** The instance as a cloud lists it that knows it to be of this cluster: of the namespace kube-system of that UID. */
+export function ofCluster(instance: NodeClaim, clusterUid: string): NodeClaim {
+  const annotations = { ...instance.metadata.annotations, [CLUSTER_UID_KEY]: clusterUid };
+  return { ...instance, metadata: { ...instance.metadata, annotations } };
+}
+
+/** kube-system, whose UID tells one cluster from another. */
+export function kubeSystem(clusterUid: string): KubeObject {
+  return { metadata: { name: "kube-system", uid: clusterUid } };
 }

@@ -9,6 +9,7 @@ import { controllerMetrics } from "../controllers/all-metrics.ts";
 import { openMirrors } from "../controllers/mirrors.ts";
 import type { Settings, World } from "../controllers/world.ts";
 import { DEFAULT_PLANNER } from "../core/planner/planner-options.ts";
+import { Brake } from "../core/safety/brake.ts";
 import { createClusterState } from "../core/state/create-cluster-state.ts";
 import type { EventToPublish } from "../kube/events/events.ts";
 import type { Controller, Manager } from "../kube/manager/controller.ts";
@@ -55,6 +56,7 @@ const SETTINGS: Settings = {
   expiry: { spreadPercent: 0, respectsBudgets: false },
   initializationTimeoutMs: 30 * 60_000,
   surgeTimeoutMs: 10 * 60_000,
+  involuntaryLimit: { nodes: 5, percent: 10 },
   pauseDisruption: false,
   forSpot: "onDemand",
   gates: {
@@ -94,6 +96,8 @@ export function fakeWorld(
     log,
     settings: { ...SETTINGS, ...settings, gates: { ...SETTINGS.gates, ...settings.gates } },
     cluster: createClusterState(),
+    brake: new Brake(settings.involuntaryLimit ?? SETTINGS.involuntaryLimit),
+    clockSkewMs: () => undefined,
     lines,
     published,
     measured: metrics.measured,

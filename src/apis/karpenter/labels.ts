@@ -178,3 +178,12 @@ export function isRestrictedNodeLabel(key: string, alsoKnown: readonly string[] 
 export function nodeClassLabelKey(ref: { readonly group: string; readonly kind: string }): string {
   return `${ref.group}/${ref.kind.toLowerCase()}`;
 }
+
+/** On any pool, an RFC 3339 time: the brake on involuntary ends that came on before it is released. karpenter-ts only. */
+export const INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY = "karpenter.sh/involuntary-ends-released";
+
+/**
+ * Tag of what a launch makes, and annotation of what `CloudProvider.list` answers: the UID of namespace kube-system of
+ * the cluster it was made for. Two clusters may have one name. karpenter-ts only.
+ */
+export const CLUSTER_UID_KEY = "karpenter.sh/cluster-uid";

@@ -18,6 +18,7 @@ const OTHER: Readonly<Record<string, string>> = {
   "min-values-policy": "BestEffort",
   "planner-policy": "greedy",
   "disruption-budgets": '[{nodes: "1"}]',
+  "involuntary-disruption-limit": "3,20%",
   "scheduler-config":
     "{podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}}",
   "cluster-endpoint": "https://other.example",

@@ -26,7 +26,7 @@ import { stopsOf } from "../../core/disruption/itinerary.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { type Move, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
-import { type CommandRecord, withRecord } from "../../core/disruption/record.ts";
+import { type CommandRecord, recordOf, withRecord } from "../../core/disruption/record.ts";
 import { cordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
 import { createBell } from "../../kube/manager/bell.ts";
@@ -38,7 +38,8 @@ import {
   requeueAfter,
   source,
 } from "../../kube/manager/controller.ts";
-import { changeClaim, claimRequest, deleteClaim, isDeleting, readClaim } from "../claims.ts";
+import { changeClaim, claimRequest, isDeleting, readClaim } from "../claims.ts";
+import { deleteClaim } from "../ending/delete-claim.ts";
 import { nodes } from "../mirrors.ts";
 import { poolById } from "../pools.ts";
 import { nominated } from "../provisioning/events.ts";
@@ -51,7 +52,7 @@ import { launching, replacementFailed, terminating, waitingReadiness } from "./e
 import { commandLabels, disruptedLabels, objectsOf, recordedDecision } from "./labels.ts";
 import { type BackFor, type Running, UnderWay } from "./running.ts";
 import type { Steering } from "./steering.ts";
-import { markedNames, rollBack } from "./take-back.ts";
+import { discardReplacement, markedNames, rollBack } from "./take-back.ts";
 
 const POLL_MS = 1_000;
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
@@ -398,7 +399,7 @@ async function replacementsOf(
   const claims = created.filter((one): one is NodeClaim => !(one instanceof Error));
   const error = created.find((one) => one instanceof Error);
   if (error !== undefined) {
-    await Promise.all(claims.map((claim) => deleteClaim(world, claim)));
+    await Promise.all(claims.map((claim) => discardReplacement(world, claim)));
     throw new Error("launching replacements", { cause: error });
   }
   for (const claim of claims) {
@@ -447,7 +448,10 @@ async function remove(parts: Parts, one: Running, candidate: Candidate): Promise
   if (step === undefined)
     world.events.publish(...terminating(objectsOf(candidate), generation, reason));
   underWay.note(one, node.name, "told");
-  await deleteClaim(world, claim);
+  const isMarked = (live: NodeClaim) => recordOf(live)?.id === one.record.id;
+  const ended = await deleteClaim(world, claim, "disrupted", { stillHolds: isMarked });
+  if (ended === "held")
+    throw new Error(`NodeClaim ${claim.metadata.name} is held: its events say why`);
   underWay.note(one, node.name, "deleted");
   const labels = disruptedLabels(reason, candidate);
   world.metrics.count("nodeclaims_disrupted_total", labels);

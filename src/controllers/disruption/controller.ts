@@ -38,7 +38,7 @@ import {
   type Request,
   requeueAfter,
 } from "../../kube/manager/controller.ts";
-import { changeClaim, deleteClaim } from "../claims.ts";
+import { changeClaim } from "../claims.ts";
 import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";
 import { catchUp } from "../state/catch-up.ts";
@@ -59,7 +59,7 @@ import {
 } from "./look.ts";
 import { judgeMoves, learnOutcomes } from "./outcomes.ts";
 import { factsOf, Sweeps } from "./sweeps.ts";
-import { reopen } from "./take-back.ts";
+import { discardReplacement, reopen } from "./take-back.ts";
 
 const POLL_MS = 10_000;
 /** After a command was started: at once, with a turn for others in between. */
@@ -427,7 +427,7 @@ async function takeBack(
   // Before the nodes open: a claim made for a command is found by the marks on them.
   let isDone = true;
   for (const claim of discard)
-    if (!(await attempt(log, claim, () => deleteClaim(world, claim)))) isDone = false;
+    if (!(await attempt(log, claim, () => discardReplacement(world, claim)))) isDone = false;
   for (const claim of undone?.kept ?? []) {
     const change = (one: NodeClaim) => withoutCommand(one, undone?.command ?? "");
     if (!(await attempt(log, claim, () => changeClaim(world, claim, change)))) isDone = false;

@@ -1,5 +1,6 @@
 // The loop and its queue over the real manager: what is looked at twice, taken back, or left alone.
 import { describe, expect, it } from "vitest";
+import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
@@ -13,7 +14,7 @@ import { outcomeOn } from "../../core/disruption/outcome.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
-import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
+import { FAKE_NODE_CLASS, kubeSystem, ofCluster } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
 
@@ -486,14 +487,27 @@ describe("garbage collection", () => {
   it("ends instances without a claim and claims without an instance", async () => {
     const world = await twoEmptyNodes("0");
     const claim = world.api.find(NODE_CLAIM, "a") as NodeClaim;
-    world.cloud.instances.set("test://leaked", {
+    await world.api.create(NAMESPACE, kubeSystem("this-cluster"));
+    for (const [id, cluster] of [
+      ["test://leaked", "this-cluster"],
+      ["test://of-another", "another-cluster"],
+    ] as const) {
+      const instance = { ...claim, status: { providerID: id } };
+      world.cloud.instances.set(id, ofCluster(instance, cluster));
+    }
+    world.cloud.instances.set("test://of-unknown", {
       ...claim,
-      status: { providerID: "test://leaked" },
+      status: { providerID: "test://of-unknown" },
     });
     world.cloud.instances.delete("test://b");
     world.api.change(NODE, "b", { status: { conditions: [{ type: "Ready", status: "Unknown" }] } });
     await world.clock.advance(130_000);
-    expect([...world.cloud.instances.keys()]).toEqual(["test://a"]);
+    expect([...world.cloud.instances.keys()].sort()).toEqual([
+      "test://a",
+      "test://of-another",
+      "test://of-unknown",
+    ]);
+    expect(world.lines.join("\n")).toContain("tag it karpenter.sh/cluster-uid=this-cluster");
     expect(world.api.all(NODE_CLAIM).map(({ metadata }) => metadata.name)).toEqual(["a"]);
     await world.stop();
   });

@@ -5,13 +5,15 @@
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { withoutCondition } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import { withoutMove } from "../../core/disruption/moves.ts";
 import { withoutRecord } from "../../core/disruption/record.ts";
 import { unjoined, withoutCommand } from "../../core/disruption/unfinished.ts";
 import { uncordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
-import { changeClaim, claimRequest, deleteClaim, isDeleting, readClaim } from "../claims.ts";
+import { changeClaim, claimRequest, isDeleting, readClaim } from "../claims.ts";
+import { deleteClaim } from "../ending/delete-claim.ts";
 import { nodes } from "../mirrors.ts";
 import type { World } from "../world.ts";
 import type { Running } from "./running.ts";
@@ -28,7 +30,7 @@ export async function rollBack(
 ): Promise<boolean> {
   const latest = replacements.flatMap((claim) => readClaim(world, claimRequest(claim)) ?? []);
   const discarded = unjoined(latest).filter((claim) => !isDeleting(claim));
-  await Promise.all(discarded.map((claim) => deleteClaim(world, claim)));
+  await Promise.all(discarded.map((claim) => discardReplacement(world, claim)));
   const kept = latest.filter((claim) => !discarded.includes(claim) && !isDeleting(claim));
   // The record of one without replacements names none: no other process goes on with it, so it has all of its own here.
   const all = record.nodes.length || candidates.length;
@@ -43,6 +45,14 @@ export async function rollBack(
   await Promise.all(candidates.map((candidate) => reopen(world, candidate)));
   world.cluster.unmarkForDeletion(...candidates.flatMap((one) => markedNames(world, one)));
   return allStay;
+}
+
+/** Deletes a replacement that is not needed any more, unless it has a Node by now: pods may run there. */
+export async function discardReplacement(world: World, claim: NodeClaim): Promise<void> {
+  const stillHolds = (live: NodeClaim) => unjoined([live]).length > 0;
+  const ended = await deleteClaim(world, claim, "replacementUnused", { stillHolds });
+  if (ended === "held")
+    throw new Error(`NodeClaim ${claim.metadata.name} is held: its events say why`);
 }
 
 function stays(world: World, { node, claim }: Candidate): boolean {

@@ -68,7 +68,7 @@ describe("node repair", () => {
     expect(deleted(world)).toEqual(["a"]);
     const { annotations } = (world.api.find(NODE_CLAIM, "a") as NodeClaim).metadata;
     expect(annotations).toHaveProperty(["karpenter.sh/nodeclaim-termination-timestamp"]);
-    const counted = [...world.measured].filter(([name]) => name.includes("unhealthy"));
+    const counted = [...world.measured].filter(([name]) => /^nodeclaims_.*unhealthy/.test(name));
     expect(counted.map(([, value]) => value)).toEqual([1, 1]);
     await world.stop();
   });

@@ -15,6 +15,7 @@ import {
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { ailment, BrokenCount } from "../../core/nodeclaim/unhealthy.ts";
+import { isNotFound } from "../../kube/errors.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -24,8 +25,10 @@ import {
   requeueAfter,
   source,
 } from "../../kube/manager/controller.ts";
-import { changeClaim, claimOfNode, deleteClaim, isDeleting, isManagedClaim } from "../claims.ts";
+import { changeClaim, claimOfNode, isDeleting, isManagedClaim } from "../claims.ts";
 import { concurrency } from "../concurrency.ts";
+import { deleteClaim } from "../ending/delete-claim.ts";
+import { HELD_RETRY_MS } from "../ending/ended.ts";
 import { nodes } from "../mirrors.ts";
 import { countDisrupted } from "../nodeclaim/disrupted.ts";
 import { poolById } from "../pools.ts";
@@ -95,10 +98,16 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
     world.events.publish(...repairBlocked(told, message));
     return requeueAfter(LOOK_AGAIN_MS);
   }
+  if (isDeleting(claim)) {
+    // Its drain is cut short; it was taken out of service by somebody else.
+    await endNow(world, claim, nowMs);
+    return AWAIT_CHANGE;
+  }
+  const ended = await deleteClaim(world, claim, "unhealthy", {
+    stillHolds: () => isStillBroken(world, node),
+  });
+  if (ended !== "ended") return requeueAfter(HELD_RETRY_MS);
   await endNow(world, claim, nowMs);
-  // Its drain is cut short; it was taken out of service by somebody else.
-  if (isDeleting(claim)) return AWAIT_CHANGE;
-  await deleteClaim(world, claim);
   world.log.with({ controller: "node.health" }).info("deleting unhealthy node", {
     ...nodeFields(claimGeneration(claim), node),
     condition: found.conditionType,
@@ -112,6 +121,19 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
     image_id: claim.status?.imageID ?? "",
   });
   return AWAIT_CHANGE;
+}
+
+/** Whether this very Node, read live, still reports what repair acts on, and for long enough. */
+async function isStillBroken(world: World, { metadata }: Node): Promise<boolean> {
+  try {
+    const live = await world.kube.get(NODE, { name: metadata.name });
+    const found = ailment(live, world.cloud.repairPolicies);
+    const isSame = live.metadata.uid === metadata.uid;
+    return isSame && found !== undefined && found.dueMs <= world.clock.now();
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
 }
 
 /** No grace: the drain is over at this moment, unless it already was to be over earlier. */

@@ -41,7 +41,6 @@ import {
   changeClaim,
   claimOfNode,
   claimRequest,
-  deleteClaim,
   isDeleting,
   isManagedNode,
   nodeGeneration,
@@ -49,7 +48,9 @@ import {
 } from "../claims.ts";
 import { concurrency } from "../concurrency.ts";
 import type { Steering } from "../disruption/steering.ts";
-import { endInstance, instanceExists } from "../instance.ts";
+import { deleteClaim } from "../ending/delete-claim.ts";
+import { endInstance, fateOf, mayEndClaimless } from "../ending/end-instance.ts";
+import { HELD_RETRY_MS } from "../ending/ended.ts";
 import { nodes, pods, volumeAttachments, volumeClaims } from "../mirrors.ts";
 import { HeldPods, surgeFirst } from "../surges.ts";
 import { claimFields, nodeFields, poolLabel, speaksV05 } from "../words.ts";
@@ -72,6 +73,8 @@ interface Parts {
   readonly queue: EvictionQueue;
   readonly steering: Pick<Steering, "mayLeave">;
   readonly held: HeldPods;
+  /** UIDs of Nodes without a claim that may end. */
+  readonly claimless: Set<string>;
 }
 
 /** One node on its way out, as each step sees it. */
@@ -89,7 +92,7 @@ export function termination(
   queue: EvictionQueue,
   steering: Pick<Steering, "mayLeave">,
 ): Controller {
-  const parts: Parts = { queue, steering, held: new HeldPods() };
+  const parts: Parts = { queue, steering, held: new HeldPods(), claimless: new Set() };
   return {
     name: "node.termination",
     watches: [
@@ -123,9 +126,10 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
   if (!hasFinalizer(stored, TERMINATION_FINALIZER) || !isManagedNode(world, stored))
     return AWAIT_CHANGE;
   const claim = claimOfNode(world, stored);
-  if (claim !== undefined && !isDeleting(claim)) await deleteClaim(world, claim);
+  if (claim !== undefined && !isDeleting(claim)) await deleteClaim(world, claim, "nodeDeleted");
   const leaving = leavingNode(world, stored, claim);
-  if (await hasLostItsInstance(world, stored)) return release(world, leaving);
+  if (await hasLostItsInstance(world, stored)) return release(world, parts, leaving);
+  if (claim === undefined && !mayEnd(world, parts, stored)) return requeueAfter(HELD_RETRY_MS);
   if (leaving.deadlineMs !== undefined) {
     const at = claim?.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY] ?? "";
     world.events.publish(deadlineNear(stored, at));
@@ -142,7 +146,17 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
   } finally {
     await writeMarks(world, closed);
   }
-  return outcome ?? release(world, closed);
+  return outcome ?? release(world, parts, closed);
+}
+
+/** A Node without a claim is judged once. */
+function mayEnd(world: World, { claimless }: Parts, node: Node): boolean {
+  const instance = standIn(node);
+  const uid = node.metadata.uid ?? node.metadata.name;
+  if (instance === undefined || claimless.has(uid)) return true;
+  if (!mayEndClaimless(world, node, instance)) return false;
+  claimless.add(uid);
+  return true;
 }
 
 function leavingNode(world: World, node: Node, claim: NodeClaim | undefined): Leaving {
@@ -156,12 +170,15 @@ function leavingNode(world: World, node: Node, claim: NodeClaim | undefined): Le
   return { node, claim, deadlineMs: fromRfc3339(at), log, marks: [] };
 }
 
-/** A node that is not Ready and whose instance the cloud does not know: nothing is left to drain. */
+/**
+ * A node that is not Ready and whose instance has ended, as the cloud itself says: nothing is left to drain. One that
+ * the cloud merely does not know may still run pods.
+ */
 async function hasLostItsInstance(world: World, node: Node): Promise<boolean> {
   const ready = node.status?.conditions?.find(({ type }) => type === "Ready")?.status;
   const providerId = node.spec?.providerID;
   if (ready === "True" || providerId === undefined || providerId === "") return false;
-  return !(await instanceExists(world, providerId));
+  return (await fateOf(world, providerId)) === "ended";
 }
 
 async function close(world: World, { node, claim, log }: Leaving): Promise<Node | undefined> {
@@ -324,7 +341,12 @@ async function writeMarks(
   return written;
 }
 
-async function release(world: World, { node, claim, log }: Leaving): Promise<Outcome> {
+async function release(
+  world: World,
+  { claimless }: Parts,
+  { node, claim, log }: Leaving,
+): Promise<Outcome> {
+  claimless.delete(node.metadata.uid ?? node.metadata.name);
   await removeFinalizer(world.kube, NODE, node, TERMINATION_FINALIZER);
   log.info(speaksV05(claim) ? "Deleted node" : "deleted node");
   const nowMs = world.clock.now();

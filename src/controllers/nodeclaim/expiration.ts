@@ -8,7 +8,7 @@ import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
 import { createdAtMs } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
-import { expiry } from "../../core/nodeclaim/expired.ts";
+import { type Expiry, expiry } from "../../core/nodeclaim/expired.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -19,7 +19,6 @@ import {
 import {
   changeClaim,
   claimSources,
-  deleteClaim,
   isDeleting,
   isManagedClaim,
   poolSourcesForClaims,
@@ -27,6 +26,8 @@ import {
 } from "../claims.ts";
 import { concurrency } from "../concurrency.ts";
 import { terminating } from "../disruption/events.ts";
+import { deleteClaim } from "../ending/delete-claim.ts";
+import { HELD_RETRY_MS } from "../ending/ended.ts";
 import { nodes } from "../mirrors.ts";
 import { poolById } from "../pools.ts";
 import { claimLog, speaksV05 } from "../words.ts";
@@ -56,6 +57,18 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
     return end === undefined ? AWAIT_CHANGE : requeueAfter(end.atMs - nowMs);
   }
   const log = claimLog(world.log, "nodeclaim.expiration", claim);
+  if (end.mode === "voluntary" && !speaksV05(claim)) {
+    if (isTrue(claim, "Expired")) return AWAIT_CHANGE;
+    await changeClaim(world, claim, (one) =>
+      withCondition(one, { type: "Expired", status: "True" }, nowMs),
+    );
+    log.debug("marking expired");
+    return AWAIT_CHANGE;
+  }
+  const ended = await deleteClaim(world, claim, "expired", {
+    stillHolds: (live) => isDue(expiry(live, pool, world.settings.expiry), world.clock.now()),
+  });
+  if (ended !== "ended") return requeueAfter(HELD_RETRY_MS);
   if (speaksV05(claim)) {
     const after = formatDuration(end.atMs - createdAtMs(claim));
     const over = formatDuration(nowMs - end.atMs);
@@ -64,19 +77,15 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
       .info(`Triggering termination for expired node after ${after} (+${over})`, {
         node: claim.status?.nodeName ?? "",
       });
-  } else if (end.mode === "voluntary") {
-    if (isTrue(claim, "Expired")) return AWAIT_CHANGE;
-    await changeClaim(world, claim, (one) =>
-      withCondition(one, { type: "Expired", status: "True" }, nowMs),
-    );
-    log.debug("marking expired");
-    return AWAIT_CHANGE;
   } else {
     log.debug("deleting expired nodeclaim");
     const there = nodes(world).byIndex("providerId", claim.status?.providerID ?? "");
     world.events.publish(...terminating([...there, claim], claimGeneration(claim), "Expired"));
   }
-  await deleteClaim(world, claim);
   countDisrupted(world, claim, "expired");
   return AWAIT_CHANGE;
+}
+
+function isDue(end: Expiry | undefined, nowMs: number): boolean {
+  return end !== undefined && end.atMs <= nowMs;
 }

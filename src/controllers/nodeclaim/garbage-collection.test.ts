@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { claimKind } from "../../apis/hub/claim.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { node, nodeClaim } from "../../testing/builders.ts";
-import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
+import { FAKE_NODE_CLASS, kubeSystem, ofCluster } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { inManyTurns } from "../../testing/slow-clock.ts";
 import { claimGarbageCollection, instanceGarbageCollection } from "./garbage-collection.ts";
@@ -24,7 +25,8 @@ describe("an instance that no claim names", () => {
       metadata: { creationTimestamp: toRfc3339(nowMs - MINUTE_MS) },
       status: { providerID: "fake:///leaked" },
     });
-    world.cloud.instances.set("fake:///leaked", leaked);
+    await world.api.create(NAMESPACE, kubeSystem("this-cluster"));
+    world.cloud.instances.set("fake:///leaked", ofCluster(leaked, "this-cluster"));
     const waiting = nodeClaim({
       name: "waiting",
       nodeClassRef,
@@ -97,10 +99,11 @@ describe("a sweep of a large cluster", () => {
       const creationTimestamp = toRfc3339(world.clock.now() - MINUTE_MS);
       const status = { providerID: "fake:///a" };
       const leaked = nodeClaim({ name: "", metadata: { creationTimestamp }, status });
-      world.cloud.instances.set("fake:///a", leaked);
+      await world.api.create(NAMESPACE, kubeSystem("this-cluster"));
+      world.cloud.instances.set("fake:///a", ofCluster(leaked, "this-cluster"));
       const slow = inManyTurns(world, () => isNamed && world.api.create(NODE_CLAIM, lost()));
       await world.run(instanceGarbageCollection(slow.world));
-      await world.clock.advance(1_000);
+      await world.clock.advance(MINUTE_MS);
       await world.stop();
       expect(world.cloud.instances.size).toBe(isNamed ? 1 : 0);
     }

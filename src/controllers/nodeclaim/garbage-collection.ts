@@ -4,24 +4,25 @@
  * upstream: pkg/controllers/nodeclaim/garbagecollection (core), and the AWS provider's of that name
  */
 
-import { NODE } from "../../apis/core/node.ts";
-import { claimGeneration } from "../../apis/hub/claim.ts";
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { CLAIM_KINDS, claimGeneration, toClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
+import { PROVISIONER_NAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Kind } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
 import { eachInSteps, filterInSteps, inTurns, type Steps, TURN_MS } from "../../base/steps.ts";
-import { isStillOrphan, leakedInstances, orphanedClaims } from "../../core/nodeclaim/garbage.ts";
+import {
+  isStillOrphan,
+  LEAK_GRACE_MS,
+  leakedInstances,
+  orphanedClaims,
+} from "../../core/nodeclaim/garbage.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import { type Controller, type Outcome, requeueAfter } from "../../kube/manager/controller.ts";
-import {
-  claimRequest,
-  claimsByProviderId,
-  deleteClaim,
-  isManagedClaim,
-  listClaimsInSteps,
-  readClaim,
-} from "../claims.ts";
-import { endInstance, instanceExists } from "../instance.ts";
+import { claimsByProviderId, isManagedClaim, listClaimsInSteps } from "../claims.ts";
+import { deleteClaim } from "../ending/delete-claim.ts";
+import { endLeaked, type Fate, fateOf } from "../ending/end-instance.ts";
 import { nodes } from "../mirrors.ts";
 import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
@@ -44,23 +45,43 @@ export function claimGarbageCollection(world: World): Controller {
     reconcile: async (): Promise<Outcome> => {
       const instances = await world.cloud.list();
       const { found, listed } = await inTurns(world.clock, orphans(world, instances), TURN_MS);
-      for (const claim of found) {
-        const providerId = claim.status?.providerID ?? "";
-        const log = claimLog(world.log, "nodeclaim.garbagecollection", claim);
-        if (!listed.has(providerId) && (await mayBeThere(world, providerId, log))) continue;
-        const there = nodes(world).byIndex("providerId", providerId);
-        // Looking took its time, and so did the deletions before.
-        if (!isStillOrphan(claim, readClaim(world, claimRequest(claim)), there)) continue;
-        await deleteClaim(world, claim);
-        const noun = vocabulary(claimGeneration(claim)).claimNoun;
-        log.debug(`garbage collecting ${noun} with no cloudprovider representation`, {
-          "provider-id": providerId,
-        });
-        countDisrupted(world, claim, "garbage_collected");
-      }
+      for (const claim of found) await collect(world, claim, listed);
       return requeueAfter(SWEEP_MS);
     },
   };
+}
+
+/** Deletes a claim if the cloud, asked for its instance alone, does not know it either. */
+async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<string>): Promise<void> {
+  const providerId = claim.status?.providerID ?? "";
+  const log = claimLog(world.log, "nodeclaim.garbagecollection", claim);
+  // It is listed, but on its way out.
+  const fate = listed.has(providerId) ? "ended" : await fateOrThere(world, providerId, log);
+  if (fate === "there") return;
+  const ended = await deleteClaim(world, claim, "instanceGone", {
+    stillHolds: async (live) => isStillOrphan(claim, live, await nodesNow(world, providerId)),
+    isProvenGone: fate === "ended",
+  });
+  if (ended !== "ended") return;
+  const noun = vocabulary(claimGeneration(claim)).claimNoun;
+  log.debug(`garbage collecting ${noun} with no cloudprovider representation`, {
+    "provider-id": providerId,
+  });
+  countDisrupted(world, claim, "garbage_collected");
+}
+
+/** The Nodes that stand for an instance, read live. */
+async function nodesNow(world: World, providerId: string): Promise<readonly Node[]> {
+  const found = nodes(world).byIndex("providerId", providerId);
+  const live = found.map(async ({ metadata: { name } }) => {
+    try {
+      return [await world.kube.get(NODE, { name })];
+    } catch (error) {
+      if (isNotFound(error)) return [];
+      throw error;
+    }
+  });
+  return (await Promise.all(live)).flat();
 }
 
 /** Claims that have lost their instance, and what the cloud lists at all. */
@@ -81,26 +102,28 @@ function* orphans(
   return { found, listed };
 }
 
-/** A list that lacks it is not enough: of an impaired zone, say, the cloud may not tell. */
-async function mayBeThere(
+/** A list that lacks it is not enough; nor is an answer that cannot be had, as of an impaired zone. */
+async function fateOrThere(
   world: Pick<World, "cloud">,
   providerId: string,
   log: Logger,
-): Promise<boolean> {
+): Promise<Fate> {
   try {
-    return await instanceExists(world, providerId);
+    return await fateOf(world, providerId);
   } catch (error) {
     log.debug("not garbage collected, whether its instance is there cannot be told", {
       "provider-id": providerId,
       error: String(error),
     });
-    return true;
+    return "there";
   }
 }
 
 /** `instance.garbagecollection`: instances without a claim, with the Node they may have. */
 export function instanceGarbageCollection(world: World): Controller {
   let sweeps = 0;
+  /** Elapsed time at which each suspect was first seen without a claim, by provider id. */
+  const sinceMs = new Map<string, number>();
   return {
     name: "instance.garbagecollection",
     watches: [],
@@ -109,23 +132,68 @@ export function instanceGarbageCollection(world: World): Controller {
     reconcile: async (): Promise<Outcome> => {
       // The cloud first: a claim stored meanwhile is then seen.
       const instances = await world.cloud.list();
-      for (const instance of await inTurns(world.clock, leaks(world, instances), TURN_MS))
-        if (!isClaimed(world, instance)) await endLeaked(world, instance);
+      const mirrored = listClaimsInSteps(world);
+      const suspects = await inTurns(world.clock, leaks(world, instances, mirrored), TURN_MS);
+      const ripe = ripeOf(suspects, sinceMs, world.clock.elapsedMs());
+      if (ripe.length > 0) await endAll(world, ripe);
       return requeueAfter(++sweeps <= EARLY_SWEEPS ? EARLY_SWEEP_MS : SWEEP_MS);
     },
   };
 }
 
-function* leaks(world: World, instances: readonly NodeClaim[]): Steps<readonly NodeClaim[]> {
-  const nowMs = world.clock.now();
-  const all = yield* listClaimsInSteps(world);
-  const claims = yield* filterInSteps(all, CLAIMS_PER_STEP, (one) => mayName(world, one));
-  return yield* leakedInstances({ nowMs, claims, nodes: [], instances });
+/** Those that have been without a claim for long enough, by elapsed time: clocks may jump. */
+function ripeOf(
+  suspects: readonly NodeClaim[],
+  sinceMs: Map<string, number>,
+  nowMs: number,
+): readonly NodeClaim[] {
+  const ids = new Set(suspects.map(idOf));
+  for (const id of sinceMs.keys()) if (!ids.has(id)) sinceMs.delete(id);
+  return suspects.filter((one) => {
+    const since = sinceMs.get(idOf(one)) ?? nowMs;
+    sinceMs.set(idOf(one), since);
+    return nowMs - since >= LEAK_GRACE_MS;
+  });
 }
 
-/** By now: looking took its time. */
-function isClaimed(world: World, { status }: NodeClaim): boolean {
-  return claimsByProviderId(world, status?.providerID ?? "").length > 0;
+/** Only what claims that are listed live do not name either. Rejects where they cannot be listed: nothing ends then. */
+async function endAll(world: World, ripe: readonly NodeClaim[]): Promise<void> {
+  for (const kind of CLAIM_KINDS) {
+    const suspects = ripe.filter((one) => claimKindOf(one) === kind);
+    if (suspects.length === 0) continue;
+    const live = (await world.kube.list(kind)).items.map(toClaim);
+    const leaked = await inTurns(world.clock, leaks(world, suspects, always(live)), TURN_MS);
+    // Looking took its time.
+    for (const instance of leaked)
+      if (claimsByProviderId(world, idOf(instance)).length === 0) await endOne(world, instance);
+  }
+}
+
+function* leaks(
+  world: World,
+  instances: readonly NodeClaim[],
+  claims: Steps<readonly NodeClaim[]>,
+): Steps<readonly NodeClaim[]> {
+  const nowMs = world.clock.now();
+  const all = yield* claims;
+  const naming = yield* filterInSteps(all, CLAIMS_PER_STEP, (one) => mayName(world, one));
+  return yield* leakedInstances({ nowMs, claims: naming, nodes: [], instances });
+}
+
+// biome-ignore lint/correctness/useYield: nothing is left to do
+function* always<T>(value: T): Steps<T> {
+  return value;
+}
+
+function idOf({ status }: NodeClaim): string {
+  return status?.providerID ?? "";
+}
+
+/** An instance's tags tell which generation it was launched for. */
+function claimKindOf({ metadata }: NodeClaim): Kind {
+  const name =
+    metadata.labels?.[PROVISIONER_NAME_LABEL_KEY] === undefined ? "NodeClaim" : "Machine";
+  return CLAIM_KINDS.find(({ kind }) => kind === name) as Kind;
 }
 
 /** A claim that has no instance and is another provider's, or nobody's, never gets one of ours. */
@@ -133,17 +201,10 @@ function mayName(world: World, claim: NodeClaim): boolean {
   return Boolean(claim.status?.providerID) || isManagedClaim(world, claim);
 }
 
-async function endLeaked(world: World, instance: NodeClaim): Promise<void> {
-  const providerId = instance.status?.providerID ?? "";
-  await endInstance(world, instance, []);
+async function endOne(world: World, instance: NodeClaim): Promise<void> {
+  const { kind } = claimKindOf(instance);
+  if ((await endLeaked(world, { ...instance, kind })) !== "ended") return;
   world.log
     .with({ controller: "instance.garbagecollection" })
-    .debug("garbage collected cloudprovider instance", { "provider-id": providerId });
-  for (const { metadata } of nodes(world).byIndex("providerId", providerId)) {
-    try {
-      await world.kube.delete(NODE, { name: metadata.name });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
-  }
+    .debug("garbage collected cloudprovider instance", { "provider-id": idOf(instance) });
 }

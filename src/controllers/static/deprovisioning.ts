@@ -3,6 +3,10 @@
  * budgets say; the drain still respects PodDisruptionBudgets. Behind the gate StaticCapacity.
  * upstream: pkg/controllers/static/deprovisioning/controller.go
  */
+import type { Pool } from "../../apis/hub/pool.ts";
+import { toPool } from "../../apis/hub/to-pool.ts";
+import type { NodePool } from "../../apis/karpenter/nodepool.ts";
+import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
 import { countStatic, surplus } from "../../core/disruption/static-pools.ts";
 import {
   AWAIT_CHANGE,
@@ -11,8 +15,9 @@ import {
   type Request,
   requeueAfter,
 } from "../../kube/manager/controller.ts";
-import { claimRequest, deleteClaim, readClaim } from "../claims.ts";
-import { isManagedPool, readPool } from "../pools.ts";
+import { claimRequest, readClaim } from "../claims.ts";
+import { deleteClaim } from "../ending/delete-claim.ts";
+import { isManagedPool, readPool, type StoredPool } from "../pools.ts";
 import { claimFields, poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import { staticPoolSources } from "./sources.ts";
@@ -30,16 +35,19 @@ export function staticDeprovisioning(world: World): Controller {
 }
 
 async function reconcile(world: World, request: Request): Promise<Outcome> {
-  const pool = readPool(world, request)?.pool;
-  if (pool?.replicas === undefined || pool.deleting) return AWAIT_CHANGE;
+  const stored = readPool(world, request);
+  const pool = stored?.pool;
+  if (stored === undefined || pool?.replicas === undefined || pool.deleting) return AWAIT_CHANGE;
   if (!isManagedPool(world, pool)) return AWAIT_CHANGE;
   if (!world.cluster.synced) return requeueAfter(UNSYNCED_RETRY_MS);
   const chosen = surplus(pool, countStatic(pool, world.cluster.nodes()), world.clock.now());
+  const asksForLess = chosen.length === 0 ? false : await stillAsksForLess(world, stored, pool);
   const log = world.log.with({ controller: "static.deprovisioning", ...poolFields(pool) });
   const done = await Promise.allSettled(
     chosen.map(async ({ claim }) => {
       if (claim === undefined) return;
-      await deleteClaim(world, claim);
+      const stillHolds = () => asksForLess;
+      if ((await deleteClaim(world, claim, "staticScaleDown", { stillHolds })) !== "ended") return;
       // Known at once: the next look must not choose others in its place. Not before: one that could not
       // be deleted is still there. Nor once it is gone: the mark goes with it.
       if (readClaim(world, claimRequest(claim)) !== undefined)
@@ -50,4 +58,16 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const failed = done.find((one) => one.status === "rejected");
   if (failed !== undefined) throw failed.reason;
   return requeueAfter(POLL_MS);
+}
+
+/** Whether this very pool, read live, asks for no more nodes than we take it to. */
+async function stillAsksForLess(
+  { kube }: World,
+  { kind, native }: StoredPool,
+  pool: Pool,
+): Promise<boolean> {
+  const live = await kube.get(kind, { name: native.metadata.name });
+  const { replicas } = toPool(live as NodePool | Provisioner);
+  const isSame = live.metadata.uid === native.metadata.uid;
+  return isSame && replicas !== undefined && replicas <= (pool.replicas ?? 0);
 }

@@ -3,9 +3,21 @@
  * metric label.
  */
 
-/** The instance is gone (or never was). */
+/**
+ * The cloud does not know the instance. `isEnded`: the cloud itself, asked by its ID, says that it has ended; otherwise
+ * it may be in another account or region, or left out by mistake.
+ */
 export class NodeClaimNotFoundError extends Error {
   override readonly name = "NodeClaimNotFoundError";
+  readonly isEnded: boolean;
+
+  constructor(
+    message: string,
+    options: { readonly isEnded?: boolean; readonly cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.isEnded = options.isEnded === true;
+  }
 }
 
 /** The cloud is out of what was asked for; the claim is given up and its pods planned anew. */

@@ -10,7 +10,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
 
 /** An instance younger than this may belong to a claim whose status is on its way. */
-const LEAK_GRACE_MS = 30_000;
+export const LEAK_GRACE_MS = 30_000;
 
 /** A microsecond or two each. */
 const PER_STEP = 1_024;

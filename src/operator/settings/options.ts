@@ -214,6 +214,12 @@ export const OPTIONS = {
     "",
     "Budgets over the nodes of all pools together, as a NodePool's disruption.budgets, in YAML or JSON. Ours.",
   ),
+  involuntaryDisruptionLimit: core(
+    "involuntary-disruption-limit",
+    "string",
+    "5,10%",
+    "How many nodes may end within ten minutes for reasons that nobody asked for (garbage collection, node repair, initialization timeout): a count, a share of all nodes, or both, of which the greater counts. Beyond it none ends for an hour. 0 = none ever; 100% = no limit. karpenter-ts only.",
+  ),
   pauseDisruption: core(
     "pause-disruption",
     "boolean",

@@ -3,6 +3,7 @@
  * are collected before start-up is refused.
  */
 import { parseDuration } from "../../base/duration.ts";
+import { brakeLimitProblem } from "../../core/safety/brake.ts";
 import { disruptionBudgetsProblem } from "./disruption-budgets.ts";
 import { OPTIONS, type OptionDefinition } from "./options.ts";
 import { schedulerConfigProblem } from "./scheduler-config.ts";
@@ -29,6 +30,7 @@ export class ConfigError extends Error {
 const DOCUMENTS: Readonly<Record<string, (text: string) => string | undefined>> = {
   "scheduler-config": schedulerConfigProblem,
   "disruption-budgets": disruptionBudgetsProblem,
+  "involuntary-disruption-limit": brakeLimitProblem,
 };
 
 /**

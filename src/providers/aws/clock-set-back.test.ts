@@ -126,7 +126,13 @@ describe("once the machine's clock is set back by an hour", () => {
         deleted.push(input.LaunchTemplateName);
       },
     } as unknown as Ec2Api;
-    const templates = new LaunchTemplates({ ec2, clock, log: SILENT, clusterName: "c" });
+    const templates = new LaunchTemplates({
+      clusterUid: () => undefined,
+      ec2,
+      clock,
+      log: SILENT,
+      clusterName: "c",
+    });
     await templates.ensure({ LaunchTemplateName: "one" } as CreateLaunchTemplateInput);
     clock.setBack(HOUR_MS);
     await clock.advance(299_000);

@@ -93,14 +93,18 @@ function profileSweep({ mirrors, log }: AwsDeps, { profiles }: AwsParts): Contro
   const classes = mirrors.of(EC2_NODE_CLASS);
   const claims = mirrors.of(NODE_CLAIM);
   return singleton(name, async () => {
-    const known = classes.synced && claims.synced;
+    const known =
+      mirrors.viewOf(EC2_NODE_CLASS) === "current" && mirrors.viewOf(NODE_CLAIM) === "current";
     if (!known || !classes.list().some((one) => one.spec?.role !== undefined))
       return requeueAfter(PROFILE_SWEEP_MS);
     const inUse = [
       ...classes.list().map((one) => one.status?.instanceProfile),
       ...claims.list().map((one) => one.metadata.annotations?.[ANNOTATION_INSTANCE_PROFILE]),
     ];
-    const gone = await profiles.sweep(new Set(inUse.filter((one) => one !== undefined)));
+    const gone = await profiles.sweep(
+      new Set(inUse.filter((one) => one !== undefined)),
+      new Set(classes.list().flatMap(({ metadata: { uid } }) => uid ?? [])),
+    );
     for (const profile of gone)
       log
         .with({ controller: name })

@@ -12,6 +12,7 @@ import { Amis } from "./ami/amis.ts";
 import type { AwsApi } from "./api/aws-api.ts";
 import { catalogue } from "./catalogue/catalogue.ts";
 import { ClusterFacts } from "./cluster/cluster-facts.ts";
+import { clusterUid } from "./cluster/cluster-uid.ts";
 import { Ec2Batches } from "./instance/ec2-batches.ts";
 import { InstanceProfiles } from "./instanceprofile/instance-profiles.ts";
 import { InstanceTypes } from "./instancetype/instance-types.ts";
@@ -128,6 +129,7 @@ export function createParts(deps: AwsDeps): AwsParts {
       log,
       clusterName,
       region,
+      clusterUid: () => clusterUid(mirrors),
       defaultInstanceProfile: settings.defaultInstanceProfile ?? "",
     }),
     instanceTypes: new InstanceTypes({
@@ -144,7 +146,10 @@ export function createParts(deps: AwsDeps): AwsParts {
       podEni: settings.podEni ?? true,
       kubeletExpressions: settings.kubeletExpressions ?? false,
     }),
-    templates: new LaunchTemplates({ ec2: api.ec2, clock, log, clusterName }),
+    templates: new LaunchTemplates({
+      ...{ ec2: api.ec2, clock, log, clusterName },
+      clusterUid: () => clusterUid(mirrors),
+    }),
     batches: new Ec2Batches(api.ec2, clock, deps.metrics),
     reservations,
     shifts,

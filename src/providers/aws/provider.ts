@@ -28,6 +28,7 @@ import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Controller } from "../../kube/manager/controller.ts";
 import type { Instance } from "./api/instances.ts";
+import { clusterUid } from "./cluster/cluster-uid.ts";
 import { awsControllers } from "./controllers.ts";
 import { dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";
 import { describeError, isNotFound, ResolutionError } from "./errors.ts";
@@ -144,7 +145,11 @@ async function create(
       ? await parts.profiles.forLaunch(nodeClass, found.statusProfile)
       : "";
   const kubeletOf = (type: string) => parts.instanceTypes.kubeletFor(type, nodeClass, kubelet);
-  const tagSettings = { clusterName: settings.clusterName, tags: settings.tags ?? {} };
+  const tagSettings = {
+    clusterName: settings.clusterName,
+    clusterUid: clusterUid(deps.mirrors),
+    tags: settings.tags ?? {},
+  };
   const launched = await launch(
     { ...parts, ...{ events, log, metrics }, settings: tagSettings, region, reservedCapacity },
     { claim, nodeClass, kubeletOf, types: overlay(types), ...resolved, instanceProfile },
@@ -199,11 +204,12 @@ async function typesOf(
 
 async function instanceOf(deps: AwsDeps, parts: AwsParts, providerId: string): Promise<Instance> {
   const id = instanceIdOf(providerId);
-  const instance = id === undefined ? undefined : await parts.batches.instance(id);
+  const instance = id === undefined ? undefined : await parts.batches.lookUp(id);
   if (instance === undefined || instance.State.Name === "terminated") {
     // What EC2 does not know of an impaired zone may be there all the same.
     checkNotShifted(deps, parts, zoneOf(providerId), `instance ${providerId} is not to be seen`);
-    throw new NodeClaimNotFoundError(`instance not found: ${providerId}`);
+    const isEnded = instance !== undefined;
+    throw new NodeClaimNotFoundError(`instance not found: ${providerId}`, { isEnded });
   }
   return instance;
 }

@@ -5,7 +5,7 @@
  */
 
 import { NODE, type Node } from "../../apis/core/node.ts";
-import { CLAIM_KINDS, toClaim } from "../../apis/hub/claim.ts";
+import { CLAIM_KINDS, poolIdOfLabels, toClaim } from "../../apis/hub/claim.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import {
   ARCH_LABEL_KEY,
@@ -33,7 +33,8 @@ import { allows } from "../../core/scheduling/requirement.ts";
 import { Requirements } from "../../core/scheduling/requirements.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { deleteIfThere } from "../../kube/client/delete-if-there.ts";
-import { isAlreadyExists } from "../../kube/errors.ts";
+import { deleteSame } from "../../kube/client/delete-same.ts";
+import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import type { Mirrors } from "../../kube/mirror/mirror.ts";
 import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "./instance-types.ts";
 import { KWOK_REPAIR_POLICIES } from "./repair-policies.ts";
@@ -92,16 +93,6 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
     return hydrate(claim, node, choice.type);
   }
 
-  /** The instance, unless it is gone: a Node that is being deleted counts as gone. */
-  function find(providerId: string): Node {
-    const name = providerId.slice(PROVIDER_ID_PREFIX.length);
-    const ours = providerId.startsWith(PROVIDER_ID_PREFIX);
-    const node = ours ? (booting.get(name) ?? nodes.get(name)) : undefined;
-    if (node === undefined || node.metadata.deletionTimestamp !== undefined)
-      throw new NodeClaimNotFoundError(`instance ${providerId} not found`);
-    return node;
-  }
-
   return {
     name: "kwok",
     nodeClassKinds: [KWOK_NODE_CLASS],
@@ -109,18 +100,22 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
     repairPolicies: KWOK_REPAIR_POLICIES,
     create,
     delete: async (claim) => {
-      const node = find(claim.status?.providerID ?? "");
-      if (!booting.giveUp(node.metadata.name)) await deleteIfThere(deps.kube, NODE, node);
+      const node = await find(deps, booting, claim.status?.providerID ?? "");
+      if (!booting.giveUp(node.metadata.name)) await deleteSame(deps.kube, NODE, node);
     },
-    get: async (providerId) => claimOf(find(providerId)),
+    get: async (providerId) => claimOf(await find(deps, booting, providerId)),
     // Those that boot are left out: they have no age yet, and nobody may take them for leaked.
     list: async () => {
       if (!hasBootedOn) bootOn(deps, booting);
       hasBootedOn = true;
-      return nodes
-        .list()
-        .filter((node) => node.spec?.providerID?.startsWith(PROVIDER_ID_PREFIX))
-        .map(claimOf);
+      return (
+        nodes
+          .list()
+          .filter((node) => node.spec?.providerID?.startsWith(PROVIDER_ID_PREFIX))
+          // Others make kwok nodes, too.
+          .filter(({ metadata }) => poolIdOfLabels(metadata.labels) !== undefined)
+          .map(claimOf)
+      );
     },
     getInstanceTypes: async () => kwokInstanceTypes(),
     labelsOfRunning: async () => ({}),
@@ -128,6 +123,30 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
     isTakenBack: () => false,
     stop: () => booting.stop(),
   };
+}
+
+/**
+ * The instance, unless it is gone: a Node that is being deleted counts as gone. That there is no Node is read live:
+ * here that is how an instance ends.
+ */
+async function find(deps: KwokDeps, booting: Booting, providerId: string): Promise<Node> {
+  const name = providerId.slice(PROVIDER_ID_PREFIX.length);
+  if (!providerId.startsWith(PROVIDER_ID_PREFIX))
+    throw new NodeClaimNotFoundError(`instance ${providerId} not found`);
+  const known = booting.get(name) ?? deps.mirrors.of(NODE).get(name);
+  const node = known ?? (await stored(deps, name));
+  if (node === undefined || node.metadata.deletionTimestamp !== undefined)
+    throw new NodeClaimNotFoundError(`instance ${providerId} not found`, { isEnded: true });
+  return node;
+}
+
+async function stored({ kube }: KwokDeps, name: string): Promise<Node | undefined> {
+  try {
+    return await kube.get(NODE, { name });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
 }
 
 function delayMsOf({ mirrors }: KwokDeps, { spec }: NodeClaim): number {

@@ -3,7 +3,6 @@
  * ended, and once the cloud no longer knows it the finalizer comes off.
  * upstream: pkg/controllers/nodeclaim/lifecycle/controller.go, finalize
  */
-import { NODE } from "../../../apis/core/node.ts";
 import { claimGeneration, claimKind, fromClaim } from "../../../apis/hub/claim.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { condition, isTrue, withCondition } from "../../../apis/karpenter/conditions.ts";
@@ -17,15 +16,15 @@ import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { parseDuration } from "../../../base/duration.ts";
 import { hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
-import { isConflict, isNotFound } from "../../../kube/errors.ts";
 import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/manager/controller.ts";
 import { changeClaim } from "../../claims.ts";
-import { endInstance } from "../../instance.ts";
+import { deleteNode, endInstance, endLateLaunch } from "../../ending/end-instance.ts";
+import { HELD_RETRY_MS } from "../../ending/ended.ts";
+import { holdWhileKindGoes } from "../../ending/kind-deleted.ts";
 import { nodes } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { terminationGracePeriodExpiring } from "../events.ts";
-import { endUnwanted } from "./launch.ts";
 
 /** How often the cloud is asked whether an instance is gone. */
 const INSTANCE_POLL_MS = 5_000;
@@ -37,6 +36,7 @@ export async function finalize(
   launched: () => NodeClaim | undefined,
 ): Promise<Outcome> {
   if (!hasFinalizer(stored, TERMINATION_FINALIZER)) return AWAIT_CHANGE;
+  if (await holdWhileKindGoes(world, stored)) return requeueAfter(HELD_RETRY_MS);
   const claim = await withProviderId(world, stored, launched());
   const stamped = claim === undefined ? undefined : await stampDeadline(world, claim);
   if (stamped === undefined) return AWAIT_CHANGE;
@@ -82,7 +82,7 @@ async function endLatecomer(
 ): Promise<void> {
   const providerID = launched?.status?.providerID;
   if (claim.status?.providerID !== undefined || providerID === undefined) return;
-  await endUnwanted(world, { ...claim, status: { ...claim.status, providerID } });
+  await endLateLaunch(world, { ...claim, status: { ...claim.status, providerID } });
 }
 
 /** The hard end of the drain, once, from the claim's grace period. */
@@ -115,13 +115,7 @@ async function deleteNodes(world: World, claim: NodeClaim): Promise<boolean> {
   }
   for (const node of left) {
     if (node.metadata.deletionTimestamp !== undefined) continue;
-    const { name, uid } = node.metadata;
-    try {
-      const preconditions = uid === undefined ? {} : { preconditions: { uid } };
-      await world.kube.delete(NODE, { name }, preconditions);
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error;
-    }
+    await deleteNode(world, node);
   }
   // A node without our finalizer is gone with the call; its removal is in the mirror shortly.
   return left.length > 0;

@@ -23,8 +23,11 @@ import {
 } from "../../../core/cloudprovider/errors.ts";
 import { launchLeftMs } from "../../../core/nodeclaim/liveness.ts";
 import { hasFinalizer } from "../../../kube/client/finalizer.ts";
-import { AWAIT_CHANGE } from "../../../kube/manager/controller.ts";
-import { claimRequest, deleteClaim, readClaim, storedClaim } from "../../claims.ts";
+import { AWAIT_CHANGE, requeueAfter } from "../../../kube/manager/controller.ts";
+import { claimRequest, readClaim, storedClaim } from "../../claims.ts";
+import { deleteClaim } from "../../ending/delete-claim.ts";
+import { endLateLaunch } from "../../ending/end-instance.ts";
+import { HELD_RETRY_MS } from "../../ending/ended.ts";
 import { claimLog, poolLabel, speaksV05 } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
@@ -111,7 +114,7 @@ async function answered(
   report(world, claim, launched);
   if (await isHeld(world, claim)) return launched;
   launches.delete(uid);
-  await endUnwanted(world, withInstance(claim, launched));
+  await endLateLaunch(world, withInstance(claim, launched));
   throw new Error("the cloud answered when the claim was given up");
 }
 
@@ -127,24 +130,6 @@ async function isHeld(world: World, claim: NodeClaim): Promise<boolean> {
     return holds(await storedClaim(world, claim));
   } catch {
     return true;
-  }
-}
-
-/**
- * Ends the instance that a claim names which was given up. What fails here is left to nodeclaim.garbagecollection, as an
- * instance that no claim names.
- */
-export async function endUnwanted(world: World, claim: NodeClaim): Promise<void> {
-  const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
-  const fields = { "provider-id": claim.status?.providerID };
-  try {
-    await world.cloud.delete(claim);
-    log.info("ended an instance that was launched too late", fields);
-  } catch (error) {
-    log.error("failed ending an instance that was launched too late", {
-      ...fields,
-      error: errorText(error),
-    });
   }
 }
 
@@ -208,7 +193,10 @@ async function failed(world: World, claim: NodeClaim, error: unknown): Promise<S
     const short = error instanceof InsufficientCapacityError;
     if (short) world.events.publish(insufficientCapacity(claim, cut(text)));
     log.error(`failed launching ${noun}`, { error: text });
-    await deleteClaim(world, claim);
+    const ended = await deleteClaim(world, claim, "launchFailed", {
+      stillHolds: ({ status }) => status?.providerID === undefined,
+    });
+    if (ended === "held" || ended === "changed") return done(claim, requeueAfter(HELD_RETRY_MS));
     countDisrupted(world, claim, short ? "insufficient_capacity" : "nodeclass_not_ready");
     return { claim, outcome: AWAIT_CHANGE, ended: true };
   }

@@ -3,20 +3,25 @@
  * ends with the claim; its pods are planned anew.
  * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
  */
+import type { Node } from "../../../apis/core/node.ts";
+import { POD } from "../../../apis/core/pod.ts";
 import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
 import { condition, isTrue } from "../../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { formatDuration } from "../../../base/duration.ts";
 import {
+  heldBy,
   LAUNCH_TIMEOUT_MS,
   type LateReason,
   type Liveness,
   liveness,
   REGISTRATION_TIMEOUT_MS,
 } from "../../../core/nodeclaim/liveness.ts";
+import type { ClaimAct } from "../../../core/safety/acts.ts";
 import type { EventToPublish } from "../../../kube/events/events.ts";
 import { AWAIT_CHANGE } from "../../../kube/manager/controller.ts";
-import { deleteClaim } from "../../claims.ts";
+import { deleteClaim } from "../../ending/delete-claim.ts";
+import { HELD_RETRY_MS } from "../../ending/ended.ts";
 import { nodes, pods } from "../../mirrors.ts";
 import { poolById } from "../../pools.ts";
 import { claimLog } from "../../words.ts";
@@ -35,7 +40,10 @@ export async function giveUpIfLate(
   const verdict = verdictOn(world, claim, lookedForMs(world, claim, memory));
   if (verdict.state === "alive") return done(claim, { requeueAfterMs: verdict.checkAfterMs });
   const { reason } = verdict;
-  await deleteClaim(world, claim);
+  const ended = await deleteClaim(world, claim, ACT_OF[reason], {
+    stillHolds: (live) => isStillLate(world, live, memory),
+  });
+  if (ended !== "ended") return done(claim, { requeueAfterMs: HELD_RETRY_MS });
   const timeout = formatDuration(timeoutMs(world, reason));
   world.events.publish(...eventsOf(world, claim, reason, timeout));
   claimLog(world.log, "nodeclaim.lifecycle", claim).info("terminating due to timeout", {
@@ -44,9 +52,9 @@ export async function giveUpIfLate(
     "provider-id": claim.status?.providerID,
   });
   countDisrupted(world, claim, reason);
-  const ended = { claim, outcome: AWAIT_CHANGE, ended: true };
+  const result = { claim, outcome: AWAIT_CHANGE, ended: true };
   // It did register, and its pool was told.
-  if (reason === "initialization_timeout") return ended;
+  if (reason === "initialization_timeout") return result;
   const launched = condition(claim, "Launched");
   const failure =
     reason === "registration_timeout"
@@ -56,9 +64,31 @@ export async function giveUpIfLate(
     await tellPool(world, tracker, claim, failure);
   } catch (error) {
     // The claim is given up all the same.
-    return { ...ended, error };
+    return { ...result, error };
   }
-  return ended;
+  return result;
+}
+
+const ACT_OF: Readonly<Record<LateReason, ClaimAct>> = {
+  launch_timeout: "launchTimeout",
+  registration_timeout: "registrationTimeout",
+  initialization_timeout: "initializationTimeout",
+};
+
+/** The same verdict on the claim as stored and, where pods matter, on the pods that the API server lists now. */
+async function isStillLate(world: World, live: NodeClaim, memory: Memory): Promise<boolean> {
+  const waitedMs = lookedForMs(world, live, memory);
+  const verdict = verdictOn(world, live, waitedMs);
+  if (verdict.state !== "late" || verdict.reason !== "initialization_timeout")
+    return verdict.state === "late";
+  const joined = nodesOf(world, live);
+  const lists = joined.map(({ metadata: { name } }) =>
+    world.kube.list(POD, { fieldSelector: `spec.nodeName=${name}` }),
+  );
+  const listed = (await Promise.all(lists)).flatMap(({ items }) => items);
+  return (
+    heldBy({ claim: live, nodes: joined, pods: listed }, { ...verdict, atMs: 0 }) === undefined
+  );
 }
 
 /** By elapsed time: a clock that is set forward makes no node late. */
@@ -76,8 +106,7 @@ function lookedForMs({ clock }: World, claim: NodeClaim, { comingUp }: Memory): 
 
 function verdictOn(world: World, claim: NodeClaim, lookedForMs: number): Liveness {
   const { clock, settings } = world;
-  const providerId = claim.status?.providerID;
-  const joined = providerId === undefined ? [] : nodes(world).byIndex("providerId", providerId);
+  const joined = nodesOf(world, claim);
   return liveness({
     claim,
     nodes: joined,
@@ -86,6 +115,11 @@ function verdictOn(world: World, claim: NodeClaim, lookedForMs: number): Livenes
     lookedForMs,
     nowMs: clock.now(),
   });
+}
+
+function nodesOf(world: World, { status }: NodeClaim): readonly Node[] {
+  const providerId = status?.providerID;
+  return providerId === undefined ? [] : nodes(world).byIndex("providerId", providerId);
 }
 
 function timeoutMs({ settings }: World, reason: LateReason): number {

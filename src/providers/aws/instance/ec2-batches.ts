@@ -69,8 +69,14 @@ export class Ec2Batches {
     return this.#fleets.ask({ input, claimUid });
   }
 
-  /** Undefined when it is gone for good. */
-  instance(id: string): Promise<Instance | undefined> {
+  /** The instance unless it has ended; undefined, too, when EC2 does not know the id. */
+  async instance(id: string): Promise<Instance | undefined> {
+    const found = await this.lookUp(id);
+    return found?.State.Name === "terminated" ? undefined : found;
+  }
+
+  /** The instance in whatever state, for an hour after its end, too; undefined when EC2 does not know the id. */
+  lookUp(id: string): Promise<Instance | undefined> {
     return this.#lookups.ask(id);
   }
 
@@ -134,9 +140,7 @@ async function describe(
   const found = new Map<string, Instance>();
   const failed = new Map<string, Error>();
   const read = async (InstanceIds: readonly string[]): Promise<void> => {
-    const pages = await allPages((token) =>
-      ec2.describeInstances({ InstanceIds, Filters: [LIVE_FILTER], ...token }),
-    );
+    const pages = await allPages((token) => ec2.describeInstances({ InstanceIds, ...token }));
     for (const instance of instancesIn(pages)) found.set(instance.InstanceId, instance);
   };
   try {

@@ -13,6 +13,7 @@ import {
 } from "../../../apis/aws/labels.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
+  CLUSTER_UID_KEY,
   INSTANCE_TYPE_LABEL_KEY,
   NODEPOOL_LABEL_KEY,
   PROVISIONER_NAME_LABEL_KEY,
@@ -150,6 +151,9 @@ export function instanceClaim(instance: Instance, nowText: string): NodeClaim {
     metadata: {
       name: "",
       labels,
+      ...(tags[CLUSTER_UID_KEY] === undefined
+        ? {}
+        : { annotations: { [CLUSTER_UID_KEY]: tags[CLUSTER_UID_KEY] } }),
       creationTimestamp: instance.LaunchTime,
       ...(going ? { deletionTimestamp: nowText } : {}),
     },

@@ -7,6 +7,7 @@
 
 import { LABEL_NODECLASS } from "../../../apis/aws/labels.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import { CLUSTER_UID_KEY } from "../../../apis/karpenter/labels.ts";
 import { contentHash } from "../../../apis/karpenter/nodepool-hash.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
@@ -18,6 +19,7 @@ import {
   clusterTag,
   EKS_CLUSTER_TAG,
   fromTagList,
+  isAnothers,
   MANAGED_BY_TAG,
   type Tags,
   toTagList,
@@ -31,6 +33,8 @@ export interface InstanceProfileDeps {
   readonly log: Logger;
   readonly clusterName: string;
   readonly region: string;
+  /** What tells this cluster from another of its name; undefined: not known. */
+  readonly clusterUid: () => string | undefined;
   readonly defaultInstanceProfile: string;
 }
 
@@ -70,18 +74,25 @@ export class InstanceProfiles {
   /** Removes the profiles made for the class; gone already counts as done. */
   async delete(nodeClass: AwsClass): Promise<void> {
     const later = await this.#listed(this.#path(nodeClass.uid));
-    for (const name of [this.managedName(nodeClass), ...later]) await this.#remove(name);
+    for (const name of [this.managedName(nodeClass), ...later])
+      await this.#remove(name, ({ Tags }) => !isAnothers(Tags, this.#deps.clusterUid()));
   }
 
   /**
    * Removes later profiles of this cluster's classes that were in nobody's use last time and are not now: a launch
-   * under way may be the first to name one. Resolves the names of those removed.
+   * under way may be the first to name one. A profile must be proven ours, by the cluster's UID or by that of one of
+   * the classes: nodes of another cluster of our name may have it. Resolves the names of those removed.
    */
-  async sweep(inUse: ReadonlySet<string>): Promise<readonly string[]> {
+  async sweep(
+    inUse: ReadonlySet<string>,
+    classUids: ReadonlySet<string>,
+  ): Promise<readonly string[]> {
     const unused = (await this.#listed(this.#path())).filter((name) => !inUse.has(name));
-    const gone = unused.filter((name) => this.#unused.has(name));
+    const ripe = unused.filter((name) => this.#unused.has(name));
     this.#unused = new Set(unused);
-    for (const name of gone) await this.#remove(name);
+    const gone: string[] = [];
+    for (const name of ripe)
+      if (await this.#remove(name, (profile) => this.#isOurs(profile, classUids))) gone.push(name);
     // A role that comes back finds its profile gone.
     if (gone.length > 0) this.#ensured = new TtlCache(this.#deps.clock, KEEP_MS);
     return gone;
@@ -115,11 +126,19 @@ export class InstanceProfiles {
     return names.sort();
   }
 
-  async #remove(name: string): Promise<void> {
+  #isOurs({ Path = "", Tags }: InstanceProfile, classUids: ReadonlySet<string>): boolean {
+    const tagged = fromTagList(Tags ?? [])[CLUSTER_UID_KEY];
+    if (tagged !== undefined) return tagged === this.#deps.clusterUid();
+    return classUids.has(Path.split("/").at(-2) ?? "");
+  }
+
+  /** Whether it was removed, or was gone. */
+  async #remove(name: string, mayGo: (profile: InstanceProfile) => boolean): Promise<boolean> {
     const { iam, log } = this.#deps;
     try {
-      const { Roles } = (await iam.getInstanceProfile({ InstanceProfileName: name }))
-        .InstanceProfile;
+      const profile = (await iam.getInstanceProfile({ InstanceProfileName: name })).InstanceProfile;
+      if (!mayGo(profile)) return false;
+      const { Roles } = profile;
       for (const { RoleName } of Roles)
         await iam.removeRoleFromInstanceProfile({ InstanceProfileName: name, RoleName });
       await iam.deleteInstanceProfile({ InstanceProfileName: name });
@@ -127,6 +146,7 @@ export class InstanceProfiles {
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
+    return true;
   }
 
   async #make(nodeClass: AwsClass, role: string): Promise<string> {
@@ -145,8 +165,10 @@ export class InstanceProfiles {
     const { iam, log } = this.#deps;
     const { InstanceProfileName } = profile;
     const existing = fromTagList(profile.Tags ?? []);
-    if (Object.entries(tags).some(([key, value]) => existing[key] !== value)) {
-      await iam.tagInstanceProfile({ InstanceProfileName, Tags: toTagList(tags) });
+    // Whose it is, is said once: two clusters of one name share their profiles.
+    const wanted = { ...tags, ...pick(existing, CLUSTER_UID_KEY) };
+    if (Object.entries(wanted).some(([key, value]) => existing[key] !== value)) {
+      await iam.tagInstanceProfile({ InstanceProfileName, Tags: toTagList(wanted) });
     }
     if (profile.Roles.length === 0) {
       await iam.addRoleToInstanceProfile({ InstanceProfileName, RoleName });
@@ -177,10 +199,12 @@ export class InstanceProfiles {
 
   #tags(nodeClass: AwsClass): Tags {
     const { clusterName, region } = this.#deps;
+    const clusterUid = this.#deps.clusterUid();
     const owner = nodeClass.generation === "v1" ? EKS_CLUSTER_TAG : MANAGED_BY_TAG;
     return {
       ...nodeClass.tags,
       [clusterTag(clusterName)]: "owned",
+      ...(clusterUid === undefined ? {} : { [CLUSTER_UID_KEY]: clusterUid }),
       [owner]: clusterName,
       [LABEL_NODECLASS]: nodeClass.name,
       "topology.kubernetes.io/region": region,
@@ -212,4 +236,8 @@ export class InstanceProfiles {
       }
     });
   }
+}
+
+function pick(tags: Tags, key: string): Tags {
+  return tags[key] === undefined ? {} : { [key]: tags[key] };
 }

@@ -16,7 +16,7 @@ import {
 import { terminationMode } from "../../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { LogFields } from "../../../base/log.ts";
-import { isConflict, isNotFound } from "../../../kube/errors.ts";
+import { deleteSame } from "../../../kube/client/delete-same.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { ClaimIndex } from "./claim-index.ts";
 import type { InterruptionMessage } from "./messages.ts";
@@ -74,15 +74,13 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
 
   /** False when it was gone already. */
   async function remove(claim: KubeObject): Promise<boolean> {
-    const { name, uid } = claim.metadata;
     asked.add(uidOf(claim));
     try {
-      const preconditions = uid === undefined ? {} : { preconditions: { uid } };
-      await deps.kube.delete(claimKind(claim), { name }, preconditions);
-      return true;
+      const isBegun = await deleteSame(deps.kube, claimKind(claim), claim);
+      if (!isBegun) asked.delete(uidOf(claim));
+      return isBegun;
     } catch (error) {
       asked.delete(uidOf(claim));
-      if (isNotFound(error) || isConflict(error)) return false;
       throw error;
     }
   }

@@ -9,8 +9,8 @@ import { claimKind } from "../../../apis/hub/claim.ts";
 import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
+import { deleteSame } from "../../../kube/client/delete-same.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
-import { isNotFound } from "../../../kube/errors.ts";
 import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
 import { AwsError, allPages } from "../api/call.ts";
 import type { InstanceStatus, StatusDetail } from "../api/instances.ts";
@@ -137,12 +137,7 @@ async function retire(deps: AwsDeps, claim: KubeObject, category: StatusCategory
     };
     await patchObject(deps.kube, kind, claim, { ...claim, metadata: { ...metadata, annotations } });
   }
-  try {
-    await deps.kube.delete(kind, { name: metadata.name });
-  } catch (error) {
-    if (isNotFound(error)) return;
-    throw error;
-  }
+  if (!(await deleteSame(deps.kube, kind, claim))) return;
   deps.log.info("initiating delete from instance status", {
     [claim.kind ?? ""]: { name: metadata.name },
     category,

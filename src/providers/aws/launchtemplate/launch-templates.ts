@@ -1,6 +1,6 @@
 /**
  * Launch templates that we made: created when first needed, deleted when long unused or when their class
- * goes. Only templates that carry our cluster tag are ever deleted.
+ * goes. Only templates that carry our cluster tag, and not the UID of another cluster, are ever deleted.
  * upstream: pkg/providers/launchtemplate
  */
 import type { Clock } from "../../../base/clock.ts";
@@ -10,7 +10,7 @@ import type { Ec2Api } from "../api/ec2.ts";
 import type { CreateLaunchTemplateInput } from "../api/launches.ts";
 import { Pace } from "../batch/pace.ts";
 import { describeError, isAlreadyExists, isNotFound } from "../errors.ts";
-import { NODECLASS_TAG, TEMPLATE_CLUSTER_TAG } from "../tags/tags.ts";
+import { isAnothers, NODECLASS_TAG, TEMPLATE_CLUSTER_TAG } from "../tags/tags.ts";
 import { launchTemplate, type TemplateInput } from "./template-data.ts";
 
 /** Kept this long after the last launch, so that a workload that breathes does not make them anew. */
@@ -22,6 +22,7 @@ export class LaunchTemplates {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #clusterName: string;
+  readonly #clusterUid: () => string | undefined;
   readonly #pace: { readonly create: Pace; readonly describe: Pace };
   /** Name → last use. */
   readonly #usedMs = new Map<string, number>();
@@ -30,11 +31,19 @@ export class LaunchTemplates {
   readonly #named = new Map<string, CreateLaunchTemplateInput>();
   #hydrated = false;
 
-  constructor(deps: { ec2: Ec2Api; clock: Clock; log: Logger; clusterName: string }) {
+  constructor(deps: {
+    ec2: Ec2Api;
+    clock: Clock;
+    log: Logger;
+    clusterName: string;
+    /** What tells this cluster from another of its name; undefined: not known. */
+    clusterUid: () => string | undefined;
+  }) {
     this.#ec2 = deps.ec2;
     this.#clock = deps.clock;
     this.#log = deps.log;
     this.#clusterName = deps.clusterName;
+    this.#clusterUid = deps.clusterUid;
     this.#pace = { create: new Pace(deps.clock), describe: new Pace(deps.clock) };
   }
 
@@ -138,7 +147,9 @@ export class LaunchTemplates {
       this.#ec2.describeLaunchTemplates({ Filters, MaxResults: 200, ...token }),
     );
     return pages
-      .flatMap((page) => page.LaunchTemplates.map((one) => one.LaunchTemplateName))
+      .flatMap((page) => page.LaunchTemplates)
+      .filter((one) => !isAnothers(one.Tags, this.#clusterUid()))
+      .map((one) => one.LaunchTemplateName)
       .sort();
   }
 

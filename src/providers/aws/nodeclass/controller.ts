@@ -210,11 +210,18 @@ async function restamp(deps: AwsDeps, nodeClass: AwsClass): Promise<void> {
 /** Claims of every generation that name the class, by name. */
 function claimsOf(deps: AwsDeps, className: string): readonly KubeObject[] {
   return CLAIM_KINDS.flatMap((kind) => deps.mirrors.of(kind).list() as readonly KubeObject[])
-    .filter((claim) => {
-      const ref = toClaim(claim).spec.nodeClassRef;
-      return ref.kind === EC2_NODE_CLASS.kind && ref.name === className;
-    })
+    .filter((claim) => names(claim, className))
     .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+}
+
+function names(claim: KubeObject, className: string): boolean {
+  const ref = toClaim(claim).spec.nodeClassRef;
+  return ref.kind === EC2_NODE_CLASS.kind && ref.name === className;
+}
+
+/** NodeClaims as the API server lists them now. Machines name no EC2NodeClass. */
+async function listClaims({ kube }: AwsDeps): Promise<readonly KubeObject[]> {
+  return (await kube.list(NODE_CLAIM)).items;
 }
 
 async function find(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Promise<Findings> {
@@ -251,6 +258,9 @@ async function finish(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
     deps.events.publish(waitingOnNodeClaims(native, claims));
     return requeueAfter(WAIT_FOR_CLAIMS_MS);
   }
+  // The profile's role is what its nodes live by: a mirror alone does not prove that none is left.
+  const left = (await listClaims(deps)).filter((claim) => names(claim, native.metadata.name));
+  if (left.length > 0) return requeueAfter(WAIT_FOR_CLAIMS_MS);
   const nodeClass = toAwsClass(native);
   if (nodeClass.role !== undefined) await parts.profiles.delete(nodeClass);
   await parts.templates.deleteOf(nodeClass.name);

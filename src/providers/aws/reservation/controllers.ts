@@ -14,8 +14,8 @@ import { NODE } from "../../../apis/core/node.ts";
 import { toAwsClass } from "../../../apis/hub/aws-class.ts";
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { deleteSame } from "../../../kube/client/delete-same.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
-import { isNotFound } from "../../../kube/errors.ts";
 import { type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
 import { instanceIdOf } from "../instance/to-claim.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
@@ -91,14 +91,10 @@ async function expire(deps: AwsDeps, parts: AwsParts): Promise<void> {
     const { name, labels, deletionTimestamp } = claim.metadata;
     const id = labels?.[LABEL_CAPACITY_RESERVATION_ID] ?? "";
     if (deletionTimestamp !== undefined || !expiring.has(id)) continue;
-    try {
-      await deps.kube.delete(NODE_CLAIM, { name });
-      deps.log.info("initiating delete for capacity block expiration", {
-        NodeClaim: { name },
-        "capacity-reservation-id": id,
-      });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    if (!(await deleteSame(deps.kube, NODE_CLAIM, claim))) continue;
+    deps.log.info("initiating delete for capacity block expiration", {
+      NodeClaim: { name },
+      "capacity-reservation-id": id,
+    });
   }
 }

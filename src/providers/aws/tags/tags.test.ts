@@ -3,7 +3,11 @@ import { toAwsClass } from "../../../apis/hub/aws-class.ts";
 import { awsClaim, CLUSTER, ec2NodeClass } from "../../../testing/aws-world.ts";
 import { launchTags } from "./tags.ts";
 
-const MINE = { tags: { team: "all", owner: "settings" }, clusterName: CLUSTER };
+const MINE = {
+  clusterUid: undefined,
+  tags: { team: "all", owner: "settings" },
+  clusterName: CLUSTER,
+};
 const POOL = {
   labels: { "karpenter.sh/nodepool": "web", "karpenter.sh/provisioner-name": "web" },
 };

@@ -5,7 +5,11 @@
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { claimGeneration } from "../../../apis/hub/claim.ts";
-import { NODEPOOL_LABEL_KEY, PROVISIONER_NAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import {
+  CLUSTER_UID_KEY,
+  NODEPOOL_LABEL_KEY,
+  PROVISIONER_NAME_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import type { Tag } from "../api/call.ts";
 
@@ -27,13 +31,19 @@ export interface TagSettings {
   readonly clusterName: string;
   /** `aws.tags`: on everything, below the class' own (alpha and beta). */
   readonly tags: Tags;
+  /** UID of namespace kube-system; undefined: not known, and left out. */
+  readonly clusterUid: string | undefined;
 }
 
 /** On instance, volumes, fleet, network interface, spot request and launch template. */
 export function launchTags(nodeClass: AwsClass, claim: NodeClaim, settings: TagSettings): Tags {
   const { clusterName } = settings;
   const labels = claim.metadata.labels ?? {};
-  const cluster = { [clusterTag(clusterName)]: "owned" };
+  const { clusterUid } = settings;
+  const cluster = {
+    [clusterTag(clusterName)]: "owned",
+    ...(clusterUid === undefined ? {} : { [CLUSTER_UID_KEY]: clusterUid }),
+  };
   const nodePool = { [NODEPOOL_LABEL_KEY]: labels[NODEPOOL_LABEL_KEY] ?? "" };
   switch (claimGeneration(claim)) {
     case "alpha": {
@@ -87,4 +97,13 @@ export function toTagList(tags: Tags): readonly Tag[] {
 
 export function fromTagList(tags: readonly Tag[]): Tags {
   return Object.fromEntries(tags.map(({ Key, Value }) => [Key, Value]));
+}
+
+/** Whether what bears these tags was made for another cluster, perhaps one of our name. */
+export function isAnothers(
+  tags: readonly Tag[] | undefined,
+  clusterUid: string | undefined,
+): boolean {
+  const tagged = fromTagList(tags ?? [])[CLUSTER_UID_KEY];
+  return tagged !== undefined && clusterUid !== undefined && tagged !== clusterUid;
 }

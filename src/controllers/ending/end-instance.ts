@@ -1,0 +1,147 @@
+/**
+ * The only code that asks the cloud to end an instance (a tidy law). Three reasons lead here: its claim is being
+ * deleted, it was launched too late for its claim, or no claim names it. Each has its proof in core/safety/acts.ts.
+ */
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { TERMINATION_FINALIZER } from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { errorText } from "../../base/error-text.ts";
+import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
+import { type Act, INSTANCE_ACTS } from "../../core/safety/acts.ts";
+import { held, judge } from "../../core/safety/judge.ts";
+import { originOf } from "../../core/safety/origin.ts";
+import { deleteSame } from "../../kube/client/delete-same.ts";
+import { hasFinalizer } from "../../kube/client/finalizer.ts";
+import type { EventToPublish } from "../../kube/events/events.ts";
+import { isDeleting, storedClaim } from "../claims.ts";
+import { clusterUid } from "../cluster-uid.ts";
+import { nodes } from "../mirrors.ts";
+import { claimLog } from "../words.ts";
+import type { World } from "../world.ts";
+import { commonFacts, type Ended, tellHeld } from "./ended.ts";
+
+/** Whether the cloud still knows an instance, and whether it says itself that the instance has ended. */
+export type Fate = "there" | "ended" | "unknown";
+
+/**
+ * Asks the cloud to end the instance of a claim, or of a Node, that is being deleted. Resolves true once the cloud no
+ * longer knows it. A refusal is told on `objects`, the claim and its Node: they stay until the instance is gone.
+ */
+export async function endInstance(
+  world: Pick<World, "cloud" | "events">,
+  claim: NodeClaim,
+  objects: readonly KubeObject[],
+): Promise<boolean> {
+  try {
+    await world.cloud.delete(claim);
+    return false;
+  } catch (error) {
+    if (error instanceof NodeClaimNotFoundError) return true;
+    for (const event of failedTermination(objects, errorText(error))) world.events.publish(event);
+    throw error;
+  }
+}
+
+/** Upstream knows the reason and never sends it: pkg/events/reason.go */
+export function failedTermination(
+  objects: readonly KubeObject[],
+  why: string,
+): readonly EventToPublish[] {
+  return objects.map((object) => ({
+    object,
+    type: "Warning",
+    reason: "FailedTermination",
+    message: `Failed to terminate instance, ${why}`,
+    dedupeValues: [object.metadata.name],
+  }));
+}
+
+/** Asks the cloud by the instance's ID. Other failures reject: they prove nothing. */
+export async function fateOf(world: Pick<World, "cloud">, providerId: string): Promise<Fate> {
+  try {
+    await world.cloud.get(providerId);
+    return "there";
+  } catch (error) {
+    if (!(error instanceof NodeClaimNotFoundError)) throw error;
+    return error.isEnded ? "ended" : "unknown";
+  }
+}
+
+/**
+ * Ends an instance that was launched for a claim which was given up meanwhile. Nothing ends where the API server
+ * does not say so. What fails here is left to instance.garbagecollection.
+ */
+export async function endLateLaunch(world: World, claim: NodeClaim): Promise<void> {
+  const log = claimLog(world.log, "nodeclaim.lifecycle", claim);
+  const fields = { "provider-id": claim.status?.providerID };
+  try {
+    const live = await storedClaim(world, claim);
+    const isSame = live !== undefined && live.metadata.uid === claim.metadata.uid;
+    if (isSame && hasFinalizer(live, TERMINATION_FINALIZER)) return;
+    if (nodesOf(world, claim).length > 0) return;
+    await world.cloud.delete(claim);
+    log.info("ended an instance that was launched too late", fields);
+  } catch (error) {
+    log.error("failed ending an instance that was launched too late", {
+      ...fields,
+      error: errorText(error),
+    });
+  }
+}
+
+function nodesOf(world: Pick<World, "mirrors">, { status }: NodeClaim): readonly Node[] {
+  return nodes(world).byIndex("providerId", status?.providerID ?? "");
+}
+
+/**
+ * Ends an instance of this cluster that no claim names, as claims listed live just now say. A Node that stands for it
+ * is deleted instead, so that its pods are evicted first; node.termination then ends the instance.
+ * `instance` is as the cloud lists it, `kind` and `apiVersion` those of the claim it was launched for.
+ */
+export async function endLeaked(world: World, instance: NodeClaim): Promise<Ended> {
+  const act: Act & { name: string } = { ...INSTANCE_ACTS.leaked, name: "leaked" };
+  const standing = nodesOf(world, instance);
+  const uid = clusterUid(world);
+  const origin = originOf(instance, { clusterUid: uid, hasNode: standing.length > 0 });
+  if (origin === "another") return "gone";
+  const facts = { ...commonFacts(world, act, instance), isProvenGone: false };
+  const verdict =
+    origin === "unknown" ? held("otherCluster", otherCluster(uid)) : judge(act, facts, world.brake);
+  if (!verdict.go)
+    return tellHeld(world, { name: facts.name, act, doubt: verdict.doubt }, standing);
+  world.metrics.count("involuntary_ends_total", { act: act.name });
+  const drained = standing.filter((node) => hasFinalizer(node, TERMINATION_FINALIZER));
+  if (drained.length > 0) {
+    for (const node of drained) if (!isDeleting(node)) await deleteNode(world, node);
+    return "ended";
+  }
+  await endInstance(world, instance, []);
+  for (const node of standing) await deleteNode(world, node);
+  return "ended";
+}
+
+function otherCluster(uid: string | undefined): string {
+  return `Its tags do not prove that it belongs to this cluster. If it does, tag it karpenter.sh/cluster-uid=${uid ?? "<UID of namespace kube-system>"} or terminate it.`;
+}
+
+/**
+ * Whether a Node that is being deleted, and that no claim stands for, may be drained and its machine ended. Kubernetes
+ * deletes such Nodes by itself: many at once are a sign that claims were lost.
+ */
+export function mayEndClaimless(world: World, node: Node, standIn: NodeClaim): boolean {
+  const act: Act & { name: string } = { ...INSTANCE_ACTS.claimless, name: "claimless" };
+  const facts = { ...commonFacts(world, act, standIn), isProvenGone: false };
+  const verdict = judge(act, facts, world.brake);
+  if (!verdict.go) {
+    tellHeld(world, { name: facts.name, act, doubt: verdict.doubt }, [node]);
+    return false;
+  }
+  world.metrics.count("involuntary_ends_total", { act: act.name });
+  return true;
+}
+
+/** Asks for the deletion of this very Node; its finalizer has it drained first. */
+export async function deleteNode(world: Pick<World, "kube">, node: Node): Promise<void> {
+  await deleteSame(world.kube, NODE, node);
+}

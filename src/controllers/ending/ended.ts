@@ -1,0 +1,113 @@
+/**
+ * What ending something came to, how the proofs are gathered that all acts share, and how a doubt is told: an event
+ * on the object, a line in the log when it is new, a metric.
+ */
+
+import { NODE } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { CLAIM_KINDS, claimKind } from "../../apis/hub/claim.ts";
+import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import type { MetricSpec } from "../../base/metrics.ts";
+import type { Act, ViewName } from "../../core/safety/acts.ts";
+import type { Doubt, EndFacts } from "../../core/safety/judge.ts";
+import type { EventToPublish } from "../../kube/events/events.ts";
+import { nativeClaims } from "../mirrors.ts";
+import type { World } from "../world.ts";
+
+/**
+ * - `ended`: this call began the end.
+ * - `gone`: the object is gone, is being deleted already, or is another one of that name.
+ * - `changed`: what was read live gives no reason for the act any more.
+ * - `held`: there is a doubt, which has been told; try again after {@link HELD_RETRY_MS}.
+ */
+export type Ended = "ended" | "gone" | "changed" | "held";
+
+/** When an act that is held had better be tried again. */
+export const HELD_RETRY_MS = 60_000;
+
+export const ENDING_METRICS: readonly MetricSpec[] = [
+  {
+    name: "ends_held_total",
+    type: "counter",
+    help: "Number of times that ending a nodeclaim or instance was put off for a doubt. karpenter-ts only.",
+    labels: ["act", "doubt"],
+  },
+  {
+    name: "involuntary_ends_total",
+    type: "counter",
+    help: "Number of nodes ended for reasons that nobody asked for, as the brake counts them. karpenter-ts only.",
+    labels: ["act"],
+  },
+  {
+    name: "involuntary_ends_stopped",
+    type: "gauge",
+    help: "1 while the brake stops ends that nobody asked for. karpenter-ts only.",
+    labels: [],
+  },
+];
+
+/** What all acts ask: whether their pictures are current, what the time is, how many nodes there are. */
+export function commonFacts(
+  world: World,
+  act: Act,
+  claim: NodeClaim,
+): Pick<EndFacts, "staleViews" | "clockSkewMs" | "fleet" | "nowMs" | "name"> {
+  return {
+    staleViews: act.views.filter((view) => !isCurrent(world, view, claim)),
+    clockSkewMs: world.clockSkewMs(),
+    fleet: fleetSize(world),
+    nowMs: world.clock.elapsedMs(),
+    name: claim.metadata.name || (claim.status?.providerID ?? ""),
+  };
+}
+
+/** Nodes of ours in all: claims of every generation. */
+export function fleetSize(world: Pick<World, "mirrors">): number {
+  return CLAIM_KINDS.reduce((sum, kind) => sum + nativeClaims(world, kind).size, 0);
+}
+
+function isCurrent({ mirrors }: World, view: ViewName, claim: NodeClaim): boolean {
+  return kindsOf(view, claim).every((kind) => mirrors.viewOf(kind) === "current");
+}
+
+/** Of claims and pools only the claim's own generation matters: others may not be installed. */
+function kindsOf(view: ViewName, claim: NodeClaim): readonly Kind[] {
+  if (view === "pods") return [POD as Kind];
+  if (view === "nodes") return [NODE as Kind];
+  const kind = claimKind(claim);
+  if (view === "claims") return [kind];
+  return [POOL_KINDS[CLAIM_KINDS.indexOf(kind)] as Kind];
+}
+
+/** Tells of an act that waits. */
+export function tellHeld(
+  world: World,
+  {
+    name,
+    act,
+    doubt,
+  }: { readonly name: string; readonly act: Act & { name: string }; readonly doubt: Doubt },
+  objects: readonly KubeObject[],
+): "held" {
+  world.metrics.count("ends_held_total", { act: act.name, doubt: doubt.code });
+  world.events.publish(...objects.map((object) => endHeld(object, act, doubt)));
+  const { what, why } = act;
+  world.log.warn("not ended, there is a doubt", { name, what, why, doubt: doubt.message });
+  return "held";
+}
+
+export function endHeld(
+  object: KubeObject,
+  { what, why }: Pick<Act, "what" | "why">,
+  { code, message }: Doubt,
+): EventToPublish {
+  return {
+    object,
+    type: "Warning",
+    reason: "EndHeld",
+    message: `The ${what} is not ended although ${why}. ${message}`,
+    dedupeValues: [object.metadata.name, code],
+  };
+}

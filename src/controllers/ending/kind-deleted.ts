@@ -1,0 +1,65 @@
+/**
+ * Whoever deletes a CustomResourceDefinition deletes every claim of its kind, and often does not mean to delete every
+ * machine. While the definition is on its way out, claims that are being deleted keep their nodes until a person
+ * confirms it on the definition.
+ */
+import {
+  CUSTOM_RESOURCE_DEFINITION,
+  definitionName,
+} from "../../apis/core/custom-resource-definition.ts";
+import { claimKind } from "../../apis/hub/claim.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Kind } from "../../apis/meta.ts";
+import { INSTANCE_ACTS } from "../../core/safety/acts.ts";
+import { isForbidden, isNotFound } from "../../kube/errors.ts";
+import type { World } from "../world.ts";
+import { tellHeld } from "./ended.ts";
+
+/** On a CustomResourceDefinition that is being deleted: `"true"` lets the nodes of its claims end. */
+const CONFIRM_DELETION_ANNOTATION_KEY = "karpenter.sh/confirm-deletion";
+
+/** How long an answer serves all claims that ask. */
+const ASKED_AGAIN_MS = 10_000;
+
+type Answers = Map<string, { readonly atMs: number; readonly isGoing: Promise<boolean> }>;
+
+const answersOf = new WeakMap<World["mirrors"], Answers>();
+
+/** True, and told on the claim, while the end of its kind is not confirmed. Rejects when nobody can tell. */
+export async function holdWhileKindGoes(world: World, claim: NodeClaim): Promise<boolean> {
+  const kind = claimKind(claim);
+  if (!(await isUnconfirmed(world, kind))) return false;
+  const name = definitionName(kind);
+  const message = `customresourcedefinition ${name} is being deleted, and all claims with it. To end their nodes: kubectl annotate customresourcedefinition ${name} ${CONFIRM_DELETION_ANNOTATION_KEY}=true`;
+  const act = { ...INSTANCE_ACTS.claimDeleted, name: "claimDeleted" };
+  const doubt = { code: "kindDeleted", message } as const;
+  tellHeld(world, { name: claim.metadata.name, act, doubt }, [claim]);
+  return true;
+}
+
+function isUnconfirmed(world: World, kind: Kind): Promise<boolean> {
+  let answers = answersOf.get(world.mirrors);
+  if (answers === undefined) {
+    answers = new Map();
+    answersOf.set(world.mirrors, answers);
+  }
+  const nowMs = world.clock.elapsedMs();
+  const known = answers.get(kind.kind);
+  if (known !== undefined && nowMs - known.atMs < ASKED_AGAIN_MS) return known.isGoing;
+  const isGoing = read(world, kind);
+  answers.set(kind.kind, { atMs: nowMs, isGoing });
+  isGoing.catch(() => answers.delete(kind.kind));
+  return isGoing;
+}
+
+async function read({ kube }: World, kind: Kind): Promise<boolean> {
+  try {
+    const { metadata } = await kube.get(CUSTOM_RESOURCE_DEFINITION, { name: definitionName(kind) });
+    const isConfirmed = metadata.annotations?.[CONFIRM_DELETION_ANNOTATION_KEY] === "true";
+    return metadata.deletionTimestamp !== undefined && !isConfirmed;
+  } catch (error) {
+    // A claim is there, so its kind is: a server that is asked without the right to, or that keeps none, says no more.
+    if (isNotFound(error) || isForbidden(error)) return false;
+    throw error;
+  }
+}

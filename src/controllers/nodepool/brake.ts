@@ -1,0 +1,141 @@
+/**
+ * Shows the brake (core/safety/brake.ts) on every pool, as the condition InvoluntaryEndsStopped and an event, and takes
+ * the word of a person who releases it by an annotation. The condition also carries the brake over a restart.
+ * karpenter-ts only.
+ */
+import {
+  condition,
+  withCondition,
+  withLoneCondition,
+  withoutCondition,
+} from "../../apis/karpenter/conditions.ts";
+import { INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { HOLD_MS } from "../../core/safety/brake.ts";
+import { brakeMessage } from "../../core/safety/judge.ts";
+import type { EventToPublish } from "../../kube/events/events.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+} from "../../kube/manager/controller.ts";
+import { fleetSize } from "../ending/ended.ts";
+import {
+  changePool,
+  isManagedPool,
+  listPools,
+  poolById,
+  poolRequest,
+  poolSources,
+  readPool,
+  type StoredPool,
+} from "../pools.ts";
+import type { World } from "../world.ts";
+
+const TYPE = "InvoluntaryEndsStopped";
+/** How many held objects the condition names. */
+const NAMED = 5;
+
+export function nodePoolBrake(world: World): Controller {
+  /** Pools whose stored condition this process has taken in, by kind and name. */
+  const seen = new Set<string>();
+  world.metrics.read("involuntary_ends_stopped", () => [
+    { labels: {}, value: world.brake.isOn(world.clock.elapsedMs()) ? 1 : 0 },
+  ]);
+  return {
+    name: "nodepool.brake",
+    watches: poolSources(),
+    listen: (ask) =>
+      world.brake.listen(() => {
+        for (const pool of listPools(world)) ask(poolRequest(pool));
+      }),
+    concurrency: 1,
+    reconcile: (request) => reconcile(world, seen, request),
+  };
+}
+
+async function reconcile(world: World, seen: Set<string>, request: Request): Promise<Outcome> {
+  const stored = readPool(world, request);
+  const key = `${request.kind}/${request.name}`;
+  if (stored === undefined || !isManagedPool(world, stored.pool)) {
+    seen.delete(key);
+    return AWAIT_CHANGE;
+  }
+  const { brake, clock } = world;
+  const nowMs = clock.elapsedMs();
+  if (!seen.has(key)) resume(world, stored.native);
+  seen.add(key);
+  if (brake.isOn(nowMs) && releasedAtMs(world) >= wallMs(world, brake.sinceMs ?? nowMs)) {
+    brake.release();
+    world.log.info("a person let involuntary ends go on", { annotatedOn: key });
+  }
+  if (!brake.isOn(nowMs)) {
+    if (condition(stored.native, TYPE) !== undefined)
+      await changePool(world, stored, (one) => withoutCondition(one, TYPE));
+    return AWAIT_CHANGE;
+  }
+  const sinceMs = brake.sinceMs ?? nowMs;
+  await show(world, stored, wallMs(world, sinceMs));
+  return requeueAfter(Math.max(1, sinceMs + HOLD_MS - nowMs));
+}
+
+/** Another process had the brake on less than an hour ago, and nobody has released it since. */
+function resume(world: World, native: KubeObject): void {
+  const { brake, clock } = world;
+  const stored = condition(native, TYPE);
+  const sinceMs = fromRfc3339(stored?.lastTransitionTime);
+  if (stored?.status !== "True" || sinceMs === undefined) return;
+  const ageMs = Math.max(0, clock.now() - sinceMs);
+  if (ageMs < HOLD_MS && releasedAtMs(world) < sinceMs) brake.resume(clock.elapsedMs() - ageMs);
+}
+
+/** The newest release on any pool, in epoch ms; one that cannot be read or lies ahead counts as none. */
+function releasedAtMs(world: World): number {
+  const times = listPools(world).map(({ id }) => {
+    const annotations = poolById(world, id)?.native.metadata.annotations;
+    return fromRfc3339(annotations?.[INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY]) ?? 0;
+  });
+  return Math.max(0, ...times.filter((atMs) => atMs <= world.clock.now()));
+}
+
+/** Elapsed time of this process as epoch ms. */
+function wallMs({ clock }: World, elapsedMs: number): number {
+  return clock.now() - (clock.elapsedMs() - elapsedMs);
+}
+
+async function show(world: World, stored: StoredPool, sinceMs: number): Promise<void> {
+  const { brake, clock } = world;
+  const { native, pool, kind } = stored;
+  const fleet = fleetSize(world);
+  const resource = `${kind.kind.toLowerCase()} ${pool.name}`;
+  const release = `kubectl annotate ${resource} --overwrite ${INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY}=$(date -u +%Y-%m-%dT%H:%M:%SZ)`;
+  const message = `${brakeMessage(brake.most(fleet), fleet)}${heldText(brake.held)} To let them end now: ${release}`;
+  const change = { type: TYPE, status: "True", reason: "TooManyEnds", message } as const;
+  const withIt = pool.generation === "alpha" ? withLoneCondition : withCondition;
+  await changePool(world, stored, (one) => withIt(one, change, clock.now()));
+  world.events.publish(involuntaryEndsStopped(native, message, toRfc3339(sinceMs)));
+}
+
+function heldText(held: readonly string[]): string {
+  if (held.length === 0) return "";
+  const more = held.length > NAMED ? ` and ${held.length - NAMED} more` : "";
+  return ` Waiting: ${held.slice(0, NAMED).join(", ")}${more}.`;
+}
+
+/** `since` tells one time from the next. */
+export function involuntaryEndsStopped(
+  object: KubeObject,
+  message: string,
+  since: string,
+): EventToPublish {
+  return {
+    object,
+    type: "Warning",
+    reason: "InvoluntaryEndsStopped",
+    message,
+    dedupeValues: [object.metadata.name, since],
+  };
+}

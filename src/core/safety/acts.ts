@@ -1,0 +1,237 @@
+/**
+ * Every act of the product that cannot be taken back, with what must be proven before it: the one table that the
+ * code obeys and that docs/explanation/safety.md is made from. Add a row before you add such an act.
+ */
+
+/** Mirrors whose picture an act may rest on. */
+export type ViewName = "pods" | "nodes" | "claims" | "pools";
+
+export interface Act {
+  /** What ends. */
+  readonly what: string;
+  /** Why, as a person reads it: "delete NodeClaim: <why>". */
+  readonly why: string;
+  /** Who wanted it. Only what nobody asked for counts against the brake. */
+  readonly askedBy: "a user" | "the cloud" | "the settings" | "nobody";
+  /** These pictures must be current: neither behind nor unproven. */
+  readonly views: readonly ViewName[];
+  /** What is asked of the API server or the cloud just before the act. */
+  readonly proof: string;
+  /** It follows from the time of day: this machine's clock must agree with the API server's. */
+  readonly byClock: boolean;
+  /** It counts against the brake, unless the cloud itself names the instance as ended. */
+  readonly braked: boolean;
+  /** File and title of the tests that take the proof away. */
+  readonly test: string;
+}
+
+/** Acts that end a NodeClaim. */
+export const CLAIM_ACTS = {
+  nodeDeleted: {
+    what: "NodeClaim",
+    why: "its Node is being deleted",
+    askedBy: "a user",
+    views: [],
+    proof: "the Node bears a deletionTimestamp, which nobody can take back; the claim by UID",
+    byClock: false,
+    braked: false,
+    test: "src/controllers/node/termination.test.ts",
+  },
+  expired: {
+    what: "NodeClaim",
+    why: "it is older than its expireAfter",
+    askedBy: "the settings",
+    views: ["claims", "pools"],
+    proof: "the claim, read live by UID, is still due by its own creationTimestamp and expireAfter",
+    byClock: true,
+    braked: false,
+    test: "test/safety.test.ts: a clock that is wrong",
+  },
+  disrupted: {
+    what: "NodeClaim",
+    why: "a disruption command replaces or removes its node",
+    askedBy: "the settings",
+    views: ["pods", "nodes", "claims", "pools"],
+    proof: "the claim, read live by UID, still bears the mark of this command; budgets hold",
+    byClock: false,
+    braked: false,
+    test: "src/controllers/ending/delete-claim.test.ts",
+  },
+  staticScaleDown: {
+    what: "NodeClaim",
+    why: "its static NodePool has more nodes than replicas",
+    askedBy: "a user",
+    views: ["nodes", "claims", "pools"],
+    proof: "the NodePool, read live by UID, still asks for as few replicas",
+    byClock: false,
+    braked: false,
+    test: "src/controllers/static/static.test.ts",
+  },
+  launchFailed: {
+    what: "NodeClaim",
+    why: "the cloud could not launch it",
+    askedBy: "the cloud",
+    views: ["claims"],
+    proof: "the claim, read live by UID, has no instance",
+    byClock: false,
+    braked: false,
+    test: "src/controllers/ending/delete-claim.test.ts",
+  },
+  launchTimeout: {
+    what: "NodeClaim",
+    why: "it was not launched in time",
+    askedBy: "nobody",
+    views: ["nodes", "claims"],
+    proof: "the claim, read live by UID, is not launched; no pod ever ran there, so no brake",
+    byClock: true,
+    braked: false,
+    test: "test/safety.test.ts: a clock that is wrong",
+  },
+  registrationTimeout: {
+    what: "NodeClaim",
+    why: "its node did not register in time",
+    askedBy: "nobody",
+    views: ["nodes", "claims"],
+    proof: "the claim, read live by UID, is not registered; no pod ever ran there, so no brake",
+    byClock: true,
+    braked: false,
+    test: "test/safety.test.ts: a clock that is wrong",
+  },
+  initializationTimeout: {
+    what: "NodeClaim",
+    why: "its node did not become usable in time",
+    askedBy: "nobody",
+    views: ["pods", "nodes", "claims"],
+    proof:
+      "the claim, read live by UID, is not initialized; pods of its node, listed live, are daemons",
+    byClock: true,
+    braked: true,
+    test: "src/controllers/ending/delete-claim.test.ts",
+  },
+  unhealthy: {
+    what: "NodeClaim",
+    why: "its node reports a condition that node repair acts on",
+    askedBy: "nobody",
+    views: ["nodes", "claims"],
+    proof: "the Node, read live by UID, still reports the condition for long enough",
+    byClock: true,
+    braked: true,
+    test: "src/controllers/node/health.test.ts",
+  },
+  instanceGone: {
+    what: "NodeClaim",
+    why: "the cloud does not know its instance",
+    askedBy: "nobody",
+    views: ["nodes", "claims"],
+    proof:
+      "the cloud, asked for the instance by its ID, names it as terminated (not braked) or does not know it (braked); its Node, read live, is not Ready",
+    byClock: false,
+    braked: true,
+    test: "test/safety.test.ts: a cloud that answers less than there is",
+  },
+  replacementUnused: {
+    what: "NodeClaim",
+    why: "it was made for a disruption command that was taken back",
+    askedBy: "the settings",
+    views: ["claims"],
+    proof: "the claim, read live by UID, has no node",
+    byClock: false,
+    braked: false,
+    test: "src/controllers/ending/delete-claim.test.ts",
+  },
+} as const satisfies Readonly<Record<string, Act>>;
+
+export type ClaimAct = keyof typeof CLAIM_ACTS;
+
+/** Acts that end an instance or a Node, each in a function of its own. */
+export const INSTANCE_ACTS = {
+  claimDeleted: {
+    what: "instance and Node",
+    why: "its NodeClaim is being deleted",
+    askedBy: "a user",
+    views: [],
+    proof:
+      "the claim bears a deletionTimestamp; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); the Node is drained first",
+    byClock: false,
+    braked: false,
+    test: "test/safety.test.ts: the definition of NodeClaims is deleted",
+  },
+  claimless: {
+    what: "instance, after a drain of its Node",
+    why: "its Node is being deleted and no NodeClaim stands for it",
+    askedBy: "nobody",
+    views: ["nodes", "claims"],
+    proof:
+      "the Node bears a deletionTimestamp; Kubernetes itself deletes Nodes whose claims are gone, so each counts",
+    byClock: false,
+    braked: true,
+    test: "test/safety.test.ts: claims that are gone",
+  },
+  lateLaunch: {
+    what: "instance",
+    why: "the cloud launched it after its NodeClaim was given up",
+    askedBy: "nobody",
+    views: [],
+    proof:
+      "the claim, read live by UID, is gone or held by no finalizer of ours; no Node has joined",
+    byClock: false,
+    braked: false,
+    test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts",
+  },
+  leaked: {
+    what: "instance, and its Node after a drain",
+    why: "no NodeClaim names it",
+    askedBy: "nobody",
+    views: ["nodes", "claims"],
+    proof:
+      "its tags name this cluster by name and by the UID of kube-system, or a Node of this cluster stands for it; all claims, listed live, name another instance and none waits for one; it was without a claim for 30 s of elapsed time",
+    byClock: false,
+    braked: true,
+    test: "test/safety.test.ts",
+  },
+} as const satisfies Readonly<Record<string, Act>>;
+
+/** Acts of the providers: rows of the page. Each asks for its proof where it acts. */
+export const PROVIDER_ACTS: readonly Act[] = [
+  {
+    what: "NodeClaim (AWS)",
+    why: "EC2 announces an interruption, a scheduled event or the end of a capacity block",
+    askedBy: "the cloud",
+    views: [],
+    proof: "the message names the instance; the claim by UID",
+    byClock: false,
+    braked: false,
+    test: "src/providers/aws/interruption/controller.test.ts",
+  },
+  {
+    what: "launch template (AWS)",
+    why: "no launch used it for five minutes, or its EC2NodeClass is deleted",
+    askedBy: "nobody",
+    views: [],
+    proof:
+      "it bears this cluster's tag and not another cluster's UID; the next launch makes it anew, so no brake",
+    byClock: false,
+    braked: false,
+    test: "test/safety.test.ts: another cluster of our name",
+  },
+  {
+    what: "instance profile (AWS)",
+    why: "its EC2NodeClass is deleted",
+    askedBy: "a user",
+    views: ["claims"],
+    proof: "claims, listed live, name the class no more; the profile bears no other cluster's UID",
+    byClock: false,
+    braked: false,
+    test: "test/safety.test.ts: a node class is deleted while claims cannot be seen",
+  },
+  {
+    what: "Node (kwok)",
+    why: "its claim ends, as above: the Node is the instance",
+    askedBy: "a user",
+    views: [],
+    proof: "as for the instance; the Node by UID",
+    byClock: false,
+    braked: false,
+    test: "src/providers/kwok/kwok.test.ts",
+  },
+];

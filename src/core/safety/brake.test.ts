@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { Brake, brakeLimitProblem, HOLD_MS, parseBrakeLimit } from "./brake.ts";
+
+const MINUTE_MS = 60_000;
+
+describe("the brake on ends that nobody asked for", () => {
+  const limit = { nodes: 5, percent: 10 };
+
+  it("lets the greater of a count and a share end within ten minutes, and none more for an hour", () => {
+    for (const [fleet, most] of [
+      [1, 5],
+      [50, 5],
+      [59, 5],
+      [60, 6],
+      [1_000, 100],
+    ] as const) {
+      const brake = new Brake(limit);
+      const taken = Array.from({ length: 200 }, (_, n) => brake.take(`n${n}`, n, fleet));
+      expect(taken.filter(Boolean)).toHaveLength(most);
+      expect(taken.slice(0, most).every(Boolean)).toBe(true);
+      expect(brake.held).toHaveLength(200 - most);
+      expect(brake.take("later", most + HOLD_MS - 1, fleet)).toBe(false);
+      expect(brake.take("later", most + HOLD_MS, fleet)).toBe(true);
+    }
+  });
+
+  it("never comes on for ends that are spread over time", () => {
+    const brake = new Brake(limit);
+    for (let n = 0; n < 100; n++) expect(brake.take(`n${n}`, n * 2 * MINUTE_MS, 10)).toBe(true);
+  });
+
+  it("is released by a person, tells who listens, and takes over from another process", () => {
+    const brake = new Brake({ nodes: 0, percent: 0 });
+    let changes = 0;
+    const stop = brake.listen(() => changes++);
+    expect(brake.take("a", 0, 100)).toBe(false);
+    expect([changes, brake.sinceMs]).toEqual([1, 0]);
+    brake.release();
+    expect([changes, brake.isOn(1), brake.held]).toEqual([2, false, []]);
+    brake.resume(-HOLD_MS + 10);
+    expect([brake.isOn(9), brake.isOn(10)]).toEqual([true, false]);
+    stop();
+    brake.take("a", 20, 100);
+    expect(changes).toBe(4);
+  });
+
+  it("reads its limit", () => {
+    expect(parseBrakeLimit("5,10%")).toEqual({ nodes: 5, percent: 10 });
+    expect(parseBrakeLimit("0")).toEqual({ nodes: 0, percent: 0 });
+    expect(parseBrakeLimit(" 20% ")).toEqual({ nodes: 0, percent: 20 });
+    for (const text of ["", "a", "-1", "5.5", "101%", "5,", "10%%", "5;10%"])
+      expect(brakeLimitProblem(text), text).toContain("5,10%");
+  });
+});

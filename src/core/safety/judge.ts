@@ -1,0 +1,61 @@
+/**
+ * Whether an act that cannot be taken back may happen now, from facts that were gathered just before. A doubt never
+ * ends anything: the act waits, and whoever asks is told for what.
+ */
+import { formatDuration } from "../../base/duration.ts";
+import type { Act, ViewName } from "./acts.ts";
+import type { Brake } from "./brake.ts";
+
+/** Apart by more than this, two clocks cannot both be right. */
+const CLOCKS_APART_MS = 5 * 60_000;
+
+export interface EndFacts {
+  /** Of the pictures that the act rests on, those that are not current. */
+  readonly staleViews: readonly ViewName[];
+  /** Our clock minus the API server's; undefined: not known. */
+  readonly clockSkewMs: number | undefined;
+  /** The cloud itself names the instance as ended. */
+  readonly isProvenGone: boolean;
+  /** Of the object: the brake lists what it holds. */
+  readonly name: string;
+  /** Nodes of ours in all. */
+  readonly fleet: number;
+  /** Elapsed time of this process. */
+  readonly nowMs: number;
+}
+
+export type DoubtCode = "staleView" | "clock" | "brake" | "otherCluster" | "kindDeleted";
+
+/** Why an act waits. `message` is a whole sentence, with what to do. */
+export interface Doubt {
+  readonly code: DoubtCode;
+  readonly message: string;
+}
+
+export type Verdict = { readonly go: true } | { readonly go: false; readonly doubt: Doubt };
+
+/** Counts the act against the brake where it goes. */
+export function judge(act: Act, facts: EndFacts, brake: Brake): Verdict {
+  const { staleViews, clockSkewMs, isProvenGone, name, fleet, nowMs } = facts;
+  if (staleViews.length > 0)
+    return held("staleView", `The view of ${staleViews.join(" and ")} is not current.`);
+  if (act.byClock && clockSkewMs !== undefined && Math.abs(clockSkewMs) > CLOCKS_APART_MS) {
+    const apart = formatDuration(Math.abs(clockSkewMs));
+    return held(
+      "clock",
+      `This machine's clock and the API server's are ${apart} apart. Set the clock right.`,
+    );
+  }
+  if (act.braked && !isProvenGone && !brake.take(name, nowMs, fleet))
+    return held("brake", brakeMessage(brake.most(fleet), fleet));
+  return { go: true };
+}
+
+export function held(code: DoubtCode, message: string): Verdict {
+  return { go: false, doubt: { code, message } };
+}
+
+/** What the brake says of itself on events and conditions. */
+export function brakeMessage(most: number, fleet: number): string {
+  return `More than ${most} of ${fleet} nodes would end within 10m for reasons that nobody asked for. No more end for 1h.`;
+}

@@ -1,0 +1,29 @@
+/**
+ * How far this machine's clock is from the API server's, by the `Date` header of its answers. Whoever ends a node
+ * because of the time of day asks here first: either clock may have been set wrong.
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { Transport } from "./transport.ts";
+
+export interface ServerClock {
+  /** Use in place of the transport that was given. */
+  readonly transport: Transport;
+  /** Our clock minus the server's, in ms, right to a second or so; undefined: it has told no time yet. */
+  skewMs(): number | undefined;
+}
+
+export function withServerClock(transport: Transport, clock: Clock): ServerClock {
+  let skewMs: number | undefined;
+  return {
+    skewMs: () => skewMs,
+    transport: {
+      send: async (request) => {
+        const response = await transport.send(request);
+        const serverMs = Date.parse(response.headers["date"] ?? "");
+        if (!Number.isNaN(serverMs)) skewMs = clock.now() - serverMs;
+        return response;
+      },
+      close: () => transport.close(),
+    },
+  };
+}

@@ -1,0 +1,8 @@
+/** What tells this cluster from every other, also from one of its name in the same account. */
+import { NAMESPACE } from "../../../apis/core/kinds.ts";
+import type { Mirrors } from "../../../kube/mirror/mirror.ts";
+
+/** The UID of namespace kube-system; undefined until namespaces have been listed. */
+export function clusterUid(mirrors: Mirrors): string | undefined {
+  return mirrors.of(NAMESPACE).get("kube-system")?.metadata.uid;
+}
