@@ -98,5 +98,9 @@ describe("what holds up a drain", () => {
       `can't drain node, PDB "default/web" is blocking evictions`,
     ]);
     expect(drainIssues([], guards, NOW)).toEqual([]);
+    const leaving = running("a", "web");
+    const deletionTimestamp = toRfc3339(NOW - 1_000);
+    const terminating = { ...leaving, metadata: { ...leaving.metadata, deletionTimestamp } };
+    expect(drainIssues([terminating], guards, NOW)).toEqual([]);
   });
 });

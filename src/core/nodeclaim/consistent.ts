@@ -46,6 +46,8 @@ export function drainIssues(
   nowMs: number,
 ): readonly string[] {
   const blocking = pods
+    // One that is being deleted needs no eviction, and no budget keeps it.
+    .filter((pod) => pod.metadata.deletionTimestamp === undefined)
     .filter((pod) => isWaitingEviction(pod, nowMs))
     .flatMap((pod) => pdbBlock(pod, pdbs) ?? [])
     .map((block) => block.pdbs.map((name) => `"${name}"`).join(", "));

@@ -2,7 +2,12 @@ import { describe, expect, it } from "vitest";
 import { NODE } from "../../apis/core/node.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
+import type { Kind } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import {
+  InsufficientCapacityError,
+  NodeClassNotReadyError,
+} from "../../core/cloudprovider/errors.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { kwokInstanceTypes } from "./instance-types.ts";
 import { kwokNodeClass } from "./node-class.ts";
@@ -75,6 +80,22 @@ describe("kwok catalogue", () => {
 });
 
 describe("kwok provider", () => {
+  it("launches nothing for a class that is not Ready, being deleted or not there", async () => {
+    const { world, provider, nodes } = await open();
+    const message = "an operator is at work";
+    const conditions = [{ type: "Ready", status: "False" as const, reason: "Paused", message }];
+    world.api.change(KWOK_NODE_CLASS, "default", { status: { conditions } });
+    await world.clock.settle();
+    await expect(provider.create(claim("a", LINUX_AMD))).rejects.toThrow(
+      new NodeClassNotReadyError(`KWOKNodeClass default is not ready: ${message}`),
+    );
+    expect(world.api.find(KWOK_NODE_CLASS, "default")).toMatchObject({ status: { conditions } });
+    world.api.vanish(KWOK_NODE_CLASS as Kind, "default");
+    await world.clock.settle();
+    await expect(provider.create(claim("a", LINUX_AMD))).rejects.toThrow(InsufficientCapacityError);
+    expect(nodes()).toEqual([]);
+  });
+
   it("makes one Node of a claim, however often it is launched", async () => {
     const { world, provider, nodes } = await open();
     const wish = claim("a", LINUX_AMD);
@@ -315,6 +336,7 @@ describe("kwok provider", () => {
   it("a Node that was deleted before it registered is not shown again", async () => {
     const { world, provider, nodes } = await open("30s");
     await world.api.create(KWOK_NODE_CLASS, { metadata: { name: "prompt" }, spec: {} });
+    await world.clock.settle();
     const slow = await provider.create(claim("slow", LINUX_AMD));
     const wish = claim("quick", LINUX_AMD);
     const nodeClassRef = { ...wish.spec.nodeClassRef, name: "prompt" };

@@ -1,5 +1,8 @@
-/** Keeps KWOKNodeClasses Ready: there is nothing to discover, so a class that exists can be used. */
-import { withCondition } from "../../apis/karpenter/conditions.ts";
+/**
+ * Makes KWOKNodeClasses Ready: there is nothing to discover, so a class that exists can be used. A class that somebody
+ * has set to Ready=False stays so, and nothing is launched for it.
+ */
+import { condition, withCondition } from "../../apis/karpenter/conditions.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import { AWAIT_CHANGE, type Controller, source } from "../../kube/manager/controller.ts";
@@ -15,6 +18,7 @@ export function kwokNodeClass(deps: KwokDeps): Controller {
       const before = classes.get(request.name);
       if (before === undefined || before.metadata.deletionTimestamp !== undefined)
         return AWAIT_CHANGE;
+      if (condition(before, "Ready")?.status === "False") return AWAIT_CHANGE;
       const after = withCondition(before, { type: "Ready", status: "True" }, deps.clock.now());
       await patchObject(deps.kube, KWOK_NODE_CLASS, before, after);
       return AWAIT_CHANGE;

@@ -27,6 +27,7 @@ import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
 import {
   InsufficientCapacityError,
   NodeClaimNotFoundError,
+  NodeClassNotReadyError,
 } from "../../core/cloudprovider/errors.ts";
 import type { InstanceType, Offering } from "../../core/cloudprovider/instance-type.ts";
 import { allows } from "../../core/scheduling/requirement.ts";
@@ -77,6 +78,7 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
     claim: NodeClaim,
     overlay: Parameters<CloudProvider["create"]>[1] = (types) => types,
   ): Promise<NodeClaim> {
+    checkReady(deps, claim);
     const types = overlay(kwokInstanceTypes());
     const choice = cheapest(claim, types);
     if (choice === undefined) {
@@ -147,6 +149,19 @@ async function stored({ kube }: KwokDeps, name: string): Promise<Node | undefine
     if (isNotFound(error)) return undefined;
     throw error;
   }
+}
+
+/** Throws as upstream does for a class that is not there or not Ready: the claim is deleted then. */
+function checkReady({ mirrors }: KwokDeps, { spec }: NodeClaim): void {
+  const { name } = spec.nodeClassRef;
+  const nodeClass = mirrors.of(KWOK_NODE_CLASS).get(name);
+  if (nodeClass === undefined || nodeClass.metadata.deletionTimestamp !== undefined)
+    throw new InsufficientCapacityError(`resolving node class, KWOKNodeClass "${name}" not found`);
+  const ready = condition(nodeClass, "Ready");
+  if (ready?.status === "False")
+    throw new NodeClassNotReadyError(
+      `KWOKNodeClass ${name} is not ready: ${ready.message || ready.reason}`,
+    );
 }
 
 function delayMsOf({ mirrors }: KwokDeps, { spec }: NodeClaim): number {
