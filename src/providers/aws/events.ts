@@ -50,6 +50,17 @@ export function waitingOnNodeClaims(
   };
 }
 
+/** On a class that is being deleted and whose instance profile or launch templates AWS does not let us delete. */
+export function deletionFailed(nodeClass: KubeObject, why: string): EventToPublish {
+  return {
+    object: nodeClass,
+    type: "Warning",
+    reason: "DeletionFailed",
+    message: `Not deleted yet, as what was made for it in AWS cannot be: ${why}`,
+    dedupeValues: [nodeClass.metadata.uid ?? nodeClass.metadata.name, why],
+  };
+}
+
 /** On a pool that could launch in a zone which traffic now keeps away from. */
 export function zonalShiftActive(pool: KubeObject, zone: string, zoneId: string): EventToPublish {
   return {

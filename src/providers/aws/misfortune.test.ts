@@ -207,6 +207,26 @@ describe("a region without prices", () => {
   });
 });
 
+describe("a class that AWS does not let us clean up", () => {
+  it("says on itself what is refused, stays, and goes once it is allowed", async () => {
+    await begin();
+    const undo = world.aws.faults.failCalls({
+      action: "DeleteInstanceProfile",
+      code: "AccessDenied",
+      message: "not authorized to perform: iam:DeleteInstanceProfile",
+      status: 403,
+    });
+    await world.kube.delete(EC2_NODE_CLASS, { name: "default" });
+    await world.clock.advance(MINUTE);
+    expect(warned().join("\n")).toContain("DeletionFailed Not deleted yet");
+    expect(warned().join("\n")).toContain("not authorized to perform: iam:DeleteInstanceProfile");
+    expect(world.kube.find(EC2_NODE_CLASS, "default")).toBeDefined();
+    undo();
+    await world.clock.advance(10 * MINUTE);
+    expect(world.kube.find(EC2_NODE_CLASS, "default")).toBeUndefined();
+  });
+});
+
 describe("a role that is deleted", () => {
   it("makes the class not ready and says so, launches nothing, and spares other classes", async () => {
     await begin();

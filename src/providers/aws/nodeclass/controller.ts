@@ -32,7 +32,7 @@ import {
 import { unsupportedFamily } from "../ami/families.ts";
 import { hashAnnotations } from "../drift.ts";
 import { describeError, isNotFound, ResolutionError } from "../errors.ts";
-import { nodeClassNotReady, waitingOnNodeClaims } from "../events.ts";
+import { deletionFailed, nodeClassNotReady, waitingOnNodeClaims } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { specProblem } from "./spec-check.ts";
 import {
@@ -262,8 +262,13 @@ async function finish(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
   const left = (await listClaims(deps)).filter((claim) => names(claim, native.metadata.name));
   if (left.length > 0) return requeueAfter(WAIT_FOR_CLAIMS_MS);
   const nodeClass = toAwsClass(native);
-  if (nodeClass.role !== undefined) await parts.profiles.delete(nodeClass);
-  await parts.templates.deleteOf(nodeClass.name);
+  try {
+    if (nodeClass.role !== undefined) await parts.profiles.delete(nodeClass);
+    await parts.templates.deleteOf(nodeClass.name);
+  } catch (error) {
+    deps.events.publish(deletionFailed(native, describeError(error)));
+    throw error;
+  }
   deps.metrics.forget("ec2nodeclasses_userdata_bytes", { nodeclass: nodeClass.name });
   await removeFinalizer(deps.kube, EC2_NODE_CLASS, native, EC2NODECLASS_TERMINATION_FINALIZER);
   return AWAIT_CHANGE;
