@@ -2,8 +2,9 @@
  * What `npm pack` ships works without the repository beside it: the tarball is unpacked where npm
  * would put it, with the dependencies that package.json names and nothing else of ours.
  */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -11,6 +12,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -21,6 +23,7 @@ import { unpack } from "./tarball.ts";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
   version: string;
+  bin: Record<string, string>;
   dependencies: Record<string, string>;
 };
 
@@ -51,8 +54,28 @@ describe("the npm package", () => {
       encoding: "utf8",
     });
 
-  it("has a karpenter command that knows its version", () => {
-    expect(run("--version").trim()).toBe(manifest.version);
+  it.each(Object.entries(manifest.bin))(
+    "has a %s command that runs from the tarball and from a checkout that was built again",
+    (_, file) => {
+      // A build writes only below dist, with mode 644.
+      expect(file).not.toMatch(/^dist/);
+      for (const place of [home, ROOT]) {
+        const program = join(place, file);
+        const version = execFileSync(program, ["--version"], { cwd: folder, encoding: "utf8" });
+        expect(version.trim()).toBe(manifest.version);
+      }
+    },
+  );
+
+  it("says that it is not built where dist is missing", () => {
+    const bare = join(folder, "bare");
+    cpSync(join(ROOT, "bin"), join(bare, "bin"), { recursive: true });
+    writeFileSync(join(bare, "package.json"), JSON.stringify({ type: "module" }));
+    const { status, stderr } = spawnSync(join(bare, "bin/karpenter.js"), { encoding: "utf8" });
+    expect([status, stderr]).toEqual([
+      1,
+      "karpenter: the programs are not built yet: run npm run build\n",
+    ]);
   });
 
   it("plays a story from its own examples", () => {

@@ -9,7 +9,7 @@ import { gunzipSync } from "node:zlib";
 
 const BLOCK = 512;
 
-/** Writes its files below `folder`, without the one folder that npm puts around them. */
+/** Writes its files below `folder` with their modes, without the one folder that npm puts around them. */
 export function unpack(tarball: string, folder: string): void {
   const bytes = gunzipSync(readFileSync(tarball));
   let longName: string | undefined;
@@ -30,7 +30,8 @@ export function unpack(tarball: string, folder: string): void {
     longName = undefined;
     const file = join(folder, ...name.split("/").slice(1));
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, content);
+    const mode = Number.parseInt(textOf(header, 100, 8), 8);
+    writeFileSync(file, content, { mode });
   }
 }
 
