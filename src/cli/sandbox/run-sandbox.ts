@@ -86,7 +86,7 @@ async function serve(
     ready: () => box.operator.ready,
   });
   closing.push(() => endpoints.close());
-  writeKubeconfig(file, https.kubeconfig);
+  writeKubeconfig(file, https);
   // Listened for before anybody is told that there is something to interrupt.
   const interruption = interrupted();
   const urls = { api: https.url, metrics: endpoints.metricsUrl ?? "", aws: awsUrl };

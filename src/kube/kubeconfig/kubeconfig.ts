@@ -98,7 +98,12 @@ function inCluster(host: string, port: string, folder: string, clock: Clock): Cl
 }
 
 function fromFiles(paths: readonly string[], env: Env, clock: Clock): ClusterAccess {
-  const loaded = paths.filter((path) => path !== "" && existsSync(path)).map(load);
+  const loaded = paths
+    .filter((path) => path !== "" && existsSync(path))
+    .map((path) => ({
+      path,
+      config: loadKubeconfig(path) as Config,
+    }));
   const all = paths.join(delimiter);
   if (loaded.length === 0)
     throw new KubeconfigError(
@@ -238,7 +243,8 @@ function impersonation(user: Found): Record<string, string> {
   };
 }
 
-function load(path: string): LoadedConfig {
+/** What a kubeconfig file holds, as plain JSON; `{}` for an empty one. Throws KubeconfigError. */
+export function loadKubeconfig(path: string): Readonly<Record<string, unknown>> {
   let content: string;
   try {
     content = readFileSync(path, "utf8");
@@ -249,12 +255,11 @@ function load(path: string): LoadedConfig {
   }
   // An empty file says nothing, and is none the worse for that.
   const config = parsed(path, content) ?? {};
-  const kind = isObject(config) ? (config["kind"] ?? "Config") : undefined;
-  if (kind !== "Config")
+  if (!isObject(config) || (config["kind"] ?? "Config") !== "Config")
     throw new KubeconfigError(
       `${path} is not a kubeconfig: wanted an object of kind Config with clusters, contexts and users`,
     );
-  return { path, config: config as Config };
+  return config;
 }
 
 function parsed(path: string, content: string): unknown {

@@ -3,7 +3,7 @@
  * token, kept in a directory so that a second start finds them (and old kubeconfigs keep working).
  */
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export interface Identity {
@@ -25,10 +25,16 @@ const FILES = {
 const NOT_BEFORE = new Date(Date.UTC(2020, 0, 1));
 const NOT_AFTER = new Date(Date.UTC(2049, 0, 1));
 
-/** Reads the identity from `directory`, or makes one there. */
+/**
+ * Reads the identity from `directory`, or makes one there. Only the owner may read its files afterwards, whoever made
+ * them. Rejects when the directory holds some of the files and not all: somebody else's are not overwritten.
+ */
 export async function identityIn(directory: string): Promise<Identity> {
   const at = (file: string): string => join(directory, file);
-  if (Object.values(FILES).every((file) => existsSync(at(file)))) {
+  const names = Object.values(FILES);
+  const found = names.filter((file) => existsSync(at(file)));
+  if (found.length === names.length) {
+    for (const file of names) closeToOthers(at(file));
     const read = (file: string): string => readFileSync(at(file), "utf8");
     return {
       caPem: read(FILES.caPem),
@@ -37,13 +43,21 @@ export async function identityIn(directory: string): Promise<Identity> {
       token: read(FILES.token).trim(),
     };
   }
+  if (found.length > 0)
+    throw new Error(
+      `${directory} has ${found.join(", ")} and lacks the rest of ${names.join(", ")}: remove what is no longer needed, or choose another folder with --kubeconfig`,
+    );
   const identity = await makeIdentity();
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  for (const [field, file] of Object.entries(FILES)) {
-    writeFileSync(at(file), identity[field as keyof Identity], { mode: 0o600 });
-    chmodSync(at(file), 0o600);
-  }
+  for (const [field, file] of Object.entries(FILES))
+    writeFileSync(at(file), identity[field as keyof Identity], { mode: 0o600, flag: "wx" });
   return identity;
+}
+
+/** Takes away what group and others may do with a file. */
+function closeToOthers(file: string): void {
+  const { mode } = statSync(file);
+  if ((mode & 0o077) !== 0) chmodSync(file, 0o600);
 }
 
 /** A fresh identity in memory. The authority's key is thrown away: it signs once. For webhook servers of tests, too. */

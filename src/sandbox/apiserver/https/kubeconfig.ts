@@ -1,33 +1,61 @@
-/** The kubeconfig with which kubectl and every other client reach the sandbox. */
+/**
+ * The kubeconfig with which kubectl and every other client reach the sandbox. It is merged into a kubeconfig that is
+ * there already: entries of other clusters stay as they are.
+ */
 import { stringify } from "yaml";
+import { isObject } from "../../../base/json.ts";
 
 export interface KubeconfigInput {
   readonly url: string;
   readonly caPem: string;
   readonly token: string;
-  /** Name of cluster, context and user. Default `karpenter-sandbox`. */
-  readonly name?: string;
 }
 
-export function kubeconfigText(input: KubeconfigInput): string {
-  const { url, caPem, token, name = "karpenter-sandbox" } = input;
-  return stringify(
-    {
-      apiVersion: "v1",
-      kind: "Config",
-      clusters: [
-        {
-          name,
-          cluster: {
-            server: url,
-            "certificate-authority-data": Buffer.from(caPem).toString("base64"),
-          },
-        },
-      ],
-      users: [{ name, user: { token } }],
-      contexts: [{ name, context: { cluster: name, user: name, namespace: "default" } }],
-      "current-context": name,
-    },
-    { lineWidth: 0 },
-  );
+/** A kubeconfig as it was read: plain JSON. */
+export type ExistingKubeconfig = Readonly<Record<string, unknown>>;
+
+/** Name of the sandbox's cluster, context and user. */
+const NAME = "karpenter-sandbox";
+
+/** Text of a kubeconfig whose current context is the sandbox. `existing`: what the file holds already. */
+export function kubeconfigText(input: KubeconfigInput, existing: ExistingKubeconfig = {}): string {
+  const { url, caPem, token } = input;
+  const cluster = {
+    server: url,
+    "certificate-authority-data": Buffer.from(caPem).toString("base64"),
+  };
+  const context = { cluster: NAME, user: NAME, namespace: "default" };
+  const config = {
+    ...existing,
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [...others(existing["clusters"]), { name: NAME, cluster }],
+    users: [...others(existing["users"]), { name: NAME, user: { token } }],
+    contexts: [...others(existing["contexts"]), { name: NAME, context }],
+    "current-context": NAME,
+  };
+  return stringify(config, { lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+/**
+ * Why the sandbox's entries must not be added to this kubeconfig; undefined when they may. An entry of the sandbox's
+ * name that leads to another machine was made by somebody else.
+ */
+export function mergeProblem(existing: ExistingKubeconfig): string | undefined {
+  for (const list of ["clusters", "users", "contexts"]) {
+    const value = existing[list] ?? [];
+    if (!Array.isArray(value)) return `its ${list} are no list`;
+  }
+  const clusters = (existing["clusters"] ?? []) as readonly unknown[];
+  const own = clusters.filter(isObject).find(({ name }) => name === NAME)?.["cluster"];
+  if (!isObject(own)) return undefined;
+  const server = String(own["server"]);
+  return /^https:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|$)/.test(server)
+    ? undefined
+    : `its cluster ${NAME} is not the sandbox: the server is ${server}`;
+}
+
+function others(entries: unknown): readonly unknown[] {
+  const list: readonly unknown[] = Array.isArray(entries) ? entries : [];
+  return list.filter((entry) => !isObject(entry) || entry["name"] !== NAME);
 }

@@ -1,0 +1,129 @@
+import {
+  chmodSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { SystemClock } from "../../base/system-clock.ts";
+import { clusterAccess, loadKubeconfig } from "../../kube/kubeconfig/kubeconfig.ts";
+import { identityIn } from "../../sandbox/apiserver/https/certificates.ts";
+import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
+
+const OTHERS = `
+apiVersion: v1
+kind: Config
+preferences: {colors: true}
+clusters:
+- {name: work, cluster: {server: "https://work:6443"}}
+users:
+- {name: me, user: {token: secret}}
+contexts:
+- {name: work, context: {cluster: work, user: me}}
+current-context: work
+`;
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "sandbox-kubeconfig-"));
+  file = join(folder, "config");
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const sandboxAt = (port: number) => ({
+  url: `https://127.0.0.1:${port}`,
+  caPem: "PEM",
+  token: `token-${port}`,
+});
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+describe("the sandbox's kubeconfig", () => {
+  it("is new where there is none, and replaces its own entries the next time", async () => {
+    for (const port of [1, 2]) {
+      checkKubeconfig(file);
+      writeKubeconfig(file, sandboxAt(port));
+    }
+    const access = clusterAccess(file, {}, new SystemClock());
+    expect(access.server).toBe("https://127.0.0.1:2");
+    expect(await access.credentials.current()).toEqual({ token: "token-2" });
+    expect(loadKubeconfig(file)["clusters"]).toHaveLength(1);
+    expect(readdirSync(folder)).toEqual(["config"]);
+  });
+
+  it("is merged into a kubeconfig of other clusters", () => {
+    writeFileSync(file, OTHERS);
+    checkKubeconfig(file);
+    writeKubeconfig(file, sandboxAt(1));
+    const merged = loadKubeconfig(file);
+    expect(merged).toMatchObject({
+      preferences: { colors: true },
+      clusters: [{ name: "work" }, { name: "karpenter-sandbox" }],
+      users: [{ name: "me", user: { token: "secret" } }, { name: "karpenter-sandbox" }],
+      contexts: [{ name: "work" }, { name: "karpenter-sandbox" }],
+      "current-context": "karpenter-sandbox",
+    });
+  });
+
+  it("is closed to others, also where the file was open to them", () => {
+    writeFileSync(file, OTHERS);
+    chmodSync(file, 0o644);
+    writeKubeconfig(file, sandboxAt(1));
+    expect(modeOf(file)).toBe("600");
+  });
+
+  it("goes where a link points", () => {
+    writeFileSync(join(folder, "real"), OTHERS);
+    symlinkSync("real", file);
+    writeKubeconfig(file, sandboxAt(1));
+    expect(lstatSync(file).isSymbolicLink()).toBe(true);
+    expect(readFileSync(join(folder, "real"), "utf8")).toContain("work");
+  });
+
+  it.each([
+    ["just notes", "is not a kubeconfig: wanted an object of kind Config"],
+    ["kind: Deployment", "is not a kubeconfig: wanted an object of kind Config"],
+    ["{clusters: {}}", "its clusters are no list"],
+    [
+      "{clusters: [{name: karpenter-sandbox, cluster: {server: 'https://prod:6443'}}]}",
+      "its cluster karpenter-sandbox is not the sandbox: the server is https://prod:6443",
+    ],
+  ])("does not overwrite a file that holds %j", (text, words) => {
+    writeFileSync(file, text);
+    for (const act of [() => checkKubeconfig(file), () => writeKubeconfig(file, sandboxAt(1))]) {
+      expect(act).toThrow(words);
+      expect(act).toThrow("choose another with --kubeconfig");
+    }
+    expect(readFileSync(file, "utf8")).toBe(text);
+  });
+
+  it("does not take the place of a device", () => {
+    expect(() => checkKubeconfig("/dev/null")).toThrow("it is no regular file");
+  });
+});
+
+describe("certificates and token beside it", () => {
+  it("are closed to others, also where files were open to them", async () => {
+    const pki = join(folder, "pki");
+    const first = await identityIn(pki);
+    expect(modeOf(pki)).toBe("700");
+    for (const name of readdirSync(pki)) chmodSync(join(pki, name), 0o644);
+    expect(await identityIn(pki)).toEqual({ ...first, token: first.token.trim() });
+    for (const name of readdirSync(pki)) expect(modeOf(join(pki, name))).toBe("600");
+  });
+
+  it("do not take the place of somebody else's", async () => {
+    writeFileSync(join(folder, "ca.crt"), "of somebody else");
+    await expect(identityIn(folder)).rejects.toThrow(
+      /has ca\.crt and lacks the rest of ca\.crt, server\.crt, server\.key, token/,
+    );
+    expect(readFileSync(join(folder, "ca.crt"), "utf8")).toBe("of somebody else");
+  });
+});
