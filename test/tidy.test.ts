@@ -63,7 +63,7 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
 const PURE_FLOORS = ["src/apis/", "src/core/", "src/controllers/"];
 const TIMER_FILES = ["virtual", "system", "paced"].map((kind) => `src/base/${kind}-clock.ts`);
 const NODE_FILES =
-  /^src\/(providers\/aws\/(sdk|catalogue)|sandbox\/|operator\/|cli\/|kube\/(transport\/http-transport|kubeconfig\/))/;
+  /^src\/(providers\/aws\/(sdk|catalogue)|sandbox\/|operator\/|cli\/|kube\/(transport\/connections|kubeconfig\/))/;
 
 describe("floors", () => {
   it("import only downwards", () => {

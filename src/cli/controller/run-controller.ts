@@ -9,7 +9,8 @@ import { Random } from "../../base/random.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
-import { clusterAccess, KubeconfigError } from "../../kube/kubeconfig/kubeconfig.ts";
+import { KubeconfigError } from "../../kube/kubeconfig/entry.ts";
+import { clusterAccess } from "../../kube/kubeconfig/kubeconfig.ts";
 import { createHttpTransport } from "../../kube/transport/http-transport.ts";
 import { rateLimited } from "../../kube/transport/rate-limit.ts";
 import { createOperator } from "../../operator/create-operator.ts";
@@ -40,6 +41,7 @@ export async function runController(
   const random = new Random(randomBytes(16).toString("hex"));
   const cluster = access(clock);
   log.info("starting", { server: cluster.server, version: BUILD.version, provider });
+  for (const warning of cluster.warnings ?? []) log.warn(warning);
   const transport = createHttpTransport({
     ...cluster,
     userAgent: `karpenter/${BUILD.version}`,

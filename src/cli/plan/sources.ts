@@ -3,7 +3,8 @@ import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
-import { clusterAccess, KubeconfigError } from "../../kube/kubeconfig/kubeconfig.ts";
+import { KubeconfigError } from "../../kube/kubeconfig/entry.ts";
+import { clusterAccess } from "../../kube/kubeconfig/kubeconfig.ts";
 import { createHttpTransport } from "../../kube/transport/http-transport.ts";
 import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "../../providers/kwok/instance-types.ts";
 import { isAwsRegion } from "../program/aws-region.ts";
@@ -31,7 +32,7 @@ export async function liveObjects(
     const nowMs = (await timeOf(client)) ?? clock.now();
     const maps = await readFacts(client);
     const { found, notes } = await readCluster(client, further(factsIn(maps)));
-    return { found: [...maps, ...found], notes, nowMs };
+    return { found: [...maps, ...found], notes: [...(access.warnings ?? []), ...notes], nowMs };
   } catch (error) {
     if (error instanceof KubeconfigError)
       throw new CliError(`--cluster: ${error.message}; or read files: -f FILE`);

@@ -14,7 +14,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { KubeconfigError, loadKubeconfig } from "../../kube/kubeconfig/kubeconfig.ts";
+import { KubeconfigError } from "../../kube/kubeconfig/entry.ts";
+import { loadKubeconfig } from "../../kube/kubeconfig/kubeconfig.ts";
 import {
   type ExistingKubeconfig,
   type KubeconfigInput,

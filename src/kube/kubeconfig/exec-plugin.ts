@@ -28,6 +28,10 @@ export interface ExecCluster {
   readonly server: string;
   readonly caPem?: string | undefined;
   readonly tlsServerName?: string | undefined;
+  readonly insecure?: boolean | undefined;
+  readonly proxyUrl?: string | undefined;
+  readonly disableCompression?: boolean;
+  /** The cluster's extension for plugins. */
   readonly config?: unknown;
 }
 
@@ -35,16 +39,17 @@ const VERSIONS = ["client.authentication.k8s.io/v1", "client.authentication.k8s.
 const TIMEOUT_MS = 60_000;
 
 /** What is wrong with the entry before anything is run; undefined when it can be used. */
-export function execProblem({
-  command,
-  apiVersion,
-  interactiveMode,
-}: ExecConfig): string | undefined {
+export function execProblem(
+  { command, apiVersion, interactiveMode = "IfAvailable" }: ExecConfig,
+  hasTerminal: boolean,
+): string | undefined {
   if (!command) return "its exec plugin has no command";
   if (!VERSIONS.includes(apiVersion ?? ""))
     return `its exec plugin speaks ${JSON.stringify(apiVersion ?? "")}; use ${VERSIONS.join(" or ")}`;
-  if (interactiveMode === "Always")
-    return "its exec plugin wants a terminal (interactiveMode: Always), which a controller has not";
+  if (!["Never", "IfAvailable", "Always"].includes(interactiveMode))
+    return `its exec plugin has the interactiveMode ${JSON.stringify(interactiveMode)}; use Never, IfAvailable or Always`;
+  if (interactiveMode === "Always" && !hasTerminal)
+    return "its exec plugin wants a terminal (interactiveMode: Always), and standard input is none";
   return undefined;
 }
 
@@ -53,48 +58,58 @@ export async function runExecPlugin(
   config: ExecConfig,
   cluster: ExecCluster,
   folder: string,
-  env: Readonly<Record<string, string | undefined>>,
+  { env, hasTerminal }: { readonly env: NodeJS.ProcessEnv; readonly hasTerminal: boolean },
 ): Promise<TimedCredential> {
   const { command = "", apiVersion = "" } = config;
   const path = command.includes("/") && !isAbsolute(command) ? resolve(folder, command) : command;
+  const interactive = hasTerminal && config.interactiveMode !== "Never";
   const info = {
     apiVersion,
     kind: "ExecCredential",
     spec: {
-      interactive: false,
+      interactive,
       ...(config.provideClusterInfo === true ? { cluster: clusterInfo(cluster) } : {}),
     },
   };
   const given = Object.fromEntries((config.env ?? []).map(({ name, value }) => [name, value]));
-  const output = await outputOf(path, config.args ?? [], {
-    ...env,
-    ...given,
-    KUBERNETES_EXEC_INFO: JSON.stringify(info),
-  }).catch((error: NodeJS.ErrnoException) => {
-    const hint = config.installHint === undefined ? "" : `; ${config.installHint.trim()}`;
-    const why = error.code === "ENOENT" ? `there is no such program${hint}` : error.message;
-    throw new CredentialsError(`credential plugin ${command}: ${why}`);
-  });
+  const told = { ...env, ...given, KUBERNETES_EXEC_INFO: JSON.stringify(info) };
+  const output = await outputOf(path, config.args ?? [], told, interactive).catch(
+    (error: NodeJS.ErrnoException) => {
+      const hint = config.installHint === undefined ? "" : `; ${config.installHint.trim()}`;
+      const why = error.code === "ENOENT" ? `there is no such program${hint}` : error.message;
+      throw new CredentialsError(`credential plugin ${command}: ${why}`);
+    },
+  );
   return leaseOf(output, apiVersion, command);
 }
 
-function clusterInfo({ server, caPem, tlsServerName, config }: ExecCluster): object {
+/** upstream: client-go pkg/apis/clientauthentication, Cluster */
+function clusterInfo(cluster: ExecCluster): object {
+  const { server, caPem, tlsServerName, insecure, proxyUrl, disableCompression, config } = cluster;
   return {
     server,
     ...(tlsServerName === undefined ? {} : { "tls-server-name": tlsServerName }),
+    ...(insecure === true ? { "insecure-skip-tls-verify": true } : {}),
     ...(caPem === undefined
       ? {}
       : { "certificate-authority-data": Buffer.from(caPem).toString("base64") }),
+    ...(proxyUrl === undefined ? {} : { "proxy-url": proxyUrl }),
+    ...(disableCompression === true ? { "disable-compression": true } : {}),
     ...(config === undefined ? {} : { config }),
   };
 }
 
-function outputOf(path: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+function outputOf(
+  path: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  interactive: boolean,
+): Promise<string> {
   return new Promise((done, fail) => {
     // What it says on standard error is for people: it goes where ours goes.
     const child = spawn(path, args, {
       env,
-      stdio: ["ignore", "pipe", "inherit"],
+      stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],
       // Not `timeout`: its timer outlives a program that could not be started, and keeps ours from ending.
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });

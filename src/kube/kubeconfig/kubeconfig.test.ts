@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const clock = new VirtualClock();
 const open = (path: string | undefined, env: Record<string, string> = {}, by = clock) =>
-  clusterAccess(path, { PATH: process.env["PATH"], ...env }, by);
+  clusterAccess(path, { PATH: process.env["PATH"], ...env }, by, { hasTerminal: false });
 
 function kubeconfig(cluster: object, user: object = { token: "t" }, name = "config"): string {
   const path = join(folder, name);
@@ -64,14 +64,31 @@ describe("a kubeconfig", () => {
 
   it.each([
     [{}, {}, "has no server"],
+    [{ server: "ftp://x" }, {}, "use https:// and a host"],
     [
-      { server: "https://x", "insecure-skip-tls-verify": true },
+      {
+        server: "https://x",
+        "insecure-skip-tls-verify": true,
+        "certificate-authority-data": "UA==",
+      },
       {},
-      "certificate-authority-data instead",
+      "has a certificate-authority and sets insecure-skip-tls-verify; remove one of them",
     ],
-    [{ server: "https://x", "proxy-url": "http://p" }, {}, "proxy-url, which is not supported"],
-    [{ server: "https://x" }, { "auth-provider": { name: "gcp" } }, "use an exec plugin"],
-    [{ server: "https://x" }, { username: "a", password: "b" }, "use a token"],
+    [{ server: "https://x", "proxy-url": "ftp://p" }, {}, "use http://, https:// or socks5://"],
+    [{ server: "https://x" }, { "auth-provider": { name: "gcp" } }, "gke-gcloud-auth-plugin"],
+    [{ server: "https://x" }, { "auth-provider": { name: "azure" } }, "install kubelogin"],
+    [{ server: "https://x" }, { "auth-provider": { name: "other" } }, "use an exec plugin"],
+    [
+      { server: "https://x" },
+      { exec: { command: "a" }, "auth-provider": { name: "oidc" } },
+      "remove the auth-provider",
+    ],
+    [{ server: "https://x" }, { token: "t", username: "a" }, "a token and a password"],
+    [{ server: "https://x" }, { "client-certificate-data": "UA==" }, "add client-key"],
+    [{ server: "https://x" }, { "as-groups": ["a"] }, "without as; add as: NAME"],
+    [{ server: "https://x" }, { as: "a", "as-groups": "a" }, "as-groups that is no list of texts"],
+    [{ server: "https://x" }, { as: "a", "as-user-extra": [] }, "no map of lists"],
+    [{ server: "https://x" }, { as: "a\nb" }, "has a control character in as"],
     [
       { server: "https://x" },
       { exec: { command: "aws", apiVersion: "client.authentication.k8s.io/v1alpha1" } },
@@ -86,7 +103,18 @@ describe("a kubeconfig", () => {
           interactiveMode: "Always",
         },
       },
-      "wants a terminal",
+      "wants a terminal (interactiveMode: Always), and standard input is none",
+    ],
+    [
+      { server: "https://x" },
+      {
+        exec: {
+          command: "aws",
+          apiVersion: "client.authentication.k8s.io/v1",
+          interactiveMode: "Sometimes",
+        },
+      },
+      'interactiveMode "Sometimes"; use Never, IfAvailable or Always',
     ],
   ])("is refused with a remedy: %j %j", (cluster, user, words) => {
     expect(() => open(kubeconfig(cluster, user))).toThrow(words);
@@ -168,7 +196,7 @@ describe("a kubeconfig", () => {
 describe("inside a pod", () => {
   it("the service account's files say who asks, the environment where; KUBECONFIG counts before", async () => {
     const env = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" };
-    const within = (paths?: string) => clusterAccess(paths, env, clock, folder);
+    const within = (paths?: string) => clusterAccess(paths, env, clock, { serviceAccount: folder });
     expect(() => within()).toThrow("no cluster to talk to");
     writeFileSync(join(folder, "token"), "of the pod\n");
     writeFileSync(join(folder, "ca.crt"), "AUTHORITY");

@@ -1,57 +1,58 @@
 /**
- * Where the API server is and how to prove who we are: from kubeconfig files, or inside a pod from the
- * service account's files. What can change while we run (tokens and certificates in files, plugins, OIDC)
- * becomes credentials that are looked up anew. What is not supported is refused with a remedy.
+ * Where the API server is and how to prove who we are: from kubeconfig files, or inside a pod from the service account's
+ * files. Every field that client-go takes is taken; what it refuses is refused with a remedy.
  * upstream: client-go tools/clientcmd, rest.InClusterConfig
  */
 import { existsSync, readFileSync } from "node:fs";
-import { delimiter, dirname, join, resolve } from "node:path";
+import { delimiter, join } from "node:path";
 import { parse } from "yaml";
 import type { Clock } from "../../base/clock.ts";
 import { firstLineOf } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
-import {
-  type Credential,
-  type Credentials,
-  CredentialsError,
-  cachedCredentials,
-  fixedCredentials,
-} from "../transport/credentials.ts";
-import { type ExecConfig, execProblem, runExecPlugin } from "./exec-plugin.ts";
-import { type OidcConfig, oidcTokens } from "./oidc.ts";
+import type { Credentials } from "../transport/credentials.ts";
+import { type Entry, KubeconfigError, pemOf, refused, textOf } from "./entry.ts";
+import { credentialsOf, fileCredentials, impersonation, type PluginHost } from "./user.ts";
 
 /** How to reach one API server. */
 export interface ClusterAccess {
+  /** With scheme; may have a path, as behind a gateway. */
   readonly server: string;
   readonly caPem?: string;
   /** Name in the server's certificate, where it is not that of `server`. */
   readonly tlsServerName?: string;
+  /** The server's certificate is not checked. */
+  readonly insecure?: true;
+  /** `http`, `https` or `socks5`. May hold a password. */
+  readonly proxyUrl?: string;
   readonly credentials: Credentials;
   /** Whom to act as: `Impersonate-…`. */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+  /** What a person should know, a sentence each. Absent: nothing. */
+  readonly warnings?: readonly string[];
 }
 
-/** The kubeconfig cannot be used; `message` names the file, the entry and the remedy. */
-export class KubeconfigError extends Error {
-  override readonly name = "KubeconfigError";
+/** The machine as far as logging in depends on it. For tests. */
+export interface Machine {
+  /** Folder of the pod's service account, as the kubelet mounts it. */
+  readonly serviceAccount?: string;
+  /** Whether a credential plugin may ask somebody. Default: standard input is a terminal. */
+  readonly hasTerminal?: boolean;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
 
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
-/** Files with tokens and certificates are read again after this time. upstream: client-go transport */
-const FILE_LIFETIME_MS = 60_000;
 
-interface Entry {
+interface NamedPart {
   readonly name: string;
   readonly [part: string]: unknown;
 }
 
 interface Config {
   readonly "current-context"?: string;
-  readonly contexts?: readonly Entry[] | null;
-  readonly clusters?: readonly Entry[] | null;
-  readonly users?: readonly Entry[] | null;
+  readonly contexts?: readonly NamedPart[] | null;
+  readonly clusters?: readonly NamedPart[] | null;
+  readonly users?: readonly NamedPart[] | null;
 }
 
 interface LoadedConfig {
@@ -59,30 +60,23 @@ interface LoadedConfig {
   readonly config: Config;
 }
 
-/** One entry's fields, and the file they stand in. */
-interface Found {
-  readonly name: string;
-  readonly path: string;
-  readonly fields: Readonly<Record<string, unknown>>;
-}
-
 /**
- * `paths` as in KUBECONFIG: kubeconfig files, of which the first to name something counts. Absent, the pod's
- * own service account is used (its files, as the kubelet mounts them), and outside a pod `~/.kube/config`.
- * Throws KubeconfigError.
+ * `paths` as in KUBECONFIG: kubeconfig files, of which the first to name something counts; files that are missing do
+ * not. Absent: the pod's own service account, and outside a pod `~/.kube/config`. Throws KubeconfigError.
  */
 export function clusterAccess(
   paths: string | undefined,
   env: Env,
   clock: Clock,
-  serviceAccount = SERVICE_ACCOUNT,
+  { serviceAccount = SERVICE_ACCOUNT, hasTerminal = process.stdin.isTTY === true }: Machine = {},
 ): ClusterAccess {
-  if (paths !== undefined && paths !== "") return fromFiles(paths.split(delimiter), env, clock);
-  const host = env["KUBERNETES_SERVICE_HOST"];
-  if (host !== undefined && existsSync(join(serviceAccount, "token")))
-    return inCluster(host, env["KUBERNETES_SERVICE_PORT"] ?? "443", serviceAccount, clock);
+  const host = { env, hasTerminal };
+  if (paths !== undefined && paths !== "") return fromFiles(paths.split(delimiter), host, clock);
+  const server = env["KUBERNETES_SERVICE_HOST"];
+  if (server !== undefined && existsSync(join(serviceAccount, "token")))
+    return inCluster(server, env["KUBERNETES_SERVICE_PORT"] ?? "443", serviceAccount, clock);
   const own = join(env["HOME"] ?? "", ".kube", "config");
-  if (env["HOME"] !== undefined && existsSync(own)) return fromFiles([own], env, clock);
+  if (env["HOME"] !== undefined && existsSync(own)) return fromFiles([own], host, clock);
   throw new KubeconfigError(
     "no cluster to talk to: set KUBECONFIG to a kubeconfig file, or run inside a pod with a service account",
   );
@@ -97,7 +91,7 @@ function inCluster(host: string, port: string, folder: string, clock: Clock): Cl
   };
 }
 
-function fromFiles(paths: readonly string[], env: Env, clock: Clock): ClusterAccess {
+function fromFiles(paths: readonly string[], host: PluginHost, clock: Clock): ClusterAccess {
   const loaded = paths
     .filter((path) => path !== "" && existsSync(path))
     .map((path) => ({
@@ -111,136 +105,79 @@ function fromFiles(paths: readonly string[], env: Env, clock: Clock): ClusterAcc
     );
   const current = loaded.map(({ config }) => config["current-context"]).find((name) => name);
   const context = find(loaded, "contexts", "context", current, all);
-  const cluster = find(loaded, "clusters", "cluster", text(context, "cluster"), all);
-  const user = find(loaded, "users", "user", text(context, "user"), all);
-  const server = text(cluster, "server");
+  const cluster = find(loaded, "clusters", "cluster", textOf(context, "cluster"), all);
+  const user = find(loaded, "users", "user", textOf(context, "user"), all);
+  const reach = reachOf(cluster);
+  const headers = impersonation(user);
+  const about = {
+    ...reach,
+    disableCompression: isTrue(cluster, "disable-compression"),
+    config: extension(cluster, "client.authentication.k8s.io/exec"),
+  };
+  return {
+    ...reach,
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
+    ...(reach.insecure === true ? { warnings: [insecureWarning(cluster)] } : {}),
+    credentials: credentialsOf(user, about, host, clock),
+  };
+}
+
+type Reach = Pick<ClusterAccess, "server" | "caPem" | "tlsServerName" | "insecure" | "proxyUrl">;
+
+/** `disable-compression` changes nothing here: we never ask for compressed answers. */
+function reachOf(cluster: Entry): Reach {
+  const server = textOf(cluster, "server");
   if (server === undefined) throw refused(cluster, "cluster", "has no server");
-  if (String(cluster.fields["insecure-skip-tls-verify"]) === "true")
+  const caPem = pemOf(cluster, "certificate-authority");
+  const tlsServerName = textOf(cluster, "tls-server-name");
+  const proxyUrl = textOf(cluster, "proxy-url");
+  const insecure = isTrue(cluster, "insecure-skip-tls-verify");
+  if (insecure && caPem !== undefined)
     throw refused(
       cluster,
       "cluster",
-      "sets insecure-skip-tls-verify, which is not supported; give certificate-authority-data instead",
+      "has a certificate-authority and sets insecure-skip-tls-verify; remove one of them",
     );
-  if (cluster.fields["proxy-url"] !== undefined)
-    throw refused(cluster, "cluster", "sets proxy-url, which is not supported");
-  const caPem = pem(cluster, "certificate-authority");
-  const tlsServerName = text(cluster, "tls-server-name");
-  const headers = impersonation(user);
+  if (proxyUrl !== undefined && !isUrlOf(proxyUrl, ["http:", "https:", "socks5:"]))
+    throw refused(
+      cluster,
+      "cluster",
+      "has a proxy-url that is not understood; use http://, https:// or socks5:// and a host",
+    );
   return {
-    server,
+    server: serverUrl(cluster, server, caPem !== undefined || insecure),
     ...(caPem === undefined ? {} : { caPem }),
     ...(tlsServerName === undefined ? {} : { tlsServerName }),
-    ...(Object.keys(headers).length === 0 ? {} : { headers }),
-    credentials: credentialsOf(user, cluster, env, clock),
+    ...(insecure ? { insecure } : {}),
+    ...(proxyUrl === undefined ? {} : { proxyUrl }),
   };
 }
 
-function credentialsOf(user: Found, cluster: Found, env: Env, clock: Clock): Credentials {
-  const { fields, path } = user;
-  const folder = dirname(resolve(path));
-  if (fields["exec"] !== undefined) {
-    const config = fields["exec"] as ExecConfig;
-    const problem = execProblem(config);
-    if (problem !== undefined) throw refused(user, "user", `cannot log in: ${problem}`);
-    const about = {
-      server: text(cluster, "server") ?? "",
-      caPem: pem(cluster, "certificate-authority"),
-      tlsServerName: text(cluster, "tls-server-name"),
-      config: extension(cluster, "client.authentication.k8s.io/exec"),
-    };
-    return cachedCredentials(() => runExecPlugin(config, about, folder, env), clock, false);
-  }
-  const provider = fields["auth-provider"] as
-    | { readonly name?: string; readonly config?: OidcConfig }
-    | undefined;
-  if (provider !== undefined) {
-    if (provider.name !== "oidc")
-      throw refused(
-        user,
-        "user",
-        `logs in with the auth-provider ${JSON.stringify(provider.name ?? "")}, which Kubernetes has removed; use an exec plugin`,
-      );
-    const config = provider.config ?? {};
-    const ca = pem({ ...user, fields: config }, "idp-certificate-authority");
-    return cachedCredentials(
-      oidcTokens(config, ca, () => clock.now()),
-      clock,
-      false,
-    );
-  }
-  if (fields["username"] !== undefined)
-    throw refused(user, "user", "has a password, which API servers no longer take; use a token");
-  const given: Credential = {
-    ...(text(user, "token") === undefined ? {} : { token: text(user, "token") as string }),
-    ...certificate(pem(user, "client-certificate"), pem(user, "client-key")),
-  };
-  const file = (field: string): string | undefined => {
-    const name = fields[`${field}-data`] === undefined ? text(user, field) : undefined;
-    return name === undefined ? undefined : resolve(folder, name);
-  };
-  const tokenFile = text(user, "tokenFile");
-  const files: CredentialFiles = {
-    // Where both are given the file counts, as in client-go.
-    tokenFile: tokenFile === undefined ? undefined : resolve(folder, tokenFile),
-    certFile: file("client-certificate"),
-    keyFile: file("client-key"),
-  };
-  return Object.values(files).every((one) => one === undefined)
-    ? fixedCredentials(given)
-    : fileCredentials(files, clock, given);
+/** Without a scheme it is HTTPS where the entry speaks of TLS. upstream: client-go rest/url_utils.go, DefaultServerURL */
+function serverUrl(cluster: Entry, server: string, isTls: boolean): string {
+  const url = server.includes("://") ? server : `${isTls ? "https" : "http"}://${server}`;
+  if (isUrlOf(url, ["http:", "https:"])) return url.replace(/\/+$/, "");
+  throw refused(
+    cluster,
+    "cluster",
+    `has the server ${JSON.stringify(server)}; use https:// and a host`,
+  );
 }
 
-interface CredentialFiles {
-  readonly tokenFile?: string | undefined;
-  readonly certFile?: string | undefined;
-  readonly keyFile?: string | undefined;
+function isUrlOf(text: string, protocols: readonly string[]): boolean {
+  return URL.canParse(text) && protocols.includes(new URL(text).protocol);
 }
 
-/** Read again now and then; a file that cannot be read leaves the last credential in use. */
-function fileCredentials(
-  { tokenFile, certFile, keyFile }: CredentialFiles,
-  clock: Clock,
-  given: Credential = {},
-): Credentials {
-  let last: Credential = given;
-  const read = (file: string): string => {
-    try {
-      return readFileSync(file, "utf8");
-    } catch (error) {
-      throw new CredentialsError(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code}`);
-    }
-  };
-  const fetch = async () => {
-    const next: Credential = {
-      ...given,
-      ...(tokenFile === undefined ? {} : { token: read(tokenFile).trim() }),
-      ...certificate(
-        certFile === undefined ? given.clientCertificate?.certPem : read(certFile),
-        keyFile === undefined ? given.clientCertificate?.keyPem : read(keyFile),
-      ),
-    };
-    // What did not change keeps its connections.
-    if (JSON.stringify(next) !== JSON.stringify(last)) last = next;
-    return { credential: last, forMs: FILE_LIFETIME_MS };
-  };
-  return cachedCredentials(fetch, clock, true);
+function insecureWarning({ path, name }: Entry): string {
+  return `${path}: cluster ${name} sets insecure-skip-tls-verify: the API server's certificate is not checked, and who stands between can read the token; give certificate-authority-data instead`;
 }
 
-function certificate(certPem: string | undefined, keyPem: string | undefined): Credential {
-  return certPem === undefined || keyPem === undefined
-    ? {}
-    : { clientCertificate: { certPem, keyPem } };
+function isTrue({ fields }: Entry, field: string): boolean {
+  return String(fields[field]) === "true";
 }
 
-/** Acting as somebody else, where one's rights allow that. */
-function impersonation(user: Found): Record<string, string> {
-  if (user.fields["as-groups"] !== undefined || user.fields["as-user-extra"] !== undefined)
-    throw refused(user, "user", "sets as-groups or as-user-extra, which is not supported");
-  const [as, uid] = [text(user, "as"), text(user, "as-uid")];
-  return {
-    ...(as === undefined ? {} : { "impersonate-user": as }),
-    ...(uid === undefined ? {} : { "impersonate-uid": uid }),
-  };
+function extension({ fields }: Entry, name: string): unknown {
+  return listed(fields["extensions"]).find((one) => one.name === name)?.["extension"];
 }
 
 /** What a kubeconfig file holds, as plain JSON; `{}` for an empty one. Throws KubeconfigError. */
@@ -270,17 +207,22 @@ function parsed(path: string, content: string): unknown {
   }
 }
 
+/** Of several files the first that has the name counts. upstream: client-go tools/clientcmd/loader.go */
 function find(
   loaded: readonly LoadedConfig[],
   list: "contexts" | "clusters" | "users",
   part: string,
   name: string | undefined,
   all: string,
-): Found {
+): Entry {
   for (const { path, config } of loaded) {
-    const entry = listed(config[list]).find((one) => one.name === name);
+    const [entry, another] = listed(config[list]).filter((one) => one.name === name);
+    if (another !== undefined)
+      throw new KubeconfigError(
+        `${path}: ${list} has two entries named ${JSON.stringify(name)}; remove one of them`,
+      );
     if (entry !== undefined)
-      return { name: entry.name, path, fields: (entry[part] ?? {}) as Found["fields"] };
+      return { name: entry.name, path, fields: (entry[part] ?? {}) as Entry["fields"] };
   }
   if (list === "contexts" && name === undefined)
     throw new KubeconfigError(
@@ -289,36 +231,6 @@ function find(
   throw new KubeconfigError(`${all}: ${list} has no entry named ${JSON.stringify(name ?? "")}`);
 }
 
-function listed(entries: Config["contexts"]): readonly Entry[] {
-  return Array.isArray(entries) ? entries.filter((entry: Entry) => isObject(entry)) : [];
-}
-
-function refused({ path, name }: Found, what: string, why: string): KubeconfigError {
-  return new KubeconfigError(`${path}: ${what} ${name} ${why}`);
-}
-
-function text({ fields }: Found, field: string): string | undefined {
-  const value = fields[field];
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
-
-/** `<field>-data` holds base64, `<field>` a path beside the kubeconfig. */
-function pem(found: Found, field: string): string | undefined {
-  const data = text(found, `${field}-data`);
-  if (data !== undefined) return Buffer.from(data, "base64").toString("utf8");
-  const file = text(found, field);
-  if (file === undefined) return undefined;
-  try {
-    return readFileSync(resolve(dirname(resolve(found.path)), file), "utf8");
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    throw new KubeconfigError(
-      `${found.path}: ${found.name}: cannot read ${field} ${file}: ${code}`,
-    );
-  }
-}
-
-function extension({ fields }: Found, name: string): unknown {
-  const extensions = fields["extensions"] as readonly Entry[] | undefined;
-  return extensions?.find((one) => one.name === name)?.["extension"];
+function listed(entries: unknown): readonly NamedPart[] {
+  return Array.isArray(entries) ? entries.filter((entry: NamedPart) => isObject(entry)) : [];
 }

@@ -7,6 +7,8 @@ import type { Clock } from "../../base/clock.ts";
 
 export interface Credential {
   readonly token?: string;
+  /** A password: kube-apiserver takes none, some gateways before it do. */
+  readonly basic?: { readonly username: string; readonly password: string };
   readonly clientCertificate?: { readonly certPem: string; readonly keyPem: string };
 }
 

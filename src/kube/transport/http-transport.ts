@@ -2,31 +2,26 @@
  * Requests over HTTPS with undici: keep-alive for short calls, a connection of its own for each
  * watch, frames split as they arrive: JSON line by line, protobuf by the length before each.
  */
-import { createSecureContext } from "node:tls";
-import { Agent, type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import { ConnectionError } from "../errors.ts";
 import { PROTOBUF, readStatusBody } from "../protobuf/envelope.ts";
+import { type ConnectionOptions, ConnectionsByCertificate } from "./connections.ts";
 import { type Credential, type Credentials, fixedCredentials } from "./credentials.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "./transport.ts";
 
-/** Watches hold some twenty of them; what more calls there are at a time wait. A new one costs both sides milliseconds. */
-const MOST_CONNECTIONS = 64;
-/** kube-apiserver ends connections that are idle for 90 s: we are first, so that no call meets a closed one. */
-const KEEP_ALIVE_MS = 45_000;
+/** Longest wait for the head of an answer, and for the rest of a short one. */
+const TIMEOUT_MS = 60_000;
 /** Before each frame of a watch in protobuf. */
 const LENGTH_BYTES = 4;
 
-export interface HttpTransportOptions {
-  /** `https://127.0.0.1:6443`. */
+export interface HttpTransportOptions extends Omit<ConnectionOptions, "timeoutMs"> {
+  /** `https://127.0.0.1:6443`; a path counts before that of each request, as behind a gateway. */
   readonly server: string;
-  /** PEM of the authority that signed the server's certificate; absent = the system's. */
-  readonly caPem?: string;
-  readonly tlsServerName?: string;
   readonly token?: string;
   /** Who we are, where that changes. Default: `token`. */
   readonly credentials?: Credentials;
-  /** Sent with every request. */
-  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent with every request; one with several values several times. */
+  readonly headers?: Readonly<Record<string, string | string[]>>;
   /** `karpenter/1.2.3`. */
   readonly userAgent: string;
   /** Longest wait for the head of an answer. Default 60 s. */
@@ -34,7 +29,10 @@ export interface HttpTransportOptions {
 }
 
 export function createHttpTransport(options: HttpTransportOptions): Transport {
-  const agents = new AgentByCertificate(options);
+  const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+  const connections = new ConnectionsByCertificate({ ...options, timeoutMs });
+  const { origin, pathname } = new URL(options.server);
+  const prefix = pathname.replace(/\/$/, "");
   const credentials =
     options.credentials ??
     fixedCredentials(options.token === undefined ? {} : { token: options.token });
@@ -60,15 +58,16 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
     const abort = new AbortController();
     let answer: Dispatcher.ResponseData;
     try {
-      answer = await agents.of(credential).request({
-        origin: options.server,
-        path: request.path,
+      answer = await connections.of(credential).request({
+        origin,
+        path: `${prefix}${request.path}`,
         method: request.method,
         headers: headersOf(request, options, credential),
         body: request.body === undefined ? null : JSON.stringify(request.body),
         signal: abort.signal,
         // A quiet watch is healthy, and whoever watches judges how long; the rest of a short answer must come.
-        bodyTimeout: isStream(request) ? 0 : (options.timeoutMs ?? 60_000),
+        bodyTimeout: isStream(request) ? 0 : timeoutMs,
+        headersTimeout: timeoutMs,
       });
     } catch (error) {
       throw new ConnectionError(`${request.method} ${request.path}`, { cause: error });
@@ -82,65 +81,29 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
     return { status: answer.statusCode, headers, body: await read(answer, headers, request) };
   }
 
-  return { send, close: () => agents.close() };
-}
-
-/** Connections that have shown one certificate are of no use for the next. */
-class AgentByCertificate {
-  readonly #options: HttpTransportOptions;
-  #agent: Agent | undefined;
-  #certPem: string | undefined;
-
-  constructor(options: HttpTransportOptions) {
-    this.#options = options;
-  }
-
-  of({ clientCertificate }: Credential): Agent {
-    if (this.#agent !== undefined && this.#certPem === clientCertificate?.certPem)
-      return this.#agent;
-    // What runs on the old connections may end there.
-    void this.#agent?.close();
-    const { caPem, timeoutMs, tlsServerName } = this.#options;
-    this.#certPem = clientCertificate?.certPem;
-    this.#agent = new Agent({
-      connections: MOST_CONNECTIONS,
-      pipelining: 1,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      headersTimeout: timeoutMs ?? 60_000,
-      // A quiet watch is healthy; the server's timeoutSeconds ends it.
-      bodyTimeout: 0,
-      connect: {
-        ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
-        // Once for all connections: reading certificates is half of what a new one costs us.
-        secureContext: createSecureContext({
-          ...(caPem === undefined ? {} : { ca: caPem }),
-          ...(clientCertificate === undefined
-            ? {}
-            : { cert: clientCertificate.certPem, key: clientCertificate.keyPem }),
-        }),
-      },
-    });
-    return this.#agent;
-  }
-
-  close(): void {
-    void this.#agent?.destroy();
-  }
+  return { send, close: () => connections.close() };
 }
 
 function headersOf(
   request: KubeRequest,
   options: HttpTransportOptions,
-  { token }: Credential,
-): Record<string, string> {
+  credential: Credential,
+): Record<string, string | string[]> {
+  const authorization = authorizationOf(credential);
   return {
     accept: request.takesBytes === true ? `${PROTOBUF},application/json` : "application/json",
     "user-agent": options.userAgent,
     ...options.headers,
-    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(authorization === undefined ? {} : { authorization }),
     ...(request.body === undefined ? {} : { "content-type": "application/json" }),
     ...request.headers,
   };
+}
+
+function authorizationOf({ token, basic }: Credential): string | undefined {
+  if (token !== undefined) return `Bearer ${token}`;
+  if (basic === undefined) return undefined;
+  return `Basic ${Buffer.from(`${basic.username}:${basic.password}`).toString("base64")}`;
 }
 
 function isStream(request: KubeRequest): boolean {
