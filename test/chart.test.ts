@@ -102,6 +102,7 @@ describe("the chart", () => {
       "settings.consolidation.maxPayback": "consolidationMaxPayback",
       "settings.initializationTimeout": "initializationTimeout",
       "settings.surgeTimeout": "surgeTimeout",
+      "settings.surgeNamespaces": "surgeNamespaces",
       "settings.expirationSpread": "expirationSpread",
       "settings.consolidation.replacementRest": "consolidationReplacementRest",
       "settings.consolidation.maxPodMoves": "consolidationMaxPodMoves",

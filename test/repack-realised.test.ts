@@ -149,6 +149,7 @@ function startModel(): Model {
       backingOff: new Map(),
       paused: () => undefined,
       movesFirst: () => false,
+      surgeProblem: () => undefined,
       clusterBudgets: [],
       expiry: { spreadPercent: 0, respectsBudgets: false },
       initializationTimeoutMs: 0,

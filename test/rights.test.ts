@@ -29,6 +29,9 @@ const SELDOM: Readonly<Record<string, string>> = {
   "get provisioners": "read again after a conflict",
 };
 
+/** Moves without downtime may roll over every Deployment. */
+const EVERYWHERE = { isOn: true, namespaces: ["*"] };
+
 const SPREAD =
   "podTopologySpread: {defaultConstraints: [{maxSkew: 5, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}";
 
@@ -121,7 +124,7 @@ async function liveThrough(
   provider: "aws" | "kwok",
   story: (world: TestWorld) => Promise<void>,
 ): Promise<{ readonly refused: readonly string[]; readonly unused: readonly string[] }> {
-  const rights = rightsOf(provider);
+  const rights = rightsOf(provider, EVERYWHERE);
   const used = new Set<string>();
   const refused: string[] = [];
   const world = await openWorld({
@@ -185,7 +188,7 @@ describe("the rights of the controller", () => {
     "cover every call in the code of %s that names its kind, those after mishaps too",
     (provider) => {
       const granted = new Set(
-        [...rightsOf(provider), ...webhookRights()].flatMap(({ resources, verbs }) =>
+        [...rightsOf(provider, EVERYWHERE), ...webhookRights()].flatMap(({ resources, verbs }) =>
           // What a patch reaches, the object or its status, its call does not say.
           verbs.flatMap((verb) => resources.map((one) => `${verb} ${one.replace("/status", "")}`)),
         ),
@@ -253,6 +256,24 @@ describe("the rights of the controller", () => {
         .filter((one) => / kwoknodeclasses|nodes$/.test(one))
         .filter((one) => SELDOM[one] === undefined),
     ).toEqual([]);
+  });
+
+  it("patch no Deployment but in namespaces that were named for it", () => {
+    const may = (namespaces: readonly string[], path: string, isOn = true): boolean => {
+      const access = accessOf({ method: "PATCH", path: `/apis/apps/v1/${path}` });
+      const rights = rightsOf("aws", { isOn, namespaces });
+      return access !== undefined && coveredBy(access, rights, "karpenter") !== undefined;
+    };
+    const inShop = "namespaces/shop/deployments/web";
+    expect(rightsOf("aws").flatMap(({ verbs }) => verbs)).not.toContain("*");
+    expect([may([], inShop), may(["shop"], inShop), may(["*"], inShop)]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(may(["shop"], "namespaces/karpenter/deployments/web")).toBe(false);
+    expect(may(["shop"], `${inShop}/scale`)).toBe(false);
+    expect(may(["*"], inShop, false)).toBe(false);
   });
 
   it("do not reach beyond their namespaces and names", () => {

@@ -30,11 +30,15 @@ ${tableOf(webhookRights())}
 `;
 }
 
+const PLACES: Readonly<Record<string, string>> = {
+  "surge namespaces": "namespaces of `--surge-namespaces`, by default none",
+};
+
 function tableOf(rights: readonly Right[]): string {
   const rows = rights.map(({ group, resources, verbs, names, where, surges, why }) => {
     const what = resources.map((one) => `${one}${group === "" ? "" : `.${group}`}`).join(", ");
     const only = names === undefined ? "" : ` named ${names.join(", ")}`;
-    const place = where === "cluster" ? "" : ` (${where})`;
+    const place = where === "cluster" ? "" : ` (${PLACES[where] ?? where})`;
     const condition = surges === true ? "; not with `--surge-timeout 0`" : "";
     return `| ${what}${only}${place} | ${verbs.join(", ")} | ${why}${condition} |`;
   });

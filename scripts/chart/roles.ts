@@ -51,6 +51,7 @@ export function roleFiles(folder: string): readonly GeneratedFile[] {
     rules: at("kube-system", ofProvider("aws")),
   };
   return [
+    { path: `${folder}/surge-roles.yaml`, content: `${HEAD}${surgeRoles(core)}` },
     { path: `${folder}/clusterrole-core.yaml`, content: `${HEAD}${roleOf(coreRole)}` },
     { path: `${folder}/clusterrole.yaml`, content: `${HEAD}${roleOf(cloudRole)}` },
     {
@@ -58,6 +59,32 @@ export function roleFiles(folder: string): readonly GeneratedFile[] {
       content: `${HEAD}${roleOf(own)}${when(isProvider("aws"), roleOf(dns))}`,
     },
   ];
+}
+
+const NO_POLICY =
+  "settings.surgeNamespaces has *: without surgeAdmissionPolicy, who has the controller's token could run anything in every namespace; name the namespaces, or set surgeAdmissionPolicy=true";
+
+/** A Role in each namespace whose Deployments may be rolled over; a ClusterRole where that is all of them. */
+function surgeRoles(core: readonly Right[]): string {
+  const rules = core
+    .filter(({ where }) => where === "surge namespaces")
+    .map(ruleOf)
+    .join("");
+  const everywhere: Role = { kind: "ClusterRole", suffix: "-surges", rules };
+  const inOne: Role = { kind: "Role", suffix: "-surges", namespace: "{{ $namespace }}", rules };
+  return `{{- with include "karpenter.surges" . }}
+{{- $namespaces := splitList "," . }}
+{{- with $ }}
+{{- if has "*" $namespaces }}
+${when("not .Values.surgeAdmissionPolicy", `{{- fail ${JSON.stringify(NO_POLICY)} }}\n`)}${roleOf(everywhere)}{{- else }}
+{{- range $namespace := $namespaces }}
+{{- with $ }}
+${roleOf(inOne)}{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+`;
 }
 
 function ofProvider(name: ProviderName): readonly Right[] {

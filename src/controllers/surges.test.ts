@@ -14,8 +14,9 @@ const SURGED_AT = ["spec", "template", "metadata", "annotations", "karpenter.sh/
 async function leaving(
   annotations: Readonly<Record<string, string>> = {},
   spec: NonNullable<Parameters<typeof pod>[0]>["spec"] = {},
+  settings: Parameters<typeof fakeWorld>[0] = {},
 ): Promise<FakeWorld> {
-  const world = fakeWorld();
+  const world = fakeWorld(settings);
   const labels = { "karpenter.test.sh/testnodeclass": "default" };
   const finalizers = ["karpenter.sh/termination"];
   const owned = node({ name: "node-a", labels, providerId: "fake://1" });
@@ -60,6 +61,18 @@ describe("a pod that asks to be moved without downtime", () => {
     await world.clock.advance(20_000);
     expect(rolledOver(world)).toHaveProperty(SURGED_AT);
     expect(world.api.journal).not.toContain("evict default/web-5f-x");
+    await world.stop();
+  });
+
+  it("is evicted at once where that is not granted, with an event that says how to grant it", async () => {
+    const world = await leaving({}, {}, { surgeNamespaces: ["shop"] });
+    await world.api.delete(NODE, { name: "node-a" });
+    await world.clock.advance(20_000);
+    expect(rolledOver(world)).not.toHaveProperty(SURGED_AT);
+    expect(world.api.journal).toContain("evict default/web-5f-x");
+    expect(world.published.map(({ message }) => message)).toContain(
+      "Evicted without a new pod beforehand: Karpenter may not patch Deployments in namespace default; grant it with the chart's settings.surgeNamespaces (--surge-namespaces)",
+    );
     await world.stop();
   });
 

@@ -1,8 +1,8 @@
 /**
- * Moves without downtime, the part that reads and writes: a pod that asked for it is not evicted from a node
- * that leaves; its Deployment is rolled over instead, and the node waits, within bounds, until the pod has
- * gone by itself. What cannot be moved so is evicted as ever, with an event that says why. The rule is in
- * core/termination/surge.ts. Needs to read and patch Deployments; without these rights all are evicted.
+ * Moves without downtime, the part that reads and writes: a pod that asked for it is not evicted from a node that is
+ * closed. Its Deployment is rolled over instead, and the node waits, for a limited time, until the pod has ended by
+ * itself. What cannot be moved so is evicted, with an event that says why. The rule is in core/termination/surge.ts.
+ * Patches Deployments only in the namespaces of `--surge-namespaces`.
  */
 import { DEPLOYMENT, type Deployment } from "../apis/apps/kinds.ts";
 import type { Node } from "../apis/core/node.ts";
@@ -34,6 +34,7 @@ export function surging(world: Reads): readonly Deployment[] {
 
 function workloadsOf(world: Reads): Workloads {
   return {
+    surgeNamespaces: world.settings.surgeNamespaces,
     deployment: (key) => deployments(world).get(key),
     volumeClaim: (key) => volumeClaims(world).get(key),
   };
@@ -127,7 +128,12 @@ async function rollOver(
   try {
     await world.kube.patch(DEPLOYMENT, { name, namespace }, { type: "merge", body });
   } catch (error) {
-    if (isForbidden(error)) return givesUp(world, pod, "patching Deployments is forbidden");
+    if (isForbidden(error))
+      return givesUp(
+        world,
+        pod,
+        `patching Deployments in namespace ${namespace} is forbidden; grant it, or take the namespace out of --surge-namespaces`,
+      );
     // Somebody else changed it just now: looked at again in a moment.
     if (isConflict(error) || isNotFound(error)) return true;
     throw error;

@@ -47,6 +47,8 @@ export interface Settings {
   readonly surgeTimeoutMs: number;
   /** How many nodes may end within ten minutes for reasons that nobody asked for. */
   readonly involuntaryLimit: BrakeLimit;
+  /** Where pods may be moved so; `*`: everywhere. */
+  readonly surgeNamespaces: readonly string[];
   /** No voluntary disruption at all. */
   readonly pauseDisruption: boolean;
   /** What consolidation may put in the place of nodes that are all spot. */

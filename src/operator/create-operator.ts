@@ -36,6 +36,7 @@ import { disruptionBudgets } from "./settings/disruption-budgets.ts";
 import { OPTIONS, type OptionDefinition } from "./settings/options.ts";
 import { isGateOn, type Options, parseOptions } from "./settings/parse-options.ts";
 import { schedulerConfig } from "./settings/scheduler-config.ts";
+import { surgeNamespaces } from "./settings/surge-namespaces.ts";
 
 /** What a provider is made from, and what it brings. */
 export interface ProviderDoors {
@@ -250,6 +251,7 @@ export function settingsOf(options: Options): Settings {
     initializationTimeoutMs: options.initializationTimeout,
     surgeTimeoutMs: options.surgeTimeout,
     involuntaryLimit: parseBrakeLimit(options.involuntaryDisruptionLimit) ?? DEFAULT_BRAKE_LIMIT,
+    surgeNamespaces: surgeNamespaces(options.surgeNamespaces),
     pauseDisruption: options.pauseDisruption,
     forSpot: forSpotOf(options),
     gates: {

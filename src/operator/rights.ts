@@ -24,8 +24,10 @@ export interface Right {
   readonly verbs: readonly RequestVerb[];
   /** Only objects of these names. */
   readonly names?: readonly string[];
-  /** Everywhere, or only in a namespace: the controller's own, or kube-system. */
-  readonly where: "cluster" | "own namespace" | "kube-system";
+  /** Everywhere, or only in namespaces: the controller's own, kube-system, or those of `--surge-namespaces`. */
+  readonly where: "cluster" | "own namespace" | "kube-system" | "surge namespaces";
+  /** Which namespaces those of `--surge-namespaces` are, once that is known. */
+  readonly namespaces?: readonly string[];
   /** Only this provider needs it. */
   readonly provider?: ProviderName;
   /** Only with `--surge-timeout` above 0. */
@@ -127,12 +129,15 @@ export const RIGHTS: readonly Right[] = [
   right("", ["services", "replicationcontrollers"], READ, "selectors of default topology spread"),
   right("apps", ["replicasets", "statefulsets"], READ, "selectors of default topology spread"),
   right("policy", ["poddisruptionbudgets"], READ, "nodes whose pods may not go are left alone"),
+  right("apps", ["deployments"], READ, "whether a workload asks to be moved without downtime", {
+    surges: true,
+  }),
   right(
     "apps",
     ["deployments"],
-    [...READ, "patch"],
-    "those that ask for it are rolled over when their node is to go: a new pod runs before the old one ends",
-    { surges: true },
+    ["patch"],
+    "a workload that asks for it is rolled over before its node is drained: a new pod runs before the old one ends",
+    { surges: true, where: "surge namespaces" },
   ),
   right("", ["events"], ["create", "patch"], "says what was done and why not"),
   right("coordination.k8s.io", ["leases"], ["create"], "leader election: the first replica", {
@@ -167,11 +172,25 @@ export const RIGHTS: readonly Right[] = [
   }),
 ];
 
-/** The rights of a controller with this provider; `surges`: whether it moves workloads without downtime. */
-export function rightsOf(provider: ProviderName, surges = true): readonly Right[] {
-  return RIGHTS.filter((one) => one.provider === undefined || one.provider === provider).filter(
-    (one) => surges || one.surges !== true,
-  );
+/** Moves without downtime: `--surge-timeout` above 0, and the namespaces of `--surge-namespaces`. */
+export interface SurgeRights {
+  readonly isOn: boolean;
+  /** `*`: all. */
+  readonly namespaces: readonly string[];
+}
+
+/** The rights of a controller with this provider. Default: as the chart has it, with no namespace to patch in. */
+export function rightsOf(
+  provider: ProviderName,
+  { isOn, namespaces }: SurgeRights = { isOn: true, namespaces: [] },
+): readonly Right[] {
+  return RIGHTS.filter((one) => one.provider === undefined || one.provider === provider)
+    .filter((one) => isOn || one.surges !== true)
+    .flatMap((one) => {
+      if (one.where !== "surge namespaces") return one;
+      if (namespaces.includes("*")) return { ...one, where: "cluster" as const };
+      return namespaces.length === 0 ? [] : { ...one, namespaces };
+    });
 }
 
 const CONFIGURATIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
@@ -286,14 +305,20 @@ export function coveredBy(
   own: string,
 ): Right | undefined {
   return rights.find(
-    ({ group, resources, verbs, names, where }) =>
-      group === access.group &&
-      resources.includes(access.resource) &&
-      verbs.includes(access.verb) &&
-      (names === undefined || (access.name !== undefined && names.includes(access.name))) &&
-      (where === "cluster" ||
-        access.namespace === (where === "own namespace" ? own : "kube-system")),
+    (one) =>
+      one.group === access.group &&
+      one.resources.includes(access.resource) &&
+      one.verbs.includes(access.verb) &&
+      (one.names === undefined || (access.name !== undefined && one.names.includes(access.name))) &&
+      isWithin(access.namespace, one, own),
   );
+}
+
+function isWithin(namespace: string | undefined, { where, namespaces }: Right, own: string) {
+  if (where === "cluster") return true;
+  if (namespace === undefined) return false;
+  if (where === "surge namespaces") return namespaces?.includes(namespace) === true;
+  return namespace === (where === "own namespace" ? own : "kube-system");
 }
 
 /** A transport on which everything beyond the rights is refused, in kube-apiserver's words. */

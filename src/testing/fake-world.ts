@@ -57,6 +57,7 @@ const SETTINGS: Settings = {
   initializationTimeoutMs: 30 * 60_000,
   surgeTimeoutMs: 10 * 60_000,
   involuntaryLimit: { nodes: 5, percent: 10 },
+  surgeNamespaces: ["*"],
   pauseDisruption: false,
   forSpot: "onDemand",
   gates: {

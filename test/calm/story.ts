@@ -121,6 +121,7 @@ export function drawStory(seed: number): Story {
     startMs,
     replicas: random.int(2) === 0 ? 1 : 2,
     flags: {
+      "surge-namespaces": "*",
       "feature-gates": `SpotToSpotConsolidation=${random.int(2) === 0},NodeRepair=${random.int(2) === 0},StaticCapacity=true`,
       ...(clusterBudgets.length > 0
         ? { "disruption-budgets": JSON.stringify(clusterBudgets) }

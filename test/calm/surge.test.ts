@@ -127,7 +127,8 @@ async function told(reason: string): Promise<readonly string[]> {
 
 /** `big` and `web` share a large node; once `big` is gone the node is too large for `web`. */
 async function outgrown(web: App, flags: Record<string, string> = {}): Promise<string> {
-  world = await openWorld({ logLevel: "error", sells: isUsual, flags });
+  const granted = { "surge-namespaces": "default", ...flags };
+  world = await openWorld({ logLevel: "error", sells: isUsual, flags: granted });
   await world.apply(POOL);
   await world.apply(app({ name: "big", cpu: "6" }));
   await world.apply(app(web));

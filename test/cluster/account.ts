@@ -17,7 +17,8 @@ export const ACCOUNT = `system:serviceaccount:${NAMESPACE}:${NAME}`;
 
 /** Makes the account of a kwok Karpenter; resolves to its kubeconfig. `admin`: the file of whoever may do all. */
 export async function openAccount(client: KubeClient, admin: string): Promise<string> {
-  const rights = [...rightsOf("kwok"), ...webhookRights()];
+  const surges = { isOn: true, namespaces: ["*"] };
+  const rights = [...rightsOf("kwok", surges), ...webhookRights()];
   await make(client, "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
   await make(client, `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`, {
     metadata: { name: NAME },

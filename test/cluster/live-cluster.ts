@@ -189,7 +189,16 @@ function startKarpenter(
   more: readonly string[],
 ): ChildProcess {
   const log = openSync(logFile, "a");
-  const quiet = ["--metrics-port", "0", "--health-probe-port", "0", "--log-level", "debug"];
+  const quiet = [
+    "--metrics-port",
+    "0",
+    "--health-probe-port",
+    "0",
+    "--log-level",
+    "debug",
+    "--surge-namespaces",
+    "*",
+  ];
   const flags = [...quiet, ...more];
   const child = spawn(
     process.execPath,

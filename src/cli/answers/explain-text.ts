@@ -212,6 +212,9 @@ function podLines(answer: BoundPodAnswer | WaitingPodAnswer): readonly string[] 
         ({ name, disruptionsAllowed }) =>
           `PodDisruptionBudget ${name}: ${disruptionsAllowed} disruption(s) allowed now`,
       ),
+      ...(answer.noMoveWithoutDowntime === undefined
+        ? []
+        : [`not moved without downtime, though it asks for it: ${answer.noMoveWithoutDowntime}`]),
       ...answer.holds.map((hold) => holdText(hold)),
     ]),
     ...section(`Why ${answer.node} stays`, answer.nodeHolds.map(holdLine)),

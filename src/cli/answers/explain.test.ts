@@ -782,6 +782,20 @@ describe("karpenter explain pod", () => {
     );
   });
 
+  it("says of a pod that asks to be moved without downtime why it would be evicted", async () => {
+    const asks = { "karpenter.sh/zero-downtime": "true" };
+    const asking = snapshotPod("a-1", { node: "a", annotations: asks });
+    const objects = [snapshotPool(), ...movable(), asking];
+    const answer = "not moved without downtime, though it asks for it: ";
+    expect(await ask("pod a-1", objects)).toContain(
+      `${answer}Karpenter may not patch Deployments in namespace shop; grant it with the chart's settings.surgeNamespaces (--surge-namespaces)\n`,
+    );
+    const setting = ["surge-namespaces=shop"];
+    expect(await ask("pod a-1", objects, { setting })).toContain(`${answer}no Deployment`);
+    expect(await ask("pod a-0", objects)).not.toContain("without downtime");
+    await keepsTo("pod a-1", objects);
+  });
+
   it("says of whom it asks no other place why, and only of a stranger's node that it is one", async () => {
     const deletedAt = "2026-01-05T11:59:00Z";
     const leaving = [snapshotPool(), ...snapshotNode("a", { deletedAt })];

@@ -5,6 +5,7 @@
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { EVENT, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type { Pod } from "../../apis/core/pod.ts";
 import { poolKind, toPool } from "../../apis/hub/to-pool.ts";
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -17,7 +18,7 @@ import { pauseOf } from "../../core/disruption/pause.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { createSimulator } from "../../core/disruption/simulate.ts";
 import type { Picture } from "../../core/disruption/survey.ts";
-import { surgeOf, type Workloads } from "../../core/termination/surge.ts";
+import { type Surge, surgeOf, surgeProblem, type Workloads } from "../../core/termination/surge.ts";
 import { settingsOf } from "../../operator/create-operator.ts";
 import { parseOptions } from "../../operator/settings/parse-options.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
@@ -168,7 +169,9 @@ export function pictureOf(
     const outcome = outcomeOn(native);
     if (outcome !== undefined) ledger.judge(id, outcome);
   }
-  const known = workloadsFrom(workloads, volumeClaims);
+  const known = { ...workloadsFrom(workloads, volumeClaims), ...settings };
+  const surge = (pod: Pod): Surge =>
+    settings.surgeTimeoutMs > 0 ? surgeOf(pod, known) : { kind: "none" };
   const owners = new Set(input.nodes.map(({ poolId }) => poolId));
   return {
     nowMs: input.nowMs,
@@ -191,7 +194,8 @@ export function pictureOf(
       const named = native === undefined ? undefined : { ...native, kind: poolKind(pool).kind };
       return pauseOf(named, settings.pauseDisruption);
     },
-    movesFirst: (pod) => settings.surgeTimeoutMs > 0 && surgeOf(pod, known).kind === "able",
+    movesFirst: (pod) => surge(pod).kind === "able",
+    surgeProblem: (pod) => surgeProblem(surge(pod)),
     clusterBudgets: settings.clusterBudgets,
     expiry: settings.expiry,
     initializationTimeoutMs: settings.initializationTimeoutMs,
@@ -214,7 +218,7 @@ function waitsOn(stored: ReadonlyMap<string, KubeObject>, nowMs: number): Map<st
 function workloadsFrom(
   workloads: readonly KubeObject[],
   volumeClaims: readonly PersistentVolumeClaim[],
-): Workloads {
+): Omit<Workloads, "surgeNamespaces"> {
   const deployments = workloads.filter((one): one is Deployment => one.kind === DEPLOYMENT.kind);
   const byKey = new Map(deployments.map((one) => [keyOf(one), one]));
   const claims = new Map(volumeClaims.map((one) => [keyOf(one), one]));

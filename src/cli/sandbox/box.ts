@@ -21,6 +21,7 @@ import { createLogger } from "../../operator/logging/logger.ts";
 import { LOGGING_CONFIG } from "../../operator/logging/logging-config.ts";
 import { rightsOf, underRights } from "../../operator/rights.ts";
 import { type Options, parseOptions } from "../../operator/settings/parse-options.ts";
+import { surgeNamespaces } from "../../operator/settings/surge-namespaces.ts";
 import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
 import { callObserver, observedCalls } from "../../providers/aws/call-metrics.ts";
 import { webhookCaller } from "../../sandbox/apiserver/admission/webhook-http.ts";
@@ -104,9 +105,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     options.connectAws === undefined ? sandbox.aws.api : await options.connectAws(sandbox);
   const deps: Omit<OperatorDeps, "random"> = {
     clock,
-    transport: (options.connectKube ?? withRights(options.provider, settings.surgeTimeout > 0))(
-      sandbox,
-    ),
+    transport: (options.connectKube ?? withRights(options.provider, settings))(sandbox),
     log,
     options: settings,
     createProvider: (doors) =>
@@ -137,8 +136,14 @@ export async function openBox(options: BoxOptions): Promise<Box> {
 }
 
 /** As the ServiceAccount that the chart makes: what its roles do not say is refused. */
-function withRights(provider: "aws" | "kwok", surges: boolean): (sandbox: Sandbox) => Transport {
-  const rights = rightsOf(provider, surges);
+function withRights(
+  provider: "aws" | "kwok",
+  settings: Pick<Options, "surgeTimeout" | "surgeNamespaces">,
+): (sandbox: Sandbox) => Transport {
+  const rights = rightsOf(provider, {
+    isOn: settings.surgeTimeout > 0,
+    namespaces: surgeNamespaces(settings.surgeNamespaces),
+  });
   return ({ transport }) => underRights(transport, rights, KARPENTER_NAMESPACE);
 }
 

@@ -30,6 +30,7 @@ import { isReplacedFirst } from "../../core/nodeclaim/expired.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
+import { surgeProblem } from "../../core/termination/surge.ts";
 import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
 import { podsToPlace, poolsToUse, schedulingInput } from "../provisioning/gather.ts";
@@ -244,6 +245,7 @@ function pictureOf(
     paused: (pool: Pool) =>
       pauseOf(poolById(world, pool.id)?.native, world.settings.pauseDisruption),
     movesFirst: (pod: Pod) => surge(world, pod).kind === "able",
+    surgeProblem: (pod: Pod) => surgeProblem(surge(world, pod)),
     clusterBudgets: world.settings.clusterBudgets,
     expiry: world.settings.expiry,
     initializationTimeoutMs: world.settings.initializationTimeoutMs,

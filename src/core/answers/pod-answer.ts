@@ -43,6 +43,8 @@ export interface BoundPodAnswer {
   readonly holds: readonly Pick<Hold, "block" | "says" | "by" | "until">[];
   /** PodDisruptionBudgets that guard it. */
   readonly guards: readonly { readonly name: string; readonly disruptionsAllowed: number }[];
+  /** It asks to be moved without downtime, and this is why it would be evicted instead. */
+  readonly noMoveWithoutDowntime?: string;
   /** What keeps its node, by whatever. */
   readonly nodeHolds: readonly Hold[];
   /** If its node went now. */
@@ -56,6 +58,7 @@ export function boundPodAnswer(picture: Picture, pod: Pod, node: NodeView): Boun
   const owned = ownedNode(picture, node);
   const elsewhere = elsewhereOf(picture, pod, owned?.candidate);
   const own = holdsOfPod(picture, pod);
+  const surgeProblem = picture.surgeProblem(pod);
   return {
     kind: "Pod",
     name: keyOf(pod),
@@ -72,6 +75,7 @@ export function boundPodAnswer(picture: Picture, pod: Pod, node: NodeView): Boun
       name: keyOf(pdb),
       disruptionsAllowed: pdb.status?.disruptionsAllowed ?? 0,
     })),
+    ...(surgeProblem === undefined ? {} : { noMoveWithoutDowntime: surgeProblem }),
     nodeHolds: owned === undefined ? [] : holdsOf(picture, owned),
     ...(elsewhere === undefined ? {} : { elsewhere }),
   };

@@ -53,6 +53,8 @@ export interface Picture {
   readonly paused: (pool: Pool) => Block | undefined;
   /** Whether the pod ends only once a new one of its workload runs elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;
+  /** Why a pod that asks to be moved without downtime would be evicted; undefined: it would not, or does not ask. */
+  readonly surgeProblem: (pod: Pod) => string | undefined;
   /** Over the nodes of all pools together, beside each pool's own. */
   readonly clusterBudgets: readonly Budget[];
   /** By which rules nodes expire, as in core/nodeclaim/expired.ts: for those who tell people. */

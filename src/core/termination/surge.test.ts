@@ -42,8 +42,14 @@ function deployment({ annotations = {}, spec = {}, stamp, status }: Parts = {}):
   };
 }
 
-function verdict(one: Pod, of: Deployment | undefined, modes: readonly string[] = []): Surge {
+function verdict(
+  one: Pod,
+  of: Deployment | undefined,
+  modes: readonly string[] = [],
+  surgeNamespaces: readonly string[] = ["*"],
+): Surge {
   return surgeOf(one, {
+    surgeNamespaces,
     deployment: (key) => (key === "default/web" ? of : undefined),
     volumeClaim: () => ({ metadata: { name: "data" }, spec: { accessModes: modes } }),
   });
@@ -56,6 +62,18 @@ describe("a move without downtime", () => {
     expect(verdict(plain, deployment({ annotations: ASKS })).kind).toBe("able");
     expect(verdict(plain, deployment()).kind).toBe("none");
     expect(verdict({ ...running(), status: { phase: "Running" } }, deployment()).kind).toBe("none");
+  });
+
+  it("is made only in namespaces that it is granted in", () => {
+    const within = (...namespaces: string[]) => verdict(running(), deployment(), [], namespaces);
+    expect(within("shop", "default").kind).toBe("able");
+    expect(within("shop")).toEqual({
+      kind: "unable",
+      why: expect.stringMatching(/may not patch Deployments in namespace default; grant it with/),
+    });
+    expect(within().kind).toBe("unable");
+    // Who does not ask is not told.
+    expect(verdict(running({ annotations: {} }), deployment(), [], []).kind).toBe("none");
   });
 
   const rolling = (maxSurge: number | string, maxUnavailable: number | string) => ({

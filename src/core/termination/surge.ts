@@ -1,8 +1,9 @@
 /**
- * Moves without downtime, for workloads that ask for it by annotation (ours; upstream only evicts). A
- * Deployment of one replica whose node is closed is rolled over as `kubectl rollout restart` does: its new
- * pod runs elsewhere and is available before the old one ends. What cannot be moved so is evicted, and it is
- * said why. Workloads of several replicas have PodDisruptionBudgets for the same end.
+ * Moves without downtime, for workloads that ask for it by annotation (karpenter-ts only; upstream only evicts). A
+ * Deployment of one replica whose node is closed is rolled over as `kubectl rollout restart` does: its new pod runs
+ * elsewhere and is available before the old one ends. Who may patch Deployments can run anything in their namespace,
+ * so this works only in the namespaces of `--surge-namespaces`. Other pods are evicted, and an event says why.
+ * Workloads of several replicas have PodDisruptionBudgets for the same end.
  */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
@@ -16,6 +17,8 @@ import { fromRfc3339 } from "../../base/clock.ts";
 
 /** What is known of workloads. */
 export interface Workloads {
+  /** Namespaces whose Deployments may be rolled over; `*`: all. */
+  readonly surgeNamespaces: readonly string[];
   /** By `namespace/name`. */
   deployment(key: string): Deployment | undefined;
   volumeClaim(key: string): PersistentVolumeClaim | undefined;
@@ -39,6 +42,8 @@ export function surgeOf(pod: Pod, workloads: Workloads): Surge {
     pod.metadata.annotations?.[ZERO_DOWNTIME_ANNOTATION_KEY];
   // One that is going already stays Ready to its end, and its Deployment has another by then.
   if (asked !== "true" || !isReady(pod) || isTerminating(pod)) return { kind: "none" };
+  const refusal = notGranted(pod, workloads);
+  if (refusal !== undefined) return { kind: "unable", why: refusal };
   if (deployment === undefined) return { kind: "unable", why: "no Deployment of its is known" };
   if (isStampedAfter(deployment, pod)) return { kind: "rolling", deployment, ours: true };
   const why = obstacle(deployment) ?? volumeObstacle(pod, workloads);
@@ -46,6 +51,17 @@ export function surgeOf(pod: Pod, workloads: Workloads): Surge {
   return isRolling(deployment)
     ? { kind: "rolling", deployment, ours: false }
     : { kind: "able", deployment };
+}
+
+/** Why a pod that asks for it is not moved without downtime; undefined where it is, or does not ask. */
+export function surgeProblem(surge: Surge): string | undefined {
+  return surge.kind === "unable" ? surge.why : undefined;
+}
+
+function notGranted({ metadata }: Pod, { surgeNamespaces }: Workloads): string | undefined {
+  const { namespace = "" } = metadata;
+  if (surgeNamespaces.includes("*") || surgeNamespaces.includes(namespace)) return undefined;
+  return `Karpenter may not patch Deployments in namespace ${namespace}; grant it with the chart's settings.surgeNamespaces (--surge-namespaces)`;
 }
 
 /** Whether pods of the Deployment ask to be moved so, by it or themselves. */

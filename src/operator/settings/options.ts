@@ -253,6 +253,12 @@ export const OPTIONS = {
     "How long a node that leaves waits for the new pod of a workload that is moved without downtime; 0 = all pods are evicted at once. Ours.",
     { min: 0 },
   ),
+  surgeNamespaces: core(
+    "surge-namespaces",
+    "string",
+    "",
+    "Namespaces, by comma, whose Deployments may be rolled over so that their pods move without downtime; * = all, empty = none. The controller needs the right to patch Deployments there. Ours.",
+  ),
   featureGates: core(
     "feature-gates",
     "string",

@@ -7,6 +7,7 @@ import { brakeLimitProblem } from "../../core/safety/brake.ts";
 import { disruptionBudgetsProblem } from "./disruption-budgets.ts";
 import { OPTIONS, type OptionDefinition } from "./options.ts";
 import { schedulerConfigProblem } from "./scheduler-config.ts";
+import { surgeNamespacesProblem } from "./surge-namespaces.ts";
 
 export type OptionName = keyof typeof OPTIONS;
 
@@ -31,6 +32,7 @@ const DOCUMENTS: Readonly<Record<string, (text: string) => string | undefined>> 
   "scheduler-config": schedulerConfigProblem,
   "disruption-budgets": disruptionBudgetsProblem,
   "involuntary-disruption-limit": brakeLimitProblem,
+  "surge-namespaces": surgeNamespacesProblem,
 };
 
 /**

@@ -97,6 +97,13 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{/* The namespaces of moves without downtime, by comma; nothing when there are none. A timeout of no length turns them off, however it is written: 0, 0s, 0h0m0s. */}}
+{{- define "karpenter.surges" -}}
+{{- if not (regexMatch "^(0+[a-z]*)+$" (toString .Values.settings.surgeTimeout)) }}
+{{- join "," .Values.settings.surgeNamespaces }}
+{{- end }}
+{{- end }}
+
 {{/* Four fifths of a memory limit in Mi or Gi: what upstream's MEMORY_LIMIT is to Go. Nothing when the user says it. */}}
 {{- define "karpenter.heapMegabytes" -}}
 {{- $limit := dig "limits" "memory" "" (default dict .Values.controller.resources) | toString }}

@@ -1,0 +1,17 @@
+/** SURGE_NAMESPACES: where Deployments may be rolled over, by comma; `*` is everywhere. */
+
+const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** What is wrong with the text; undefined: nothing. */
+export function surgeNamespacesProblem(text: string): string | undefined {
+  const wrong = surgeNamespaces(text).find((name) => name !== "*" && !LABEL.test(name));
+  return wrong === undefined
+    ? undefined
+    : `${JSON.stringify(wrong)} is no namespace; give names by comma, or * for all`;
+}
+
+/** Of a text without problems. */
+export function surgeNamespaces(text: string): readonly string[] {
+  const names = text.split(",").map((name) => name.trim());
+  return names.filter((name) => name !== "");
+}
