@@ -182,6 +182,21 @@ describe("words", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("reach the streams of the process by one way out, where text is made safe for a terminal", () => {
+    const exits = ["src/cli/program/output.ts", "src/operator/logging/log-outputs.ts"];
+    const banned =
+      /\bprocess\.(stdout|stderr)\b|\bprocess\[|\bconsole\.|\{ ?(stdout|stderr)\b.*= process/;
+    const wrong = product
+      .filter((file) => !exits.includes(file.path))
+      .flatMap((file) => linesMatching(file, banned, "use src/cli/program/output.ts"));
+    expect(wrong).toEqual([]);
+    // `Printed` is made in one file.
+    const made = product
+      .filter((file) => file.path !== "src/base/printable.ts")
+      .flatMap((file) => linesMatching(file, /\bas (unknown as )?Printed\b/, "use printedLines"));
+    expect(made).toEqual([]);
+  });
+
   it("have no drawers without a name", () => {
     const drawers = files.filter((file) =>
       /\/(utils|helpers|common|types|misc|index)(\.ts|\/)/.test(file.path),

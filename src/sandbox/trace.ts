@@ -3,6 +3,8 @@
  * time, actor, verb, object, essence, why. Equal scenario and seed give equal bytes.
  */
 
+import { printable } from "../base/printable.ts";
+
 export interface TraceEvent {
   readonly atMs: number;
   /** Who did it: `scheduler`, `kubelet`, `karpenter`, `ec2`, `user`. */
@@ -19,10 +21,10 @@ export interface TraceEvent {
 
 export type Trace = (event: TraceEvent) => void;
 
-/** `08:00:12.250  karpenter  created     nodeclaim default-x7k2p   … (why)`. Time of day in UTC. */
+/** One line, safe for a terminal: `08:00:12.250  karpenter  created     nodeclaim default-x7k2p   … (why)`. Time of day in UTC. */
 export function formatTrace(event: TraceEvent): string {
   const time = new Date(event.atMs).toISOString().slice(11, 23);
   const head = `${time}  ${event.actor.padEnd(9)}  ${event.verb.padEnd(11)}  ${event.object.padEnd(34)}`;
   const why = event.why === undefined || event.why === "" ? "" : `  (${event.why})`;
-  return `${head}  ${event.what}${why}`.trimEnd();
+  return printable(`${head}  ${event.what}${why}`.trimEnd());
 }

@@ -1,4 +1,5 @@
 /** Answers for people: the essence in the first line, then what stands behind it, one fact a line. */
+import { type Printed, printedLines } from "../../base/printable.ts";
 import type { Allowed, BudgetAnswer } from "../../core/answers/budget-answer.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import { type Hold, holdText } from "../../core/answers/hold.ts";
@@ -15,14 +16,14 @@ const NAMED = 5;
 const LISTED = 10;
 
 /** Ends with a newline. */
-export function explainText(answer: Answer, notes: readonly string[]): string {
+export function explainText(answer: Answer, notes: readonly string[]): Printed {
   const lines =
     answer.kind === "Node"
       ? nodeLines(answer)
       : answer.kind === "Pod"
         ? podLines(answer)
         : poolLines(answer);
-  return `${[answer.says, ...lines, ...notes.map((note) => `note: ${note}`)].join("\n")}\n`;
+  return printedLines([answer.says, ...lines, ...notes.map((note) => `note: ${note}`)]);
 }
 
 function nodeLines(answer: NodeAnswer): readonly string[] {

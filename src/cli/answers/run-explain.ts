@@ -1,5 +1,5 @@
 /** What `karpenter explain` does: one question about what is read, one answer out. Nothing is changed. */
-
+import { printedLines } from "../../base/printable.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { printed } from "../program/kube-yaml.ts";
 import { explain, subjectOf } from "./explain.ts";
@@ -24,6 +24,6 @@ export async function runExplain(
     out(explainText(answer, read.notes));
     return;
   }
-  for (const note of read.notes) err(`karpenter: note: ${note}\n`);
+  err(printedLines(read.notes.map((note) => `karpenter: note: ${note}`)));
   out(printed(answer, flags.output));
 }

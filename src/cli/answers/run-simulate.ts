@@ -1,5 +1,6 @@
 /** What `karpenter simulate` does: reads, supposes, plays it through, prints. Nothing is changed. */
 import { parseDuration } from "../../base/duration.ts";
+import { printedLines } from "../../base/printable.ts";
 import { type Found, readDocuments } from "../plan/documents.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -54,7 +55,7 @@ export async function runSimulate(
   const notes = [...supposed.notes, ...leftOut(start, answer)];
   if (flags.output === "text") out(simulateText(answer, notes));
   else {
-    for (const note of notes) err(`karpenter: note: ${note}\n`);
+    err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
     out(printed(answer, flags.output));
   }
   return answer.after.pendingPods === 0 ? 0 : 2;

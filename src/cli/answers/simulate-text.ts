@@ -1,4 +1,5 @@
 /** What would happen, for people: a line a step, with what it costs from then on. */
+import { type Printed, printedLines } from "../../base/printable.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import type { Step } from "../../core/answers/rehearsal.ts";
 import { section, table } from "../program/layout.ts";
@@ -7,7 +8,7 @@ import type { Simulated } from "./simulate.ts";
 const NAMED = 5;
 
 /** Ends with a newline. */
-export function simulateText(answer: Simulated, notes: readonly string[]): string {
+export function simulateText(answer: Simulated, notes: readonly string[]): Printed {
   const { steps, unplaced, against, next, ended } = answer;
   const lines = [
     answer.says,
@@ -24,7 +25,7 @@ export function simulateText(answer: Simulated, notes: readonly string[]): strin
     ...(ended === undefined ? [] : ["", ENDINGS[ended]]),
     ...notes.map((note) => `note: ${note}`),
   ];
-  return `${lines.join("\n")}\n`;
+  return printedLines(lines);
 }
 
 const ENDINGS = {

@@ -105,10 +105,10 @@ describe("karpenter-convert", () => {
   });
 
   it("S2-35, S2-36 is a command of its own that needs no cluster", () => {
-    const file = `${ROOT}dist/cli/karpenter-convert.js`;
     const { bin } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8"));
-    expect(`${ROOT}${bin["karpenter-convert"]}`).toBe(file);
-    if (!existsSync(file)) throw new Error("dist/ is missing: run tsc -b");
+    const file = `${ROOT}${bin["karpenter-convert"]}`;
+    if (!existsSync(`${ROOT}dist/cli/karpenter-convert.js`))
+      throw new Error("dist/ is missing: run tsc -b");
     const env = { PATH: process.env["PATH"] ?? "", KUBECONFIG: "/nowhere" };
     const help = execFileSync(process.execPath, [file, "-h"], { env, encoding: "utf8" });
     expect(help).toContain("Usage: karpenter-convert [options]");

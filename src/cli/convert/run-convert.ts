@@ -10,8 +10,10 @@ import { MigrationError, migrate } from "../../apis/hub/migration.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
+import { type Printed, printedDocument, printedJson, printedLines } from "../../base/printable.ts";
 import { CliError } from "../program/cli-error.ts";
 import { readYaml, writeYaml, YamlError } from "../program/kube-yaml.ts";
+import { toStderr, toStdout } from "../program/output.ts";
 
 export interface ConvertFlags {
   readonly filename?: readonly string[];
@@ -23,14 +25,14 @@ export interface ConvertFlags {
 
 /** Where it reads and writes; a test gives its own. */
 interface ConvertDoors {
-  readonly out: (text: string) => void;
-  readonly say: (line: string) => void;
+  readonly out: (text: Printed) => void;
+  readonly say: (line: Printed) => void;
   readonly stdin: () => string;
 }
 
 const PROCESS: ConvertDoors = {
-  out: (text) => void process.stdout.write(text),
-  say: (line) => void process.stderr.write(`${line}\n`),
+  out: toStdout,
+  say: toStderr,
   stdin: () => readFileSync(0, "utf8"),
 };
 
@@ -58,7 +60,7 @@ export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<
         ? migrate(object, flags)
         : { objects: [object], remarks: [] };
       converted.push(...made.map((one) => (to === "v1" ? toV1(one) : one)));
-      for (const remark of remarks) doors.say(`warning: ${remark}`);
+      doors.say(printedLines(remarks.map((remark) => `warning: ${remark}`)));
     } catch (error) {
       if (error instanceof MigrationError || error instanceof ConversionError)
         throw new CliError(error.message);
@@ -145,28 +147,32 @@ function objectsIn(text: string, source: string): readonly KubeObject[] {
   });
 }
 
-function printed(objects: readonly KubeObject[], output: ConvertFlags["output"]): string {
+function printed(objects: readonly KubeObject[], output: ConvertFlags["output"]): Printed {
   switch (output) {
     case "json":
-      return objects.map((one) => `${JSON.stringify(sorted(one), undefined, 4)}\n`).join("");
+      return printedJson(
+        objects.map((one) => JSON.stringify(sorted(one), undefined, 4)).join("\n"),
+      );
     case "name":
-      return objects
-        .map(({ apiVersion = "", kind = "", metadata }) => {
+      return printedLines(
+        objects.map(({ apiVersion = "", kind = "", metadata }) => {
           const [group] = apiVersion.split("/");
-          return `${kind.toLowerCase()}.${group}/${metadata.name}\n`;
-        })
-        .join("");
+          return `${kind.toLowerCase()}.${group}/${metadata.name}`;
+        }),
+      );
     case "yaml":
-      return objects
-        .map((one) =>
-          writeYaml(one, {
-            sortMapEntries: true,
-            indentSeq: false,
-            lineWidth: 0,
-            aliasDuplicateObjects: false,
-          }),
-        )
-        .join("---\n");
+      return printedDocument(
+        objects
+          .map((one) =>
+            writeYaml(one, {
+              sortMapEntries: true,
+              indentSeq: false,
+              lineWidth: 0,
+              aliasDuplicateObjects: false,
+            }),
+          )
+          .join("---\n"),
+      );
   }
 }
 

@@ -7,7 +7,9 @@ import { setTimeout } from "node:timers/promises";
 import { formatDuration } from "../../base/duration.ts";
 import { errorText } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
+import { printedLines } from "../../base/printable.ts";
 import { CliError } from "../program/cli-error.ts";
+import { terminal, toStdout } from "../program/output.ts";
 
 export interface InterruptFlags {
   readonly instanceIds?: readonly string[];
@@ -36,7 +38,7 @@ export interface InterruptDoors {
 }
 
 const DOORS: InterruptDoors = {
-  say: (line) => process.stdout.write(`${line}\n`),
+  say: (line) => toStdout(printedLines([line])),
   sleep: (ms) => setTimeout(ms),
 };
 
@@ -139,9 +141,9 @@ async function choose(
 
 /** Rejects with CliError when nobody is there to answer. */
 async function askPerson(question: string): Promise<string> {
-  const prompt = createInterface({ input: process.stdin, output: process.stdout });
+  const prompt = createInterface(terminal());
   const nobody = new Promise<never>((_, reject) => {
-    prompt.once("close", () => reject(new CliError("\nnothing was chosen")));
+    prompt.once("close", () => reject(new CliError("nothing was chosen")));
   });
   try {
     return await Promise.race([prompt.question(question), nobody]);

@@ -1,4 +1,5 @@
 /** A plan for people: what would be launched and for whom, what it costs, and who stays without. */
+import { type Printed, printedLines } from "../../base/printable.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import { table } from "../program/layout.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
@@ -7,7 +8,7 @@ import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
 const NAMED = 4;
 
 /** Ends with a newline. `notes` go below the plan. */
-export function planText(plan: Plan, notes: readonly string[]): string {
+export function planText(plan: Plan, notes: readonly string[]): Printed {
   const { totals } = plan;
   const lines: string[] = [];
   if (plan.newNodeClaims.length > 0) {
@@ -28,7 +29,7 @@ export function planText(plan: Plan, notes: readonly string[]): string {
   if (bound !== undefined)
     lines.push(`no plan for these pods costs less than ${usd(bound)} an hour`);
   lines.push(...notes.map((note) => `note: ${note}`));
-  return `${lines.join("\n")}\n`;
+  return printedLines(lines);
 }
 
 /** Equal nodes share a row. */

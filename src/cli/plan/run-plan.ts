@@ -2,6 +2,7 @@
  * What `karpenter plan` does: manifests in, what would be launched and why out. Nothing is sent
  * anywhere.
  */
+import { type Printed, printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { leastPriceMicroUsd } from "../../core/planner/least-price.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
@@ -9,6 +10,7 @@ import { plannerOptions } from "../../core/planner/planner-options.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/kube-yaml.ts";
+import { toStderr, toStdout } from "../program/output.ts";
 import { type Progress, progressFor } from "../program/progress.ts";
 import { readDocuments, readText } from "./documents.ts";
 import { factsIn } from "./facts.ts";
@@ -42,14 +44,11 @@ export interface PlanFlags {
 
 /** Where the plan goes, and what is to be said beside it. */
 export interface PlanStreams {
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
+  readonly out: (text: Printed) => void;
+  readonly err: (text: Printed) => void;
 }
 
-export const STANDARD_STREAMS: PlanStreams = {
-  out: (text) => process.stdout.write(text),
-  err: (text) => process.stderr.write(text),
-};
+export const STANDARD_STREAMS: PlanStreams = { out: toStdout, err: toStderr };
 
 /** Prints the plan; the exit code as the command tells it. Throws CliError for bad input. */
 export async function runPlan(
@@ -60,7 +59,7 @@ export async function runPlan(
   const { planned, notes } = await madePlan(flags, progress).finally(progress.end);
   if (flags.output === "text") out(planText(planned, notes));
   else {
-    for (const note of notes) err(`karpenter: note: ${note}\n`);
+    err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
     out(printed(planned, flags.output));
   }
   return planned.unschedulable.length === 0 ? 0 : 2;

@@ -11,6 +11,7 @@ import {
   type ToStringOptions,
 } from "yaml";
 import { firstLineOf } from "../../base/error-text.ts";
+import { type Printed, printedDocument, printedJson } from "../../base/printable.ts";
 
 const VERSION = { version: "1.1" } as const;
 /** Nodes that aliases stand for; beyond that a document is a bomb. */
@@ -164,8 +165,10 @@ type YamlStyle = Pick<ToStringOptions, "indentSeq" | "lineWidth"> & {
 };
 
 /** An answer for programs. */
-export function printed(answer: unknown, format: "json" | "yaml"): string {
-  return format === "json" ? `${JSON.stringify(answer, null, 2)}\n` : writeYaml(answer);
+export function printed(answer: unknown, format: "json" | "yaml"): Printed {
+  return format === "json"
+    ? printedJson(JSON.stringify(answer, null, 2))
+    : printedDocument(writeYaml(answer));
 }
 
 /** Of timestamps, and of numbers to the base of sixty. */

@@ -3,26 +3,25 @@
  * so that nothing of it stands among what the command has to say.
  */
 
+import { isTerminal, overwriteStderr } from "./output.ts";
+
 export interface Progress {
   /** What begins now. */
   stage(text: string): void;
   end(): void;
 }
 
-/** To the start of the line, and all that follows erased. */
-const ERASED = "\r\u001b[K";
-
 const NO_PROGRESS: Progress = { stage: () => undefined, end: () => undefined };
 
-function progressLine(write: (text: string) => void): Progress {
+function progressLine(): Progress {
   let isShown = false;
   return {
     stage: (text) => {
-      write(`${ERASED}${text} …`);
+      overwriteStderr(`${text} …`);
       isShown = true;
     },
     end: () => {
-      if (isShown) write(ERASED);
+      if (isShown) overwriteStderr("");
       isShown = false;
     },
   };
@@ -30,7 +29,6 @@ function progressLine(write: (text: string) => void): Progress {
 
 /** On standard error, where somebody looks on: it is a terminal, and what is printed is no data for a program. */
 export function progressFor(output: string): Progress {
-  const { stderr, stdout } = process;
-  const isWatched = stderr.isTTY === true && (output === "text" || stdout.isTTY === true);
-  return isWatched ? progressLine((text) => stderr.write(text)) : NO_PROGRESS;
+  const isWatched = isTerminal("stderr") && (output === "text" || isTerminal("stdout"));
+  return isWatched ? progressLine() : NO_PROGRESS;
 }

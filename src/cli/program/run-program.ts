@@ -1,23 +1,32 @@
 /** Runs a command line: whatever goes wrong ends in one sentence on standard error and an exit code. */
 import { type Command, CommanderError } from "commander";
+import { printedLines } from "../../base/printable.ts";
 import { CliError } from "./cli-error.ts";
+import { toStderr, whenStdoutFails } from "./output.ts";
 
 export async function runProgram(program: Command): Promise<void> {
   const name = program.name();
-  // Whoever reads us may stop early (`| head`): that is an end, not a failure.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(0);
-    process.stderr.write(`${name}: cannot write to standard output: ${error.message}\n`);
+  const say = (text: string): void => toStderr(printedLines([`${name}: ${text}`]));
+  whenStdoutFails((error) => {
+    say(`cannot write to standard output: ${error.message}`);
     process.exit(1);
   });
   program.showHelpAfterError("(--help says what can be given)");
   program.exitOverride().configureOutput({
-    outputError: (text, write) => write(text.replace(/^error: /, `${name}: `)),
+    outputError: (text) =>
+      toStderr(
+        printedLines(
+          text
+            .trimEnd()
+            .replace(/^error: /, `${name}: `)
+            .split("\n"),
+        ),
+      ),
   });
   for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
   // Nothing is left that could go on, yet the command has not ended: whoever asked must not take that for success.
   const stuck = (): void => {
-    process.stderr.write(`${name}: unexpected failure: ended before it was done\n`);
+    say("unexpected failure: ended before it was done");
     process.exitCode = 70;
   };
   process.once("beforeExit", stuck);
@@ -28,14 +37,23 @@ export async function runProgram(program: Command): Promise<void> {
       // Help and version end well; commander has already said what was wrong otherwise.
       process.exitCode = error.exitCode;
     } else if (error instanceof CliError) {
-      process.stderr.write(`${name}: ${error.message}\n`);
+      say(error.message);
       process.exitCode = error.exitCode;
     } else {
-      const told = (error as Error).stack ?? String(error);
-      process.stderr.write(`${name}: unexpected failure: ${told}\n`);
+      const [first = "", ...frames] = stackOf(error);
+      say(`unexpected failure: ${first}`);
+      toStderr(printedLines(frames));
       process.exitCode = 70;
     }
   } finally {
     process.off("beforeExit", stuck);
   }
+}
+
+/** What was thrown, then where, a line each. The message may have line breaks of its own. */
+function stackOf(error: unknown): readonly string[] {
+  if (!(error instanceof Error) || error.stack === undefined) return [String(error)];
+  const at = error.stack.search(/\n {4}at /);
+  if (at === -1) return [error.stack];
+  return [error.stack.slice(0, at), ...error.stack.slice(at + 1).split("\n")];
 }

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { KubeObject } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
+import { printedLines } from "../../base/printable.ts";
 import { SIMULATION_EPOCH_MS, VirtualClock } from "../../base/virtual-clock.ts";
 import { applyCloudFault } from "../../sandbox/scenario/cloud-fault.ts";
 import { runScenario } from "../../sandbox/scenario/run-scenario.ts";
@@ -11,6 +12,7 @@ import type { Trace } from "../../sandbox/trace.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
 import { CliError } from "../program/cli-error.ts";
 import { readYaml, YamlError } from "../program/kube-yaml.ts";
+import { toStderr, toStdout } from "../program/output.ts";
 import { openBox } from "./box.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
@@ -25,17 +27,17 @@ export async function playScenario(
   flags: SandboxFlags & { readonly scenario: string },
 ): Promise<number> {
   const scenario = readScenario(flags.scenario);
-  const trace = tracePrinter(flags.output, process.stdout);
-  if (flags.output === "text") process.stdout.write(`${scenario.name}\n${scenario.story}\n\n`);
+  const trace = tracePrinter(flags.output);
+  if (flags.output === "text")
+    toStdout(printedLines([scenario.name, ...scenario.story.split("\n"), ""]));
   const outcome = await play(scenario, dirname(resolve(flags.scenario)), flags, trace);
   const spent = formatDuration(outcome.virtualMs);
-  for (const sentence of outcome.broken) process.stderr.write(`broken promise: ${sentence}\n`);
-  for (const hint of outcome.hints) process.stderr.write(`${hint}\n`);
+  toStderr(printedLines(outcome.broken.map((sentence) => `broken promise: ${sentence}`)));
+  toStderr(printedLines(outcome.hints));
   if (flags.output === "text") {
     const verdict = outcome.broken.length === 0 ? "kept" : "broken";
-    process.stdout.write(
-      `\nstory ${verdict}: ${outcome.kept} promises kept, ${outcome.broken.length} broken, ${spent} simulated\n`,
-    );
+    const counts = `${outcome.kept} promises kept, ${outcome.broken.length} broken`;
+    toStdout(printedLines(["", `story ${verdict}: ${counts}, ${spent} simulated`]));
   }
   return outcome.broken.length === 0 ? 0 : 1;
 }

@@ -2,6 +2,7 @@
 import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PacedClock } from "../../base/paced-clock.ts";
+import { printedLines } from "../../base/printable.ts";
 import { serveEndpoints } from "../../operator/endpoints.ts";
 import {
   checkPort,
@@ -12,6 +13,7 @@ import { startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
 import { CliError } from "../program/cli-error.ts";
 import { interrupted } from "../program/interrupted.ts";
+import { besides } from "../program/output.ts";
 import { openBox } from "./box.ts";
 import { restartWithPod } from "./karpenter-pod.ts";
 import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
@@ -21,10 +23,8 @@ import { tracePrinter } from "./trace-printer.ts";
 export async function runSandbox(flags: SandboxFlags): Promise<void> {
   // The SDK's advice on Node versions is for its users' authors, not for whoever tries a sandbox.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";
-  const say = (text: string): void => {
-    // JSON output is for machines: what people should know goes beside it.
-    (flags.output === "json" ? process.stderr : process.stdout).write(`${text}\n`);
-  };
+  const beside = besides(flags.output === "json");
+  const say = (...lines: readonly string[]): void => beside(printedLines(lines));
   checkKubeconfig(resolve(flags.kubeconfig));
   await checkPort(flags.port).catch(refused);
   const clock = new PacedClock(flags.speed);
@@ -41,7 +41,7 @@ async function serve(
   flags: SandboxFlags,
   clock: PacedClock,
   closing: (() => Promise<void>)[],
-  say: (text: string) => void,
+  say: (...lines: readonly string[]) => void,
 ): Promise<void> {
   let awsUrl = "";
   const box = await openBox({
@@ -49,7 +49,7 @@ async function serve(
     flags: settingFlags(flags.setting ?? []),
     clock,
     isAsked: true,
-    trace: tracePrinter(flags.output, process.stdout),
+    trace: tracePrinter(flags.output),
     connectAws: async (sandbox) => {
       // The real SDK over the real wire protocols: what runs here is what runs against AWS.
       const endpoint = await startAwsEndpoint(sandbox.aws, { port: 0 });
@@ -90,7 +90,7 @@ async function serve(
   // Listened for before anybody is told that there is something to interrupt.
   const interruption = interrupted();
   const urls = { api: https.url, metrics: endpoints.metricsUrl ?? "", aws: awsUrl };
-  say(greeting(flags, relative(process.cwd(), file), urls));
+  say(...greeting(flags, relative(process.cwd(), file), urls).split("\n"));
   await interruption;
   say("stopping…");
 }

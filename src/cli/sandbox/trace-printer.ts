@@ -1,6 +1,8 @@
 /** Prints the trace: aligned text, coloured on a terminal only, or a line of JSON per event. */
 import pc from "picocolors";
+import { paintedLine, printedJson } from "../../base/printable.ts";
 import { formatTrace, type Trace, type TraceEvent } from "../../sandbox/trace.ts";
+import { isTerminal, toStdout } from "../program/output.ts";
 
 type Paint = (text: string) => string;
 
@@ -21,14 +23,17 @@ const BY_VERB: Readonly<Record<string, Paint>> = {
   gone: pc.dim,
 };
 
-export function tracePrinter(output: "text" | "json", stream: NodeJS.WriteStream): Trace {
-  if (output === "json") return (event) => void stream.write(`${jsonLine(event)}\n`);
-  const coloured = stream.isTTY === true && pc.isColorSupported;
+export function tracePrinter(output: "text" | "json"): Trace {
+  if (output === "json") return (event) => toStdout(printedJson(jsonLine(event)));
+  const coloured = isTerminal("stdout") && pc.isColorSupported;
   return (event) => {
-    const line = formatTrace(event);
-    const paint = coloured ? BY_VERB[event.verb] : undefined;
-    stream.write(`${paint === undefined ? line : paint(line)}\n`);
+    const paint = (coloured ? BY_VERB[event.verb] : undefined) ?? plain;
+    toStdout(paintedLine(formatTrace(event), paint));
   };
+}
+
+function plain(text: string): string {
+  return text;
 }
 
 /** Stable keys: `time`, `actor`, `verb`, `object`, `what`, `why`. */

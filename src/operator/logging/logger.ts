@@ -6,6 +6,7 @@
 import { pino } from "pino";
 import type { Clock } from "../../base/clock.ts";
 import type { LogFields, Logger, LogLevel } from "../../base/log.ts";
+import { printable } from "../../base/printable.ts";
 import { JSON_FORM, type LogForm } from "./zap-config.ts";
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
@@ -134,7 +135,8 @@ function jsonEmitter({ clock, write, commit }: LoggerOptions, form: LogForm): Em
         }),
       },
     },
-    { write: (line: string) => write(line.trimEnd()) },
+    // What JSON leaves as it is may still move a terminal; escaped it means the same.
+    { write: (line: string) => write(printable(line.trimEnd())) },
   );
   return (level, logger, message, fields) =>
     log[level]({ [keys.logger]: logger, commit, ...fields }, message);
@@ -150,7 +152,8 @@ function consoleEmitter({ clock, write, commit }: LoggerOptions): Emit {
   return (level, logger, message, { controller, ...fields }) => {
     const name = typeof controller === "string" ? `${logger}.${controller}` : logger;
     const tail = consoleJson({ commit, ...fields });
-    write(`${isoOf(clock)}\t${level.toUpperCase()}\t${name}\t${message}\t${tail}`);
+    const parts = [isoOf(clock), level.toUpperCase(), name, message, tail];
+    write(parts.map(printable).join("\t"));
   };
 }
 

@@ -1,0 +1,50 @@
+/**
+ * Text for people, made safe for a terminal. Names, messages and files come from others: a control character in them
+ * could move the cursor, forge a line, set the window's title or turn text around. Each such character is shown as an
+ * escape, `\n` or `\u001b`, as JSON writes it. Whatever leaves as text has the type `Printed`, so that the compiler finds
+ * text that was not made safe.
+ */
+
+declare const safe: unique symbol;
+
+/** Text that may go to a terminal. */
+export type Printed = string & { readonly [safe]: true };
+
+/**
+ * Control characters (C0, DEL, C1), line and paragraph separators, marks that turn text around or that nobody sees
+ * (U+061C, U+200E, U+200F, U+202A to U+202E, U+2060 to U+206F, U+FEFF, tags), and halves of characters.
+ */
+const UNSAFE =
+  /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
+const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** One line: every character that is not text becomes visible. Twice does no more than once. */
+export function printable(text: string): string {
+  return text.replace(UNSAFE, (char) => SHORT[char] ?? escaped(char));
+}
+
+/** Each a line of its own; a line break within one becomes visible. */
+export function printedLines(lines: readonly string[]): Printed {
+  return lines.map((line) => `${printable(line)}\n`).join("") as Printed;
+}
+
+/** A line in colour: `paint` puts its codes around what is safe already. */
+export function paintedLine(line: string, paint: (text: string) => string): Printed {
+  return `${paint(printable(line))}\n` as Printed;
+}
+
+/** JSON, laid out in lines or not: within its texts an escape means the character that it stands for. */
+export function printedJson(json: string): Printed {
+  return printedLines(json.replace(/\n$/, "").split("\n"));
+}
+
+/** A document that escapes for itself, such as YAML: it is taken as it is. */
+export function printedDocument(text: string): Printed {
+  return text as Printed;
+}
+
+/** In units of UTF-16, as JSON writes them. */
+function escaped(char: string): string {
+  const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at));
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+}
