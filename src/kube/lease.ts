@@ -1,20 +1,26 @@
 /**
- * Leader election over a Lease, with client-go's timings: the holder renews every 2 s, gives up if it
- * could not for 10 s, and others take over 15 s after the last renewal. Ended on purpose, the lease
- * is handed back at once.
+ * Leader election over a Lease, with client-go's timings: the holder renews every 2 s, gives up if it could not for 10 s,
+ * and others take over 15 s after the last renewal. Ended on purpose, the lease is handed back at once. A replica that
+ * the API server does not let lead says so at once and every minute: it would look like a standby and be none.
  */
 
 import { LEASE, type Lease } from "../apis/policy/kinds.ts";
 import { type Clock, fromRfc3339, toRfc3339Micro } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
+import { Reminders } from "../base/reminders.ts";
 import type { KubeClient } from "./client/client.ts";
-import { ConnectionError, isAlreadyExists, isConflict, isForbidden, isNotFound } from "./errors.ts";
+import {
+  ConnectionError,
+  isAlreadyExists,
+  isConflict,
+  isForbidden,
+  isNotFound,
+  KubeError,
+} from "./errors.ts";
 
 const LEASE_DURATION_MS = 15_000;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_PERIOD_MS = 2_000;
-const REMEDY =
-  "grant create, get, update and patch on leases.coordination.k8s.io in the namespace of the controller";
 /** A request that hangs is left to itself after this, so that the next try comes in time. */
 const TRY_LIMIT_MS = 5_000;
 
@@ -35,6 +41,8 @@ export interface Leadership {
   readonly lost: Promise<void>;
   /** Whether it leads now. */
   readonly leading: boolean;
+  /** Why it could not lead even if nobody else did, by the last answer of the API server; undefined: it could. */
+  readonly trouble: string | undefined;
   /** Hands the lease back and stops. */
   release(): Promise<void>;
 }
@@ -45,6 +53,29 @@ export function electLeader(deps: LeaderElectionDeps): Leadership {
   return election;
 }
 
+/** What the API server refuses, and what to do; undefined for what passes by itself. */
+function refusalOf(
+  error: unknown,
+  namespace: string,
+): { readonly message: string; readonly remedy: string } | undefined {
+  if (!(error instanceof KubeError) || error.status >= 500 || error.status === 429)
+    return undefined;
+  if (isForbidden(error))
+    return {
+      message: "not allowed to lead, waiting for the right",
+      remedy: `grant create, get, update and patch on leases.coordination.k8s.io in namespace ${namespace}`,
+    };
+  if (isNotFound(error))
+    return {
+      message: "cannot lead: the namespace of the lease does not exist",
+      remedy: `create namespace ${namespace}, or name another with --leader-election-namespace`,
+    };
+  return {
+    message: "cannot lead: the API server refuses the lease",
+    remedy: "mend what the error names",
+  };
+}
+
 class Election implements Leadership {
   readonly #deps: LeaderElectionDeps;
   readonly acquired: Promise<void>;
@@ -52,6 +83,8 @@ class Election implements Leadership {
   #onAcquired: () => void = () => undefined;
   #onLost: () => void = () => undefined;
   #leading = false;
+  #trouble: string | undefined;
+  readonly #reminders: Reminders;
   #stopped = false;
   #renewedAtMs = 0;
   /** What was last seen of another holder, and when: expiry is judged on our clock, not theirs. */
@@ -61,6 +94,7 @@ class Election implements Leadership {
 
   constructor(deps: LeaderElectionDeps) {
     this.#deps = deps;
+    this.#reminders = new Reminders(deps.clock);
     this.acquired = new Promise((resolve) => {
       this.#onAcquired = resolve;
     });
@@ -73,24 +107,23 @@ class Election implements Leadership {
     return this.#leading;
   }
 
+  get trouble(): string | undefined {
+    return this.#trouble;
+  }
+
   async run(): Promise<void> {
     const { clock, log } = this.#deps;
-    let refused = false;
     while (!this.#stopped) {
       const askedMs = clock.elapsedMs();
       const held = await this.#inTime(this.#tryHold()).catch((error: unknown) => {
-        const told = { lease: this.#deps.name, error: String(error) };
-        if (!isForbidden(error)) log.debug("leader election attempt failed", told);
-        // Said once: without the right this replica never leads, and looks idle.
-        else if (!refused)
-          log.error("not allowed to lead, waiting for the right", { ...told, remedy: REMEDY });
-        refused ||= isForbidden(error);
-        return false;
+        this.#say(error);
+        return undefined;
       });
       if (this.#stopped) return;
+      if (held !== undefined) this.#trouble = undefined;
       // From when it was asked: others count from when they see it.
-      if (held) this.#renewedAtMs = askedMs;
-      if (held && !this.#leading) {
+      if (held === true) this.#renewedAtMs = askedMs;
+      if (held === true && !this.#leading) {
         this.#leading = true;
         log.info("successfully acquired lease", { lease: this.#deps.name });
         this.#guard();
@@ -98,6 +131,17 @@ class Election implements Leadership {
       }
       await clock.sleep(RETRY_PERIOD_MS);
     }
+  }
+
+  /** A server that is away is said by its transport, and makes no replica unfit to lead. */
+  #say(error: unknown): void {
+    const { log, name, namespace } = this.#deps;
+    const fields = { lease: `${namespace}/${name}`, error: String(error) };
+    const refusal = refusalOf(error, namespace);
+    this.#trouble = refusal?.message;
+    if (refusal === undefined) log.debug("leader election attempt failed", fields);
+    else if (this.#reminders.isDue(refusal.message))
+      log.error(refusal.message, { ...fields, remedy: refusal.remedy });
   }
 
   #inTime(attempt: Promise<boolean>): Promise<boolean> {

@@ -3,6 +3,7 @@
  * A real cluster and the sandbox run exactly this; only the transport, the clock and the AWS behind
  * it differ.
  */
+import { NODE_CLAIM } from "../apis/karpenter/nodeclaim.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { MetricSpec, Metrics } from "../base/metrics.ts";
@@ -37,6 +38,7 @@ import { OPTIONS, type OptionDefinition } from "./settings/options.ts";
 import { isGateOn, type Options, parseOptions } from "./settings/parse-options.ts";
 import { schedulerConfig } from "./settings/scheduler-config.ts";
 import { surgeNamespaces } from "./settings/surge-namespaces.ts";
+import { type StartUp, watchStartUp } from "./start-up/start-up.ts";
 
 /** What a provider is made from, and what it brings. */
 export interface ProviderDoors {
@@ -80,8 +82,10 @@ export interface OperatorDeps {
 
 export interface Operator {
   readonly metrics: MetricsRegistry;
-  /** Caches are full: it leads, or could at once. */
+  /** Nothing is waited for: it leads, or could at once. */
   readonly ready: boolean;
+  /** What keeps it from being ready, a few words each. */
+  waitsFor(): readonly string[];
   /** Resolves when this replica leads and its controllers run. */
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -125,22 +129,22 @@ export function createOperator(deps: OperatorDeps): Operator {
   const manager = managerOf(deps, mirrors, metrics, all);
 
   let leadership: Leadership | undefined;
-  let ready = false;
+  let startUp: StartUp | undefined;
   let stopped = false;
   let onLost: () => void = () => undefined;
   const lost = new Promise<void>((resolve) => {
     onLost = resolve;
   });
+  const waitsFor = () => waitsOf(stopped ? undefined : startUp, leadership);
   return {
     metrics,
     lost,
     get ready() {
-      return ready;
+      return waitsFor().length === 0;
     },
+    waitsFor,
     start: async () => {
-      void mirrors.synced().then(() => {
-        ready = !stopped;
-      });
+      startUp = startUpOf(deps, cloud, mirrors);
       if (options.leaderElect && !options.disableLeaderElection) {
         leadership = standForLead(deps, metrics);
         await leadership.acquired;
@@ -150,13 +154,32 @@ export function createOperator(deps: OperatorDeps): Operator {
     },
     stop: async () => {
       stopped = true;
-      ready = false;
+      startUp?.stop();
       await manager.stop();
       provider.stop?.();
       await leadership?.release();
       mirrors.close();
     },
   };
+}
+
+function startUpOf(deps: OperatorDeps, cloud: CloudProvider, mirrors: LiveMirrors): StartUp {
+  // Of pools and claims, and of the classes that the provider launches from.
+  const groups = new Set([NODE_CLAIM, ...cloud.nodeClassKinds].map(({ group }) => group));
+  return watchStartUp({
+    ...deps,
+    client: createKubeClient(deps.transport),
+    groups: [...groups],
+    unlisted: () => mirrors.behind(),
+    listed: mirrors.synced(),
+  });
+}
+
+/** What keeps the operator from being ready. A standby is as ready as the leader; one that could never lead is not. */
+function waitsOf(startUp: StartUp | undefined, leadership: Leadership | undefined): string[] {
+  if (startUp === undefined) return ["its start"];
+  const trouble = leadership?.trouble;
+  return [...startUp.waitsFor(), ...(trouble === undefined ? [] : [trouble])];
 }
 
 /** What providers and controllers alike see the world through. */

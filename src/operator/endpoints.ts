@@ -19,6 +19,8 @@ export interface EndpointsOptions {
   readonly clock: Pick<Clock, "turnMs" | "sleep">;
   /** Caches are synced and the kinds are served. */
   readonly ready: () => boolean;
+  /** What is waited for, a few words each: said to whoever asks and finds it not ready. */
+  readonly waitsFor?: () => readonly string[];
 }
 
 export interface Endpoints {
@@ -35,7 +37,8 @@ export async function serveEndpoints(options: EndpointsOptions): Promise<Endpoin
   });
   const health = await listen("health-probe-port", options.healthProbePort, options, (path) => {
     if (path === "/healthz") return plain(200, "ok");
-    if (path === "/readyz") return options.ready() ? plain(200, "ok") : plain(500, "not ready");
+    if (path === "/readyz")
+      return options.ready() ? plain(200, "ok") : plain(500, notReady(options));
     return undefined;
   }).catch(async (error: unknown) => {
     await close(metrics);
@@ -49,6 +52,11 @@ export async function serveEndpoints(options: EndpointsOptions): Promise<Endpoin
       await close(health);
     },
   };
+}
+
+function notReady({ waitsFor }: EndpointsOptions): string {
+  const waits = waitsFor?.() ?? [];
+  return waits.length === 0 ? "not ready" : `not ready, waiting for: ${waits.join("; ")}`;
 }
 
 interface Answer {

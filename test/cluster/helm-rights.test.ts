@@ -86,9 +86,11 @@ describe("the chart's account on a real control plane", () => {
   it("may roll over Deployments of the namespaces that are named, and change nothing else", async () => {
     const patch = await patcher({ settings: { surgeNamespaces: ["shop"] } });
     const roll = annotated({ [SURGED_AT]: "2026-11-27T12:00:00Z" });
-    const bad = { containers: [{ name: "main", image: "evil" }] };
+    // Another change each time: one that went through before would change nothing the next time.
+    let probes = 0;
+    const probe = () => patch("shop", annotated({ probe: String(probes++) }));
     await cluster.until("the policy is in force", async () =>
-      (await patch("shop", template({ spec: bad }))).includes("this changes spec.template"),
+      (await probe()).includes("this changes spec.template.metadata.annotations"),
     );
     expect(await patch("shop", roll)).toBe("done");
     // Again, now that there is one; and away with it.

@@ -13,8 +13,9 @@ import { KubeconfigError } from "../../kube/kubeconfig/entry.ts";
 import { clusterAccess } from "../../kube/kubeconfig/kubeconfig.ts";
 import { createHttpTransport } from "../../kube/transport/http-transport.ts";
 import { rateLimited } from "../../kube/transport/rate-limit.ts";
-import { createOperator } from "../../operator/create-operator.ts";
-import { serveEndpoints } from "../../operator/endpoints.ts";
+import { tellingTransport } from "../../kube/transport/telling-transport.ts";
+import { createOperator, type Operator } from "../../operator/create-operator.ts";
+import { type Endpoints, serveEndpoints } from "../../operator/endpoints.ts";
 import { logWriter } from "../../operator/logging/log-outputs.ts";
 import { createLogger, type RootLogger } from "../../operator/logging/logger.ts";
 import { startLogging } from "../../operator/logging/start-logging.ts";
@@ -27,6 +28,8 @@ import { interrupted } from "../program/interrupted.ts";
 import { awsProvider, kwokProvider } from "./providers.ts";
 
 const NAMESPACE = process.env["SYSTEM_NAMESPACE"] ?? "karpenter";
+/** What Prometheus reads before there is anything to tell. */
+const NO_METRICS = { contentType: "text/plain; version=0.0.4", parts: none() };
 
 export async function runController(
   provider: "aws" | "kwok",
@@ -37,15 +40,76 @@ export async function runController(
   const given = settings(flags);
   if (given.changed.includes("clusterName")) requireClusterName(provider, given);
   const log = logOf(given, clock);
+  const running: Running = {};
+  // First of all: a port that is taken ends the program while nothing else runs.
+  const endpoints = await endpointsOf(given, clock, running);
+  const close = async (): Promise<void> => {
+    await running.operator?.stop();
+    await running.webhooks?.stop();
+    await endpoints.close();
+  };
+  try {
+    const why = await runUntilEnd(provider, flags, { clock, log }, running);
+    log.info("stopping", { reason: why });
+    // Whoever lost the lead must not finish what it began: another replica decides now.
+    if (why === "lost the lead") process.exit(1);
+    await close();
+    process.exit(0);
+  } catch (error) {
+    // What is open would keep a program that does nothing.
+    await close();
+    throw error;
+  }
+}
+
+/** What there is of it so far. */
+interface Running {
+  operator?: Operator;
+  webhooks?: Webhooks | undefined;
+}
+
+function endpointsOf(
+  { metricsPort, healthProbePort }: Options,
+  clock: Clock,
+  running: Running,
+): Promise<Endpoints> {
+  return serveEndpoints({
+    metricsPort,
+    healthProbePort,
+    clock,
+    metrics: () => {
+      const metrics = running.operator?.metrics;
+      return metrics === undefined
+        ? NO_METRICS
+        : { contentType: metrics.contentType, parts: metrics.parts() };
+    },
+    ready: () => {
+      const { operator, webhooks } = running;
+      if (webhooks?.isWaitedFor === true) return true;
+      return operator?.ready === true && webhooks?.settled !== false;
+    },
+    waitsFor: () => [
+      ...(running.operator?.waitsFor() ?? ["its settings"]),
+      ...(running.webhooks?.settled === false ? ["webhooks"] : []),
+    ],
+  }).catch(asCliError);
+}
+
+async function runUntilEnd(
+  provider: "aws" | "kwok",
+  flags: Readonly<Record<string, string>>,
+  { clock, log }: { readonly clock: Clock; readonly log: RootLogger },
+  running: Running,
+): Promise<"told to stop" | "lost the lead"> {
   // Names and jitter must differ between replicas and runs.
   const random = new Random(randomBytes(16).toString("hex"));
   const cluster = access(clock);
   log.info("starting", { server: cluster.server, version: BUILD.version, provider });
   for (const warning of cluster.warnings ?? []) log.warn(warning);
-  const transport = createHttpTransport({
-    ...cluster,
-    userAgent: `karpenter/${BUILD.version}`,
-  });
+  const transport = tellingTransport(
+    createHttpTransport({ ...cluster, userAgent: `karpenter/${BUILD.version}` }),
+    { clock, log, server: cluster.server },
+  );
   const client = createKubeClient(transport);
   await startLogging(client, NAMESPACE, log);
   const older = await readGlobalSettings({ client, clock, log, namespace: NAMESPACE });
@@ -64,33 +128,19 @@ export async function runController(
     namespace: NAMESPACE,
     identity: `${hostname()}_${randomBytes(4).toString("hex")}`,
   });
-  const webhooks = options.disableWebhook
+  running.operator = operator;
+  running.webhooks = options.disableWebhook
     ? undefined
     : webhooksOf({ client, clock, random, log, options });
-  const endpoints = await serveEndpoints({
-    metricsPort: options.metricsPort,
-    healthProbePort: options.healthProbePort,
-    clock,
-    metrics: () => ({
-      contentType: operator.metrics.contentType,
-      parts: operator.metrics.parts(),
-    }),
-    ready: () => webhooks?.isWaitedFor === true || (operator.ready && webhooks?.settled !== false),
-  }).catch(asCliError);
   const stopped = interrupted();
   await Promise.race([operator.start(), stopped]);
-  const why = await Promise.race([
-    stopped.then(() => "told to stop"),
-    operator.lost.then(() => "lost the lead"),
+  return Promise.race([
+    stopped.then(() => "told to stop" as const),
+    operator.lost.then(() => "lost the lead" as const),
   ]);
-  log.info("stopping", { reason: why });
-  // Whoever lost the lead must not finish what it began: another replica decides now.
-  if (why === "lost the lead") process.exit(1);
-  await operator.stop();
-  await webhooks?.stop();
-  await endpoints.close();
-  process.exit(0);
 }
+
+async function* none(): AsyncIterable<string> {}
 
 /** Nothing on AWS is found or made without it. Exported for tests. */
 export function requireClusterName(provider: "aws" | "kwok", options: Options): void {

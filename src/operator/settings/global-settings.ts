@@ -64,8 +64,7 @@ export async function readGlobalSettings(
         });
         return {};
       }
-      if (attempt === 1)
-        log.warn("cannot reach the API server, trying again", { error: describe(error) });
+      // The transport says that the server is away.
       await clock.sleep(RETRY_MS);
     }
   }

@@ -15,6 +15,7 @@ import type { Clock, Timer } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
+import { Reminders } from "../../base/reminders.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isConflict, isNotFound, KubeError } from "../../kube/errors.ts";
 import { reflect } from "../../kube/mirror/watch.ts";
@@ -85,9 +86,11 @@ class WebhookLoop implements Webhooks {
   #busy = false;
   #failures = 0;
   #said = "";
+  readonly #reminders: Reminders;
 
   constructor(deps: WebhooksDeps) {
     this.#deps = deps;
+    this.#reminders = new Reminders(deps.clock);
   }
 
   get settled(): boolean {
@@ -241,14 +244,16 @@ class WebhookLoop implements Webhooks {
     this.#server?.use(certificate);
   }
 
-  /** Each state is said once, when it begins. */
+  /** Each state is said when it begins, and an error again every minute while it lasts. */
   #say(
     level: "debug" | "info" | "warn" | "error",
     message: string,
     fields: Readonly<Record<string, unknown>>,
   ): void {
     const said = JSON.stringify([message, fields]);
-    if (said === this.#said) return;
+    if (said !== this.#said) this.#reminders.over(message);
+    const isDue = level === "error" && this.#reminders.isDue(message);
+    if (said === this.#said && !isDue) return;
     this.#said = said;
     this.#deps.log[level](message, fields);
   }
@@ -308,5 +313,5 @@ function failure(error: unknown): [string, Readonly<Record<string, unknown>>] {
       "webhooks are not served: cannot listen",
       { error: told, remedy: "choose another --webhook-port" },
     ];
-  return ["webhooks are not served", { error: told }];
+  return ["webhooks are not served", { error: told, remedy: "mend what the error names" }];
 }

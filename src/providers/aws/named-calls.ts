@@ -1,27 +1,29 @@
 /**
- * Writes into each error of AWS which call it answers: "not authorized" alone tells a reader of the log
- * nothing to act on. Throttling and silence of AWS, which the provider mostly bridges, are said here; so is, at
- * debug, who was refused what in the text that EC2 encodes, for whoever may have it decoded.
+ * Writes into each error of AWS which call it answers: "not authorized" alone tells a reader of the log nothing to act
+ * on. What keeps AWS from being used at all (credentials, rights, a missing queue, silence) is said here, at once and
+ * every minute; so is, at debug, who was refused what in the text that EC2 encodes, for whoever may have it decoded.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import { Reminders } from "../../base/reminders.ts";
 import type { AwsApi } from "./api/aws-api.ts";
 import { AwsError } from "./api/call.ts";
 import type { FleetError } from "./api/launches.ts";
-import { describeError, encodedRefusal, isPassing } from "./errors.ts";
-
-/** How often the same call is told of while AWS does not answer it. */
-const TELL_MS = 60_000;
+import { troubleOf } from "./call-troubles.ts";
+import { describeError, encodedRefusal } from "./errors.ts";
 
 /** The same calls; their errors know their `action`, in AWS's spelling: `DescribeSubnets`. */
 export function namedCalls(api: AwsApi, { clock, log }: { clock: Clock; log: Logger }): AwsApi {
-  const toldMs = new Map<string, number>();
+  const reminders = new Reminders(clock);
 
   function tell(action: string, error: AwsError): void {
-    const nowMs = clock.elapsedMs();
-    if (nowMs - (toldMs.get(action) ?? Number.NEGATIVE_INFINITY) < TELL_MS) return;
-    toldMs.set(action, nowMs);
-    log.warn("AWS does not answer for now, trying again", { action, error: describeError(error) });
+    const trouble = troubleOf(error);
+    if (trouble === undefined) return;
+    const { message, remedy, perAction, passes } = trouble;
+    if (!reminders.isDue(perAction === true ? `${message}: ${action}` : message)) return;
+    const fields = { action, error: describeError(error), remedy };
+    if (passes === true) log.warn(message, fields);
+    else log.error(message, fields);
   }
 
   function tellEncoded(action: string, message: string): void {
@@ -45,7 +47,7 @@ export function namedCalls(api: AwsApi, { clock, log }: { clock: Clock; log: Log
         if (error instanceof AwsError) {
           error.action ??= action;
           tellEncoded(action, error.message);
-          if (isPassing(error)) tell(action, error);
+          tell(action, error);
         }
         throw error;
       }

@@ -1,0 +1,95 @@
+/**
+ * What the operator cannot start without, seen to and said: the kinds that it works on, and a first list of every kind
+ * that it reads. While one of them is missing it says so at once and every minute, and counts as not ready.
+ */
+import type { Clock, Timer } from "../../base/clock.ts";
+import type { Logger } from "../../base/log.ts";
+import { Reminders } from "../../base/reminders.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isNotServed } from "../../kube/errors.ts";
+
+/** How soon kinds that are missing are looked for again. */
+const LOOK_AGAIN_MS = 10_000;
+/** Lists of a large cluster take a while; only a longer wait is said. */
+const FIRST_LISTS_MS = 15_000;
+
+export interface StartUpDeps {
+  readonly client: Pick<KubeClient, "raw">;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Groups of the kinds that the operator works on: `karpenter.sh`. */
+  readonly groups: readonly string[];
+  /** Kinds whose first list has not come. */
+  readonly unlisted: () => readonly string[];
+  /** Resolves when every kind has been listed. */
+  readonly listed: Promise<void>;
+}
+
+export interface StartUp {
+  /** What is still missing, a few words each. */
+  waitsFor(): readonly string[];
+  stop(): void;
+}
+
+/** Begins at once, in the background. */
+export function watchStartUp(deps: StartUpDeps): StartUp {
+  const { clock, log, unlisted } = deps;
+  const reminders = new Reminders(clock);
+  const missing = new Set<string>();
+  let isListed = false;
+  let stopped = false;
+  let timer: Timer | undefined;
+  let patience: Timer | undefined;
+
+  async function look(): Promise<void> {
+    for (const group of deps.groups) {
+      if (await isInstalled(deps.client, group)) missing.delete(group);
+      else missing.add(group);
+    }
+    if (stopped || missing.size === 0) return;
+    if (reminders.isDue("kinds"))
+      log.error("the kinds of Karpenter are not installed, waiting for them", {
+        groups: [...missing],
+        remedy: "apply deploy/crds, or install the chart karpenter-crd",
+      });
+    timer = clock.after(LOOK_AGAIN_MS, () => void look());
+  }
+
+  function sayUnlisted(): void {
+    if (isListed || stopped) return;
+    if (reminders.isDue("lists"))
+      log.error("not ready, waiting for the first list of every kind", {
+        kinds: unlisted().join(", "),
+        remedy: "see the errors before this line; without one, the API server is slow",
+      });
+    patience = clock.after(FIRST_LISTS_MS, sayUnlisted);
+  }
+
+  void look();
+  patience = clock.after(FIRST_LISTS_MS, sayUnlisted);
+  void deps.listed.then(() => {
+    isListed = true;
+    patience?.cancel();
+  });
+  return {
+    waitsFor: () => [
+      ...[...missing].map((group) => `the kinds of ${group}`),
+      ...(isListed ? [] : [`the first list of ${unlisted().join(", ") || "every kind"}`]),
+    ],
+    stop: () => {
+      stopped = true;
+      timer?.cancel();
+      patience?.cancel();
+    },
+  };
+}
+
+/** Whoever is known may read `/apis`. An answer that says nothing counts as yes: the kinds' own watches say the rest. */
+async function isInstalled(client: Pick<KubeClient, "raw">, group: string): Promise<boolean> {
+  try {
+    await client.raw({ method: "GET", path: `/apis/${group}` });
+    return true;
+  } catch (error) {
+    return !isNotServed(error);
+  }
+}
