@@ -1,0 +1,33 @@
+/** The threat model's list of what a stolen token can do is the table of rights, no more and no less. */
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { rightsOf, webhookRights } from "../src/operator/rights.ts";
+
+const READ: ReadonlySet<string> = new Set(["get", "list", "watch"]);
+const PAGE = readFileSync(new URL("../docs/explanation/threat-model.md", import.meta.url), "utf8");
+
+/** `verb resource.group` of every right to write, of both providers, with all that can be switched on. */
+function granted(): readonly string[] {
+  const surges = { isOn: true, namespaces: ["*"] };
+  const rights = [...rightsOf("aws", surges), ...rightsOf("kwok", surges), ...webhookRights()];
+  const all = rights.flatMap(({ group, resources, verbs }) =>
+    verbs
+      .filter((verb) => !READ.has(verb))
+      .flatMap((verb) =>
+        resources.map((one) => `${verb} ${one}${group === "" ? "" : `.${group}`}`),
+      ),
+  );
+  return [...new Set(all)].sort();
+}
+
+it("a stolen token can do what the threat model says", () => {
+  const [, section = ""] = PAGE.split("## What a stolen controller token can do");
+  const rows = [...section.matchAll(/^\| ((?:`[^`]+` ?)+)\| ([\w, ]+) \| .+ \|$/gm)];
+  const told = rows.flatMap(([, resources = "", verbs = ""]) =>
+    [...resources.matchAll(/`([^`]+)`/g)].flatMap(([, one]) =>
+      verbs.split(", ").map((verb) => `${verb} ${one}`),
+    ),
+  );
+  expect(told.length).toBeGreaterThan(30);
+  expect(told.sort()).toEqual(granted());
+});
