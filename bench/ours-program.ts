@@ -12,7 +12,7 @@ import { imageFlags } from "../scripts/image-flags.ts";
 import type { Deployment } from "../src/apis/apps/kinds.ts";
 import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
-import { readYaml } from "../src/cli/program/kube-yaml.ts";
+import { valuesOf } from "../src/cli/program/manifest-text.ts";
 import { imageNode } from "./image-node.ts";
 import type { Report } from "./speed.ts";
 import type { Workload } from "./workload.ts";
@@ -45,7 +45,7 @@ export function runOurs([node, ...args]: OursProgram, file: string, modes: reado
 
 /** What the image's cache is made of, in the words of a workload. */
 async function warmUpWorkload(): Promise<Workload> {
-  const objects = readYaml(readFileSync(WARM_UP, "utf8")) as KubeObject[];
+  const objects = valuesOf("warm-up.yaml", readFileSync(WARM_UP, "utf8")) as KubeObject[];
   const of = (kind: string): unknown[] => objects.filter((one) => one.kind === kind);
   const pods = (of("Deployment") as Deployment[]).map(({ metadata: { name }, spec: { replicas, template } }) => {
     return { name, count: replicas ?? 1, template };

@@ -21,18 +21,34 @@ const everything = [...files, ...["scripts", "test", "bench"].flatMap(readSource
 /** Who may import whom: the first row whose prefix fits counts. Own folder is always allowed. */
 const MAY_IMPORT: readonly (readonly [string, readonly string[]])[] = [
   ["src/base", []],
+  ["src/readers", ["src/base"]],
   ["src/apis", ["src/base"]],
   ["src/core", ["src/base", "src/apis", "src/core"]],
-  ["src/kube", ["src/base", "src/apis"]],
+  ["src/kube", ["src/base", "src/readers", "src/apis"]],
   ["src/controllers", ["src/base", "src/apis", "src/core", "src/kube"]],
   [
     "src/providers",
-    ["src/base", "src/apis", "src/kube", "src/core/cloudprovider", "src/core/scheduling"],
+    [
+      "src/base",
+      "src/readers",
+      "src/apis",
+      "src/kube",
+      "src/core/cloudprovider",
+      "src/core/scheduling",
+    ],
   ],
-  ["src/sandbox", ["src/base", "src/apis", "src/kube", "src/providers/aws/api"]],
+  ["src/sandbox", ["src/base", "src/readers", "src/apis", "src/kube", "src/providers/aws/api"]],
   [
     "src/operator",
-    ["src/base", "src/apis", "src/core", "src/kube", "src/controllers", "src/providers"],
+    [
+      "src/base",
+      "src/readers",
+      "src/apis",
+      "src/core",
+      "src/kube",
+      "src/controllers",
+      "src/providers",
+    ],
   ],
   ["src/cli", ["src/"]],
 ];
@@ -94,6 +110,18 @@ describe("floors", () => {
       .filter((file) => /^src\/(base|apis|core|controllers|providers\/kwok)\//.test(file.path))
       .flatMap((file) =>
         file.packages.map((name) => `${file.path}: imports ${name}; put it behind a door`),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  it("leave the parsers of users' texts to the readers, which bound them", () => {
+    const parsers = /^(?:js-yaml|yaml|smol-toml|toml|ini|mailparser|postal-mime)(?:\/|$)/;
+    const wrong = product
+      .filter((file) => !file.path.startsWith("src/readers/"))
+      .flatMap((file) =>
+        file.packages
+          .filter((name) => parsers.test(name))
+          .map((name) => `${file.path}: imports ${name}; read it through src/readers`),
       );
     expect(wrong).toEqual([]);
   });

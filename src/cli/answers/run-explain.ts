@@ -1,7 +1,7 @@
 /** What `karpenter explain` does: one question about what is read, one answer out. Nothing is changed. */
 import { printedLines } from "../../base/printable.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
-import { printed } from "../program/kube-yaml.ts";
+import { printed } from "../program/manifest-text.ts";
 import { explain, subjectOf } from "./explain.ts";
 import { explainText } from "./explain-text.ts";
 import { type PictureFlags, readObjects, readPicture } from "./read-picture.ts";

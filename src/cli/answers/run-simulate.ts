@@ -4,7 +4,7 @@ import { printedLines } from "../../base/printable.ts";
 import { type Found, readDocuments } from "../plan/documents.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { CliError } from "../program/cli-error.ts";
-import { printed } from "../program/kube-yaml.ts";
+import { printed } from "../program/manifest-text.ts";
 import {
   type PictureFlags,
   pictureFrom,

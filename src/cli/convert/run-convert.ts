@@ -11,8 +11,9 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
 import { type Printed, printedDocument, printedJson, printedLines } from "../../base/printable.ts";
+import { writeYaml } from "../../readers/write-yaml.ts";
 import { CliError } from "../program/cli-error.ts";
-import { readYaml, writeYaml, YamlError } from "../program/kube-yaml.ts";
+import { valuesOf } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 
 export interface ConvertFlags {
@@ -131,15 +132,7 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
 
 /** Lists are opened. */
 function objectsIn(text: string, source: string): readonly KubeObject[] {
-  let read: readonly unknown[];
-  try {
-    read = readYaml(text);
-  } catch (error) {
-    if (error instanceof YamlError)
-      throw new CliError(`${source}, document ${error.document}: not valid YAML: ${error.message}`);
-    throw error;
-  }
-  return read.flatMap((value) => {
+  return valuesOf(source, text).flatMap((value) => {
     if (!isObject(value)) throw new CliError(`${source}: not a Kubernetes object`);
     const object = value as unknown as KubeObject & { readonly items?: unknown };
     const { kind = "", items } = object;
@@ -163,14 +156,7 @@ function printed(objects: readonly KubeObject[], output: ConvertFlags["output"])
     case "yaml":
       return printedDocument(
         objects
-          .map((one) =>
-            writeYaml(one, {
-              sortMapEntries: true,
-              indentSeq: false,
-              lineWidth: 0,
-              aliasDuplicateObjects: false,
-            }),
-          )
+          .map((one) => writeYaml(one, { sortKeys: true, lists: "flush", aliases: "none" }))
           .join("---\n"),
       );
   }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { KubeObject } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
 import { CliError } from "../program/cli-error.ts";
-import { isTooDeep, readYaml, TOO_DEEP, YamlError } from "../program/kube-yaml.ts";
+import { valuesOf } from "../program/manifest-text.ts";
 import { shownValue } from "../program/shown.ts";
 
 /** An object as written, with the place to name in a complaint: `app.yaml, document 2`. */
@@ -29,8 +29,7 @@ export function readDocuments(paths: readonly string[]): Found[] {
 /** Objects of one text; exported for tests. Throws CliError that names the place. */
 export function objectsOf(path: string, text: string): Found[] {
   const name = path === "-" ? "standard input" : path;
-  if (isTooDeep(text)) throw new CliError(`${name}: ${TOO_DEEP}`);
-  const values = readJson(text) ?? yamlOf(name, text);
+  const values = valuesOf(name, text);
   const many = values.length > 1;
   return values.flatMap((value, index) =>
     flatten(value, many ? `${name}, document ${index + 1}` : name),
@@ -62,45 +61,6 @@ export function readText(path: string): string {
     return readFileSync(path === "-" ? 0 : path, "utf8").replace(/^\uFEFF/, "");
   } catch (error) {
     throw new CliError(`${path}: cannot be read: ${(error as Error).message}`);
-  }
-}
-
-/** A file of thousands of pods is read in no time when it is plain JSON. */
-function readJson(text: string): unknown[] | undefined {
-  const first = text.trimStart()[0];
-  if (first !== "{" && first !== "[") return undefined;
-  try {
-    return [JSON.parse(text)];
-  } catch {
-    // Several texts one after the other; or YAML in flow style, whose reader knows the line.
-    return oneByOne(text);
-  }
-}
-
-function oneByOne(text: string): unknown[] | undefined {
-  const values: unknown[] = [];
-  let [start, depth] = [0, 0];
-  for (const { 0: sign, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
-    if (sign.startsWith('"')) continue;
-    depth += sign === "{" || sign === "[" ? 1 : -1;
-    if (depth > 0) continue;
-    try {
-      values.push(JSON.parse(text.slice(start, index + 1)));
-    } catch {
-      return undefined;
-    }
-    start = index + 1;
-  }
-  return text.slice(start).trim() === "" ? values : undefined;
-}
-
-function yamlOf(name: string, text: string): unknown[] {
-  try {
-    return readYaml(text);
-  } catch (error) {
-    if (error instanceof YamlError)
-      throw new CliError(`${name}, document ${error.document}: not valid YAML: ${error.message}`);
-    throw error;
   }
 }
 

@@ -18,8 +18,10 @@ import type {
   InstanceType,
   Offering,
 } from "../../core/cloudprovider/instance-type.ts";
+import { readJson } from "../../readers/json.ts";
+import { LIMITS } from "../../readers/limits.ts";
 import { CliError } from "../program/cli-error.ts";
-import { isTooDeep, TOO_DEEP } from "../program/kube-yaml.ts";
+import { expected } from "../program/manifest-text.ts";
 import { shownValue } from "../program/shown.ts";
 
 export interface InstanceTypeFile {
@@ -42,13 +44,7 @@ const OFFERING_FIELDS = [
 
 /** Throws CliError. `path` is only for complaints. */
 export function parseInstanceTypes(path: string, text: string): InstanceTypeFile {
-  let value: unknown;
-  if (isTooDeep(text)) throw new CliError(`${path}: ${TOO_DEEP}`);
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new CliError(`${path}: not JSON: ${(error as Error).message}`);
-  }
+  const value = expected(() => readJson(text, { source: path, limits: LIMITS.jsonFiles }));
   if (!Array.isArray(value) || value.length === 0) {
     throw new CliError(`${path}: wanted a JSON array of at least one instance type`);
   }

@@ -693,7 +693,9 @@ describe("bad input", () => {
     );
     expect(refused("kind: Pod\nmetadata: {}")).toThrow("app.yaml: apiVersion: missing");
     expect(refused("a: [1")).toThrow("app.yaml, document 1: ");
-    expect(refused("a: *b")).toThrow("app.yaml, document 1: not valid YAML: Unresolved alias");
+    expect(refused("a: *b")).toThrow(
+      "app.yaml, document 1: not valid YAML: line 1, column 5: unidentified alias",
+    );
     const pod = (rest: string) => `apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {${rest}}`;
     expect(
       refused(pod("containers: [{name: c, image: x, resources: {requests: {cpu: one}}}]")),

@@ -9,7 +9,7 @@ import { planBatch } from "../../core/planner/plan-batch.ts";
 import { plannerOptions } from "../../core/planner/planner-options.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { CliError } from "../program/cli-error.ts";
-import { printed } from "../program/kube-yaml.ts";
+import { printed } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 import { type Progress, progressFor } from "../program/progress.ts";
 import { readDocuments, readText } from "./documents.ts";

@@ -30,7 +30,7 @@ import { createSandbox, type Sandbox } from "../../sandbox/cluster.ts";
 import type { Trace } from "../../sandbox/trace.ts";
 import { awsProviderOf, kwokProvider } from "../controller/providers.ts";
 import { BUILD } from "../program/build.ts";
-import { readYaml } from "../program/kube-yaml.ts";
+import { valuesOf } from "../program/manifest-text.ts";
 import { LogBuffer } from "./log-buffer.ts";
 
 export interface BoxOptions {
@@ -215,13 +215,13 @@ function readCrds(): readonly KubeObject[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith(".yaml"))
     .sort()
-    .flatMap((name) => readManifests(readFileSync(new URL(name, folder), "utf8")))
+    .flatMap((name) => readManifests(readFileSync(new URL(name, folder), "utf8"), name))
     .map(deepFreeze);
 }
 
-/** Objects of a YAML text; whether they are any is for the API server to say. */
-export function readManifests(text: string): KubeObject[] {
-  return readYaml(text) as KubeObject[];
+/** Objects of a YAML text; whether they are any is for the API server to say. Throws CliError, which names `source`. */
+export function readManifests(text: string, source = "manifests"): KubeObject[] {
+  return valuesOf(source, text) as KubeObject[];
 }
 
 /** Each call is one try here, whatever wire it takes. */

@@ -11,7 +11,7 @@ import { parseScenario, type Scenario, ScenarioError } from "../../sandbox/scena
 import type { Trace } from "../../sandbox/trace.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
 import { CliError } from "../program/cli-error.ts";
-import { readYaml, YamlError } from "../program/kube-yaml.ts";
+import { valuesOf } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 import { openBox } from "./box.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
@@ -99,7 +99,7 @@ function forOthers(
 
 /** Exported for tests. */
 export function readScenario(file: string): Scenario {
-  const [story] = documentsOf(file, readText(file, "scenario"));
+  const [story] = valuesOf(file, readText(file, "scenario"));
   try {
     return parseScenario(story, file);
   } catch (error) {
@@ -112,17 +112,7 @@ export function readScenario(file: string): Scenario {
 function loadManifests(file: string, clusterName: string): KubeObject[] {
   const text = readText(file, "manifest");
   const filled = text.replaceAll(/\$\{CLUSTER_NAME\}|\$CLUSTER_NAME\b/g, clusterName);
-  return documentsOf(file, filled) as KubeObject[];
-}
-
-function documentsOf(file: string, text: string): unknown[] {
-  try {
-    return readYaml(text);
-  } catch (error) {
-    if (error instanceof YamlError)
-      throw new CliError(`${file}, document ${error.document}: not valid YAML: ${error.message}`);
-    throw error;
-  }
+  return valuesOf(file, filled) as KubeObject[];
 }
 
 function readText(file: string, what: string): string {

@@ -131,7 +131,10 @@ describe("a kubeconfig", () => {
   });
 
   it.each([
-    ["a: [1,", "is not a kubeconfig: not valid YAML: Flow sequence"],
+    [
+      "a: [1,",
+      "is not a kubeconfig: not valid YAML: line 1, column 7: unexpected end of the stream",
+    ],
     ["kind: Service", "is not a kubeconfig: wanted an object of kind Config"],
     ["- a", "is not a kubeconfig: wanted an object of kind Config"],
     ["", "there is no current-context; choose one: kubectl config use-context NAME"],

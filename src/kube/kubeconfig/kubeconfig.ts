@@ -5,10 +5,11 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { parse } from "yaml";
 import type { Clock } from "../../base/clock.ts";
-import { firstLineOf } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
+import { LIMITS } from "../../readers/limits.ts";
+import { ReadError } from "../../readers/read-error.ts";
+import { readYamlValue } from "../../readers/yaml.ts";
 import type { Credentials } from "../transport/credentials.ts";
 import { type Entry, KubeconfigError, pemOf, refused, textOf } from "./entry.ts";
 import { credentialsOf, fileCredentials, impersonation, type PluginHost } from "./user.ts";
@@ -201,9 +202,11 @@ export function loadKubeconfig(path: string): Readonly<Record<string, unknown>> 
 
 function parsed(path: string, content: string): unknown {
   try {
-    return parse(content);
+    const limits = LIMITS.kubeconfig;
+    return readYamlValue(content, { source: path, limits, repeatedKeys: "refused" });
   } catch (error) {
-    throw new KubeconfigError(`${path} is not a kubeconfig: not valid YAML: ${firstLineOf(error)}`);
+    if (!(error instanceof ReadError)) throw error;
+    throw new KubeconfigError(`${path} is not a kubeconfig: ${error.problem}`);
   }
 }
 

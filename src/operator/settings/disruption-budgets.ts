@@ -1,9 +1,10 @@
 /** DISRUPTION_BUDGETS: budgets of the whole cluster, each as one of a NodePool. YAML or JSON. */
-import { parse } from "yaml";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
-import { firstLineOf } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
 import { brokenBudget } from "../../core/disruption/budgets.ts";
+import { LIMITS } from "../../readers/limits.ts";
+import { ReadError } from "../../readers/read-error.ts";
+import { readYamlValue } from "../../readers/yaml.ts";
 
 const REASONS = ["Underutilized", "Empty", "Drifted"];
 const FIELDS = ["nodes", "reasons", "schedule", "duration"];
@@ -14,7 +15,8 @@ export function disruptionBudgetsProblem(text: string): string | undefined {
   try {
     given = read(text);
   } catch (error) {
-    return firstLineOf(error);
+    if (error instanceof ReadError) return error.problem;
+    throw error;
   }
   if (!Array.isArray(given)) return "must be a list of budgets, such as [{nodes: 10%}]";
   const problem = given.map(problemOf).find((one) => one !== undefined);
@@ -28,7 +30,11 @@ export function disruptionBudgets(text: string): readonly Budget[] {
 
 function read(text: string): unknown {
   if (text.trim() === "") return [];
-  const given: unknown = parse(text);
+  const given = readYamlValue(text, {
+    source: "DISRUPTION_BUDGETS",
+    limits: LIMITS.setting,
+    repeatedKeys: "refused",
+  });
   // A count may be written as a number.
   if (!Array.isArray(given)) return given;
   return given.map((one: unknown) =>

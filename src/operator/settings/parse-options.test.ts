@@ -28,7 +28,7 @@ describe("options", () => {
   it.each([
     ["metrics-port", "65536", "must not be above 65535"],
     ["consolidation-min-savings", "101", "must not be above 100"],
-    ["disruption-budgets", "[{", "Flow map in block collection must be sufficiently indented"],
+    ["disruption-budgets", "[{", "not valid YAML: line 1, column 3: unexpected end of the stream"],
   ])("refuses --%s=%s in one line: %s", (flag, value, why) => {
     expect(() => parseOptions({ [flag]: value }, {})).toThrow(why);
     expect(() => parseOptions({ [flag]: value }, {})).toThrow(/^.*[^:]$/);

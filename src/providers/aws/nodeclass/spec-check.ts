@@ -50,6 +50,9 @@ async function userDataProblem(
 ): Promise<Refusal | undefined> {
   const custom = nodeClass.userData;
   if (custom === undefined) return undefined;
+  // Before it is read: what is too long for EC2 would be read for nothing.
+  const tooLong = tooLongForEc2("", custom);
+  if (tooLong !== undefined) return tooLong;
   const [clusterEndpoint, caBundle, dnsIp] = await Promise.all([
     facts.endpoint(),
     facts.caBundle(),
@@ -62,12 +65,16 @@ async function userDataProblem(
       ...{ kubelet: undefined, maxPods: 0, labels: {}, taints: [] },
       raid0: nodeClass.instanceStorePolicy === "RAID0",
     });
-    const bytes = Buffer.byteLength(text);
-    if (bytes <= MOST_USER_DATA_BYTES) return undefined;
-    const message = `spec.userData: with what nodes need to join it has ${bytes} bytes, EC2 takes ${MOST_USER_DATA_BYTES}; load the rest from elsewhere at boot`;
-    return { reason: "UserDataSizeLimitExceeded", message };
+    return tooLongForEc2("with what nodes need to join ", text);
   } catch (error) {
     if (!(error instanceof UserDataError)) throw error;
     return { reason: "UserDataInvalid", message: error.message };
   }
+}
+
+function tooLongForEc2(joined: string, text: string): Refusal | undefined {
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= MOST_USER_DATA_BYTES) return undefined;
+  const message = `spec.userData: ${joined}it has ${bytes} bytes, EC2 takes ${MOST_USER_DATA_BYTES}; load the rest from elsewhere at boot`;
+  return { reason: "UserDataSizeLimitExceeded", message };
 }

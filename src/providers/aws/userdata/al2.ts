@@ -1,6 +1,7 @@
 /** User data of AL2 and Ubuntu: MIME with the user's parts first and EKS's bootstrap script last. */
+import type { MimePart } from "../../../readers/mime.ts";
 import { type Bootstrap, dnsServers, kubeletFlags } from "./bootstrap.ts";
-import { formatMime, isMime, type MimePart, parseMime, shellPart } from "./mime.ts";
+import { formatMime, isMime, parseMime, shellPart } from "./mime.ts";
 
 /** `withRuntime`: AL2 in alpha names the container runtime; Ubuntu and later generations do not. */
 export function al2UserData(bootstrap: Bootstrap, withRuntime: boolean): string {

@@ -2,15 +2,15 @@
  * User data of AL2023: MIME whose last part is a nodeadm NodeConfig. nodeadm merges NodeConfigs in order,
  * so what Karpenter must decide wins over the user's. upstream: amifamily/bootstrap/nodeadm.go
  */
-import { parse, stringify } from "yaml";
 import type { Taint } from "../../../apis/core/node.ts";
 import { isObject } from "../../../base/json.ts";
 import { NodeClassNotReadyError } from "../../../core/cloudprovider/errors.ts";
-import { type Bootstrap, dnsServers, labelsFlag, nodeTaints } from "./bootstrap.ts";
-import { formatMime, isMime, type MimePart, parseMime, shellPart } from "./mime.ts";
-
-/** nodeadm reads version 1.1, where a bare `yes` would be a boolean: texts of that look are quoted. */
-const NODEADM_YAML = { version: "1.1", lineWidth: 0 } as const;
+import type { MimePart } from "../../../readers/mime.ts";
+import { ReadError } from "../../../readers/read-error.ts";
+import { writeYaml } from "../../../readers/write-yaml.ts";
+import { readYamlValue } from "../../../readers/yaml.ts";
+import { type Bootstrap, dnsServers, labelsFlag, nodeTaints, USER_DATA } from "./bootstrap.ts";
+import { formatMime, isMime, parseMime, shellPart } from "./mime.ts";
 
 export function al2023UserData(bootstrap: Bootstrap): string {
   return formatMime([...userParts(bootstrap.custom), nodeConfigPart(nodeConfig(bootstrap))]);
@@ -28,9 +28,10 @@ function nodeConfigPart(content: string): MimePart {
 
 function isYamlMap(text: string): boolean {
   try {
-    return isObject(parse(text));
-  } catch {
-    return false;
+    return isObject(readYamlValue(text, { ...USER_DATA, repeatedKeys: "refused" }));
+  } catch (error) {
+    if (error instanceof ReadError) return false;
+    throw error;
   }
 }
 
@@ -63,7 +64,7 @@ function nodeConfig(bootstrap: Bootstrap): string {
       kubelet: { config, ...(flag === undefined ? {} : { flags: [flag] }) },
     },
   };
-  return `# Karpenter Generated NodeConfig\n${stringify(document, NODEADM_YAML)}`;
+  return `# Karpenter Generated NodeConfig\n${writeYaml(document)}`;
 }
 
 function toKubeletTaint({ key, value, effect }: Taint): Record<string, string> {

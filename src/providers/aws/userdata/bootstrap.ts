@@ -15,6 +15,11 @@ import {
 } from "../../../apis/karpenter/labels.ts";
 import type { ResourceAmounts } from "../../../apis/meta.ts";
 import { formatDuration, parseDuration } from "../../../base/duration.ts";
+import { LIMITS } from "../../../readers/limits.ts";
+import type { TextSource } from "../../../readers/read-error.ts";
+
+/** The class's own user data, to a reader. */
+export const USER_DATA: TextSource = { source: "spec.userData", limits: LIMITS.userData };
 
 export interface Bootstrap {
   readonly generation: Generation;

@@ -3,12 +3,18 @@
  * Labels are merged, taints replaced, the rest of the user's settings kept as they are.
  * upstream: amifamily/bootstrap/bottlerocket.go
  */
-import { parse, stringify, TomlError } from "smol-toml";
 import { isObject } from "../../../base/json.ts";
-import { describeError, UserDataError } from "../errors.ts";
-import { type Bootstrap, dnsServers, durations, nodeLabels, nodeTaints } from "./bootstrap.ts";
-
-type Table = Record<string, unknown>;
+import { ReadError } from "../../../readers/read-error.ts";
+import { readToml, type TomlTable, writeToml } from "../../../readers/toml.ts";
+import { UserDataError } from "../errors.ts";
+import {
+  type Bootstrap,
+  dnsServers,
+  durations,
+  nodeLabels,
+  nodeTaints,
+  USER_DATA,
+} from "./bootstrap.ts";
 
 export function bottlerocketUserData(bootstrap: Bootstrap): string {
   const document = parseToml(bootstrap.custom);
@@ -35,7 +41,7 @@ export function bottlerocketUserData(bootstrap: Bootstrap): string {
       essential: true,
     };
   }
-  return stringify(document);
+  return writeToml(document);
 }
 
 /** Images since 1.46.0 know themselves which folders belong on the instance store; others are told. */
@@ -46,30 +52,25 @@ function boundFolders({ imageVersion }: Bootstrap): readonly string[] {
   return ["--dirs", "/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods"];
 }
 
-function parseToml(text: string | undefined): Table {
+function parseToml(text: string | undefined): TomlTable {
   if (text === undefined || text.trim() === "") return {};
   try {
-    return parse(text) as Table;
+    return readToml(text, USER_DATA);
   } catch (error) {
+    if (!(error instanceof ReadError)) throw error;
     throw new UserDataError(
-      `parsing custom user data: spec.userData must be TOML for amiFamily Bottlerocket: ${tomlProblem(error)}`,
+      `parsing custom user data: spec.userData must be TOML for amiFamily Bottlerocket: ${error.problem}`,
     );
   }
 }
 
-/** Without the lines that the parser shows: there may be secrets in them. */
-function tomlProblem(error: unknown): string {
-  const what = describeError(error).split("\n")[0] as string;
-  return error instanceof TomlError ? `line ${error.line}, column ${error.column}: ${what}` : what;
-}
-
 /** The table under `key`, made when missing. */
-function tableIn(parent: Table, key: string): Table {
+function tableIn(parent: TomlTable, key: string): TomlTable {
   if (!isObject(parent[key])) parent[key] = {};
-  return parent[key] as Table;
+  return parent[key] as TomlTable;
 }
 
-function taintTable(bootstrap: Bootstrap): Table {
+function taintTable(bootstrap: Bootstrap): TomlTable {
   const table: Record<string, string[]> = {};
   for (const { key, value, effect } of nodeTaints(bootstrap)) {
     table[key] = [...(table[key] ?? []), `${value ?? ""}:${effect}`];
@@ -77,7 +78,7 @@ function taintTable(bootstrap: Bootstrap): Table {
   return table;
 }
 
-function applyKubelet(kubernetes: Table, { kubelet = {} }: Bootstrap): void {
+function applyKubelet(kubernetes: TomlTable, { kubelet = {} }: Bootstrap): void {
   const replace = (key: string, value: unknown): void => {
     if (value !== undefined) kubernetes[key] = value;
   };

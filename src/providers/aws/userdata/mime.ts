@@ -2,13 +2,10 @@
  * MIME multipart as cloud-init reads it: taking a user's document apart and putting ours together. The
  * content of a part is kept byte for byte.
  */
+import { headerOf, type MimeMessage, type MimePart, readMime } from "../../../readers/mime.ts";
+import { ReadError } from "../../../readers/read-error.ts";
 import { UserDataError } from "../errors.ts";
-
-export interface MimePart {
-  /** Header lines as written, `Name: value`. */
-  readonly headers: readonly string[];
-  readonly content: string;
-}
+import { USER_DATA } from "./bootstrap.ts";
 
 const BOUNDARY = "//";
 
@@ -25,22 +22,13 @@ export function isMime(text: string): boolean {
 
 /** The parts of a multipart document, one at least. Throws with what is wrong when there is none. */
 export function parseMime(text: string): readonly MimePart[] {
-  const source = text.trimStart().replaceAll("\r\n", "\n");
-  const { headers } = splitHead(source);
-  const contentType = headers.find((line) => /^content-type:/i.test(line)) ?? "";
-  const boundary = /boundary="?([^";\n]+)"?/i.exec(headers.join("\n"))?.[1];
-  if (!/multipart\//i.test(contentType) || boundary === undefined) {
+  const message = readUserData(text);
+  const { boundary, parts } = message;
+  if (boundary === undefined || !/multipart\//i.test(headerOf(message, "content-type") ?? "")) {
     throw new UserDataError(
       "parsing custom user data: spec.userData starts like MIME but has no multipart boundary; " +
         'add `Content-Type: multipart/mixed; boundary="..."` or give a plain script',
     );
-  }
-  const parts: MimePart[] = [];
-  for (const section of `\n${source}`.split(`\n--${boundary}`).slice(1)) {
-    // `--boundary--` ends the document; what follows is ignored.
-    if (section.startsWith("--")) break;
-    const { headers: own, rest } = splitHead(section.replace(/^[^\n]*\n/, ""));
-    parts.push({ headers: own, content: rest });
   }
   if (parts.length === 0) {
     throw new UserDataError(
@@ -51,23 +39,20 @@ export function parseMime(text: string): readonly MimePart[] {
   return parts;
 }
 
+function readUserData(text: string): MimeMessage {
+  try {
+    return readMime(text, USER_DATA);
+  } catch (error) {
+    if (error instanceof ReadError)
+      throw new UserDataError(`parsing custom user data: ${error.message}`);
+    throw error;
+  }
+}
+
 export function formatMime(parts: readonly MimePart[]): string {
   const sections = parts.map(
     ({ headers, content }) => `--${BOUNDARY}\n${headers.join("\n")}\n\n${content}\n`,
   );
   const head = `MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="${BOUNDARY}"\n\n`;
   return `${head}${sections.join("")}--${BOUNDARY}--\n`;
-}
-
-/** Header lines up to the empty line; folded lines are joined. */
-function splitHead(text: string): { headers: readonly string[]; rest: string } {
-  const end = text.startsWith("\n") ? 0 : text.indexOf("\n\n");
-  const head = end < 0 ? text : text.slice(0, end);
-  const rest = end < 0 ? "" : text.slice(end === 0 ? 1 : end + 2);
-  const headers: string[] = [];
-  for (const line of head.split("\n")) {
-    if (/^[ \t]/.test(line) && headers.length > 0) headers[headers.length - 1] += ` ${line.trim()}`;
-    else if (line !== "") headers.push(line);
-  }
-  return { headers, rest };
 }

@@ -10,11 +10,13 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { parse as parseYaml, stringify as writeYaml } from "yaml";
 import type { Clock } from "../../../base/clock.ts";
 import { errorText } from "../../../base/error-text.ts";
 import type { KubeRequest, KubeStream } from "../../../kube/transport/transport.ts";
 import { writeAsTaken } from "../../../kube/transport/write-as-taken.ts";
+import { LIMITS } from "../../../readers/limits.ts";
+import { writeYaml } from "../../../readers/write-yaml.ts";
+import { readYamlValue } from "../../../readers/yaml.ts";
 import type { ApiServer, User } from "../api-server.ts";
 import { decodeProtobuf } from "../protobuf/decode.ts";
 import { encodeProtobuf, encodeWatchFrame, isEncodable } from "../protobuf/encode.ts";
@@ -220,7 +222,8 @@ function readJson(text: string, contentType: string): unknown {
 
 function readYaml(text: string): unknown {
   try {
-    return parseYaml(text);
+    const limits = LIMITS.apiBody;
+    return readYamlValue(text, { source: "the body", limits, repeatedKeys: "refused" });
   } catch (error) {
     throw badRequest(`the object provided is unrecognized (must be YAML): ${errorText(error)}`);
   }
@@ -264,8 +267,7 @@ function serialised(
   const { apiVersion = "", kind = "" } = body as { apiVersion?: string; kind?: string };
   if (agreed === PROTOBUF && isEncodable(apiVersion, kind))
     return { type: agreed, bytes: Buffer.from(encodeProtobuf(body as Record<string, unknown>)) };
-  if (agreed === YAML_TYPE)
-    return { type: agreed, bytes: Buffer.from(writeYaml(body, { lineWidth: 0 })) };
+  if (agreed === YAML_TYPE) return { type: agreed, bytes: Buffer.from(writeYaml(body)) };
   const isJson = type?.startsWith("application/json") === true;
   return {
     type: isJson ? type : "application/json",

@@ -2,8 +2,8 @@
  * The kubeconfig with which kubectl and every other client reach the sandbox. It is merged into a kubeconfig that is
  * there already: entries of other clusters stay as they are.
  */
-import { stringify } from "yaml";
 import { isObject } from "../../../base/json.ts";
+import { writeYaml } from "../../../readers/write-yaml.ts";
 
 export interface KubeconfigInput {
   readonly url: string;
@@ -34,7 +34,7 @@ export function kubeconfigText(input: KubeconfigInput, existing: ExistingKubecon
     contexts: [...others(existing["contexts"]), { name: NAME, context }],
     "current-context": NAME,
   };
-  return stringify(config, { lineWidth: 0, aliasDuplicateObjects: false });
+  return writeYaml(config, { aliases: "none" });
 }
 
 /**

@@ -6,10 +6,13 @@
  * here as it would there.
  */
 
-import { parse as parseToml } from "smol-toml";
-import { parseAllDocuments } from "yaml";
 import { errorText } from "../../../base/error-text.ts";
 import { isObject } from "../../../base/json.ts";
+import { LIMITS } from "../../../readers/limits.ts";
+import { headerOf, type MimePart, readMime } from "../../../readers/mime.ts";
+import { ReadError } from "../../../readers/read-error.ts";
+import { readToml } from "../../../readers/toml.ts";
+import { readYaml } from "../../../readers/yaml.ts";
 
 export type ImageFamily =
   | "AL2"
@@ -62,6 +65,8 @@ interface Draft {
 }
 
 class BootError extends Error {}
+
+const USER_DATA = { source: "user data", limits: LIMITS.userData };
 
 /**
  * Decodes user data (base64 as in a launch template, or absent) for an image family. A `Custom`
@@ -123,37 +128,20 @@ interface Part {
 
 /** The parts of a MIME multipart document, or the whole text as one part of unknown type. */
 function mimeParts(text: string): Part[] {
-  const trimmed = text.replaceAll("\r", "").trimStart();
-  if (!/^(MIME-Version|Content-Type):/i.test(trimmed)) return [{ type: "", body: text }];
-  const { headers, body } = splitHeaders(trimmed);
-  const type = headers.get("content-type") ?? "text/plain";
-  const boundary = /boundary="?([^";\n]+)"?/i.exec(type)?.[1];
-  if (boundary === undefined) return [{ type: baseType(type), body: decodeBody(headers, body) }];
-  const parts: Part[] = [];
-  for (const piece of `\n${body}`.split(`\n--${boundary}`).slice(1)) {
-    if (piece.startsWith("--")) break;
-    const inner = splitHeaders(piece.replace(/^[^\n]*\n/, ""));
-    const innerType = inner.headers.get("content-type") ?? "text/plain";
-    parts.push({ type: baseType(innerType), body: decodeBody(inner.headers, inner.body) });
-  }
-  return parts;
+  if (!/^(MIME-Version|Content-Type):/i.test(text.trimStart())) return [{ type: "", body: text }];
+  const message = readMime(text.replaceAll("\r", ""), USER_DATA);
+  const parts = message.boundary === undefined ? [message] : message.parts;
+  return parts.map((part) => ({
+    type: baseType(headerOf(part, "content-type") ?? "text/plain"),
+    body: decodeBody(part),
+  }));
 }
 
-function splitHeaders(text: string): { headers: Map<string, string>; body: string } {
-  const headers = new Map<string, string>();
-  const end = text.startsWith("\n") ? 0 : text.indexOf("\n\n");
-  const head = end < 0 ? text : text.slice(0, end);
-  for (const line of head.replaceAll(/\n[ \t]+/g, " ").split("\n")) {
-    const colon = line.indexOf(":");
-    if (colon > 0)
-      headers.set(line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim());
-  }
-  return { headers, body: end < 0 ? "" : text.slice(end === 0 ? 1 : end + 2) };
-}
-
-function decodeBody(headers: ReadonlyMap<string, string>, body: string): string {
-  const encoding = headers.get("content-transfer-encoding")?.toLowerCase();
-  return encoding === "base64" ? Buffer.from(body, "base64").toString("utf8") : body;
+function decodeBody(part: MimePart): string {
+  const encoding = headerOf(part, "content-transfer-encoding")?.toLowerCase();
+  return encoding === "base64"
+    ? Buffer.from(part.content, "base64").toString("utf8")
+    : part.content;
 }
 
 function baseType(contentType: string): string {
@@ -326,12 +314,16 @@ function readNodeadm(draft: Draft, text: string): void {
       part.type === "application/node.eks.aws" ||
       (part.type === "" && /kind:\s*"?NodeConfig/.test(part.body));
     if (!isConfig) continue;
-    for (const document of parseAllDocuments(part.body)) {
-      if (document.errors[0] !== undefined) {
-        throw new BootError(`nodeadm: ${document.errors[0].message.split("\n")[0]}`);
-      }
-      readNodeConfig(draft, document.toJS() as unknown);
-    }
+    for (const document of nodeConfigs(part.body)) readNodeConfig(draft, document);
+  }
+}
+
+function nodeConfigs(text: string): unknown[] {
+  try {
+    return readYaml(text, { ...USER_DATA, repeatedKeys: "refused" });
+  } catch (error) {
+    if (error instanceof ReadError) throw new BootError(`nodeadm: ${error.problem}`);
+    throw error;
   }
 }
 
@@ -394,8 +386,7 @@ function bindsLocalDisks(bootstrapCommands: unknown): boolean {
 }
 
 function readBottlerocket(draft: Draft, text: string): void {
-  const root: unknown = parseToml(text);
-  const settings = fieldsOf(fieldsOf(root)["settings"]);
+  const settings = fieldsOf(readToml(text, USER_DATA)["settings"]);
   if (bindsLocalDisks(settings["bootstrap-commands"])) draft.raid0 = true;
   const kubernetes = fieldsOf(settings["kubernetes"]);
   const name = kubernetes["cluster-name"];

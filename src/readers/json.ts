@@ -1,0 +1,64 @@
+/** Reads JSON files: nesting is counted before the parser starts, because code that walks a value needs a stack. */
+import { errorText } from "../base/error-text.ts";
+import { MOST_NESTED } from "./limits.ts";
+import { checkLength, ReadError, type TextSource } from "./read-error.ts";
+import { TOO_DEEP } from "./yaml-events.ts";
+
+/** The value of a JSON text. Throws ReadError. */
+export function readJson(text: string, from: TextSource): unknown {
+  checkLength(text, from);
+  endsOfValues(text, from);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new ReadError(from.source, `not JSON: ${errorText(error)}`);
+  }
+}
+
+/**
+ * The values of JSON texts that follow one another, as `kubectl get -o json` twice gives them; undefined when the text
+ * is something else. Throws ReadError when it is too long or too deeply nested.
+ */
+export function readJsonTexts(text: string, from: TextSource): unknown[] | undefined {
+  checkLength(text, from);
+  const ends = endsOfValues(text, from);
+  if (ends === undefined || text.slice(ends.at(-1) ?? 0).trim() !== "") return undefined;
+  try {
+    return ends.map((end, index) => JSON.parse(text.slice(ends[index - 1] ?? 0, end)) as unknown);
+  } catch {
+    return undefined;
+  }
+}
+
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+const [OPEN_LIST, CLOSE_LIST, OPEN_MAP, CLOSE_MAP] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/** Where the outermost lists and maps end; undefined when brackets do not pair. Throws ReadError when nested too deeply. */
+function endsOfValues(text: string, { source }: TextSource): number[] | undefined {
+  const ends: number[] = [];
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const sign = text.charCodeAt(at);
+    if (sign === QUOTE) {
+      at = endOfText(text, at);
+    } else if (sign === OPEN_LIST || sign === OPEN_MAP) {
+      depth++;
+      if (depth > MOST_NESTED) throw new ReadError(source, TOO_DEEP);
+    } else if (sign === CLOSE_LIST || sign === CLOSE_MAP) {
+      depth--;
+      if (depth < 0) return undefined;
+      if (depth === 0) ends.push(at + 1);
+    }
+  }
+  return depth === 0 ? ends : undefined;
+}
+
+/** Offset of the quote that ends a text; the end of all where there is none. */
+function endOfText(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let slashes = 0;
+    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes++;
+    if (slashes % 2 === 0) return end;
+  }
+  return text.length;
+}

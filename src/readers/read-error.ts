@@ -1,0 +1,46 @@
+/** What a reader throws, whatever it reads: an expected error, whose message is for the user as it is. */
+import type { TextLimits } from "./limits.ts";
+
+/** Which text is read, and how much of it may be there. */
+export interface TextSource {
+  /** A file or a field, as the user knows it: `pods.yaml`, `spec.userData`. */
+  readonly source: string;
+  readonly limits: TextLimits;
+}
+
+/** Where in a text. All count from 1. */
+export interface TextPlace {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A text that cannot be read. `message` is one line that names the source; `problem` leaves the source out. */
+export class ReadError extends Error {
+  override readonly name = "ReadError";
+  readonly problem: string;
+
+  constructor(source: string, problem: string) {
+    super(`${source}: ${problem}`);
+    this.problem = problem;
+  }
+}
+
+/** Throws ReadError when the text is longer than its limits allow. */
+export function checkLength(text: string, { source, limits }: TextSource): void {
+  if (text.length <= limits.characters) return;
+  const most = limits.characters.toLocaleString("en-US");
+  throw new ReadError(
+    source,
+    `has ${text.length.toLocaleString("en-US")} characters, and at most ${most} are read here; ${limits.remedy}`,
+  );
+}
+
+/** Line and column of an offset. */
+export function placeAt(text: string, offset: number): TextPlace {
+  let [line, start] = [1, 0];
+  for (let at = text.indexOf("\n"); at >= 0 && at < offset; at = text.indexOf("\n", at + 1)) {
+    line++;
+    start = at + 1;
+  }
+  return { line, column: offset - start + 1 };
+}

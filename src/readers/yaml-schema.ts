@@ -1,0 +1,81 @@
+/**
+ * What plain words of YAML mean to kubectl: version 1.1 without its times and its numbers to the base of sixty.
+ * `yes` is a boolean, `010` is 8, `1e3` is a number, `22:22` and `2024-01-01` are text. Tags that are not known are
+ * ignored, so that `!vault x` is the text `x`. upstream: sigs.k8s.io/yaml, goyaml.v2/resolve.go
+ */
+import {
+  boolYaml11Tag,
+  defineMappingTag,
+  defineScalarTag,
+  defineSequenceTag,
+  mapTag,
+  mergeTag,
+  NOT_RESOLVED,
+  nullYaml11Tag,
+  Schema,
+  seqTag,
+  strTag,
+} from "js-yaml";
+
+const SIGNS_AND_DIGITS = ["-", "+", ..."0123456789"];
+const NEVER_WRITTEN = () => false;
+
+/** Digits of each base, without a sign. None of these can take more than one step a character. */
+const INTEGERS: readonly (readonly [RegExp, number])[] = [
+  [/^0b[01_]+$/, 2],
+  [/^0[0-7_]+$/, 8],
+  [/^0x[0-9a-fA-F_]+$/, 16],
+  [/^[0-9][0-9_]*$/, 10],
+];
+const FLOAT = /^[-+]?(?:[0-9][0-9_]*)?(?:\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[eE][-+]?[0-9]+)$/;
+
+const intTag = defineScalarTag<number>("tag:yaml.org,2002:int", {
+  implicit: true,
+  implicitFirstChars: SIGNS_AND_DIGITS,
+  resolve: (text) => {
+    const unsigned = /^[-+]/.test(text) ? text.slice(1) : text;
+    const base = INTEGERS.find(([pattern]) => pattern.test(unsigned))?.[1];
+    if (base === undefined) return NOT_RESOLVED;
+    const digits = unsigned.slice(base === 2 || base === 16 ? 2 : 0).replaceAll("_", "");
+    return finite(Number.parseInt(digits, base) * (text[0] === "-" ? -1 : 1));
+  },
+  identify: NEVER_WRITTEN,
+});
+
+const floatTag = defineScalarTag<number>("tag:yaml.org,2002:float", {
+  implicit: true,
+  implicitFirstChars: [...SIGNS_AND_DIGITS, "."],
+  resolve: (text) => {
+    if (/^[-+]?\.(?:inf|Inf|INF)$/.test(text))
+      return text[0] === "-" ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+    if (/^\.(?:nan|NaN|NAN)$/.test(text)) return Number.NaN;
+    return FLOAT.test(text) ? finite(Number.parseFloat(text.replaceAll("_", ""))) : NOT_RESOLVED;
+  },
+  identify: NEVER_WRITTEN,
+});
+
+/** What is no number, or beyond all of them, is text. */
+function finite(value: number): number | typeof NOT_RESOLVED {
+  return Number.isFinite(value) ? value : NOT_RESOLVED;
+}
+
+/** Any tag: its name begins with the empty text. */
+const ANY = "";
+
+export const KUBE_SCHEMA = new Schema([
+  strTag,
+  seqTag,
+  mapTag,
+  nullYaml11Tag,
+  boolYaml11Tag,
+  intTag,
+  floatTag,
+  mergeTag,
+  defineScalarTag(ANY, {
+    matchByTagPrefix: true,
+    resolve: (text) => text,
+    identify: NEVER_WRITTEN,
+  }),
+  defineSequenceTag(ANY, { ...seqTag, matchByTagPrefix: true, identify: NEVER_WRITTEN }),
+  defineMappingTag(ANY, { ...mapTag, matchByTagPrefix: true, identify: NEVER_WRITTEN }),
+]);
