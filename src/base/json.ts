@@ -5,6 +5,11 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The text itself; of anything else, which may not even be printable, the empty text. */
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
 /** Structural equality. A key that is `undefined` counts as absent. */
 export function deepEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;

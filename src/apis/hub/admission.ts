@@ -5,7 +5,7 @@
  * schemas alone.
  */
 import { base64Encode } from "../../base/base64.ts";
-import { deepEqual, isObject } from "../../base/json.ts";
+import { deepEqual, isObject, textOf } from "../../base/json.ts";
 import type { AWSNodeTemplate } from "../aws/awsnodetemplate.ts";
 import {
   LABEL_INSTANCE_CATEGORY,
@@ -13,6 +13,7 @@ import {
   LABEL_INSTANCE_GENERATION,
 } from "../aws/labels.ts";
 import { WEBHOOK_SERVICE } from "../crds/definition.ts";
+import { typeProblem } from "../crds/type-problem.ts";
 import {
   ARCH_LABEL_KEY,
   CAPACITY_TYPE_LABEL_KEY,
@@ -58,7 +59,9 @@ export function answerWebhook(
 /** Fills in what alpha's webhook fills in; the answer carries a JSON patch. */
 function defaultingReview(review: unknown, settings: AdmissionSettings): KubeReview {
   const { uid, object } = requestOf(review);
-  if (object?.kind !== "Provisioner") return answer(uid, { allowed: true });
+  // What has wrong types is refused by the validating webhook, in words.
+  if (object?.kind !== "Provisioner" || typeProblem(object) !== undefined)
+    return answer(uid, { allowed: true });
   const before = object as Provisioner;
   const after = defaultedProvisioner(before, settings);
   if (deepEqual(before.spec, after.spec)) return answer(uid, { allowed: true });
@@ -70,9 +73,11 @@ function defaultingReview(review: unknown, settings: AdmissionSettings): KubeRev
 /** What is wrong with the object, in upstream's words. DELETE is never asked about. */
 function validatingReview(review: unknown, settings: AdmissionSettings, path: string): KubeReview {
   const { uid, object } = requestOf(review);
-  const problems = object === undefined ? [] : problemsOf(object, settings, path);
-  if (problems.length === 0) return answer(uid, { allowed: true });
-  const message = `validation failed: ${problemsText(problems)}`;
+  const wrong = object === undefined ? undefined : typeProblem(object);
+  const problems =
+    object === undefined || wrong !== undefined ? [] : problemsOf(object, settings, path);
+  if (wrong === undefined && problems.length === 0) return answer(uid, { allowed: true });
+  const message = `validation failed: ${wrong ?? problemsText(problems)}`;
   const status = { status: "Failure", reason: "BadRequest", code: 400, message };
   return answer(uid, { allowed: false, status });
 }
@@ -155,33 +160,37 @@ const LEVELS = ["debug", "info", "warn", "error", "dpanic", "panic", "fatal"];
 
 /** ConfigMap config-logging: broken JSON and unknown levels are refused before anybody reads them. */
 function validateLoggingConfig(object: KubeObject): readonly FieldProblem[] {
-  const data = (object as { data?: Record<string, string> }).data ?? {};
+  const { data: given } = object as { data?: unknown };
+  const data = isObject(given) ? given : {};
   const problems: FieldProblem[] = [];
   const text = data["zap-logger-config"];
-  if (text !== undefined && text.trim() !== "" && !isJsonObject(text))
+  if (text !== undefined && !isJsonObject(text))
     problems.push(problem("invalid value: not a JSON object", "data.zap-logger-config"));
   for (const key of Object.keys(data).sort()) {
-    if (!key.startsWith("loglevel.") || LEVELS.includes(data[key] as string)) continue;
-    const details = `"${data[key]}" is none of ${LEVELS.join(", ")}`;
-    problems.push(problem(`invalid value: ${data[key]}`, `data.${key}`, details));
+    const level = textOf(data[key]);
+    if (!key.startsWith("loglevel.") || LEVELS.includes(level)) continue;
+    const details = `"${level}" is none of ${LEVELS.join(", ")}`;
+    problems.push(problem(`invalid value: ${level}`, `data.${key}`, details));
   }
   return problems;
 }
 
-function isJsonObject(text: string): boolean {
+/** A JSON object, or nothing at all. */
+function isJsonObject(text: unknown): boolean {
+  if (typeof text !== "string") return false;
   try {
-    return isObject(JSON.parse(text));
+    return text.trim() === "" || isObject(JSON.parse(text));
   } catch {
     return false;
   }
 }
 
-function requestOf(review: unknown): { uid: unknown; object: KubeObject | undefined } {
+function requestOf(review: unknown): { uid: string; object: KubeObject | undefined } {
   const request = isObject(review) && isObject(review["request"]) ? review["request"] : {};
   const object = isObject(request["object"])
     ? (request["object"] as unknown as KubeObject)
     : undefined;
-  return { uid: request["uid"], object };
+  return { uid: textOf(request["uid"]), object };
 }
 
 function answer(uid: unknown, response: Readonly<Record<string, unknown>>): KubeReview {

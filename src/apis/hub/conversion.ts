@@ -3,7 +3,8 @@
  * way: what one version cannot say travels in annotations, upstream's where it has one and ours
  * (`…/v1-only`) where upstream drops the value (spec: generations 9 and 12.2).
  */
-import { deepEqual, isObject } from "../../base/json.ts";
+import { deepEqual, isObject, textOf } from "../../base/json.ts";
+import { typeProblem } from "../crds/type-problem.ts";
 import {
   GENERATION_ANNOTATION_KEY,
   KUBELET_COMPATIBILITY_ANNOTATION_KEY,
@@ -41,30 +42,40 @@ const TO_V1BETA1: Readonly<Record<string, (object: KubeObject) => KubeObject>> =
 export function convertObject(object: KubeObject, toApiVersion: string): KubeObject {
   if (object.apiVersion === toApiVersion) return object;
   const [group, version] = toApiVersion.split("/");
-  const [sourceGroup, sourceVersion] = (object.apiVersion ?? "").split("/");
+  const [sourceGroup, sourceVersion] = textOf(object.apiVersion).split("/");
   const table = version === "v1" ? TO_V1 : version === "v1beta1" ? TO_V1BETA1 : {};
-  const convert = table[object.kind ?? ""];
+  const kind = textOf(object.kind);
+  const convert = Object.hasOwn(table, kind) ? table[kind] : undefined;
   const known = sourceVersion === "v1" || sourceVersion === "v1beta1";
   if (convert === undefined || group !== sourceGroup || !known) {
     throw new ConversionError(
-      `converting ${object.kind} ${object.metadata?.name}: no way from ${object.apiVersion} to ${toApiVersion}`,
+      `converting ${nameOf(object)}: no way from ${textOf(object.apiVersion)} to ${toApiVersion}`,
     );
   }
   if (!isObject((object as { spec?: unknown }).spec)) {
     return { ...object, apiVersion: toApiVersion };
   }
+  const problem = typeProblem(object);
+  if (problem !== undefined) throw new ConversionError(`converting ${nameOf(object)}: ${problem}`);
   return { ...convert(object), apiVersion: toApiVersion };
+}
+
+function nameOf({ kind, metadata }: KubeObject): string {
+  return `${textOf(kind)} ${textOf(metadata?.name)}`;
 }
 
 /** ConversionReview in, ConversionReview out. Fails as a whole, as Kubernetes has it. */
 export function conversionReview(review: unknown): KubeReview {
   const request = isObject(review) && isObject(review["request"]) ? review["request"] : {};
-  const desired = String(request["desiredAPIVersion"] ?? "");
-  const objects = Array.isArray(request["objects"]) ? (request["objects"] as KubeObject[]) : [];
+  const desired = textOf(request["desiredAPIVersion"]);
+  const given: readonly unknown[] = Array.isArray(request["objects"]) ? request["objects"] : [];
   const head = { apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview" };
-  const uid = request["uid"];
+  const uid = textOf(request["uid"]);
   try {
-    const convertedObjects = objects.map((object) => convertObject(object, desired));
+    const convertedObjects = given.map((object) => {
+      if (!isObject(object)) throw new ConversionError("converting: an item is no object");
+      return convertObject(object as unknown as KubeObject, desired);
+    });
     return { ...head, response: { uid, result: { status: "Success" }, convertedObjects } };
   } catch (error) {
     if (!(error instanceof ConversionError)) throw error;
@@ -242,7 +253,8 @@ function sameWithoutReasons(
   kept: readonly Budget[] | undefined,
   budgets: readonly Budget[] | undefined,
 ): boolean {
-  if (kept === undefined) return false;
+  // An annotation, which anybody may have written.
+  if (!Array.isArray(kept) || !kept.every(isObject)) return false;
   return deepEqual(
     kept.map(({ reasons: _, ...budget }) => budget),
     budgets,

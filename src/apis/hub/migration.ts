@@ -5,10 +5,15 @@
  */
 import { canonicalQuantity } from "../../base/canonical-quantity.ts";
 import { formatDuration, parseDuration } from "../../base/duration.ts";
-import { isObject } from "../../base/json.ts";
-import type { AWSNodeTemplate, AwsProviderBlock } from "../aws/awsnodetemplate.ts";
+import { isObject, textOf } from "../../base/json.ts";
+import {
+  AWS_NODE_TEMPLATE,
+  type AWSNodeTemplate,
+  type AwsProviderBlock,
+} from "../aws/awsnodetemplate.ts";
+import { typeProblem } from "../crds/type-problem.ts";
 import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
-import type { Provisioner } from "../karpenter/provisioner.ts";
+import { PROVISIONER, type Provisioner } from "../karpenter/provisioner.ts";
 import type { KubeObject } from "../meta.ts";
 import { type AdmissionSettings, defaultedProvisioner } from "./admission.ts";
 
@@ -41,10 +46,25 @@ export function migrate(object: KubeObject, { ignoreDefaults = false } = {}): Mi
       `unknown kind. expected one of Provisioner, AWSNodeTemplate. got ${kind}`,
     );
   if (!isObject((object as { spec?: unknown }).spec))
-    throw new MigrationError(`${kind} ${metadata?.name ?? ""} has no spec: give the whole object`);
+    throw new MigrationError(
+      `${kind} ${textOf(metadata?.name)} has no spec: give the whole object`,
+    );
+  const { group, version } = kind === "Provisioner" ? PROVISIONER : AWS_NODE_TEMPLATE;
+  const problem = typeProblem(object, `${group}/${version}`) ?? blockProblem(object);
+  if (problem !== undefined)
+    throw new MigrationError(`${kind} ${textOf(metadata?.name)}: ${problem}`);
   return kind === "Provisioner"
     ? fromProvisioner(object as Provisioner, ignoreDefaults)
     : fromTemplate(object as AWSNodeTemplate);
+}
+
+/** The schema of a Provisioner says nothing of the block in it, which is that of an AWSNodeTemplate. */
+function blockProblem({ spec }: KubeObject & { readonly spec?: unknown }): string | undefined {
+  const provider = isObject(spec) ? spec["provider"] : undefined;
+  if (!isObject(provider)) return undefined;
+  const { group, version, kind } = AWS_NODE_TEMPLATE;
+  const template = { apiVersion: `${group}/${version}`, kind, metadata: {}, spec: provider };
+  return typeProblem(template)?.replace(/^spec\b/, "spec.provider");
 }
 
 function fromTemplate(template: AWSNodeTemplate): Migrated {
@@ -182,36 +202,45 @@ function classRemarks(name: string, spec: ClassSpec): readonly string[] {
   ];
 }
 
+/** EC2NodeClasses take 30 terms; what is far beyond is a slip, and its combinations would fill the memory. */
+const MOST_TERMS = 1_000;
+
 /**
  * A map whose keys are ANDed and whose values are comma-separated alternatives → terms that are ORed: every
  * combination. Owners outermost, then ids, names, tags, of which the first key varies fastest.
  */
 function selectorTerms(
-  selector: Readonly<Record<string, string>> | undefined,
+  selector: Readonly<Record<string, string>> | null | undefined,
 ): readonly object[] | undefined {
-  if (selector === undefined) return undefined;
-  const special = (...keys: readonly string[]) => keys.flatMap((key) => split(selector[key]));
+  if (selector === undefined || selector === null) return undefined;
+  const own = new Map(Object.entries(selector).map(([key, value]) => [key, split(value)]));
+  const combinations = [...own.values()].reduce((product, values) => product * values.length, 1);
+  if (combinations > MOST_TERMS)
+    throw new MigrationError(
+      `a selector with the keys ${[...own.keys()].slice(0, 5).join(", ")} has over ${MOST_TERMS} combinations; name fewer alternatives`,
+    );
+  const special = (...keys: readonly string[]) => keys.flatMap((key) => own.get(key) ?? []);
   const SPECIAL = ["aws-ids", "aws::ids", "aws::name", "aws::owners"];
-  let tags: readonly Readonly<Record<string, string>>[] = [{}];
-  for (const key of Object.keys(selector).sort()) {
+  let tags: readonly ReadonlyMap<string, string>[] = [new Map()];
+  for (const key of [...own.keys()].sort()) {
     if (SPECIAL.includes(key)) continue;
     const before = tags;
-    tags = split(selector[key]).flatMap((value) => before.map((one) => ({ ...one, [key]: value })));
+    tags = (own.get(key) ?? []).flatMap((value) =>
+      before.map((one) => new Map([...one, [key, value]])),
+    );
   }
   const choices = (values: readonly string[]) => (values.length === 0 ? [undefined] : values);
   return choices(special("aws::owners")).flatMap((owner) =>
     choices(special("aws-ids", "aws::ids")).flatMap((id) =>
       choices(special("aws::name")).flatMap((name) =>
-        tags.map((own) =>
-          compact({ owner, id, name, tags: Object.keys(own).length === 0 ? undefined : own }),
-        ),
+        tags.map((one) => compact({ owner, id, name, tags: Object.fromEntries(one) })),
       ),
     ),
   );
 }
 
-function split(value: string | undefined): readonly string[] {
-  return value === undefined ? [] : value.split(",").map((one) => one.trim());
+function split(value: string): readonly string[] {
+  return value.split(",").map((one) => one.trim());
 }
 
 function metadataOf({ name, labels, annotations, finalizers }: KubeObject["metadata"]): object {

@@ -15,6 +15,7 @@ import { writeYaml } from "../../readers/write-yaml.ts";
 import { CliError } from "../program/cli-error.ts";
 import { valuesOf } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
+import { shownValue } from "../program/shown.ts";
 
 export interface ConvertFlags {
   readonly filename?: readonly string[];
@@ -133,11 +134,19 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
 /** Lists are opened. */
 function objectsIn(text: string, source: string): readonly KubeObject[] {
   return valuesOf(source, text).flatMap((value) => {
-    if (!isObject(value)) throw new CliError(`${source}: not a Kubernetes object`);
-    const object = value as unknown as KubeObject & { readonly items?: unknown };
-    const { kind = "", items } = object;
-    return Array.isArray(items) && kind.endsWith("List") ? items : [object];
+    const { kind, items } = headed(value, source);
+    if (!Array.isArray(items) || !kind?.endsWith("List")) return [headed(value, source)];
+    return items.map((item, index) => headed(item, `${source}, item ${index + 1}`));
   });
+}
+
+/** An object whose apiVersion and kind are texts, where it has any. Throws CliError. */
+function headed(value: unknown, source: string): KubeObject & { readonly items?: unknown } {
+  if (!isObject(value)) throw new CliError(`${source}: not a Kubernetes object`);
+  for (const field of ["apiVersion", "kind"])
+    if (value[field] !== undefined && typeof value[field] !== "string")
+      throw new CliError(`${source}: ${field}: wanted a text, got ${shownValue(value[field])}`);
+  return value as unknown as KubeObject;
 }
 
 function printed(objects: readonly KubeObject[], output: ConvertFlags["output"]): Printed {

@@ -16,6 +16,7 @@ import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { customResourceDefinitions } from "../../apis/crds/all.ts";
+import { typeProblem } from "../../apis/crds/type-problem.ts";
 import { defaultedProvisioner } from "../../apis/hub/admission.ts";
 import { toClaim } from "../../apis/hub/claim.ts";
 import { convertObject } from "../../apis/hub/conversion.ts";
@@ -235,6 +236,8 @@ function readObject(
   }
   const [field] = unknown;
   if (field !== undefined) throw refused(where, object, `${field}: unknown field`);
+  const mistyped = typeProblem(value);
+  if (mistyped !== undefined) throw refused(where, object, mistyped);
   const complete = withAlphaDefaults(definition.applyDefaults(value));
   // A status is nobody's to write by hand: as on creation, that of a custom kind is not judged.
   const judged = isCustom(definition) ? definition.prepareCreate(complete) : complete;

@@ -1,0 +1,117 @@
+/**
+ * Whether an object of ours has the types that its schema asks for. Code that reads a spec relies on them, and not
+ * every object was judged by an API server: files of the command line, and reviews, which anybody may send.
+ */
+import { isObject, textOf } from "../../base/json.ts";
+import { customResourceDefinitions } from "./all.ts";
+import { type JsonSchema, list, object, text, textMap } from "./schema.ts";
+
+const METADATA: JsonSchema = object("", {
+  name: text(""),
+  namespace: text(""),
+  labels: textMap(""),
+  annotations: textMap(""),
+  finalizers: list("", { type: "string" }),
+});
+
+/** Schemas by `apiVersion kind`; made once, because a tenth of a second is long for a review. */
+let schemas: ReadonlyMap<string, JsonSchema> | undefined;
+
+function schemaOf(apiVersion: unknown, kind: unknown): JsonSchema | undefined {
+  schemas ??= new Map(
+    customResourceDefinitions().flatMap(({ spec }) =>
+      spec.versions.map(({ name, schema }) => [
+        `${spec.group}/${name} ${textOf(spec.names["kind"])}`,
+        schema.openAPIV3Schema,
+      ]),
+    ),
+  );
+  return schemas.get(`${textOf(apiVersion)} ${textOf(kind)}`);
+}
+
+/**
+ * The first field of another type than the schema of `apiVersion` and kind has, in words:
+ * `spec.template.spec: wanted an object, got null`. Absent lists and null in place of an absent field pass: clients write
+ * both. An object of an unknown kind has no problem. Status is not looked at.
+ */
+export function typeProblem(
+  value: object,
+  apiVersion: unknown = (value as { apiVersion?: unknown }).apiVersion,
+): string | undefined {
+  const { kind, metadata, spec } = value as Readonly<Record<string, unknown>>;
+  const schema = schemaOf(apiVersion, kind)?.properties?.["spec"];
+  if (schema === undefined) return undefined;
+  return wrongType(metadata, METADATA, "metadata") ?? wrongType(spec, schema, "spec");
+}
+
+/** The first part of `value` that has another type than its schema; undefined when there is none. */
+function wrongType(value: unknown, schema: JsonSchema, path: string): string | undefined {
+  if (schema["x-kubernetes-int-or-string"] === true)
+    return typeof value === "string" || typeof value === "number"
+      ? undefined
+      : wrong(path, "a text or a number", value);
+  switch (schema.type) {
+    case "string":
+      return typeof value === "string" ? undefined : wrong(path, "a text", value);
+    case "integer":
+    case "number":
+      return typeof value === "number" ? undefined : wrong(path, "a number", value);
+    case "boolean":
+      return typeof value === "boolean" ? undefined : wrong(path, "true or false", value);
+    case "array":
+      if (!Array.isArray(value)) return wrong(path, "a list", value);
+      return firstOf(value.keys(), (index) =>
+        wrongType(value[index], schema.items ?? {}, `${path}[${index}]`),
+      );
+    case "object":
+      return isObject(value) ? wrongField(value, schema, path) : wrong(path, "an object", value);
+    default:
+      return undefined;
+  }
+}
+
+function wrongField(
+  value: Readonly<Record<string, unknown>>,
+  { properties = {}, additionalProperties, required = [] }: JsonSchema,
+  path: string,
+): string | undefined {
+  const missing = required.find(
+    (name) => (value[name] ?? undefined) === undefined && properties[name]?.type !== "array",
+  );
+  if (missing !== undefined) return `${path}.${missing}: is missing`;
+  return firstOf(Object.keys(value), (name) => {
+    const given = value[name];
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    // null is how some clients write absent; in a map it is a value.
+    const isAbsent = given === undefined || (given === null && known !== undefined);
+    const schema = known ?? additionalProperties;
+    return isAbsent || schema === undefined
+      ? undefined
+      : wrongType(given, schema, `${path}.${name}`);
+  });
+}
+
+function firstOf<T>(
+  items: Iterable<T>,
+  problemOf: (item: T) => string | undefined,
+): string | undefined {
+  for (const item of items) {
+    const problem = problemOf(item);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+const MOST_SHOWN = 60;
+
+function wrong(path: string, wanted: string, value: unknown): string {
+  const got =
+    value === undefined
+      ? "nothing"
+      : Array.isArray(value)
+        ? "a list"
+        : isObject(value)
+          ? "an object"
+          : JSON.stringify(value).slice(0, MOST_SHOWN);
+  return `${path}: wanted ${wanted}, got ${got}`;
+}
