@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz`: random scenarios against what must hold of every plan (properties.ts); the first failure of
  * each seed is made small, written to a file, and printed with the command that replays it. USAGE names the
- * others: fixes.ts, upstream.ts, repack.ts and test/calm/run.ts.
+ * others: fixes.ts, upstream.ts, repack.ts, inputs/fuzz-inputs.ts and test/calm/run.ts.
  */
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,6 +26,8 @@ const USAGE = `npm run fuzz -- [--count N] [--seed N]          plans of random s
 npm run fuzz -- fixes [--count N] [--seed N]    the fixes that such plans name, made and planned again (1000)
 npm run fuzz -- --upstream [--count N] [--seed N]  the same, compared with sigs.k8s.io/karpenter (2000)
 npm run fuzz -- repack [--count N] [--seed N]      what repack proposes for random clusters (2000)
+npm run fuzz -- inputs [--count N] [--from N] [--target NAME]  hostile texts through all that reads texts (10000)
+npm run fuzz -- inputs --target NAME --seed N      one of them, made small
 npm run fuzz -- calm [--from N] [--seeds N] [--workers N]  random days of random clusters (500)
 npm run fuzz -- calm --seed N [--verbose]          one of them, told in full
 npm run fuzz -- mutants [NAME …] [--from N] [--seeds N]  Karpenter with a rule taken out, played until that is seen (20)
@@ -35,6 +37,7 @@ const args = process.argv.slice(2);
 /** By the first word: what may stand in the line. A flag that is not its own would be passed over in silence. */
 const KNOWN: Readonly<Record<string, RegExp>> = {
   mutants: /^(?:[a-z][a-z-]*|\d+|--(?:from|seeds))$/,
+  inputs: /^(?:[a-z][a-z-]*|\d+|--(?:count|from|seed|target))$/,
   calm: /^(?:calm|\d+|--(?:count|seed|from|seeds|workers|verbose))$/,
 };
 const known = KNOWN[args[0] ?? ""] ?? /^(?:repack|fixes|\d+|--(?:count|seed|upstream))$/;
@@ -53,6 +56,7 @@ if (strange !== undefined) {
           workers: numberAfter("--workers"),
         })
       : await calmDay(seed, args.includes("--verbose"));
+else if (args[0] === "inputs") process.exitCode = await inputs();
 else if (args[0] === "mutants")
   process.exitCode = await tryMutants({
     names: args.slice(1).filter((arg) => /^[a-z]/.test(arg)),
@@ -65,6 +69,15 @@ else if (args.includes("fixes"))
   process.exitCode = fuzzFixes(seed, count ?? (seed === undefined ? 1_000 : 1));
 else if (args.includes("--upstream")) process.exitCode = againstUpstream(seed ?? 0, count ?? 2_000);
 else process.exitCode = fuzz(seed, count ?? (seed === undefined ? DEFAULT_COUNT : 1));
+
+async function inputs(): Promise<number> {
+  // Which reads half the product: not for the others.
+  const { fuzzInput, fuzzInputs } = await import("./inputs/fuzz-inputs.ts");
+  const at = args.indexOf("--target");
+  const targets = at < 0 ? [] : [args[at + 1] ?? ""];
+  if (seed !== undefined) return fuzzInput(targets[0] ?? "", seed);
+  return fuzzInputs({ from: numberAfter("--from") ?? 0, count: count ?? DEFAULT_COUNT, targets });
+}
 
 function fuzz(first = 0, scenarios: number): number {
   let failures = 0;

@@ -5,7 +5,8 @@
  */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { toRfc3339, toRfc3339Micro } from "../../../base/clock.ts";
-import { badRequest } from "../request/status.ts";
+import { errorText } from "../../../base/error-text.ts";
+import { ApiError, badRequest } from "../request/status.ts";
 import { type Field, MAGIC, messageNamed, messageOf, PROTOBUF } from "./fields.ts";
 
 /**
@@ -45,7 +46,17 @@ export function decodeProtobuf(body: Uint8Array): unknown {
       `the request body is not ${PROTOBUF}: it does not begin with its magic number`,
     );
   }
-  const outer = readUnknown(body.subarray(MAGIC.length));
+  try {
+    return readObject(body.subarray(MAGIC.length));
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    // Bytes that are no message: the library's own errors, or the end of the stack where messages are nested too deeply.
+    throw badRequest(`the request body is not ${PROTOBUF}: ${errorText(error)}`);
+  }
+}
+
+function readObject(bytes: Uint8Array): unknown {
+  const outer = readUnknown(bytes);
   const { apiVersion, kind } = outer;
   const message = messageOf(apiVersion, kind);
   if (messageNamed(message) === undefined) {

@@ -1,0 +1,63 @@
+/**
+ * Runs one input through one target and says what must not have happened: an error that is no answer, a prototype that
+ * was changed, or more time than the input's length explains.
+ */
+import { Random } from "../../../src/base/random.ts";
+import type { Target } from "./target.ts";
+
+/** CPU time of any input, and of each character. The machine may be slow: a loop in a loop takes far more. */
+const MOST_MS = 2_000;
+const MOST_MS_PER_CHARACTER = 0.02;
+
+const PROTOTYPES = [Object.prototype, Array.prototype, String.prototype, Function.prototype];
+const SOUND = PROTOTYPES.map((one) => Reflect.ownKeys(one).length);
+
+/** The input of a target that a seed stands for. */
+export function inputOf(target: Target, seed: number): string {
+  return target.draw(new Random(`${target.name} ${seed}`));
+}
+
+/** What is wrong; undefined when nothing is. */
+export async function faultOf(target: Target, text: string): Promise<string | undefined> {
+  const before = process.cpuUsage();
+  const fault = await answerFault(target, text);
+  const { user } = process.cpuUsage(before);
+  const polluted = PROTOTYPES.findIndex((one, at) => Reflect.ownKeys(one).length !== SOUND[at]);
+  if (polluted >= 0) return `a prototype was changed: ${PROTOTYPES[polluted]?.constructor.name}`;
+  const most = MOST_MS + MOST_MS_PER_CHARACTER * text.length;
+  if (user / 1_000 > most) return `took more than ${Math.round(most)} ms`;
+  return fault;
+}
+
+async function answerFault(target: Target, text: string): Promise<string | undefined> {
+  try {
+    const complaint = await target.run(text);
+    return typeof complaint === "string" ? complaint : undefined;
+  } catch (error) {
+    if (target.expected.some((one) => error instanceof one)) return undefined;
+    return error instanceof Error ? (error.stack ?? error.message) : `threw ${typeof error}`;
+  }
+}
+
+/** The kind of a fault: what must stay while its input shrinks. */
+function kindOf(fault: string): string {
+  const [first = "", second = ""] = fault.split("\n");
+  return `${first.slice(0, 40)} ${second.replace(/:\d+:\d+/, "")}`;
+}
+
+/** A shorter input with the same kind of fault: halves, quarters, … are left out as long as it stays. */
+export async function shrunk(target: Target, text: string, maxTries = 2_000): Promise<string> {
+  const fault = await faultOf(target, text);
+  if (fault === undefined) return text;
+  const kind = kindOf(fault);
+  let [best, tries] = [text, 0];
+  for (let size = Math.ceil(best.length / 2); size >= 1; size = Math.floor(size / 2)) {
+    for (let at = 0; at < best.length && tries < maxTries; tries++) {
+      const smaller = best.slice(0, at) + best.slice(at + size);
+      const still = await faultOf(target, smaller);
+      if (still !== undefined && kindOf(still) === kind) best = smaller;
+      else at += size;
+    }
+  }
+  return best;
+}
