@@ -35,6 +35,17 @@ export function clone<T>(value: T): T {
   return copy as T;
 }
 
+/** A copy without fields that are null, which Go takes for absent. Lists keep theirs: their length means something. */
+export function withoutNulls<T>(value: T): T {
+  if (Array.isArray(value)) return value.map((item) => withoutNulls(item)) as T;
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]) =>
+      item === null ? [] : [[key, withoutNulls(item)]],
+    ),
+  ) as T;
+}
+
 /** Freezes a value and all in it; returns it. Already frozen parts are taken to be frozen whole. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;

@@ -5,7 +5,7 @@
  * schemas alone.
  */
 import { base64Encode } from "../../base/base64.ts";
-import { deepEqual, isObject, textOf } from "../../base/json.ts";
+import { deepEqual, isObject, textOf, withoutNulls } from "../../base/json.ts";
 import type { AWSNodeTemplate } from "../aws/awsnodetemplate.ts";
 import {
   LABEL_INSTANCE_CATEGORY,
@@ -13,7 +13,6 @@ import {
   LABEL_INSTANCE_GENERATION,
 } from "../aws/labels.ts";
 import { WEBHOOK_SERVICE } from "../crds/definition.ts";
-import { typeProblem } from "../crds/type-problem.ts";
 import {
   ARCH_LABEL_KEY,
   CAPACITY_TYPE_LABEL_KEY,
@@ -24,6 +23,7 @@ import {
 import type { RequirementSpec } from "../karpenter/nodepool.ts";
 import type { Provisioner } from "../karpenter/provisioner.ts";
 import type { KubeObject } from "../meta.ts";
+import { alphaTypeProblem } from "./alpha-types.ts";
 import { conversionReview, type KubeReview } from "./conversion.ts";
 import { validateAwsBlock, validateInlineProvider } from "./validate-aws.ts";
 import { validateProvisioner } from "./validate-provisioner.ts";
@@ -60,7 +60,7 @@ export function answerWebhook(
 function defaultingReview(review: unknown, settings: AdmissionSettings): KubeReview {
   const { uid, object } = requestOf(review);
   // What has wrong types is refused by the validating webhook, in words.
-  if (object?.kind !== "Provisioner" || typeProblem(object) !== undefined)
+  if (object?.kind !== "Provisioner" || alphaTypeProblem(object) !== undefined)
     return answer(uid, { allowed: true });
   const before = object as Provisioner;
   const after = defaultedProvisioner(before, settings);
@@ -73,7 +73,7 @@ function defaultingReview(review: unknown, settings: AdmissionSettings): KubeRev
 /** What is wrong with the object, in upstream's words. DELETE is never asked about. */
 function validatingReview(review: unknown, settings: AdmissionSettings, path: string): KubeReview {
   const { uid, object } = requestOf(review);
-  const wrong = object === undefined ? undefined : typeProblem(object);
+  const wrong = object === undefined ? undefined : alphaTypeProblem(object);
   const problems =
     object === undefined || wrong !== undefined ? [] : problemsOf(object, settings, path);
   if (wrong === undefined && problems.length === 0) return answer(uid, { allowed: true });
@@ -188,7 +188,7 @@ function isJsonObject(text: unknown): boolean {
 function requestOf(review: unknown): { uid: string; object: KubeObject | undefined } {
   const request = isObject(review) && isObject(review["request"]) ? review["request"] : {};
   const object = isObject(request["object"])
-    ? (request["object"] as unknown as KubeObject)
+    ? (withoutNulls(request["object"]) as unknown as KubeObject)
     : undefined;
   return { uid: textOf(request["uid"]), object };
 }

@@ -5,17 +5,13 @@
  */
 import { canonicalQuantity } from "../../base/canonical-quantity.ts";
 import { formatDuration, parseDuration } from "../../base/duration.ts";
-import { isObject, textOf } from "../../base/json.ts";
-import {
-  AWS_NODE_TEMPLATE,
-  type AWSNodeTemplate,
-  type AwsProviderBlock,
-} from "../aws/awsnodetemplate.ts";
-import { typeProblem } from "../crds/type-problem.ts";
+import { isObject, textOf, withoutNulls } from "../../base/json.ts";
+import type { AWSNodeTemplate, AwsProviderBlock } from "../aws/awsnodetemplate.ts";
 import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
-import { PROVISIONER, type Provisioner } from "../karpenter/provisioner.ts";
+import type { Provisioner } from "../karpenter/provisioner.ts";
 import type { KubeObject } from "../meta.ts";
 import { type AdmissionSettings, defaultedProvisioner } from "./admission.ts";
+import { alphaTypeProblem } from "./alpha-types.ts";
 
 /** To be filled in by hand, or by envsubst: which role the nodes had is known to IAM only. */
 const ROLE_PLACEHOLDER = "$KARPENTER_NODE_ROLE";
@@ -39,7 +35,8 @@ export interface Migrated {
 }
 
 /** `ignoreDefaults`: without the requirements that alpha adds where a key is absent. */
-export function migrate(object: KubeObject, { ignoreDefaults = false } = {}): Migrated {
+export function migrate(given: KubeObject, { ignoreDefaults = false } = {}): Migrated {
+  const object = withoutNulls(given);
   const { kind = "", metadata } = object;
   if (kind !== "Provisioner" && kind !== "AWSNodeTemplate")
     throw new MigrationError(
@@ -49,22 +46,12 @@ export function migrate(object: KubeObject, { ignoreDefaults = false } = {}): Mi
     throw new MigrationError(
       `${kind} ${textOf(metadata?.name)} has no spec: give the whole object`,
     );
-  const { group, version } = kind === "Provisioner" ? PROVISIONER : AWS_NODE_TEMPLATE;
-  const problem = typeProblem(object, `${group}/${version}`) ?? blockProblem(object);
+  const problem = alphaTypeProblem(object);
   if (problem !== undefined)
     throw new MigrationError(`${kind} ${textOf(metadata?.name)}: ${problem}`);
   return kind === "Provisioner"
     ? fromProvisioner(object as Provisioner, ignoreDefaults)
     : fromTemplate(object as AWSNodeTemplate);
-}
-
-/** The schema of a Provisioner says nothing of the block in it, which is that of an AWSNodeTemplate. */
-function blockProblem({ spec }: KubeObject & { readonly spec?: unknown }): string | undefined {
-  const provider = isObject(spec) ? spec["provider"] : undefined;
-  if (!isObject(provider)) return undefined;
-  const { group, version, kind } = AWS_NODE_TEMPLATE;
-  const template = { apiVersion: `${group}/${version}`, kind, metadata: {}, spec: provider };
-  return typeProblem(template)?.replace(/^spec\b/, "spec.provider");
 }
 
 function fromTemplate(template: AWSNodeTemplate): Migrated {

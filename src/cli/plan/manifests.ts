@@ -16,10 +16,10 @@ import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { customResourceDefinitions } from "../../apis/crds/all.ts";
-import { typeProblem } from "../../apis/crds/type-problem.ts";
 import { defaultedProvisioner } from "../../apis/hub/admission.ts";
+import { alphaTypeProblem } from "../../apis/hub/alpha-types.ts";
 import { toClaim } from "../../apis/hub/claim.ts";
-import { convertObject } from "../../apis/hub/conversion.ts";
+import { ConversionError, convertObject } from "../../apis/hub/conversion.ts";
 import { validateAwsBlock, validateInlineProvider } from "../../apis/hub/validate-aws.ts";
 import { validateProvisioner } from "../../apis/hub/validate-provisioner.ts";
 import { problemsText } from "../../apis/hub/validation.ts";
@@ -236,7 +236,7 @@ function readObject(
   }
   const [field] = unknown;
   if (field !== undefined) throw refused(where, object, `${field}: unknown field`);
-  const mistyped = typeProblem(value);
+  const mistyped = alphaTypeProblem(value);
   if (mistyped !== undefined) throw refused(where, object, mistyped);
   const complete = withAlphaDefaults(definition.applyDefaults(value));
   // A status is nobody's to write by hand: as on creation, that of a custom kind is not judged.
@@ -254,7 +254,8 @@ function newest(where: string, object: KubeObject): KubeObject {
   try {
     return convertObject(object, version);
   } catch (error) {
-    throw refused(where, object, (error as Error).message);
+    if (error instanceof ConversionError) throw refused(where, object, error.message);
+    throw error;
   }
 }
 

@@ -172,15 +172,12 @@ const commandLines: readonly Target[] = [
     quick: 60,
     draw: (random) => {
       const command = random.pick(COMMANDS)();
+      const odd = oddValue(random);
       const flags = command.options.map(({ long }) => long ?? "");
       const words = Array.from({ length: random.int(6) }, () =>
         random.int(2) === 0 ? random.pick(flags) : mutateText(random.pick(flags), random),
       );
-      return JSON.stringify([
-        command.name(),
-        ...words,
-        ...(random.int(2) === 0 ? [String(oddValue(random) ?? "")] : []),
-      ]);
+      return JSON.stringify([command.name(), ...words, ...(typeof odd === "string" ? [odd] : [])]);
     },
     run: async (input) => {
       const words = stringsIn(input);

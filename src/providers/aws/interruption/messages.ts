@@ -3,7 +3,7 @@
  * for which instances. Pure; whatever is wrong with a body becomes a complaint, never an exception.
  * upstream: pkg/controllers/interruption/messages
  */
-import { isObject } from "../../../base/json.ts";
+import { isObject, textOf } from "../../../base/json.ts";
 
 export type MessageKind =
   | "spot_interrupted"
@@ -50,7 +50,8 @@ export function parseMessage(body: string): InterruptionMessage {
   }
   if (!isObject(event)) return unreadable("the body is no JSON object");
   const { version, source, "detail-type": detailType, detail } = event;
-  const parser = version === "0" ? PARSERS.get(`${source}/${detailType}`) : undefined;
+  const parser =
+    version === "0" ? PARSERS.get(`${textOf(source)}/${textOf(detailType)}`) : undefined;
   if (parser === undefined) {
     const named = `version ${text(version)}, source ${text(source)}, detail-type ${text(detailType)}`;
     return {

@@ -5,6 +5,7 @@
  * upstream: pkg/providers/pricing
  */
 import type { PriceList } from "../../../apis/karpenter/facts.ts";
+import { isObject, textOf } from "../../../base/json.ts";
 import type { SpotPrice } from "../api/images-and-types.ts";
 
 export class Prices {
@@ -82,41 +83,31 @@ export function onDemandPrices(
   return prices;
 }
 
-interface Product {
-  readonly product?: { readonly attributes?: { readonly instanceType?: string } };
-  readonly terms?: {
-    readonly OnDemand?: Readonly<
-      Record<
-        string,
-        {
-          readonly priceDimensions?: Readonly<
-            Record<string, { readonly pricePerUnit?: Readonly<Record<string, string>> }>
-          >;
-        }
-      >
-    >;
-  };
-}
-
 function priceOfProduct(
   text: string,
   currency: "USD" | "CNY",
 ): { type: string; price: number } | undefined {
-  let product: Product;
+  let product: unknown;
   try {
-    product = JSON.parse(text) as Product;
+    product = JSON.parse(text);
   } catch {
     return undefined;
   }
-  const type = product.product?.attributes?.instanceType;
-  if (type === undefined) return undefined;
-  for (const term of Object.values(product.terms?.OnDemand ?? {})) {
-    for (const { pricePerUnit } of Object.values(term.priceDimensions ?? {})) {
-      const price = Math.round(Number(pricePerUnit?.[currency] ?? 0) * 1e6);
-      if (price > 0) return { type, price };
+  const { instanceType } = fieldsOf(fieldsOf(fieldsOf(product)["product"])["attributes"]);
+  if (typeof instanceType !== "string") return undefined;
+  for (const term of Object.values(fieldsOf(fieldsOf(fieldsOf(product)["terms"])["OnDemand"]))) {
+    for (const dimension of Object.values(fieldsOf(fieldsOf(term)["priceDimensions"]))) {
+      const written = fieldsOf(fieldsOf(dimension)["pricePerUnit"])[currency];
+      const price = Math.round(Number(textOf(written)) * 1e6);
+      if (price > 0 && Number.isSafeInteger(price)) return { type: instanceType, price };
     }
   }
   return undefined;
+}
+
+/** The fields of an object, and none of anything else. */
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
 }
 
 /** The newest price of each (type, zone): `type/zone` → micro-dollars. */

@@ -8,6 +8,7 @@ import { toRfc3339 } from "../../../base/clock.ts";
 import { deepEqual } from "../../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "../engine.ts";
 import { refusedPatch } from "../patch/refusal.ts";
+import { goKind } from "../request/go-json.ts";
 import { ApiError, badRequest, conflict, invalid, STALE_WRITE } from "../request/status.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import { invalid as invalidField } from "../schema/field-error.ts";
@@ -53,6 +54,7 @@ export function objectOf(call: Call, body: unknown): KubeObject {
   }
   const object = body as Partial<KubeObject>;
   const wanted = groupVersionOf(definition);
+  checkHead(object);
   const { apiVersion = wanted, kind = definition.kind } = object;
   if (apiVersion !== wanted || kind !== definition.kind) {
     const { refusal, problem } = wrongKind(definition, apiVersion, kind, wanted);
@@ -65,6 +67,20 @@ export function objectOf(call: Call, body: unknown): KubeObject {
   }
   const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = object;
   return { apiVersion, kind, metadata, ...rest };
+}
+
+/** Throws 400 where apiVersion or kind is no text. upstream: apimachinery pkg/runtime/serializer/json/meta.go */
+export function checkHead(object: {
+  readonly apiVersion?: unknown;
+  readonly kind?: unknown;
+}): void {
+  for (const field of ["apiVersion", "kind"] as const) {
+    const value = object[field] ?? "";
+    if (typeof value !== "string")
+      throw badRequest(
+        `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKind(value)} into Go struct field .${field} of type string`,
+      );
+  }
 }
 
 /** Custom kinds are told apart by name; built-in ones by what Go can convert into what. */

@@ -9,6 +9,7 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { clone, deepEqual, isObject } from "../../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "../engine.ts";
+import { checkHead } from "../objects/object-meta.ts";
 import { create, type Door, update } from "../objects/write.ts";
 import { goKind } from "../request/go-json.ts";
 import {
@@ -211,6 +212,7 @@ function configOf(call: Call, subresource: string): KubeObject {
     throw badRequest(
       "the applied configuration must be an object with apiVersion, kind and metadata",
     );
+  checkHead(sent);
   // The URL has the name: who wants nothing of the metadata may leave it out.
   const object: KubeObject = { ...sent, metadata: sent.metadata ?? {} };
   const { apiVersion = "", kind = "" } = object;
