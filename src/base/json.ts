@@ -10,6 +10,11 @@ export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
+/** Lists and objects as JSON, where `String` throws when a key is named `toString`; all else as `String` has it. */
+export function asText(value: unknown): string {
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
+}
+
 /** Structural equality. A key that is `undefined` counts as absent. */
 export function deepEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;

@@ -8,7 +8,7 @@ import {
   parseDuration,
   parseNillableDuration,
 } from "../../base/duration.ts";
-import { isObject } from "../../base/json.ts";
+import { asText, isObject } from "../../base/json.ts";
 import { condition } from "../karpenter/conditions.ts";
 import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
 import {
@@ -165,7 +165,7 @@ function lastSpecWriter(object: KubeObject): string | undefined {
     if (!isObject(entry) || entry["subresource"] || !isObject(entry["fieldsV1"])) continue;
     if (entry["fieldsV1"]["f:spec"] === undefined || typeof entry["apiVersion"] !== "string")
       continue;
-    const time = String(entry["time"] ?? "");
+    const time = asText(entry["time"] ?? "");
     if (latest === undefined || time >= latest.time)
       latest = { time, apiVersion: entry["apiVersion"] };
   }

@@ -1,4 +1,5 @@
 /** Problems of fields and their text, in the form that alpha's webhooks answer with. */
+import { asText } from "../../base/json.ts";
 
 /** `message: path, path`, and a second line of details. upstream: knative.dev/pkg/apis FieldError */
 export interface FieldProblem {
@@ -16,7 +17,7 @@ export function missing(...paths: readonly string[]): FieldProblem {
 }
 
 export function invalidValue(value: unknown, path: string, details?: string): FieldProblem {
-  return problem(`invalid value: ${String(value)}`, path, details);
+  return problem(`invalid value: ${asText(value)}`, path, details);
 }
 
 export function invalidKey(key: string, path: string, details?: string): FieldProblem {

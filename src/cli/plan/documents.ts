@@ -88,13 +88,26 @@ function flatten(value: unknown, where: string): Found[] {
       flatten(isObject(one) ? { ...head, ...one } : one, `${where}, item ${index + 1}`),
     );
   }
-  return [{ where, object: withoutEmptyNamespace(value) as unknown as KubeObject }];
+  const metadata = identityOf(value["metadata"], `${where}: ${kind}`);
+  return [{ where, object: { ...value, metadata } as unknown as KubeObject }];
 }
 
-/** An empty namespace is none, as to kubectl. */
-function withoutEmptyNamespace(value: Record<string, unknown>): Record<string, unknown> {
-  const { metadata } = value;
-  if (!isObject(metadata) || metadata["namespace"] !== "") return value;
+/**
+ * The metadata, without an empty namespace, which is none to kubectl. Throws CliError where what tells objects apart is of
+ * another type; what of it must be there is said by kind.
+ */
+function identityOf(given: unknown, where: string): Record<string, unknown> {
+  const metadata = given ?? {};
+  if (!isObject(metadata))
+    throw new CliError(`${where}: metadata: wanted an object, got ${shownValue(metadata)}`);
+  for (const field of ["name", "namespace", "generateName", "uid"]) {
+    const value = metadata[field] ?? "";
+    if (typeof value === "string") continue;
+    const unquoted = typeof value === "object" ? "" : "; put it in quotes";
+    const got = `${shownValue(value)}${unquoted}`;
+    throw new CliError(`${where}: metadata.${field}: wanted a string, got ${got}`);
+  }
+  if (metadata["namespace"] !== "") return metadata;
   const { namespace: _, ...others } = metadata;
-  return { ...value, metadata: others };
+  return others;
 }

@@ -6,7 +6,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
-import { isObject } from "../../base/json.ts";
+import { asText, isObject } from "../../base/json.ts";
 import { LIMITS } from "../../readers/limits.ts";
 import { ReadError } from "../../readers/read-error.ts";
 import { readYamlValue } from "../../readers/yaml.ts";
@@ -174,7 +174,7 @@ function insecureWarning({ path, name }: Entry): string {
 }
 
 function isTrue({ fields }: Entry, field: string): boolean {
-  return String(fields[field]) === "true";
+  return asText(fields[field]) === "true";
 }
 
 function extension({ fields }: Entry, name: string): unknown {

@@ -6,7 +6,7 @@
 
 import type { KubeObject } from "../../apis/meta.ts";
 import { parseDuration } from "../../base/duration.ts";
-import { isObject } from "../../base/json.ts";
+import { asText, isObject } from "../../base/json.ts";
 
 export interface Scenario {
   readonly name: string;
@@ -204,7 +204,7 @@ function parsePromises(value: unknown, at: string): Promised[] {
       selector:
         body["selector"] === undefined ? undefined : text(body["selector"], `${place}.selector`),
       where: Object.fromEntries(
-        Object.entries(where).map(([path, wanted]) => [path, String(wanted)]),
+        Object.entries(where).map(([path, wanted]) => [path, asText(wanted)]),
       ),
       count: parseCount(body["count"], `${place}.count`),
     };
@@ -212,7 +212,7 @@ function parsePromises(value: unknown, at: string): Promised[] {
 }
 
 function parseCount(value: unknown, at: string): Promised["count"] {
-  const match = /^(>=|<=|=)?\s*(\d+)$/.exec(String(value ?? ""));
+  const match = /^(>=|<=|=)?\s*(\d+)$/.exec(asText(value ?? ""));
   if (match === null)
     throw new ScenarioError(
       `${at}: must be a number, or ">= 2", "<= 2"; got ${JSON.stringify(value)}`,

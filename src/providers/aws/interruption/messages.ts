@@ -70,19 +70,19 @@ function ofInstance(kind: MessageKind): Parser {
   };
 }
 
-const ENDING_STATES: Readonly<Record<string, MessageKind>> = {
-  stopping: "instance_stopped",
-  stopped: "instance_stopped",
-  "shutting-down": "instance_terminated",
-  terminated: "instance_terminated",
-};
+const ENDING_STATES: ReadonlyMap<string, MessageKind> = new Map([
+  ["stopping", "instance_stopped"],
+  ["stopped", "instance_stopped"],
+  ["shutting-down", "instance_terminated"],
+  ["terminated", "instance_terminated"],
+]);
 
 function stateChange(detail: Detail): InterruptionMessage {
   const { state } = detail;
   if (typeof state !== "string") {
     return unreadable(`detail.state must be an instance state, got ${text(state)}`);
   }
-  const kind = ENDING_STATES[state.toLowerCase()];
+  const kind = ENDING_STATES.get(state.toLowerCase());
   return kind === undefined ? NO_OP : ofInstance(kind)(detail);
 }
 

@@ -2,7 +2,7 @@
  * The kubeconfig with which kubectl and every other client reach the sandbox. It is merged into a kubeconfig that is
  * there already: entries of other clusters stay as they are.
  */
-import { isObject } from "../../../base/json.ts";
+import { asText, isObject } from "../../../base/json.ts";
 import { writeYaml } from "../../../readers/write-yaml.ts";
 
 export interface KubeconfigInput {
@@ -49,7 +49,7 @@ export function mergeProblem(existing: ExistingKubeconfig): string | undefined {
   const clusters = (existing["clusters"] ?? []) as readonly unknown[];
   const own = clusters.filter(isObject).find(({ name }) => name === NAME)?.["cluster"];
   if (!isObject(own)) return undefined;
-  const server = String(own["server"]);
+  const server = asText(own["server"]);
   return /^https:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|$)/.test(server)
     ? undefined
     : `its cluster ${NAME} is not the sandbox: the server is ${server}`;

@@ -7,7 +7,7 @@
  */
 
 import { errorText } from "../../../base/error-text.ts";
-import { isObject } from "../../../base/json.ts";
+import { asText, isObject } from "../../../base/json.ts";
 import { LIMITS } from "../../../readers/limits.ts";
 import { headerOf, type MimePart, readMime } from "../../../readers/mime.ts";
 import { ReadError } from "../../../readers/read-error.ts";
@@ -295,15 +295,15 @@ function parseTaints(text: string): BootTaint[] {
 }
 
 function taint(key: string, value: unknown, effect: unknown): BootTaint {
-  const text = value === undefined || value === null ? "" : String(value);
-  if (!["NoSchedule", "PreferNoSchedule", "NoExecute"].includes(String(effect))) {
+  const text = value === undefined || value === null ? "" : asText(value);
+  if (!["NoSchedule", "PreferNoSchedule", "NoExecute"].includes(asText(effect))) {
     throw new BootError(
       `kubelet does not start: taint ${key} has effect ${JSON.stringify(effect)}`,
     );
   }
   return text === ""
-    ? { key, effect: String(effect) }
-    : { key, value: text, effect: String(effect) };
+    ? { key, effect: asText(effect) }
+    : { key, value: text, effect: asText(effect) };
 }
 
 // --- Amazon Linux 2023 -------------------------------------------------------------------------
@@ -343,7 +343,7 @@ function readNodeConfig(draft: Draft, document: unknown): void {
   if (Array.isArray(kubelet["flags"])) {
     readKubeletFlags(
       draft,
-      kubelet["flags"].flatMap((flag) => shellWords(String(flag))),
+      kubelet["flags"].flatMap((flag) => shellWords(asText(flag))),
     );
   }
 }
@@ -356,7 +356,7 @@ function readKubeletConfiguration(draft: Draft, config: Record<string, unknown>)
     // Later documents replace lists, as nodeadm merges them.
     draft.taints = config["registerWithTaints"].map((item) => {
       const fields = fieldsOf(item);
-      return taint(String(fields["key"]), fields["value"], fields["effect"]);
+      return taint(asText(fields["key"]), fields["value"], fields["effect"]);
     });
   }
   Object.assign(draft.kubeReserved, textsOf(config["kubeReserved"]));
@@ -369,7 +369,9 @@ function fieldsOf(value: unknown): Record<string, unknown> {
 }
 
 function textsOf(value: unknown): Record<string, string> {
-  return Object.fromEntries(Object.entries(fieldsOf(value)).map(([key, item]) => [key, `${item}`]));
+  return Object.fromEntries(
+    Object.entries(fieldsOf(value)).map(([key, item]) => [key, asText(item)]),
+  );
 }
 
 // --- Bottlerocket ------------------------------------------------------------------------------
@@ -399,7 +401,7 @@ function readBottlerocket(draft: Draft, text: string): void {
     setLabel(draft, key, value);
   for (const [key, values] of Object.entries(fieldsOf(kubernetes["node-taints"]))) {
     for (const item of Array.isArray(values) ? values : [values]) {
-      const [value = "", effect] = String(item).split(":");
+      const [value = "", effect] = asText(item).split(":");
       draft.taints.push(taint(key, value, effect));
     }
   }
