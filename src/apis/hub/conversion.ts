@@ -243,7 +243,10 @@ function referenceToV1(ref: NodeClassReferenceV1Beta1): NodeClassReference {
 function referenceToBeta(object: KubeObject, ref: NodeClassReference): NodeClassReferenceV1Beta1 {
   const written = parseObject(object, NODECLASS_REFERENCE_ANNOTATION_KEY);
   const candidate = written as unknown as NodeClassReferenceV1Beta1;
-  if (written["name"] !== undefined && deepEqual(referenceToV1(candidate), ref)) return candidate;
+  // An annotation, which anybody may have written.
+  const isSound = Object.values(written).every((field) => typeof field === "string");
+  if (isSound && written["name"] !== undefined && deepEqual(referenceToV1(candidate), ref))
+    return candidate;
   const foreign = ref.group !== "karpenter.k8s.aws";
   return { ...(foreign ? { apiVersion: `${ref.group}/v1` } : {}), kind: ref.kind, name: ref.name };
 }

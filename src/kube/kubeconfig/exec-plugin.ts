@@ -6,6 +6,7 @@
 import { spawn } from "node:child_process";
 import { isAbsolute, resolve } from "node:path";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { isObject } from "../../base/json.ts";
 import {
   type Credential,
   CredentialsError,
@@ -131,8 +132,11 @@ function leaseOf(output: string, apiVersion: string, command: string): TimedCred
   };
   let answer: { apiVersion?: string; kind?: string; status?: Readonly<Record<string, string>> };
   try {
-    answer = JSON.parse(output);
-  } catch {
+    const printed: unknown = JSON.parse(output);
+    if (!isObject(printed)) return refuse("what it printed is no JSON object");
+    answer = printed;
+  } catch (error) {
+    if (error instanceof CredentialsError) throw error;
     return refuse("what it printed is no JSON");
   }
   if (answer.kind !== "ExecCredential" || answer.apiVersion !== apiVersion)

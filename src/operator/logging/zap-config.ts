@@ -3,7 +3,7 @@
  * start; later only levels change (logging-config.ts). A document that cannot be read gives production's
  * form, with a warning. upstream: knative.dev/pkg/logging, go.uber.org/zap Config
  */
-import { isObject } from "../../base/json.ts";
+import { asText, isObject } from "../../base/json.ts";
 
 /** What a line looks like. Keys that are left empty have their usual names. */
 export interface LogForm {
@@ -58,7 +58,7 @@ export function readZapConfig(text: string): LogForm | undefined {
       logger: key("nameKey", "logger"),
       message: key("messageKey", "message"),
     },
-    levelCase: String(encoderConfig["levelEncoder"] ?? "capital").startsWith("capital")
+    levelCase: asText(encoderConfig["levelEncoder"] ?? "capital").startsWith("capital")
       ? "upper"
       : "lower",
     time: times === "millis" || times === "epoch" ? times : "iso8601",

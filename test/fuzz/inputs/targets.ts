@@ -4,6 +4,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { answerWebhook } from "../../../src/apis/hub/admission.ts";
+import { ConversionError, convertObject } from "../../../src/apis/hub/conversion.ts";
+import {
+  DISRUPTION_COMMAND_ANNOTATION_KEY,
+  KUBELET_COMPATIBILITY_ANNOTATION_KEY,
+  MOVES_ANNOTATION_KEY,
+  NODECLASS_REFERENCE_ANNOTATION_KEY,
+  REPACK_OUTCOME_ANNOTATION_KEY,
+  REPLACEMENTS_FAILED_ANNOTATION_KEY,
+  V1_ONLY_ANNOTATION_KEY,
+} from "../../../src/apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../../src/apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../../src/apis/meta.ts";
 import type { Random } from "../../../src/base/random.ts";
 import { VirtualClock } from "../../../src/base/virtual-clock.ts";
 import { runExplain } from "../../../src/cli/answers/run-explain.ts";
@@ -19,8 +31,13 @@ import { parseInstanceTypes } from "../../../src/cli/plan/instance-type-file.ts"
 import { runPlan } from "../../../src/cli/plan/run-plan.ts";
 import { CliError } from "../../../src/cli/program/cli-error.ts";
 import { readScenario } from "../../../src/cli/sandbox/play-scenario.ts";
+import { waitOn } from "../../../src/core/disruption/failed-pools.ts";
+import { movesOn } from "../../../src/core/disruption/moves.ts";
+import { outcomeOn } from "../../../src/core/disruption/outcome.ts";
+import { recordOf } from "../../../src/core/disruption/record.ts";
 import { KubeconfigError } from "../../../src/kube/kubeconfig/entry.ts";
 import { clusterAccess } from "../../../src/kube/kubeconfig/kubeconfig.ts";
+import { readZapConfig } from "../../../src/operator/logging/zap-config.ts";
 import { OPTIONS } from "../../../src/operator/settings/options.ts";
 import { ConfigError, parseOptions } from "../../../src/operator/settings/parse-options.ts";
 import { AwsError } from "../../../src/providers/aws/api/call.ts";
@@ -222,6 +239,15 @@ function stringsIn(input: string): string[] {
   }
 }
 
+/** Sound in both generations. */
+const SPECS = {
+  NodeClaim: { nodeClassRef: { group: "a", kind: "b", name: "c" }, requirements: [] },
+  NodePool: {
+    template: { spec: { nodeClassRef: { group: "a", kind: "b", name: "c" }, requirements: [] } },
+    disruption: { consolidateAfter: "1m", budgets: [{ nodes: "10%" }] },
+  },
+};
+
 const REVIEW_PATHS = [
   "/default/karpenter.k8s.aws",
   "/validate/karpenter.k8s.aws",
@@ -317,6 +343,46 @@ const PRODUCT = {
   terms: { OnDemand: { a: { priceDimensions: { b: { pricePerUnit: { USD: "0.1" } } } } } },
 };
 
+/** Sound texts of annotations and of the ConfigMap that say what was decided before. */
+const NOTES: readonly (readonly [string, unknown])[] = [
+  [MOVES_ANNOTATION_KEY, [{ pod: "default/web", at: "2026-01-01T00:00:00Z" }]],
+  [REPLACEMENTS_FAILED_ANNOTATION_KEY, { failures: 3, until: "2026-01-01T00:00:00Z" }],
+  [
+    DISRUPTION_COMMAND_ANNOTATION_KEY,
+    { id: "1", reason: "drifted", since: "2026-01-01T00:00:00Z" },
+  ],
+  [REPACK_OUTCOME_ANNOTATION_KEY, { savedMicroUsd: 5, since: "2026-01-01T00:00:00Z" }],
+  [V1_ONLY_ANNOTATION_KEY, { budgets: [{ nodes: "10%", reasons: ["Empty"] }], replicas: 1 }],
+  [KUBELET_COMPATIBILITY_ANNOTATION_KEY, { maxPods: 5 }],
+  [NODECLASS_REFERENCE_ANNOTATION_KEY, { apiVersion: "a/v1", kind: "b", name: "c" }],
+  ["zap-logger-config", { level: "info", encoding: "json", encoderConfig: { timeKey: "t" } }],
+];
+
+const notes: Target = {
+  name: "annotations",
+  quick: 100,
+  draw: (random) => {
+    const [key, sound] = random.pick(NOTES);
+    const text = JSON.stringify(mutateValue(sound, random));
+    return `${key}\n${random.int(3) === 0 ? mutateText(text, random) : text}`;
+  },
+  run: (input) => {
+    const at = input.indexOf("\n");
+    const [key, text] = [input.slice(0, at), input.slice(at + 1)];
+    const metadata = { name: "a", annotations: { [key]: text } };
+    const object = { apiVersion: "karpenter.sh/v1", kind: "NodeClaim", metadata } as NodeClaim;
+    for (const read of [movesOn, recordOf, outcomeOn]) read(object);
+    waitOn(object, 0);
+    readZapConfig(text);
+    for (const [kind, spec] of Object.entries(SPECS)) {
+      const versions = ["karpenter.sh/v1", "karpenter.sh/v1beta1"] as const;
+      convertObject({ ...object, kind, spec, apiVersion: versions[0] } as KubeObject, versions[1]);
+      convertObject({ ...object, kind, spec, apiVersion: versions[1] } as KubeObject, versions[0]);
+    }
+  },
+  expected: [ConversionError],
+};
+
 const awsTexts: readonly Target[] = [
   {
     name: "queue-message",
@@ -360,6 +426,7 @@ function jsonIn(input: string): unknown {
 }
 
 export const TARGETS: readonly Target[] = [
+  notes,
   ...commandLines,
   ...clusterTexts,
   ...awsTexts,
