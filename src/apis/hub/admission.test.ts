@@ -233,3 +233,39 @@ describe("the other webhooks", () => {
     expect(answerWebhook("/elsewhere", {}, settings)).toBeUndefined();
   });
 });
+
+describe("objects of wrong types", () => {
+  const provisioner = (spec: object) => ({
+    apiVersion: "karpenter.sh/v1alpha5",
+    kind: "Provisioner",
+    metadata: { name: "p" },
+    spec,
+  });
+
+  it.each([
+    [{ requirements: {} }, "spec.requirements: wanted a list, got an object"],
+    [{ taints: [null] }, "spec.taints[0]: wanted an object, got null"],
+    [{ provider: { tags: { a: 5 } } }, "spec.provider.tags.a: wanted a text, got 5"],
+  ])("are left as they are by defaulting and refused in words: %j", (spec, words) => {
+    const object = provisioner(spec);
+    expect(defaulted(object as unknown as Provisioner)).toBe(object);
+    expect(denial(object)).toContain(words);
+  });
+
+  it("may have null where a field may be absent", () => {
+    const requirement = { key: "a", operator: "Exists", values: null };
+    const object = provisioner({
+      providerRef: { name: "t" },
+      requirements: [requirement],
+      labels: null,
+    });
+    expect(denial(object)).toBeUndefined();
+  });
+
+  it("are refused where a ConfigMap of the log has them", () => {
+    const data = { "zap-logger-config": 5, "loglevel.controller": [] };
+    const answer = ask("/validate/config.karpenter.sh", { kind: "ConfigMap", data });
+    expect(answer.allowed).toBe(false);
+    expect(ask("/validate/config.karpenter.sh", { kind: "ConfigMap", data: 5 }).allowed).toBe(true);
+  });
+});

@@ -172,3 +172,53 @@ describe("a ConversionReview", () => {
     });
   });
 });
+
+describe("a hostile object", () => {
+  const nodeClassRef = { kind: "EC2NodeClass", name: "c" };
+  const claim = (spec: object, annotations = {}) => ({
+    apiVersion: "karpenter.sh/v1",
+    kind: "NodeClaim",
+    metadata: { name: "x", annotations },
+    spec: { requirements: [], nodeClassRef: { group: "g", ...nodeClassRef }, ...spec },
+  });
+  const answer = (objects: unknown, more = {}) =>
+    conversionReview({
+      request: { uid: "u", desiredAPIVersion: "karpenter.sh/v1beta1", objects, ...more },
+      // biome-ignore lint/suspicious/noExplicitAny: the response is read freely
+    }).response as any;
+
+  it.each([
+    [null, "an item is no object"],
+    [
+      claim({ nodeClassRef: 5 }),
+      "converting NodeClaim x: spec.nodeClassRef: wanted an object, got 5",
+    ],
+    [{ ...claim({}), metadata: null }, "metadata: wanted an object, got null"],
+    [{ ...claim({}), kind: "constructor" }, "no way from karpenter.sh/v1"],
+    [{ ...claim({}), kind: { toString: 5 } }, "no way from karpenter.sh/v1"],
+    [{ ...claim({}), apiVersion: "/v1" }, "no way from /v1"],
+  ])("fails in words: %j", (object, words) => {
+    const { result } = answer([object]);
+    expect(result.status).toBe("Failed");
+    expect(result.message).toContain(words);
+  });
+
+  it("has no uid but a text: a nested one would not go back", () => {
+    expect(answer([], { uid: [[[]]] })).toMatchObject({ uid: "", convertedObjects: [] });
+  });
+
+  it.each(["5", '{"apiVersion": {}, "name": "c"}', '{"name": 5}', "[".repeat(5)])(
+    "converts whatever its annotations say: %s",
+    (text) => {
+      const annotations = {
+        "compatibility.karpenter.sh/v1beta1-nodeclass-reference": text,
+        "compatibility.karpenter.sh/v1-only": text,
+      };
+      const { convertedObjects } = answer([claim({}, annotations)]);
+      expect(convertedObjects[0].spec.nodeClassRef).toMatchObject({
+        kind: "EC2NodeClass",
+        name: "c",
+      });
+    },
+  );
+});

@@ -46,7 +46,8 @@ export function convertObject(object: KubeObject, toApiVersion: string): KubeObj
   const table = version === "v1" ? TO_V1 : version === "v1beta1" ? TO_V1BETA1 : {};
   const kind = textOf(object.kind);
   const convert = Object.hasOwn(table, kind) ? table[kind] : undefined;
-  const known = sourceVersion === "v1" || sourceVersion === "v1beta1";
+  const isOurs = group === (kind === "EC2NodeClass" ? "karpenter.k8s.aws" : "karpenter.sh");
+  const known = isOurs && (sourceVersion === "v1" || sourceVersion === "v1beta1");
   if (convert === undefined || group !== sourceGroup || !known) {
     throw new ConversionError(
       `converting ${nameOf(object)}: no way from ${textOf(object.apiVersion)} to ${toApiVersion}`,

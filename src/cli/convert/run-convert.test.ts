@@ -232,6 +232,33 @@ describe("karpenter-convert", () => {
     });
   });
 
+  it("refuses more combinations of a selector than any class could have", async () => {
+    const values = Array.from({ length: 40 }, (_, at) => `v${at}`).join(",");
+    const template = {
+      apiVersion: "karpenter.k8s.aws/v1alpha1",
+      kind: "AWSNodeTemplate",
+      metadata: { name: "many" },
+      spec: { subnetSelector: { a: values, b: values, c: values } },
+    };
+    await expect(convert(JSON.stringify(template))).rejects.toThrow(
+      "a selector with the keys a, b, c has over 1000 combinations; name fewer alternatives",
+    );
+  });
+
+  it.each([
+    ["kind: 5\napiVersion: a/v1\n", "standard input: kind: wanted a text, got 5"],
+    [
+      "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: p}\nspec: {template: 5}\n",
+      "converting NodePool p: spec.template: wanted an object, got 5",
+    ],
+    [
+      "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nspec: {}\n",
+      "Provisioner : metadata: wanted an object, got nothing",
+    ],
+  ])("refuses fields of a wrong type by name: %j", async (text, words) => {
+    await expect(convert(text, { to: "v1" })).rejects.toThrow(words);
+  });
+
   it("names the folder that holds no manifest", async () => {
     const folder = mkdtempSync(join(tmpdir(), "convert-"));
     try {
