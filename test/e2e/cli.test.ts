@@ -161,7 +161,7 @@ describe("the command line", () => {
       ],
       [
         ["sandbox", "--scenario", join(folder, "broken.yaml")],
-        /^karpenter: .*broken\.yaml, document 1: not valid YAML: .*line 1, column 8\n$/,
+        /^karpenter: .*broken\.yaml, document 1: not valid YAML: line 1, column 8: unexpected end of the stream .*\n$/,
       ],
       [
         ["sandbox", "--kubeconfig", folder],

@@ -90,7 +90,7 @@ export async function fuzzInput(name: string, seed: number): Promise<number> {
   const target = TARGETS.find((one) => one.name === name);
   if (target === undefined) return fuzzInputs({ from: 0, count: 0, targets: [name] });
   const text = inputOf(target, seed);
-  const fault = await faultOf(target, text);
+  const fault = await faultOf(target, text, true);
   const small = fault === undefined ? text : await shrunk(target, text);
   const file = join(tmpdir(), `karpenter-fuzz-${name}-${seed}.txt`);
   writeFileSync(file, small);

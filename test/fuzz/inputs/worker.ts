@@ -23,7 +23,7 @@ process.once("message", ({ from, to, targets }: WorkerTask) => {
     for (let at = from; at < to; at++) {
       say({ at });
       const target = chosen[at % chosen.length] as (typeof chosen)[number];
-      const fault = await faultOf(target, inputOf(target, at));
+      const fault = await faultOf(target, inputOf(target, at), true);
       if (fault !== undefined) say({ at, fault });
     }
     process.disconnect();

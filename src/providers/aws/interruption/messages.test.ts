@@ -82,6 +82,12 @@ describe("messages of the interruption queue", () => {
     expect(message.complaint).toMatch(complaint);
   });
 
+  it("takes no name of a prototype for a state, and no object for a source", () => {
+    expect(parseMessage(stateChange("constructor"))).toEqual({ kind: "no_op", instanceIds: [] });
+    const odd = JSON.stringify({ version: "0", source: { toString: 5 }, "detail-type": [] });
+    expect(parseMessage(odd).complaint).toContain('source {"toString":5}');
+  });
+
   it.each([
     ["no text", "", /no JSON/],
     ["half a JSON", '{"token": hunter2', /^the body is no JSON \(17 characters\)$/],
