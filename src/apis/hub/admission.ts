@@ -4,7 +4,9 @@
  * serving them is others' business (spec: generations 4.4, 11.1, 11.3). Later kinds are checked by their
  * schemas alone.
  */
+
 import { base64Encode } from "../../base/base64.ts";
+import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { deepEqual, isObject, textOf, withoutNulls } from "../../base/json.ts";
 import type { AWSNodeTemplate } from "../aws/awsnodetemplate.ts";
 import {
@@ -179,7 +181,7 @@ function validateLoggingConfig(object: KubeObject): readonly FieldProblem[] {
 function isJsonObject(text: unknown): boolean {
   if (typeof text !== "string") return false;
   try {
-    return text.trim() === "" || isObject(JSON.parse(text));
+    return text.trim() === "" || isObject(parseBoundedJson(text));
   } catch {
     return false;
   }

@@ -1,4 +1,5 @@
 /** Annotations that carry JSON, and setting or dropping several at once. */
+import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeObject } from "../meta.ts";
 
@@ -23,7 +24,7 @@ export function parseObject(object: KubeObject, key: string): Record<string, unk
   const text = object.metadata.annotations?.[key];
   if (text === undefined) return {};
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseBoundedJson(text);
     return isObject(value) ? value : {};
   } catch {
     return {};

@@ -3,6 +3,7 @@
  * pass through; Machines are translated word by word and back without loss, so that controllers write
  * one kind of code and `fromClaim` puts the native words on the wire.
  */
+import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
 import {
@@ -134,7 +135,7 @@ export function withClaimKubelet(
 export function parseKubelet(text: string | undefined): KubeletConfiguration | undefined {
   if (text === undefined) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseBoundedJson(text);
     return isObject(value) ? (value as KubeletConfiguration) : undefined;
   } catch {
     return undefined;

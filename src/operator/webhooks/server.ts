@@ -6,6 +6,7 @@
 import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import { JsonLimitError, parseBoundedJson } from "../../base/bounded-json.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { ServingCertificate } from "./certificate.ts";
@@ -83,8 +84,9 @@ async function reply(request: IncomingMessage, options: WebhookServerOptions): P
   if (text === undefined) return { status: 413, body: `more than ${BODY_LIMIT_BYTES} bytes` };
   let review: unknown;
   try {
-    review = JSON.parse(text);
+    review = parseBoundedJson(text);
   } catch (error) {
+    if (error instanceof JsonLimitError) return { status: 413, body: error.message };
     return { status: 400, body: `not a review: ${(error as Error).message}` };
   }
   const answered = options.answer(path, review);

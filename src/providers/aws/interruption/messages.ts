@@ -3,6 +3,7 @@
  * for which instances. Pure; whatever is wrong with a body becomes a complaint, never an exception.
  * upstream: pkg/controllers/interruption/messages
  */
+import { parseBoundedJson } from "../../../base/bounded-json.ts";
 import { isObject, textOf } from "../../../base/json.ts";
 
 export type MessageKind =
@@ -43,7 +44,7 @@ const PARSERS: ReadonlyMap<string, Parser> = new Map<string, Parser>([
 export function parseMessage(body: string): InterruptionMessage {
   let event: unknown;
   try {
-    event = JSON.parse(body);
+    event = parseBoundedJson(body);
   } catch {
     // The parser's words would show what the body holds.
     return unreadable(`the body is no JSON (${body.length} characters)`);

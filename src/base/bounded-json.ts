@@ -1,0 +1,91 @@
+/**
+ * The one door for JSON text of untrusted origin: a request body, an annotation, a message of a queue. Size and
+ * nesting depth are checked by a linear scan before the text is parsed. Without a depth limit, text of 10 kB makes
+ * recursive code that later copies, compares or prints the value overflow the stack.
+ */
+
+export interface JsonLimits {
+  /** Size of the text as UTF-8, in bytes. Absent: whoever read the text has bounded it. */
+  readonly maxBytes?: number;
+  /** Arrays and objects inside each other. Default 100. */
+  readonly maxDepth?: number;
+}
+
+/** Objects of Kubernetes, the deepest CRD schemas among them, stay below 60. */
+const DEFAULT_MAX_DEPTH = 100;
+
+/** The text exceeds a limit. It was not parsed. */
+export class JsonLimitError extends Error {
+  override readonly name = "JsonLimitError";
+  readonly limit: keyof JsonLimits;
+  readonly allowed: number;
+
+  constructor(limit: keyof JsonLimits, allowed: number) {
+    super(
+      limit === "maxBytes"
+        ? `JSON text is larger than the limit of ${allowed} bytes`
+        : `JSON text is nested deeper than the limit of ${allowed} levels`,
+    );
+    this.limit = limit;
+    this.allowed = allowed;
+  }
+}
+
+/**
+ * `JSON.parse` within limits. Throws JsonLimitError, which names the limit, before anything is parsed; throws
+ * SyntaxError for text that is not JSON.
+ */
+export function parseBoundedJson(text: string, limits: JsonLimits = {}): unknown {
+  const { maxBytes, maxDepth = DEFAULT_MAX_DEPTH } = limits;
+  if (maxBytes !== undefined && isLarger(text, maxBytes))
+    throw new JsonLimitError("maxBytes", maxBytes);
+  if (isDeeper(text, maxDepth)) throw new JsonLimitError("maxDepth", maxDepth);
+  return JSON.parse(text);
+}
+
+/** A UTF-16 unit is one to three bytes of UTF-8: most texts need no count. */
+function isLarger(text: string, maxBytes: number): boolean {
+  if (text.length > maxBytes) return true;
+  if (text.length * 3 <= maxBytes) return false;
+  let bytes = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    // Each half of a surrogate pair is two of the four bytes.
+    const isSurrogate = unit >= 0xd800 && unit <= 0xdfff;
+    bytes += unit < 0x80 ? 1 : unit < 0x800 || isSurrogate ? 2 : 3;
+  }
+  return bytes > maxBytes;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** Square and curly brackets differ in this bit only: one comparison finds both. */
+const CURLY_BIT = 0x20;
+const OPENING = 0x7b;
+const CLOSING = 0x7d;
+
+/** Brackets inside strings do not count. Text that is not JSON may be judged either way: it is refused anyhow. */
+function isDeeper(text: string, maxDepth: number): boolean {
+  // A level takes at least one bracket.
+  if (text.length <= maxDepth) return false;
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) at = endOfString(text, at + 1);
+    else if ((unit | CURLY_BIT) === OPENING) {
+      if (++depth > maxDepth) return true;
+    } else if ((unit | CURLY_BIT) === CLOSING) depth--;
+  }
+  return false;
+}
+
+/** Index of the closing quote, or the text's length. */
+function endOfString(text: string, start: number): number {
+  let at = start;
+  while (at < text.length) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) return at;
+    at += unit === BACKSLASH ? 2 : 1;
+  }
+  return at;
+}
