@@ -12,9 +12,18 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
+/** A request whose body may still be on its way. */
+export interface IncomingRequest extends KubeRequest {
+  /**
+   * Reads and parses the body, within the listener's limits. Called at most once, and only after the user was
+   * authorized: a user without rights cannot make the server read or parse anything. Rejects with ApiError.
+   */
+  readonly readBody?: () => Promise<unknown>;
+}
+
 export interface ApiServer {
   /** Answers one request. Never rejects: what goes wrong inside is a 500 Status. */
-  handle(request: KubeRequest, user: User): Promise<KubeResponse>;
+  handle(request: IncomingRequest, user: User): Promise<KubeResponse>;
   /** Who a service account's token belongs to; undefined when it is not (or no longer) good. */
   authenticate(token: string): User | undefined;
   /** The in-process transport for `user`. */

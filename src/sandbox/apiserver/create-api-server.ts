@@ -15,7 +15,7 @@ import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport/
 import { attributesOf, refused } from "./access/attributes.ts";
 import { accountOf, impersonated } from "./access/identity.ts";
 import { authorize, isMaster } from "./access/rbac.ts";
-import type { ApiServer, LogSource, User } from "./api-server.ts";
+import type { ApiServer, IncomingRequest, LogSource, User } from "./api-server.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { type CrdSink, serveCustomResources } from "./custom-resources.ts";
 import { discoveryResponse } from "./discovery/discovery.ts";
@@ -99,7 +99,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   ];
   const { setCrds } = registry;
   if (setCrds !== undefined) stops.push(serveCustomResources(engine, { setCrds }));
-  const handle = (request: KubeRequest, user: User): Promise<KubeResponse> =>
+  const handle = (request: IncomingRequest, user: User): Promise<KubeResponse> =>
     answer(engine, options, log, request, user);
   return {
     handle,
@@ -125,14 +125,16 @@ async function answer(
   engine: Engine,
   options: ApiServerOptions,
   log: Logger,
-  request: KubeRequest,
+  incoming: IncomingRequest,
   sender: User,
 ): Promise<KubeResponse> {
   const warnings: string[] = [];
+  let request: KubeRequest = incoming;
   try {
     const target = parseTarget(request.path);
     const user = impersonated(engine.store, sender, request.headers ?? {}, request.path);
     checkAccess(engine, user, target, request.method);
+    if (incoming.readBody !== undefined) request = { ...incoming, body: await incoming.readBody() };
     const resource = isBindings(target.resource)
       ? boundPod(target.resource, request)
       : target.resource;

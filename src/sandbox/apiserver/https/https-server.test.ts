@@ -105,6 +105,23 @@ describe("the HTTPS door", () => {
     expect(big.status).toBe(413);
   });
 
+  it("answers who may not ask before the body has come", async () => {
+    const answerTo = (authorization: string) =>
+      new Promise((resolve, reject) => {
+        const headers = { authorization, "content-type": "application/yaml", "content-length": 99 };
+        const sent = { method: "POST", ca: listener.caPem, headers };
+        const outgoing = request(`${listener.url}${CONFIG_MAPS}`, sent, ({ statusCode }) => {
+          outgoing.destroy();
+          resolve(statusCode);
+        });
+        outgoing.on("error", reject);
+        // The first byte of a body whose rest never comes.
+        outgoing.write("{");
+      });
+    expect(await answerTo("Bearer wrong")).toBe(401);
+    expect(await answerTo("")).toBe(403);
+  });
+
   it("streams a watch line by line and forgets the reader that leaves", async () => {
     await call(CONFIG_MAPS, { method: "POST", body: '{"metadata":{"name":"seen"}}' });
     const { text } = await call(`${CONFIG_MAPS}?watch=true&fieldSelector=metadata.name=seen`, {

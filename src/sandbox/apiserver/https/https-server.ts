@@ -142,9 +142,14 @@ async function serve(
       throw new ApiError(405, "MethodNotAllowed", `method ${method} is not known here`);
     }
     const headers = headersOf(request);
-    const body = await readBody(request, headers["content-type"] ?? "");
+    const readBody = () => bodyOf(request, headers["content-type"] ?? "");
     const answer = await api.handle(
-      { method: method as KubeRequest["method"], path, headers, body },
+      {
+        method: method as KubeRequest["method"],
+        path,
+        headers,
+        ...(method === "GET" ? {} : { readBody }),
+      },
       user,
     );
     if (answer.stream !== undefined) {
@@ -182,7 +187,7 @@ function headersOf(request: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-async function readBody(request: IncomingMessage, contentType: string): Promise<unknown> {
+async function bodyOf(request: IncomingMessage, contentType: string): Promise<unknown> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
