@@ -8,6 +8,7 @@ import { settingsPage } from "../src/operator/settings/settings-page.ts";
 import { cloudFormation } from "./aws-stack.ts";
 import { chartFiles } from "./chart/chart-files.ts";
 import type { GeneratedFile } from "./generated-file.ts";
+import { limitsPage } from "./limits-page.ts";
 import { safetyPage } from "./safety-page.ts";
 
 export function generatedFiles(): readonly GeneratedFile[] {
@@ -18,6 +19,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
     { path: "docs/explanation/safety.md", content: safetyPage() },
     { path: "docs/reference/events.md", content: eventsPage() },
     { path: "docs/reference/fields.md", content: fieldsPage() },
+    { path: "docs/reference/limits.md", content: limitsPage() },
     { path: "docs/reference/metrics.md", content: metricsPage() },
     { path: "docs/reference/settings.md", content: settingsPage() },
   ];

@@ -23,6 +23,7 @@ const MAY_IMPORT: readonly (readonly [string, readonly string[]])[] = [
   ["src/base", []],
   ["src/readers", ["src/base"]],
   ["src/apis", ["src/base"]],
+  ["src/listen", ["src/base"]],
   ["src/core", ["src/base", "src/apis", "src/core"]],
   ["src/kube", ["src/base", "src/readers", "src/apis"]],
   ["src/controllers", ["src/base", "src/apis", "src/core", "src/kube"]],
@@ -37,7 +38,10 @@ const MAY_IMPORT: readonly (readonly [string, readonly string[]])[] = [
       "src/core/scheduling",
     ],
   ],
-  ["src/sandbox", ["src/base", "src/readers", "src/apis", "src/kube", "src/providers/aws/api"]],
+  [
+    "src/sandbox",
+    ["src/base", "src/readers", "src/apis", "src/kube", "src/listen", "src/providers/aws/api"],
+  ],
   [
     "src/operator",
     [
@@ -46,6 +50,7 @@ const MAY_IMPORT: readonly (readonly [string, readonly string[]])[] = [
       "src/apis",
       "src/core",
       "src/kube",
+      "src/listen",
       "src/controllers",
       "src/providers",
     ],
@@ -79,7 +84,7 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
 const PURE_FLOORS = ["src/apis/", "src/core/", "src/controllers/"];
 const TIMER_FILES = ["virtual", "system", "paced"].map((kind) => `src/base/${kind}-clock.ts`);
 const NODE_FILES =
-  /^src\/(providers\/aws\/(sdk|catalogue)|sandbox\/|operator\/|cli\/|kube\/(transport\/connections|kubeconfig\/))/;
+  /^src\/(providers\/aws\/(sdk|catalogue)|listen\/|sandbox\/|operator\/|cli\/|kube\/(transport\/connections|kubeconfig\/))/;
 
 describe("floors", () => {
   it("import only downwards", () => {
@@ -133,6 +138,21 @@ describe("floors", () => {
         file.packages
           .filter((name) => name.startsWith("node:"))
           .map((name) => `${file.path}: imports ${name}`),
+      );
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("listeners", () => {
+  it("are opened in one place, which holds their limits", () => {
+    const wrong = product
+      .filter((file) => !file.path.startsWith("src/listen/"))
+      .flatMap((file) =>
+        linesMatching(
+          file,
+          /\bcreateServer\(|\bcreateSecureServer\(/,
+          "use src/listen/listener.ts",
+        ),
       );
     expect(wrong).toEqual([]);
   });

@@ -161,7 +161,9 @@ describe("endpoints", () => {
       clock: new SystemClock(),
       ready: () => true,
     });
-    await expect(second).rejects.toThrow(`--health-probe-port ${taken}: the port is in use`);
+    await expect(second).rejects.toThrow(
+      `--health-probe-port ${taken}: port ${taken} on ${HOST} is in use; choose another, or 0 for none`,
+    );
     // What was open already is closed again.
     await expect(fetch(`http://${HOST}:${free}/metrics`)).rejects.toThrow();
   });

@@ -2,11 +2,12 @@
  * What probes and Prometheus ask: `/metrics` on one port, `/healthz` and `/readyz` on another, as
  * upstream has them. Metrics go out as they are made, as fast as they are taken, and leave others their turn.
  */
-import { createServer, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Clock } from "../base/clock.ts";
+import { type Logger, SILENT } from "../base/log.ts";
 import { turnIsOver } from "../base/steps.ts";
 import { writeAsTaken } from "../kube/transport/write-as-taken.ts";
+import { type Exchange, Refusal } from "../listen/exchange.ts";
+import { type Listener, PortError, startListener } from "../listen/listener.ts";
 import { ConfigError } from "./settings/parse-options.ts";
 
 export interface EndpointsOptions {
@@ -21,6 +22,7 @@ export interface EndpointsOptions {
   readonly ready: () => boolean;
   /** What is waited for, a few words each: said to whoever asks and finds it not ready. */
   readonly waitsFor?: () => readonly string[];
+  readonly log?: Logger;
 }
 
 export interface Endpoints {
@@ -31,25 +33,26 @@ export interface Endpoints {
 
 /** Rejects with ConfigError when a port is taken. */
 export async function serveEndpoints(options: EndpointsOptions): Promise<Endpoints> {
-  const metrics = await listen("metrics-port", options.metricsPort, options, (path) => {
+  const { metricsPort, healthProbePort } = options;
+  const metrics = await listen("metrics-port", metricsPort, options, (path) => {
     if (path !== "/metrics") return undefined;
     return { status: 200, ...options.metrics() };
   });
-  const health = await listen("health-probe-port", options.healthProbePort, options, (path) => {
+  const health = await listen("health-probe-port", healthProbePort, options, (path) => {
     if (path === "/healthz") return plain(200, "ok");
     if (path === "/readyz")
       return options.ready() ? plain(200, "ok") : plain(500, notReady(options));
     return undefined;
   }).catch(async (error: unknown) => {
-    await close(metrics);
+    await metrics?.close();
     throw error;
   });
   return {
     metricsUrl: metrics === undefined ? undefined : `${urlOf(metrics)}/metrics`,
     healthUrl: health === undefined ? undefined : urlOf(health),
     close: async () => {
-      await close(metrics);
-      await close(health);
+      await metrics?.close();
+      await health?.close();
     },
   };
 }
@@ -69,35 +72,34 @@ function plain(status: number, text: string): Answer {
   return { status, contentType: "text/plain; charset=utf-8", parts: [text] };
 }
 
-function listen(
-  flag: string,
+async function listen(
+  flag: "metrics-port" | "health-probe-port",
   port: number | "any",
-  { host, clock }: Pick<EndpointsOptions, "host" | "clock">,
+  { host, clock, log = SILENT }: EndpointsOptions,
   answer: (path: string) => Answer | undefined,
-): Promise<Server | undefined> {
-  if (port === 0) return Promise.resolve(undefined);
-  const server = createServer((request, response) => {
-    const path = (request.url ?? "/").split("?")[0] ?? "/";
-    send(response, answer(path) ?? plain(404, "not found"), clock).catch((error: unknown) => {
-      // Of an answer that has begun a half must not look like the whole.
-      if (response.headersSent) response.destroy();
-      else void send(response, plain(500, String(error)), clock);
+): Promise<Listener | undefined> {
+  if (port === 0) return undefined;
+  try {
+    return await startListener({
+      name: flag === "metrics-port" ? "metrics" : "health",
+      port: port === "any" ? 0 : port,
+      host,
+      handle: (exchange) => send(exchange, answer(exchange.path), clock),
+      log,
     });
-  });
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const why = error.code === "EADDRINUSE" ? "the port is in use" : error.message;
-      reject(new ConfigError(`--${flag} ${port}: ${why}; choose another, or 0 for none`));
-    });
-    server.listen(port === "any" ? 0 : port, host, () => resolve(server));
-  });
+  } catch (error) {
+    if (!(error instanceof PortError)) throw error;
+    throw new ConfigError(`--${flag} ${port}: ${error.message}; choose another, or 0 for none`);
+  }
 }
 
 async function send(
-  response: ServerResponse,
-  { status, contentType, parts }: Answer,
+  { response }: Exchange,
+  answer: Answer | undefined,
   clock: EndpointsOptions["clock"],
 ): Promise<void> {
+  if (answer === undefined) throw new Refusal(404, "not found");
+  const { status, contentType, parts } = answer;
   for await (const part of parts) {
     // Whoever asked has gone, maybe while others had their turn.
     if (response.destroyed) return;
@@ -109,15 +111,6 @@ async function send(
   response.end();
 }
 
-function close(server: Server | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    if (server === undefined) return resolve();
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
-}
-
-function urlOf(server: Server): string {
-  const { port } = server.address() as AddressInfo;
+function urlOf({ port }: Listener): string {
   return `http://127.0.0.1:${port}`;
 }

@@ -2,9 +2,11 @@
  * Runs the operator on the machine's clock until it is told to stop or loses the lead. Logs go to
  * standard output as JSON lines.
  */
-import { randomBytes } from "node:crypto";
+import { randomBytes, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Clock } from "../../base/clock.ts";
+import { firstLineOf } from "../../base/error-text.ts";
 import { Random } from "../../base/random.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -42,7 +44,7 @@ export async function runController(
   const log = logOf(given, clock);
   const running: Running = {};
   // First of all: a port that is taken ends the program while nothing else runs.
-  const endpoints = await endpointsOf(given, clock, running);
+  const endpoints = await endpointsOf(given, { clock, log }, running);
   const close = async (): Promise<void> => {
     await running.operator?.stop();
     await running.webhooks?.stop();
@@ -70,13 +72,14 @@ interface Running {
 
 function endpointsOf(
   { metricsPort, healthProbePort }: Options,
-  clock: Clock,
+  { clock, log }: { readonly clock: Clock; readonly log: RootLogger },
   running: Running,
 ): Promise<Endpoints> {
   return serveEndpoints({
     metricsPort,
     healthProbePort,
     clock,
+    log,
     metrics: () => {
       const metrics = running.operator?.metrics;
       return metrics === undefined
@@ -160,12 +163,14 @@ function webhooksOf(doors: {
   readonly options: Options;
 }): Webhooks {
   const { client, clock, random, log, options } = doors;
+  const { clientCaFile, ...place } = webhookPlace(options);
   return startWebhooks({
     client,
     clock,
     random: random.fork("operator/webhooks"),
     log: log.webhook,
-    ...webhookPlace(options),
+    ...place,
+    clientCaPem: clientAuthority(clientCaFile),
     admission: {
       clusterName: options.clusterName,
       acceptMinusOne: true,
@@ -175,16 +180,31 @@ function webhooksOf(doors: {
 }
 
 /** Where webhooks are served, and where the API server finds them. Exported for tests. */
-export function webhookPlace({ karpenterService, webhookPort: port, webhookUrl }: Options) {
+export function webhookPlace(options: Options) {
+  const { karpenterService, webhookPort: port, webhookUrl, webhookClientCaFile } = options;
   const service = karpenterService || "karpenter";
   return {
     port,
+    clientCaFile: webhookClientCaFile,
     address:
       webhookUrl === ""
         ? { service: { name: service, namespace: NAMESPACE, port } }
         : { url: webhookUrl.replace(/\/$/, "") },
     secret: { name: `${service}-cert`, namespace: NAMESPACE },
   };
+}
+
+function clientAuthority(file: string): string | undefined {
+  if (file === "") return undefined;
+  const flag = `--webhook-client-ca-file ${file}`;
+  try {
+    const pem = readFileSync(file, "utf8");
+    // Without an authority in it every caller would be refused.
+    new X509Certificate(pem);
+    return pem;
+  } catch (error) {
+    throw new CliError(`${flag}: no certificate can be read from it: ${firstLineOf(error)}`);
+  }
 }
 
 /** How fast the API server is asked. Exported for tests. */

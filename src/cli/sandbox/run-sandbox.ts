@@ -3,12 +3,9 @@ import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PacedClock } from "../../base/paced-clock.ts";
 import { printedLines } from "../../base/printable.ts";
+import { checkPort, PortError } from "../../listen/listener.ts";
 import { serveEndpoints } from "../../operator/endpoints.ts";
-import {
-  checkPort,
-  PortBusyError,
-  startHttps,
-} from "../../sandbox/apiserver/https/https-server.ts";
+import { startHttps } from "../../sandbox/apiserver/https/https-server.ts";
 import { startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -26,7 +23,7 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
   const beside = besides(flags.output === "json");
   const say = (...lines: readonly string[]): void => beside(printedLines(lines));
   checkKubeconfig(resolve(flags.kubeconfig));
-  await checkPort(flags.port).catch(refused);
+  await checkPort(flags.port, "127.0.0.1").catch(refused);
   const clock = new PacedClock(flags.speed);
   const closing: (() => Promise<void>)[] = [async () => clock.stop()];
   try {
@@ -103,7 +100,11 @@ interface Urls {
 
 function refused(error: unknown): never {
   const why = (error as Error).message;
-  throw new CliError(error instanceof PortBusyError ? `${why} with --port` : why);
+  throw new CliError(
+    error instanceof PortError
+      ? `${why}: stop what listens there or choose another port with --port`
+      : why,
+  );
 }
 
 /** kubectl reckons with the machine's clock, and shows ages as negative as these. */

@@ -395,6 +395,13 @@ export const OPTIONS = {
     "",
     "Where the API server finds the webhooks of a controller outside the cluster: https://host:port.",
   ),
+  webhookClientCaFile: ours(
+    "webhook-client-ca-file",
+    "WEBHOOK_CLIENT_CA_FILE",
+    "string",
+    "",
+    "PEM file of the authority of the API server's client certificate; set, admission reviews of other callers are refused.",
+  ),
   alphaDrift: ours(
     "alpha-drift",
     "ALPHA_DRIFT",

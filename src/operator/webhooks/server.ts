@@ -2,17 +2,30 @@
  * The HTTPS server that the API server calls: reviews in, reviews out. It can change its certificate while
  * it serves. What a review means is decided in apis/hub, for us and for the sandbox alike.
  */
-
-import type { IncomingMessage } from "node:http";
-import { createServer, type Server } from "node:https";
-import type { AddressInfo } from "node:net";
 import { JsonLimitError, parseBoundedJson } from "../../base/bounded-json.ts";
-import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
-import type { ServingCertificate } from "./certificate.ts";
+import { type Exchange, Refusal } from "../../listen/exchange.ts";
+import type { Limits } from "../../listen/limits.ts";
+import { type Listener, startListener, type TlsIdentity } from "../../listen/listener.ts";
 
-/** A list of the largest page with objects of a few kilobytes each stays far below. */
-const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
+const MIB = 1_024 * 1_024;
+/**
+ * An admission review holds an object and its older state. kube-apiserver takes requests of at most 3 MiB, and etcd
+ * stores objects of at most 1.5 MiB.
+ */
+const ADMISSION_BYTES = 7 * MIB;
+/**
+ * A conversion review holds all objects of a list at once: kube-apiserver does not split them. 10,000 NodeClaims of
+ * 3 kB are 30 MB.
+ */
+export const CONVERSION_BYTES = 32 * MIB;
+export const WEBHOOK_LIMITS: Partial<Limits> = {
+  maxBodyBytes: ADMISSION_BYTES,
+  // One address gets half: room for one conversion of the largest size.
+  maxHeldBytes: 2 * CONVERSION_BYTES,
+  // kube-apiserver waits for a webhook for at most 30 seconds.
+  requestMs: 30_000,
+};
 /** upstream: the webhooks' GracePeriod */
 const GRACE_MS = 5_000;
 
@@ -21,98 +34,51 @@ export interface WebhookServerOptions {
   readonly port: number;
   /** Default: all interfaces, as a pod needs it. */
   readonly host?: string | undefined;
-  readonly certificate: ServingCertificate;
+  /** With `clientCaPem`, admission reviews are taken only from callers with a certificate of that authority. */
+  readonly identity: TlsIdentity;
   /** The answered review; undefined when the path is none of ours. */
   readonly answer: (path: string, review: unknown) => unknown;
-  readonly clock: Clock;
   readonly log: Logger;
 }
 
-export interface WebhookServer {
-  readonly port: number;
-  /** From the next connection on. */
-  use(certificate: ServingCertificate): void;
-  close(): Promise<void>;
-}
-
-/** Rejects with the error of `listen` (EADDRINUSE, EACCES, …). */
-export async function serveWebhooks(options: WebhookServerOptions): Promise<WebhookServer> {
-  const server = createServer(contextOf(options.certificate), (request, response) => {
-    void reply(request, options)
-      .catch((error: unknown) => ({ status: 500, body: String(error) }))
-      .then(({ status, body }) => {
-        if (status >= 400) options.log.error("webhook call failed", { path: request.url, body });
-        const text = typeof body === "string" ? body : JSON.stringify(body);
-        const type = typeof body === "string" ? "text/plain; charset=utf-8" : "application/json";
-        response.writeHead(status, { "content-type": type });
-        response.end(text);
-      });
+/** Rejects with PortError when the port cannot be had. */
+export async function serveWebhooks(options: WebhookServerOptions): Promise<Listener> {
+  const { port, host, identity, log } = options;
+  const listener = await startListener({
+    name: "webhook",
+    port,
+    host,
+    tls: identity,
+    limits: WEBHOOK_LIMITS,
+    handle: (exchange) => answerReview(exchange, options),
+    log,
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port, options.host, () => {
-      server.removeListener("error", reject);
-      resolve();
-    });
-  });
-  // A handshake that fails is its caller's trouble and told there.
-  server.on("tlsClientError", () => undefined);
-  return {
-    port: (server.address() as AddressInfo).port,
-    use: (certificate) => {
-      server.setSecureContext(contextOf(certificate));
-      // A kept connection has shown the old certificate: its caller comes again.
-      server.closeIdleConnections();
-    },
-    close: () => close(server, options.clock),
-  };
+  return { ...listener, close: () => listener.close(GRACE_MS) };
 }
 
-function contextOf({ certPem, keyPem }: ServingCertificate) {
-  return { cert: certPem, key: keyPem, minVersion: "TLSv1.2" } as const;
+async function answerReview(
+  exchange: Exchange,
+  { identity, answer }: WebhookServerOptions,
+): Promise<void> {
+  const { method, path, response } = exchange;
+  if (method !== "POST") throw new Refusal(405, "reviews are posted");
+  const isConversion = path.startsWith("/conversion/");
+  // kube-apiserver shows no certificate to conversion webhooks: there is no setting for one.
+  if (identity.clientCaPem !== undefined && !isConversion && !exchange.isClientKnown)
+    throw new Refusal(403, "a client certificate of the API server is needed");
+  const body = await exchange.readBody(isConversion ? CONVERSION_BYTES : ADMISSION_BYTES);
+  const answered = answer(path, reviewIn(body));
+  if (answered === undefined) throw new Refusal(404, "no webhook at this path");
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify(answered));
 }
 
-interface Reply {
-  readonly status: number;
-  readonly body: unknown;
-}
-
-async function reply(request: IncomingMessage, options: WebhookServerOptions): Promise<Reply> {
-  const path = (request.url ?? "/").split("?")[0] ?? "/";
-  if (request.method !== "POST") return { status: 405, body: "reviews are posted" };
-  const text = await textOf(request);
-  if (text === undefined) return { status: 413, body: `more than ${BODY_LIMIT_BYTES} bytes` };
-  let review: unknown;
+function reviewIn(body: Buffer): unknown {
   try {
-    review = parseBoundedJson(text);
+    return parseBoundedJson(body.toString("utf8"));
   } catch (error) {
-    if (error instanceof JsonLimitError) return { status: 413, body: error.message };
-    return { status: 400, body: `not a review: ${(error as Error).message}` };
+    if (error instanceof JsonLimitError) throw new Refusal(400, `not a review: ${error.message}`);
+    // The parser's words would show what the body holds.
+    throw new Refusal(400, `not a review: the body is no JSON (${body.length} bytes)`);
   }
-  const answered = options.answer(path, review);
-  return answered === undefined
-    ? { status: 404, body: `no webhook at ${path}` }
-    : { status: 200, body: answered };
-}
-
-async function textOf(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > BODY_LIMIT_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-/** Calls that are under way are answered; those that take too long are cut. */
-async function close(server: Server, clock: Clock): Promise<void> {
-  const closed = new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
-  server.closeIdleConnections();
-  const late = clock.after(GRACE_MS, () => server.closeAllConnections());
-  await closed;
-  late.cancel();
 }

@@ -19,6 +19,7 @@ import { Reminders } from "../../base/reminders.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isConflict, isNotFound, KubeError } from "../../kube/errors.ts";
 import { reflect } from "../../kube/mirror/watch.ts";
+import { type Listener, PortError, type TlsIdentity } from "../../listen/listener.ts";
 import { type ServingCertificate, validUntilMs } from "./certificate.ts";
 import { keepCertificate } from "./certificate-secret.ts";
 import {
@@ -31,7 +32,7 @@ import {
   withAddress,
   withConversion,
 } from "./registration.ts";
-import { serveWebhooks, type WebhookServer } from "./server.ts";
+import { serveWebhooks } from "./server.ts";
 
 /** Also how soon a Secret that another replica renewed is noticed. */
 const LOOK_AGAIN_MS = 60_000;
@@ -45,6 +46,8 @@ export interface WebhooksDeps {
   /** Where we listen; 0 = any free port. */
   readonly port: number;
   readonly host?: string;
+  /** Authority of the API server's client certificate; absent: no certificate is asked for. */
+  readonly clientCaPem?: string | undefined;
   /** Where the API server finds us. */
   readonly address: WebhookAddress;
   /** Of the Secret. */
@@ -75,7 +78,7 @@ export function startWebhooks(deps: WebhooksDeps): Webhooks {
 class WebhookLoop implements Webhooks {
   readonly #deps: WebhooksDeps;
   readonly #stops: (() => void)[] = [];
-  #server: WebhookServer | undefined;
+  #server: Listener | undefined;
   #certificate: ServingCertificate | undefined;
   #settled = false;
   #storedOlder = false;
@@ -226,12 +229,11 @@ class WebhookLoop implements Webhooks {
         this.#use(certificate);
       return;
     }
-    const { admission, clock, host, log, port } = this.#deps;
+    const { admission, host, log, port } = this.#deps;
     this.#server = await serveWebhooks({
       port,
       host,
-      certificate,
-      clock,
+      identity: this.#identity(certificate),
       log,
       answer: (path, review) => answerWebhook(path, review, admission),
     });
@@ -241,7 +243,11 @@ class WebhookLoop implements Webhooks {
   #use(certificate: ServingCertificate): void {
     if (this.#certificate?.certPem === certificate.certPem) return;
     this.#certificate = certificate;
-    this.#server?.use(certificate);
+    this.#server?.use(this.#identity(certificate));
+  }
+
+  #identity({ certPem, keyPem }: ServingCertificate): TlsIdentity {
+    return { certPem, keyPem, clientCaPem: this.#deps.clientCaPem };
   }
 
   /** Each state is said when it begins, and an error again every minute while it lasts. */
@@ -307,8 +313,7 @@ function failure(error: unknown): [string, Readonly<Record<string, unknown>>] {
       "webhooks are not served: a right is missing",
       { error: told, remedy: "grant it to the controller's account, or set DISABLE_WEBHOOK=true" },
     ];
-  const code = (error as NodeJS.ErrnoException).code;
-  if (code === "EADDRINUSE" || code === "EACCES")
+  if (error instanceof PortError)
     return [
       "webhooks are not served: cannot listen",
       { error: told, remedy: "choose another --webhook-port" },

@@ -139,6 +139,8 @@ export interface SimulatedAws {
   readonly nodeGroup: readonly KubeletFacts[];
   /** Any call by service and AWS's action name, also those that the provider never makes. */
   call(service: string, action: string, input: unknown, signal?: AbortSignal): Promise<unknown>;
+  /** Whether `call` has an answer for the action. */
+  knows(service: string, action: string): boolean;
 }
 
 /** Answers at once, or with a promise where AWS lets the caller wait (long polling). */
@@ -164,7 +166,7 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
     signal: AbortSignal | undefined,
   ): unknown {
     state.faults.checkCall(service, action);
-    const handler = handlers[service]?.[action.slice(0, 1).toLowerCase() + action.slice(1)];
+    const handler = handlerOf(handlers, service, action);
     if (handler === undefined) {
       throw new AwsError("InvalidAction", `The action ${action} is not valid for ${service}.`);
     }
@@ -207,7 +209,15 @@ export function createSimulatedAws(options: SimulatedAwsOptions): SimulatedAws {
     state,
     nodeGroup,
     call,
+    knows: (service, action) => handlerOf(handlers, service, action) !== undefined,
   };
+}
+
+/** Only what the tables hold themselves: `constructor` and `__proto__` are no actions. */
+function handlerOf(handlers: Handlers, service: string, action: string): Handler | undefined {
+  const method = action.slice(0, 1).toLowerCase() + action.slice(1);
+  const calls = Object.hasOwn(handlers, service) ? handlers[service] : undefined;
+  return calls !== undefined && Object.hasOwn(calls, method) ? calls[method] : undefined;
 }
 
 /** The provider's calls, as methods of their services. */

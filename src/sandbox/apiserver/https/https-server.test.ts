@@ -5,10 +5,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SystemClock } from "../../../base/system-clock.ts";
 import { VirtualClock } from "../../../base/virtual-clock.ts";
+import { PortError } from "../../../listen/listener.ts";
 import { bareApiServer } from "../../testing/bare-api-server.ts";
 import type { ApiServer } from "../api-server.ts";
 import { decodeProtobuf } from "../protobuf/decode.ts";
-import { type HttpsListener, PortBusyError, startHttps } from "./https-server.ts";
+import { type HttpsListener, startHttps } from "./https-server.ts";
 
 const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 
@@ -135,7 +136,7 @@ describe("the HTTPS door", () => {
 
   it("finds its certificates again and says when the port is taken", async () => {
     const attempt = startHttps(api, { port: listener.port, directory });
-    await expect(attempt).rejects.toThrow(PortBusyError);
+    await expect(attempt).rejects.toThrow(PortError);
     const clock = new VirtualClock(Date.UTC(2031, 0, 1));
     const second = await startHttps(api, { port: 0, directory, clock });
     const told = await new Promise((resolve, reject) => {

@@ -6,14 +6,16 @@
 
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { createServer, type Server } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Clock } from "../../../base/clock.ts";
 import { errorText } from "../../../base/error-text.ts";
+import type { Logger } from "../../../base/log.ts";
 import type { KubeRequest, KubeStream } from "../../../kube/transport/transport.ts";
 import { writeAsTaken } from "../../../kube/transport/write-as-taken.ts";
+import { CallerGone, type Exchange, Refusal } from "../../../listen/exchange.ts";
+import type { Limits } from "../../../listen/limits.ts";
+import { startListener } from "../../../listen/listener.ts";
 import { LIMITS } from "../../../readers/limits.ts";
 import { writeYaml } from "../../../readers/write-yaml.ts";
 import { readYamlValue } from "../../../readers/yaml.ts";
@@ -23,8 +25,8 @@ import { encodeProtobuf, encodeWatchFrame, isEncodable } from "../protobuf/encod
 import { PROTOBUF } from "../protobuf/fields.ts";
 import { jsonProblem } from "../request/go-json.ts";
 import { refusalType, YAML_TYPE } from "../request/negotiation.ts";
-import { ApiError, badRequest, failure, type Status } from "../request/status.ts";
-import { type Identity, identityIn } from "./certificates.ts";
+import { ApiError, badRequest, type Status } from "../request/status.ts";
+import { identityIn } from "./certificates.ts";
 import { kubeconfigText } from "./kubeconfig.ts";
 
 export interface HttpsOptions {
@@ -36,6 +38,8 @@ export interface HttpsOptions {
   readonly host?: string;
   /** What `date` headers go by; absent: the machine's. */
   readonly clock?: Clock;
+  /** Of the listener: requests that it refuses or that fail. Default: nowhere. */
+  readonly log?: Logger;
 }
 
 export interface HttpsListener {
@@ -49,16 +53,26 @@ export interface HttpsListener {
   close(): Promise<void>;
 }
 
-/** The port cannot be had. */
-export class PortBusyError extends Error {
-  override readonly name = "PortBusyError";
-}
-
 const LOOPBACK = "127.0.0.1";
-/** As kube-apiserver. */
-const MAX_BODY_BYTES = 3 * 1_024 * 1_024;
-/** A body that goes on beyond this is cut off. */
-const MAX_DISCARDED_BYTES = 64 * 1_024 * 1_024;
+const MIB = 1_024 * 1_024;
+/**
+ * Bodies, requests under way (its 400 and 200 for reads and writes) and the time of a request are kube-apiserver's own
+ * defaults. Watches and followed logs do not count and may last, there as here. All callers are on this machine: one
+ * address may have everything.
+ */
+export const API_SERVER_LIMITS: Partial<Limits> = {
+  maxBodyBytes: 3 * MIB,
+  maxHeldBytes: 64 * MIB,
+  // Clients of kube-apiserver may send 1 MiB of headers; long label selectors are the largest in use.
+  maxHeaderBytes: 64 * 1_024,
+  maxUrlLength: 32 * 1_024,
+  maxConnections: 2_000,
+  maxRequests: 600,
+  sharePercent: 100,
+  receiveMs: 30_000,
+  requestMs: 60_000,
+  idleMs: 60_000,
+};
 const GZIP_FROM_BYTES = 128 * 1_024;
 /** Serialised states kept for the watches that have not shown them yet. */
 const MAX_SHARED_TEXTS = 512;
@@ -69,80 +83,51 @@ const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DE
 
 const compress = promisify(gzip);
 
+/** Rejects with PortError when the port cannot be had. */
 export async function startHttps(api: ApiServer, options: HttpsOptions): Promise<HttpsListener> {
-  const identity = await identityIn(options.directory);
-  const host = options.host ?? LOOPBACK;
+  const { keyPem, certificatePem: certPem, caPem, token } = await identityIn(options.directory);
+  const { port: wanted, host = LOOPBACK, clock, log } = options;
   const texts = new SharedTexts();
-  const { clock } = options;
-  const server = createServer(
-    { key: identity.keyPem, cert: identity.certificatePem },
-    (request, response) => {
-      if (clock !== undefined) response.setHeader("date", new Date(clock.now()).toUTCString());
-      void serve(api, identity, texts, request, response);
+  const listener = await startListener({
+    name: "API server",
+    port: wanted,
+    host,
+    tls: { keyPem, certPem },
+    limits: API_SERVER_LIMITS,
+    handle: (exchange) => {
+      if (clock !== undefined)
+        exchange.response.setHeader("date", new Date(clock.now()).toUTCString());
+      return serve(api, token, texts, exchange);
     },
-  );
-  // Watches are quiet for a minute and longer.
-  server.requestTimeout = 0;
-  server.keepAliveTimeout = 60_000;
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket));
+    ...(log === undefined ? {} : { log }),
   });
-  await listen(server, options.port, host);
-  const { port } = server.address() as AddressInfo;
+  const { port } = listener;
   const url = `https://${host}:${port}`;
-  const { caPem, token } = identity;
   return {
     url,
     port,
     caPem,
     token,
     kubeconfig: kubeconfigText({ url, caPem, token }),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-      }),
+    close: () => listener.close(),
   };
-}
-
-/** Throws PortBusyError when the port cannot be had: to be asked before a long start. */
-export async function checkPort(port: number, host = LOOPBACK): Promise<void> {
-  const server = createServer();
-  await listen(server, port, host);
-  await new Promise((resolve) => server.close(resolve));
-}
-
-function listen(server: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EADDRINUSE") reject(error);
-      else {
-        const message = `port ${port} on ${host} is in use: stop what listens there or choose another port`;
-        reject(new PortBusyError(message, { cause: error }));
-      }
-    });
-    server.listen(port, host, resolve);
-  });
 }
 
 async function serve(
   api: ApiServer,
-  identity: Identity,
+  token: string,
   texts: SharedTexts,
-  request: IncomingMessage,
-  response: ServerResponse,
+  exchange: Exchange,
 ): Promise<void> {
+  const { request, response, url: path } = exchange;
   try {
-    const path = request.url ?? "/";
-    const user = userOf(request, identity, api);
-    const method = request.method === "HEAD" ? "GET" : (request.method ?? "GET");
+    const user = userOf(request, token, api);
+    const method = exchange.method === "HEAD" ? "GET" : exchange.method;
     if (!METHODS.has(method)) {
       throw new ApiError(405, "MethodNotAllowed", `method ${method} is not known here`);
     }
     const headers = headersOf(request);
-    const readBody = () => bodyOf(request, headers["content-type"] ?? "");
+    const readBody = () => bodyOf(exchange, headers["content-type"] ?? "");
     const answer = await api.handle(
       {
         method: method as KubeRequest["method"],
@@ -153,25 +138,20 @@ async function serve(
       user,
     );
     if (answer.stream !== undefined) {
+      exchange.lastsLong();
       await sendStream(response, answer.headers, answer.stream, texts);
     } else await sendBody(request, response, answer.status, answer.headers, answer.body);
   } catch (error) {
-    if (response.headersSent || response.destroyed) {
-      response.destroy();
-      return;
-    }
-    const status =
-      error instanceof ApiError
-        ? error.status
-        : failure(500, "InternalError", `Internal error occurred: ${String(error)}`);
+    // What has begun cannot become a Status, and what is no refusal is the listener's to log.
+    if (response.headersSent || response.destroyed || !(error instanceof ApiError)) throw error;
     const type = { "content-type": refusalType(request.headers.accept) };
-    await sendBody(request, response, status.code ?? 500, type, status);
+    await sendBody(request, response, error.status.code ?? 500, type, error.status);
   }
 }
 
-function userOf(request: IncomingMessage, identity: Identity, api: ApiServer): User {
+function userOf(request: IncomingMessage, token: string, api: ApiServer): User {
   const sent = Buffer.from((request.headers.authorization ?? "").replace(/^Bearer\s*/i, ""));
-  const wanted = Buffer.from(identity.token);
+  const wanted = Buffer.from(token);
   if (sent.length === wanted.length && timingSafeEqual(sent, wanted)) return ADMIN;
   if (sent.length === 0) return ANONYMOUS;
   const account = api.authenticate(sent.toString("utf8"));
@@ -187,27 +167,20 @@ function headersOf(request: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-async function bodyOf(request: IncomingMessage, contentType: string): Promise<unknown> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    // Read to the end even so: a client that is still sending would miss the answer.
-    if (size <= MAX_BODY_BYTES) chunks.push(chunk);
-    else if (size > MAX_DISCARDED_BYTES) request.destroy();
-  }
-  if (size > MAX_BODY_BYTES) {
-    throw new ApiError(
-      413,
-      "RequestEntityTooLarge",
-      `Request entity too large: limit is ${MAX_BODY_BYTES}`,
-    );
-  }
-  if (size === 0) return undefined;
-  const bytes = Buffer.concat(chunks);
+/** Rejects with ApiError. */
+async function bodyOf(exchange: Exchange, contentType: string): Promise<unknown> {
+  const bytes = await exchange.readBody().catch(asApiError);
+  if (bytes.length === 0) return undefined;
   if (contentType.startsWith(PROTOBUF)) return decodeProtobuf(bytes);
   const text = bytes.toString("utf8");
   return contentType.includes("yaml") ? readYaml(text) : readJson(text, contentType);
+}
+
+function asApiError(error: unknown): never {
+  if (error instanceof CallerGone) throw badRequest(error.message);
+  if (!(error instanceof Refusal)) throw error;
+  const reason = error.status === 413 ? "RequestEntityTooLarge" : "TooManyRequests";
+  throw new ApiError(error.status, reason, error.message);
 }
 
 function readJson(text: string, contentType: string): unknown {

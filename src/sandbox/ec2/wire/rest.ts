@@ -67,10 +67,18 @@ function namesIn(pattern: string, path: string): Record<string, string> | undefi
   const names: Record<string, string> = {};
   for (const [at, part] of wanted.entries()) {
     const text = given[at] as string;
-    if (part.startsWith(":")) names[part.slice(1)] = decodeURIComponent(text);
+    if (part.startsWith(":")) names[part.slice(1)] = decoded(text);
     else if (part !== text) return undefined;
   }
   return names;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (cause) {
+    throw new AwsError("InvalidRequestException", "the path is no valid URL", 400, cause);
+  }
 }
 
 /** An answer's times are seconds since 1970 here, under names like `expiryTime`. */

@@ -389,6 +389,55 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
   });
 });
 
+describe("the endpoint, spoken to by strangers", () => {
+  let endpoint: AwsEndpoint;
+  beforeAll(async () => {
+    endpoint = await startAwsEndpoint(create(), { port: 0 });
+  });
+  afterAll(() => endpoint.close());
+
+  const EC2 = "&Version=2016-11-15";
+  const ask = async (
+    path: string,
+    body: string,
+    headers: Record<string, string> = {},
+  ): Promise<string> => {
+    const type = { "content-type": "application/x-www-form-urlencoded", ...headers };
+    const answer = await fetch(endpoint.url + path, { method: "POST", body, headers: type });
+    return `${answer.status} ${await answer.text()}`;
+  };
+
+  it("dispatches its own actions only, whatever objects inherit", async () => {
+    for (const name of ["constructor", "toString", "__proto__", "hasOwnProperty", "ToString"]) {
+      expect(await ask("/", `Action=${name}${EC2}`)).toContain("<Code>InvalidAction</Code>");
+      expect(await ask("/", `Action=DescribeInstances&Version=${name}`)).toContain(
+        "InvalidRequest",
+      );
+      for (const target of [`AmazonSQS.${name}`, `AmazonSSM.${name}`, `${name}.${name}`])
+        expect(await ask("/", "{}", { "x-amz-target": target })).toMatch(
+          /^400 .*UnknownOperationException/,
+        );
+    }
+  });
+
+  it("refuses broken paths, nested JSON and large bodies as the caller's faults", async () => {
+    expect(await ask("/clusters/%ff", "")).toMatch(/^4/);
+    expect(await ask("//", "")).toMatch(/^4/);
+    const nested = "[".repeat(100_000);
+    expect(await ask("/", nested, { "x-amz-target": "AmazonSQS.ReceiveMessage" })).toMatch(
+      /^400 .*SerializationException/,
+    );
+    expect(await ask("/", "a".repeat(7_000_000))).toMatch(/^413 /);
+    expect(await ask("/", `Action=DescribeRegions${EC2}`)).toMatch(/^200 /);
+  });
+
+  it("answers no page of another site", async () => {
+    const action = `Action=DescribeInstances${EC2}`;
+    expect(await ask("/", action, { origin: "http://evil.example" })).toMatch(/^403 /);
+    expect(await ask("/", action)).toMatch(/^200 /);
+  });
+});
+
 const EPOCH = '"1970-01-01T00:00:00.000Z"';
 const EXTRA: ReadonlySet<string> = new Set([
   "describeTags",

@@ -4,9 +4,11 @@
  * told by the target header, by the path, or by the API version in the form. Signatures are not
  * checked. It only translates; what a call does is `SimulatedAws.call`'s business.
  */
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { JsonLimitError, parseBoundedJson } from "../../../base/bounded-json.ts";
+import type { Logger } from "../../../base/log.ts";
+import { type Exchange, Refusal } from "../../../listen/exchange.ts";
+import type { Limits } from "../../../listen/limits.ts";
+import { startListener } from "../../../listen/listener.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { SimulatedAws } from "../simulated-aws.ts";
 import { toAwsError } from "../simulated-aws.ts";
@@ -41,71 +43,88 @@ interface Request {
   readonly signal: AbortSignal;
 }
 
-/** Serves `aws` on the loopback interface; port 0 takes a free one. */
+const MIB = 1_024 * 1_024;
+/**
+ * The largest request that AWS takes is a batch of SQS messages: 1 MiB, and JSON may write a character as six. All
+ * callers are on this machine: one address may have everything.
+ */
+export const AWS_LIMITS: Partial<Limits> = {
+  maxBodyBytes: 6 * MIB,
+  maxHeldBytes: 64 * MIB,
+  maxConnections: 1_000,
+  maxRequests: 1_000,
+  sharePercent: 100,
+};
+
+export interface AwsEndpointOptions {
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** Of the listener: requests that it refuses or that fail. Default: nowhere. */
+  readonly log?: Logger;
+}
+
+/**
+ * Serves `aws` on the loopback interface. Signatures are not checked, so the listener keeps web pages away. Rejects
+ * with PortError.
+ */
 export async function startAwsEndpoint(
   aws: SimulatedAws,
-  options: { readonly port: number },
+  { port, log }: AwsEndpointOptions,
 ): Promise<AwsEndpoint> {
   let sequence = 0;
-  const server = createServer((incoming, outgoing) => {
-    const requestId = `00000000-0000-4000-8000-${String(++sequence).padStart(12, "0")}`;
-    serve(aws, incoming, outgoing, requestId).catch((error: unknown) => {
-      // Only a broken connection comes here: refusals have become replies.
-      outgoing.destroy(error instanceof Error ? error : undefined);
-    });
+  const listener = await startListener({
+    name: "simulated AWS",
+    port,
+    host: "127.0.0.1",
+    limits: AWS_LIMITS,
+    handle: (exchange) => {
+      const requestId = `00000000-0000-4000-8000-${String(++sequence).padStart(12, "0")}`;
+      return serve(aws, exchange, requestId);
+    },
+    ...(log === undefined ? {} : { log }),
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port, "127.0.0.1", () => resolve());
-  });
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, close: () => close(server) };
+  return { url: `http://127.0.0.1:${listener.port}`, close: () => listener.close() };
 }
 
-function close(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.close((error) => (error === undefined ? resolve() : reject(error)));
-    server.closeAllConnections();
-  });
-}
-
-async function serve(
-  aws: SimulatedAws,
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  requestId: string,
-): Promise<void> {
-  const gone = new AbortController();
-  outgoing.once("close", () => gone.abort());
-  const reply = await answer(aws, await read(incoming, gone.signal), requestId);
+async function serve(aws: SimulatedAws, exchange: Exchange, requestId: string): Promise<void> {
+  const request = await read(exchange);
+  // A long poll waits for as long as the simulated clock says.
+  if (request.target === "AmazonSQS.ReceiveMessage") exchange.lastsLong();
+  const reply = await answer(aws, request, requestId);
   if (reply === undefined) {
     // The simulated service is unreachable: no answer, as from a dead host.
-    incoming.socket.destroy();
+    exchange.request.socket.destroy();
     return;
   }
-  outgoing.writeHead(reply.status, {
+  exchange.response.writeHead(reply.status, {
     "content-type": reply.type,
     "content-length": Buffer.byteLength(reply.body),
     "x-amzn-requestid": requestId,
     ...reply.headers,
   });
-  outgoing.end(reply.body);
+  exchange.response.end(reply.body);
 }
 
-async function read(incoming: IncomingMessage, signal: AbortSignal): Promise<Request> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of incoming) chunks.push(chunk as Buffer);
-  const url = new URL(incoming.url ?? "/", "http://aws.invalid");
-  const target = incoming.headers["x-amz-target"];
+async function read(exchange: Exchange): Promise<Request> {
+  const { method, signal, request } = exchange;
+  const url = urlOf(exchange.url);
+  const target = request.headers["x-amz-target"];
   return {
-    method: incoming.method ?? "GET",
+    method,
     path: url.pathname,
     search: url.searchParams,
     target: typeof target === "string" ? target : undefined,
-    contentType: incoming.headers["content-type"] ?? "",
-    body: Buffer.concat(chunks).toString("utf8"),
+    contentType: request.headers["content-type"] ?? "",
+    body: (await exchange.readBody()).toString("utf8"),
     signal,
   };
+}
+
+/** Two slashes at the beginning would begin a host's name. */
+function urlOf(text: string): URL {
+  const url = `http://aws.invalid/${text.replace(/^\/+/, "")}`;
+  if (!URL.canParse(url)) throw new Refusal(400, "the URL cannot be read");
+  return new URL(url);
 }
 
 /** `undefined` means that no answer is to be given. */
@@ -132,25 +151,27 @@ interface QueryProtocol {
 
 const IAM_SHAPES = { requests: IAM_REQUESTS, responses: IAM_RESPONSES, isEc2: false };
 
-const PROTOCOLS: Readonly<Record<string, QueryProtocol>> = {
-  "2016-11-15": {
-    service: "ec2",
-    namespace: "http://ec2.amazonaws.com/doc/2016-11-15/",
-    requests: EC2_REQUESTS,
-    responses: EC2_RESPONSES,
-    isEc2: true,
-  },
-  "2010-05-08": {
-    service: "iam",
-    namespace: "https://iam.amazonaws.com/doc/2010-05-08/",
-    ...IAM_SHAPES,
-  },
-  "2011-06-15": {
-    service: "sts",
-    namespace: "https://sts.amazonaws.com/doc/2011-06-15/",
-    ...IAM_SHAPES,
-  },
-};
+const PROTOCOLS: ReadonlyMap<string, QueryProtocol> = new Map(
+  Object.entries({
+    "2016-11-15": {
+      service: "ec2",
+      namespace: "http://ec2.amazonaws.com/doc/2016-11-15/",
+      requests: EC2_REQUESTS,
+      responses: EC2_RESPONSES,
+      isEc2: true,
+    },
+    "2010-05-08": {
+      service: "iam",
+      namespace: "https://iam.amazonaws.com/doc/2010-05-08/",
+      ...IAM_SHAPES,
+    },
+    "2011-06-15": {
+      service: "sts",
+      namespace: "https://sts.amazonaws.com/doc/2011-06-15/",
+      ...IAM_SHAPES,
+    },
+  }),
+);
 
 async function answerQuery(
   aws: SimulatedAws,
@@ -159,9 +180,9 @@ async function answerQuery(
 ): Promise<Reply | undefined> {
   const action = form.get("Action") ?? "";
   const version = form.get("Version") ?? "";
-  const protocol = PROTOCOLS[version];
+  const protocol = PROTOCOLS.get(version);
   if (protocol === undefined) {
-    const known = Object.keys(PROTOCOLS).join(", ");
+    const known = [...PROTOCOLS.keys()].join(", ");
     const message = `no simulated service has API version ${JSON.stringify(version)} (known: ${known})`;
     return queryError(true, new AwsError("InvalidRequest", message), requestId);
   }
@@ -215,12 +236,12 @@ function queryError(isEc2: boolean, error: AwsError, requestId: string): Reply |
 
 // --- JSON protocols ----------------------------------------------------------------------------
 
-const TARGETS: Readonly<Record<string, string>> = {
-  AmazonSSM: "ssm",
-  AWSPriceListService: "pricing",
-  AmazonSQS: "sqs",
-  AWSEvents: "events",
-};
+const TARGETS: ReadonlyMap<string, string> = new Map([
+  ["AmazonSSM", "ssm"],
+  ["AWSPriceListService", "pricing"],
+  ["AmazonSQS", "sqs"],
+  ["AWSEvents", "events"],
+]);
 
 async function answerJson(
   aws: SimulatedAws,
@@ -231,8 +252,8 @@ async function answerJson(
   // JSON 1.0 and 1.1 differ in name only: the answer has the request's.
   const type = request.contentType || "application/x-amz-json-1.1";
   try {
-    const service = TARGETS[prefix];
-    if (service === undefined) {
+    const service = TARGETS.get(prefix);
+    if (service === undefined || !aws.knows(service, action)) {
       const message = `no simulated service answers target ${target}`;
       throw new AwsError("UnknownOperationException", message);
     }
@@ -245,8 +266,10 @@ async function answerJson(
 
 function parseJson(text: string): unknown {
   try {
-    return text === "" ? {} : (JSON.parse(text) as unknown);
+    return text === "" ? {} : parseBoundedJson(text);
   } catch (cause) {
+    if (cause instanceof JsonLimitError)
+      throw new AwsError("SerializationException", cause.message, 400, cause);
     throw new AwsError("SerializationException", "the body is no JSON", 400, cause);
   }
 }

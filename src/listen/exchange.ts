@@ -1,0 +1,157 @@
+/**
+ * One request and its answer, as a handler sees them. The body is read only when the handler asks for it, so that a
+ * handler can refuse a stranger before it spends memory on what the stranger sends.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { TLSSocket } from "node:tls";
+import type { Limits } from "./limits.ts";
+import type { Shares } from "./shares.ts";
+
+/** The request is not taken. Thrown in a handler it becomes the answer: status and text. */
+export class Refusal extends Error {
+  override readonly name = "Refusal";
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The caller closed the connection before the request or the answer was complete. There is nobody to answer. */
+export class CallerGone extends Error {
+  override readonly name = "CallerGone";
+
+  constructor() {
+    super("the caller closed the connection");
+  }
+}
+
+/** What all requests of a listener share. */
+export interface Common {
+  readonly limits: Limits;
+  readonly heldBytes: Shares;
+  readonly requests: Shares;
+}
+
+export class Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Of the caller. */
+  readonly address: string;
+  readonly #common: Common;
+  readonly #gone = new AbortController();
+  readonly #onLong: () => void;
+  #heldBytes = 0;
+  #hasSlot = true;
+
+  /** The caller has taken a slot of `common.requests`; `release` gives it back. */
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    common: Common,
+    onLong: () => void,
+  ) {
+    this.request = request;
+    this.response = response;
+    // A closed socket has forgotten it.
+    this.address = request.socket.remoteAddress ?? "";
+    this.#common = common;
+    this.#onLong = onLong;
+  }
+
+  get method(): string {
+    return this.request.method ?? "GET";
+  }
+
+  /** Path and query, as sent. */
+  get url(): string {
+    return this.request.url ?? "/";
+  }
+
+  /** Without the query. */
+  get path(): string {
+    return this.url.split("?")[0] ?? "/";
+  }
+
+  /** The caller showed a certificate that an authority of the listener's `clientCaPem` signed. */
+  get isClientKnown(): boolean {
+    return (this.request.socket as TLSSocket).authorized === true;
+  }
+
+  /** Aborted when the caller has gone, when the answer is complete or when its time is up. */
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /**
+   * This request may last, as a watch does: it no longer counts as a request under way, and its total time is not
+   * limited. What is read of it stays limited.
+   */
+  lastsLong(): void {
+    this.#onLong();
+    this.#giveSlot();
+  }
+
+  /**
+   * The whole body. Throws Refusal 413 when it is larger than `maxBytes`, 429 when all bodies together take too much
+   * memory, and CallerGone when the rest of it never came. To be called once.
+   */
+  readBody(maxBytes: number = this.#common.limits.maxBodyBytes): Promise<Buffer> {
+    const { request, response } = this;
+    // A client that waits for "100 Continue" is told to send only now.
+    if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
+    if (Number(request.headers["content-length"] ?? 0) > maxBytes)
+      return Promise.reject(tooLarge(maxBytes));
+    if (request.destroyed) return Promise.reject(new CallerGone());
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      let isOver = false;
+      // What comes after a refusal is read and dropped: a client that is still sending would miss the answer.
+      const refuse = (error: Error): void => {
+        isOver = true;
+        chunks.length = 0;
+        reject(error);
+      };
+      request.on("data", (chunk: Buffer) => {
+        if (isOver) return;
+        size += chunk.length;
+        if (size > maxBytes) refuse(tooLarge(maxBytes));
+        else if (!this.#holdBytes(chunk.length)) refuse(tooBusy());
+        else chunks.push(chunk);
+      });
+      request.on("end", () => resolve(Buffer.concat(chunks)));
+      request.on("error", () => reject(new CallerGone()));
+      request.on("close", () => reject(new CallerGone()));
+    });
+  }
+
+  /** The answer is complete, or nobody waits for it: everything that the request held is free again. */
+  release(): void {
+    this.#giveSlot();
+    this.#common.heldBytes.give(this.address, this.#heldBytes);
+    this.#heldBytes = 0;
+    this.#gone.abort();
+  }
+
+  #holdBytes(amount: number): boolean {
+    if (!this.#common.heldBytes.take(this.address, amount)) return false;
+    this.#heldBytes += amount;
+    return true;
+  }
+
+  #giveSlot(): void {
+    if (this.#hasSlot) this.#common.requests.give(this.address, 1);
+    this.#hasSlot = false;
+  }
+}
+
+function tooLarge(maxBytes: number): Refusal {
+  return new Refusal(413, `Request entity too large: limit is ${maxBytes}`);
+}
+
+/** As kube-apiserver says it; clients of Kubernetes try again. */
+export function tooBusy(): Refusal {
+  return new Refusal(429, "Too many requests, please try again later.");
+}

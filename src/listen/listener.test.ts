@@ -1,0 +1,364 @@
+/** With real sockets on loopback: what strangers can do to a listener, and what it never lets them do. */
+import { type IncomingMessage, type RequestOptions, request } from "node:http";
+import { connect, type Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { type Logger, SILENT } from "../base/log.ts";
+import { type Exchange, Refusal } from "./exchange.ts";
+import type { Limits } from "./limits.ts";
+import { checkPort, type Listener, PortError, startListener } from "./listener.ts";
+import { shownUrl } from "./shown-url.ts";
+
+const HOST = "127.0.0.1";
+const KIB = 1_024;
+
+const listeners: Listener[] = [];
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await Promise.all(listeners.splice(0).map((listener) => listener.close()));
+});
+
+interface Served {
+  readonly port: number;
+  readonly lines: string[];
+}
+
+/** All callers of a test have one address: unless a test says otherwise it may have everything. */
+async function serve(
+  handle: (exchange: Exchange) => Promise<void>,
+  limits: Partial<Limits> = {},
+): Promise<Served> {
+  const lines: string[] = [];
+  const say = (level: string) => (message: string, fields?: object) => {
+    lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  };
+  const log: Logger = { ...SILENT, warn: say("warn"), error: say("error") };
+  const options = { name: "test", port: 0, host: HOST, log, handle };
+  const listener = await startListener({ ...options, limits: { sharePercent: 100, ...limits } });
+  listeners.push(listener);
+  return { port: listener.port, lines };
+}
+
+/** Answers with the size of the body. */
+async function measure(exchange: Exchange): Promise<void> {
+  const body = await exchange.readBody();
+  exchange.response.end(String(body.length));
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+function ask(
+  { port }: Served,
+  options: RequestOptions & { readonly body?: Buffer | string } = {},
+): Promise<Answer> {
+  const { body, ...rest } = options;
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: HOST, port, agent: false, ...rest }, (incoming) =>
+      textOf(incoming).then((text) => resolve({ status: incoming.statusCode ?? 0, text }), reject),
+    );
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+async function textOf(incoming: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const chunk of incoming) text += String(chunk);
+  return text;
+}
+
+/** A connection of which each byte is the test's. */
+function open({ port }: Served, begin: string): { socket: Socket; closed: Promise<string> } {
+  const socket = connect(port, HOST, () => socket.write(begin));
+  sockets.push(socket);
+  let text = "";
+  socket.on("data", (chunk) => {
+    text += String(chunk);
+  });
+  socket.on("error", () => undefined);
+  return { socket, closed: new Promise((resolve) => socket.on("close", () => resolve(text))) };
+}
+
+const POST = { method: "POST" };
+const head = (length: number, line = "POST / HTTP/1.1"): string =>
+  `${line}\r\nhost: localhost\r\ncontent-length: ${length}\r\n\r\n`;
+
+describe("bodies", () => {
+  it("over the limit are refused, whether their size is told or not, and the next is answered", async () => {
+    const served = await serve(measure, { maxBodyBytes: 10 * KIB });
+    expect((await ask(served, { ...POST, body: Buffer.alloc(10 * KIB) })).text).toBe("10240");
+    const large = Buffer.alloc(10 * KIB + 1);
+    const chunked = { ...POST, headers: { "transfer-encoding": "chunked" } };
+    for (const options of [POST, chunked]) {
+      const answer = await ask(served, { ...options, body: large });
+      expect(answer).toEqual({ status: 413, text: "Request entity too large: limit is 10240\n" });
+    }
+    expect((await ask(served, { ...POST, body: "x" })).text).toBe("1");
+  });
+
+  it("of 60 MB take no memory and are told that they are too large", async () => {
+    let largest = 0;
+    const served = await serve(async (exchange) => {
+      const body = await exchange.readBody();
+      largest = Math.max(largest, body.length);
+    });
+    const large = Buffer.alloc(60 * KIB * KIB);
+    const headers = { "transfer-encoding": "chunked" };
+    for (let i = 0; i < 3; i++)
+      expect((await ask(served, { ...POST, headers, body: large })).status).toBe(413);
+    expect(largest).toBe(0);
+  });
+
+  it("that are held half sent are bounded together, closed in time, and free what they held", async () => {
+    const limits = { maxBodyBytes: 64 * KIB, maxHeldBytes: 256 * KIB, receiveMs: 600 };
+    const served = await serve(measure, { ...limits, headerMs: 600 });
+    const half = "x".repeat(64 * KIB - 1);
+    const held = Array.from({ length: 12 }, () => open(served, head(64 * KIB) + half));
+    const texts = await Promise.all(held.map(({ closed }) => closed));
+    const told = texts.map((text) => text.slice(9, 12));
+    expect(told.filter((status) => status === "429")).toHaveLength(8);
+    expect(told.filter((status) => status === "408")).toHaveLength(4);
+    expect((await ask(served, { ...POST, body: "x".repeat(64 * KIB) })).text).toBe("65536");
+  });
+
+  it("of one address leave room for those of others", async () => {
+    const limits = { maxBodyBytes: 4 * KIB, maxHeldBytes: 8 * KIB, sharePercent: 50 };
+    const served = await serve(measure, limits);
+    open(served, head(4 * KIB) + "x".repeat(4 * KIB - 1));
+    await expect.poll(() => ask(served, { ...POST, body: "xx" })).toMatchObject({ status: 429 });
+    const other = { ...POST, localAddress: "127.0.0.2", body: "xx" };
+    expect((await ask(served, other)).text).toBe("2");
+  });
+
+  it("are not read, and not even asked for, before the handler wants them", async () => {
+    const served = await serve(async () => {
+      throw new Refusal(403, "not you");
+    });
+    const expects =
+      "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\nexpect: 100-continue\r\n";
+    const { socket, closed } = open(served, `${expects}connection: close\r\n\r\n`);
+    expect(await closed).toMatch(/^HTTP\/1\.1 403 .*not you\n/s);
+    expect(socket.bytesWritten).toBeLessThan(200);
+    const wanted = await serve(measure);
+    expect(
+      (await ask(wanted, { ...POST, headers: { expect: "100-continue" }, body: "abc" })).text,
+    ).toBe("3");
+  });
+
+  it("whose sender goes away end the handler without a word", async () => {
+    const ended: string[] = [];
+    const served = await serve((exchange) =>
+      exchange.readBody().then(
+        () => undefined,
+        (error: Error) => {
+          ended.push(error.name);
+          throw error;
+        },
+      ),
+    );
+    const { socket } = open(served, `${head(99)}x`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    socket.destroy();
+    await expect.poll(() => ended).toEqual(["CallerGone"]);
+    expect(served.lines).toEqual([]);
+  });
+});
+
+describe("times", () => {
+  it("close connections that send nothing, or their headers slowly", async () => {
+    const served = await serve(measure, { headerMs: 400, receiveMs: 400 });
+    const silent = open(served, "");
+    const slow = open(served, "GET / HTTP/1.1\r\nhost: localhost\r\nx-a: ");
+    const drip = setInterval(() => slow.socket.write("a"), 50);
+    expect(await slow.closed).toMatch(/^HTTP\/1\.1 408 /);
+    expect(await silent.closed).toMatch(/^(HTTP\/1\.1 408 |$)/);
+    clearInterval(drip);
+  });
+
+  it("end an answer that takes too long, but none that may last", async () => {
+    const signals: AbortSignal[] = [];
+    const served = await serve(
+      async (exchange) => {
+        signals.push(exchange.signal);
+        if (exchange.path === "/watch") {
+          exchange.lastsLong();
+          exchange.response.write("begun ");
+        } else if (exchange.path === "/begun") exchange.response.write("half");
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        exchange.response.end("done");
+      },
+      { requestMs: 200, maxRequests: 1 },
+    );
+    const watch = ask(served, { path: "/watch" });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    // The watch holds no slot.
+    const late = await ask(served, { path: "/" });
+    expect(late).toEqual({ status: 503, text: "the answer took longer than 0.2 seconds\n" });
+    expect(signals.map((signal) => signal.aborted)).toEqual([false, true]);
+    await expect(ask(served, { path: "/begun" })).rejects.toThrow();
+    expect(await watch).toEqual({ status: 200, text: "begun done" });
+  });
+});
+
+describe("connections and requests", () => {
+  it("beyond the limit are refused, and taken again when others have gone", async () => {
+    const served = await serve(measure, { maxConnections: 20 });
+    const many = Array.from({ length: 300 }, () => open(served, ""));
+    let gone = 0;
+    for (const { closed } of many) void closed.then(() => gone++);
+    await expect.poll(() => gone).toBe(280);
+    expect(served.lines.length).toBeLessThan(12);
+    for (const { socket } of many) socket.destroy();
+    await expect.poll(() => ask(served).catch(() => undefined)).toMatchObject({ status: 200 });
+  });
+
+  it("of one address leave room for those of others", async () => {
+    const served = await serve(measure, { maxConnections: 10, sharePercent: 50 });
+    const many = Array.from({ length: 30 }, () => open(served, ""));
+    let gone = 0;
+    for (const { closed } of many) void closed.then(() => gone++);
+    await expect.poll(() => gone).toBe(25);
+    await expect(ask(served)).rejects.toThrow();
+    expect((await ask(served, { localAddress: "127.0.0.2" })).status).toBe(200);
+  });
+
+  it("beyond the limit of requests are told to come again", async () => {
+    let end: () => void = () => undefined;
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const served = await serve(
+      async (exchange) => {
+        await ended;
+        exchange.response.end("ok");
+      },
+      { maxRequests: 2 },
+    );
+    const first = [ask(served), ask(served)];
+    await expect
+      .poll(() => Promise.race([ask(served), new Promise((resolve) => setTimeout(resolve, 50))]))
+      .toMatchObject({ status: 429 });
+    end();
+    expect((await Promise.all(first)).map(({ text }) => text)).toEqual(["ok", "ok"]);
+    expect((await ask(served)).text).toBe("ok");
+  });
+});
+
+describe("handlers", () => {
+  it("that fail are answered 500 and logged once, without their words for the caller", async () => {
+    const served = await serve((exchange) => {
+      if (exchange.path === "/throws") throw new Error("secret one");
+      return Promise.reject(new Error("secret two"));
+    });
+    for (const path of ["/throws", "/rejects"])
+      expect(await ask(served, { path })).toEqual({ status: 500, text: "Internal Server Error\n" });
+    expect(served.lines.map((line) => JSON.parse(line.slice(line.indexOf("{"))))).toMatchObject([
+      { method: "GET", url: "/throws", error: "secret one" },
+      { method: "GET", url: "/rejects", error: "secret two" },
+    ]);
+  });
+
+  it("that fail in the middle of an answer do not let a half look like the whole", async () => {
+    const served = await serve(async ({ response }) => {
+      response.writeHead(200);
+      response.write("half");
+      throw new Error("broken");
+    });
+    await expect(ask(served)).rejects.toThrow();
+    expect(served.lines).toHaveLength(1);
+  });
+
+  it("that write after the end harm nobody", async () => {
+    const served = await serve(async ({ response }) => {
+      response.end("ok");
+      response.write("more");
+      response.writeHead(200);
+    });
+    expect((await ask(served)).text).toBe("ok");
+    expect((await ask(served)).text).toBe("ok");
+  });
+});
+
+describe("URLs and headers", () => {
+  it("that are too long are refused, and 2,000 of them write little to the log", async () => {
+    const served = await serve(measure);
+    const path = `/${"x".repeat(14_000)}`;
+    for (let round = 0; round < 40; round++) {
+      const answers = await Promise.all(Array.from({ length: 50 }, () => ask(served, { path })));
+      for (const { status } of answers) expect(status).toBe(414);
+    }
+    expect(served.lines.join("\n").length).toBeLessThan(3_000);
+    await listeners[0]?.close();
+    expect(served.lines.at(-1)).toContain("and 1995 more in the last minute");
+  });
+
+  it("that are more than the limit, or no HTTP, are refused", async () => {
+    const served = await serve(measure, { maxHeaderBytes: 4 * KIB });
+    expect((await ask(served, { headers: { x: "x".repeat(5 * KIB) } })).status).toBe(431);
+    expect(await open(served, "nonsense\r\n\r\n").closed).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
+  it("in the log are short and cannot move a terminal's cursor", async () => {
+    const served = await serve(async () => {
+      throw new Refusal(404, "not found");
+    });
+    await ask(served, { path: `/${"y".repeat(300)}` });
+    const [line = ""] = served.lines;
+    expect(JSON.parse(line.slice(line.indexOf("{")))).toMatchObject({
+      url: `/${"y".repeat(199)}…`,
+    });
+    // Node's parser takes no control character at all.
+    expect(await open(served, "GET /\x1b[31m HTTP/1.1\r\n\r\n").closed).toMatch(/^HTTP\/1\.1 400 /);
+    expect(shownUrl("/\n\x1b[31m\u009b\u202e")).toBe(String.raw`/\u000a\u001b[31m\u009b\u202e`);
+  });
+});
+
+describe("plain HTTP on loopback", () => {
+  it("is for programs on this machine, not for pages of other sites", async () => {
+    const served = await serve(measure);
+    const status = async (headers: Record<string, string>): Promise<number> =>
+      (await ask(served, { headers })).status;
+    for (const host of ["localhost", "LOCALHOST:80", "127.0.0.1:8080", "[::1]:1", "a.localhost"])
+      expect([host, await status({ host })]).toEqual([host, 200]);
+    for (const host of [
+      "evil.example",
+      "127.0.0.1.evil.example",
+      "localhost.evil",
+      "a b",
+      "10.0.0.1",
+    ])
+      expect([host, await status({ host })]).toEqual([host, 403]);
+    expect(await open(served, "GET / HTTP/1.0\r\n\r\n").closed).toMatch(/^HTTP\/1\.1 403 /);
+    expect(await status({ origin: "http://localhost:3000" })).toBe(200);
+    for (const origin of ["https://evil.example", "null", "file://"])
+      expect([origin, await status({ origin })]).toEqual([origin, 403]);
+    expect(await status({ "sec-fetch-site": "cross-site" })).toBe(403);
+  });
+});
+
+describe("a port", () => {
+  it("that cannot be had is named", async () => {
+    const { port } = await serve(measure);
+    const again = startListener({ name: "test", port, host: HOST, handle: measure });
+    const told = { name: "PortError", code: "EADDRINUSE" };
+    await expect(again).rejects.toMatchObject(told);
+    await expect(checkPort(port, HOST)).rejects.toThrow(`port ${port} on ${HOST} is in use`);
+    await expect(checkPort(port, "203.0.113.1")).rejects.toThrow(PortError);
+  });
+
+  it("closes with time for those who are still answered", async () => {
+    let begun = false;
+    const served = await serve(async (exchange) => {
+      begun = true;
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      exchange.response.end("late");
+    });
+    const answer = ask(served);
+    await expect.poll(() => begun).toBe(true);
+    await listeners.pop()?.close(5_000);
+    expect((await answer).text).toBe("late");
+  });
+});

@@ -1,0 +1,332 @@
+/**
+ * The one HTTP(S) listener of the product: webhooks, metrics, health, the sandbox's API server and its simulated AWS
+ * are handlers behind it. It bounds what strangers can make it hold, closes connections that stay half sent, answers
+ * 500 when a handler fails, and writes its log lines at a bounded rate. No request can end the process.
+ */
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import type { Clock } from "../base/clock.ts";
+import { errorText } from "../base/error-text.ts";
+import { type Logger, SILENT } from "../base/log.ts";
+import { LogLimiter } from "../base/log-limiter.ts";
+import { SystemClock } from "../base/system-clock.ts";
+import { CallerGone, type Common, Exchange, Refusal, tooBusy } from "./exchange.ts";
+import { DEFAULT_LIMITS, type Limits } from "./limits.ts";
+import { foreignCaller, isLoopback } from "./local-callers.ts";
+import { Shares } from "./shares.ts";
+import { shownUrl } from "./shown-url.ts";
+
+export interface TlsIdentity {
+  readonly certPem: string;
+  readonly keyPem: string;
+  /** Authorities of client certificates. Absent: none is asked for. Whether one is needed is the handler's to say. */
+  readonly clientCaPem?: string | undefined;
+}
+
+export interface ListenOptions {
+  /** In log lines: `webhook`, `metrics`. */
+  readonly name: string;
+  /** 0 = any free port. */
+  readonly port: number;
+  /** Default: all interfaces. */
+  readonly host?: string | undefined;
+  /** Absent: plain HTTP. On loopback plain HTTP is for this machine only: `Host` and `Origin` are checked. */
+  readonly tls?: TlsIdentity;
+  /** What differs from DEFAULT_LIMITS. */
+  readonly limits?: Partial<Limits>;
+  /** Answers by `exchange.response`. A Refusal that it throws becomes the answer, any other error 500. */
+  readonly handle: (exchange: Exchange) => Promise<void>;
+  readonly log?: Logger;
+  /** Of the request time limit and the log. Default: the machine's, as limits protect the machine. */
+  readonly clock?: Pick<Clock, "elapsedMs" | "after">;
+}
+
+export interface Listener {
+  readonly port: number;
+  /** For HTTPS: from the next connection on. */
+  use(identity: TlsIdentity): void;
+  /** Requests under way have `graceMs` to end; then they are cut. Default: cut at once. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** The port cannot be had. */
+export class PortError extends Error {
+  override readonly name = "PortError";
+  /** `EADDRINUSE`, `EACCES`, … */
+  readonly code: string;
+
+  constructor(port: number, host: string | undefined, cause: NodeJS.ErrnoException) {
+    const place = `port ${port} on ${host ?? "all interfaces"}`;
+    const why: Readonly<Record<string, string>> = {
+      EADDRINUSE: `${place} is in use`,
+      EACCES: `${place} may not be opened by this user`,
+      EADDRNOTAVAIL: `${place}: this machine does not have that address`,
+    };
+    super(why[cause.code ?? ""] ?? `${place}: ${cause.message}`, { cause });
+    this.code = cause.code ?? "";
+  }
+}
+
+/** Rejects with PortError. */
+export async function startListener(options: ListenOptions): Promise<Listener> {
+  const clock = options.clock ?? new SystemClock();
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const lines = new LogLimiter(options.log ?? SILENT, clock);
+  const guard = new Guard(options, limits, clock, lines);
+  const server = serverFor(options.tls, limits);
+  guard.watch(server);
+  await listen(server, options.port, options.host);
+  return {
+    port: (server.address() as AddressInfo).port,
+    use: (identity) => {
+      if (!isHttps(server)) return;
+      server.setSecureContext(contextOf(identity));
+      // A kept connection has shown the old certificate: its caller comes again.
+      server.closeIdleConnections();
+    },
+    close: async (graceMs = 0) => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const late = graceMs > 0 ? clock.after(graceMs, () => guard.cut()) : guard.cut();
+      await closed;
+      late?.cancel();
+      lines.close();
+    },
+  };
+}
+
+/** Rejects with PortError when the port cannot be had: to be asked before a long start. */
+export async function checkPort(port: number, host?: string): Promise<void> {
+  const server = createTcpServer();
+  await listen(server, port, host);
+  await new Promise((resolve) => server.close(resolve));
+}
+
+interface Bindable {
+  once(event: "error", listener: (error: NodeJS.ErrnoException) => void): unknown;
+  off(event: "error", listener: (error: NodeJS.ErrnoException) => void): unknown;
+  listen(port: number, host: string | undefined, listening: () => void): unknown;
+}
+
+function listen(server: Bindable, port: number, host: string | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: NodeJS.ErrnoException): void => reject(new PortError(port, host, error));
+    server.once("error", failed);
+    server.listen(port, host, () => {
+      server.off("error", failed);
+      resolve();
+    });
+  });
+}
+
+function serverFor(tls: TlsIdentity | undefined, limits: Limits): Server | HttpsServer {
+  const options = {
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: limits.headerMs,
+    requestTimeout: Math.max(limits.headerMs, limits.receiveMs),
+    keepAliveTimeout: limits.idleMs,
+    // How often Node looks for connections whose time is up.
+    connectionsCheckingInterval: Math.min(1_000, Math.ceil(limits.headerMs / 4)),
+    // A peer that vanished without a word is found by the kernel.
+    keepAlive: true,
+    keepAliveInitialDelay: 60_000,
+  };
+  const server =
+    tls === undefined
+      ? createHttpServer(options)
+      : createHttpsServer({
+          ...options,
+          ...contextOf(tls),
+          handshakeTimeout: limits.headerMs,
+          requestCert: tls.clientCaPem !== undefined,
+          rejectUnauthorized: false,
+        });
+  server.maxConnections = limits.maxConnections;
+  return server;
+}
+
+function contextOf({ certPem, keyPem, clientCaPem }: TlsIdentity) {
+  const ca = clientCaPem === undefined ? {} : { ca: clientCaPem };
+  return { cert: certPem, key: keyPem, minVersion: "TLSv1.2", ...ca } as const;
+}
+
+function isHttps(server: Server | HttpsServer): server is HttpsServer {
+  return "setSecureContext" in server;
+}
+
+/** The caller went away in the middle of a request: no event. */
+const GONE: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "HPE_INVALID_EOF_STATE"]);
+
+/** How Node's own complaints about a request are answered. All others: 400. */
+const STATUS_OF_FAULT: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+};
+
+/** Holds the limits for one server. */
+class Guard {
+  readonly #options: ListenOptions;
+  readonly #clock: Pick<Clock, "elapsedMs" | "after">;
+  readonly #lines: LogLimiter;
+  readonly #common: Common;
+  readonly #connections: Shares;
+  readonly #sockets = new Set<Socket>();
+  /** The last answer on each connection, as long as it is not complete. */
+  readonly #answers = new WeakMap<Socket, ServerResponse>();
+  readonly #bound: string | undefined;
+
+  constructor(
+    options: ListenOptions,
+    limits: Limits,
+    clock: Pick<Clock, "elapsedMs" | "after">,
+    lines: LogLimiter,
+  ) {
+    const { sharePercent } = limits;
+    this.#options = options;
+    this.#clock = clock;
+    this.#lines = lines;
+    this.#connections = new Shares(limits.maxConnections, sharePercent);
+    this.#common = {
+      limits,
+      heldBytes: new Shares(limits.maxHeldBytes, sharePercent),
+      requests: new Shares(limits.maxRequests, sharePercent),
+    };
+    const { host, tls } = options;
+    if (tls === undefined && host !== undefined && isLoopback(host)) this.#bound = host;
+  }
+
+  watch(server: Server | HttpsServer): void {
+    server.on("connection", (socket: Socket) => this.#accept(socket));
+    server.on("drop", () => this.#tell("connections", "connection refused: too many are open"));
+    // Without this listener Node would tell a client to send its body before anybody has looked at the request.
+    server.on("checkContinue", (request, response) => this.#take(request, response));
+    server.on("request", (request, response) => this.#take(request, response));
+    server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
+      this.#fault(error, socket as Socket),
+    );
+    server.on("tlsClientError", (error: Error) =>
+      this.#lines.tell("debug", "tls", `${this.#options.name}: TLS handshake failed`, {
+        error: errorText(error),
+      }),
+    );
+  }
+
+  /** Ends every connection. */
+  cut(): undefined {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #accept(socket: Socket): void {
+    const address = socket.remoteAddress ?? "";
+    if (!this.#connections.take(address, 1)) {
+      this.#tell("share", "connection refused: its address has too many open", { address });
+      socket.destroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    socket.once("close", () => {
+      this.#sockets.delete(socket);
+      this.#connections.give(address, 1);
+    });
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    // Who writes to a connection that broke is told by `close`; without a listener the error would end the process.
+    response.on("error", () => undefined);
+    request.on("error", () => undefined);
+    this.#answers.set(request.socket, response);
+    response.once("close", () => this.#answers.delete(request.socket));
+    const { limits, requests } = this.#common;
+    if (!requests.take(request.socket.remoteAddress ?? "", 1)) {
+      this.#refuse(request, response, tooBusy());
+      return;
+    }
+    const late = this.#clock.after(limits.requestMs, () => {
+      const text = `the answer took longer than ${limits.requestMs / 1_000} seconds`;
+      if (response.headersSent) response.destroy();
+      else this.#refuse(request, response, new Refusal(503, text));
+      exchange.release();
+    });
+    const exchange = new Exchange(request, response, this.#common, () => late.cancel());
+    response.once("close", () => {
+      late.cancel();
+      exchange.release();
+    });
+    this.#answer(exchange).catch((error: unknown) => this.#failed(exchange, error));
+  }
+
+  async #answer(exchange: Exchange): Promise<void> {
+    const { maxUrlLength } = this.#common.limits;
+    if (exchange.url.length > maxUrlLength)
+      throw new Refusal(414, `the URL is longer than ${maxUrlLength} characters`);
+    const foreign =
+      this.#bound === undefined ? undefined : foreignCaller(exchange.request.headers, this.#bound);
+    if (foreign !== undefined)
+      throw new Refusal(403, `only programs on this machine may call: ${foreign}`);
+    await this.#options.handle(exchange);
+  }
+
+  #failed({ request, response }: Exchange, error: unknown): void {
+    // There is nobody to answer, or the time was up and that was said.
+    if (error instanceof CallerGone || response.writableEnded || response.destroyed) return;
+    if (error instanceof Refusal) this.#refuse(request, response, error);
+    else {
+      const stack = error instanceof Error ? error.stack : undefined;
+      const { name } = this.#options;
+      this.#lines.tell("error", "failed", `${name}: answering a request failed`, {
+        method: request.method,
+        url: shownUrl(request.url),
+        error: errorText(error),
+        stack,
+      });
+      this.#end(response, 500, "Internal Server Error");
+    }
+  }
+
+  #refuse(request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
+    const { status, message } = refusal;
+    this.#tell(`refused ${status}`, "request refused", {
+      method: request.method,
+      url: shownUrl(request.url),
+      address: request.socket.remoteAddress,
+      status,
+      reason: message,
+    });
+    this.#end(response, status, message);
+  }
+
+  /** Of an answer that has begun a half must not look like the whole: the connection is cut. */
+  #end(response: ServerResponse, status: number, text: string): void {
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const retry = status === 429 || status === 503 ? { "retry-after": "1" } : {};
+    response.writeHead(status, { "content-type": "text/plain; charset=utf-8", ...retry });
+    response.end(`${text}\n`);
+  }
+
+  /** Node gave up on a request: too slow, too many headers, not HTTP. */
+  #fault(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (!GONE.has(error.code ?? "")) {
+      const { remoteAddress: address } = socket;
+      this.#tell(`fault ${error.code}`, "connection closed", { address, reason: error.message });
+    }
+    const begun = this.#answers.get(socket);
+    if (socket.writable && begun?.headersSent !== true) {
+      const status = STATUS_OF_FAULT[error.code ?? ""] ?? "400 Bad Request";
+      socket.write(`HTTP/1.1 ${status}\r\nconnection: close\r\n\r\n`);
+    }
+    socket.destroy();
+  }
+
+  #tell(kind: string, what: string, fields: Readonly<Record<string, unknown>> = {}): void {
+    this.#lines.tell("warn", kind, `${this.#options.name}: ${what}`, fields);
+  }
+}

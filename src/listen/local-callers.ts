@@ -1,0 +1,33 @@
+/**
+ * Keeps web pages away from a plain HTTP listener on loopback. A page of any site can let a browser call 127.0.0.1, and
+ * by DNS rebinding even read the answers. `Host` then names the page's site, and `Origin` or `Sec-Fetch-Site` say
+ * where the call comes from.
+ */
+import type { IncomingHttpHeaders } from "node:http";
+
+/** Why the request is refused; undefined when nothing speaks against it. `bound`: the address that is listened on. */
+export function foreignCaller(headers: IncomingHttpHeaders, bound: string): string | undefined {
+  const { host = "", origin } = headers;
+  if (!isLocal(nameIn(`http://${host}`), bound)) return "the Host header names another machine";
+  if (origin !== undefined && !isLocal(nameIn(origin), bound))
+    return "the Origin header names another site";
+  if (headers["sec-fetch-site"] === "cross-site")
+    return "the call comes from a page of another site";
+  return undefined;
+}
+
+/** True for an address that only this machine reaches. */
+export function isLoopback(address: string): boolean {
+  return /^(127(\.\d{1,3}){3}|::1|localhost)$/.test(address);
+}
+
+function isLocal(name: string | undefined, bound: string): boolean {
+  if (name === undefined) return false;
+  // RFC 6761: names below localhost are loopback, and no DNS server is asked about them.
+  return isLoopback(name) || name === bound || name.endsWith(".localhost");
+}
+
+function nameIn(url: string): string | undefined {
+  if (!URL.canParse(url)) return undefined;
+  return new URL(url).hostname.replace(/^\[|\]$/g, "") || undefined;
+}
