@@ -27,7 +27,7 @@ import { emptyQueue, fill, machineMs } from "./aws-queue.ts";
 import { imageFlags } from "../scripts/image-flags.ts";
 import { imageNode } from "./image-node.ts";
 
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const say = (line: string): void => { process.stdout.write(`${line}\n`); };
 const none = (): void => undefined;
 const CLASS = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
 const metrics = { count: none, set: none, forget: none, observe: none, read: () => none };
@@ -98,7 +98,7 @@ async function interruption(count: number, queue: Queue): Promise<Flood> {
   const settings = { clusterName: CLUSTER, clusterEndpoint: "https://x", region: REGION, interruptionQueue: CLUSTER };
   let deleted = 0;
   let allDeleted = none;
-  const done = new Promise<void>((resolve) => void (allDeleted = resolve));
+  const done = new Promise<void>((resolve) => { allDeleted = resolve; });
   const counting = { ...metrics, count: (name: string, _: object, by = 1) => {
       if (name === "interruption_deleted_messages_total" && (deleted += by) >= count) allDeleted();
     } };
@@ -155,7 +155,7 @@ async function queueProcess(): Promise<Queue> {
     api,
     fill: async (count) => (await tell(count))[1],
     servedMs: async () => (await tell(0))[0],
-    close: () => void server.kill(),
+    close: () => { server.kill(); },
   };
 }
 

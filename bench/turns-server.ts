@@ -77,10 +77,10 @@ export function createServer(there: ReadonlyMap<string, readonly KubeObject[]>):
     patch: (kind: Kind, ref: { name: string; namespace?: string }, { body }: { body: unknown }) =>
       answer(() => put(kind, keyOf({ metadata: ref }), body)),
     delete: (kind: Kind, { name }: { name: string }) =>
-      answer(() => void put(kind, name, { metadata: { deletionTimestamp: "2026-01-02T00:00:00Z" } })),
+      answer(() => { put(kind, name, { metadata: { deletionTimestamp: "2026-01-02T00:00:00Z" } }); }),
     create: (_: Kind, object: KubeObject) => answer(() => object),
   } as unknown as KubeClient;
   const synced = async () => undefined;
   const mirrors = { of, client, synced, current: true, behind: () => [] } as unknown as LiveMirrors;
-  return { mirrors, client, change: (kind, key, patch) => void put(kind, key, patch), writes: () => writes };
+  return { mirrors, client, change: (kind, key, patch) => { put(kind, key, patch); }, writes: () => writes };
 }

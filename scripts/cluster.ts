@@ -22,7 +22,9 @@ const { positionals, values } = parseArgs({
   },
 });
 const directory = resolve(values.data);
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
 
 switch (positionals[0]) {
   case "up":
@@ -56,7 +58,13 @@ async function up(): Promise<void> {
   // Interrupted on the way up, nothing stays.
   for (const name of ["SIGINT", "SIGTERM"] as const) {
     process.once(name, () => {
-      void stopControlPlane(directory).then(() => process.exit(130));
+      stopControlPlane(directory).then(
+        () => process.exit(130),
+        (error: unknown) => {
+          say(String(error));
+          process.exit(1);
+        },
+      );
     });
   }
   const startedMs = performance.now();

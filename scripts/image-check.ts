@@ -14,7 +14,9 @@ import { localBases } from "./image-bases.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const RECIPE = "deploy/image/Containerfile";
 const IMAGE = "localhost/karpenter-check/karpenter:check";
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
 
 const flags = process.argv.slice(2);
 const engine = process.env["CONTAINER_ENGINE"] ?? ["docker", "podman"].find(works);

@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { unusedExports } from "./tidy/exports.ts";
 import { longFunctions } from "./tidy/functions.ts";
+import { ownerlessPromises } from "./tidy/promises.ts";
 import { pagesBelow, ROOT, readSources, type SourceFile } from "./tidy/sources.ts";
 
 const files = readSources("src");
@@ -155,6 +156,12 @@ describe("listeners", () => {
         ),
       );
     expect(wrong).toEqual([]);
+  });
+});
+
+describe("promises", () => {
+  it("have an owner, also where the linter does not know their types", () => {
+    expect(product.flatMap(ownerlessPromises)).toEqual([]);
   });
 });
 

@@ -33,7 +33,7 @@ export async function cluster(args: readonly string[]): Promise<void> {
       "node-flags": { type: "string", default: "" },
     },
   });
-  const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+  const tell = (line: string): void => { process.stderr.write(`${line}\n`); };
   const results = openResults<Result>(values.results);
   if (!values.table) {
     const asked = [...(values.pods?.split(",") ?? []), ...positionals];

@@ -2,6 +2,7 @@
  * One scenario with one operator on a control plane of its own: all Deployments come up, then go down to what
  * stays, and the operator is left alone until nothing changes any more. Seen from outside, second by second.
  */
+import { mustNotFail } from "../../src/base/must-not-fail.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   applyAll,
@@ -130,12 +131,13 @@ function record(view: View): Recording {
     if (points.at(-1)?.dollarsPerHour === now) return;
     points.push({ ms: performance.now(), dollarsPerHour: now });
   };
-  void (async () => {
+  const sample = async (): Promise<void> => {
     while (going) {
       look();
       await sleep(SAMPLE_MS);
     }
-  })();
+  };
+  mustNotFail(sample(), "recording what the nodes cost");
   return {
     begin: () => {
       beganMs = performance.now();

@@ -40,7 +40,7 @@ export async function settled(args: readonly string[]): Promise<void> {
       "node-flags": { type: "string", default: "" },
     },
   });
-  const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+  const tell = (line: string): void => { process.stderr.write(`${line}\n`); };
   const results = openResults<Outcome>(values.results);
   if (!values.table) {
     const contestants = contestantsOf(values.only, values["node-flags"], tell);

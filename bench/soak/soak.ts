@@ -162,7 +162,7 @@ async function untilCurrent(): Promise<void> {
 }
 
 function report(writes: number, faults: Readonly<Record<string, number>>): void {
-  const say = (line: string): void => void process.stdout.write(`${line}\n`);
+  const say = (line: string): void => { process.stdout.write(`${line}\n`); };
   const said = Object.entries(faults).map(([name, count]) => `${name} ${count}`);
   say(`${writes} writes to ${objects} pods in ${minutes} min; faults: ${said.join(", ")}`);
   say("");

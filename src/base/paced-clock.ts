@@ -4,7 +4,9 @@
  * its say before the next; when there is too much to do, simulated time slows down instead of
  * leaving half the world behind (a kubelet late by its own machine's fault would look dead).
  */
+
 import type { Clock, Timer } from "./clock.ts";
+import { mustNotFail } from "./must-not-fail.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 declare function setTimeout(callback: () => void, ms: number): unknown;
@@ -57,7 +59,8 @@ export class PacedClock implements Clock {
   }
 
   #arm(): void {
-    if (!this.#stopped) this.#handle = setTimeout(() => void this.#tick(), TICK_MS);
+    if (!this.#stopped)
+      this.#handle = setTimeout(() => mustNotFail(this.#tick(), "the clock's tick"), TICK_MS);
   }
 
   async #tick(): Promise<void> {

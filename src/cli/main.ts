@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The `karpenter` command. Each subcommand is a file in `commands/`. */
 import { Command } from "commander";
+import { mustNotFail } from "../base/must-not-fail.ts";
 import { controllerCommand } from "./commands/controller.ts";
 import { convertCommand } from "./commands/convert.ts";
 import { explainCommand } from "./commands/explain.ts";
@@ -23,4 +24,4 @@ program.addCommand(simulateCommand());
 program.addCommand(interruptCommand());
 program.addCommand(convertCommand());
 
-void runProgram(program);
+mustNotFail(runProgram(program), "the command");

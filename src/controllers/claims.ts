@@ -60,7 +60,9 @@ export function* listClaimsInSteps(world: Pick<World, "mirrors">): Steps<readonl
   for (const kind of CLAIM_KINDS) {
     const natives = nativeClaims(world, kind).list();
     yield;
-    yield* eachInSteps(natives, CLAIMS_PER_STEP, (native) => void claims.push(hub(native)));
+    yield* eachInSteps(natives, CLAIMS_PER_STEP, (native) => {
+      claims.push(hub(native));
+    });
   }
   return claims;
 }

@@ -7,6 +7,7 @@
 import { LEASE, type Lease } from "../apis/policy/kinds.ts";
 import { type Clock, fromRfc3339, toRfc3339Micro } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
+import { mustNotFail } from "../base/must-not-fail.ts";
 import { Reminders } from "../base/reminders.ts";
 import type { KubeClient } from "./client/client.ts";
 import {
@@ -49,7 +50,7 @@ export interface Leadership {
 
 export function electLeader(deps: LeaderElectionDeps): Leadership {
   const election = new Election(deps);
-  void election.run();
+  mustNotFail(election.run(), "leader election");
   return election;
 }
 

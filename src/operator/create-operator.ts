@@ -7,6 +7,7 @@ import { NODE_CLAIM } from "../apis/karpenter/nodeclaim.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { MetricSpec, Metrics } from "../base/metrics.ts";
+import { mustNotFail } from "../base/must-not-fail.ts";
 import type { Random } from "../base/random.ts";
 import { allControllers } from "../controllers/all.ts";
 import { controllerMetrics } from "../controllers/all-metrics.ts";
@@ -148,7 +149,7 @@ export function createOperator(deps: OperatorDeps): Operator {
       if (options.leaderElect && !options.disableLeaderElection) {
         leadership = standForLead(deps, metrics);
         await leadership.acquired;
-        void leadership.lost.then(onLost);
+        mustNotFail(leadership.lost.then(onLost), "giving up the lead");
       }
       await manager.start();
     },

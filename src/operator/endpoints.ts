@@ -22,6 +22,8 @@ export interface EndpointsOptions {
   readonly ready: () => boolean;
   /** What is waited for, a few words each: said to whoever asks and finds it not ready. */
   readonly waitsFor?: () => readonly string[];
+  /** It could not start, or a bug is about to end it. Default: never. */
+  readonly failed?: () => boolean;
   readonly log?: Logger;
 }
 
@@ -39,7 +41,7 @@ export async function serveEndpoints(options: EndpointsOptions): Promise<Endpoin
     return { status: 200, ...options.metrics() };
   });
   const health = await listen("health-probe-port", healthProbePort, options, (path) => {
-    if (path === "/healthz") return plain(200, "ok");
+    if (path === "/healthz") return options.failed?.() ? plain(500, "failed") : plain(200, "ok");
     if (path === "/readyz")
       return options.ready() ? plain(200, "ok") : plain(500, notReady(options));
     return undefined;

@@ -6,7 +6,7 @@ import { randomBytes, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Clock } from "../../base/clock.ts";
-import { firstLineOf } from "../../base/error-text.ts";
+import { errorText, firstLineOf } from "../../base/error-text.ts";
 import { Random } from "../../base/random.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -16,6 +16,8 @@ import { clusterAccess } from "../../kube/kubeconfig/kubeconfig.ts";
 import { createHttpTransport } from "../../kube/transport/http-transport.ts";
 import { rateLimited } from "../../kube/transport/rate-limit.ts";
 import { tellingTransport } from "../../kube/transport/telling-transport.ts";
+import type { Transport } from "../../kube/transport/transport.ts";
+import { checkPort, PortError } from "../../listen/listener.ts";
 import { createOperator, type Operator } from "../../operator/create-operator.ts";
 import { type Endpoints, serveEndpoints } from "../../operator/endpoints.ts";
 import { logWriter } from "../../operator/logging/log-outputs.ts";
@@ -27,12 +29,33 @@ import { startWebhooks, type Webhooks } from "../../operator/webhooks/webhooks.t
 import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { interrupted } from "../program/interrupted.ts";
+import { exitOnUncaught } from "../program/last-resort.ts";
+import { Parts } from "../program/parts.ts";
 import { awsProvider, kwokProvider } from "./providers.ts";
 
 const NAMESPACE = process.env["SYSTEM_NAMESPACE"] ?? "karpenter";
 /** What Prometheus reads before there is anything to tell. */
 const NO_METRICS = { contentType: "text/plain; version=0.0.4", parts: none() };
+const EXIT_SOON_MS = 1_000;
 
+/** How long a controller that failed may take to give up the lease and to close its ports. */
+const CLOSE_WITHIN_MS = 8_000;
+
+/** A controller on its way up. */
+interface Starting {
+  readonly provider: "aws" | "kwok";
+  readonly flags: Readonly<Record<string, string>>;
+  readonly given: Options;
+  readonly clock: Clock;
+  readonly log: RootLogger;
+  readonly parts: Parts;
+  readonly hasFailed: () => boolean;
+}
+
+/**
+ * Runs until it is told to stop, loses the lead or fails. Start-up is all or nothing: what fails in it closes all that
+ * is open already, gives the lease back, and rejects.
+ */
 export async function runController(
   provider: "aws" | "kwok",
   flags: Readonly<Record<string, string>>,
@@ -42,25 +65,34 @@ export async function runController(
   const given = settings(flags);
   if (given.changed.includes("clusterName")) requireClusterName(provider, given);
   const log = logOf(given, clock);
-  const running: Running = {};
-  // First of all: a port that is taken ends the program while nothing else runs.
-  const endpoints = await endpointsOf(given, { clock, log }, running);
-  const close = async (): Promise<void> => {
-    await running.operator?.stop();
-    await running.webhooks?.stop();
-    await endpoints.close();
+  const parts = new Parts();
+  let failed = false;
+  const close = (withinMs?: number): Promise<void> =>
+    parts.close((error) => log.error("failed to close", { error: errorText(error) }), withinMs);
+  const fail = (): Promise<void> => {
+    failed = true;
+    return close(CLOSE_WITHIN_MS);
   };
+  exitOnUncaught({
+    log: (failure) => log.error("unexpected failure, stopping", { ...failure }),
+    close: fail,
+  });
   try {
-    const why = await runUntilEnd(provider, flags, { clock, log }, running);
+    const start = { provider, flags, given, clock, log, parts, hasFailed: () => failed };
+    const why = await runUntilEnd(start);
     log.info("stopping", { reason: why });
     // Whoever lost the lead must not finish what it began: another replica decides now.
     if (why === "lost the lead") process.exit(1);
     await close();
     process.exit(0);
   } catch (error) {
-    // What is open would keep a program that does nothing.
-    await close();
-    throw error;
+    await fail();
+    // Whatever is still open must not keep a process that does nothing.
+    setTimeout(() => process.exit(), EXIT_SOON_MS).unref();
+    if (error instanceof CliError) throw error;
+    const { stack } = error as Error;
+    log.error("failed to start, stopped", { error: errorText(error), stack });
+    throw new CliError(`the controller could not start: ${firstLineOf(error)}`);
   }
 }
 
@@ -71,10 +103,10 @@ interface Running {
 }
 
 function endpointsOf(
-  { metricsPort, healthProbePort }: Options,
-  { clock, log }: { readonly clock: Clock; readonly log: RootLogger },
+  { given, clock, log, hasFailed }: Starting,
   running: Running,
 ): Promise<Endpoints> {
+  const { metricsPort, healthProbePort } = given;
   return serveEndpoints({
     metricsPort,
     healthProbePort,
@@ -91,6 +123,7 @@ function endpointsOf(
       if (webhooks?.isWaitedFor === true) return true;
       return operator?.ready === true && webhooks?.settled !== false;
     },
+    failed: hasFailed,
     waitsFor: () => [
       ...(running.operator?.waitsFor() ?? ["its settings"]),
       ...(running.webhooks?.settled === false ? ["webhooks"] : []),
@@ -98,26 +131,24 @@ function endpointsOf(
   }).catch(asCliError);
 }
 
-async function runUntilEnd(
-  provider: "aws" | "kwok",
-  flags: Readonly<Record<string, string>>,
-  { clock, log }: { readonly clock: Clock; readonly log: RootLogger },
-  running: Running,
-): Promise<"told to stop" | "lost the lead"> {
-  // Names and jitter must differ between replicas and runs.
-  const random = new Random(randomBytes(16).toString("hex"));
-  const cluster = access(clock);
-  log.info("starting", { server: cluster.server, version: BUILD.version, provider });
-  for (const warning of cluster.warnings ?? []) log.warn(warning);
-  const transport = tellingTransport(
-    createHttpTransport({ ...cluster, userAgent: `karpenter/${BUILD.version}` }),
-    { clock, log, server: cluster.server },
-  );
-  const client = createKubeClient(transport);
-  await startLogging(client, NAMESPACE, log);
+/** Opens all, ports first: one that is taken ends the start before the API server hears of it. */
+async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost the lead"> {
+  const { provider, flags, given, clock, log, parts } = starting;
+  const clientCaPem = clientAuthority(webhookPlace(given).clientCaFile);
+  if (!given.disableWebhook) await checkWebhookPort(given.webhookPort);
+  const running: Running = {};
+  const endpoints = await endpointsOf(starting, running);
+  parts.add(() => endpoints.close());
+  const doors = await openDoors(starting);
+  const { client, transport, random } = doors;
   const older = await readGlobalSettings({ client, clock, log, namespace: NAMESPACE });
   const options = settings(flags, older);
   requireClusterName(provider, options);
+  const webhooks = options.disableWebhook
+    ? undefined
+    : webhooksOf({ ...doors, clock, log, options, clientCaPem });
+  running.webhooks = webhooks;
+  parts.add(() => webhooks?.stop());
   const operator = createOperator({
     clock,
     random,
@@ -132,15 +163,46 @@ async function runUntilEnd(
     identity: `${hostname()}_${randomBytes(4).toString("hex")}`,
   });
   running.operator = operator;
-  running.webhooks = options.disableWebhook
-    ? undefined
-    : webhooksOf({ client, clock, random, log, options });
+  parts.add(() => operator.stop());
   const stopped = interrupted();
   await Promise.race([operator.start(), stopped]);
   return Promise.race([
     stopped.then(() => "told to stop" as const),
     operator.lost.then(() => "lost the lead" as const),
   ]);
+}
+
+interface Doors {
+  readonly client: KubeClient;
+  readonly transport: Transport;
+  readonly random: Random;
+}
+
+async function openDoors({ clock, log, parts, provider }: Starting): Promise<Doors> {
+  // Names and jitter must differ between replicas and runs.
+  const random = new Random(randomBytes(16).toString("hex"));
+  const cluster = access(clock);
+  log.info("starting", { server: cluster.server, version: BUILD.version, provider });
+  for (const warning of cluster.warnings ?? []) log.warn(warning);
+  const transport = tellingTransport(
+    createHttpTransport({ ...cluster, userAgent: `karpenter/${BUILD.version}` }),
+    { clock, log, server: cluster.server },
+  );
+  parts.add(() => transport.close());
+  const client = createKubeClient(transport);
+  await startLogging(client, NAMESPACE, log);
+  return { client, transport, random };
+}
+
+/** Served only when something is to be converted or admitted, but then it is too late to say that the port is taken. */
+async function checkWebhookPort(port: number): Promise<void> {
+  try {
+    await checkPort(port);
+  } catch (error) {
+    if (!(error instanceof PortError)) throw error;
+    const remedy = "choose another, or set --disable-webhook true if every kind is of v1";
+    throw new CliError(`--webhook-port ${port}: ${error.message}; ${remedy}`);
+  }
 }
 
 async function* none(): AsyncIterable<string> {}
@@ -161,16 +223,16 @@ function webhooksOf(doors: {
   readonly random: Random;
   readonly log: RootLogger;
   readonly options: Options;
+  readonly clientCaPem: string | undefined;
 }): Webhooks {
-  const { client, clock, random, log, options } = doors;
-  const { clientCaFile, ...place } = webhookPlace(options);
+  const { client, clock, random, log, options, clientCaPem } = doors;
   return startWebhooks({
     client,
     clock,
     random: random.fork("operator/webhooks"),
     log: log.webhook,
-    ...place,
-    clientCaPem: clientAuthority(clientCaFile),
+    ...webhookPlace(options),
+    clientCaPem,
     admission: {
       clusterName: options.clusterName,
       acceptMinusOne: true,

@@ -1,21 +1,30 @@
 /** Runs the sandbox live until it is interrupted: API on loopback, kubeconfig, a line per event. */
 import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { errorText } from "../../base/error-text.ts";
+import type { Logger } from "../../base/log.ts";
 import { PacedClock } from "../../base/paced-clock.ts";
 import { printedLines } from "../../base/printable.ts";
 import { checkPort, PortError } from "../../listen/listener.ts";
 import { serveEndpoints } from "../../operator/endpoints.ts";
+import { createLogger } from "../../operator/logging/logger.ts";
 import { startHttps } from "../../sandbox/apiserver/https/https-server.ts";
 import { startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
+import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { interrupted } from "../program/interrupted.ts";
-import { besides } from "../program/output.ts";
+import { exitOnUncaught } from "../program/last-resort.ts";
+import { besides, toStderr } from "../program/output.ts";
+import { Parts } from "../program/parts.ts";
 import { openBox } from "./box.ts";
 import { restartWithPod } from "./karpenter-pod.ts";
 import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
+
+/** How long a sandbox that failed may take to close. */
+const CLOSE_WITHIN_MS = 5_000;
 
 export async function runSandbox(flags: SandboxFlags): Promise<void> {
   // The SDK's advice on Node versions is for its users' authors, not for whoever tries a sandbox.
@@ -25,19 +34,34 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
   checkKubeconfig(resolve(flags.kubeconfig));
   await checkPort(flags.port, "127.0.0.1").catch(refused);
   const clock = new PacedClock(flags.speed);
-  const closing: (() => Promise<void>)[] = [async () => clock.stop()];
+  const parts = new Parts();
+  parts.add(() => clock.stop());
+  const log = createLogger({
+    clock,
+    level: "info",
+    encoding: "console",
+    commit: BUILD.commit,
+    write: (line) => toStderr(printedLines([line])),
+  });
+  const close = (withinMs?: number): Promise<void> =>
+    parts.close((error) => log.error("failed to close", { error: errorText(error) }), withinMs);
+  exitOnUncaught({
+    log: (failure) => log.error("unexpected failure, stopping", { ...failure }),
+    close: () => close(CLOSE_WITHIN_MS),
+  });
   try {
-    await serve(flags, clock, closing, say);
+    await serve(flags, clock, parts, log, say);
   } finally {
-    for (const close of closing.reverse()) await close();
+    await close();
   }
 }
 
-/** Opens everything, tells about it, and waits to be interrupted; `closing` collects what to close. */
+/** Opens everything, tells about it, and waits to be interrupted; `parts` collects what to close. */
 async function serve(
   flags: SandboxFlags,
   clock: PacedClock,
-  closing: (() => Promise<void>)[],
+  parts: Parts,
+  log: Logger,
   say: (...lines: readonly string[]) => void,
 ): Promise<void> {
   let awsUrl = "";
@@ -49,8 +73,8 @@ async function serve(
     trace: tracePrinter(flags.output),
     connectAws: async (sandbox) => {
       // The real SDK over the real wire protocols: what runs here is what runs against AWS.
-      const endpoint = await startAwsEndpoint(sandbox.aws, { port: 0 });
-      closing.push(() => endpoint.close());
+      const endpoint = await startAwsEndpoint(sandbox.aws, { port: 0, log });
+      parts.add(() => endpoint.close());
       awsUrl = endpoint.url;
       const { createSdkApi } = await import("../../providers/aws/sdk.ts");
       return createSdkApi({
@@ -60,16 +84,16 @@ async function serve(
       });
     },
   });
-  closing.push(() => box.stop());
+  parts.add(() => box.stop());
   const file = resolve(flags.kubeconfig);
   const directory = `${dirname(file)}/pki`;
-  const served = { port: flags.port, directory, clock };
+  const served = { port: flags.port, directory, clock, log };
   const https = await startHttps(box.sandbox.apiServer, served).catch(refused);
-  closing.push(() => https.close());
+  parts.add(() => https.close());
   const stopWatching = restartWithPod(box, (error) =>
     say(`Karpenter could not be started again: ${(error as Error).message}`),
   );
-  closing.push(async () => stopWatching());
+  parts.add(stopWatching);
   const endpoints = await serveEndpoints({
     metricsPort: "any",
     healthProbePort: "any",
@@ -80,9 +104,10 @@ async function serve(
       return { contentType: metrics.contentType, parts: metrics.parts() };
     },
     clock,
+    log,
     ready: () => box.operator.ready,
   });
-  closing.push(() => endpoints.close());
+  parts.add(() => endpoints.close());
   writeKubeconfig(file, https);
   // Listened for before anybody is told that there is something to interrupt.
   const interruption = interrupted();

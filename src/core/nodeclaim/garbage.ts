@@ -36,7 +36,9 @@ export function* orphanedClaims(input: GarbageInput): Steps<readonly NodeClaim[]
   );
   if (lost.length === 0) return lost;
   const nodes = new Map<string | undefined, Node>();
-  yield* eachInSteps(input.nodes, PER_STEP, (node) => void nodes.set(node.spec?.providerID, node));
+  yield* eachInSteps(input.nodes, PER_STEP, (node) => {
+    nodes.set(node.spec?.providerID, node);
+  });
   return lost.filter((claim) => !saysReady(nodes.get(claim.status?.providerID)));
 }
 

@@ -3,7 +3,9 @@
  * have their turn in between. What has come of the same object meanwhile is asked for once more, from the start. One that
  * cannot be told keeps nobody from the others: nothing is thrown, for nobody would catch it.
  */
+
 import type { Clock } from "../../base/clock.ts";
+import { mustNotFail } from "../../base/must-not-fail.ts";
 import { besideOthers, type Steps } from "../../base/steps.ts";
 import type { Request } from "./controller.ts";
 
@@ -43,7 +45,8 @@ export class Asker {
     this.#waiting.set(about, many);
     if (this.#isAsking) return;
     this.#isAsking = true;
-    void besideOthers(this.#clock, this.#all());
+    const rest = besideOthers(this.#clock, this.#all());
+    if (rest !== undefined) mustNotFail(rest, "asking controllers");
   }
 
   /** Asks for no more. */

@@ -2,8 +2,10 @@
  * A queue of things to look at: each waits at most once, is worked on by one worker at a time, and is
  * looked at again if it was asked for meanwhile. Failing items come back with growing delay.
  */
+
 import type { Clock } from "../../base/clock.ts";
 import { Heap } from "../../base/heap.ts";
+import { mustNotFail } from "../../base/must-not-fail.ts";
 import { turnIsOver } from "../../base/steps.ts";
 import type { Outcome } from "./controller.ts";
 
@@ -155,7 +157,7 @@ export class WorkQueue<T> {
       const entry = this.#entries.get(key);
       if (entry === undefined) continue;
       this.#running++;
-      void this.#run(key, entry);
+      mustNotFail(this.#run(key, entry), "a work queue");
     }
   }
 

@@ -136,7 +136,9 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     const known = [...this.#objects.keys()];
     if (known.length === 0) return;
     const listed = new Set<string>();
-    yield* eachInSteps(items, KEYS_PER_STEP, (item) => void listed.add(keyOf(item)));
+    yield* eachInSteps(items, KEYS_PER_STEP, (item) => {
+      listed.add(keyOf(item));
+    });
     const gone = yield* filterInSteps(known, KEYS_PER_STEP, (key) => !listed.has(key));
     yield* eachInSteps(gone.sort(), OBJECTS_PER_STEP, (key) => {
       const object = this.#objects.get(key);

@@ -12,6 +12,7 @@ import {
 import { apiVersionOf, type Kind, type KubeObject } from "../../apis/meta.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import { mustNotFail } from "../../base/must-not-fail.ts";
 import type { Random } from "../../base/random.ts";
 import type {
   KubeClient,
@@ -105,7 +106,7 @@ class HandlerError extends Error {
 /** Starts the loop. */
 export function reflect<T extends KubeObject>(options: ReflectOptions<T>): Reflection {
   const loop = new ReflectLoop(options);
-  void loop.run();
+  mustNotFail(loop.run(), `the watch of ${options.kind.plural}`);
   return loop;
 }
 

@@ -36,7 +36,7 @@ export class ConnectionsByCertificate {
     if (this.#dispatcher !== undefined && this.#certPem === clientCertificate?.certPem)
       return this.#dispatcher;
     // What runs on the old connections may end there.
-    void this.#dispatcher?.close();
+    this.#dispatcher?.close().catch(alreadyClosed);
     this.#certPem = clientCertificate?.certPem;
     this.#dispatcher = dispatcherOf(this.#options, {
       ...(this.#options.caPem === undefined ? {} : { ca: this.#options.caPem }),
@@ -48,9 +48,12 @@ export class ConnectionsByCertificate {
   }
 
   close(): void {
-    void this.#dispatcher?.destroy();
+    this.#dispatcher?.destroy().catch(alreadyClosed);
   }
 }
+
+/** Closed twice is closed. */
+function alreadyClosed(): void {}
 
 function dispatcherOf(options: ConnectionOptions, secrets: SecureContextOptions): Dispatcher {
   const { insecure, proxyUrl, timeoutMs, tlsServerName } = options;

@@ -4,6 +4,7 @@
  */
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
+import { mustNotFail } from "../../base/must-not-fail.ts";
 import { Reminders } from "../../base/reminders.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isNotServed } from "../../kube/errors.ts";
@@ -52,7 +53,11 @@ export function watchStartUp(deps: StartUpDeps): StartUp {
         groups: [...missing],
         remedy: "apply deploy/crds, or install the chart karpenter-crd",
       });
-    timer = clock.after(LOOK_AGAIN_MS, () => void look());
+    timer = clock.after(LOOK_AGAIN_MS, begin);
+  }
+
+  function begin(): void {
+    mustNotFail(look(), "looking for the kinds");
   }
 
   function sayUnlisted(): void {
@@ -65,12 +70,13 @@ export function watchStartUp(deps: StartUpDeps): StartUp {
     patience = clock.after(FIRST_LISTS_MS, sayUnlisted);
   }
 
-  void look();
+  begin();
   patience = clock.after(FIRST_LISTS_MS, sayUnlisted);
-  void deps.listed.then(() => {
+  const listed = deps.listed.then(() => {
     isListed = true;
     patience?.cancel();
   });
+  mustNotFail(listed, "waiting for the first lists");
   return {
     waitsFor: () => [
       ...[...missing].map((group) => `the kinds of ${group}`),

@@ -82,7 +82,10 @@ export function createSdkHttpHandler(
         throw passing(error);
       }
     },
-    destroy: () => void agent.destroy(),
+    // Destroyed twice is destroyed.
+    destroy: () => {
+      agent.destroy().catch(() => undefined);
+    },
     updateHttpClientConfig: () => undefined,
     httpHandlerConfigs: () => ({}),
   };

@@ -22,6 +22,7 @@ import { formatResources, subtractResources } from "../../apis/resources.ts";
 import { type Clock, fromRfc3339, type Timer } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
+import { mustNotFail } from "../../base/must-not-fail.ts";
 import { Random } from "../../base/random.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
 import {
@@ -208,7 +209,11 @@ function createBooting({ kube, clock, log }: KwokDeps): Booting {
   let stopped = false;
 
   function wait(boot: Boot, delayMs: number): void {
-    boot.timer = stopped ? undefined : clock.after(delayMs, () => void settle(boot));
+    boot.timer = stopped ? undefined : clock.after(delayMs, () => begin(boot));
+  }
+
+  function begin(boot: Boot): void {
+    mustNotFail(settle(boot), "booting a kwok node");
   }
 
   /** Shows the Node, or sees to it that there is none. */
@@ -246,7 +251,7 @@ function createBooting({ kube, clock, log }: KwokDeps): Booting {
         booting.delete(name);
       } else if (boot.timer !== undefined && !wasGivenUp) {
         boot.timer.cancel();
-        void settle(boot);
+        begin(boot);
       }
       return true;
     },

@@ -3,8 +3,10 @@
  * Node whose machine stopped is silent: nobody renews its Lease or stops its pods, and the node
  * lifecycle and the pod garbage collector clean up after it.
  */
+
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { Timer } from "../../base/clock.ts";
+import { mustNotFail } from "../../base/must-not-fail.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import type { PartDeps } from "../parts.ts";
 import { DEFAULT_JOIN_MS, DEFAULT_READY_MS, type InstanceNode, registerNode } from "./join.ts";
@@ -69,7 +71,9 @@ export class Kubelets {
   leave(nodeName: string): void {
     this.halt(nodeName);
     this.#specs.delete(nodeName);
-    this.deps.clock.after(this.options.nodeRemovalMs, () => void this.#removeNode(nodeName));
+    this.deps.clock.after(this.options.nodeRemovalMs, () =>
+      mustNotFail(this.#removeNode(nodeName), "removing a node"),
+    );
   }
 
   /** A machine was stopped: its kubelet is silent from now on, the Node stays. */

@@ -2,7 +2,9 @@
  * Joins questions asked close together into one call. A batch waits until nobody has asked for `idleMs`,
  * at most `maxMs`, or until it is full. upstream: pkg/batcher (spec: upstream-aws 5.4)
  */
+
 import type { Clock, Timer } from "../../../base/clock.ts";
+import { mustNotFail } from "../../../base/must-not-fail.ts";
 
 export interface BatchOptions<I, O> {
   readonly clock: Clock;
@@ -52,7 +54,7 @@ export class Batcher<I, O> {
       const leftMs = Math.max(0, batch.startMs + maxMs - clock.elapsedMs());
       const closing = batch;
       batch.timer = clock.after(full ? 0 : Math.min(idleMs, leftMs), () => {
-        void this.#run(key, closing);
+        mustNotFail(this.#run(key, closing), "a batch of AWS calls");
       });
       // A full batch takes no more: the next question opens another.
       if (full) this.#open.delete(key);
@@ -62,8 +64,8 @@ export class Batcher<I, O> {
   async #run(key: string, batch: Batch<I, O>): Promise<void> {
     if (this.#open.get(key) === batch) this.#open.delete(key);
     const { clock, onBatch } = this.#options;
-    onBatch?.(clock.elapsedMs() - batch.startMs, batch.waiting.length);
     try {
+      onBatch?.(clock.elapsedMs() - batch.startMs, batch.waiting.length);
       const answers = await this.#options.execute(batch.waiting.map(({ input }) => input));
       for (const [at, { resolve, reject }] of batch.waiting.entries()) {
         const answer = answers[at];

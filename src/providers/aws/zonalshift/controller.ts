@@ -89,10 +89,13 @@ export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller
     watches: [],
     initialRequests: [{ kind: "Singleton", name: NAME }],
     reconcile: async () => {
-      // A shift also ends while AWS does not answer.
-      await ask()
-        .finally(() => parts.shifts.noteAsked())
-        .finally(tell);
+      try {
+        await ask();
+      } finally {
+        parts.shifts.noteAsked();
+        // A shift also ends while AWS does not answer.
+        await tell();
+      }
       return requeueAfter(POLL_MS);
     },
   };

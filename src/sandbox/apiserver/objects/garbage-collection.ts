@@ -4,8 +4,10 @@
  * keeps each step proportional to what it concerns.
  * upstream: kubernetes pkg/controller/garbagecollector
  */
+
 import type { KubeObject, OwnerReference } from "../../../apis/meta.ts";
 import type { Logger } from "../../../base/log.ts";
+import { mustNotFail } from "../../../base/must-not-fail.ts";
 import type { Engine } from "../engine.ts";
 import { callOn, storageDefinition } from "../request/internal-call.ts";
 import type { StoreEvent } from "../store/store.ts";
@@ -111,7 +113,7 @@ class Collector {
     this.#due.add(uid);
     if (this.#isScheduled || this.#isClosed) return;
     this.#isScheduled = true;
-    this.#engine.clock.after(delayMs, () => void this.#drain());
+    this.#engine.clock.after(delayMs, () => mustNotFail(this.#drain(), "garbage collection"));
   }
 
   async #drain(): Promise<void> {

@@ -3,8 +3,10 @@
  * else, and when nothing is left the finalizer that held it is taken away. What has finalizers of its
  * own is waited for, looking again every second.
  */
+
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { Logger } from "../../../base/log.ts";
+import { mustNotFail } from "../../../base/must-not-fail.ts";
 import { CRD_FINALIZER, CRDS } from "../custom-resources.ts";
 import type { Engine } from "../engine.ts";
 import { callOn, storageDefinition } from "../request/internal-call.ts";
@@ -23,7 +25,7 @@ export function endContainers(engine: Engine, log: Logger): () => void {
   const ending = new Set<string>();
   let isClosed = false;
   const later = (id: string, delayMs: number, pass: () => Promise<boolean>): void => {
-    engine.clock.after(delayMs, async () => {
+    const look = async (): Promise<void> => {
       if (isClosed) return;
       let isDone = false;
       try {
@@ -33,7 +35,8 @@ export function endContainers(engine: Engine, log: Logger): () => void {
       }
       if (isDone) ending.delete(id);
       else later(id, LOOK_AGAIN_MS, pass);
-    });
+    };
+    engine.clock.after(delayMs, () => mustNotFail(look(), "ending a namespace or CRD"));
   };
   const watch = (storageKey: string, pass: (name: string) => Promise<boolean>): (() => void) =>
     engine.store.subscribe(storageKey, ({ type, object }: StoreEvent) => {

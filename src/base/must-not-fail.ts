@@ -1,0 +1,12 @@
+/**
+ * The owner of a promise that only a bug can reject: work that runs in the background and handles its own failures.
+ * A loop that ends unnoticed would leave a stale picture or a queue that stands still. So the process ends instead: its
+ * handler of unhandled rejections logs what failed, gives up the lease and exits.
+ */
+
+/** `what` names the work in the log: "work queue". */
+export function mustNotFail(work: Promise<unknown>, what: string): void {
+  work.catch((cause: unknown) => {
+    throw new Error(`${what} failed, which is a bug: ${String(cause)}`, { cause });
+  });
+}

@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { Parts } from "./parts.ts";
+
+describe("the parts of a command", () => {
+  it("are closed once, the last first, whatever fails among them", async () => {
+    const closed: string[] = [];
+    const failures: unknown[] = [];
+    const parts = new Parts();
+    parts.add(() => {
+      closed.push("first");
+    });
+    parts.add(async () => {
+      throw new Error("stuck");
+    });
+    parts.add(async () => {
+      closed.push("last");
+    });
+    await Promise.all([parts.close((error) => failures.push(error)), parts.close(() => undefined)]);
+    expect(closed).toEqual(["last", "first"]);
+    expect(failures.map(String)).toEqual(["Error: stuck"]);
+  });
+
+  it("that hang are left behind in time", async () => {
+    const parts = new Parts();
+    parts.add(() => new Promise(() => undefined));
+    await parts.close(() => undefined, 30);
+  });
+});

@@ -1,0 +1,36 @@
+/** What a long-running command has opened: ports, controllers, a cluster. It is closed in reverse order, whatever fails. */
+
+export class Parts {
+  readonly #closers: (() => Promise<void> | void | undefined)[] = [];
+  #closing: Promise<void> | undefined;
+
+  /** To be closed before all that were added earlier. */
+  add(close: () => Promise<void> | void | undefined): void {
+    this.#closers.push(close);
+  }
+
+  /**
+   * Closes all, once; `failed` hears of what could not be closed. With `withinMs` (real milliseconds) it resolves then
+   * at the latest: whatever hangs ends with the process.
+   */
+  async close(failed: (error: unknown) => void, withinMs?: number): Promise<void> {
+    this.#closing ??= this.#closeAll(failed);
+    if (withinMs === undefined) return this.#closing;
+    let late: NodeJS.Timeout | undefined;
+    const timeUp = new Promise<void>((resolve) => {
+      late = setTimeout(resolve, withinMs);
+    });
+    await Promise.race([this.#closing, timeUp]);
+    clearTimeout(late);
+  }
+
+  async #closeAll(failed: (error: unknown) => void): Promise<void> {
+    for (const close of this.#closers.reverse()) {
+      try {
+        await close();
+      } catch (error) {
+        failed(error);
+      }
+    }
+  }
+}
