@@ -159,6 +159,15 @@ describe("listeners", () => {
   });
 });
 
+describe("JSON of others", () => {
+  it("is parsed within limits where it comes from annotations, ConfigMaps and requests", () => {
+    const wrong = product
+      .filter((file) => /^src\/(apis|core|controllers|operator|listen)\//.test(file.path))
+      .flatMap((file) => linesMatching(file, /\bJSON\.parse\(/, "use base/bounded-json.ts"));
+    expect(wrong).toEqual([]);
+  });
+});
+
 describe("promises", () => {
   it("have an owner, also where the linter does not know their types", () => {
     expect(product.flatMap(ownerlessPromises)).toEqual([]);

@@ -66,8 +66,8 @@ const CLOSING = 0x7d;
 
 /** Brackets inside strings do not count. Text that is not JSON may be judged either way: it is refused anyhow. */
 function isDeeper(text: string, maxDepth: number): boolean {
-  // A level takes at least one bracket.
-  if (text.length <= maxDepth) return false;
+  // A level takes at least one bracket: most texts have so few that they need no scan.
+  if (count(text, "{", maxDepth) + count(text, "[", maxDepth) <= maxDepth) return false;
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
@@ -79,13 +79,23 @@ function isDeeper(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/** Index of the closing quote, or the text's length. */
+/** How often a character occurs, counted to one beyond `enough`. */
+function count(text: string, char: string, enough: number): number {
+  let found = 0;
+  for (let at = text.indexOf(char); at !== -1; at = text.indexOf(char, at + 1))
+    if (++found > enough) return found;
+  return found;
+}
+
+/** Index of the closing quote, or the text's length. Most strings are long and without escapes: `indexOf` is quick. */
 function endOfString(text: string, start: number): number {
-  let at = start;
-  while (at < text.length) {
-    const unit = text.charCodeAt(at);
-    if (unit === QUOTE) return at;
-    at += unit === BACKSLASH ? 2 : 1;
+  let end = text.indexOf('"', start);
+  while (end !== -1) {
+    let first = end;
+    while (first > start && text.charCodeAt(first - 1) === BACKSLASH) first--;
+    // An odd number of backslashes escapes the quote.
+    if ((end - first) % 2 === 0) return end;
+    end = text.indexOf('"', end + 1);
   }
-  return at;
+  return text.length;
 }

@@ -40,10 +40,11 @@ export class Exchange {
   /** Of the caller. */
   readonly address: string;
   readonly #common: Common;
-  readonly #gone = new AbortController();
+  #gone: AbortController | undefined;
   readonly #onLong: () => void;
   #heldBytes = 0;
   #hasSlot = true;
+  #isReleased = false;
 
   /** The caller has taken a slot of `common.requests`; `release` gives it back. */
   constructor(
@@ -81,6 +82,9 @@ export class Exchange {
 
   /** Aborted when the caller has gone, when the answer is complete or when its time is up. */
   get signal(): AbortSignal {
+    // Made when asked for: most handlers never do.
+    this.#gone ??= new AbortController();
+    if (this.#isReleased) this.#gone.abort();
     return this.#gone.signal;
   }
 
@@ -121,9 +125,13 @@ export class Exchange {
         else if (!this.#holdBytes(chunk.length)) refuse(tooBusy());
         else chunks.push(chunk);
       });
-      request.on("end", () => resolve(Buffer.concat(chunks)));
-      request.on("error", () => reject(new CallerGone()));
-      request.on("close", () => reject(new CallerGone()));
+      request.on("end", () => {
+        isOver = true;
+        resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size));
+      });
+      request.on("close", () => {
+        if (!isOver) reject(new CallerGone());
+      });
     });
   }
 
@@ -132,7 +140,8 @@ export class Exchange {
     this.#giveSlot();
     this.#common.heldBytes.give(this.address, this.#heldBytes);
     this.#heldBytes = 0;
-    this.#gone.abort();
+    this.#isReleased = true;
+    this.#gone?.abort();
   }
 
   #holdBytes(amount: number): boolean {

@@ -12,7 +12,7 @@ import {
 import { createServer as createHttpsServer, type Server as HttpsServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
-import { errorText } from "../base/error-text.ts";
+import { errorText, firstLineOf } from "../base/error-text.ts";
 import { type Logger, SILENT } from "../base/log.ts";
 import { LogLimiter } from "../base/log-limiter.ts";
 import { SystemClock } from "../base/system-clock.ts";
@@ -207,13 +207,9 @@ class Guard {
     // Without this listener Node would tell a client to send its body before anybody has looked at the request.
     server.on("checkContinue", (request, response) => this.#take(request, response));
     server.on("request", (request, response) => this.#take(request, response));
+    // Also failed TLS handshakes.
     server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
       this.#fault(error, socket as Socket),
-    );
-    server.on("tlsClientError", (error: Error) =>
-      this.#lines.tell("debug", "tls", `${this.#options.name}: TLS handshake failed`, {
-        error: errorText(error),
-      }),
     );
   }
 
@@ -316,7 +312,10 @@ class Guard {
   #fault(error: NodeJS.ErrnoException, socket: Socket): void {
     if (!GONE.has(error.code ?? "")) {
       const { remoteAddress: address } = socket;
-      this.#tell(`fault ${error.code}`, "connection closed", { address, reason: error.message });
+      this.#tell(`fault ${error.code}`, "connection closed", {
+        address,
+        reason: firstLineOf(error),
+      });
     }
     const begun = this.#answers.get(socket);
     if (socket.writable && begun?.headersSent !== true) {

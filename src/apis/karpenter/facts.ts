@@ -2,6 +2,7 @@
  * ConfigMap `karpenter-facts` (ours): what a running Karpenter works with and no other object tells, its
  * settings and prices, for those who ask what it would do (`karpenter explain`, `simulate`, `plan`).
  */
+import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { isObject } from "../../base/json.ts";
 import type { ConfigMap } from "../core/kinds.ts";
@@ -96,7 +97,7 @@ export function factsOf({ data }: ConfigMap): Facts | undefined {
 
 function settingsIn(text: string | undefined): Facts["settings"] | undefined {
   try {
-    const value: unknown = JSON.parse(text ?? "");
+    const value: unknown = parseBoundedJson(text ?? "");
     const isRead = isObject(value) && Object.values(value).every((one) => typeof one === "string");
     return isRead ? (value as Facts["settings"]) : undefined;
   } catch {

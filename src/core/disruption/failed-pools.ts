@@ -4,8 +4,10 @@
  * Written on the pool, so that the process that takes over waits as this one does, and that whoever explains what is
  * done next goes by what the loop goes by. Whoever takes it off the pool wants the next try now. Ours; upstream tries again at once.
  */
+
 import { REPLACEMENTS_FAILED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 
 const FIRST_MS = 60_000;
@@ -54,7 +56,7 @@ export function waitOn({ metadata }: KubeObject, nowMs: number): Wait | undefine
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   if (text === undefined) return undefined;
   try {
-    const { failures, until } = JSON.parse(text) as { failures?: unknown; until?: unknown };
+    const { failures, until } = parseBoundedJson(text) as { failures?: unknown; until?: unknown };
     const untilMs = typeof until === "string" ? fromRfc3339(until) : undefined;
     if (!Number.isSafeInteger(failures) || (failures as number) < 1 || untilMs === undefined)
       return undefined;

@@ -3,9 +3,11 @@
  * that takes over holds itself back as the one before would have, and people can see what a node was made
  * for and what that saved. Entries are carried on when the node that bears them goes itself.
  */
+
 import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
 import { MOVES_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { type Command, type CommandReason, savingsMicroUsd } from "./command.ts";
 import type { CommandRecord } from "./record.ts";
@@ -108,7 +110,7 @@ export function movesOn({ metadata }: NodeClaim): readonly Move[] {
   const text = metadata.annotations?.[MOVES_ANNOTATION_KEY];
   if (text === undefined) return [];
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseBoundedJson(text);
     return Array.isArray(value) ? value.filter(isMove) : [];
   } catch {
     return [];

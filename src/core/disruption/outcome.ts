@@ -5,8 +5,10 @@
  * not repacked for a while, longer after each failure, and the next plan must still save enough if it
  * overruns as the last one did. Pure; who carries it out writes the outcome on the pool.
  */
+
 import { REPACK_OUTCOME_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
@@ -138,7 +140,7 @@ export function outcomeOn({ metadata }: KubeObject): Outcome | undefined {
   const text = metadata.annotations?.[REPACK_OUTCOME_ANNOTATION_KEY];
   if (text === undefined) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseBoundedJson(text);
     return isOutcome(value) ? value : undefined;
   } catch {
     return undefined;

@@ -3,11 +3,13 @@
  * before was about: the whole command on each claim that is to go, its id on each replacement.
  * Upstream keeps commands in memory only and takes all marks back after a restart.
  */
+
 import {
   DISRUPTION_COMMAND_ANNOTATION_KEY,
   REPLACEMENT_ANNOTATION_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Command, CommandReason } from "./command.ts";
 
@@ -40,7 +42,7 @@ export function recordOf(claim: NodeClaim): CommandRecord | undefined {
   const text = claim.metadata.annotations?.[DISRUPTION_COMMAND_ANNOTATION_KEY];
   if (text === undefined) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseBoundedJson(text);
     return isRecord(value) ? value : undefined;
   } catch {
     return undefined;

@@ -4,7 +4,9 @@
  * was started with; `loglevel.webhook` for that component. What nobody acts on is named once.
  * upstream: knative.dev/pkg/logging, by way of pkg/operator at v0.31
  */
+
 import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
+import { parseBoundedJson } from "../../base/bounded-json.ts";
 import type { LogLevel } from "../../base/log.ts";
 import { AWAIT_CHANGE, type Controller, source } from "../../kube/manager/controller.ts";
 import type { Mirrors } from "../../kube/mirror/mirror.ts";
@@ -109,7 +111,7 @@ function documentOf(
 ): Readonly<Record<string, unknown>> {
   if (text === undefined || text.trim() === "") return {};
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed: unknown = parseBoundedJson(text);
     if (typeof parsed === "object" && parsed !== null && !Array.isArray(parsed)) {
       return parsed as Readonly<Record<string, unknown>>;
     }

@@ -3,6 +3,7 @@
  * start; later only levels change (logging-config.ts). A document that cannot be read gives production's
  * form, with a warning. upstream: knative.dev/pkg/logging, go.uber.org/zap Config
  */
+import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { asText, isObject } from "../../base/json.ts";
 
 /** What a line looks like. Keys that are left empty have their usual names. */
@@ -31,7 +32,7 @@ export const JSON_FORM: LogForm = {
 export function readZapConfig(text: string): LogForm | undefined {
   let config: unknown;
   try {
-    config = JSON.parse(text);
+    config = parseBoundedJson(text);
   } catch {
     return undefined;
   }

@@ -427,6 +427,10 @@ describe("the endpoint, spoken to by strangers", () => {
     expect(await ask("/", nested, { "x-amz-target": "AmazonSQS.ReceiveMessage" })).toMatch(
       /^400 .*SerializationException/,
     );
+    for (const body of ["null", "[]", "1"])
+      expect(await ask("/", body, { "x-amz-target": "AmazonSQS.SendMessage" })).toMatch(
+        /^400 .*SerializationException/,
+      );
     expect(await ask("/", "a".repeat(7_000_000))).toMatch(/^413 /);
     expect(await ask("/", `Action=DescribeRegions${EC2}`)).toMatch(/^200 /);
   });

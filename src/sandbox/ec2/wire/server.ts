@@ -5,6 +5,7 @@
  * checked. It only translates; what a call does is `SimulatedAws.call`'s business.
  */
 import { JsonLimitError, parseBoundedJson } from "../../../base/bounded-json.ts";
+import { isObject } from "../../../base/json.ts";
 import type { Logger } from "../../../base/log.ts";
 import { type Exchange, Refusal } from "../../../listen/exchange.ts";
 import type { Limits } from "../../../listen/limits.ts";
@@ -257,7 +258,10 @@ async function answerJson(
       const message = `no simulated service answers target ${target}`;
       throw new AwsError("UnknownOperationException", message);
     }
-    const output = await aws.call(service, action, parseJson(request.body), request.signal);
+    const input = parseJson(request.body);
+    if (!isObject(input))
+      throw new AwsError("SerializationException", "the body is no JSON object");
+    const output = await aws.call(service, action, input, request.signal);
     return { status: 200, type, body: JSON.stringify(output ?? {}) };
   } catch (error) {
     return jsonError(toAwsError(error), type, prefix === "AmazonSQS");
