@@ -373,7 +373,7 @@ describe("what a start ends with", () => {
     "missing the cluster's name": async () => ends([], { KUBECONFIG: await kubeconfig() }),
     "missing the region": async () =>
       ends(["--cluster-name", "c"], { KUBECONFIG: await kubeconfig() }),
-    "the port is in use": async () => {
+    "on all interfaces is in use": async () => {
       const port = String(await portOf(createServer()));
       const flags = ["--provider", "kwok", "--metrics-port", port, "--health-probe-port", "0"];
       return ends([...flags, "--disable-webhook", "true"], { KUBECONFIG: await kubeconfig() });

@@ -312,7 +312,7 @@ describe("URLs and headers", () => {
     });
     // Node's parser takes no control character at all.
     expect(await open(served, "GET /\x1b[31m HTTP/1.1\r\n\r\n").closed).toMatch(/^HTTP\/1\.1 400 /);
-    expect(shownUrl("/\n\x1b[31m\u009b\u202e")).toBe(String.raw`/\u000a\u001b[31m\u009b\u202e`);
+    expect(shownUrl("/\n\x1b[31m\u009b\u202e")).toBe(String.raw`/\n\u001b[31m\u009b\u202e`);
   });
 });
 

@@ -160,8 +160,10 @@ function isHttps(server: Server | HttpsServer): server is HttpsServer {
   return "setSecureContext" in server;
 }
 
-/** The caller went away in the middle of a request: no event. */
-const GONE: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "HPE_INVALID_EOF_STATE"]);
+/** The connection broke, or its caller closed it in the middle of a request: no event. */
+function isGone({ code, syscall }: NodeJS.ErrnoException): boolean {
+  return syscall !== undefined || code === "HPE_INVALID_EOF_STATE" || code === "ECONNRESET";
+}
 
 /** How Node's own complaints about a request are answered. All others: 400. */
 const STATUS_OF_FAULT: Readonly<Record<string, string>> = {
@@ -310,7 +312,7 @@ class Guard {
 
   /** Node gave up on a request: too slow, too many headers, not HTTP. */
   #fault(error: NodeJS.ErrnoException, socket: Socket): void {
-    if (!GONE.has(error.code ?? "")) {
+    if (!isGone(error)) {
       const { remoteAddress: address } = socket;
       this.#tell(`fault ${error.code}`, "connection closed", {
         address,
