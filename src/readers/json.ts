@@ -1,4 +1,5 @@
 /** Reads JSON files: nesting is counted before the parser starts, because code that walks a value needs a stack. */
+import { JsonLimitError, parseBoundedJson } from "../base/bounded-json.ts";
 import { errorText } from "../base/error-text.ts";
 import { MOST_NESTED } from "./limits.ts";
 import { checkLength, ReadError, type TextSource } from "./read-error.ts";
@@ -7,10 +8,10 @@ import { TOO_DEEP } from "./yaml-events.ts";
 /** The value of a JSON text. Throws ReadError. */
 export function readJson(text: string, from: TextSource): unknown {
   checkLength(text, from);
-  endsOfValues(text, from);
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text, { maxDepth: MOST_NESTED });
   } catch (error) {
+    if (error instanceof JsonLimitError) throw new ReadError(from.source, TOO_DEEP);
     throw new ReadError(from.source, `not JSON: ${errorText(error)}`);
   }
 }
