@@ -1,6 +1,7 @@
 /**
- * Adds to a drawn scenario a DaemonSet whose terms name nodes, or leave some out. Draws from lots of its own, so
- * that everything else stays as it was.
+ * Adds DaemonSets to a drawn scenario: one whose terms name nodes or leave some out, and some that run only in a zone,
+ * on a capacity type, or where a label of the NodePool has one of its values. Each draws from a random source of its
+ * own, so that everything else stays as it was.
  */
 import { Random } from "../../src/base/random.ts";
 import type { Json } from "../validator/kubernetes.ts";
@@ -14,16 +15,23 @@ export function withNamedDaemons(scenario: Scenario, seed: number): Scenario {
   if (seed % 6 !== 5) return scenario;
   const random = new Random(seed * 15_485_863 + 11);
   const nodeSelectorTerms = Array.from({ length: 1 + random.int(2) }, () => term(random));
-  const daemonSet = {
+  const daemon = daemonSet("by-name", nodeSelectorTerms, [{ name: "main", ...ROOM }]);
+  return { ...scenario, manifests: [...scenario.manifests, daemon] };
+}
+
+const ROOM = { resources: { requests: { cpu: "700m", memory: "1Gi" } } };
+
+function daemonSet(name: string, nodeSelectorTerms: readonly Json[], containers: Json[]): Json {
+  return {
     apiVersion: "apps/v1",
     kind: "DaemonSet",
-    metadata: { name: "by-name", namespace: "default" },
+    metadata: { name, namespace: "default" },
     spec: {
-      selector: { matchLabels: { app: "by-name" } },
+      selector: { matchLabels: { app: name } },
       template: {
-        metadata: { labels: { app: "by-name" } },
+        metadata: { labels: { app: name } },
         spec: {
-          containers: [{ name: "main", resources: { requests: { cpu: "700m", memory: "1Gi" } } }],
+          containers,
           tolerations: [{ operator: "Exists" }],
           affinity: {
             nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
@@ -32,7 +40,50 @@ export function withNamedDaemons(scenario: Scenario, seed: number): Scenario {
       },
     },
   };
-  return { ...scenario, manifests: [...scenario.manifests, daemonSet] };
+}
+
+const PLACES: readonly (readonly [key: string, values: readonly string[]])[] = [
+  ["topology.kubernetes.io/zone", ["zone-a", "zone-b", "zone-c"]],
+  ["karpenter.sh/capacity-type", ["on-demand", "spot"]],
+  ["example.com/team", ["red", "blue"]],
+];
+
+/** Every scenario gets one or two of them. Every third NodePool may have two values of the label `example.com/team`. */
+export function withPlacedDaemons(scenario: Scenario, seed: number): Scenario {
+  const random = new Random(seed * 32_452_843 + 7);
+  const port = { ports: [{ containerPort: 80, hostPort: 80 }] };
+  // Two daemons with one host port keep each other out, whatever is planned.
+  const isFree = !scenario.manifests.some(
+    (one) => one.kind === "DaemonSet" && JSON.stringify(one).includes("hostPort"),
+  );
+  const daemons = Array.from({ length: 1 + random.int(2) }, (_, at) => {
+    const terms = Array.from({ length: 1 + random.int(2) }, () => placeTerm(random));
+    const room = random.pick([ROOM, { resources: { requests: { cpu: "1500m" } } }]);
+    return daemonSet(`placed-${at}`, terms, [
+      { name: "main", ...room, ...(random.int(2) === 0 && at === 0 && isFree ? port : {}) },
+    ]);
+  });
+  const manifests = scenario.manifests.map((one) => {
+    if (one.kind !== "NodePool" || random.int(3) > 0) return one;
+    const { template } = one.spec;
+    const own: Json[] = template.spec.requirements ?? [];
+    if (own.some(({ key }) => key === "example.com/team")) return one;
+    const team = random.pick<Json>([
+      { key: "example.com/team", operator: "In", values: ["red", "blue"] },
+      { key: "example.com/team", operator: "Exists" },
+    ]);
+    const spec = { ...template.spec, requirements: [...own, team] };
+    return { ...one, spec: { ...one.spec, template: { ...template, spec } } };
+  });
+  return { ...scenario, manifests: [...manifests, ...daemons] };
+}
+
+function placeTerm(random: Random): Json {
+  const one = () => {
+    const [key, values] = random.pick(PLACES);
+    return { key, operator: random.pick(["In", "NotIn"]), values: [random.pick(values)] };
+  };
+  return { matchExpressions: random.int(3) === 0 ? [one(), one()] : [one()] };
 }
 
 function term(random: Random): Json {

@@ -24,6 +24,7 @@ import type { VolumeUsage } from "../../scheduling/volumes.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 import { attachedTogether } from "../pools/attach-slots.ts";
 import { dropPortConflicts, type Template } from "../pools/pool-template.ts";
+import { withWholeTypes } from "../pools/whole-types.ts";
 import { kindLedBy } from "../topology/firsts.ts";
 import { UNNUMBERED } from "../topology/host-numbers.ts";
 import {
@@ -472,7 +473,8 @@ export class NewNodeClaim implements Place {
     const { set, reserved } = fit;
     const isReserved = reserved.length > 0;
     const { table } = this.template;
-    const values = (one: Requirement) => table.launchedValues(launched, one, isReserved);
+    const { rows } = withWholeTypes(table, space.get(set), launched);
+    const values = (one: Requirement) => table.launchedValues(rows, one, isReserved);
     const short = wanted.filter((one) => values(one) < (one.minValues as number));
     if (short.length === 0) return fit;
     if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;

@@ -13,6 +13,7 @@ import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { leastDaemonRequests, simulatedKeys, type Template } from "../pools/pool-template.ts";
 import { mergedRows } from "../pools/type-rows.ts";
+import { type Chosen, withWholeTypes } from "../pools/whole-types.ts";
 import type { PlannedClaim } from "../result.ts";
 import type { SchedulingOptions } from "../scheduling-input.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
@@ -42,7 +43,7 @@ export interface Kind {
 /** What a node of the kind may be of which these types are still possible. */
 interface Choice {
   readonly types: Bits;
-  readonly chosen: Pick<PlannedClaim, "instanceTypes" | "cheapest">;
+  readonly chosen: Pick<PlannedClaim, "instanceTypes" | "cheapest" | "requirements">;
   readonly daemonRequests: Resources;
 }
 
@@ -89,7 +90,7 @@ function planned(
   const { chosen, daemonRequests } = choiceFor(claim, kind, maxInstanceTypes);
   return {
     pool: template.pool,
-    requirements: kind.specs,
+    requirements: chosen.requirements,
     instanceTypes: chosen.instanceTypes,
     cheapest: chosen.cheapest,
     pods: claim.pods,
@@ -132,24 +133,29 @@ function choiceFor(claim: NewNodeClaim, kind: Kind, most: number): Choice {
 }
 
 function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
+  const { template, types } = claim;
+  const whole = withWholeTypes(template.table, kind.requirements, types);
+  const isWhole = whole.requirements === kind.requirements;
+  const { priced, specs } = isWhole ? kind : kindOf(template, whole.requirements);
   const rows: InstanceType[] = [];
   let cheapest: Candidate | undefined;
-  for (let at = 0; at < kind.priced.length; at++) {
-    const candidate = kind.priced[at] as Candidate;
-    if (!hasBit(claim.types, candidate.index)) continue;
+  for (let at = 0; at < priced.length; at++) {
+    const candidate = priced[at] as Candidate;
+    if (!hasBit(whole.rows, candidate.index)) continue;
     cheapest ??= candidate;
     rows.push(candidate.type);
   }
   assert(cheapest !== undefined, "a planned node has a type that can be launched");
   const { zone, capacityType, priceMicroUsd } = cheapest.offering;
-  const kept = rows.length <= most ? rows : chosen(claim, kind, most);
+  const kept = rows.length <= most ? rows : chosen(whole, priced, most);
   return {
-    types: claim.types,
+    types,
     chosen: {
-      instanceTypes: claim.template.table.hasSplitTypes ? mergedRows(kept) : kept,
+      requirements: specs,
+      instanceTypes: template.table.hasSplitTypes ? mergedRows(kept) : kept,
       cheapest: { instanceType: cheapest.type.name, zone, capacityType, priceMicroUsd },
     },
-    daemonRequests: leastDaemonRequests(claim.template, claim.types),
+    daemonRequests: leastDaemonRequests(template, whole.rows),
   };
 }
 
@@ -159,11 +165,11 @@ function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
  * up.
  */
 function chosen(
-  { types }: NewNodeClaim,
-  { priced, requirements }: Kind,
+  { rows, requirements }: Chosen,
+  priced: readonly Candidate[],
   most: number,
 ): InstanceType[] {
-  const candidates = priced.filter(({ index }) => hasBit(types, index));
+  const candidates = priced.filter(({ index }) => hasBit(rows, index));
   const kept = new Set<Candidate>();
   for (const requirement of requirements.all()) {
     const wanted = requirement.minValues;

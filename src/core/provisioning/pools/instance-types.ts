@@ -23,7 +23,9 @@ import { allows, allowsAbsence, type Requirement } from "../../scheduling/requir
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { SharedBits } from "../../scheduling/shared-bits.ts";
+import { overlaps } from "./daemon-rows.ts";
 import type { OfferingTable } from "./offering-table.ts";
+import type { TypeRow } from "./type-rows.ts";
 import {
   capacityColumn,
   labelColumn,
@@ -44,7 +46,7 @@ interface CountableValues {
 
 export class TypeTable {
   /** Rows, by name: bit `i` is `types[i]`. */
-  readonly types: readonly InstanceType[];
+  readonly types: readonly TypeRow[];
   readonly offerings: OfferingTable;
   readonly #space: RequirementSpace;
   readonly #sheet: TypeSheet;
@@ -89,6 +91,11 @@ export class TypeTable {
 
   get size(): number {
     return this.types.length;
+  }
+
+  /** Labels by which rows of one type may differ: of offerings, and of the pool where daemons select its values. */
+  get splittingKeys(): readonly string[] {
+    return [...this.#sheet.given.keys(), ...this.#sheet.offeringKeys];
   }
 
   /** Some type is several rows. */
@@ -141,6 +148,11 @@ export class TypeTable {
       this.#offered.set(id, bits);
     }
     return bits;
+  }
+
+  /** Whether the set says something of labels that offerings bring. */
+  isAboutOfferings(set: SetId): boolean {
+    return this.#space.get(this.#aboutOfferings(set)).size > 0;
   }
 
   /** As {@link offered}, without what is reserved. */
@@ -428,6 +440,8 @@ export class TypeTable {
         if (allows(requirement, value)) uniteBits(bits, having);
       }
     }
+    for (const { index, value } of this.#sheet.given.get(requirement.key) ?? [])
+      if (!overlaps(value, requirement)) clearBit(bits, index);
     this.#byRequirement.set(requirement, bits);
     return bits;
   }

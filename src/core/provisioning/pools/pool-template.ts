@@ -23,6 +23,7 @@ import {
   type Bits,
   bitIndices,
   clearBit,
+  commonBits,
   hasBit,
   intersectionOf,
   isEmptyBits,
@@ -37,6 +38,7 @@ import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
 import { poolLabels } from "../manifest.ts";
 import type { PoolInput } from "../scheduling-input.ts";
 import { AttachSlots, type SeenSlots } from "./attach-slots.ts";
+import { rowsByDaemons } from "./daemon-rows.ts";
 import { TypeTable } from "./instance-types.ts";
 
 /** What every node has that pods (daemons above all) may ask for, and claims do not carry. */
@@ -60,7 +62,7 @@ function foreignKeys(pool: Pool): readonly string[] {
     : [PROVISIONER_NAME_LABEL_KEY, LABEL_INSTANCE_PODS];
 }
 
-/** A daemon and the types it would run on. */
+/** A daemon and the rows of types that it would run on. */
 interface Daemon {
   readonly requests: Resources;
   readonly ports: readonly HostPort[];
@@ -112,10 +114,12 @@ export function createTemplate(
     foreignKeys(pool).map((key) => ({ key, operator: "DoesNotExist" })),
   );
   const set = space.intern(Requirements.fromSpecs(pool.requirements).and(labels).and(nobodyElses));
-  const table = new TypeTable(input.instanceTypes, space);
+  const selections = daemonPods.map((pod) => selectionOf(pod, pool.taints, set, space));
+  const rows = rowsByDaemons(input.instanceTypes, space.get(set), selections.flat());
+  const table = new TypeTable(rows, space);
   const daemons: Daemon[] = [];
-  for (const pod of daemonPods) {
-    const on = daemonTypes(pod, pool.taints, set, table, space);
+  for (const [at, pod] of daemonPods.entries()) {
+    const on = daemonRows(selections[at] ?? [], set, table, space);
     if (!isEmptyBits(on)) daemons.push({ requests: podRequests(pod), ports: hostPorts(pod), on });
   }
   const daemonRequests = table.types.map((_, at) =>
@@ -237,30 +241,50 @@ export function leastDaemonRequests(template: Template, candidates: Bits): Resou
   return least ?? NO_RESOURCES;
 }
 
-/** Daemons put up with PreferNoSchedule, and any of their required terms will do. */
-function daemonTypes(
+/**
+ * The ways in which a daemon selects nodes, as far as the pool's can have it; none if it does not tolerate the
+ * pool's taints. Daemons tolerate PreferNoSchedule, and any of their required terms will do.
+ */
+function selectionOf(
   pod: Pod,
   taints: readonly Taint[],
+  set: SetId,
+  space: RequirementSpace,
+): readonly Requirements[] {
+  const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
+  if (firstUntolerated(tolerations, taints) !== undefined) return [];
+  return daemonTerms(pod.spec)
+    .filter((term) => isMeantByName(term, undefined))
+    .map(({ wanted }) => wanted)
+    .filter((one) => space.join(set, space.intern(one)) !== undefined);
+}
+
+/** The rows on which a daemon with this selection runs. */
+function daemonRows(
+  selection: readonly Requirements[],
   set: SetId,
   table: TypeTable,
   space: RequirementSpace,
 ): Bits {
-  const types = noBits(table.size);
+  const rows = noBits(table.size);
   const others = noBits(table.size);
-  const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
-  if (firstUntolerated(tolerations, taints) !== undefined) return types;
-  for (const term of daemonTerms(pod.spec)) {
-    if (!isMeantByName(term, undefined)) continue;
-    const wanted = space.intern(term.wanted);
+  for (const selected of selection) {
+    const wanted = space.intern(selected);
     const joined = space.join(set, wanted);
     if (joined === undefined) continue;
-    uniteBits(types, table.meeting(joined));
+    // Rows are split by what daemons ask of offerings: each has the daemon on all its offerings, or on none.
+    const runs = (one: SetId) =>
+      table.isAboutOfferings(wanted)
+        ? commonBits(table.meeting(one), table.offered(one))
+        : table.meeting(one);
+    uniteBits(rows, runs(joined));
     // What the daemon would take on types that the pool leaves out: a fix may let it use them.
-    uniteBits(others, table.meeting(wanted));
+    uniteBits(others, runs(wanted));
   }
+  if (isEmptyBits(others)) return rows;
   for (const index of bitIndices(table.meeting(set))) clearBit(others, index);
-  uniteBits(types, others);
-  return types;
+  uniteBits(rows, others);
+  return rows;
 }
 
 /** Whether a node of this type would stay within what the pool's limits leave. */

@@ -1,32 +1,45 @@
 /**
- * Instance types as planning looks at them: a type of which some offerings come with another capacity
- * is a row for each capacity, with the offerings that have it. So whatever holds of a row (what fits,
- * which daemons, what limits exclude) holds of each of its offerings. upstream:
- * pkg/cloudprovider/types.go (AllocatableOfferings)
+ * Instance types as planning looks at them. A type is one row for each capacity that its offerings come with, and for
+ * each set of daemons that run there (daemon-rows.ts). So whatever holds of a row (what fits, which daemons, what
+ * limits exclude) holds of each of its offerings. upstream: pkg/cloudprovider/types.go (AllocatableOfferings)
  */
 import { canonicalJson } from "../../../base/json.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
+import type { Requirement } from "../../scheduling/requirement.ts";
+
+/** An instance type, or the part of one where the same daemons run. */
+export interface TypeRow extends InstanceType {
+  /** Labels of the NodePool that nodes of this row have one of these values of. Absent: any that the pool allows. */
+  readonly given?: readonly Requirement[];
+}
 
 /** Rows by name, the type's own capacity first. Types without overrides are rows as they are. */
-export function typeRows(types: readonly InstanceType[]): InstanceType[] {
+export function typeRows(types: readonly TypeRow[]): TypeRow[] {
   const rows = types.flatMap((type) => (type.offerings.some(isOverridden) ? split(type) : [type]));
   return rows.sort((a, b) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1));
 }
 
-/** Rows of one type as one type again, in the order of their first rows. */
-export function mergedRows(rows: readonly InstanceType[]): InstanceType[] {
-  if (!rows.some(isSplit)) return [...rows];
-  const byName = new Map<string, InstanceType>();
-  for (const row of rows) {
-    const known = byName.get(row.name);
-    const merged =
-      known === undefined ? row : { ...known, offerings: [...known.offerings, ...row.offerings] };
-    byName.set(row.name, merged);
-  }
-  return byName.size === rows.length ? [...rows] : [...byName.values()];
+/** Whether two of the rows, which are by name, are of one type. */
+export function haveSplitTypes(rows: readonly TypeRow[]): boolean {
+  return rows.some(({ name }, at) => at > 0 && rows[at - 1]?.name === name);
 }
 
-function split(type: InstanceType): InstanceType[] {
+/** Rows of one type as one type again, in the order of their first rows. */
+export function mergedRows(rows: readonly TypeRow[]): InstanceType[] {
+  const byName = new Map<string, InstanceType>();
+  for (const { given: _, ...row } of rows) {
+    const known = byName.get(row.name);
+    if (known === undefined) byName.set(row.name, row);
+    else {
+      // Rows that only labels of the pool tell apart have the same offerings.
+      const more = row.offerings.filter((one) => !known.offerings.includes(one));
+      byName.set(row.name, { ...known, offerings: [...known.offerings, ...more] });
+    }
+  }
+  return [...byName.values()];
+}
+
+function split(type: TypeRow): TypeRow[] {
   const groups = new Map<string, Offering[]>();
   const own = type.offerings.filter((one) => !isOverridden(one));
   if (own.length > 0) groups.set("", own);
@@ -47,13 +60,6 @@ function split(type: InstanceType): InstanceType[] {
       offerings,
     };
   });
-}
-
-/** One of several rows of its type has a capacity of its own; the offerings of a row are alike in that. */
-function isSplit({ offerings }: InstanceType): boolean {
-  // By number: each kind of node asks this of all its types.
-  const first = offerings[0];
-  return first !== undefined && isOverridden(first);
 }
 
 function isOverridden({ capacityOverride, overheadOverride }: Offering): boolean {

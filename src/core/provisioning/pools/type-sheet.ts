@@ -10,8 +10,9 @@ import { type Resources, subtractResources } from "../../../apis/resources.ts";
 import { within } from "../../../base/within.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { allBits, type Bits, noBits, setBit } from "../../scheduling/bits.ts";
+import type { Requirement } from "../../scheduling/requirement.ts";
 import { OfferingTable } from "./offering-table.ts";
-import { typeRows } from "./type-rows.ts";
+import { haveSplitTypes, type TypeRow, typeRows } from "./type-rows.ts";
 
 /** Types by the value a label has on them. */
 export interface LabelColumn {
@@ -50,7 +51,7 @@ function allocatableOf(type: InstanceType): Resources {
 }
 
 export interface TypeSheet {
-  readonly types: readonly InstanceType[];
+  readonly types: readonly TypeRow[];
   /** Some type is several rows. */
   readonly hasSplitTypes: boolean;
   readonly offerings: OfferingTable;
@@ -61,6 +62,13 @@ export interface TypeSheet {
   readonly resources: Map<string, ResourceColumn>;
   readonly capacities: Map<string, OrderedColumn>;
   readonly offeringKeys: ReadonlySet<string>;
+  /** By label of a pool: rows that are nodes with one of these values only. */
+  readonly given: ReadonlyMap<string, readonly GivenLabel[]>;
+}
+
+interface GivenLabel {
+  readonly index: number;
+  readonly value: Requirement;
 }
 
 /** Lists are immutable. */
@@ -72,7 +80,8 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
     const types = typeRows(list);
     sheet = {
       types,
-      hasSplitTypes: types.length > list.length,
+      hasSplitTypes: haveSplitTypes(types),
+      given: givenOf(types),
       offerings: new OfferingTable(types),
       allocatable: types.map(allocatableOf),
       labels: new Map(),
@@ -153,6 +162,14 @@ export function capacityColumn({ types, capacities }: TypeSheet, name: string): 
 /** Positions, by their amounts; equals in order. */
 function largestFirst(amounts: Float64Array): number[] {
   return [...amounts.keys()].sort((a, b) => (amounts[b] as number) - (amounts[a] as number));
+}
+
+function givenOf(types: readonly TypeRow[]): TypeSheet["given"] {
+  const byKey = new Map<string, GivenLabel[]>();
+  types.forEach(({ given = [] }, index) => {
+    for (const value of given) within(byKey, value.key, () => []).push({ index, value });
+  });
+  return byKey;
 }
 
 /** Labels that offerings bring. */

@@ -7,12 +7,16 @@
  */
 import { firstUntolerated, formatTaint } from "../../../apis/core/tolerations.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
-import { addResources, formatResource, formatResources } from "../../../apis/resources.ts";
+import {
+  addResources,
+  formatResource,
+  formatResources,
+  type Resources,
+} from "../../../apis/resources.ts";
 import { atOnce, mapInSteps, type Steps } from "../../../base/steps.ts";
 import {
   type Bits,
   bitIndices,
-  countBits,
   haveCommonBits,
   intersectionOf,
   isEmptyBits,
@@ -27,6 +31,7 @@ import type { QueuedPod } from "../batch/queue.ts";
 import { NewNodeClaim } from "../nodes/new-nodeclaim.ts";
 import { ALL_PROMISED } from "../nodes/reservations.ts";
 import type { PlanningContext } from "../nodes/trial.ts";
+import type { TypeTable } from "../pools/instance-types.ts";
 import {
   dropPortConflicts,
   hasNoType,
@@ -34,6 +39,7 @@ import {
   simulatedKeys,
   type Template,
 } from "../pools/pool-template.ts";
+import { countTypes, rowsUnder } from "../pools/whole-types.ts";
 import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result.ts";
 import type { Rule, TopologyGroup } from "../topology/topology-group.ts";
 import { filterTypes, type Rejected } from "./filter-types.ts";
@@ -102,14 +108,19 @@ function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePo
     const refusals = variants.map((variant) => refusal(template, podClass, variant, pass));
     const { text, ...rest } = furthestOf(refusals);
     const noun = vocabulary(template.pool.generation).poolNoun;
-    const overhead = JSON.stringify(
-      formatResources(leastDaemonRequests(template, template.usable)),
-    );
+    const { space } = pass.context;
+    const set = space.join(template.set, (variants[0] as Variant).set) ?? template.set;
+    const overhead = JSON.stringify(formatResources(leastOverhead(template, space.get(set))));
     const owner = `${noun} "${template.pool.name}"`;
     const head = `incompatible with ${owner}, daemonset overhead=${overhead}`;
     return { poolId: template.pool.id, message: `${head}, ${text}`, ...rest };
   });
   return { pools, message: pools.length === 0 ? NO_POOLS : joined(pools) };
+}
+
+/** What daemons take at the least on a node of the pool with these requirements. */
+function leastOverhead(template: Template, requirements: Requirements): Resources {
+  return leastDaemonRequests(template, rowsUnder(template.table, template.usable, requirements));
 }
 
 /** One for each required term of the pod, with all given up that can be: these come last. */
@@ -161,7 +172,7 @@ function refusal(
   if (hasNoType(template)) {
     return { text: NO_POOLS, rejected: { noInstanceTypes: 1 } };
   }
-  const all = countBits(template.usable);
+  const all = countTypes(template.table, template.usable);
   if (template.budget.exhausted) {
     const noun = vocabulary(generation).poolNoun;
     const text = `node limits have been exhausted for ${noun}: "${name}"`;
@@ -195,11 +206,15 @@ function byTypes(
   set: SetId,
 ): Refusal {
   const { space, volumes } = pass.context;
-  const filtered = filterTypes(template, podClass.requests, set, template.usable);
+  const { table } = template;
+  const among = rowsUnder(table, template.usable, space.get(set));
+  const filtered = filterTypes(template, podClass.requests, set, among);
   if (filtered.text !== undefined) {
     const text = tupleText(filtered.text, template, podClass, space.get(set));
     return { text, rejected: filtered.rejected };
   }
+  const fell = (known: Rejected, reason: RejectionReason, before: Bits, left: Bits) =>
+    withFallen(table, known, reason, [before, left]);
   const fitting = filtered.left;
   const within = intersectionOf(fitting, template.budget.within);
   let rejected = fell(filtered.rejected, "limits", fitting, within);
@@ -228,7 +243,6 @@ function byTypes(
     return { text, why: "no instance type that would do attaches as many volumes", rejected };
   }
   const sets = podClass.volumeSets.flatMap((one) => space.join(set, one) ?? []);
-  const { table } = template;
   const some = sets.filter((one) => haveCommonBits(attaching, table.compatible(one)));
   const places = some.length === 0 ? [set] : some;
   return byRules(template, variant, pass, { set, places, types: attaching, rejected });
@@ -296,7 +310,7 @@ function byRules(
       .map((one) => formatRequirement(space.get(one).get(group.key)))
       .join(", or ");
     const why = `${topologyText(group)}${isByVolumes ? `; its volumes are at ${where}` : ""}`;
-    return { text, why, rejected: fell(rejected, "topology", types, none) };
+    return { text, why, rejected: withFallen(template.table, rejected, "topology", [types, none]) };
   }
   const lasts: Last[] = [];
   const most = template.table.offerings.hasReserved ? MOST_LASTS : 1;
@@ -324,12 +338,13 @@ function byLasts(
   context: PlanningContext,
   { types, rejected }: Pick<Left, "types" | "rejected">,
 ): Refusal {
-  const none = noBits(template.table.size);
+  const fallen = (reason: RejectionReason) =>
+    withFallen(template.table, rejected, reason, [types, noBits(template.table.size)]);
   const waiting = lasts.filter((last) => isPromised(last, template, context));
   const promised = waiting.length > 0 ? { promised: true as const } : {};
   if (waiting.length > 0 && waiting.length === lasts.length) {
     const why = "every reservation that would do is full, or promised to other pods of the plan";
-    const byOffering = fell(rejected, "offerings", types, none);
+    const byOffering = fallen("offerings");
     return { text: ALL_PROMISED, why, rejected: byOffering, ...promised };
   }
   const short = lasts
@@ -342,10 +357,10 @@ function byLasts(
     const why = short
       .map(({ key, minValues }) => `fewer than ${minValues} values of ${key} are left (minValues)`)
       .join("; ");
-    return { text, why, rejected: fell(rejected, "minValues", types, none), ...promised };
+    return { text, why, rejected: fallen("minValues"), ...promised };
   }
   const text = "no combination of topology domains has an instance type left";
-  return { text, why: text, rejected: fell(rejected, "topology", types, none), ...promised };
+  return { text, why: text, rejected: fallen("topology"), ...promised };
 }
 
 /** What a node would be, in domains that all rules allow. */
@@ -385,8 +400,13 @@ function fewerThanAsked(
 }
 
 /** Counts the types that are no longer among those left. */
-function fell(rejected: Rejected, reason: RejectionReason, before: Bits, left: Bits): Rejected {
-  const gone = countBits(before) - countBits(left);
+function withFallen(
+  table: TypeTable,
+  rejected: Rejected,
+  reason: RejectionReason,
+  [before, left]: readonly [Bits, Bits],
+): Rejected {
+  const gone = countTypes(table, before) - countTypes(table, left);
   return gone === 0 ? rejected : { ...rejected, [reason]: (rejected[reason] ?? 0) + gone };
 }
 
@@ -397,7 +417,7 @@ function tupleText(
   podClass: PodClass,
   requirements: Requirements,
 ): string {
-  const resources = resourcesText(template, podClass);
+  const resources = resourcesText(template, podClass, requirements);
   const shown = requirements.without(simulatedKeys(template.pool));
   return template.pool.generation === "v1"
     ? `${text}, requirements=${shown}, resources=${resources}`
@@ -443,7 +463,7 @@ function topologyText({ type, inverse, key, counts, maxSkew, minDomains }: Topol
     : `its anti-affinity over ${key} keeps it from pods that are everywhere it could go; ${there}`;
 }
 
-function resourcesText(template: Template, podClass: PodClass): string {
-  const total = addResources(podClass.requests, leastDaemonRequests(template, template.usable));
+function resourcesText(template: Template, podClass: PodClass, requirements: Requirements): string {
+  const total = addResources(podClass.requests, leastOverhead(template, requirements));
   return JSON.stringify(formatResources(total));
 }

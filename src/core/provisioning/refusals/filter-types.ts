@@ -6,13 +6,14 @@ import type { Resources } from "../../../apis/resources.ts";
 import {
   type Bits,
   commonBits,
-  countBits,
   firstOutside,
   haveCommonBits,
   isEmptyBits,
 } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
+import type { TypeTable } from "../pools/instance-types.ts";
 import type { Template } from "../pools/pool-template.ts";
+import { countTypes } from "../pools/whole-types.ts";
 import type { RejectionReason } from "../result.ts";
 
 /** Reason → number of types that fell by it. */
@@ -34,16 +35,19 @@ export function filterTypes(
   const both = commonBits(meets, holds);
   const left = commonBits(both, offers);
   const text = isEmptyBits(left) ? filterText({ meets, holds, offers }, requests) : undefined;
-  return { text, rejected: rejectedBy({ among, meets, both, left }), left };
+  return { text, rejected: rejectedBy(table, { among, meets, both, left }), left };
 }
 
 /** Told in the order of the types: what the first of them fell by comes first. */
-function rejectedBy(kept: {
-  readonly among: Bits;
-  readonly meets: Bits;
-  readonly both: Bits;
-  readonly left: Bits;
-}): Rejected {
+function rejectedBy(
+  table: TypeTable,
+  kept: {
+    readonly among: Bits;
+    readonly meets: Bits;
+    readonly both: Bits;
+    readonly left: Bits;
+  },
+): Rejected {
   const { among, meets, both, left } = kept;
   const stages: readonly (readonly [RejectionReason, Bits, Bits])[] = [
     ["requirements", among, meets],
@@ -53,7 +57,7 @@ function rejectedBy(kept: {
   const fallen = stages
     .map(([reason, before, after]) => ({
       reason,
-      types: countBits(before) - countBits(after),
+      types: countTypes(table, before) - countTypes(table, after),
       first: firstOutside(before, after),
     }))
     .filter(({ types }) => types > 0)

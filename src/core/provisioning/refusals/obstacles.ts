@@ -11,7 +11,7 @@ import { isDomainOrBelow, labelDomain } from "../../../apis/karpenter/labels.ts"
 import { formatResource, type Resources } from "../../../apis/resources.ts";
 import { compareText } from "../../../base/text-order.ts";
 import { isUsable } from "../../cloudprovider/offerings.ts";
-import { hasBit } from "../../scheduling/bits.ts";
+import { allBits, hasBit } from "../../scheduling/bits.ts";
 import {
   allows,
   allowsAbsence,
@@ -25,6 +25,7 @@ import { Requirements } from "../../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
 import type { VolumeUsage } from "../../scheduling/volumes.ts";
 import { type Template, withinLimits } from "../pools/pool-template.ts";
+import { rowsUnder } from "../pools/whole-types.ts";
 import { type Edit, rankOf, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
 
@@ -239,7 +240,9 @@ export function typeMisses({ pod, wanted, volumes, attached, template, space }: 
   const joined = own.and(wanted).and(volumes);
   const lowered = new LoweredTo(pod);
   const misses: TypeMiss[] = [];
+  const rows = rowsUnder(table, allBits(table.size), joined);
   for (const [index, type] of table.types.entries()) {
+    if (!hasBit(rows, index)) continue;
     const edits: Edit[] = [];
     const texts: string[] = [];
     let stuck = false;

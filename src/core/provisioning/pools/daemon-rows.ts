@@ -1,0 +1,188 @@
+/**
+ * Splits instance types into rows by the daemons that run there. A DaemonSet may select a zone, a capacity type or a
+ * label for which the NodePool allows several values. A node of one type then has another overhead, or other
+ * host ports, in each of them. Every row is a part of a type where the same daemons run, so that whatever planning
+ * asks of a row is exact. Types on which no daemon is limited in such a way stay whole.
+ */
+import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { within } from "../../../base/within.ts";
+import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
+import { isCompatible, isUsable } from "../../cloudprovider/offerings.ts";
+import {
+  allows,
+  allowsAbsence,
+  exists,
+  intersect,
+  oneOf,
+  type Requirement,
+} from "../../scheduling/requirement.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
+import type { TypeRow } from "./type-rows.ts";
+import { sheetOf } from "./type-sheet.ts";
+
+/** What decides on which part of a type daemons run. */
+interface Deciding {
+  /** What the pool requires of its nodes. */
+  readonly pool: Requirements;
+  /** What daemons select, each alternative once. */
+  readonly wanted: readonly Requirements[];
+  /** Labels of offerings: zone, capacity type and further ones. */
+  readonly offeringKeys: ReadonlySet<string>;
+  /** Labels that the pool allows several values of, and that types do not settle. */
+  readonly poolKeys: readonly string[];
+}
+
+/** Lists by what daemons select there. Catalogues are immutable, and passes share them. */
+const known = new WeakMap<readonly InstanceType[], Map<string, readonly InstanceType[]>>();
+/**
+ * Lists kept for one catalogue. One is needed for each NodePool with such daemons; an edit of the NodePool or of a
+ * DaemonSet makes another.
+ */
+const MOST_KEPT = 64;
+
+/**
+ * The types, those split on which daemons run in some places only. `wanted`: what daemons that tolerate the pool's
+ * taints select, as far as the pool's nodes can have it. The same list if nothing is to be split.
+ */
+export function rowsByDaemons(
+  types: readonly InstanceType[],
+  pool: Requirements,
+  wanted: readonly Requirements[],
+): readonly InstanceType[] {
+  const deciding = decidingOf(types, pool, wanted);
+  if (deciding === undefined) return types;
+  const lists = known.get(types) ?? new Map<string, readonly InstanceType[]>();
+  known.set(types, lists);
+  const text = [pool, ...deciding.wanted].map(({ id }) => id).join();
+  let rows = lists.get(text);
+  if (rows === undefined) {
+    rows = types.flatMap((type) => rowsOf(type, deciding));
+    if (rows.length === types.length) rows = types;
+    if (lists.size >= MOST_KEPT) lists.clear();
+    lists.set(text, rows);
+  }
+  return rows;
+}
+
+/** Undefined: daemons look at nothing that differs within a type. */
+function decidingOf(
+  types: readonly InstanceType[],
+  pool: Requirements,
+  all: readonly Requirements[],
+): Deciding | undefined {
+  const { offeringKeys } = sheetOf(types);
+  const poolKeys = new Set<string>();
+  const wanted = new Map<string, Requirements>();
+  for (const one of all) {
+    for (const key of one.keys()) {
+      if (key === HOSTNAME_LABEL_KEY || isSettled(pool.get(key))) continue;
+      if (!offeringKeys.has(key)) {
+        if (!pool.has(key) || types.every(({ labels }) => isOne(labels[key]))) continue;
+        poolKeys.add(key);
+      }
+      wanted.set(one.id, one);
+    }
+  }
+  if (wanted.size === 0) return undefined;
+  return { pool, wanted: [...wanted.values()], offeringKeys, poolKeys: [...poolKeys].sort() };
+}
+
+function isSettled({ complement, values }: Requirement): boolean {
+  return !complement && values.length < 2;
+}
+
+function isOne(values: readonly string[] | undefined): boolean {
+  return values !== undefined && values.length < 2;
+}
+
+function rowsOf(type: InstanceType, deciding: Deciding): readonly TypeRow[] {
+  const { pool, offeringKeys, poolKeys } = deciding;
+  const wanted = deciding.wanted.filter((one) => mayRunOn(type, one, deciding));
+  if (wanted.length === 0) return [type];
+  let choices: (readonly Requirement[])[] = [[]];
+  for (const key of poolKeys) {
+    const parts = partsOf(key, pool.get(key), type.labels[key], wanted);
+    if (parts.length > 1) choices = choices.flatMap((some) => parts.map((one) => [...some, one]));
+  }
+  const rows = choices.flatMap((given) => {
+    const there = wanted.filter((one) => given.every((part) => overlaps(part, one.get(part.key))));
+    const limited = there.filter((one) => [...one.keys()].some((key) => offeringKeys.has(key)));
+    const groups = groupsOf(type, pool, limited);
+    return groups.map((offerings): TypeRow => {
+      const row = groups.length === 1 ? type : { ...type, offerings };
+      return given.length === 0 ? row : { ...row, given };
+    });
+  });
+  return rows;
+}
+
+/** Whether the type's labels allow it, whatever the place. */
+function mayRunOn(
+  { labels }: InstanceType,
+  wanted: Requirements,
+  { offeringKeys, poolKeys }: Deciding,
+): boolean {
+  for (const one of wanted.all()) {
+    const values = labels[one.key];
+    if (values === undefined || offeringKeys.has(one.key) || poolKeys.includes(one.key)) continue;
+    if (values.length === 0 ? !allowsAbsence(one) : !values.some((value) => allows(one, value)))
+      return false;
+  }
+  return true;
+}
+
+/**
+ * The values that a label of the pool's nodes can have, in parts that daemons do not tell apart. Daemons that
+ * compare the label with a number are not told apart: they count as running everywhere.
+ */
+function partsOf(
+  key: string,
+  pool: Requirement,
+  ofType: readonly string[] | undefined,
+  wanted: readonly Requirements[],
+): readonly Requirement[] {
+  const asked = wanted
+    .map((one) => one.get(key))
+    .filter(({ gte, lte }) => gte === undefined && lte === undefined);
+  const isKnown = ofType !== undefined && ofType.length > 0;
+  const own = isKnown ? intersect(pool, oneOf(key, ofType)) : pool;
+  const named = [...new Set(asked.flatMap(({ values }) => values))].sort();
+  const values = own.complement ? named.filter((value) => allows(own, value)) : own.values;
+  const parts = new Map<string, string[]>();
+  for (const value of values) {
+    const daemons = asked.map((one) => (allows(one, value) ? "1" : "0")).join("");
+    within(parts, daemons, () => []).push(value);
+  }
+  const listed = [...parts.values()].map((some) => oneOf(key, some));
+  const rest = { ...exists(key), values };
+  return own.complement ? [...listed, rest] : listed;
+}
+
+/** Whether a node with one of these values can be what is wanted, or can do without the label. */
+export function overlaps(given: Requirement, wanted: Requirement): boolean {
+  const common = intersect(given, wanted);
+  if (common.complement || common.values.length > 0) return true;
+  return given.complement && allowsAbsence(wanted);
+}
+
+/** The offerings that the pool can use, in groups with the same daemons; the others stay with the first group. */
+function groupsOf(
+  { offerings }: InstanceType,
+  pool: Requirements,
+  wanted: readonly Requirements[],
+): readonly (readonly Offering[])[] {
+  if (wanted.length === 0) return [offerings];
+  const groups = new Map<string, Offering[]>();
+  const others: Offering[] = [];
+  for (const offering of offerings) {
+    if (!isUsable(offering) || !isCompatible(offering, pool)) {
+      others.push(offering);
+      continue;
+    }
+    const daemons = wanted.map((one) => (isCompatible(offering, one) ? "1" : "0")).join("");
+    within(groups, daemons, () => []).push(offering);
+  }
+  if (groups.size < 2) return [offerings];
+  const [first, ...rest] = [...groups.values()] as [Offering[], ...Offering[][]];
+  return [[...first, ...others], ...rest];
+}

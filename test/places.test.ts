@@ -1,0 +1,56 @@
+/**
+ * Cases from bug reports about where pods may be placed: daemons that run in some places only, pods that must be
+ * near each other over a topology key, and limits. Each has its manifests in test/fixtures/places.
+ */
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import type { Plan } from "../src/cli/plan/plan.ts";
+import { type PlanFlags, runPlan } from "../src/cli/plan/run-plan.ts";
+
+const FOLDER = fileURLToPath(new URL("fixtures/places/", import.meta.url));
+
+async function plan(...files: readonly string[]): Promise<Plan> {
+  let text = "";
+  const flags: PlanFlags = {
+    filename: files.map((file) => FOLDER + file),
+    preferencePolicy: "Respect",
+    minValuesPolicy: "Strict",
+    planner: "cost",
+    plannerEffort: 1,
+    plannerNodeCost: 0.02,
+    plannerMinSaving: 2,
+    plannerMinPods: 100,
+    output: "json",
+    fix: true,
+  };
+  const out = (some: string) => {
+    text += some;
+  };
+  await runPlan(flags, { out, err: () => undefined });
+  return JSON.parse(text) as Plan;
+}
+
+/** Type, zone and pods of each new node; and the pods without a place. */
+async function outline(...files: readonly string[]): Promise<readonly string[]> {
+  const { newNodeClaims, unschedulable } = await plan(...files);
+  const nodes = newNodeClaims.map(
+    ({ cheapest, pods }) =>
+      `${cheapest.instanceType} in ${cheapest.zone}: ${pods.map((pod) => pod.slice("default/".length)).join(" ")}`,
+  );
+  return [...nodes, ...unschedulable.map(({ pod, reason }) => `${pod}: ${reason}`)];
+}
+
+describe("daemons that run in some places only", () => {
+  it("take no room from a pod in another zone than theirs", async () => {
+    expect(await outline("daemons-zonepin.yaml")).toEqual(["c6i.xlarge in us-east-1a: p1"]);
+    expect(await outline("daemons-poolpin.yaml")).toEqual(["c6i.xlarge in us-east-1a: p1"]);
+  });
+
+  it("hold no host port on nodes of another capacity type", async () => {
+    expect(await outline("daemons-capport.yaml")).toEqual(["c6i.large in us-east-1a: broker"]);
+  });
+
+  it("take no room where a label of the NodePool has another value", async () => {
+    expect(await outline("daemons-custom.yaml")).toEqual(["c6i.large in us-east-1a: tier-a-pod"]);
+  });
+});
