@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Plan } from "../src/cli/plan/plan.ts";
 import { type PlanFlags, runPlan } from "../src/cli/plan/run-plan.ts";
+import { play, readScenario } from "../src/cli/sandbox/play-scenario.ts";
 
 const FOLDER = fileURLToPath(new URL("fixtures/places/", import.meta.url));
 
@@ -40,6 +41,19 @@ async function outline(...files: readonly string[]): Promise<readonly string[]> 
   return [...nodes, ...unschedulable.map(({ pod, reason }) => `${pod}: ${reason}`)];
 }
 
+function told(file: string) {
+  const options = {
+    seed: 1,
+    provider: "aws",
+    clusterName: "karpenter-demo",
+    region: "us-west-2",
+    kubernetesVersion: "1.34",
+    logLevel: "error",
+    setting: [],
+  } as const;
+  return play(readScenario(FOLDER + file), FOLDER, options, () => undefined);
+}
+
 describe("daemons that run in some places only", () => {
   it("take no room from a pod in another zone than theirs", async () => {
     expect(await outline("daemons-zonepin.yaml")).toEqual(["c6i.xlarge in us-east-1a: p1"]);
@@ -53,4 +67,23 @@ describe("daemons that run in some places only", () => {
   it("take no room where a label of the NodePool has another value", async () => {
     expect(await outline("daemons-custom.yaml")).toEqual(["c6i.large in us-east-1a: tier-a-pod"]);
   });
+});
+
+describe("pods that need each other", () => {
+  it("go to the zone, or host, that all of them can use", async () => {
+    for (const file of ["aff.yaml", "aff-sel.yaml", "aff-host.yaml", "aff-host-sel.yaml"])
+      expect({ file, nodes: await outline(file) }).toEqual({
+        file,
+        nodes: ["c6i.xlarge in us-east-1c: stateless stateful"],
+      });
+    expect(await outline("aff-one.yaml")).toEqual(["c6i.xlarge in us-east-1c: stateful stateless"]);
+  });
+
+  it.each(["exp-story.yaml", "drift-story.yaml", "drift-c-story.yaml"])(
+    "find their place again when their node goes: %s",
+    async (file) => {
+      expect((await told(file)).broken).toEqual([]);
+    },
+    60_000,
+  );
 });

@@ -16,8 +16,9 @@ const spec = {
     },
   },
 };
-const kin = Array.from({ length: 5 }, (_, at) =>
-  pod({ name: `kin-${at}`, labels, cpu: "500m", spec }),
+/** One of them is large and is placed first; the others come after pods of sizes in between. */
+const kin = ["2", "300m", "300m", "300m", "300m"].map((cpu, at) =>
+  pod({ name: `kin-${at}`, labels, cpu, spec }),
 );
 const TYPES = [instanceType({ cpu: 4 })];
 
@@ -34,8 +35,8 @@ function plansFor(others: readonly Pod[], nodes: readonly ReturnType<typeof node
   return { byRules: solve(one), planned: planBatch(one, DEFAULT_PLANNER), input: one };
 }
 
-it("finds a host for all who must share one, where the rules' has room for a few", () => {
-  const { byRules, planned, input } = plansFor([pod({ name: "large", cpu: "3" })]);
+it("keeps room on a host for all who must share it, where other pods would take it", () => {
+  const { byRules, planned, input } = plansFor([pod({ name: "between", cpu: "1500m" })]);
   expect(byRules.unschedulable.length).toBeGreaterThan(0);
   expect(planned.unschedulable).toEqual([]);
   expect(new Set(homes(planned)).size).toBe(1);
@@ -43,18 +44,22 @@ it("finds a host for all who must share one, where the rules' has room for a few
   expect(planBatch(input, GREEDY_PLANNER)).toEqual(byRules);
 });
 
-it("also where it would be one that is there, and in large batches, which cost no more by that", () => {
-  const there = nodeView({ node: { name: "there", capacity: { cpu: "1" } } });
-  const one = plansFor([], [there]);
-  expect(homes(one.byRules)).toEqual(["there", "there"]);
-  expect(homes(one.planned)).toEqual(Array(5).fill("new 0"));
+it("also in large batches, which cost no more by that", () => {
+  const alone = plansFor([]);
   const many = Array.from({ length: 600 }, (_, at) => pod({ name: `p-${at}`, cpu: "1100m" }));
   const large = plansFor(many);
   expect(large.byRules.unschedulable.length).toBeGreaterThan(0);
   expect(large.planned.unschedulable).toEqual([]);
   expect(priceMicroUsd(large.planned)).toBeLessThanOrEqual(
-    priceMicroUsd(large.byRules) + priceMicroUsd(one.planned),
+    priceMicroUsd(large.byRules) + priceMicroUsd(alone.planned),
   );
+});
+
+it("lets the rules alone take no host on which there is room for some of them only", () => {
+  const there = nodeView({ node: { name: "there", capacity: { cpu: "2500m" } } });
+  const { byRules, planned } = plansFor([], [there]);
+  expect(homes(byRules)).toEqual(Array(5).fill("new 0"));
+  expect(homes(planned)).toEqual(Array(5).fill("new 0"));
 });
 
 it("leaves those who have no host anywhere as they were", () => {

@@ -6,6 +6,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { intersectionOf, type Marks } from "../scheduling/bits.ts";
 import type { PodClass, PodClasses, Variant } from "./batch/pod-class.ts";
 import type { QueuedPod } from "./batch/queue.ts";
+import { giveUpMeeting, waitsForMeeting } from "./nodes/affinity-groups.ts";
 import type { Attempt, ExistingNode } from "./nodes/existing-node.ts";
 import { NewNodeClaim } from "./nodes/new-nodeclaim.ts";
 import type { OpenClaims } from "./nodes/open-claims.ts";
@@ -42,6 +43,10 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
   const { pod, podClass } = item;
   if (podClass.failedAt === HOPELESS) return "hopeless";
   if (isStuck(pass, podClass)) return podClass.deferred === undefined ? "tryAgain" : "deferred";
+  if (waitsForMeeting(podClass)) {
+    podClass.failedAt = chances(pass, podClass);
+    return "tryAgain";
+  }
   let waiting = false;
   for (let step = 0; ; step++) {
     const variant = pass.classes.variant(podClass, step);
@@ -59,6 +64,7 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
   const spreading = podClass.variants.filter(({ narrowingRules }) => narrowingRules.length > 0);
   if (spreading.some((variant) => onOpenClaim(pass, pod, podClass, variant, "acceptsAhead")))
     return "placed";
+  if (giveUpMeeting(podClass)) return place(pass, item);
   podClass.failedAt = waiting || podClass.hasVolumes ? chances(pass, podClass) : HOPELESS;
   return waiting ? "tryAgain" : "hopeless";
 }

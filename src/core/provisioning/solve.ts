@@ -27,6 +27,7 @@ import { type Draft, forgetTries, type PodClass, PodClasses } from "./batch/pod-
 import { inOrderInSteps, Queue, type QueuedPod } from "./batch/queue.ts";
 import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./batch/scarcity.ts";
 import { type BatchPod, PODS_PER_STEP, sortOut } from "./batch/sort-out.ts";
+import { meetingPlaces } from "./nodes/affinity-groups.ts";
 import { ClaimsAsMoved } from "./nodes/claims-as-moved.ts";
 import { Attempt, ExistingNode, type Saved, targetNodes } from "./nodes/existing-node.ts";
 import { homesOf } from "./nodes/homes-of.ts";
@@ -45,7 +46,7 @@ import type { SchedulingInput } from "./scheduling-input.ts";
 import { placedTogether } from "./together.ts";
 import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
 import { Topology } from "./topology/topology.ts";
-import type { TopologyGroup } from "./topology/topology-group.ts";
+import type { MeetingPlace, TopologyGroup } from "./topology/topology-group.ts";
 
 /** Each a few milliseconds at most. */
 const NODES_PER_STEP = 64;
@@ -83,7 +84,9 @@ export interface Batch {
   readonly notes: PoolNotes;
   /** What plans found out about kinds of nodes. */
   readonly kinds: Map<string, Kind>;
-  /** Kinds of pods that are placed ahead of all others. Absent: all come by size. */
+  /** Where pods that need each other can meet, by their rules. */
+  readonly meetings: ReadonlyMap<TopologyGroup, MeetingPlace>;
+  /** Rules of pods that need each other and are placed ahead of all others. Absent: all come by size. */
   readonly together?: ReadonlySet<TopologyGroup>;
 }
 
@@ -106,6 +109,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
     leftOut: [...refused, ...(yield* explainInSteps(lost, base))],
     notes: poolNotes(base.templates, base.context),
     kinds: new Map(),
+    meetings: meetingPlaces(base, queued),
   };
 }
 
@@ -199,6 +203,7 @@ function* planned(
   { opening, isEnough, importantFirst = false, foreseen = [], ...manner }: Manner,
 ): Steps<Planned | undefined> {
   const { pass, takeBack } = tryOut(batch, manner);
+  if (manner.asUpstream !== true) pass.context.topology.meetings.gather(batch.meetings);
   pass.context.topology.foresee(foreseen);
   const { input, queued, together } = batch;
   const unschedulable: UnschedulablePod[] = [];

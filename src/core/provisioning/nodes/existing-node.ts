@@ -15,7 +15,13 @@ import {
   subtractResources,
 } from "../../../apis/resources.ts";
 import { type Steps, sortInSteps } from "../../../base/steps.ts";
-import { type Amounts, amountsOf, isWithin, without } from "../../scheduling/amounts.ts";
+import {
+  type Amounts,
+  amountsOf,
+  type Demand,
+  isWithin,
+  without,
+} from "../../scheduling/amounts.ts";
 import { NodeLabels } from "../../scheduling/node-labels.ts";
 import { type DaemonTerm, daemonTerms, isMeantByName } from "../../scheduling/pod-requirements.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
@@ -182,6 +188,18 @@ export class ExistingNode implements Place {
     if (!this.#meetsOneOf(podClass.volumeSets, space)) return false;
     variant.metNodes.add(this.index);
     return true;
+  }
+
+  /** Whether it has so much left, whoever asks. */
+  hasRoomFor(demand: Demand): boolean {
+    return !this.gone && isWithin(demand, this.#remaining);
+  }
+
+  /** How often it has so much left; no more than `most` is counted. */
+  timesRoomFor(demand: Demand, most: number): number {
+    let [times, left] = [0, this.#remaining];
+    for (; times < most && isWithin(demand, left); times++) left = without(left, demand);
+    return times;
   }
 
   #meetsOneOf(sets: PodClass["volumeSets"], space: RequirementSpace): boolean {

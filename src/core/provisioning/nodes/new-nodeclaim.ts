@@ -39,17 +39,10 @@ import {
   revisionOf,
   type TopologyGroup,
 } from "../topology/topology-group.ts";
+import { LaunchableValues } from "./launchable-values.ts";
 import { isLedByOneOf, isLiftedElsewhere, leadersOf } from "./leaders.ts";
 import { ALL_PROMISED, WOULD_LOSE } from "./reservations.ts";
 import type { Fit, PlanningContext, Trial } from "./trial.ts";
-
-/** Which values of a label a node of this set and these types can be launched with. */
-interface Launched {
-  readonly key: string;
-  readonly set: SetId;
-  readonly types: Bits;
-  readonly values: Map<string, boolean>;
-}
 
 const NOTHING_ATTACHED: VolumeUsage = new Map();
 const NOTHING_RESERVED: readonly string[] = [];
@@ -81,8 +74,7 @@ export class NewNodeClaim implements Place {
   /** What the node would be, while topology is asked about it: the set and the types. */
   #considered: SetId | undefined;
   #consideredTypes: Bits | undefined;
-  /** What was last found out of {@link launchable}: many groups ask the same of a node. */
-  #launched: Launched | undefined;
+  #launchable: LaunchableValues | undefined;
   /** What {@link price} was when it was last asked for. */
   #priced: (Pick<Fit, "types" | "set"> & { readonly price: number }) | undefined;
   /** Spreads that the pods who wait keep themselves. */
@@ -117,38 +109,15 @@ export class NewNodeClaim implements Place {
   }
 
   launchable(key: string, values: readonly string[]): readonly string[] {
-    const { set, types, values: answers } = this.#launchedAt(key);
-    return values.filter((value) => {
-      let answer = answers.get(value);
-      if (answer === undefined) {
-        answer = this.#canLaunch(set, types, key, value);
-        answers.set(value, answer);
-      }
-      return answer;
-    });
+    const set = this.#considered ?? this.set;
+    const types = this.#consideredTypes ?? this.types;
+    this.#launchable ??= new LaunchableValues(this.#context.space, this.template.table);
+    return this.#launchable.among(values, key, { set, types });
   }
 
   openTo(key: string): readonly string[] {
     const types = this.#consideredTypes ?? this.types;
     return this.template.table.valuesOf(types, this.domains(key));
-  }
-
-  #launchedAt(key: string): Launched {
-    const set = this.#considered ?? this.set;
-    const types = this.#consideredTypes ?? this.types;
-    let known = this.#launched;
-    if (known === undefined || known.key !== key || known.set !== set || known.types !== types) {
-      known = { key, set, types, values: new Map() };
-      this.#launched = known;
-    }
-    return known;
-  }
-
-  #canLaunch(set: SetId, types: Bits, key: string, value: string): boolean {
-    const narrowed = this.#context.space.narrow(set, key, [value]);
-    return (
-      narrowed !== undefined && haveCommonBits(types, this.template.table.compatible(narrowed))
-    );
   }
 
   canMeet(requirements: Requirements): boolean {
@@ -168,6 +137,22 @@ export class NewNodeClaim implements Place {
       if (!complement && values.length > 1 && !allows(wanted, values[0] as string)) return true;
     }
     return false;
+  }
+
+  /**
+   * Whether it could become a node that has so much left and is one of each of these lists: what a class of pods
+   * asks of its node, in one of several ways.
+   */
+  hasRoomFor(requests: Resources, wanted: readonly (readonly SetId[])[]): boolean {
+    const { space } = this.#context;
+    let sets: readonly SetId[] = [this.#considered ?? this.set];
+    for (const ways of wanted)
+      sets = sets.flatMap((set) => ways.flatMap((way) => space.join(set, way) ?? []));
+    const types = this.#consideredTypes ?? this.types;
+    const { table } = this.template;
+    return [...new Set(sets)].some(
+      (set) => table.fitting(types, set, this.requests, requests) !== undefined,
+    );
   }
 
   waiting(group: TopologyGroup): number {

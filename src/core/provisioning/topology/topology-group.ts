@@ -5,7 +5,7 @@
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import type { Taint } from "../../../apis/core/node.ts";
-import type { PodAffinityTerm, Toleration } from "../../../apis/core/pod.ts";
+import type { Pod, PodAffinityTerm, Toleration } from "../../../apis/core/pod.ts";
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -57,11 +57,23 @@ export interface TopologyGroup {
    * such a node is near them.
    */
   readonly waitedOn: Place[];
+  /** Of pods that need each other, while a pass plans for several: where all of them can be. */
+  meeting: MeetingPlace | undefined;
+}
+
+/** Where the first of an affinity's own pods may go, so that all others can follow. */
+export interface MeetingPlace {
+  /** Undefined: of domains each is as good, or the rule is about hosts. */
+  readonly domains: ReadonlySet<string> | undefined;
+  /** Whether pods like this one can be there. */
+  isFor(sample: Pod): boolean;
+  /** Of a rule about hosts: whether no other host has room for more of the pods. */
+  holdsMost(host: Place): boolean;
 }
 
 export type Shape = Omit<
   TopologyGroup,
-  "index" | "counts" | "perHost" | "closed" | "hosts" | "revision" | "waitedOn"
+  "index" | "counts" | "perHost" | "closed" | "hosts" | "revision" | "waitedOn" | "meeting"
 >;
 
 export interface Pricing {
@@ -160,7 +172,7 @@ export function spreadOptions(
   if (domains.length > 1) {
     const count = (domain: string) => group.counts.get(domain) as number;
     const ordered = cheapestFirst(group.key, domains.sort(), pricing);
-    return ordered.sort((a, b) => count(a) - count(b)).map((domain) => [domain]);
+    return ordered.toSorted((a, b) => count(a) - count(b)).map((domain) => [domain]);
   }
   return domains.map((domain) => [domain]);
 }
@@ -213,14 +225,24 @@ export function isAllowedIn(
   if (group.type === "antiAffinity") return count === undefined || count <= 0;
   if (count === undefined) return false;
   if (group.type === "spread") return keepsSkew(count, spreadBounds(group, self, podDomains, 0));
-  return count > 0 || (self && !anyCounted(group));
+  return count > 0 || (self && !anyCounted(group) && meetIn(group, [domain]).length > 0);
+}
+
+/** Those of the domains that the first of the group's own pods may settle in. */
+export function meetIn({ meeting }: TopologyGroup, domains: readonly string[]): readonly string[] {
+  const best = meeting?.domains;
+  return best === undefined ? domains : domains.filter((domain) => best.has(domain));
 }
 
 /** Domains that are as good as each other, those in which the planned node costs least first. */
-export function cheapestFirst(key: string, domains: string[], pricing: Pricing): string[] {
+export function cheapestFirst(
+  key: string,
+  domains: readonly string[],
+  pricing: Pricing,
+): readonly string[] {
   if (domains.length < 2 || pricing.leastPrice === undefined) return domains;
   const prices = new Map(domains.map((one) => [one, pricing.leastPrice?.(key, one) as number]));
-  return domains.sort((a, b) => (prices.get(a) as number) - (prices.get(b) as number));
+  return domains.toSorted((a, b) => (prices.get(a) as number) - (prices.get(b) as number));
 }
 
 /**
@@ -307,12 +329,18 @@ export function withLabelKeys(
   return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), ...fresh] };
 }
 
-/** Whether a rule about hosts lets a pod onto this one. */
-export function allowsOnHost(group: TopologyGroup, host: number, self: boolean): boolean {
+/** Whether a rule about hosts lets a pod onto this one, which has that number. */
+export function allowsOnHost(
+  group: TopologyGroup,
+  host: number,
+  self: boolean,
+  place: Place,
+): boolean {
   const here = group.perHost.get(host);
   if (group.type === "spread") return here + (self ? 1 : 0) <= group.maxSkew;
   if (group.type === "antiAffinity") return here === 0;
-  return here > 0 || (self && !anyCounted(group));
+  if (here > 0) return true;
+  return self && !anyCounted(group) && (group.meeting?.holdsMost(place) ?? true);
 }
 
 /** Domains of the group that the place can be in, where the group looks at it. */

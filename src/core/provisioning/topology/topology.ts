@@ -28,6 +28,7 @@ import {
   type Latecomer,
   latecomersOf,
 } from "./latecomers.ts";
+import { Meetings } from "./meetings.ts";
 import {
   ANY_NODE,
   allowsOnHost,
@@ -39,6 +40,7 @@ import {
   isUndecided,
   type Labels,
   looksBeyond,
+  meetIn,
   type Narrowing,
   type NodeFilter,
   namespacesOf,
@@ -87,6 +89,8 @@ export class Topology {
   readonly #space: RequirementSpace;
   readonly #hosts = new HostNumbers();
   readonly firsts = new Firsts();
+  /** Up to {@link end}. */
+  readonly meetings = new Meetings();
   /** What to take back, newest last; undefined: changes are for good. */
   #journal: Change[] | undefined;
   /** As {@link begin} was told. */
@@ -386,6 +390,7 @@ export class Topology {
   /** Changes are for good again. */
   end(): void {
     this.rollBack(0);
+    this.meetings.disperse();
     this.#journal = undefined;
     this.#asUpstream = false;
   }
@@ -408,7 +413,7 @@ export class Topology {
     podDomains: Requirement,
   ): readonly Narrowing[] {
     if (group.key === HOSTNAME_LABEL_KEY) {
-      return allowsOnHost(group, this.#hosts.of(place), self) ? AS_IT_IS : NO_WAY;
+      return allowsOnHost(group, this.#hosts.of(place), self, place) ? AS_IT_IS : NO_WAY;
     }
     const node = place.domains(group.key);
     if (node === undefined) return group.type === "antiAffinity" ? [undefined] : [];
@@ -425,7 +430,7 @@ export class Topology {
       if (taken.length > 0) return [taken, ...beside];
       if (beside.length > 0 || !self || anyCounted(group)) return beside;
       if (place.joins === true && isNearSome(group)) return NO_WAY;
-      const firsts = cheapestFirst(group.key, empty, pricing).map((domain) => [domain]);
+      const firsts = cheapestFirst(group.key, meetIn(group, empty), pricing).map((one) => [one]);
       return this.#asUpstream ? firsts.slice(0, 1) : firsts;
     }
     if (taken.length === 0 && (group.inverse || empty.length === 0)) return [undefined];
@@ -475,6 +480,7 @@ export class Topology {
         hosts: looksBeyond(shape) ? new Map() : undefined,
         revision: 0,
         waitedOn: [],
+        meeting: undefined,
       };
       this.#groups.push(group);
       if (group.hosts !== undefined) this.#overHosts.push(group);

@@ -8,6 +8,7 @@ import type { Steps } from "../../../base/steps.ts";
 import { intersectionOf, type Marks } from "../../scheduling/bits.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import { Queue, type QueuedPod } from "../batch/queue.ts";
+import { meetingPlaces } from "../nodes/affinity-groups.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { OpenClaims } from "../nodes/open-claims.ts";
 import { type Pass, place } from "../place.ts";
@@ -119,6 +120,7 @@ export class Trial {
 
   /** Places all it can; returns the others. */
   place(queued: readonly QueuedPod[], wanted: Wanted = "all"): readonly QueuedPod[] {
+    this.#gather(queued);
     const queue = new Queue(queued);
     const failed: QueuedPod[] = [];
     while (placeNext(this.pass, queue, failed)) {
@@ -129,11 +131,18 @@ export class Trial {
 
   /** As {@link place}. */
   *placeInSteps(queued: readonly QueuedPod[]): Steps<readonly QueuedPod[]> {
+    this.#gather(queued);
     const queue = new Queue(queued);
     const failed: QueuedPod[] = [];
     let tries = 0;
     while (placeNext(this.pass, queue, failed)) if (++tries % TRIES_PER_STEP === 0) yield;
     return [...failed, ...queue.rest()];
+  }
+
+  /** Where only nodes that are there take pods, each question would ask all of them: there the first pod chooses. */
+  #gather(queued: readonly QueuedPod[]): void {
+    const { context, templates } = this.pass;
+    if (templates.length > 0) context.topology.meetings.gather(meetingPlaces(this.pass, queued));
   }
 
   /** The nodes that were there already, with the pods they got since. */

@@ -1,0 +1,329 @@
+/**
+ * Pods that need each other: each must be in the zone, on the host, … of another one, by a required affinity to its
+ * own kind. kube-scheduler lets the first of them choose, and all others must follow. So the first one may only go
+ * where all of them can be: what their selectors, volumes, tolerations, rules and requests allow is looked at
+ * together. If there is no such place, the one that most of them can use is taken.
+ */
+import type { Pod } from "../../../apis/core/pod.ts";
+import { firstUntolerated } from "../../../apis/core/tolerations.ts";
+import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { addResources, NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
+import { within } from "../../../base/within.ts";
+import { demandOf } from "../../scheduling/amounts.ts";
+import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
+import type { PodClass, Variant } from "../batch/pod-class.ts";
+import type { QueuedPod } from "../batch/queue.ts";
+import type { Template } from "../pools/pool-template.ts";
+import {
+  anyCounted,
+  isAllowedIn,
+  type MeetingPlace,
+  type Place,
+  type Rule,
+  type TopologyGroup,
+} from "../topology/topology-group.ts";
+import { ExistingNode } from "./existing-node.ts";
+import { NewNodeClaim } from "./new-nodeclaim.ts";
+import type { PlanningContext } from "./trial.ts";
+
+/** Where pods can go. */
+interface Places {
+  readonly context: PlanningContext;
+  readonly templates: readonly Template[];
+  readonly nodes: readonly ExistingNode[];
+}
+
+/** How many pods of each class. */
+type Members = ReadonlyMap<PodClass, number>;
+
+const NO_RULES: readonly Rule[] = [];
+const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
+
+/** Where each group of pods that need each other can meet, by its rule. What it is is worked out when it is asked. */
+export function meetingPlaces(
+  places: Places,
+  queued: readonly QueuedPod[],
+): ReadonlyMap<TopologyGroup, MeetingPlace> {
+  const meetings = new Map<TopologyGroup, MeetingPlace>();
+  const owners = ownersOf(queued);
+  const countedBy = new Map<TopologyGroup, ReadonlySet<TopologyGroup>>();
+  for (const [group, own] of owners) countedBy.set(group, othersOf(group, own, owners));
+  for (const [group, own] of owners) {
+    const members = new Map(own);
+    // The same kind may be written in two ways: then pods of either need pods of the other.
+    for (const other of countedBy.get(group) ?? [])
+      if (countedBy.get(other)?.has(group))
+        for (const [podClass, pods] of owners.get(other) ?? []) members.set(podClass, pods);
+    meetings.set(group, new Meeting(places, group, members));
+  }
+  return meetings;
+}
+
+/** Which pods must be near their own kind, by the rule that says so. */
+function ownersOf(queued: readonly QueuedPod[]): ReadonlyMap<TopologyGroup, Map<PodClass, number>> {
+  const owners = new Map<TopologyGroup, Map<PodClass, number>>();
+  for (const { podClass } of queued) {
+    if (podClass.draft.wishes.affinity.length === 0) continue;
+    for (const { group } of neededRules(podClass)) {
+      const own = within(owners, group, () => new Map<PodClass, number>());
+      own.set(podClass, (own.get(podClass) ?? 0) + 1);
+    }
+  }
+  return owners;
+}
+
+/** The rules by which a pod of the class must be near pods of its own kind. */
+function neededRules({ draft, variants: [asWritten] }: PodClass): readonly Rule[] {
+  const { affinity } = draft.wishes;
+  if (affinity.length === 0 || asWritten === undefined) return NO_RULES;
+  const required = new Set(affinity.map((term) => draft.groups.get(term)));
+  return asWritten.rules.filter(
+    ({ group, self }) => self && group.type === "affinity" && required.has(group),
+  );
+}
+
+/** Other rules over the same key, each with owners, that count some of these pods. */
+function othersOf(
+  { index, key }: TopologyGroup,
+  own: Members,
+  owners: ReadonlyMap<TopologyGroup, Members>,
+): ReadonlySet<TopologyGroup> {
+  const others = new Set<TopologyGroup>();
+  for (const { countedBy } of own.keys())
+    for (const one of countedBy)
+      if (one.index !== index && one.key === key && owners.has(one)) others.add(one);
+  return others;
+}
+
+/** The pod would be the first of a group that meets where it cannot be: others come before it. */
+export function waitsForMeeting({ sample, variants: [asWritten] }: PodClass): boolean {
+  return (asWritten?.rules ?? NO_RULES).some(
+    ({ group, self }) =>
+      self && group.meeting !== undefined && !anyCounted(group) && !group.meeting.isFor(sample),
+  );
+}
+
+/**
+ * A pod that could meet the others found no place where all of them can be. From now on its group settles wherever
+ * the first one can. False: no rule of the pod is about such a group.
+ */
+export function giveUpMeeting({ sample, variants: [asWritten] }: PodClass): boolean {
+  let isGivenUp = false;
+  for (const { group, self } of asWritten?.rules ?? NO_RULES) {
+    const { meeting } = group;
+    if (!self || meeting === undefined || anyCounted(group) || !meeting.isFor(sample)) continue;
+    group.meeting = undefined;
+    group.revision++;
+    isGivenUp = true;
+  }
+  return isGivenUp;
+}
+
+/** Pods that can be on one host together, and of which classes they are. */
+interface Company {
+  readonly pods: number;
+  readonly classes: ReadonlySet<PodClass>;
+}
+
+class Meeting implements MeetingPlace {
+  readonly #places: Places;
+  readonly #group: TopologyGroup;
+  readonly #members: Members;
+  #domains: { readonly best: ReadonlySet<string> | undefined } | undefined;
+  #company: Company | undefined;
+  /** By class: what nodes must be, one set for each of its required terms. */
+  readonly #wanted = new Map<PodClass, readonly SetId[]>();
+
+  constructor(places: Places, group: TopologyGroup, members: Members) {
+    this.#places = places;
+    this.#group = group;
+    this.#members = members;
+  }
+
+  get domains(): ReadonlySet<string> | undefined {
+    this.#domains ??= { best: this.#bestDomains() };
+    return this.#domains.best;
+  }
+
+  isFor(sample: Pod): boolean {
+    const own = [...this.#members.keys()].find((one) => one.sample === sample);
+    if (own === undefined) return true;
+    if (this.#group.key === HOSTNAME_LABEL_KEY) return this.#onOneHost().classes.has(own);
+    const { domains } = this;
+    return domains === undefined || [...domains].some((domain) => this.#podsIn(own, 1, domain) > 0);
+  }
+
+  holdsMost(place: Place): boolean {
+    const { pods } = this.#onOneHost();
+    return pods < 2 || this.#onHost(place, pods, this.#onOneHost().classes).pods >= pods;
+  }
+
+  /** The most that any host has room for, one that is there or a new one; a few classes may keep others out. */
+  #onOneHost(): Company {
+    if (this.#company !== undefined) return this.#company;
+    const { templates, nodes, context } = this.#places;
+    const classes = [...this.#members.keys()];
+    const all = this.#podsInAll();
+    let best: Company = { pods: 0, classes: new Set() };
+    const consider = (host: Place, order: readonly PodClass[]) => {
+      if (best.pods >= all) return;
+      const company = this.#onHost(host, all, order);
+      if (company.pods > best.pods) best = company;
+    };
+    for (const template of templates) {
+      const host = new NewNodeClaim(0, template, template.usable, context);
+      consider(host, classes);
+      for (const first of classes) consider(host, [first, ...classes]);
+    }
+    for (const node of nodes) consider(node, classes);
+    this.#company = best;
+    return best;
+  }
+
+  /** Which pods find room on the host together, in this order of classes; no more than `most` are counted. */
+  #onHost(host: Place, most: number, order: Iterable<PodClass>): Company {
+    if (!(host instanceof NewNodeClaim || host instanceof ExistingNode))
+      return { pods: most, classes: new Set(order) };
+    const { space } = this.#places.context;
+    const classes = new Set<PodClass>();
+    const wanted: (readonly SetId[])[] = [];
+    let [count, taken] = [0, NO_RESOURCES];
+    const fits = (requests: Resources) =>
+      host instanceof ExistingNode
+        ? host.hasRoomFor(demandOf(requests))
+        : host.hasRoomFor(requests, wanted);
+    for (const podClass of new Set(order)) {
+      if (!isTolerated(podClass, host)) continue;
+      if (host instanceof NewNodeClaim) wanted.push(this.#wantedWithVolumes(podClass));
+      else if (!isWelcome(podClass, this.#wantedBy(podClass), host, space)) continue;
+      const upTo = Math.min(this.#members.get(podClass) ?? 0, mostOnAnyHost(podClass));
+      for (let at = 0; at < upTo && count < most; at++) {
+        const more = addResources(taken, podClass.requests);
+        if (!fits(more)) break;
+        classes.add(podClass);
+        count++;
+        taken = more;
+      }
+      // No such pod is there: the others need no node that it could be on.
+      if (!classes.has(podClass)) wanted.pop();
+    }
+    return { pods: count, classes };
+  }
+
+  #podsInAll(): number {
+    return [...this.#members.values()].reduce((sum, pods) => sum + pods, 0);
+  }
+
+  /** Undefined: every domain is as good. */
+  #bestDomains(): ReadonlySet<string> | undefined {
+    const { key, counts } = this.#group;
+    if (key === HOSTNAME_LABEL_KEY || counts.size < 2 || this.#podsInAll() < 2) return undefined;
+    const domains = [...counts.keys()];
+    const members = [...this.#members];
+    const launched = ([podClass]: readonly [PodClass, number]) =>
+      domains.every((domain) => this.#canLaunch(podClass, domain));
+    if (members.every(launched)) return undefined;
+    const pods = domains.map((domain) =>
+      members.reduce((sum, [podClass, count]) => sum + this.#podsIn(podClass, count, domain), 0),
+    );
+    const most = Math.max(...pods);
+    const best = domains.filter((_, at) => pods[at] === most);
+    return most === 0 || best.length === domains.length ? undefined : new Set(best);
+  }
+
+  /** How many of so many pods find room in the domain, if no others are there. */
+  #podsIn(podClass: PodClass, count: number, domain: string): number {
+    if (this.#canLaunch(podClass, domain)) return count;
+    if (!this.#areRulesKept(podClass, domain)) return 0;
+    const { space } = this.#places.context;
+    let pods = 0;
+    for (const node of this.#places.nodes) {
+      if (pods >= count) break;
+      if (node.gone || node.domain(this.#group.key) !== domain) continue;
+      if (isWelcome(podClass, this.#wantedBy(podClass), node, space))
+        pods += node.timesRoomFor(podClass.demand, count - pods);
+    }
+    return pods;
+  }
+
+  /** Whether some new node there would be one for the pod. Limits change while a plan is made: they do not count. */
+  #canLaunch(podClass: PodClass, domain: string): boolean {
+    const { templates, context } = this.#places;
+    if (!this.#areRulesKept(podClass, domain)) return false;
+    return templates.some((template) => {
+      if (!isTolerated(podClass, template)) return false;
+      return this.#wantedWithVolumes(podClass).some((wanted) => {
+        const set = context.space.join(template.set, wanted);
+        const there =
+          set === undefined ? undefined : context.space.narrow(set, this.#group.key, [domain]);
+        return (
+          there !== undefined &&
+          template.table.hasFitting(template.usable, there, podClass.requests)
+        );
+      });
+    });
+  }
+
+  /** Rules of the pod over the same key, by what runs already. One that allows no domain waits for other pods. */
+  #areRulesKept({ variants: [asWritten] }: PodClass, domain: string): boolean {
+    const { key, counts } = this.#group;
+    const { rules, strict } = asWritten as Variant;
+    return rules.every(({ group, self }) => {
+      if (group.key !== key || group.meeting !== undefined || group.type === "affinity")
+        return true;
+      const isAllowed = (one: string) => isAllowedIn(group, one, self, strict.get(key));
+      return isAllowed(domain) || ![...counts.keys()].some(isAllowed);
+    });
+  }
+
+  #wantedBy(podClass: PodClass): readonly SetId[] {
+    const { space } = this.#places.context;
+    return within(this.#wanted, podClass, () =>
+      podClass.draft.wishes.required.map((one) => space.intern(one)),
+    );
+  }
+
+  /** Of new nodes, whose names nobody can ask for. */
+  #wantedWithVolumes(podClass: PodClass): readonly SetId[] {
+    const { space } = this.#places.context;
+    return podClass.draft.wishes.required.flatMap((one) => {
+      if (one.has(HOSTNAME_LABEL_KEY) && !one.get(HOSTNAME_LABEL_KEY).complement) return [];
+      const own = space.intern(one.without(HOSTNAME_ONLY));
+      const { volumeSets } = podClass;
+      if (volumeSets.length === 0) return [own];
+      return volumeSets.map((set) => space.intern(space.get(own).and(space.get(set))));
+    });
+  }
+}
+
+/** How many pods of the class its own rules about hosts, and its host ports, allow on one. */
+function mostOnAnyHost({ ports, variants: [asWritten] }: PodClass): number {
+  if (ports.length > 0) return 1;
+  const own = (asWritten?.hostRules ?? NO_RULES).filter(({ self }) => self);
+  const most = own.map(({ group }) =>
+    group.type === "spread" ? group.maxSkew : group.type === "affinity" ? Infinity : 1,
+  );
+  return Math.min(Infinity, ...most);
+}
+
+function isTolerated({ draft }: PodClass, { taints }: Pick<Template, "taints">): boolean {
+  if (taints.length === 0) return true;
+  const tolerations = [...draft.wishes.tolerations, TOLERATE_PREFERENCES];
+  return firstUntolerated(tolerations, taints) === undefined;
+}
+
+/** Whether the node's labels and taints are such that a pod of the class may be there. */
+function isWelcome(
+  podClass: PodClass,
+  wanted: readonly SetId[],
+  node: ExistingNode,
+  space: RequirementSpace,
+): boolean {
+  const { volumeSets } = podClass;
+  return (
+    isTolerated(podClass, node) &&
+    wanted.some((set) => node.canMeet(space.get(set))) &&
+    (volumeSets.length === 0 || volumeSets.some((set) => node.canMeet(space.get(set))))
+  );
+}

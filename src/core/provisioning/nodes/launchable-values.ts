@@ -1,0 +1,51 @@
+/**
+ * Which values of a label a planned node can be launched with. Many topology groups ask the same of one node, so the
+ * last answers are kept.
+ */
+import { type Bits, haveCommonBits } from "../../scheduling/bits.ts";
+import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import type { TypeTable } from "../pools/instance-types.ts";
+
+/** What a planned node may become. */
+interface State {
+  readonly set: SetId;
+  readonly types: Bits;
+}
+
+export class LaunchableValues {
+  readonly #space: RequirementSpace;
+  readonly #table: TypeTable;
+  #known: (State & { readonly key: string; readonly values: Map<string, boolean> }) | undefined;
+
+  constructor(space: RequirementSpace, table: TypeTable) {
+    this.#space = space;
+    this.#table = table;
+  }
+
+  /** Those of `values` that one of the node's types can be launched with. */
+  among(values: readonly string[], key: string, state: State): readonly string[] {
+    const answers = this.#answers(key, state);
+    return values.filter((value) => {
+      let answer = answers.get(value);
+      if (answer === undefined) {
+        answer = this.#canLaunch(state, key, value);
+        answers.set(value, answer);
+      }
+      return answer;
+    });
+  }
+
+  #answers(key: string, { set, types }: State): Map<string, boolean> {
+    let known = this.#known;
+    if (known === undefined || known.key !== key || known.set !== set || known.types !== types) {
+      known = { key, set, types, values: new Map() };
+      this.#known = known;
+    }
+    return known.values;
+  }
+
+  #canLaunch({ set, types }: State, key: string, value: string): boolean {
+    const narrowed = this.#space.narrow(set, key, [value]);
+    return narrowed !== undefined && haveCommonBits(types, this.#table.compatible(narrowed));
+  }
+}
