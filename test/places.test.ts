@@ -36,7 +36,7 @@ async function outline(...files: readonly string[]): Promise<readonly string[]> 
   const { newNodeClaims, unschedulable } = await plan(...files);
   const nodes = newNodeClaims.map(
     ({ cheapest, pods }) =>
-      `${cheapest.instanceType} in ${cheapest.zone}: ${pods.map((pod) => pod.slice("default/".length)).join(" ")}`,
+      `${cheapest.instanceType} in ${cheapest.zone}: ${pods.map((pod) => pod.slice(pod.indexOf("/") + 1)).join(" ")}`,
   );
   return [...nodes, ...unschedulable.map(({ pod, reason }) => `${pod}: ${reason}`)];
 }
@@ -66,6 +66,16 @@ describe("daemons that run in some places only", () => {
 
   it("take no room where a label of the NodePool has another value", async () => {
     expect(await outline("daemons-custom.yaml")).toEqual(["c6i.large in us-east-1a: tier-a-pod"]);
+  });
+});
+
+describe("limits of a NodePool", () => {
+  it("leave room for two small nodes where one large one might use them up", async () => {
+    const files = ["gpu-pools.yaml", "gpu-job.yaml"];
+    expect(await outline(...files)).toEqual([
+      "g6.2xlarge in us-east-1a: train-0",
+      "g6.2xlarge in us-east-1a: train-1",
+    ]);
   });
 });
 

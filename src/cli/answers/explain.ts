@@ -23,7 +23,7 @@ import type { PoolInput, SchedulingInput } from "../../core/provisioning/schedul
 import type { NodeView } from "../../core/state/node-view.ts";
 import { AWS_REPAIR_POLICIES } from "../../providers/aws/repair-policies.ts";
 import { KWOK_REPAIR_POLICIES } from "../../providers/kwok/repair-policies.ts";
-import { type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
+import { limitNotes, type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { ReadPicture } from "./read-picture.ts";
 import { unknown } from "./unknown.ts";
@@ -156,6 +156,9 @@ function planFor(
   const known = remedies(input, onlyAbout(key, result));
   const timings = { parseMs: 0, solveMs: 0 };
   const plan: Plan = planOf(result, input.pods.length, timings, { remedies: known });
+  const limits = limitNotes(plan)
+    .map((note) => `; ${note}`)
+    .join("");
   const host = plan.existingNodes.find(({ pods }) => pods.includes(key));
   if (host !== undefined) {
     const says = `${key} waits for ${whatOf(picture, host.node)}`;
@@ -164,7 +167,7 @@ function planFor(
   const launch = plan.newNodeClaims.find(({ pods }) => pods.includes(key));
   if (launch !== undefined) {
     const { instanceType, capacityType, zone } = launch.cheapest;
-    const says = `${key} waits for a node of ${launch.nodePool} (${instanceType}, ${capacityType}, ${zone})`;
+    const says = `${key} waits for a node of ${launch.nodePool} (${instanceType}, ${capacityType}, ${zone})${limits}`;
     return { says, plan: { to: "launch", launch } };
   }
   const unplaced = plan.unschedulable.find(({ pod }) => pod === key);

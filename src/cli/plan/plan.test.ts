@@ -126,14 +126,17 @@ describe("a plan", () => {
     );
   });
 
-  it("says when limits are held by planned nodes that may turn out smaller", async () => {
+  it("gives each node only the types for which limits have room, and says what the limits cost", async () => {
     const limited = POOL.replace("spec:\n", "spec:\n  limits: {cpu: 9}\n");
     const apart =
       "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: web}}}]}}";
     const web = workload("Deployment", "web", 2).replace("      containers", `      ${apart}\n$&`);
     const { plan: held } = await planFor([limited, web]);
-    expect(held.totals.placed).toBe(1);
-    expect(limitNotes(held).join()).toContain("limits of default: each planned node counts as");
+    expect(held.newNodeClaims.map(({ instanceTypes }) => instanceTypes)).toEqual([
+      ["m-2", "m-4"],
+      ["m-2", "m-4"],
+    ]);
+    expect(limitNotes(held)).toEqual([]);
     const { plan: small } = await planFor([
       limited.replace("cpu: 9", "cpu: 1"),
       workload("Deployment", "web", 2),

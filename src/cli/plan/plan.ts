@@ -5,6 +5,7 @@
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
+import { usd } from "../../core/answers/command-answer.ts";
 import type { NearMiss, Remedy } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import { type PlannedEdit, plannedEdit } from "./planned-edit.ts";
@@ -21,6 +22,11 @@ export interface Plan {
     readonly priceMicroUsdPerHour: number;
     /** Proven: no plan for these pods is cheaper. Only when asked for. */
     readonly lowerBoundMicroUsdPerHour?: number;
+    /** What the limits of these NodePools make the plan dearer by; absent: nothing. */
+    readonly limits?: {
+      readonly nodePools: readonly string[];
+      readonly priceMicroUsdPerHour: number;
+    };
   };
   readonly timings: { readonly parseMs: number; readonly solveMs: number };
 }
@@ -72,6 +78,7 @@ export function planOf(
   timings: Plan["timings"],
   { remedies, lowerBoundMicroUsd }: Extras = {},
 ): Plan {
+  const { limitCost } = result;
   const newNodeClaims = result.newClaims.map(
     ({ pool, requirements, instanceTypes, pods: placed, requests, cheapest }): PlannedNode => ({
       nodePool: pool.name,
@@ -113,23 +120,26 @@ export function planOf(
       ...(lowerBoundMicroUsd === undefined
         ? {}
         : { lowerBoundMicroUsdPerHour: lowerBoundMicroUsd }),
+      ...(limitCost === undefined
+        ? {}
+        : {
+            limits: {
+              nodePools: limitCost.poolIds.map(nameOf),
+              priceMicroUsdPerHour: limitCost.microUsdPerHour,
+            },
+          }),
     },
     timings,
   };
 }
 
-/** Pools whose limits are held by nodes of this very plan, of which each counts as the largest it may become. */
-export function limitNotes({ newNodeClaims, unschedulable }: Plan): string[] {
-  const short = unschedulable.flatMap(({ nodePools }) =>
-    nodePools.flatMap(({ nodePool, rejected }) => (rejected["limits"] ? nodePool : [])),
-  );
-  const planned = new Set(newNodeClaims.map(({ nodePool }) => nodePool));
-  const held = [...new Set(short)].filter((name) => planned.has(name)).sort();
-  return held.map(
-    (name) =>
-      `limits of ${name}: each planned node counts as the largest type it may become; once launched as a ` +
-      "smaller one, the next pass may place more",
-  );
+/** What limits of NodePools cost; none: nothing. */
+export function limitNotes({ totals: { limits } }: Plan): string[] {
+  if (limits === undefined) return [];
+  const price = usd(limits.priceMicroUsdPerHour);
+  return [
+    `limits of ${limits.nodePools.join(", ")} cost ${price} an hour: without them the same pods have cheaper nodes`,
+  ];
 }
 
 function nameOf(poolId: string): string {

@@ -10,7 +10,7 @@ import type { Logger } from "../../base/log.ts";
 import { NOT_FOR_US } from "../../core/provisioning/batch/eligibility.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import { poolById } from "../pools.ts";
-import { poolFields, some } from "../words.ts";
+import { dollars, poolFields, some } from "../words.ts";
 import type { World } from "../world.ts";
 import { failedScheduling, noCompatibleInstanceTypes } from "./events.ts";
 
@@ -38,6 +38,12 @@ export function report(world: World, log: Logger, pass: Pass): void {
       `${excluded} out of ${total} instance types were excluded because they would breach limits`,
       poolFields(pool),
     );
+  }
+  if (result.limitCost !== undefined) {
+    const { poolIds, microUsdPerHour } = result.limitCost;
+    const names = pools.filter(({ id }) => poolIds.includes(id)).map(({ name }) => name);
+    const price = dollars(microUsdPerHour);
+    log.info("limits make the planned nodes dearer", { nodePools: names, "cost-per-hour": price });
   }
   tellPoolsWithoutTypes(world, log, pass);
   let ignoredCount = 0;

@@ -8,7 +8,6 @@ import type { Steps } from "../../base/steps.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
 import type { Pass } from "../provisioning/place.ts";
-import { chargeLimits } from "../provisioning/pools/pool-template.ts";
 import { type Bits, hasBit, intersectionOf, setBit } from "../scheduling/bits.ts";
 import type { Demand, PodRow, TypeBin } from "./demand.ts";
 import type { Waiting } from "./homes.ts";
@@ -101,10 +100,9 @@ export function typesFor(
 }
 
 /** Whether somebody is there to open it for. */
-function isOpened({ claims }: Pass, { claim, bin }: PlannedNode): boolean {
+function isOpened({ claims }: Pass, { claim }: PlannedNode): boolean {
   if (claim.pods.length === 0) return false;
   claims.open(claim);
-  chargeLimits(bin.template, claim.types);
   return true;
 }
 

@@ -34,6 +34,7 @@ import { betterDivided } from "./exchange.ts";
 import { inAllZones, withFewerZones } from "./fewer-zones.ts";
 import { leastHosts } from "./least-hosts.ts";
 import { LeastSoFar } from "./least-so-far.ts";
+import { limitCost } from "./limit-cost.ts";
 import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import { fitsExisting, repaired } from "./repair.ts";
@@ -53,8 +54,14 @@ export function* planBatchInSteps(
 ): Steps<SchedulingResult> {
   const batch = yield* prepare(input);
   yield;
-  const best = yield* bestPlan(batch, options);
-  return yield* wholePlan(batch, yield* orTogether(batch, best, options));
+  const plan = function* (one: Batch) {
+    return yield* orTogether(one, yield* bestPlan(one, options), options);
+  };
+  const result = yield* plan(batch);
+  const cost =
+    batch.queued.length > MOST_PLANNED_ANEW ? undefined : yield* limitCost(batch, result, plan);
+  const whole = yield* wholePlan(batch, result);
+  return cost === undefined ? whole : { ...whole, limitCost: cost };
 }
 
 /**

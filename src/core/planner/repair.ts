@@ -6,7 +6,6 @@ import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
 import { onExistingNode, type Pass } from "../provisioning/place.ts";
-import { chargeLimits } from "../provisioning/pools/pool-template.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import { type Batch, planByThrift } from "../provisioning/solve.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
@@ -126,7 +125,6 @@ function goes(
     if (kept !== undefined) kept.givenUp += step;
     if (known === undefined) {
       pass.claims.open(claim);
-      chargeLimits(claim.template, claim.types);
       opened.set(home, claim);
     }
     return true;

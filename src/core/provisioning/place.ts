@@ -11,7 +11,7 @@ import type { Attempt, ExistingNode } from "./nodes/existing-node.ts";
 import { NewNodeClaim } from "./nodes/new-nodeclaim.ts";
 import type { OpenClaims } from "./nodes/open-claims.ts";
 import type { Fit, PlanningContext, Trial } from "./nodes/trial.ts";
-import { chargeLimits, type Template } from "./pools/pool-template.ts";
+import type { Template } from "./pools/pool-template.ts";
 import { rankOf } from "./pools/rank.ts";
 import { revisionOf } from "./topology/topology-group.ts";
 
@@ -174,7 +174,6 @@ function onNewClaim(
   const { claim, fit } = opened;
   claim.add(pod, podClass, fit);
   pass.claims.open(claim);
-  chargeLimits(claim.template, claim.types);
   return "placed";
 }
 

@@ -77,6 +77,8 @@ export interface SchedulingResult {
     readonly excluded: number;
     readonly total: number;
   }[];
+  /** Without the limits of these pools the same pods would cost so much less; absent: no less, or it is not known. */
+  readonly limitCost?: { readonly poolIds: readonly string[]; readonly microUsdPerHour: number };
   /** Ids of pools whose own requirements leave no instance type that is to be had; absent: none. */
   readonly withoutTypes?: readonly string[];
   /** Ids of pools whose types, all together, have too few values for the pool's own minValues; absent: none. */

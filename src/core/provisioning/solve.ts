@@ -273,7 +273,7 @@ function tryOut(
   const touched = new Map<ExistingNode, Saved>();
   const pass: Pass = {
     ...base,
-    context: { ...context, reservations: reservations.copy() },
+    context: { ...context, reservations: reservations.copy(), chargesMost: asUpstream },
     claims: asUpstream ? new ClaimsAsMoved() : new OpenClaims(),
     thrift,
     onTouch: (node) => {
@@ -319,6 +319,7 @@ export function createPass(
     minValuesPolicy,
     volumes,
     reservations: new Reservations(reserved.flatMap(({ table }) => table.types)),
+    chargesMost: false,
     strictReservations: options.reservedCapacity === "strict",
   };
   return {

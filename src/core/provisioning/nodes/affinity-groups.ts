@@ -297,14 +297,17 @@ class Meeting implements MeetingPlace {
   }
 }
 
-/** How many pods of the class its own rules about hosts, and its host ports, allow on one. */
+/** How many pods of the class its host ports and its own rules allow on one host: spreads over zones hold there, too. */
 function mostOnAnyHost({ ports, variants: [asWritten] }: PodClass): number {
-  if (ports.length > 0) return 1;
-  const own = (asWritten?.hostRules ?? NO_RULES).filter(({ self }) => self);
-  const most = own.map(({ group }) =>
-    group.type === "spread" ? group.maxSkew : group.type === "affinity" ? Infinity : 1,
-  );
-  return Math.min(Infinity, ...most);
+  let most = ports.length > 0 ? 1 : Number.POSITIVE_INFINITY;
+  for (const { group, self } of asWritten?.rules ?? NO_RULES) {
+    const { type, key, maxSkew, counts } = group;
+    if (!self || type === "affinity") continue;
+    if (type === "antiAffinity") most = 1;
+    else if (key === HOSTNAME_LABEL_KEY) most = Math.min(most, maxSkew);
+    else if (counts.size > 1) most = Math.min(most, maxSkew + Math.min(...counts.values()));
+  }
+  return most;
 }
 
 function isTolerated({ draft }: PodClass, { taints }: Pick<Template, "taints">): boolean {

@@ -41,6 +41,7 @@ import {
 } from "../topology/topology-group.ts";
 import { LaunchableValues } from "./launchable-values.ts";
 import { isLedByOneOf, isLiftedElsewhere, leadersOf } from "./leaders.ts";
+import { LimitShare } from "./limit-share.ts";
 import { ALL_PROMISED, WOULD_LOSE } from "./reservations.ts";
 import type { Fit, PlanningContext, Trial } from "./trial.ts";
 
@@ -82,6 +83,7 @@ export class NewNodeClaim implements Place {
   /** The pod that is asked about comes before those who wait, but for one of these; undefined: after them. */
   #leaders: readonly Pod[] | undefined;
   joins = false;
+  readonly #share: LimitShare;
   /** What stood in topology's way is this node's own: its types, or who waits there to be counted. */
   #ownFault = false;
   /** Why the last trial waits for reservations. */
@@ -94,6 +96,7 @@ export class NewNodeClaim implements Place {
     this.set = template.set;
     this.types = types;
     this.#context = context;
+    this.#share = new LimitShare(template);
   }
 
   get hostname(): string {
@@ -196,7 +199,9 @@ export class NewNodeClaim implements Place {
     const { table } = this.template;
     const fitting = table.fitting(this.types, set, this.requests, podClass.requests);
     if (fitting === undefined) return NEVER;
-    const types = ports.length > 0 || podClass.hasVolumes ? fitting.slice() : fitting;
+    const within = this.#share.within(fitting);
+    if (isEmptyBits(within)) return NEVER;
+    const types = ports.length > 0 || podClass.hasVolumes ? within.slice() : within;
     if (ports.length > 0) {
       dropPortConflicts(this.template, ports, types);
       if (isEmptyBits(types)) return NEVER;
@@ -235,6 +240,11 @@ export class NewNodeClaim implements Place {
     return trial;
   }
 
+  /** Keeps to the types that the pool's limits leave it, once all nodes of the plan are known. */
+  settleLimits(): void {
+    this.types = this.#share.settled(this.types);
+  }
+
   /** Puts the pod here, as found by {@link accepts}. */
   add(pod: Pod, podClass: PodClass, fit: Fit): void {
     assert(!isEmptyBits(fit.types), "a planned node keeps at least one instance type");
@@ -247,6 +257,7 @@ export class NewNodeClaim implements Place {
       this.#context.reservations.exchange(this.reserved, fit.reserved);
       this.reserved = fit.reserved;
     }
+    if (settles) this.#payLimits();
     this.requests = addResources(this.requests, podClass.requests);
     if (podClass.ports.length > 0) this.#ports.push(...podClass.ports);
     if (podClass.hasVolumes) {
@@ -275,6 +286,14 @@ export class NewNodeClaim implements Place {
         if (own.type === "spread" && !this.#kept.has(own))
           this.#kept = new Set(this.#kept).add(own);
     }
+  }
+
+  /** minValues want several types, and a reservation is for some of them: such a node may not become fewer. */
+  #payLimits(): void {
+    const { space, chargesMost } = this.#context;
+    const { set, reserved } = this;
+    const isFixed = reserved.length > 0 || space.get(set).withMinValues().length > 0;
+    this.#share.pay(this, isFixed || chargesMost);
   }
 
   /** Whether those who wait keep their own spreads with one of the class there before them. */

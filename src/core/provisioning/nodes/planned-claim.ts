@@ -59,6 +59,7 @@ export function planClaims(
   options: SchedulingOptions,
   kinds = new Map<string, Kind>(),
 ): PlannedClaim[] {
+  for (const claim of claims) claim.settleLimits();
   return claims.map((claim) => planned(claim, space, options, kinds));
 }
 
@@ -69,6 +70,7 @@ export function* planClaimsInSteps(
   options: SchedulingOptions,
   kinds: Map<string, Kind>,
 ): Steps<PlannedClaim[]> {
+  for (const claim of claims) claim.settleLimits();
   return yield* mapInSteps(claims, CLAIMS_PER_STEP, (claim) =>
     planned(claim, space, options, kinds),
   );

@@ -30,6 +30,8 @@ export interface PlanningContext {
   readonly minValuesPolicy: "Strict" | "BestEffort";
   readonly volumes: VolumeIndex;
   readonly reservations: Reservations;
+  /** Upstream: a planned node takes of limits what the largest type it may become has. */
+  readonly chargesMost: boolean;
   /** Wait for reservations rather than buy. */
   readonly strictReservations: boolean;
 }

@@ -7,6 +7,7 @@
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { NO_RESOURCES, type Resources, subtractResources } from "../../../apis/resources.ts";
+import { within } from "../../../base/within.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import {
   allBits,
@@ -28,6 +29,8 @@ import type { OfferingTable } from "./offering-table.ts";
 import type { TypeRow } from "./type-rows.ts";
 import {
   capacityColumn,
+  firstAtLeast,
+  firstAtMost,
   labelColumn,
   type OrderedColumn,
   type ResourceColumn,
@@ -75,6 +78,8 @@ export class TypeTable {
   readonly #left: Bits;
   /** Answers of {@link fitting}. */
   readonly #given = new SharedBits();
+  /** Answers of {@link withCapacityUpTo}, by how many types have more. */
+  readonly #upTo = new Map<string, Map<number, Bits>>();
   /** Answers of {@link valuesOf}. */
   readonly #values = new WeakMap<Bits, Map<Requirement, readonly string[]>>();
 
@@ -167,6 +172,17 @@ export class TypeTable {
 
   /** The price of the cheapest offering under the set, in micro-dollars, of those types in `bits` that it allows. */
   leastPrice(bits: Bits, set: SetId): number {
+    const found = this.#cheapestAt(bits, set);
+    return found === undefined ? Number.POSITIVE_INFINITY : (found.amounts[found.at] as number);
+  }
+
+  /** Position of the type with that offering; undefined: there is none. */
+  cheapestType(bits: Bits, set: SetId): number | undefined {
+    const found = this.#cheapestAt(bits, set);
+    return found === undefined ? undefined : (found.order[found.at] as number);
+  }
+
+  #cheapestAt(bits: Bits, set: SetId): (OrderedColumn & { readonly at: number }) | undefined {
     const id = this.#aboutOfferings(set);
     let column = this.#prices.get(id);
     if (column === undefined) {
@@ -183,9 +199,9 @@ export class TypeTable {
     const { order, amounts } = column;
     for (let at = 0; at < order.length; at++) {
       const index = order[at] as number;
-      if (hasBit(bits, index) && hasBit(compatible, index)) return amounts[at] as number;
+      if (hasBit(bits, index) && hasBit(compatible, index)) return { order, amounts, at };
     }
-    return Number.POSITIVE_INFINITY;
+    return undefined;
   }
 
   /** Ids of the reservations that types in `bits` could be launched into under the set, ascending. */
@@ -319,15 +335,17 @@ export class TypeTable {
     return Math.max(0, amounts[at] ?? 0);
   }
 
-  /** Types with no more than `amount` of a capacity; undefined = all types. */
+  /** Types with no more than `amount` of a capacity; undefined = all types. Not to be changed. */
   withCapacityUpTo(name: string, amount: number): Bits | undefined {
     const { order, amounts } = capacityColumn(this.#sheet, name);
     if ((amounts[0] ?? 0) <= amount) return undefined;
-    const bits = allBits(this.size);
-    for (let at = 0; at < order.length && (amounts[at] as number) > amount; at++) {
-      clearBit(bits, order[at] as number);
-    }
-    return bits;
+    const larger = firstAtMost(amounts, amount);
+    const known = within(this.#upTo, name, () => new Map<number, Bits>());
+    return within(known, larger, () => {
+      const bits = allBits(this.size);
+      for (let at = 0; at < larger; at++) clearBit(bits, order[at] as number);
+      return bits;
+    });
   }
 
   /**
@@ -472,16 +490,4 @@ export class TypeTable {
     }
     return bits;
   }
-}
-
-/** Index of the first amount that is enough; past the end when none is. */
-function firstAtLeast(amounts: readonly number[], wanted: number): number {
-  let low = 0;
-  let high = amounts.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((amounts[middle] as number) < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

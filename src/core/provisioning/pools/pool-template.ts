@@ -153,17 +153,43 @@ function steadyTypes({ types, size }: TypeTable): Bits | undefined {
 }
 
 /**
- * A claim of this pool was opened with these candidates: the limits must hold for the largest of
- * them. Unlike upstream the node itself counts too, so that `nodes` is not overshot within a batch.
+ * A planned node of this pool needs so much of its limits that it may become one of these types. Returns what it
+ * is charged in all: never less than it was `charged` before. Unlike upstream the node itself counts too, so that
+ * `nodes` is not overshot within a batch.
  */
-export function chargeLimits(template: Template, candidates: Bits): void {
-  if (!isLimited(template)) return;
+export function chargeLimits(
+  template: Template,
+  candidates: Bits,
+  charged: Resources = NO_RESOURCES,
+): Resources {
   const { table, budget } = template;
   const remaining: Record<string, number> = {};
+  const amounts: Record<string, number> = {};
+  let isMore = false;
   for (const name in budget.remaining) {
-    remaining[name] = (budget.remaining[name] as number) - chargeOf(table, candidates, name);
+    const before = charged[name] ?? 0;
+    const amount = Math.max(before, chargeOf(table, candidates, name));
+    amounts[name] = amount;
+    remaining[name] = (budget.remaining[name] as number) - (amount - before);
+    isMore ||= amount > before;
   }
+  if (!isMore) return charged;
   template.budget = budgetOf(table, remaining, budget.within);
+  return amounts;
+}
+
+/** The types that a planned node may still become, if it is charged so much already. Undefined: all. */
+export function affordable(
+  { table, budget: { remaining } }: Template,
+  charged: Resources,
+): Bits | undefined {
+  let types: Bits | undefined;
+  for (const name in remaining) {
+    const most = (remaining[name] as number) + (charged[name] ?? 0);
+    const having = table.withCapacityUpTo(name, most);
+    if (having !== undefined) types = types === undefined ? having : intersectionOf(types, having);
+  }
+  return types;
 }
 
 /** What a node that may be any of these is charged: of `nodes` itself, of all else the most. */
@@ -203,6 +229,13 @@ export function creditLimits(template: Template, capacity: Resources): void {
 export function liftLimits(template: Template): void {
   const { table, usable } = template;
   template.budget = budgetOf(table, NO_RESOURCES, usable);
+}
+
+/** The same pool without limits. */
+export function unlimited(template: Template): Template {
+  const { table, usable, pool } = template;
+  const budget = budgetOf(table, NO_RESOURCES, usable);
+  return { ...template, pool: { ...pool, limits: {} }, budget };
 }
 
 /** The pool's nodes use this much by now. */

@@ -180,3 +180,27 @@ function keysOf(types: readonly InstanceType[]): ReadonlySet<string> {
   }
   return keys;
 }
+
+/** Index of the first amount that is no more, of amounts that fall; past the end when none is. */
+export function firstAtMost(amounts: readonly number[], most: number): number {
+  let low = 0;
+  let high = amounts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((amounts[middle] as number) > most) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Index of the first amount that is enough; past the end when none is. */
+export function firstAtLeast(amounts: readonly number[], wanted: number): number {
+  let low = 0;
+  let high = amounts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((amounts[middle] as number) < wanted) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -438,7 +438,7 @@ function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean
       return [`${has} of ${name} is left, the smallest type that would do has ${needs}`];
     });
   const why = `its limits leave no room for a node: ${short.join("; ") || "each type is beyond one"}`;
-  return isCharged ? `${why} (a planned node counts as the largest type it may become)` : why;
+  return isCharged ? `${why} (a planned node counts as the cheapest type it may become)` : why;
 }
 
 /** Most domains named with their counts. */

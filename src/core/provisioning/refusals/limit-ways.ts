@@ -1,7 +1,7 @@
 /**
- * How the limits of a pool could be raised for pods that they keep out. What planned nodes count is not what they
- * become: a node counts as the largest type that it may be when it is opened, and later pods make it smaller. So
- * besides the amounts that a plan without limits ends up with there are amounts that no such plan can reach.
+ * How the limits of a pool could be raised for pods that they keep out. A planned node counts as its cheapest type; with
+ * minValues it counts as the largest type that it may be when it is opened, and later pods make it smaller. So besides
+ * the amounts that a plan without limits ends up with there are amounts that no such plan can reach.
  */
 import type { Pool } from "../../../apis/hub/pool.ts";
 import type { Resources } from "../../../apis/resources.ts";

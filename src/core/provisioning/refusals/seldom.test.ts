@@ -87,9 +87,7 @@ describe("a higher limit as a fix", () => {
     );
   });
 
-  it("counts a node as what it may be when it is opened, though later pods make it smaller", () => {
-    // The node that is opened for `first` may be of 16 until `second` wants an arm: no limit below 32 is enough,
-    // though the plan without limits comes to 24.
+  it("counts a node as its cheapest type, though it might become a larger one when it is opened", () => {
     const types = [
       instanceType({ name: "arm", cpu: 8, arch: "arm64" }),
       instanceType({ name: "amd", cpu: 16 }),
@@ -102,11 +100,11 @@ describe("a higher limit as a fix", () => {
     ];
     const all = found({ pods, pools: [poolInput({ limits: { cpu: 20_000 } }, types)] });
     expect(Object.entries(all).map(([name, remedy]) => [name, remedy?.fix?.text])).toEqual([
-      ["third", "raise spec.limits.cpu of NodePool default from 20 to 32"],
+      ["third", "raise spec.limits.cpu of NodePool default from 20 to 24"],
     ]);
   });
 
-  it("is found where the plan without limits comes to less than the limit that it would have reached (seed 956)", () => {
+  it("is as low as the nodes of the plan need, whatever they might have become at first (seed 956)", () => {
     const types = [
       instanceType({ name: "arm", cpu: 4, arch: "arm64" }),
       instanceType({ name: "amd", cpu: 32 }),
@@ -117,9 +115,9 @@ describe("a higher limit as a fix", () => {
       pod({ name: "second", cpu: "1900m", spec: onArm }),
       pod({ name: "third", cpu: "1", spec: onArm }),
     ];
-    const all = found({ pods, pools: [poolInput({ limits: { cpu: 33_000 } }, types)] });
+    const all = found({ pods, pools: [poolInput({ limits: { cpu: 7_000 } }, types)] });
     expect(Object.entries(all).map(([name, remedy]) => [name, remedy?.fix?.text])).toEqual([
-      ["third", "raise spec.limits.cpu of NodePool default from 33 to 36"],
+      ["third", "raise spec.limits.cpu of NodePool default from 7 to 8"],
     ]);
   });
 });

@@ -72,6 +72,7 @@ export class Trial {
         minValuesPolicy,
         volumes,
         reservations: reservations.copy(),
+        chargesMost: false,
         strictReservations: false,
       },
       templates,

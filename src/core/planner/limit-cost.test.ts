@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
+import { planBatch } from "./plan-batch.ts";
+import { DEFAULT_PLANNER } from "./planner-options.ts";
+
+const offering = (priceMicroUsd: number) => ({
+  zone: "zone-a",
+  capacityType: "on-demand" as const,
+  priceMicroUsd,
+  available: true,
+});
+const TYPES = [
+  instanceType({ name: "small", cpu: 2, offerings: [offering(100_000)] }),
+  instanceType({ name: "large", cpu: 8, offerings: [offering(200_000)] }),
+];
+
+function planned(cpu: number, pods = 3) {
+  const batch = Array.from({ length: pods }, (_, at) => pod({ name: `p-${at}`, cpu: "2" }));
+  const pools = [poolInput({ limits: { cpu: cpu * 1_000 } }, TYPES)];
+  return planBatch(schedulingInput({ pods: batch, pools }), DEFAULT_PLANNER);
+}
+
+it("is what the same pods would cost less if the NodePool had no limits", () => {
+  const { newClaims, limitCost } = planned(6);
+  expect(newClaims.map(({ cheapest }) => cheapest.instanceType)).toEqual(Array(3).fill("small"));
+  expect(limitCost).toEqual({ poolIds: [newClaims[0]?.pool.id], microUsdPerHour: 100_000 });
+});
+
+it("is nothing where limits have room, or keep pods out", () => {
+  expect(planned(8).limitCost).toBeUndefined();
+  expect(planned(100).limitCost).toBeUndefined();
+  const short = planned(4);
+  expect(short.unschedulable).toHaveLength(1);
+  expect(short.limitCost).toBeUndefined();
+});
