@@ -41,7 +41,7 @@ import { type Budget, createTemplate } from "./pools/pool-template.ts";
 import { highestFirst } from "./pools/rank.ts";
 import { explainInSteps } from "./refusals/explain.ts";
 import { withoutLost } from "./refusals/fits-nowhere.ts";
-import type { SchedulingResult, UnschedulablePod } from "./result.ts";
+import type { PoolRejection, SchedulingResult, UnschedulablePod } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { placedTogether } from "./together.ts";
 import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
@@ -115,7 +115,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
 
 /** One plan for the batch; `opening` has its say first. Pods that {@link Batch.leftOut} names are not in it. */
 export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
-  const result = yield* plannedToItsEnd(batch, { opening });
+  const result = yield* orWithLargeShares(batch, yield* plannedToItsEnd(batch, { opening }));
   if (!lesserPodsHaveItsRoom(result)) return result;
   const other = yield* plannedToItsEnd(batch, { importantFirst: true });
   return placesMoreImportantPods(other, result) ? other : result;
@@ -125,8 +125,9 @@ export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult
  * The plan by the rules as {@link planOf} makes it of pods that are equally important; undefined once
  * `isEnough` says of the nodes planned so far that nobody wants to know the rest.
  */
-export function planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
-  return plannedWithForesight(batch, { isEnough });
+export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
+  const plan = yield* plannedWithForesight(batch, { isEnough });
+  return plan === undefined ? undefined : yield* orWithLargeShares(batch, plan);
 }
 
 /**
@@ -158,11 +159,29 @@ export function planByThrift(
 
 type Stop = (claims: OpenClaims) => boolean;
 
+/**
+ * The plan, or another one that leaves fewer pods, where limits are what some were left for. There each planned node
+ * takes of limits what its largest type has, as by upstream's rules. So the first nodes may grow, where else
+ * later nodes would have taken the limits.
+ */
+function* orWithLargeShares(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
+  const isShort = plan.unschedulable.some(({ pools }) => pools.some(isKeptOutByLimits));
+  if (!isShort || !batch.isOfOnePriority) return plan;
+  const other = yield* plannedToItsEnd(batch, { chargesMost: true });
+  return other.unschedulable.length < plan.unschedulable.length ? other : plan;
+}
+
+function isKeptOutByLimits({ rejected }: PoolRejection): boolean {
+  return rejected.limits !== undefined;
+}
+
 interface Manner {
   readonly opening?: Opening | undefined;
   readonly isEnough?: Stop;
   readonly importantFirst?: boolean;
   readonly asUpstream?: boolean;
+  /** A planned node takes of limits what the largest type it may become has. */
+  readonly chargesMost?: boolean;
   readonly thrift?: number;
   /** Domains that spreads are to look at from the start. */
   readonly foreseen?: readonly Latecomer[];
@@ -264,7 +283,11 @@ function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly Unschedulable
 /** A pass over the batch, and how to undo all that it does. */
 function tryOut(
   { base, classes }: Batch,
-  { asUpstream = false, thrift }: Pick<Manner, "asUpstream" | "thrift">,
+  {
+    asUpstream = false,
+    chargesMost = asUpstream,
+    thrift,
+  }: Pick<Manner, "asUpstream" | "chargesMost" | "thrift">,
 ): { readonly pass: Pass; readonly takeBack: () => void } {
   const { context, templates } = base;
   const { topology, reservations } = context;
@@ -273,7 +296,7 @@ function tryOut(
   const touched = new Map<ExistingNode, Saved>();
   const pass: Pass = {
     ...base,
-    context: { ...context, reservations: reservations.copy(), chargesMost: asUpstream },
+    context: { ...context, reservations: reservations.copy(), chargesMost },
     claims: asUpstream ? new ClaimsAsMoved() : new OpenClaims(),
     thrift,
     onTouch: (node) => {
