@@ -10,7 +10,7 @@ import { play, readScenario } from "../src/cli/sandbox/play-scenario.ts";
 
 const FOLDER = fileURLToPath(new URL("fixtures/places/", import.meta.url));
 
-async function plan(...files: readonly string[]): Promise<Plan> {
+async function plan(files: readonly string[], more: Partial<PlanFlags> = {}): Promise<Plan> {
   let text = "";
   const flags: PlanFlags = {
     filename: files.map((file) => FOLDER + file),
@@ -23,6 +23,7 @@ async function plan(...files: readonly string[]): Promise<Plan> {
     plannerMinPods: 100,
     output: "json",
     fix: true,
+    ...more,
   };
   const out = (some: string) => {
     text += some;
@@ -33,7 +34,7 @@ async function plan(...files: readonly string[]): Promise<Plan> {
 
 /** Type, zone and pods of each new node; and the pods without a place. */
 async function outline(...files: readonly string[]): Promise<readonly string[]> {
-  const { newNodeClaims, unschedulable } = await plan(...files);
+  const { newNodeClaims, unschedulable } = await plan(files);
   const nodes = newNodeClaims.map(
     ({ cheapest, pods }) =>
       `${cheapest.instanceType} in ${cheapest.zone}: ${pods.map((pod) => pod.slice(pod.indexOf("/") + 1)).join(" ")}`,
@@ -76,6 +77,18 @@ describe("limits of a NodePool", () => {
       "g6.2xlarge in us-east-1a: train-0",
       "g6.2xlarge in us-east-1a: train-1",
     ]);
+  });
+});
+
+describe("a small pod that would make a planned node dear", () => {
+  it("opens a node of its own", async () => {
+    const instanceTypes = `${FOLDER}dear-join-types.json`;
+    const { newNodeClaims, totals } = await plan(["dear-join.json"], { instanceTypes });
+    expect(totals).toMatchObject({ pods: 20, placed: 20 });
+    // Upstream's plan costs 1,670,700. One of its pods would turn a node of 104,249 into one of 1,052,423.
+    expect(totals.priceMicroUsdPerHour).toBeLessThan(1_300_000);
+    const dearest = newNodeClaims.map(({ cheapest }) => cheapest.priceMicroUsdPerHour);
+    expect(Math.max(...dearest)).toBeLessThan(350_000);
   });
 });
 

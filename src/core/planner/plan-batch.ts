@@ -161,14 +161,14 @@ function* orByThrift(
   return (yield* savesSafely(batch, best, open, options)) ? open : found;
 }
 
-/** Enough; and not if one more node must come for a pod that lost its room, for then the saving is soon gone. */
+/** Enough; and more than what may have to be launched for pods that lose their room to others. */
 function* savesSafely(
   batch: Batch,
   best: SchedulingResult,
   other: SchedulingResult,
   options: PlannerOptions,
 ): Steps<boolean> {
-  return isBetter(other, best, options) && !(yield* strandsMore(batch, other, best));
+  return isBetter(other, best, options) && !(yield* strandsMore(batch, other, best, options));
 }
 
 function* orAsUpstream(

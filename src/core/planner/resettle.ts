@@ -44,7 +44,7 @@ export function* resettled(
     const other = yield* withNodes(batch, plan, moved);
     if (other === undefined || other.givenUp > before.givenUp) continue;
     if (!isBetter(other.result, best, { ...options, minSaving: 0 })) continue;
-    if (yield* strandsMore(batch, other.result, best)) continue;
+    if (yield* strandsMore(batch, other.result, best, options)) continue;
     best = other.result;
     claims = moved;
   }

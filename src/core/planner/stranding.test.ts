@@ -6,7 +6,7 @@ import { planByThrift, prepare, solve } from "../provisioning/solve.ts";
 import { priceMicroUsd } from "./better.ts";
 import { planBatch } from "./plan-batch.ts";
 import { DEFAULT_PLANNER } from "./planner-options.ts";
-import { strandingNodes } from "./stranding.ts";
+import { strandingNodes, strandsMore } from "./stranding.ts";
 
 const team = (name: string) => ({ nodeSelector: { team: name } });
 const at = (cpu: number, priceMicroUsd: number) =>
@@ -18,6 +18,7 @@ const POOLS = [
   ]),
   poolInput({ id: "v1/green", name: "green", labels: { team: "green" } }, [at(2, 20_000)]),
 ];
+const NOTHING = { nodes: 0, microUsd: 0 };
 const BLUE = ["b-0", "b-1"].map((name) => pod({ name, cpu: "3", spec: team("blue") }));
 const small = (name: string, spec = {}) => pod({ name, cpu: "800m", spec });
 
@@ -37,20 +38,24 @@ it("counts nodes that pods from elsewhere may fill before those who can go nowhe
   const { input, batch, thrifty, byRules } = planned(
     ["a-0", "a-1", "a-2"].map((one) => small(one)),
   );
-  expect(atOnce(strandingNodes(batch, thrifty))).toBe(1);
+  expect(atOnce(strandingNodes(batch, thrifty))).toEqual({ nodes: 1, microUsd: 100_000 });
   expect(priceMicroUsd(byRules)).toBe(400_000);
-  expect(atOnce(strandingNodes(batch, byRules))).toBe(0);
-  // It would save two thirds, until kube-scheduler gives all small ones to the large node.
-  expect(planBatch(input, DEFAULT_PLANNER)).toEqual(byRules);
+  expect(atOnce(strandingNodes(batch, byRules))).toEqual(NOTHING);
+  // If kube-scheduler gives all small ones to the large node, one more like it still costs less than the rules' plan.
+  expect(priceMicroUsd(planBatch(input, DEFAULT_PLANNER))).toBe(120_000);
+  // It saves 280,000. One more node costs 100,000, and so much beyond its machine.
+  const dear = (nodeMicroUsdPerHour: number) =>
+    atOnce(strandsMore(batch, thrifty, byRules, { nodeMicroUsdPerHour }));
+  expect([dear(179_000), dear(181_000)]).toEqual([false, true]);
 });
 
 it("but not where those from elsewhere cannot come, or have room besides", () => {
   const mayNot = planned(
     ["b-2", "b-3"].map((name) => small(name, team("blue"))).concat(small("g-0", team("green"))),
   );
-  expect(atOnce(strandingNodes(mayNot.batch, mayNot.thrifty))).toBe(0);
+  expect(atOnce(strandingNodes(mayNot.batch, mayNot.thrifty))).toEqual(NOTHING);
   const haveRoom = planned([small("a-0"), small("g-0", team("green"))]);
-  expect(atOnce(strandingNodes(haveRoom.batch, haveRoom.thrifty))).toBe(0);
+  expect(atOnce(strandingNodes(haveRoom.batch, haveRoom.thrifty))).toEqual(NOTHING);
 });
 
 it("nor where those who lose their room have the others' in exchange", () => {
@@ -59,7 +64,7 @@ it("nor where those who lose their room have the others' in exchange", () => {
   const batch = atOnce(prepare(input));
   const plan = solve(input);
   expect(plan.newClaims.length).toBe(2);
-  expect(atOnce(strandingNodes(batch, plan))).toBe(0);
+  expect(atOnce(strandingNodes(batch, plan))).toEqual(NOTHING);
 });
 
 it("knows a machine by its offering where others of its type come with another capacity", () => {
@@ -81,5 +86,5 @@ it("knows a machine by its offering where others of its type come with another c
   const plan = atOnce(planByThrift(batch, 20_000));
   expect(plan.newClaims.map(({ cheapest }) => cheapest.priceMicroUsd)).toEqual([100_000, 20_000]);
   // Who loses the small node has the large one in exchange.
-  expect(atOnce(strandingNodes(batch, plan))).toBe(0);
+  expect(atOnce(strandingNodes(batch, plan))).toEqual(NOTHING);
 });

@@ -13,7 +13,9 @@ import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
 import { hasBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
+import { priceMicroUsd } from "./better.ts";
 import { requestsOf } from "./class-requests.ts";
+import type { PlannerOptions } from "./planner-options.ts";
 import { setAsPlanned } from "./repair.ts";
 
 type Base = Batch["base"];
@@ -24,6 +26,7 @@ interface Machine {
   /** Of the template's types. */
   readonly type: number;
   readonly set: SetId;
+  readonly priceMicroUsd: number;
   /** Who is planned to go to one of them. */
   readonly planned: Set<PodClass>;
   /** Of each of them: who is planned to go there. */
@@ -32,24 +35,40 @@ interface Machine {
 
 const CLASSES_PER_STEP = 64;
 
-/** Whether that may happen on more nodes of the plan than of the one that is known. */
+/** New nodes on which pods may lose their room. */
+export interface Stranding {
+  readonly nodes: number;
+  /** What as many more nodes like these cost an hour: the most that must be launched for such pods. */
+  readonly microUsd: number;
+}
+
+/**
+ * Whether that may happen on more nodes of the plan than of the one that is known, and the nodes that must then be
+ * launched may cost all that the plan saves.
+ */
 export function* strandsMore(
   batch: Batch,
   plan: SchedulingResult,
   known: SchedulingResult,
+  { nodeMicroUsdPerHour }: Pick<PlannerOptions, "nodeMicroUsdPerHour">,
 ): Steps<boolean> {
   const stranding = yield* strandingNodes(batch, plan);
-  return stranding > 0 && stranding > (yield* strandingNodes(batch, known));
+  if (stranding.nodes === 0) return false;
+  const before = yield* strandingNodes(batch, known);
+  const more = stranding.nodes - before.nodes;
+  if (more <= 0) return false;
+  const cost = Math.max(0, stranding.microUsd - before.microUsd) + more * nodeMicroUsdPerHour;
+  return cost >= priceMicroUsd(known) - priceMicroUsd(plan);
 }
 
 /**
- * On so many new nodes pods may lose their room to others that are planned elsewhere, though they could not go there
+ * The new nodes on which pods may lose their room to others that are planned elsewhere, though they could not go there
  * in exchange. Rules between pods are not looked at. Exported for tests.
  */
 export function* strandingNodes(
   { base, queued }: Batch,
   { newClaims }: SchedulingResult,
-): Steps<number> {
+): Steps<Stranding> {
   const classOf = new Map(queued.map(({ pod, podClass }) => [pod, podClass]));
   const counts = new Map<PodClass, number>();
   const machines = new Map<string, Machine>();
@@ -66,7 +85,7 @@ export function* strandingNodes(
     });
     guests.set(machine, welcome);
   }
-  let stranding = 0;
+  let [stranding, microUsd] = [0, 0];
   for (const [machine, mayCome] of guests) {
     yield;
     const { template, type, nodes } = machine;
@@ -74,9 +93,11 @@ export function* strandingNodes(
     const homes = [...guests].filter(([{ planned }]) => haveOneOf(planned, mayCome));
     const isStranding = (own: ReadonlySet<PodClass>) =>
       homes.some(([, welcome]) => ![...own].every((podClass) => welcome.has(podClass)));
-    stranding += nodes.filter(isStranding).length;
+    const count = nodes.filter(isStranding).length;
+    stranding += count;
+    microUsd += count * machine.priceMicroUsd;
   }
-  return stranding;
+  return { nodes: stranding, microUsd };
 }
 
 function haveOneOf<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
@@ -93,7 +114,7 @@ function addNode(
 ): void {
   const template = templates.find((one) => one.pool.id === claim.pool.id);
   if (template === undefined) return;
-  const { instanceType, zone, capacityType } = claim.cheapest;
+  const { instanceType, zone, capacityType, priceMicroUsd: price } = claim.cheapest;
   const set = setAsPlanned(space, template.set, [
     ...claim.requirements,
     { key: TOPOLOGY_ZONE_LABEL_KEY, operator: "In", values: [zone] },
@@ -109,7 +130,8 @@ function addNode(
   const key = `${template.index} ${type} ${set}`;
   const known = machines.get(key);
   if (known === undefined) {
-    machines.set(key, { template, type, set, planned: new Set(own), nodes: [own] });
+    const machine = { template, type, set, priceMicroUsd: price };
+    machines.set(key, { ...machine, planned: new Set(own), nodes: [own] });
     return;
   }
   known.nodes.push(own);
