@@ -37,7 +37,7 @@ import { Reservations } from "./nodes/reservations.ts";
 import { isStuck, type Pass, place } from "./place.ts";
 import { seenSlots } from "./pools/attach-slots.ts";
 import { type PoolNotes, poolNotes } from "./pools/pool-notes.ts";
-import { type Budget, createTemplate } from "./pools/pool-template.ts";
+import { type Budget, createTemplate, isLimited, weighLimits } from "./pools/pool-template.ts";
 import { highestFirst } from "./pools/rank.ts";
 import { explainInSteps } from "./refusals/explain.ts";
 import { withoutLost } from "./refusals/fits-nowhere.ts";
@@ -99,6 +99,8 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
   const classified = yield* classify(base, input, batch, classes);
   const { some, lost } = yield* withoutLost(base, classified, classes);
   const queued = yield* inOrderInSteps(some);
+  for (const template of base.templates)
+    if (isLimited(template)) weighLimits(template, queued.length);
   yield;
   return {
     input,

@@ -7,10 +7,16 @@
 import type { Pod } from "../../../apis/core/pod.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
-import { addResources, NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
+import {
+  addResources,
+  maxResources,
+  NO_RESOURCES,
+  type Resources,
+} from "../../../apis/resources.ts";
 import { within } from "../../../base/within.ts";
 import { demandOf } from "../../scheduling/amounts.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
@@ -62,14 +68,14 @@ export function meetingPlaces(
 
 /** Which pods must be near their own kind, by the rule that says so. */
 function ownersOf(queued: readonly QueuedPod[]): ReadonlyMap<TopologyGroup, Map<PodClass, number>> {
+  const counts = new Map<PodClass, number>();
+  for (const { podClass } of queued)
+    if (podClass.draft.wishes.affinity.length > 0)
+      counts.set(podClass, (counts.get(podClass) ?? 0) + 1);
   const owners = new Map<TopologyGroup, Map<PodClass, number>>();
-  for (const { podClass } of queued) {
-    if (podClass.draft.wishes.affinity.length === 0) continue;
-    for (const { group } of neededRules(podClass)) {
-      const own = within(owners, group, () => new Map<PodClass, number>());
-      own.set(podClass, (own.get(podClass) ?? 0) + 1);
-    }
-  }
+  for (const [podClass, pods] of counts)
+    for (const { group } of neededRules(podClass))
+      within(owners, group, () => new Map<PodClass, number>()).set(podClass, pods);
   return owners;
 }
 
@@ -97,7 +103,9 @@ function othersOf(
 }
 
 /** The pod would be the first of a group that meets where it cannot be: others come before it. */
-export function waitsForMeeting({ sample, variants: [asWritten] }: PodClass): boolean {
+export function waitsForMeeting({ draft, sample, variants: [asWritten] }: PodClass): boolean {
+  // Asked of every pod that is placed: most need nobody.
+  if (draft.wishes.affinity.length === 0) return false;
   return (asWritten?.rules ?? NO_RULES).some(
     ({ group, self }) =>
       self && group.meeting !== undefined && !anyCounted(group) && !group.meeting.isFor(sample),
@@ -221,6 +229,7 @@ class Meeting implements MeetingPlace {
     if (key === HOSTNAME_LABEL_KEY || counts.size < 2 || this.#podsInAll() < 2) return undefined;
     const domains = [...counts.keys()];
     const members = [...this.#members];
+    if (this.#areAllAtEase(domains)) return undefined;
     const launched = ([podClass]: readonly [PodClass, number]) =>
       domains.every((domain) => this.#canLaunch(podClass, domain));
     if (members.every(launched)) return undefined;
@@ -230,6 +239,28 @@ class Meeting implements MeetingPlace {
     const most = Math.max(...pods);
     const best = domains.filter((_, at) => pods[at] === most);
     return most === 0 || best.length === domains.length ? undefined : new Set(best);
+  }
+
+  /** The usual case, told at once: none of the pods asks for anything, and each domain has room for the largest of all. */
+  #areAllAtEase(domains: readonly string[]): boolean {
+    const { key } = this.#group;
+    let most = NO_RESOURCES;
+    for (const { draft, volumeSets, requests, variants } of this.#members.keys()) {
+      const { required, tolerations } = draft.wishes;
+      const [asWritten] = variants;
+      if (required.length !== 1 || required[0] !== Requirements.NONE) return false;
+      if (volumeSets.length > 0 || tolerations.length > 0 || asWritten === undefined) return false;
+      if (asWritten.rules.some(({ group }) => group.key === key && group.type !== "affinity"))
+        return false;
+      most = maxResources(most, requests);
+    }
+    const { templates, context } = this.#places;
+    return domains.every((domain) =>
+      templates.some(({ taints, set, table, usable }) => {
+        const there = taints.length > 0 ? undefined : context.space.narrow(set, key, [domain]);
+        return there !== undefined && table.hasFitting(usable, there, most);
+      }),
+    );
   }
 
   /** How many of so many pods find room in the domain, if no others are there. */

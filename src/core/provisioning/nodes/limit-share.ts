@@ -16,13 +16,14 @@ interface State {
 
 export class LimitShare {
   readonly #template: Template;
-  readonly #isLimited: boolean;
+  /** Whether somebody must count: the limits may be reached. */
+  readonly isCounted: boolean;
   /** Undefined: nothing yet. */
   #charged: Resources | undefined;
 
   constructor(template: Template) {
     this.#template = template;
-    this.#isLimited = isLimited(template);
+    this.isCounted = template.isAmple !== true && isLimited(template);
   }
 
   /** Those of the types that the node may still become. */
@@ -37,7 +38,7 @@ export class LimitShare {
    * types.
    */
   pay({ set, types }: State, isFixed: boolean): void {
-    if (!this.#isLimited) return;
+    if (!this.isCounted) return;
     const { table } = this.#template;
     const cheapest = isFixed ? undefined : table.cheapestType(types, set);
     let needed = types;

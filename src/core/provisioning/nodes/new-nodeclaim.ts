@@ -257,7 +257,7 @@ export class NewNodeClaim implements Place {
       this.#context.reservations.exchange(this.reserved, fit.reserved);
       this.reserved = fit.reserved;
     }
-    if (settles) this.#payLimits();
+    if (settles && this.#share.isCounted) this.#payLimits();
     this.requests = addResources(this.requests, podClass.requests);
     if (podClass.ports.length > 0) this.#ports.push(...podClass.ports);
     if (podClass.hasVolumes) {

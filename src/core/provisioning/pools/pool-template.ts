@@ -86,6 +86,8 @@ export interface Template {
   readonly steady: Bits | undefined;
   /** Another as claims are opened: to go back is to set what it was before. */
   budget: Budget;
+  /** Its limits have room for as many of the largest nodes as there are pods: nobody need count. Absent: they may not. */
+  isAmple?: boolean;
 }
 
 /** Whether the pool's own requirements leave nothing that could be launched, whatever the pod. */
@@ -214,6 +216,11 @@ export function mayRunOut(
     if ((remaining[name] as number) < chargeOf(table, within, name) * (nodes + 1)) return true;
   }
   return false;
+}
+
+/** Finds out whether so many new nodes could ever reach the pool's limits. */
+export function weighLimits(template: Template, nodes: number): void {
+  template.isAmple = !mayRunOut(template, nodes);
 }
 
 /** A node of this pool with that capacity is supposed away: the limits have that much more room. */
