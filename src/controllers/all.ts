@@ -123,7 +123,7 @@ function replacements(world: World): CreateReplacements {
     const created = await createClaims(world, log, plans, reason.toLowerCase(), annotations);
     const nowMs = world.clock.elapsedMs();
     for (const claim of created)
-      if (!(claim instanceof Error)) world.cluster.promise(claim.metadata.name, [], nowMs);
+      if (!(claim instanceof Error)) world.cluster.promise(claim.metadata.name, nowMs);
     return created;
   };
 }

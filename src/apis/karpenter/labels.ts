@@ -58,6 +58,8 @@ export const V1_ONLY_ANNOTATION_KEY = "compatibility.karpenter.sh/v1-only";
 
 /** Our own, on a pool: `true` pauses whatever would disrupt its nodes voluntarily. */
 export const DISRUPTION_PAUSED_ANNOTATION_KEY = "karpenter.sh/disruption-paused";
+/** karpenter-ts only, on a claim: JSON of the pods it was planned for, see core/state/planned-pods.ts. */
+export const PLANNED_PODS_ANNOTATION_KEY = "karpenter.sh/planned-pods";
 /** Our own: JSON of the command that a claim's node is to leave by, for whoever takes over after a crash. */
 export const DISRUPTION_COMMAND_ANNOTATION_KEY = "karpenter.sh/disruption-command";
 /** Our own, on a replacement: the id of the command that it was made for. */

@@ -126,6 +126,7 @@ export function createCommandQueue(
       const steps = stopsOf(started, claimNames, world.cluster.nodes());
       const stops = await inTurns(world.clock, steps, TURN_MS);
       steering.plan(record.id, stops);
+      for (const { name, pods } of stops) world.cluster.place(name, pods, world.clock.now());
       takeIn(begun);
       for (const { name, pods } of stops)
         for (const pod of pods) world.events.publish(nominated(pod, targetsOf(world, name)));
@@ -240,11 +241,18 @@ async function takeBack(parts: Parts, one: Running, why: BackFor): Promise<Outco
   }
   // Not before: pods of nodes that are marked still would be given new ones.
   steering.forget(one.record.id);
+  giveUpPlaces(world, one);
   // The pods of one that goes all the same are moved, as the claims of its replacements say.
   if (allStay) ledger.forget(one.record.id);
   underWay.remove(one);
   await backoff.write(world, log);
   return AWAIT_CHANGE;
+}
+
+/** The pods stay where they are: nothing is kept for them elsewhere. */
+function giveUpPlaces({ cluster }: World, { candidates }: Running): void {
+  const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
+  for (const pod of pods) cluster.placements.giveUp(pod);
 }
 
 function poolsOf({ replacements }: Running): readonly string[] {

@@ -30,7 +30,7 @@ import {
 import { readClaim } from "../claims.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
-import { type Course, Courses, type Going, type Steered } from "./courses.ts";
+import { type Course, Courses, type Going } from "./courses.ts";
 
 const POLL_MS = 500;
 /** Until a taint that could not be taken away is tried again. */
@@ -65,8 +65,6 @@ export interface Steering {
   mayLeave(pod: Pod): boolean;
   /** Whether a command that is under way has a place for it. */
   hasPlace(pod: Pod): boolean;
-  /** The name of the node that this is, or of its claim, where it is known. */
-  placeOf(pod: Pod): string | undefined;
 }
 
 export function createSteering(world: World): Steering {
@@ -110,7 +108,6 @@ export function createSteering(world: World): Steering {
       return found.turn <= going.turn || isTooLong(going, world.clock.elapsedMs());
     },
     hasPlace: (pod) => courses.steered(pod) !== undefined,
-    placeOf: (pod) => stopOf(courses.steered(pod))?.name,
     controller: {
       name: SELF.name,
       watches: [
@@ -161,10 +158,6 @@ function othersThan(
   pods: readonly Pod[],
 ): Promise<readonly string[]> {
   return inTurns(world.clock, otherPlaces(world.cluster.nodes(), names, pods), TURN_MS);
-}
-
-function stopOf(one: Steered | undefined): Stop | undefined {
-  return one?.course.stops[one.turn];
 }
 
 function isTooLong({ sinceMs }: Going, nowMs: number): boolean {

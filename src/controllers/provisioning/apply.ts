@@ -1,6 +1,6 @@
 /**
- * Does what a plan says: nominates the nodes that will take pods, sends the claims, and tells the pods. A claim that
- * cannot be made holds up no other.
+ * Does what a plan says: nominates the nodes that will take pods, remembers which pods these are, sends the claims, and
+ * tells the pods. A claim that cannot be made holds up no other.
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Logger } from "../../base/log.ts";
@@ -28,9 +28,11 @@ export async function apply(
   log: Logger,
   { existing, newClaims }: Pick<SchedulingResult, "existing" | "newClaims">,
 ): Promise<Applied> {
-  const untilMs = world.clock.now() + nominationMs(world.settings);
+  const nowMs = world.clock.now();
+  const untilMs = nowMs + nominationMs(world.settings);
   for (const { nodeName, pods } of existing) {
     world.cluster.nominate(nodeName, untilMs);
+    world.cluster.place(nodeName, pods, nowMs);
     const targets = targetsOf(world, nodeName);
     for (const pod of pods) world.events.publish(nominated(pod, targets));
   }
@@ -49,8 +51,8 @@ export async function apply(
     const { name } = claim.metadata;
     applied.made.push({ name, plan });
     world.cluster.nominate(name, untilMs);
-    const uids = plan.pods.map(({ metadata }) => metadata.uid ?? "");
-    world.cluster.promise(name, uids, world.clock.elapsedMs());
+    world.cluster.place(name, plan.pods, nowMs);
+    world.cluster.promise(name, world.clock.elapsedMs());
     for (const pod of plan.pods) world.events.publish(nominated(pod, [claimTarget(claim)]));
   }
   return applied;

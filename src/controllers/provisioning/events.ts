@@ -20,6 +20,18 @@ export function nominated(pod: Pod, targets: readonly string[]): EventToPublish 
   };
 }
 
+/** karpenter-ts only. `targets`: as in {@link nominated}; `why`: a sentence without its end. */
+export function plannedNodeLost(pod: Pod, targets: readonly string[], why: string): EventToPublish {
+  return {
+    object: pod,
+    type: "Normal",
+    reason: "PlannedNodeLost",
+    message: `Pod is no longer planned for ${targets.join(", ")}: ${why}`,
+    dedupeValues: [pod.metadata.uid ?? pod.metadata.name, ...targets],
+    rate: NOMINATED_RATE,
+  };
+}
+
 /** On a pool that nothing can be launched for, whatever the pod. */
 export function noCompatibleInstanceTypes(
   pool: KubeObject,

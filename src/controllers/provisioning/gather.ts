@@ -48,7 +48,7 @@ export function podsToPlace(world: World): { pending: readonly Pod[]; leaving: r
 /** Without those that have a claim of unknown capacity. Once claims are launched, planning places their pods there. */
 function placeable({ cluster }: World, pods: readonly Pod[]): readonly Pod[] {
   if (cluster.synced) return pods;
-  return pods.filter((pod) => !cluster.isPromised(pod.metadata.uid ?? ""));
+  return pods.filter((pod) => !cluster.isPromised(pod));
 }
 
 /** A pod whose new one is on its way to take its place needs no other. */
@@ -138,6 +138,7 @@ export function schedulingInput(
   return {
     nowMs: clock.now(),
     pods,
+    ...stickyPods(world, pods),
     pools,
     nodes: cluster.nodes(),
     daemonPods: cluster.daemonPods(),
@@ -156,6 +157,11 @@ export function schedulingInput(
       wellKnownLabels: cloud.wellKnownLabels,
     },
   };
+}
+
+function stickyPods({ cluster, clock }: World, pods: readonly Pod[]) {
+  const sticky = cluster.placements.assign(pods, clock.now());
+  return sticky.size === 0 ? {} : { sticky };
 }
 
 function defaultSpread(world: World): Pick<SchedulingInput, "defaultSpread"> {

@@ -7,7 +7,6 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
-import { atTheirPlaces } from "../../core/provisioning/batch/held-places.ts";
 import {
   type MadeClaim,
   withinReservations,
@@ -15,12 +14,12 @@ import {
 } from "../../core/provisioning/nodes/made-claims.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
-import type { Steering } from "../disruption/steering.ts";
 import type { World } from "../world.ts";
 import { type Applied, apply, type FailedClaim } from "./apply.ts";
 import { failedScheduling } from "./events.ts";
 import { podsToPlace, schedulingInput } from "./gather.ts";
 import { Apart, isInvalid } from "./refused.ts";
+import { tellUnstuck } from "./unstuck.ts";
 
 /** Whose turn it is, from pass to pass. */
 export class Turns {
@@ -35,7 +34,6 @@ interface Pass {
   readonly result: SchedulingResult;
   readonly applied: Applied;
   readonly turns: Turns;
-  readonly steering: Pick<Steering, "placeOf">;
   readonly plan: (input: SchedulingInput) => Promise<SchedulingResult>;
 }
 
@@ -77,22 +75,22 @@ async function placeInTurn(world: World, log: Logger, pass: Pass, soFar: SoFar):
 async function placeAgain(
   world: World,
   log: Logger,
-  { pools, steering, plan }: Pass,
+  { pools, plan }: Pass,
   soFar: SoFar,
   own: ReadonlySet<string>,
 ): Promise<readonly FailedClaim[]> {
   // As they are now: plans and claims take their time, and pods may be bound or gone by then.
   const { pending, leaving } = podsToPlace(world);
-  const some = [...pending, ...leaving].filter(
-    (pod) => own.has(keyOf(pod)) || steering.placeOf(pod) !== undefined,
-  );
+  const all = [...pending, ...leaving];
+  const sticky = world.cluster.placements.assign(all, world.clock.now());
+  // Pods keep the room that was planned for them, also those that the plan would have wait.
+  const some = all.filter((pod) => own.has(keyOf(pod)) || sticky.has(keyOf(pod)));
   const usedNow = pools.map((one) => ({ ...one, usage: world.cluster.poolUsage(one.pool.id) }));
-  // A command's pods keep the room that it has for them, also those that the plan would have wait.
-  const seen = atTheirPlaces(schedulingInput(world, some, usedNow), steering.placeOf);
-  const held = await inTurns(world.clock, seen, TURN_MS);
-  const found = await plan(await inTurns(world.clock, withPlaced(held, soFar), TURN_MS));
+  const input = schedulingInput(world, some, usedNow);
+  const found = await plan(await inTurns(world.clock, withPlaced(input, soFar), TURN_MS));
   const newClaims = withinReservations(found.newClaims, soFar, pools);
   noteUnplaced(soFar, found, own);
+  tellUnstuck(world, log, found.unstuck);
   const { made, failed } = await apply(world, log, { ...found, newClaims });
   soFar.made.push(...made);
   soFar.existing.push(...found.existing);

@@ -11,7 +11,6 @@ import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
-import { atTheirPlaces } from "../../core/provisioning/batch/held-places.ts";
 import { zonesOfPods } from "../../core/provisioning/refusals/effective-zone.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
@@ -37,6 +36,7 @@ import type { PodTimes } from "./pod-times.ts";
 import { Progress } from "./progress.ts";
 import { TypesAhead } from "./read-ahead.ts";
 import { report } from "./report.ts";
+import { tellUnstuck } from "./unstuck.ts";
 
 /** How soon to look again while the picture of the cluster is incomplete. */
 const UNSYNCED_RETRY_MS = 1_000;
@@ -50,7 +50,7 @@ export function provisioner(
   world: World,
   batcher: Batcher,
   times: PodTimes,
-  steering: Pick<Steering, "hasPlace" | "placeOf">,
+  steering: Pick<Steering, "hasPlace">,
 ): Controller {
   const log = world.log.with({ controller: "provisioner" });
   const progress = new Progress(world);
@@ -85,7 +85,7 @@ interface Memory {
   readonly turns: Turns;
   /** Pools that are not ready. */
   readonly idle: StandingProblems;
-  readonly steering: Pick<Steering, "hasPlace" | "placeOf">;
+  readonly steering: Pick<Steering, "hasPlace">;
 }
 
 async function reconcile(
@@ -115,9 +115,10 @@ async function reconcile(
   tellOfPods(world, { times, progress }, pending, { input, result });
   const asked = pools.map(({ pool }) => pool);
   report(world, log, { result, pods, startMs, batchedMs, pools: asked });
+  tellUnstuck(world, log, result.unstuck);
   const applied = await apply(world, log, result);
   const plan = (some: SchedulingInput) => planned(world, { ...some, options }, steering);
-  await placeRefused(world, log, { pools, result, applied, turns, steering, plan });
+  await placeRefused(world, log, { pools, result, applied, turns, plan });
   // Triggers that came while planning opened the next window.
   return batcher.waitMs === undefined ? AWAIT_CHANGE : requeueAfter(batcher.waitMs);
 }
@@ -130,10 +131,9 @@ async function reconcile(
  */
 async function planned(
   { clock, settings }: World,
-  whole: SchedulingInput,
-  { hasPlace, placeOf }: Pick<Steering, "hasPlace" | "placeOf">,
+  input: SchedulingInput,
+  { hasPlace }: Pick<Steering, "hasPlace">,
 ): Promise<SchedulingResult> {
-  const input = await inTurns(clock, atTheirPlaces(whole, placeOf), TURN_MS);
   const plan = (pods: readonly Pod[]) =>
     inTurns(clock, planBatchInSteps({ ...input, pods }, settings.planner), TURN_MS);
   const isNeedless = ({ pods }: PlannedClaim) => pods.every(hasPlace);

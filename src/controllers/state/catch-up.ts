@@ -9,4 +9,6 @@ export async function catchUp(
 ): Promise<void> {
   const looking = cluster.catchUp();
   if (looking.next().done !== true) await run(looking);
+  const recalling = cluster.recall(clock.now());
+  if (recalling.next().done !== true) await run(recalling);
 }

@@ -17,6 +17,7 @@ import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import {
   type Batch,
+  importantPodsFirst,
   planAsUpstream,
   planByThrift,
   planOf,
@@ -52,16 +53,18 @@ export function* planBatchInSteps(
   input: SchedulingInput,
   options: PlannerOptions,
 ): Steps<SchedulingResult> {
-  const batch = yield* prepare(input);
-  yield;
-  const plan = function* (one: Batch) {
-    return yield* orTogether(one, yield* bestPlan(one, options), options);
-  };
-  const result = yield* plan(batch);
-  const cost =
-    batch.queued.length > MOST_PLANNED_ANEW ? undefined : yield* limitCost(batch, result, plan);
-  const whole = yield* wholePlan(batch, result);
-  return cost === undefined ? whole : { ...whole, limitCost: cost };
+  return yield* importantPodsFirst(input, function* (all) {
+    const batch = yield* prepare(all);
+    yield;
+    const plan = function* (one: Batch) {
+      return yield* orTogether(one, yield* bestPlan(one, options), options);
+    };
+    const result = yield* plan(batch);
+    const cost =
+      batch.queued.length > MOST_PLANNED_ANEW ? undefined : yield* limitCost(batch, result, plan);
+    const whole = yield* wholePlan(batch, result);
+    return cost === undefined ? whole : { ...whole, limitCost: cost };
+  });
 }
 
 /**

@@ -28,6 +28,7 @@ import { formatDuration } from "../../base/duration.ts";
 import { usableOfferings } from "../cloudprovider/offerings.ts";
 import { allowsAbsence, anyValue } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
+import { plannedPodsAnnotation } from "../state/planned-pods.ts";
 import type { PlannedClaim } from "./result.ts";
 
 /** The API server cuts a generated name's stem here, so that five random letters still fit. */
@@ -114,6 +115,7 @@ function claimAnnotations(planned: PlannedClaim): Record<string, string> {
   const { pool } = planned;
   const annotations: Record<string, string> = {
     ...pool.annotations,
+    ...plannedPodsAnnotation(planned.pods),
     [vocabulary(pool.generation).hashAnnotation]: pool.hash,
   };
   if (pool.generation === "alpha") {

@@ -66,6 +66,15 @@ export interface UnschedulablePod {
   readonly deferred?: true;
 }
 
+/** A pod that does not keep the node that an earlier plan had for it; it was planned like any other. */
+export interface Unstuck {
+  readonly pod: Pod;
+  /** Name of the node, or of its claim. */
+  readonly target: string;
+  /** `gone`: the node is gone or leaves. `priority`: more important pods need its room. */
+  readonly reason: RejectionReason | "gone" | "priority";
+}
+
 export interface SchedulingResult {
   readonly newClaims: readonly PlannedClaim[];
   /** Nodes (or claims in flight) that will take pods, by node name. */
@@ -83,4 +92,6 @@ export interface SchedulingResult {
   readonly withoutTypes?: readonly string[];
   /** Ids of pools whose types, all together, have too few values for the pool's own minValues; absent: none. */
   readonly withTooFewTypes?: readonly string[];
+  /** Absent: every sticky pod kept its node. */
+  readonly unstuck?: readonly Unstuck[];
 }

@@ -48,6 +48,11 @@ export interface SchedulingInput {
   readonly nowMs: number;
   /** Pods to place: pending ones, and those of nodes that are leaving. */
   readonly pods: readonly Pod[];
+  /**
+   * Pods that keep the node which an earlier plan has for them: key of the pod → name of the node, or of its claim.
+   * Absent: none.
+   */
+  readonly sticky?: ReadonlyMap<string, string>;
   /** Ready, dynamic, not deleting. Any order: weight, then name decides. */
   readonly pools: readonly PoolInput[];
   /** The whole cluster; those with `deleting` are no targets, but their pods count for topology. */

@@ -41,8 +41,9 @@ import { type Budget, createTemplate, isLimited, weighLimits } from "./pools/poo
 import { highestFirst } from "./pools/rank.ts";
 import { explainInSteps } from "./refusals/explain.ts";
 import { withoutLost } from "./refusals/fits-nowhere.ts";
-import type { PoolRejection, SchedulingResult, UnschedulablePod } from "./result.ts";
+import type { PoolRejection, SchedulingResult, UnschedulablePod, Unstuck } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
+import { keepPlaces } from "./sticky.ts";
 import { placedTogether } from "./together.ts";
 import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
 import { Topology } from "./topology/topology.ts";
@@ -59,21 +60,53 @@ export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => Steps<readon
 
 /** Plans one batch. Never throws for bad pods, pools or volumes: they are in `unschedulable`. */
 export function solve(input: SchedulingInput): SchedulingResult {
-  const batch = atOnce(prepare(input));
-  return atOnce(wholePlan(batch, atOnce(planOf(batch))));
+  return atOnce(
+    importantPodsFirst(input, function* (whole) {
+      const batch = yield* prepare(whole);
+      return yield* wholePlan(batch, yield* planOf(batch));
+    }),
+  );
+}
+
+/**
+ * A pod that is more important than sticky ones and stays without a place may take their room, as kube-scheduler gives
+ * it: then no pod is sticky.
+ */
+export function* importantPodsFirst(
+  input: SchedulingInput,
+  plan: (input: SchedulingInput) => Steps<SchedulingResult>,
+): Steps<SchedulingResult> {
+  const kept = yield* plan(input);
+  const { sticky, ...free } = input;
+  if (sticky === undefined || sticky.size === 0 || !lesserPodsHaveItsRoom(kept)) return kept;
+  const other = yield* plan(free);
+  if (!placesMoreImportantPods(other, kept)) return kept;
+  const places = new Map(
+    other.existing.flatMap(({ nodeName, pods }) => pods.map((pod) => [pod, nodeName])),
+  );
+  const unstuck = kept.existing.flatMap(({ nodeName, pods }) =>
+    pods.flatMap((pod): Unstuck[] => {
+      const target = sticky.get(keyOf(pod));
+      if (target === undefined || places.get(pod) === nodeName) return [];
+      return [{ pod, target, reason: "priority" }];
+    }),
+  );
+  return { ...other, unstuck: [...(kept.unstuck ?? []), ...unstuck] };
 }
 
 /** The plan with all pods that have no place, by name: plans that are only compared need no such list. */
 export function* wholePlan(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
-  return { ...plan, unschedulable: yield* byKey([...batch.leftOut, ...plan.unschedulable]) };
+  const { leftOut, unstuck } = batch;
+  const unschedulable = yield* byKey([...leftOut, ...plan.unschedulable]);
+  return { ...plan, unschedulable, ...(unstuck.length > 0 ? { unstuck } : {}) };
 }
 
 /** A batch made ready. Any number of plans can be made of it, each as if it were the only one. */
 export interface Batch {
   readonly input: SchedulingInput;
-  /** Nothing is placed yet. */
+  /** Only sticky pods are placed yet. */
   readonly base: ReturnType<typeof createPass>;
-  /** In the order in which they are to be placed. */
+  /** Those that have no place yet, in the order in which they are to be placed. */
   readonly queued: readonly QueuedPod[];
   /** Theirs, each once. */
   readonly classes: ReadonlySet<PodClass>;
@@ -82,6 +115,8 @@ export interface Batch {
   /** No plan looks at these: they were refused, or fit nowhere. */
   readonly leftOut: readonly UnschedulablePod[];
   readonly notes: PoolNotes;
+  /** Sticky pods that did not keep their nodes. */
+  readonly unstuck: readonly Unstuck[];
   /** What plans found out about kinds of nodes. */
   readonly kinds: Map<string, Kind>;
   /** Where pods that need each other can meet, by their rules. */
@@ -97,7 +132,8 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
   const base = createPass(input, volumes, batch.length === 0);
   const classes = new Set<PodClass>();
   const classified = yield* classify(base, input, batch, classes);
-  const { some, lost } = yield* withoutLost(base, classified, classes);
+  const { rest, unstuck } = yield* keepPlaces(base, classified, input.sticky);
+  const { some, lost } = yield* withoutLost(base, rest, classes);
   const queued = yield* inOrderInSteps(some);
   for (const template of base.templates)
     if (isLimited(template)) weighLimits(template, queued.length);
@@ -112,6 +148,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
     notes: poolNotes(base.templates, base.context),
     kinds: new Map(),
     meetings: meetingPlaces(base, queued),
+    unstuck,
   };
 }
 

@@ -11,6 +11,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Resources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "./node-view.ts";
+import type { Placements } from "./placements.ts";
 
 export interface ClusterState {
   /** Claims come in hub shape. Equal or older objects are ignored. */
@@ -48,14 +49,23 @@ export interface ClusterState {
   /** Claims that were asked for and are not launched: why `synced` is false. By name. */
   unlaunched(): readonly NodeClaim[];
   /**
-   * Which pods (UIDs) a claim was planned for. Remembered until it is launched or gone. `atMs`: now, by the clock that
-   * never goes back.
+   * A plan has these pods on this node (its own name, or its claim's). Each keeps that place in later plans, see
+   * placements.ts. `nowMs`: epoch.
    */
-  promise(claimName: string, podUids: readonly string[], atMs: number): void;
+  place(name: string, pods: readonly Pod[], nowMs: number): void;
+  /** Which node is planned for each pod, and what came of it. */
+  readonly placements: Pick<Placements, "assign" | "giveUp" | "takersOf" | "awaitedAt">;
+  /** Once a process: places that claims say are planned. `nowMs`: epoch. */
+  recall(nowMs: number): Steps<void>;
+  /**
+   * It is known here what a claim that is not launched was planned for. `atMs`: now, by the clock that never goes
+   * back. Forgotten when the claim is launched or gone.
+   */
+  promise(claimName: string, atMs: number): void;
   /** Since when it is known what this claim was planned for; undefined where it is not. */
   promisedAtMs(claimName: string): number | undefined;
   /** A claim that is not launched yet was planned for this pod: it needs no other place. */
-  isPromised(podUid: string): boolean;
+  isPromised(pod: Pod): boolean;
   /**
    * Looks at the nodes that have changed, in steps, so that {@link nodes} has little left to do: when a
    * process starts, all have.

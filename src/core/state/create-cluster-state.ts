@@ -6,7 +6,7 @@
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
-import { isTerminal, type Pod } from "../../apis/core/pod.ts";
+import { isTerminal, isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
@@ -15,6 +15,7 @@ import type { Steps } from "../../base/steps.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod, LivePods } from "./daemon-pod.ts";
 import { isLeaving, type NodeView, nodeView } from "./node-view.ts";
+import { Placements } from "./placements.ts";
 import { PoolUsage } from "./pool-usage.ts";
 import { Successors } from "./successors.ts";
 import { ViewList } from "./view-list.ts";
@@ -27,13 +28,6 @@ export function createClusterState(): ClusterState {
 
 /** Of claims, of all generations. */
 const KINDS = ["NodeClaim", "Machine"] as const;
-
-/** What a claim that is not launched was planned for. */
-interface Promised {
-  readonly podUids: readonly string[];
-  /** By the clock that never goes back. */
-  readonly atMs: number;
-}
 
 class Cluster implements ClusterState {
   readonly #nodes = new Map<string, Node>();
@@ -51,10 +45,10 @@ class Cluster implements ClusterState {
   /** Of marked nodes. */
   readonly #successors = new Successors();
   readonly #nominated = new Map<string, number>();
-  /** By claim name, of claims that are not launched. */
-  readonly #promises = new Map<string, Promised>();
-  /** UIDs of the pods of all of them. */
-  #promisedCache: ReadonlySet<string> | undefined;
+  /** By name of claims that are not launched: since when it is known what they were planned for. */
+  readonly #promises = new Map<string, number>();
+  readonly placements = new Placements();
+  #isRecalled = false;
   /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
   readonly #views = new Map<string, NodeView>();
   readonly #list = new ViewList();
@@ -74,7 +68,7 @@ class Cluster implements ClusterState {
     const providerId = claim.status?.providerID;
     if (providerId) this.#claimByProviderId.set(providerId, key);
     if (isUnlaunched(claim)) this.#unlaunched++;
-    else this.#breakPromise(claim.metadata.name);
+    else this.#promises.delete(claim.metadata.name);
     if (known?.metadata.deletionTimestamp !== claim.metadata.deletionTimestamp) this.#revision++;
     this.#touchClaim(key, claim);
   }
@@ -85,7 +79,8 @@ class Cluster implements ClusterState {
     if (known === undefined) return;
     this.#forgetClaim(key, known);
     this.#claims.delete(key);
-    this.#breakPromise(name);
+    this.#promises.delete(name);
+    this.placements.targetGone(name);
     this.#marked.delete(name);
     this.#marked.delete(known.status?.providerID ?? "");
     this.#successors.forget(name);
@@ -115,6 +110,7 @@ class Cluster implements ClusterState {
     if (known === undefined) return;
     this.#forgetNode(known);
     this.#nodes.delete(name);
+    this.placements.targetGone(name);
     this.#marked.delete(name);
     this.#successors.forget(name);
     this.#nominated.delete(name);
@@ -126,6 +122,10 @@ class Cluster implements ClusterState {
     const key = keyOf(pod);
     const nodeName = pod.spec.nodeName || undefined;
     this.#noteDaemonPod(key, pod);
+    const before = this.#podOf(key);
+    if (before !== undefined && before.metadata.uid !== pod.metadata.uid)
+      this.placements.gone(before);
+    if (isTerminal(pod) || isTerminating(pod)) this.placements.gone(pod);
     if (isTerminal(pod)) {
       this.#removePod(key);
       return;
@@ -144,6 +144,7 @@ class Cluster implements ClusterState {
     if (isStale(pod, known)) return;
     this.#podsByNode.set(nodeName, pods);
     if (bound !== nodeName || known === undefined || isOtherSize(known, pod)) this.#revision++;
+    if (bound !== nodeName) this.placements.bound(pod, this.#namesOf(nodeName));
     this.#bindings.set(key, nodeName);
     pods.set(key, pod);
     this.#touchPods(nodeName);
@@ -153,6 +154,8 @@ class Cluster implements ClusterState {
     for (const daemon of this.#daemons.values()) {
       if (daemon.livePods.delete(key)) this.#daemonCache = undefined;
     }
+    const pod = this.#podOf(key);
+    if (pod !== undefined) this.placements.gone(pod);
     this.#removePod(key);
   }
 
@@ -211,20 +214,28 @@ class Cluster implements ClusterState {
       .map(([, claim]) => claim);
   }
 
-  promise(claimName: string, podUids: readonly string[], atMs: number): void {
+  place(name: string, pods: readonly Pod[], nowMs: number): void {
+    this.placements.plan(this.node(name)?.claim?.metadata.name ?? name, pods, nowMs);
+  }
+
+  *recall(nowMs: number): Steps<void> {
+    if (this.#isRecalled) return;
+    this.#isRecalled = true;
+    yield* this.placements.recall(this.nodes(), nowMs);
+  }
+
+  promise(claimName: string, atMs: number): void {
     const claims = KINDS.map((kind) => this.#claims.get(claimKey(kind, claimName)));
     if (!claims.some((claim) => claim !== undefined && isUnlaunched(claim))) return;
-    this.#promises.set(claimName, { podUids, atMs });
-    this.#promisedCache = undefined;
+    this.#promises.set(claimName, atMs);
   }
 
   promisedAtMs(claimName: string): number | undefined {
-    return this.#promises.get(claimName)?.atMs;
+    return this.#promises.get(claimName);
   }
 
-  isPromised(podUid: string): boolean {
-    this.#promisedCache ??= new Set([...this.#promises.values()].flatMap(({ podUids }) => podUids));
-    return this.#promisedCache.has(podUid);
+  isPromised(pod: Pod): boolean {
+    return this.#promises.has(this.placements.targetOf(pod) ?? "");
   }
 
   *catchUp(): Steps<void> {
@@ -345,6 +356,10 @@ class Cluster implements ClusterState {
     this.#touchNamed(name);
   }
 
+  #podOf(key: string): Pod | undefined {
+    return this.#unbound.get(key) ?? this.#podsByNode.get(this.#bindings.get(key) ?? "")?.get(key);
+  }
+
   #removePod(key: string): void {
     if (this.#unbound.delete(key)) this.#unboundCache = undefined;
     const nodeName = this.#bindings.get(key);
@@ -369,10 +384,6 @@ class Cluster implements ClusterState {
     this.#daemonCache = undefined;
   }
 
-  #breakPromise(claimName: string): void {
-    if (this.#promises.delete(claimName)) this.#promisedCache = undefined;
-  }
-
   #forgetClaim(key: string, claim: NodeClaim): void {
     const providerId = claim.status?.providerID;
     if (providerId && this.#claimByProviderId.get(providerId) === key)
@@ -386,6 +397,14 @@ class Cluster implements ClusterState {
     this.#nodeByProviderId.delete(providerId);
     const claim = this.#claimByProviderId.get(providerId);
     if (claim !== undefined) this.#touch(claim);
+  }
+
+  /** Of a Node: its own name, and its claim's. */
+  #namesOf(nodeName: string): readonly string[] {
+    const providerId = this.#nodes.get(nodeName)?.spec?.providerID ?? "";
+    const key = this.#claimByProviderId.get(providerId) ?? "";
+    const claim = this.#claims.get(key);
+    return claim === undefined ? [nodeName] : [nodeName, claim.metadata.name];
   }
 
   #nodeOf(claim: NodeClaim): string | undefined {

@@ -31,6 +31,7 @@ import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
 import { claimName, type VolumeIndex } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
+import type { RejectionReason } from "../result.ts";
 import { UNNUMBERED } from "../topology/host-numbers.ts";
 import type { Topology } from "../topology/topology.ts";
 import { isAllowedIn, isPermanent, type Place, type Rule } from "../topology/topology-group.ts";
@@ -179,9 +180,26 @@ export class ExistingNode implements Place {
     return "yes";
   }
 
+  /** Which stage of {@link accepts} refuses the pod; undefined: none does. */
+  obstacle(
+    pod: Pod,
+    podClass: PodClass,
+    variant: Variant,
+    attempt: Attempt,
+  ): RejectionReason | undefined {
+    if (this.gone || !this.hasRoomFor(podClass.demand)) return "resources";
+    if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return "taints";
+    if (!this.canMeet(variant.requirements)) return "requirements";
+    if (!this.#meetsOneOf(podClass.volumeSets, attempt.space)) return "volumes";
+    if (this.#holdsOneOf(podClass.ports)) return "hostPorts";
+    if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return "volumes";
+    const isAllowed = (rule: Rule) => attempt.allows(rule, variant, this);
+    return variant.rules.every(isAllowed) ? undefined : "topology";
+  }
+
   /** Room, taints and labels: what stays as it is until something is placed. */
   hasWhatItTakes(podClass: PodClass, variant: Variant, space: RequirementSpace): boolean {
-    if (!isWithin(podClass.demand, this.#remaining)) return false;
+    if (!this.hasRoomFor(podClass.demand)) return false;
     if (variant.metNodes.has(this.index)) return true;
     if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return false;
     if (!this.canMeet(variant.requirements)) return false;

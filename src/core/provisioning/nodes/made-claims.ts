@@ -1,5 +1,5 @@
 /**
- * What a pass has placed already, for a plan of further pods in the same pass: pods stand where they were placed,
+ * What a pass has placed already, for a plan of further pods in the same pass: pods are sticky where they were placed,
  * claims that are not launched stand as nodes of unknown size, and count against limits as the largest machine that may
  * come of them. Rules of topology, limits and reservations then hold over all that one pass makes.
  */
@@ -10,7 +10,6 @@ import { addResources, maxResources, type Resources } from "../../../apis/resour
 import { eachInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
 import { reservationOf } from "../../cloudprovider/offerings.ts";
 import { type NodeView, nodeView } from "../../state/node-view.ts";
-import { atTheirPlaces } from "../batch/held-places.ts";
 import type { PlannedClaim, SchedulingResult } from "../result.ts";
 import type { PoolInput, SchedulingInput } from "../scheduling-input.ts";
 import { Reservations } from "./reservations.ts";
@@ -61,10 +60,7 @@ export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<Sched
   const others = input.pods.filter((pod) => !isHome(pod));
   const some = yield* withoutWaiting(others, unlaunched, input.namespaces);
   const pods = [...some, ...there.filter(isHome)];
-  const seen = yield* atTheirPlaces({ ...input, nodes, pools, pods }, (pod) =>
-    homes.get(keyOf(pod)),
-  );
-  return { ...seen, pods: seen.pods.filter((pod) => !isHome(pod)) };
+  return { ...input, nodes, pools, pods, sticky: new Map([...(input.sticky ?? []), ...homes]) };
 }
 
 /**

@@ -31,6 +31,7 @@ import { seenSlotsInSteps } from "../pools/attach-slots.ts";
 import { isLimited, resetLimits } from "../pools/pool-template.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 import { createPass } from "../solve.ts";
+import { keepPlaces } from "../sticky.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
 import { Census, type Host, stayingPods } from "./census.ts";
 import { isOfOneKind, nodeChanges } from "./picture-changes.ts";
@@ -256,7 +257,8 @@ export class PreparedCluster implements Ground {
     if (waiting.length === 0) return;
     const queued = this.seekers.inTurn(waiting);
     const trial = this.suppose(this.base.templates);
-    const failed = yield* trial.placeInSteps(queued);
+    const { rest } = yield* keepPlaces(trial.pass, queued, this.#input.sticky);
+    const failed = yield* trial.placeInSteps(rest);
     const housed = trial.placed();
     trial.end();
     const { topology } = this.base.context;

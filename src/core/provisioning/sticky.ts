@@ -1,0 +1,169 @@
+/**
+ * Puts pods on the nodes that an earlier plan has for them, before any other pod is placed. Each must pass the same
+ * check as any pod that goes to a node that exists. Who does not pass it is planned like the others, and the plan
+ * says why. Design: docs/designs/003-sticky-placement.md.
+ */
+import { keyOf } from "../../apis/meta.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
+import type { PodClass } from "./batch/pod-class.ts";
+import { inOrderInSteps, type QueuedPod } from "./batch/queue.ts";
+import type { ExistingNode } from "./nodes/existing-node.ts";
+import type { Pass } from "./place.ts";
+import type { RejectionReason, Unstuck } from "./result.ts";
+
+const NODES_PER_STEP = 4_096;
+const PODS_PER_STEP = 1_024;
+const TRIES_PER_STEP = 64;
+
+/** Pods of one class that have one node: while the first of them is refused, so are the others. */
+interface Line {
+  readonly node: ExistingNode;
+  readonly target: string;
+  readonly podClass: PodClass;
+  readonly items: QueuedPod[];
+  /** How many of them have a place or were given up. */
+  done: number;
+}
+
+/** Who has a place now is in neither list. */
+export interface Kept<T extends QueuedPod> {
+  readonly rest: readonly T[];
+  readonly unstuck: readonly Unstuck[];
+}
+
+/**
+ * Pods may depend on each other (a spread, an affinity), so lines are gone through until no pod of any line is taken.
+ * `sticky`: as in `SchedulingInput`.
+ */
+export function* keepPlaces<T extends QueuedPod>(
+  pass: Pass,
+  queued: readonly T[],
+  sticky: ReadonlyMap<string, string> | undefined,
+): Steps<Kept<T>> {
+  if (sticky === undefined || sticky.size === 0) return { rest: queued, unstuck: [] };
+  const targets = yield* nodesNamed(pass, new Set(sticky.values()));
+  const unstuck: Unstuck[] = [];
+  const rest: T[] = [];
+  const wanted: T[] = [];
+  yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
+    const target = sticky.get(keyOf(item.pod));
+    if (target === undefined) rest.push(item);
+    else if (targets.has(target)) wanted.push(item);
+    else {
+      unstuck.push({ pod: item.pod, target, reason: "gone" });
+      rest.push(item);
+    }
+  });
+  if (wanted.length === 0) return { rest, unstuck };
+  const lines = linesOf(yield* inOrderInSteps(wanted), sticky, targets);
+  for (const { item, ...end } of yield* placeLines(pass, lines)) {
+    unstuck.push({ pod: item.pod, ...end });
+    rest.push(item as T);
+  }
+  return { rest, unstuck };
+}
+
+/** Nodes by the name, of their own or of their claim, that is asked for. */
+function* nodesNamed(
+  { nodes }: Pass,
+  names: ReadonlySet<string>,
+): Steps<ReadonlyMap<string, ExistingNode>> {
+  const found = new Map<string, ExistingNode>();
+  yield* eachInSteps(nodes, NODES_PER_STEP, (node) => {
+    const { name, claim } = node.view;
+    if (names.has(name)) found.set(name, node);
+    if (claim !== undefined && names.has(claim.metadata.name)) found.set(claim.metadata.name, node);
+  });
+  return found;
+}
+
+/** In the order of their first pods. */
+function linesOf(
+  ordered: readonly QueuedPod[],
+  sticky: ReadonlyMap<string, string>,
+  targets: ReadonlyMap<string, ExistingNode>,
+): readonly Line[] {
+  const lines: Line[] = [];
+  const known = new Map<PodClass, Map<string, Line>>();
+  for (const item of ordered) {
+    const { pod, podClass } = item;
+    const target = sticky.get(keyOf(pod)) as string;
+    const ofClass = known.get(podClass) ?? new Map<string, Line>();
+    known.set(podClass, ofClass);
+    const line = ofClass.get(target);
+    if (line !== undefined) line.items.push(item);
+    else {
+      const node = targets.get(target) as ExistingNode;
+      const fresh = { node, target, podClass, items: [item], done: 0 };
+      ofClass.set(target, fresh);
+      lines.push(fresh);
+    }
+  }
+  return lines;
+}
+
+interface Refused {
+  readonly item: QueuedPod;
+  readonly target: string;
+  readonly reason: RejectionReason;
+}
+
+function* placeLines(pass: Pass, lines: readonly Line[]): Steps<readonly Refused[]> {
+  const refused: Refused[] = [];
+  let open = lines;
+  let tries = 0;
+  while (open.length > 0) {
+    let placed = 0;
+    for (const line of open) {
+      while (line.done < line.items.length) {
+        if (++tries % TRIES_PER_STEP === 0) yield;
+        if (!isPlaced(pass, line.items[line.done] as QueuedPod, line.node)) break;
+        line.done++;
+        placed++;
+      }
+    }
+    open = open.filter(isOpen);
+    if (placed === 0) for (const line of open) giveUpFirst(pass, line, refused);
+    open = open.filter(isOpen);
+  }
+  return refused;
+}
+
+function isOpen({ items, done }: Line): boolean {
+  return done < items.length;
+}
+
+/** The first pod of the line; all of them where only volumes could tell them apart and they have none. */
+function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
+  const { podClass, items, target, node } = line;
+  const first = items[line.done] as QueuedPod;
+  const reason = obstacleOf(pass, first, node);
+  const given = podClass.hasVolumes ? [first] : items.slice(line.done);
+  for (const item of given) refused.push({ item, target, reason });
+  line.done += given.length;
+}
+
+/** As any of its variants: the plan that has it there may have given up wishes. */
+function isPlaced(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): boolean {
+  // It is not launched: its size is not known, and it was made for this pod.
+  let isTaken = Object.keys(node.view.allocatable).length === 0;
+  for (let step = 0; !isTaken; step++) {
+    const variant = pass.classes.variant(podClass, step);
+    if (variant === undefined) return false;
+    isTaken = node.accepts(pod, podClass, variant, pass.attempt.begin()) === "yes";
+  }
+  pass.onTouch?.(node);
+  node.add(pod, podClass);
+  for (const group of podClass.countedBy) pass.context.topology.count(group, node);
+  return true;
+}
+
+/** What the variant with the fewest wishes falls by. */
+function obstacleOf(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): RejectionReason {
+  let obstacle: RejectionReason | undefined;
+  for (let step = 0; ; step++) {
+    const variant = pass.classes.variant(podClass, step);
+    if (variant === undefined) return obstacle ?? "requirements";
+    obstacle = node.obstacle(pod, podClass, variant, pass.attempt.begin());
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * Sticky placement: which node a pass or a disruption command planned for each pod. One seat per pod, on the claim
+ * of that name, or on the Node of that name if it has no claim. A seat ends when its pod is bound or gone, or when
+ * a plan gives it up. The seat of a pod that left its node becomes vacant: the next pod of its owner gets it.
+ * Design: docs/designs/003-sticky-placement.md.
+ */
+import { isOwnedByDaemonSet, isOwnedByNode, type Pod } from "../../apis/core/pod.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import { controllerOf, keyOf } from "../../apis/meta.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
+import type { NodeView } from "./node-view.ts";
+import { countPlanned, plannedAs, plannedPodsOn } from "./planned-pods.ts";
+
+/** How long a seat waits for a successor: the largest back-off of a Job, ten minutes. */
+export const RETURN_MS = 10 * 60_000;
+/** The same for owners that make a new pod as soon as one ends. */
+const PROMPT_RETURN_MS = 60_000;
+const PROMPT_KINDS: ReadonlySet<string> = new Set([
+  "ReplicaSet",
+  "ReplicationController",
+  "StatefulSet",
+]);
+/** How long a node is kept for pods that still run elsewhere: nobody may let them go. */
+const MOST_AWAITED_MS = 60 * 60_000;
+/** Looked at before others get a turn. */
+const VIEWS_PER_STEP = 1_024;
+/** Names of pods that took seats of others, kept for each node. */
+const MOST_TAKERS = 3;
+
+interface Seat {
+  readonly target: string;
+  /** Absent once the seat is vacant. */
+  podUid?: string;
+  /** By which a successor is known, see `plannedAs`. */
+  readonly heirs: string;
+  /** The pod ran elsewhere when it was planned: another one will come. */
+  readonly moves: boolean;
+  readonly returnMs: number;
+  /** Epoch milliseconds, as the next one. */
+  readonly plannedMs: number;
+  /** Since when it is known to be vacant. */
+  vacantMs?: number | undefined;
+}
+
+/** Pods that a node waits for. */
+export interface AwaitedPods {
+  readonly count: number;
+  /** Epoch milliseconds: the node is kept no longer. */
+  readonly untilMs: number;
+}
+
+export class Placements {
+  readonly #byPod = new Map<string, Seat>();
+  /** Vacant seats by {@link Seat.heirs}. */
+  readonly #vacant = new Map<string, Set<Seat>>();
+  readonly #byTarget = new Map<string, Set<Seat>>();
+  /** Keys of pods that were bound to a target without a seat there. */
+  readonly #takers = new Map<string, string[]>();
+
+  /** A plan has these pods on this node. An earlier seat of a pod ends. */
+  plan(target: string, pods: readonly Pod[], nowMs: number): void {
+    for (const pod of pods) {
+      const { uid } = pod.metadata;
+      const heirs = plannedAs(pod);
+      if (uid === undefined || heirs === undefined) continue;
+      const known = this.#byPod.get(uid);
+      if (known?.target === target) continue;
+      if (known !== undefined) this.#end(known);
+      const inherited = this.#vacantAt(heirs, [target]);
+      if (inherited !== undefined) this.#end(inherited);
+      const moves = inherited?.moves ?? Boolean(pod.spec.nodeName);
+      const returnMs = returnMsOf(pod);
+      this.#add({ target, podUid: uid, heirs, moves, returnMs, plannedMs: nowMs });
+    }
+  }
+
+  /** The node that is planned for the pod itself. */
+  targetOf({ metadata }: Pod): string | undefined {
+    return this.#byPod.get(metadata.uid ?? "")?.target;
+  }
+
+  /**
+   * By key of each of these pods: the node planned for it, or for a pod of its owner that is gone. Vacant seats that
+   * waited for too long end.
+   */
+  assign(pods: readonly Pod[], nowMs: number): ReadonlyMap<string, string> {
+    this.#expire(nowMs);
+    const assigned = new Map<string, string>();
+    if (this.#byTarget.size === 0) return assigned;
+    const taken = new Map<string, Iterator<Seat>>();
+    for (const pod of pods) {
+      const target = this.targetOf(pod) ?? this.#nextVacant(pod, taken)?.target;
+      if (target !== undefined) assigned.set(keyOf(pod), target);
+    }
+    return assigned;
+  }
+
+  /** The pod does not go where it was planned. `target`: where a vacant seat was planned for it. */
+  giveUp(pod: Pod, target?: string): void {
+    const own = this.#byPod.get(pod.metadata.uid ?? "");
+    const inherited = () =>
+      target === undefined ? undefined : this.#vacantAt(plannedAs(pod) ?? "", [target]);
+    const seat = own ?? inherited();
+    if (seat !== undefined) this.#end(seat);
+  }
+
+  /** The pod runs on the node that has these names: its own and its claim's. */
+  bound(pod: Pod, names: readonly string[]): void {
+    if (this.#byTarget.size === 0) return;
+    const own = this.#byPod.get(pod.metadata.uid ?? "");
+    const heirs = plannedAs(pod) ?? "";
+    const vacant = own ?? this.#vacantAt(heirs, names);
+    if (vacant === undefined || !names.includes(vacant.target)) this.#noteTaker(pod, names);
+    // A successor that is bound elsewhere needs no seat any more.
+    const seat = vacant ?? this.#vacant.get(heirs)?.values().next().value;
+    if (seat !== undefined) this.#end(seat);
+  }
+
+  /** The pod ends, or is no more. */
+  gone(pod: Pod): void {
+    const seat = this.#byPod.get(pod.metadata.uid ?? "");
+    if (seat === undefined) return;
+    if (!seat.moves || controllerOf(pod) === undefined) {
+      this.#end(seat);
+      return;
+    }
+    this.#byPod.delete(pod.metadata.uid ?? "");
+    delete seat.podUid;
+    this.#addVacant(seat);
+  }
+
+  /** Nobody can come to this node any more. Seats of pods that are there stay until a plan has given them up. */
+  targetGone(target: string): void {
+    for (const seat of [...(this.#byTarget.get(target) ?? [])])
+      if (seat.podUid === undefined) this.#end(seat);
+  }
+
+  /** Keys of pods that were bound there while seats of others were open; the first ones. */
+  takersOf(target: string): readonly string[] {
+    return this.#takers.get(target) ?? [];
+  }
+
+  /** Moved pods that have seats there and have not come; undefined: none, or they were waited for long enough. */
+  awaitedAt(target: string, nowMs: number): AwaitedPods | undefined {
+    let count = 0;
+    let untilMs = 0;
+    for (const seat of this.#byTarget.get(target) ?? []) {
+      const endMs = seat.moves ? endOf(seat, nowMs) : 0;
+      if (endMs <= nowMs) continue;
+      count++;
+      untilMs = Math.max(untilMs, endMs);
+    }
+    return count === 0 ? undefined : { count, untilMs };
+  }
+
+  /**
+   * Vacant seats for the pods that claims say they were planned for and that do not run there: what a process knows
+   * that has planned nothing. Nodes that were usable for longer than {@link RETURN_MS} wait for nobody.
+   */
+  *recall(views: readonly NodeView[], nowMs: number): Steps<void> {
+    yield* eachInSteps(views, VIEWS_PER_STEP, ({ claim, deleting, pods }) => {
+      if (claim === undefined || deleting || this.#byTarget.has(claim.metadata.name)) return;
+      const usable = condition(claim, "Initialized");
+      const usableMs = usable?.status === "True" ? fromRfc3339(usable.lastTransitionTime) : nowMs;
+      const sinceMs = usableMs ?? nowMs;
+      if (nowMs - sinceMs > RETURN_MS) return;
+      const there = countPlanned(pods);
+      for (const [heirs, count] of plannedPodsOn(claim))
+        for (let missing = count - (there.get(heirs) ?? 0); missing > 0; missing--)
+          this.#addVacant({
+            target: claim.metadata.name,
+            heirs,
+            moves: true,
+            returnMs: RETURN_MS,
+            plannedMs: sinceMs,
+            vacantMs: sinceMs,
+          });
+    });
+  }
+
+  #add(seat: Seat): void {
+    if (seat.podUid !== undefined) this.#byPod.set(seat.podUid, seat);
+    const seats = this.#byTarget.get(seat.target) ?? new Set();
+    this.#byTarget.set(seat.target, seats.add(seat));
+  }
+
+  #addVacant(seat: Seat): void {
+    this.#add(seat);
+    const seats = this.#vacant.get(seat.heirs) ?? new Set();
+    this.#vacant.set(seat.heirs, seats.add(seat));
+  }
+
+  #end(seat: Seat): void {
+    if (seat.podUid !== undefined) this.#byPod.delete(seat.podUid);
+    deleteFrom(this.#vacant, seat.heirs, seat);
+    deleteFrom(this.#byTarget, seat.target, seat);
+    if (!this.#byTarget.has(seat.target)) this.#takers.delete(seat.target);
+  }
+
+  #vacantAt(heirs: string, targets: readonly string[]): Seat | undefined {
+    for (const seat of this.#vacant.get(heirs) ?? [])
+      if (targets.includes(seat.target)) return seat;
+    return undefined;
+  }
+
+  /** `taken`: seats of each owner that no pod of the list has got yet. */
+  #nextVacant(pod: Pod, taken: Map<string, Iterator<Seat>>): Seat | undefined {
+    const heirs = plannedAs(pod) ?? "";
+    const seats = this.#vacant.get(heirs);
+    // A pod that runs somewhere is not the successor of another one.
+    if (seats === undefined || pod.spec.nodeName) return undefined;
+    const rest = taken.get(heirs) ?? seats.values();
+    taken.set(heirs, rest);
+    const next = rest.next();
+    return next.done === true ? undefined : next.value;
+  }
+
+  #noteTaker(pod: Pod, names: readonly string[]): void {
+    if (isOwnedByDaemonSet(pod) || isOwnedByNode(pod)) return;
+    for (const name of names) {
+      if (!this.#byTarget.has(name)) continue;
+      const takers = this.#takers.get(name) ?? [];
+      if (takers.length < MOST_TAKERS) this.#takers.set(name, [...takers, keyOf(pod)]);
+    }
+  }
+
+  #expire(nowMs: number): void {
+    for (const seats of [...this.#vacant.values()])
+      for (const seat of [...seats]) {
+        seat.vacantMs ??= nowMs;
+        if (endOf(seat, nowMs) <= nowMs) this.#end(seat);
+      }
+  }
+}
+
+/** Epoch milliseconds: when the seat is kept no longer for a pod that moves. */
+function endOf({ podUid, plannedMs, vacantMs, returnMs }: Seat, nowMs: number): number {
+  return podUid === undefined ? (vacantMs ?? nowMs) + returnMs : plannedMs + MOST_AWAITED_MS;
+}
+
+function returnMsOf(pod: Pod): number {
+  return PROMPT_KINDS.has(controllerOf(pod)?.kind ?? "") ? PROMPT_RETURN_MS : RETURN_MS;
+}
+
+function deleteFrom<T>(sets: Map<string, Set<T>>, key: string, value: T): void {
+  const set = sets.get(key);
+  set?.delete(value);
+  if (set?.size === 0) sets.delete(key);
+}

@@ -1,0 +1,46 @@
+/**
+ * The annotation on a claim that says which pods it was planned for, so that another process knows it after a
+ * restart. It is a JSON object from UID to a number of pods. The UID is the one of the pods' controller owner, or
+ * the pod's own without an owner. Pods of one owner are alike, so one entry serves them and their successors.
+ */
+
+import type { Pod } from "../../apis/core/pod.ts";
+import { parseObject } from "../../apis/hub/annotations.ts";
+import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import { controllerOf, type KubeObject } from "../../apis/meta.ts";
+
+/** Most UIDs in one annotation: 11 KiB of the 256 KiB that all annotations of an object may have. */
+const MOST_ENTRIES = 256;
+
+/** The UID by which a pod counts: its controller owner's, or its own. Undefined for pods that are not stored. */
+export function plannedAs(pod: Pod): string | undefined {
+  return controllerOf(pod)?.uid ?? pod.metadata.uid;
+}
+
+/** How many of these pods count by each UID. */
+export function countPlanned(pods: readonly Pod[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const pod of pods) {
+    const uid = plannedAs(pod);
+    if (uid !== undefined) counts.set(uid, (counts.get(uid) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** The annotation for a claim planned for these pods; the UIDs of most pods stay if there are too many. */
+export function plannedPodsAnnotation(pods: readonly Pod[]): Readonly<Record<string, string>> {
+  const entries = [...countPlanned(pods)].sort(
+    ([a, many], [b, few]) => few - many || (a < b ? -1 : 1),
+  );
+  if (entries.length === 0) return {};
+  const kept = Object.fromEntries(entries.slice(0, MOST_ENTRIES));
+  return { [PLANNED_PODS_ANNOTATION_KEY]: JSON.stringify(kept) };
+}
+
+/** Pods by UID that the claim was planned for; none if the annotation is absent or spoiled. */
+export function plannedPodsOn(claim: KubeObject): ReadonlyMap<string, number> {
+  const entries = Object.entries(parseObject(claim, PLANNED_PODS_ANNOTATION_KEY));
+  return new Map(
+    entries.filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
+  );
+}
