@@ -194,7 +194,10 @@ function podLines(answer: BoundPodAnswer | WaitingPodAnswer): readonly string[] 
       .join(", "),
     ...answer.ties,
   ]);
-  if (answer.state !== "running") return [...about, ...planLines(answer.plan)];
+  if (answer.state !== "running") {
+    const lost = answer.lostNode === undefined ? [] : section("Earlier plan", [answer.lostNode]);
+    return [...about, ...lost, ...planLines(answer.plan)];
+  }
   const { elsewhere } = answer;
   const where =
     elsewhere === undefined

@@ -37,6 +37,8 @@ export interface WaitingPodAnswer {
   readonly state: "pending" | "finished";
   readonly requests: Readonly<Record<string, string>>;
   readonly ties: readonly string[];
+  /** Why it lost a node that was planned for it; absent: it lost none, or the event is gone. */
+  readonly lostNode?: string;
   /** What planning makes of it now; absent when it is not planned for. */
   readonly plan?:
     | { readonly to: "node"; readonly node: string }
@@ -124,12 +126,14 @@ function explainPod(read: ReadPicture, key: string): BoundPodAnswer | WaitingPod
   const pods = [...planning.input.pods, ...manifests.pods];
   const pod = pods.find((one) => keyOf(one) === key);
   if (pod === undefined) throw new CliError(unknown("Pod", key, pods.map(keyOf)));
+  const lostNode = read.lostNodes.get(key);
   const head = {
     kind: "Pod" as const,
     name: key,
     at: toRfc3339(picture.nowMs),
     requests: formatResources(podRequests(pod)),
     ties: tiesOf(pod),
+    ...(lostNode === undefined ? {} : { lostNode }),
   };
   if (isTerminal(pod)) {
     const says = `${key} has ended (${pod.status?.phase ?? ""}); it holds nothing`;

@@ -6,9 +6,26 @@ import type { Event } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { PLANNED_NODE_LOST } from "../../controllers/provisioning/events.ts";
 import { nominationMs } from "../../controllers/provisioning/nomination.ts";
 import type { Settings } from "../../controllers/world.ts";
 import type { Found } from "../plan/documents.ts";
+
+/** By key of pods: why they lost a node that was planned for them. The last event of each. */
+export function lostNodesOf(found: readonly Found[]): ReadonlyMap<string, string> {
+  const lost = new Map<string, { readonly at: string; readonly message: string }>();
+  for (const { object } of found) {
+    if (object.kind !== "Event") continue;
+    const { reason, message = "", involvedObject, lastTimestamp } = object as Event;
+    if (reason !== PLANNED_NODE_LOST || involvedObject?.kind !== "Pod") continue;
+    const key = `${involvedObject.namespace}/${involvedObject.name}`;
+    const at = lastTimestamp ?? "";
+    if (at >= (lost.get(key)?.at ?? "")) lost.set(key, { at, message });
+  }
+  return new Map(
+    [...lost].map(([key, { at, message }]) => [key, at === "" ? message : `${message} (${at})`]),
+  );
+}
 
 /** By name of the node or claim: until when it is safe. Pods that have a node by now promise nothing. */
 export function nominationsOf(

@@ -29,7 +29,7 @@ import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
-import { nominationsOf } from "./nominations.ts";
+import { lostNodesOf, nominationsOf } from "./nominations.ts";
 
 /** The flags that say what to look at; the same for all who ask. */
 export interface PictureFlags {
@@ -49,6 +49,8 @@ export interface ReadPicture {
   readonly planning: PlanningInput;
   readonly settings: Settings;
   readonly notes: readonly string[];
+  /** By key of pods: why they lost a node that was planned for them, as events tell it. */
+  readonly lostNodes: ReadonlyMap<string, string>;
 }
 
 /** What was read, and when it is taken to be. */
@@ -113,7 +115,15 @@ export async function pictureFrom(
   );
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
   const picture = pictureOf({ ...manifests, workloads }, planning, settings);
-  return { picture, manifests, planning, settings, notes: [...planning.notes, ...notes] };
+  const lostNodes = lostNodesOf(found);
+  return {
+    picture,
+    manifests,
+    planning,
+    settings,
+    notes: [...planning.notes, ...notes],
+    lostNodes,
+  };
 }
 
 /** The planning input with what events say of promises. */
@@ -156,7 +166,7 @@ type PictureManifests = Pick<
 /** The same picture as the controller's `look` makes from its mirrors. */
 export function pictureOf(
   { pools: natives, budgets, claims, workloads, volumeClaims }: PictureManifests,
-  { input, pools }: Pick<PlanningInput, "input" | "pools">,
+  { input, pools, seats }: Pick<PlanningInput, "input" | "pools" | "seats">,
   settings: Settings,
 ): Picture {
   const stored = new Map(natives.map((native) => [toPool(native).id, native]));
@@ -183,6 +193,7 @@ export function pictureOf(
       .filter(({ pool }) => pool.replicas !== undefined && !pool.deleting)
       .filter(() => settings.gates.staticCapacity),
     pdbs: budgets,
+    seats,
     queued: new Set(
       input.nodes
         .filter(({ providerId }) => providerId !== undefined && underWay.has(providerId))

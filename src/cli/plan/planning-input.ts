@@ -18,7 +18,9 @@ import { nodePoolProblems } from "../../apis/karpenter/nodepool-validation.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
 import { type Condition, keyOf } from "../../apis/meta.ts";
 import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
+import { atOnce } from "../../base/steps.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
+import type { Seats } from "../../core/disruption/awaited.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
 import type {
@@ -51,6 +53,8 @@ export interface PlanningInput {
   readonly notes: readonly string[];
   /** All of them; those that may not be used and have no nodes, without types. */
   readonly pools: readonly PoolInput[];
+  /** Pods that earlier plans have for nodes, as far as claims tell it. */
+  readonly seats: Seats;
 }
 
 export async function planningInput(
@@ -67,13 +71,18 @@ export async function planningInput(
   const bare = await poolInputs(manifests, cluster, cloud, settings.poolNames, notes);
   const pools = withOverlays(bare.pools, manifests, notes);
   const batch = [...pendingPods(cluster, notes), ...leavingPods(manifests, cluster, nowMs)];
+  // What the controller remembers of earlier plans, as far as claims tell it.
+  atOnce(cluster.recall(nowMs));
+  const sticky = cluster.placements.assign(batch, nowMs);
   notes.push(...cloud.notes, ...unusedNotes(manifests), ...strayNotes(manifests, pods));
   return {
     notes,
     pools,
+    seats: cluster.placements,
     input: {
       nowMs,
       pods: batch,
+      ...(sticky.size > 0 ? { sticky } : {}),
       pools: pools.filter(({ pool }) => bare.usable.has(pool.id)),
       nodes: cluster.nodes(),
       daemonPods: cluster.daemonPods(),

@@ -100,6 +100,7 @@ function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
   return (
     a.nodes === b.nodes &&
     sameItems(a.pods, b.pods) &&
+    sameItems([...(a.sticky ?? [])].flat(), [...(b.sticky ?? [])].flat()) &&
     sameItems(a.daemonPods, b.daemonPods) &&
     sameItems(a.namespaces, b.namespaces) &&
     sameItems(a.volumes.claims, b.volumes.claims) &&
@@ -240,6 +241,7 @@ function pictureOf(
     simulator,
     staticPools,
     pdbs: disruptionBudgets(world).list(),
+    seats: world.cluster.placements,
     queued: queue.nodeNames,
     backingOff: queue.backoff.pools(world.clock.now()),
     paused: (pool: Pool) =>

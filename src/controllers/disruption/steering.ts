@@ -9,7 +9,9 @@
 import { NODE } from "../../apis/core/node.ts";
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
@@ -84,7 +86,8 @@ export function createSteering(world: World): Steering {
     }
     await mark(world, log, marked, toPutLast(world, courses, marked));
     if (courses.going().length > 0) return requeueAfter(POLL_MS);
-    return marked.size > 0 ? requeueAfter(RETRY_MS) : AWAIT_CHANGE;
+    if (marked.size === 0) return AWAIT_CHANGE;
+    return requeueAfter(filledLast(world, marked).length > 0 ? POLL_MS : RETRY_MS);
   }
 
   return {
@@ -225,12 +228,27 @@ function toPutLast(
 ): ReadonlySet<string> {
   const going = courses.going();
   if (going.length === 0 && marked.size === 0) return new Set();
+  const last = filledLast(world, marked);
   const come = [...courses.awaited()].flatMap((name) => nodeNamed(world, name) ?? []);
   const ours = come.filter(({ managed, deleting }) => managed && !deleting);
   const awaiting = ours.slice(0, MOST_AWAITED).map(({ name }) => name);
-  return going.length > 0
-    ? putLastBy(going, awaiting)
-    : new Set(awaiting.filter((name) => marked.has(name)));
+  const byCommands =
+    going.length > 0
+      ? putLastBy(going, awaiting)
+      : new Set(awaiting.filter((name) => marked.has(name)));
+  return new Set([...byCommands, ...last]);
+}
+
+/** Those of the marked nodes that wait for the pods that provisioning planned for them. */
+function filledLast(world: World, marked: ReadonlySet<string>): readonly string[] {
+  return [...marked].filter((name) => {
+    const { claim } = world.cluster.node(name) ?? {};
+    if (claim === undefined || !world.cluster.placements.isFilledLast(claim.metadata.name))
+      return false;
+    const ready = condition(claim, "Initialized");
+    const readyMs = ready?.status === "True" ? fromRfc3339(ready.lastTransitionTime) : undefined;
+    return readyMs === undefined || world.clock.now() - readyMs < MOST_MS;
+  });
 }
 
 /** The node that is called so, or whose claim is. Asked twice a second, with a hundred thousand nodes around it. */

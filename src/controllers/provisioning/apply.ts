@@ -52,6 +52,7 @@ export async function apply(
     applied.made.push({ name, plan });
     world.cluster.nominate(name, untilMs);
     world.cluster.place(name, plan.pods, nowMs);
+    if (plan.fillsLast === true) world.cluster.placements.fillLast(name);
     world.cluster.promise(name, world.clock.elapsedMs());
     for (const pod of plan.pods) world.events.publish(nominated(pod, [claimTarget(claim)]));
   }

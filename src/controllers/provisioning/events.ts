@@ -3,6 +3,8 @@ import type { Pod } from "../../apis/core/pod.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
+/** karpenter-ts only: a pod did not keep the node that was planned for it. */
+export const PLANNED_NODE_LOST = "PlannedNodeLost";
 const FAILED_DEDUPE_MS = 5 * 60_000;
 const NO_TYPES_DEDUPE_MS = 60_000;
 /** A plan for ten thousand pods is not ten thousand writes: who looks wants to see that it happens. */
@@ -25,7 +27,7 @@ export function plannedNodeLost(pod: Pod, targets: readonly string[], why: strin
   return {
     object: pod,
     type: "Normal",
-    reason: "PlannedNodeLost",
+    reason: PLANNED_NODE_LOST,
     message: `Pod is no longer planned for ${targets.join(", ")}: ${why}`,
     dedupeValues: [pod.metadata.uid ?? pod.metadata.name, ...targets],
     rate: NOMINATED_RATE,

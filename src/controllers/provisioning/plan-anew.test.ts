@@ -90,13 +90,15 @@ async function passOver(
   const times = createPodTimes(world);
   const names = moving.map(({ metadata }) => metadata.name);
   const hasPlace = ({ metadata }: Pod) => names.includes(metadata.name);
-  const steering = { hasPlace, placeOf: (one: Pod) => (hasPlace(one) ? target : undefined) };
+  const steering = { hasPlace };
   await world.run(
     ...[stateNode(world), stateNodeClaim(world), statePod(world)],
     podTrigger(world, batcher, times),
     provisioner(world, batcher, times, steering),
   );
-  await world.clock.advance(5_000);
+  await world.clock.advance(100);
+  if (target !== undefined) world.cluster.place(target, moving, world.clock.now());
+  await world.clock.advance(4_900);
   if (launchedIn !== undefined) {
     for (const claim of world.api.all(NODE_CLAIM) as NodeClaim[])
       await world.api.update(NODE_CLAIM, launched(claim, launchedIn));
@@ -159,7 +161,7 @@ describe("pods that are planned anew", () => {
     const setting = { types, moving, target: "target" };
     const { claims, nominated } = await passOver([made, a, b], setting);
     expect(claims.map(cpuOf).toSorted()).toEqual(["1500m", "3800m"]);
-    expect(nominated).toEqual(["a", "made"]);
+    expect(nominated).toEqual(["a", "made", "moving"]);
   });
 
   it("get no node once they are gone", async () => {

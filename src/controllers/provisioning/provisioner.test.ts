@@ -35,7 +35,6 @@ async function asked(placed: readonly string[], limits: Record<string, string> =
   const times = createPodTimes(world);
   const steering = {
     hasPlace: ({ metadata }: { metadata: { name: string } }) => placed.includes(metadata.name),
-    placeOf: () => undefined,
   };
   await world.run(
     ...[stateNode(world), stateNodeClaim(world), statePod(world)],
@@ -83,7 +82,7 @@ describe("a pool whose requirements no instance type meets", () => {
     await world.api.create(POD, pod({ name: "waiting", cpu: "12" }));
     const batcher = createBatcher(world);
     const times = createPodTimes(world);
-    const steering = { hasPlace: () => false, placeOf: () => undefined };
+    const steering = { hasPlace: () => false };
     await world.run(
       ...[statePod(world), podTrigger(world, batcher, times)],
       provisioner(world, batcher, times, steering),
@@ -132,7 +131,7 @@ describe("a claim that the API server finds invalid", () => {
     });
     const batcher = createBatcher(world);
     const times = createPodTimes(world);
-    const steering = { hasPlace: () => false, placeOf: () => undefined };
+    const steering = { hasPlace: () => false };
     await world.run(
       ...[stateNode(world), stateNodeClaim(world), statePod(world)],
       podTrigger(world, batcher, times),

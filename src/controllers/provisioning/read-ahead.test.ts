@@ -32,7 +32,7 @@ async function asked(failures: number) {
   const podTimes = createPodTimes(world);
   await world.run(
     ...[statePod(world), podTrigger(world, batcher, podTimes)],
-    provisioner(world, batcher, podTimes, { hasPlace: () => false, placeOf: () => undefined }),
+    provisioner(world, batcher, podTimes, { hasPlace: () => false }),
   );
   await world.clock.advance(400);
   await world.api.create(POD, pod({ name: "second" }));

@@ -77,7 +77,7 @@ function reasonsOf(candidate: Candidate | undefined): readonly CommandReason[] {
 /** Methods that pass pods by do not mind all of them. */
 function blockHolds(picture: Picture, { node, claim, pool, candidate }: Owned): readonly Hold[] {
   const found = new Map<string, Hold>();
-  const awaiting = awaitingOn(picture.nodes);
+  const awaiting = awaitingOn(picture.nodes, picture.seats);
   for (const reason of reasonsOf(candidate)) {
     const disruptionClass =
       METHODS.find((method) => method.reason === reason)?.disruptionClass ?? "graceful";

@@ -1,28 +1,50 @@
 /**
  * Nodes that came in the place of others which still drain. What guards pods may keep them there for as long as the
  * grace period lasts; a node taken for empty meanwhile would be missed when they come, and another one made for them.
- * Upstream promises a replacement to its pods for some seconds only.
+ * Upstream promises a replacement to its pods for some seconds only. Once the other node is gone, the new one is kept
+ * while its pods have seats there (core/state/placements.ts): a Job makes a new pod only after a back-off.
  */
+import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
+import type { Placements } from "../state/placements.ts";
 import { madeFor, recordOf } from "./record.ts";
 
 /** No node stands idle for longer than this for the sake of pods that are not let go. */
 const MOST_AWAITED_MS = 60 * 60_000;
 
-/** The node whose pods are to come, and when that is no longer waited for. */
-interface Awaited {
-  readonly nodeName: string;
+/** Whose pods are to come, and when that is no longer waited for. */
+export interface Awaited {
+  /** A node that still drains; absent: the pods have left their nodes or leave one that no command is about. */
+  readonly nodeName?: string;
   readonly untilMs: number;
 }
+
+/** What is known of pods on their way to a claim's node. */
+export type Seats = Pick<Placements, "awaitedAt">;
 
 type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 
 const known = new WeakMap<readonly NodeView[], Awaiting>();
 
-/** Of these nodes, all of the cluster: whose pods the node of a claim awaits; undefined: nobody's. */
-export function awaitingOn(nodes: readonly NodeView[]): Awaiting {
+/**
+ * Of these nodes, all of the cluster: whose pods the node of a claim awaits; undefined: nobody's. Only nodes that came
+ * up for pods wait for seats to be taken.
+ */
+export function awaitingOn(nodes: readonly NodeView[], seats?: Seats): Awaiting {
+  const drained = awaitingDrains(nodes);
+  if (seats === undefined) return drained;
+  return (claim, nowMs) => {
+    const byDrain = drained(claim, nowMs);
+    if (byDrain !== undefined) return byDrain;
+    const { name, annotations } = claim.metadata;
+    if (annotations?.[PLANNED_PODS_ANNOTATION_KEY] === undefined) return undefined;
+    return seats.awaitedAt(name, nowMs);
+  };
+}
+
+function awaitingDrains(nodes: readonly NodeView[]): Awaiting {
   const before = known.get(nodes);
   if (before !== undefined) return before;
   const draining = drainingOf(nodes);

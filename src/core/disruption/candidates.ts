@@ -25,6 +25,7 @@ import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import { ViewNotes } from "../state/view-notes.ts";
+import type { Awaited } from "./awaited.ts";
 
 /** `graceful` methods respect what guards pods; `eventual` ones may pass it by a grace period. */
 export type DisruptionClass = "graceful" | "eventual";
@@ -93,14 +94,11 @@ export interface CandidatesInput {
   readonly paused?: (pool: Pool) => Block | undefined;
   /** Whether the pod ends only once a new one of its workload runs elsewhere: no budget speaks against that. */
   readonly movesFirst?: (pod: Pod) => boolean;
-  /** The node that still drains whose pods this claim's node awaits, and until when; absent: none does. */
+  /** Whose pods this claim's node awaits, and until when; absent: none does. */
   readonly awaiting?: Awaiting;
 }
 
-type Awaiting = (
-  claim: NodeClaim,
-  nowMs: number,
-) => { readonly nodeName: string; readonly untilMs: number } | undefined;
+type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 
 /** Nodes of ours. */
 export interface FoundCandidates {
@@ -185,6 +183,8 @@ const CHECKS: readonly Check[] = [
     const awaited = awaiting?.(claim, nowMs);
     if (awaited === undefined) return undefined;
     const { nodeName, untilMs } = awaited;
+    if (nodeName === undefined)
+      return { kind: "nominated", message: "node is awaiting pods that were moved", untilMs };
     const message = `node is awaiting the pods of a node that still drains (Node=${nodeName})`;
     return { kind: "nominated", message, by: { kind: "Node", name: nodeName }, untilMs };
   },

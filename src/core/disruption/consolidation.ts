@@ -3,6 +3,7 @@
  * whether a set of nodes can go without a replacement or for others that are cheaper.
  * upstream: pkg/controllers/disruption/consolidation.go
  */
+import type { Pod } from "../../apis/core/pod.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
@@ -12,6 +13,7 @@ import {
   INSTANCE_TYPE_LABEL_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
+import { controllerOf, keyOf } from "../../apis/meta.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { quietFromMs } from "../state/quiet.ts";
 import { describeVerdict, weigh } from "./balanced.ts";
@@ -216,6 +218,8 @@ export function asPlanned(
   const { generation } = candidates[0] as Candidate;
   const most = packed ? MOST_PACKED : generation === "v1" ? MOST_REPLACEMENTS : 1;
   if (replacements.length > most) return tooMany(replacements.length);
+  const jobPod = replacements.length > 1 ? jobPodOn(candidates) : undefined;
+  if (jobPod !== undefined) return losesWork(jobPod, replacements.length);
   if (replacements.some(({ pool }) => backingOff.has(pool.id)))
     return {
       kind: "backingOff",
@@ -259,6 +263,25 @@ function tooMany(replacements: number): Staying {
   return {
     kind: "tooMany",
     message: `Can't remove without creating ${replacements} candidates`,
+  };
+}
+
+/**
+ * A pod of a Job on these nodes: the Job loses its work when the pod is evicted. Such nodes are consolidated as upstream
+ * does it, without a replacement or for a single node. Undefined: there is none.
+ */
+export function jobPodOn(candidates: readonly Candidate[]): Pod | undefined {
+  for (const { reschedulablePods } of candidates) {
+    const found = reschedulablePods.find((pod) => controllerOf(pod)?.kind === "Job");
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function losesWork(pod: Pod, replacements: number): Staying {
+  return {
+    kind: "tooMany",
+    message: `Can't replace with ${replacements} nodes, a Job would lose the work of its pod (Pod=${keyOf(pod)})`,
   };
 }
 

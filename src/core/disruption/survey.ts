@@ -12,7 +12,7 @@ import { atOnce, type Steps } from "../../base/steps.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { awaitingOn } from "./awaited.ts";
+import { awaitingOn, type Seats } from "./awaited.ts";
 import { balancedTotals } from "./balanced.ts";
 import { allowancesInSteps } from "./budgets.ts";
 import {
@@ -46,6 +46,8 @@ export interface Picture {
   /** Ready pools with `replicas`; none while the gate is off. */
   readonly staticPools: readonly PoolInput[];
   readonly pdbs: readonly PodDisruptionBudget[];
+  /** Seats of pods that are on their way; absent: none is known. */
+  readonly seats?: Seats;
   /** Names of nodes that commands are about. */
   readonly queued: ReadonlySet<string>;
   /** Pools (by id) whose replacements failed of late, and until when no other is asked for. */
@@ -152,7 +154,7 @@ export function* surveyInSteps(
 
 function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Steps<FoundCandidates> {
   const { among, found } = picture;
-  const awaiting = awaitingOn(picture.nodes);
+  const awaiting = awaitingOn(picture.nodes, picture.seats);
   if (among !== undefined) {
     const nodes = [...among].sort().flatMap((name) => namedOf(picture.nodes, name));
     return yield* findCandidatesInSteps({ ...picture, nodes, awaiting, disruptionClass });

@@ -53,6 +53,6 @@ export function isRelaxed(claim: SchedulingResult["newClaims"][number]): boolean
 }
 
 /** What the new nodes of a plan cost an hour. Exported for tests. */
-export function priceMicroUsd({ newClaims }: SchedulingResult): number {
+export function priceMicroUsd({ newClaims }: Pick<SchedulingResult, "newClaims">): number {
   return newClaims.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
 }

@@ -40,7 +40,7 @@ import { pack } from "./pack.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import { fitsExisting, repaired } from "./repair.ts";
 import { resettled } from "./resettle.ts";
-import { strandsMore } from "./stranding.ts";
+import { strandingNodes, strandsMore } from "./stranding.ts";
 import { isTail, placeTail } from "./tail.ts";
 
 /** Plans one batch, as `solve` does and under the same promises. */
@@ -62,9 +62,21 @@ export function* planBatchInSteps(
     const result = yield* plan(batch);
     const cost =
       batch.queued.length > MOST_PLANNED_ANEW ? undefined : yield* limitCost(batch, result, plan);
-    const whole = yield* wholePlan(batch, result);
+    const whole = yield* wholePlan(batch, yield* withOrder(batch, result));
     return cost === undefined ? whole : { ...whole, limitCost: cost };
   });
+}
+
+/** The plan, and which of its nodes are better filled last. Large batches are not looked at: it takes its time. */
+function* withOrder(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
+  const { newClaims } = plan;
+  if (newClaims.length < 2 || batch.queued.length > MOST_PLANNED_ANEW) return plan;
+  const last = yield* strandingNodes(batch, plan);
+  if (last.size === 0) return plan;
+  const ordered = newClaims.map((claim) =>
+    last.has(claim) ? { ...claim, fillsLast: true as const } : claim,
+  );
+  return { ...plan, newClaims: ordered };
 }
 
 /**

@@ -26,21 +26,13 @@ interface Machine {
   /** Of the template's types. */
   readonly type: number;
   readonly set: SetId;
-  readonly priceMicroUsd: number;
   /** Who is planned to go to one of them. */
   readonly planned: Set<PodClass>;
-  /** Of each of them: who is planned to go there. */
-  readonly nodes: ReadonlySet<PodClass>[];
+  /** Of each of them: its claim, and who is planned to go there. */
+  readonly nodes: { readonly claim: PlannedClaim; readonly own: ReadonlySet<PodClass> }[];
 }
 
 const CLASSES_PER_STEP = 64;
-
-/** New nodes on which pods may lose their room. */
-export interface Stranding {
-  readonly nodes: number;
-  /** What as many more nodes like these cost an hour: the most that must be launched for such pods. */
-  readonly microUsd: number;
-}
 
 /**
  * Whether that may happen on more nodes of the plan than of the one that is known, and the nodes that must then be
@@ -53,22 +45,27 @@ export function* strandsMore(
   { nodeMicroUsdPerHour }: Pick<PlannerOptions, "nodeMicroUsdPerHour">,
 ): Steps<boolean> {
   const stranding = yield* strandingNodes(batch, plan);
-  if (stranding.nodes === 0) return false;
+  if (stranding.size === 0) return false;
   const before = yield* strandingNodes(batch, known);
-  const more = stranding.nodes - before.nodes;
+  const more = stranding.size - before.size;
   if (more <= 0) return false;
-  const cost = Math.max(0, stranding.microUsd - before.microUsd) + more * nodeMicroUsdPerHour;
+  const cost = Math.max(0, priceOf(stranding) - priceOf(before)) + more * nodeMicroUsdPerHour;
   return cost >= priceMicroUsd(known) - priceMicroUsd(plan);
 }
 
+/** What as many more nodes like these cost an hour: the most that must be launched for such pods. */
+function priceOf(claims: ReadonlySet<PlannedClaim>): number {
+  return priceMicroUsd({ newClaims: [...claims] });
+}
+
 /**
- * The new nodes on which pods may lose their room to others that are planned elsewhere, though they could not go there
- * in exchange. Rules between pods are not looked at. Exported for tests.
+ * New nodes where pods may lose their room to others that are planned elsewhere, though they could not go there
+ * in exchange. Rules between pods are not looked at.
  */
 export function* strandingNodes(
   { base, queued }: Batch,
-  { newClaims }: SchedulingResult,
-): Steps<Stranding> {
+  { newClaims }: Pick<SchedulingResult, "newClaims">,
+): Steps<ReadonlySet<PlannedClaim>> {
   const classOf = new Map(queued.map(({ pod, podClass }) => [pod, podClass]));
   const counts = new Map<PodClass, number>();
   const machines = new Map<string, Machine>();
@@ -85,7 +82,7 @@ export function* strandingNodes(
     });
     guests.set(machine, welcome);
   }
-  let [stranding, microUsd] = [0, 0];
+  const stranding = new Set<PlannedClaim>();
   for (const [machine, mayCome] of guests) {
     yield;
     const { template, type, nodes } = machine;
@@ -93,11 +90,9 @@ export function* strandingNodes(
     const homes = [...guests].filter(([{ planned }]) => haveOneOf(planned, mayCome));
     const isStranding = (own: ReadonlySet<PodClass>) =>
       homes.some(([, welcome]) => ![...own].every((podClass) => welcome.has(podClass)));
-    const count = nodes.filter(isStranding).length;
-    stranding += count;
-    microUsd += count * machine.priceMicroUsd;
+    for (const { claim, own } of nodes) if (isStranding(own)) stranding.add(claim);
   }
-  return { nodes: stranding, microUsd };
+  return stranding;
 }
 
 function haveOneOf<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
@@ -114,7 +109,7 @@ function addNode(
 ): void {
   const template = templates.find((one) => one.pool.id === claim.pool.id);
   if (template === undefined) return;
-  const { instanceType, zone, capacityType, priceMicroUsd: price } = claim.cheapest;
+  const { instanceType, zone, capacityType } = claim.cheapest;
   const set = setAsPlanned(space, template.set, [
     ...claim.requirements,
     { key: TOPOLOGY_ZONE_LABEL_KEY, operator: "In", values: [zone] },
@@ -130,11 +125,10 @@ function addNode(
   const key = `${template.index} ${type} ${set}`;
   const known = machines.get(key);
   if (known === undefined) {
-    const machine = { template, type, set, priceMicroUsd: price };
-    machines.set(key, { ...machine, planned: new Set(own), nodes: [own] });
+    machines.set(key, { template, type, set, planned: new Set(own), nodes: [{ claim, own }] });
     return;
   }
-  known.nodes.push(own);
+  known.nodes.push({ claim, own });
   for (const podClass of own) known.planned.add(podClass);
 }
 

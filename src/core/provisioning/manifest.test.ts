@@ -34,6 +34,7 @@ describe("claimManifest", () => {
             "karpenter.sh/nodeclaim-min-values-relaxed": "false",
             "karpenter.sh/nodepool-hash": "1",
             "karpenter.sh/nodepool-hash-version": "v3",
+            "karpenter.sh/planned-pods": "{"uid-default-pod":1}",
             "note": "hello",
           },
           "generateName": "default-",
@@ -129,6 +130,7 @@ describe("claimManifest", () => {
         "kind": "Machine",
         "metadata": {
           "annotations": {
+            "karpenter.sh/planned-pods": "{"uid-default-pod":1}",
             "karpenter.sh/provisioner-hash": "1",
           },
           "generateName": "default-",

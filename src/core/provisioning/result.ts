@@ -27,6 +27,8 @@ export interface PlannedClaim {
     readonly priceMicroUsd: number;
   };
   readonly minValuesRelaxed: boolean;
+  /** Pods planned for other new nodes may take the room of its pods, which cannot go there: other nodes fill up first. */
+  readonly fillsLast?: true;
 }
 
 /** Why one pool could not take a pod: what fell how often, and the text upstream would say. */

@@ -54,7 +54,10 @@ export interface ClusterState {
    */
   place(name: string, pods: readonly Pod[], nowMs: number): void;
   /** Which node is planned for each pod, and what came of it. */
-  readonly placements: Pick<Placements, "assign" | "giveUp" | "takersOf" | "awaitedAt">;
+  readonly placements: Pick<
+    Placements,
+    "assign" | "giveUp" | "takersOf" | "awaitedAt" | "fillLast" | "isFilledLast"
+  >;
   /** Once a process: places that claims say are planned. `nowMs`: epoch. */
   recall(nowMs: number): Steps<void>;
   /**

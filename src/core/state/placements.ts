@@ -13,7 +13,7 @@ import type { NodeView } from "./node-view.ts";
 import { countPlanned, plannedAs, plannedPodsOn } from "./planned-pods.ts";
 
 /** How long a seat waits for a successor: the largest back-off of a Job, ten minutes. */
-export const RETURN_MS = 10 * 60_000;
+const RETURN_MS = 10 * 60_000;
 /** The same for owners that make a new pod as soon as one ends. */
 const PROMPT_RETURN_MS = 60_000;
 const PROMPT_KINDS: ReadonlySet<string> = new Set([
@@ -55,6 +55,8 @@ export class Placements {
   /** Vacant seats by {@link Seat.heirs}. */
   readonly #vacant = new Map<string, Set<Seat>>();
   readonly #byTarget = new Map<string, Set<Seat>>();
+  /** Targets that other nodes are to fill up before. */
+  readonly #fillLast = new Set<string>();
   /** Keys of pods that were bound to a target without a seat there. */
   readonly #takers = new Map<string, string[]>();
 
@@ -73,6 +75,16 @@ export class Placements {
       const returnMs = returnMsOf(pod);
       this.#add({ target, podUid: uid, heirs, moves, returnMs, plannedMs: nowMs });
     }
+  }
+
+  /** Pods planned elsewhere may take the room of those planned here, which can go nowhere else. */
+  fillLast(target: string): void {
+    if (this.#byTarget.has(target)) this.#fillLast.add(target);
+  }
+
+  /** Other nodes are to fill up before this one, and pods planned for it have not come. */
+  isFilledLast(target: string): boolean {
+    return this.#fillLast.has(target);
   }
 
   /** The node that is planned for the pod itself. */
@@ -195,7 +207,9 @@ export class Placements {
     if (seat.podUid !== undefined) this.#byPod.delete(seat.podUid);
     deleteFrom(this.#vacant, seat.heirs, seat);
     deleteFrom(this.#byTarget, seat.target, seat);
-    if (!this.#byTarget.has(seat.target)) this.#takers.delete(seat.target);
+    if (this.#byTarget.has(seat.target)) return;
+    this.#takers.delete(seat.target);
+    this.#fillLast.delete(seat.target);
   }
 
   #vacantAt(heirs: string, targets: readonly string[]): Seat | undefined {

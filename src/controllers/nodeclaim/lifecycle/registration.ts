@@ -10,6 +10,7 @@ import { condition, withCondition } from "../../../apis/karpenter/conditions.ts"
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { joinedNode, registration } from "../../../core/nodeclaim/registered.ts";
+import { putLast } from "../../../core/state/cordon.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
 import { requeueAfter } from "../../../kube/manager/controller.ts";
 import { nodes } from "../../mirrors.ts";
@@ -50,7 +51,11 @@ export async function register(
     });
     world.events.publish(unregisteredTaintMissing(claim));
   }
-  const node = await patchObject(world.kube, NODE, found.node, joinedNode(claim, found.node));
+  const joined = joinedNode(claim, found.node);
+  // Steering takes the mark away once the pods planned for it have come (controllers/disruption/steering.ts).
+  const isLast = world.cluster.placements.isFilledLast(claim.metadata.name);
+  const marked = isLast ? putLast(joined, true) : joined;
+  const node = await patchObject(world.kube, NODE, found.node, marked);
   // Gone between two looks: the mirror's removal brings us back.
   if (node === undefined) return done(claim);
   const named = { ...claim, status: { ...claim.status, nodeName: node.metadata.name } };

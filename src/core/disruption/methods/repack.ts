@@ -7,7 +7,13 @@
 import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../../base/steps.ts";
 import { type Candidate, priceOfAll } from "../candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
-import { isConsolidatable, isConsolidatableBy, stillThere, weighed } from "../consolidation.ts";
+import {
+  isConsolidatable,
+  isConsolidatableBy,
+  jobPodOn,
+  stillThere,
+  weighed,
+} from "../consolidation.ts";
 import { guardCounter } from "../guards.ts";
 import { type Choice, chooseFrom, MAX_NODES } from "../repack/choice.ts";
 import { type Group, groupsOf } from "../repack/groups.ts";
@@ -36,9 +42,10 @@ export const repack: Method = {
   validateInSteps,
 };
 
-/** Older generations replace nodes by one at most. */
+/** Older generations replace nodes by one at most, and so is a node that runs a pod of a Job. */
 function mayBeRepacked(candidate: Candidate, nowMs: number): boolean {
-  return candidate.generation === "v1" && isConsolidatable(candidate, nowMs);
+  if (candidate.generation !== "v1" || jobPodOn([candidate]) !== undefined) return false;
+  return isConsolidatable(candidate, nowMs);
 }
 
 /** Those that neither came in place of others a moment ago nor are of a pool whose last repack was in vain. */

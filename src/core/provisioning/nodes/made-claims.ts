@@ -1,5 +1,5 @@
 /**
- * What a pass has placed already, for a plan of further pods in the same pass: pods are sticky where they were placed,
+ * What a pass has placed already, for a plan of further pods in the same pass: pods stand where they were placed,
  * claims that are not launched stand as nodes of unknown size, and count against limits as the largest machine that may
  * come of them. Rules of topology, limits and reservations then hold over all that one pass makes.
  */
@@ -59,8 +59,15 @@ export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<Sched
   const isHome = (pod: Pod) => homes.has(keyOf(pod));
   const others = input.pods.filter((pod) => !isHome(pod));
   const some = yield* withoutWaiting(others, unlaunched, input.namespaces);
-  const pods = [...some, ...there.filter(isHome)];
-  return { ...input, nodes, pools, pods, sticky: new Map([...(input.sticky ?? []), ...homes]) };
+  // A sticky pod that must wait keeps its room meanwhile.
+  const planned = new Set(some);
+  const waiting = others.filter((pod) => !planned.has(pod));
+  for (const pod of waiting) {
+    const target = input.sticky?.get(keyOf(pod));
+    if (target !== undefined) homes.set(keyOf(pod), target);
+  }
+  const seen = yield* withPodsAt(nodes, [...there, ...waiting], homes);
+  return { ...input, nodes: seen, pools, pods: some };
 }
 
 /**
@@ -110,6 +117,36 @@ function withLabels(view: NodeView, labels: NodeView["labels"]): NodeView {
   if (claim === undefined) return view;
   const metadata = { ...claim.metadata, labels: { ...labels, ...claim.metadata.labels } };
   return nodeView({ node, claim: { ...claim, metadata }, pods, marked, nominatedUntilMs });
+}
+
+/** The same nodes with each of these pods at home, and no longer on a node that it leaves. */
+function* withPodsAt(
+  nodes: readonly NodeView[],
+  pods: readonly Pod[],
+  homes: ReadonlyMap<string, string>,
+): Steps<readonly NodeView[]> {
+  if (homes.size === 0) return nodes;
+  const arrived = new Map<string, Pod[]>();
+  for (const pod of pods) {
+    const home = homes.get(keyOf(pod));
+    if (home !== undefined) arrived.set(home, [...(arrived.get(home) ?? []), pod]);
+  }
+  return yield* mapInSteps(nodes, CLAIMS_PER_STEP, (view) => {
+    const names = new Set([view.name, view.claim?.metadata.name ?? view.name]);
+    const here = [...names].flatMap((name) => arrived.get(name) ?? []);
+    const staying = view.deleting
+      ? view.pods.filter((pod) => !homes.has(keyOf(pod)))
+      : [...view.pods, ...here];
+    return staying.length === view.pods.length ? view : withPods(view, staying);
+  });
+}
+
+function withPods(view: NodeView, pods: readonly Pod[]): NodeView {
+  const { node, claim, deleting: marked, nominatedUntilMs } = view;
+  const bound = pods.map((pod) =>
+    pod.spec.nodeName === view.name ? pod : { ...pod, spec: { ...pod.spec, nodeName: view.name } },
+  );
+  return nodeView({ node, claim, pods: bound, marked, nominatedUntilMs });
 }
 
 /** Which node, or claim, each pod is placed on, unless it is bound there already. Nowhere if that has gone. */
