@@ -9,17 +9,11 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import type { Placements } from "../state/placements.ts";
+import type { Awaited } from "./candidates.ts";
 import { madeFor, recordOf } from "./record.ts";
 
 /** No node stands idle for longer than this for the sake of pods that are not let go. */
 const MOST_AWAITED_MS = 60 * 60_000;
-
-/** Whose pods are to come, and when that is no longer waited for. */
-export interface Awaited {
-  /** A node that still drains; absent: the pods have left their nodes or leave one that no command is about. */
-  readonly nodeName?: string;
-  readonly untilMs: number;
-}
 
 /** What is known of pods on their way to a claim's node. */
 export type Seats = Pick<Placements, "awaitedAt">;

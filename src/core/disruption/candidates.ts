@@ -25,10 +25,16 @@ import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import { ViewNotes } from "../state/view-notes.ts";
-import type { Awaited } from "./awaited.ts";
 
 /** `graceful` methods respect what guards pods; `eventual` ones may pass it by a grace period. */
 export type DisruptionClass = "graceful" | "eventual";
+
+/** Whose pods are to come, and when that is no longer waited for. */
+export interface Awaited {
+  /** A node that still drains; absent: the pods have left their nodes or leave one that no command is about. */
+  readonly nodeName?: string;
+  readonly untilMs: number;
+}
 
 export interface Candidate {
   readonly node: NodeView;

@@ -409,7 +409,10 @@ describe("planBatch", () => {
 
   it("leaves small batches to the rules unless told otherwise", () => {
     const one = input(5, 40);
-    expect(planBatch(one, DEFAULT_PLANNER)).toEqual(solve(one));
+    const { newClaims, ...rest } = planBatch(one, DEFAULT_PLANNER);
+    // Only the planner looks at which nodes are better filled last.
+    const plain = newClaims.map(({ fillsLast: _, ...claim }) => claim);
+    expect({ newClaims: plain, ...rest }).toEqual(solve(one));
   });
 
   it("is the rules alone when told to be greedy", () => {

@@ -62,15 +62,20 @@ export function* planBatchInSteps(
     const result = yield* plan(batch);
     const cost =
       batch.queued.length > MOST_PLANNED_ANEW ? undefined : yield* limitCost(batch, result, plan);
-    const whole = yield* wholePlan(batch, yield* withOrder(batch, result));
+    const whole = yield* wholePlan(batch, yield* withOrder(batch, result, options));
     return cost === undefined ? whole : { ...whole, limitCost: cost };
   });
 }
 
 /** The plan, and which of its nodes are better filled last. Large batches are not looked at: it takes its time. */
-function* withOrder(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
+function* withOrder(
+  batch: Batch,
+  plan: SchedulingResult,
+  { policy }: PlannerOptions,
+): Steps<SchedulingResult> {
   const { newClaims } = plan;
-  if (newClaims.length < 2 || batch.queued.length > MOST_PLANNED_ANEW) return plan;
+  if (policy === "greedy" || newClaims.length < 2 || batch.queued.length > MOST_PLANNED_ANEW)
+    return plan;
   const last = yield* strandingNodes(batch, plan);
   if (last.size === 0) return plan;
   const ordered = newClaims.map((claim) =>
