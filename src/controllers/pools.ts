@@ -1,5 +1,5 @@
 /** The one door to pools of every generation: NodePools and Provisioners in hub form. */
-import type { Pool } from "../apis/hub/pool.ts";
+import { isOfClassKinds, type Pool } from "../apis/hub/pool.ts";
 import { POOL_KINDS, toPool } from "../apis/hub/to-pool.ts";
 import type { NodePool } from "../apis/karpenter/nodepool.ts";
 import type { Provisioner } from "../apis/karpenter/provisioner.ts";
@@ -56,8 +56,7 @@ export function listPools(world: Pick<World, "mirrors" | "cloud">): readonly Poo
 }
 
 export function isManagedPool(world: Pick<World, "cloud">, pool: Pool): boolean {
-  const { group, kind } = pool.classRef;
-  return world.cloud.nodeClassKinds.some((one) => one.group === group && one.kind === kind);
+  return isOfClassKinds(pool, world.cloud.nodeClassKinds);
 }
 
 /** Whether it asks the same of its claims as before: what its status says is nothing to them. */

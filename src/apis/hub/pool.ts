@@ -5,6 +5,7 @@
 import type { NillableMs } from "../../base/duration.ts";
 import type { Taint } from "../core/node.ts";
 import type { Budget, NodeClassReference, RequirementSpec } from "../karpenter/nodepool.ts";
+import type { Kind } from "../meta.ts";
 import type { Resources } from "../resources.ts";
 import type { Generation } from "./generation.ts";
 
@@ -50,4 +51,12 @@ export interface Pool {
   readonly terminationGracePeriodMs: number | undefined;
   /** Static hash of the template: a claim stamped with another one has drifted. */
   readonly hash: string;
+}
+
+/** Whether the pool's node class is of one of these kinds; others are another provider's, and left alone. */
+export function isOfClassKinds(
+  { classRef: { group, kind } }: Pick<Pool, "classRef">,
+  kinds: readonly Pick<Kind, "group" | "kind">[],
+): boolean {
+  return kinds.some((one) => one.group === group && one.kind === kind);
 }

@@ -159,7 +159,7 @@ function planFor(
   const result = planBatch(input, settings.planner);
   const known = remedies(input, onlyAbout(key, result));
   const timings = { parseMs: 0, solveMs: 0 };
-  const plan: Plan = planOf(result, input.pods.length, timings, { remedies: known });
+  const plan: Plan = planOf(result, input.pods.length, timings, { remedies: known, input });
   const limits = limitNotes(plan)
     .map((note) => `; ${note}`)
     .join("");

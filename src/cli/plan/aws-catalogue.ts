@@ -4,15 +4,21 @@
  * running Karpenter tells; without one, on-demand prices are those of us-east-1, and spot prices are
  * estimates of the simulation.
  */
-import type { AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
-import type { EC2NodeClass, EC2NodeClassStatus } from "../../apis/aws/ec2nodeclass.ts";
+import { AWS_NODE_TEMPLATE, type AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
+import {
+  EC2_NODE_CLASS,
+  type EC2NodeClass,
+  type EC2NodeClassStatus,
+} from "../../apis/aws/ec2nodeclass.ts";
 import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
 import { type AwsClass, toAwsClass } from "../../apis/hub/aws-class.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
+import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import { SILENT } from "../../base/log.ts";
 import { Random } from "../../base/random.ts";
+import { meantName } from "../../base/slips.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import { parseOptions } from "../../operator/settings/parse-options.ts";
@@ -39,6 +45,8 @@ const ANY_REGION = `region: ${DEFAULT_REGION}, for nothing in the input names a 
 /** What a plan needs of a cloud. */
 export interface Cloud {
   readonly wellKnownLabels: readonly string[];
+  /** Kinds of node class that nodes are launched for. Absent: all. */
+  readonly nodeClassKinds?: readonly Kind[];
   typesOf(pool: Pool): Promise<readonly InstanceType[]>;
   /** What the reader of a plan should know about pools and prices. Grows as pools are asked for. */
   readonly notes: readonly string[];
@@ -101,13 +109,13 @@ export async function awsCatalogue(
   const notes: string[] = known === undefined ? [ANY_REGION] : [];
   return {
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
+    nodeClassKinds: [EC2_NODE_CLASS, AWS_NODE_TEMPLATE] as readonly Kind[],
     notes,
     typesOf: async (pool) => {
       if (!notes.includes(ofPrices)) notes.unshift(ofPrices);
       const nodeClass = classOf(pool, manifests);
       if (nodeClass === undefined) {
-        const { kind, name } = pool.classRef;
-        notes.push(`${pool.id}: its ${kind} ${name} is not in the input: taken to be AL2023`);
+        notes.push(missingClassNote(pool, manifests));
       }
       const used = nodeClass ?? DEFAULT_CLASS;
       return types.list(used, pool.kubelet ?? used.kubelet, {
@@ -119,6 +127,20 @@ export async function awsCatalogue(
       });
     },
   };
+}
+
+/** A NodePool without its class is not ready in a cluster: what a plan supposes is to be said, and how to mend it. */
+function missingClassNote(
+  { id, classRef: { kind, name } }: Pool,
+  { nodeClasses }: Manifests,
+): string {
+  const known = nodeClasses.filter((one) => one.kind === kind).map(({ metadata }) => metadata.name);
+  const meant = meantName(name, known);
+  const remedy =
+    meant === undefined
+      ? `add the ${kind} with -f`
+      : `did you mean ${meant}? Then set spec.template.spec.nodeClassRef.name`;
+  return `${id}: its ${kind} ${name} is not in the input: taken to be AL2023; ${remedy}`;
 }
 
 /** One in each zone of the region. */

@@ -3,6 +3,7 @@
  * or version, in other letters, in the plural, or with a slip. Without a word its pods would not be planned.
  */
 import type { KubeObject } from "../../apis/meta.ts";
+import { meantName } from "../../base/slips.ts";
 import type { ResourceDefinition } from "../../sandbox/apiserver/resource-definition.ts";
 import { CliError } from "../program/cli-error.ts";
 
@@ -82,44 +83,13 @@ export function refuseSlip(
  * one, if it is but a slip or two away.
  */
 function likeKind(served: readonly Served[], kind: string): readonly Served[] {
-  const written = kind.toLowerCase();
   const lookedAt = served.filter((one) => (LOOKED_AT as readonly string[]).includes(one.kind));
-  const away = lookedAt.map((one) =>
-    Math.min(slips(written, one.kind.toLowerCase()), slips(written, one.plural)),
+  const meant = meantName(
+    kind,
+    lookedAt.flatMap((one) => [one.kind, one.plural]),
   );
-  const least = Math.min(...away);
-  // Of a short name little is left after two.
-  if (least > (written.length < SHORT ? 1 : 2)) return [];
-  const name = lookedAt[away.indexOf(least)]?.kind;
-  return lookedAt.filter((one) => one.kind === name);
+  return lookedAt.filter((one) => one.kind === meant || one.plural === meant);
 }
-
-const SHORT = 6;
-
-/** How many letters were missed, doubled, mistaken or struck in the wrong order between two words. */
-function slips(a: string, b: string): number {
-  let [before, last]: [number[], number[]] = [
-    [],
-    Array.from({ length: b.length + 1 }, (_, j) => j),
-  ];
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const isSame = a[i - 1] === b[j - 1];
-      let least = Math.min(
-        (last[j] as number) + 1,
-        (row[j - 1] as number) + 1,
-        (last[j - 1] as number) + (isSame ? 0 : 1),
-      );
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        least = Math.min(least, (before[j - 2] as number) + 1);
-      row.push(least);
-    }
-    [before, last] = [last, row];
-  }
-  return last[b.length] as number;
-}
-
 /** Custom kinds of others have a group with a dot in it, for the API server wants one; `.k8s.io` is Kubernetes' own. */
 function isOurGroup(group: string): boolean {
   return !group.includes(".") || group.endsWith(".k8s.io") || group.startsWith("karpenter.");

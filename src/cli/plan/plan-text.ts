@@ -1,62 +1,111 @@
 /** A plan for people: what would be launched and for whom, what it costs, and who stays without. */
-import { type Printed, printedLines } from "../../base/printable.ts";
+import type { Printed } from "../../base/printable.ts";
 import { usd } from "../../core/answers/command-answer.ts";
-import { table } from "../program/layout.ts";
+import { fittedTable, table } from "../program/layout.ts";
+import { rejectionText } from "../program/rejection-words.ts";
+import {
+  type Line,
+  type Paint,
+  PLAIN_SCREEN,
+  painted,
+  printedScreen,
+  type Screen,
+} from "../program/terminal.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
 
 /** Most pods named in one line; the rest are counted. */
 const NAMED = 4;
 
+/** Hours of a month, as AWS's own price lists count: 365 days / 12. */
+const HOURS_OF_MONTH = 730;
+
 /** Ends with a newline. `notes` go below the plan. */
-export function planText(plan: Plan, notes: readonly string[]): Printed {
+export function planText(
+  plan: Plan,
+  notes: readonly string[],
+  screen: Screen = PLAIN_SCREEN,
+): Printed {
   const { totals } = plan;
-  const lines: string[] = [];
+  const { paint } = screen;
+  const lines: Line[] = [];
+  const add = (title: string, rows: readonly (readonly string[])[]): void => {
+    const [head = "", ...body] = screen.wide ? table(rows) : fittedTable(rows, screen.columns);
+    lines.push(painted(title, paint.bold), painted(head, paint.dim), ...body, "");
+  };
   if (plan.newNodeClaims.length > 0) {
-    lines.push("Nodes to launch", ...table(launchRows(plan.newNodeClaims)), "");
+    add("Nodes to launch", launchRows(plan.newNodeClaims, screen.wide === true));
+    add("Cost", costRows(totals));
   }
   if (plan.existingNodes.length > 0) {
     const rows = plan.existingNodes.map(({ node, pods }) => [node, count(pods), named(pods)]);
-    lines.push("Nodes that take pods", ...table([["NODE", "PODS", "WHICH"], ...rows]), "");
+    add("Nodes that take pods", [["NODE", "PODS", "WHICH"], ...rows]);
   }
   if (plan.unschedulable.length > 0) {
-    lines.push("Pods without a place", ...unplacedLines(plan.unschedulable), "");
+    lines.push(
+      painted("Pods without a place", paint.red),
+      ...unplacedLines(plan.unschedulable, paint),
+      "",
+    );
   }
-  lines.push(
-    `${totals.placed} of ${totals.pods} pods placed; ${totals.nodes} new ${totals.nodes === 1 ? "node" : "nodes"}, ` +
-      `${usd(totals.priceMicroUsdPerHour)} an hour; worked out in ${plan.timings.solveMs} ms`,
-  );
+  lines.push(summary(plan));
   const bound = totals.lowerBoundMicroUsdPerHour;
   if (bound !== undefined)
     lines.push(`no plan for these pods costs less than ${usd(bound)} an hour`);
-  lines.push(...notes.map((note) => `note: ${note}`));
-  return printedLines(lines);
+  lines.push(...plan.risks.map(({ text }) => painted(`risk: ${text}`, paint.yellow)));
+  lines.push(...notes.map((note) => painted(`note: ${note}`, paint.dim)));
+  return printedScreen(lines);
 }
 
-/** Equal nodes share a row. */
-function launchRows(claims: readonly PlannedNode[]): string[][] {
-  const head = [
-    "COUNT",
-    "NODEPOOL",
-    "CHEAPEST",
-    "ZONE",
-    "CAPACITY",
-    "$/HOUR",
-    "OR",
-    "REQUESTS",
-    "PODS",
-    "WHICH",
+function summary({ totals, timings }: Plan): string {
+  const took = `planned in ${timings.solveMs} ms`;
+  if (totals.pods === 0) return `Nothing to plan: no pod in the input needs a place; ${took}`;
+  return (
+    `${totals.placed} of ${plural(totals.pods, "pod")} placed; ${plural(totals.nodes, "new node")}, ` +
+    `${usd(totals.priceMicroUsdPerHour)} an hour, ${perMonth(totals.priceMicroUsdPerHour)} a month; ${took}`
+  );
+}
+
+/** A row for each pool, and one for all. */
+function costRows({ nodePools, nodes, priceMicroUsdPerHour }: Plan["totals"]): string[][] {
+  const pods = nodePools.reduce((sum, one) => sum + one.pods, 0);
+  const all = { nodePool: "all", nodes, pods, priceMicroUsdPerHour };
+  const rows = nodePools.length === 1 ? nodePools : [...nodePools, all];
+  return [
+    ["NODEPOOL", "NODES", "PODS", "$/HOUR", "$/MONTH"],
+    ...rows.map((one) => [
+      one.nodePool,
+      String(one.nodes),
+      String(one.pods),
+      usd(one.priceMicroUsdPerHour),
+      perMonth(one.priceMicroUsdPerHour),
+    ]),
   ];
-  const groups = new Map<string, PlannedNode[]>();
+}
+
+/** `$1,234.56`. */
+function perMonth(microUsdPerHour: number): string {
+  const usdPerMonth = (microUsdPerHour * HOURS_OF_MONTH) / 1e6;
+  const cents = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+  return `$${usdPerMonth.toLocaleString("en", cents)}`;
+}
+
+function plural(count: number, word: string): string {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** Nodes share a row that differ only in how many other types they may become; `isWide`: and in what is requested. */
+function launchRows(claims: readonly PlannedNode[], isWide: boolean): string[][] {
+  const groups = new Map<string, [PlannedNode, ...PlannedNode[]]>();
   for (const claim of claims) {
-    const { nodePool, cheapest, requests, instanceTypes } = claim;
-    const key = JSON.stringify([nodePool, cheapest, requests, instanceTypes.length]);
+    const { nodePool, cheapest, requests } = claim;
+    const key = JSON.stringify([nodePool, cheapest, isWide ? requests : ""]);
     const alike = groups.get(key);
     if (alike === undefined) groups.set(key, [claim]);
     else alike.push(claim);
   }
   const rows = [...groups.values()].map((alike) => {
-    const [{ nodePool, cheapest, requests, instanceTypes, pods }] = alike as [PlannedNode];
-    const others = instanceTypes.length - 1;
+    const [{ nodePool, cheapest, requests }] = alike;
+    const pods = alike.flatMap((one) => one.pods);
     return [
       `${alike.length} x`,
       nodePool,
@@ -64,13 +113,25 @@ function launchRows(claims: readonly PlannedNode[]): string[][] {
       cheapest.zone,
       cheapest.capacityType,
       usd(cheapest.priceMicroUsdPerHour * alike.length),
-      others === 0 ? "no other" : `${others} others`,
-      requestsText(requests),
+      ...(isWide ? [otherTypes(alike), requestsText(requests)] : []),
       count(pods),
-      named(alike.flatMap((one) => one.pods)),
+      named(pods),
     ];
   });
-  return [head, ...rows];
+  const wide = isWide ? ["OR", "REQUESTS OF EACH"] : [];
+  return [
+    ["COUNT", "NODEPOOL", "CHEAPEST", "ZONE", "CAPACITY", "$/HOUR", ...wide, "PODS", "WHICH"],
+    ...rows,
+  ];
+}
+
+/** How many other types the nodes may become: `no other`, `4 others`, `2-9 others`. */
+function otherTypes(alike: readonly PlannedNode[]): string {
+  const others = alike.map(({ instanceTypes }) => instanceTypes.length - 1);
+  const [least, most] = [Math.min(...others), Math.max(...others)];
+  if (most === 0) return "no other";
+  const range = least === most ? String(most) : `${least}-${most}`;
+  return `${range} ${most === 1 ? "other" : "others"}`;
 }
 
 /** `2 cpu, 4Gi, 1 nvidia.com/gpu`: what machines are chosen by; how many pods it is stands beside. */
@@ -80,7 +141,7 @@ function requestsText({ cpu, memory, pods: _, ...others }: PlannedNode["requests
 }
 
 /** Replicas fail alike: told once, with the pods for which reason, nearest place and fix are the same. */
-function unplacedLines(all: readonly Unplaced[]): string[] {
+function unplacedLines(all: readonly Unplaced[], paint: Paint): Line[] {
   const alike = new Map<string, { readonly one: Unplaced; readonly pods: string[] }>();
   for (const one of all) {
     const told = toldOf(one);
@@ -97,7 +158,7 @@ function unplacedLines(all: readonly Unplaced[]): string[] {
       ...(nearest === undefined
         ? []
         : [`    nearest:${where} ${nearest.nodePool}: ${nearest.missing.join("; ")}`]),
-      ...(fix === undefined ? [] : [`    fix: ${fix.text}`]),
+      ...(fix === undefined ? [] : [painted(`    fix: ${fix.text}`, paint.green)]),
       ...(fix === undefined && nearest !== undefined ? [`    fix: ${NO_FIX}`] : []),
     ];
   });
@@ -127,14 +188,11 @@ function reasonLines({ reason, nodePools }: Unplaced): string[] {
 
 const NO_FIX = "none found: no few changes of the pod or a NodePool place it";
 
-/** `general: instance types that fell: 4 by resources, 8 by host ports`; `why` stands before these. */
+/** `general: instance types ruled out: 4 too small for its requests`; `why` stands before these. */
 export function fellText({ nodePool, rejected }: Unplaced["nodePools"][number], why = ""): string {
   if (rejected["noInstanceTypes"] !== undefined)
     return `${nodePool}: its requirements leave no instance type`;
-  const fell = Object.entries(rejected).map(
-    ([reason, types]) => `${types} by ${reason === "hostPorts" ? "host ports" : reason}`,
-  );
-  return `${nodePool}:${why} instance types that fell: ${fell.join(", ")}`;
+  return `${nodePool}:${why} instance types ruled out: ${rejectionText(rejected)}`;
 }
 
 function named(pods: readonly string[]): string {

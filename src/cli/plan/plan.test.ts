@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import pc from "picocolors";
 import { describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import type { TopologySpreadConstraint } from "../../apis/core/pod.ts";
@@ -11,6 +12,7 @@ import { solve } from "../../core/provisioning/solve.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { keepsToSchema, pageSchema } from "../../testing/page-schema.ts";
 import { CliError } from "../program/cli-error.ts";
+import { PLAIN_SCREEN, type Screen } from "../program/terminal.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
 import { objectsOf, readDocuments } from "./documents.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
@@ -110,7 +112,12 @@ describe("a plan", () => {
         priceMicroUsdPerHour: 200_000,
       },
     });
-    expect(plan.totals).toEqual({ pods: 3, placed: 3, nodes: 1, priceMicroUsdPerHour: 200_000 });
+    expect(plan.totals).toMatchObject({
+      pods: 3,
+      placed: 3,
+      nodes: 1,
+      priceMicroUsdPerHour: 200_000,
+    });
   });
 
   it("says of a pod without a place what fell how often", async () => {
@@ -122,7 +129,7 @@ describe("a plan", () => {
     });
     expect(plan.unschedulable[0]?.reason).toContain("no instance type has enough resources");
     expect(planText(plan, [])).toContain(
-      "  shop/web-0\n    default: no instance type has enough resources; instance types that fell: 3 by resources\n",
+      "  shop/web-0\n    default: no instance type has enough resources; instance types ruled out: 3 too small for its requests\n",
     );
   });
 
@@ -166,14 +173,65 @@ describe("a plan", () => {
     keepsToSchema(pageSchema("plan"), plan, { totals: {} });
   });
 
+  it("fits 100 columns as text, and says the cost of each pool and of all", async () => {
+    const long = "a-pool-with-a-very-long-name-that-somebody-has-chosen-once";
+    const other = POOL.replace("name: default}\nspec:", `name: ${long}}\nspec:\n  weight: 1`);
+    const pinned = (pool: string) =>
+      workload("Deployment", `${pool.slice(0, 30)}-web`, 9).replace(
+        "containers:",
+        `nodeSelector: {karpenter.sh/nodepool: ${pool}}\n      containers:`,
+      );
+    const { plan } = await planFor([POOL, other, pinned("default"), pinned(long)]);
+    const lines = planText(plan, []).split("\n");
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
+    const cost = lines.slice(lines.indexOf("Cost") + 1, lines.indexOf("Cost") + 5);
+    expect(cost.map((line) => line.trim().split(/ +/))).toEqual([
+      ["NODEPOOL", "NODES", "PODS", "$/HOUR", "$/MONTH"],
+      [long, "2", "9", "$0.6000", "$438.00"],
+      ["default", "2", "9", "$0.6000", "$438.00"],
+      ["all", "4", "18", "$1.2000", "$876.00"],
+    ]);
+    expect(plan.totals.nodePools.map(({ nodePool }) => nodePool)).toEqual([long, "default"]);
+    const wide = planText(plan, [], { ...PLAIN_SCREEN, wide: true });
+    expect(wide).toMatch(/OR +REQUESTS OF EACH +PODS +WHICH\n/);
+    expect(wide).toContain(long);
+  });
+
+  it("has one row for nodes that differ only in how many types they may become", async () => {
+    const { plan } = await planFor([POOL, workload("Deployment", "web", 14)]);
+    const [one, two] = plan.newNodeClaims;
+    const differing = {
+      ...plan,
+      newNodeClaims: [one, { ...two, instanceTypes: ["m-8", "x", "y"] }],
+    };
+    const rows = (screen?: Screen) =>
+      planText(differing as Plan, [], screen)
+        .split("\n")
+        .filter((line) => / x +default/.test(line));
+    expect(rows()).toHaveLength(1);
+    expect(rows({ ...PLAIN_SCREEN, wide: true })).toEqual([expect.stringContaining("0-2 others")]);
+  });
+
+  it("has colours where the screen has them, and the same text", async () => {
+    const { plan } = await planFor([POOL, workload("Deployment", "web", 1, "", "9")]);
+    const coloured = planText(plan, ["a note"], { ...PLAIN_SCREEN, paint: pc.createColors(true) });
+    expect(coloured).toContain("\u001b[31mPods without a place");
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what colours are made of
+    expect(coloured.replace(/\u001b\[\d+m/g, "")).toBe(planText(plan, ["a note"]));
+  });
+
   it("says in a table how many equal nodes there are, and what they cost together", async () => {
     const { plan } = await planFor([POOL, workload("Deployment", "web", 14)]);
     expect(planText(plan, ["a note"])).toMatchInlineSnapshot(`
       "Nodes to launch
-        COUNT  NODEPOOL  CHEAPEST  ZONE  CAPACITY   $/HOUR   OR        REQUESTS  PODS  WHICH
-        2 x    default   m-8       a     on-demand  $0.8000  no other  7 cpu     7     shop/web-0, shop/web-1, shop/web-10, shop/web-11 and 10 more
+        COUNT  NODEPOOL  CHEAPEST  ZONE  CAPACITY   $/HOUR   PODS  WHICH
+        2 x    default   m-8       a     on-demand  $0.8000  14    shop/web-0, shop/web-1, shop/web-10, s…
 
-      14 of 14 pods placed; 2 new nodes, $0.8000 an hour; worked out in 0 ms
+      Cost
+        NODEPOOL  NODES  PODS  $/HOUR   $/MONTH
+        default   2      14    $0.8000  $584.00
+
+      14 of 14 pods placed; 2 new nodes, $0.8000 an hour, $584.00 a month; planned in 0 ms
       note: a note
       "
     `);
@@ -641,6 +699,53 @@ describe("the exit code", () => {
     expect(text.text).toContain("nearest: m-8 of default: cpu: 9 asked for, 7900m there");
   });
 
+  it("is 3 when no pod needs a place, with a note that says so", async () => {
+    for (const documents of [[POOL], [""], [POOL, workload("Deployment", "web", 0)]]) {
+      const none = await run(documents, "text");
+      expect(none.code).toBe(3);
+      expect(none.text).toMatch(/^Nothing to plan: /);
+    }
+    expect((await run([""], "text")).text).toContain("note: the input has no objects");
+  });
+
+  it("is 2 for a StatefulSet whose StorageClass is not in the input, with a fix", async () => {
+    const named = (text: string) =>
+      workload(
+        "StatefulSet",
+        "db",
+        1,
+        `volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], ${text} resources: {requests: {storage: 1Gi}}}}]`,
+      );
+    const missing = await run([POOL, named("storageClassName: gp3,")], "text");
+    expect(missing.code).toBe(2);
+    expect(missing.text).toContain("fix: add StorageClass gp3: with -f FILE");
+    const none = await run([POOL, named("")]);
+    expect(none.code).toBe(2);
+    const { unschedulable } = JSON.parse(none.text) as Plan;
+    expect(unschedulable[0]?.fix?.edits).toEqual([
+      {
+        object: "StatefulSet shop/db",
+        field: "spec.volumeClaimTemplates[data].spec.storageClassName",
+        action: "set",
+        value: "NAME",
+        from: "",
+      },
+    ]);
+    const early = `apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: gp3}
+provisioner: ebs.csi.aws.com`;
+    const immediate = await run([POOL, early, named("storageClassName: gp3,")], "text");
+    expect(immediate.text).toContain("fix: set volumeBindingMode of StorageClass gp3");
+    const mended = early.replace(
+      "provisioner",
+      "volumeBindingMode: WaitForFirstConsumer\nprovisioner",
+    );
+    expect((await run([POOL, mended, named("storageClassName: gp3,")])).code).toBe(0);
+    const quiet = await run([POOL, named("")], "json", { fix: false });
+    expect((JSON.parse(quiet.text) as Plan).unschedulable[0]).not.toHaveProperty("fix");
+  });
+
   it("comes after word of what takes long, which is taken away, also when the input is at fault", async () => {
     const good = await run([POOL, workload("Deployment", "web", 2)]);
     expect(good.told).toEqual([
@@ -995,6 +1100,51 @@ describe("without a file of instance types", () => {
     expect(plan.totals.priceMicroUsdPerHour).toBeGreaterThan(10_000);
     expect(notes.join("\n")).toContain("spot prices are estimates");
     expect(notes.join("\n")).toContain("EC2NodeClass default is not in the input");
+  });
+
+  it("a NodePool of another provider's class is left out with a note, as the controller leaves it alone", async () => {
+    const path = new URL("../../../test/fixtures/eks-auto-mode.yaml", import.meta.url);
+    const text = readFileSync(path, "utf8");
+    const { plan, notes } = await planFor([text], {
+      cloud: await cloudOf({}, sortManifests(objectsOf("auto.yaml", text))),
+    });
+    expect(plan.newNodeClaims).toEqual([]);
+    expect(plan.unschedulable.map(({ pod }) => pod)).toEqual(["default/db"]);
+    expect(notes).toContainEqual(
+      expect.stringMatching(
+        /auto-gpu: passed over, its class is a NodeClass of eks\.amazonaws\.com, which belongs to another provider/,
+      ),
+    );
+    // What a file says can be launched is for any provider.
+    expect(
+      (await planFor([text.replace(/requirements:\n( +-.*\n)+/, "requirements: []\n")])).plan
+        .newNodeClaims,
+    ).toHaveLength(1);
+  });
+
+  it("a node class that is not in the input is named, with one that was probably meant", async () => {
+    const nodeClass = (name: string) => `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: ${name}}
+spec:
+  role: r
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{id: subnet-1}]
+  securityGroupSelectorTerms: [{id: sg-1}]`;
+    const noteOf = async (documents: readonly string[]) => {
+      const cloud = await cloudOf(
+        {},
+        sortManifests(objectsOf("app.yaml", documents.join("\n---\n"))),
+      );
+      const { notes } = await planFor(documents, { cloud });
+      return notes.find((note) => note.includes("EC2NodeClass"));
+    };
+    expect(await noteOf([POOL])).toMatch(
+      /EC2NodeClass default is not in the input.*; add the EC2NodeClass with -f$/,
+    );
+    expect(await noteOf([POOL, nodeClass("defualt")])).toMatch(/; did you mean defualt\? /);
+    expect(await noteOf([POOL, nodeClass("default")])).toBeUndefined();
   });
 
   it("the region is taken from volumes, storage classes and pods too", () => {

@@ -2,13 +2,18 @@
  * The result of `karpenter plan` as a contract that other programs read: names, amounts and prices,
  * no objects of ours. Described, with its JSON schema, in docs/reference/plan.md.
  */
+import type { Pod } from "../../apis/core/pod.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
+import { compareText } from "../../base/text-order.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import type { NearMiss, Remedy } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { type PlannedEdit, plannedEdit } from "./planned-edit.ts";
+import { type Risk, risksOf } from "./risks.ts";
+import { volumeFix } from "./volume-fix.ts";
 
 export interface Plan {
   readonly newNodeClaims: readonly PlannedNode[];
@@ -20,6 +25,8 @@ export interface Plan {
     /** New ones. */
     readonly nodes: number;
     readonly priceMicroUsdPerHour: number;
+    /** What the new nodes of each pool cost, by name. */
+    readonly nodePools: readonly PoolTotal[];
     /** Proven: no plan for these pods is cheaper. Only when asked for. */
     readonly lowerBoundMicroUsdPerHour?: number;
     /** What the limits of these NodePools make the plan dearer by; absent: nothing. */
@@ -28,7 +35,17 @@ export interface Plan {
       readonly priceMicroUsdPerHour: number;
     };
   };
+  /** What the price does not show. */
+  readonly risks: readonly Risk[];
   readonly timings: { readonly parseMs: number; readonly solveMs: number };
+}
+
+/** New nodes of a pool, and what they cost together. */
+export interface PoolTotal {
+  readonly nodePool: string;
+  readonly nodes: number;
+  readonly pods: number;
+  readonly priceMicroUsdPerHour: number;
 }
 
 export interface PlannedNode {
@@ -70,13 +87,17 @@ export interface Extras {
   /** By key of the pod. */
   readonly remedies?: ReadonlyMap<string, Remedy>;
   readonly lowerBoundMicroUsd?: number;
+  /** What the plan was made from: then risks are told, and fixes of volumes. */
+  readonly input?: SchedulingInput;
+  /** Whether to say what would place the pods that planning refuses to look at. Default: with `input`. */
+  readonly volumeFixes?: boolean;
 }
 
 export function planOf(
   result: SchedulingResult,
   pods: number,
   timings: Plan["timings"],
-  { remedies, lowerBoundMicroUsd }: Extras = {},
+  { remedies, lowerBoundMicroUsd, input, volumeFixes = true }: Extras = {},
 ): Plan {
   const { limitCost } = result;
   const newNodeClaims = result.newClaims.map(
@@ -108,6 +129,7 @@ export function planOf(
         rejected: rejected as Record<string, number>,
       })),
       ...remedyOf(keyOf(pod), remedies?.get(keyOf(pod))),
+      ...(input === undefined || !volumeFixes || pools.length > 0 ? {} : fixOf(pod, input)),
     })),
     totals: {
       pods,
@@ -117,6 +139,7 @@ export function planOf(
         (sum, { cheapest }) => sum + cheapest.priceMicroUsdPerHour,
         0,
       ),
+      nodePools: poolTotals(newNodeClaims),
       ...(lowerBoundMicroUsd === undefined
         ? {}
         : { lowerBoundMicroUsdPerHour: lowerBoundMicroUsd }),
@@ -129,6 +152,7 @@ export function planOf(
             },
           }),
     },
+    risks: input === undefined ? [] : risksOf(input, result),
     timings,
   };
 }
@@ -140,6 +164,27 @@ export function limitNotes({ totals: { limits } }: Plan): string[] {
   return [
     `limits of ${limits.nodePools.join(", ")} cost ${price} an hour: without them the same pods have cheaper nodes`,
   ];
+}
+
+function poolTotals(claims: readonly PlannedNode[]): PoolTotal[] {
+  const names = [...new Set(claims.map(({ nodePool }) => nodePool))].sort(compareText);
+  return names.map((nodePool) => {
+    const own = claims.filter((one) => one.nodePool === nodePool);
+    return {
+      nodePool,
+      nodes: own.length,
+      pods: own.reduce((sum, { pods }) => sum + pods.length, 0),
+      priceMicroUsdPerHour: own.reduce(
+        (sum, { cheapest }) => sum + cheapest.priceMicroUsdPerHour,
+        0,
+      ),
+    };
+  });
+}
+
+function fixOf(pod: Pod, { volumes }: SchedulingInput): Pick<Unplaced, "fix"> {
+  const fix = volumeFix(pod, volumes);
+  return fix === undefined ? {} : { fix };
 }
 
 function nameOf(poolId: string): string {

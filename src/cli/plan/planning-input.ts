@@ -10,7 +10,7 @@ import {
   type Pod,
   type TopologySpreadConstraint,
 } from "../../apis/core/pod.ts";
-import type { Pool } from "../../apis/hub/pool.ts";
+import { isOfClassKinds, type Pool } from "../../apis/hub/pool.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
@@ -167,11 +167,13 @@ async function poolInputs(
   for (const { native, pool } of all) {
     const isChosen = names.length === 0 || names.some((name) => isNamed(pool, name));
     const why =
+      unserved(pool, cloud) ??
       unusable(pool, condition(native, "Ready")) ??
       (isChosen ? invalid(pool, native, manifests, cloud) : undefined);
     if (isChosen && why !== undefined) notes.push(`${pool.id}: passed over, ${why}`);
     if (isChosen && why === undefined) usable.add(pool.id);
-    const isAsked = usable.has(pool.id) || owners.has(pool.id);
+    const isServed = unserved(pool, cloud) === undefined;
+    const isAsked = isServed && (usable.has(pool.id) || owners.has(pool.id));
     const instanceTypes = isAsked ? await cloud.typesOf(pool) : [];
     pools.push({ pool, instanceTypes, usage: cluster.poolUsage(pool.id) });
   }
@@ -204,6 +206,15 @@ function withOverlays(
 
 function isNamed(pool: Pool, name: string): boolean {
   return pool.name === name || pool.id === name;
+}
+
+/** Another provider's, which the controller leaves alone. */
+function unserved(pool: Pool, { nodeClassKinds }: Cloud): string | undefined {
+  if (nodeClassKinds === undefined || pool.unreadable !== undefined) return undefined;
+  if (isOfClassKinds(pool, nodeClassKinds)) return undefined;
+  const { group, kind } = pool.classRef;
+  const served = nodeClassKinds.map((one) => `${one.kind} of ${one.group}`).join(", ");
+  return `its class is a ${kind} of ${group}, which belongs to another provider (here: ${served}); to plan with it, say what it can launch with --instance-types`;
 }
 
 function unusable(pool: Pool, ready: Condition | undefined): string | undefined {

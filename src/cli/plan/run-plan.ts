@@ -12,6 +12,7 @@ import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 import { type Progress, progressFor } from "../program/progress.ts";
+import { type ColourWhen, PLAIN_SCREEN, type Screen, stdoutScreen } from "../program/terminal.ts";
 import { readDocuments, readText } from "./documents.ts";
 import { factsIn } from "./facts.ts";
 import { SELECTING } from "./live-cluster.ts";
@@ -34,7 +35,9 @@ export interface PlanFlags {
   readonly plannerNodeCost: number;
   readonly plannerMinSaving: number;
   readonly plannerMinPods: number;
-  readonly output: "text" | "json" | "yaml";
+  readonly output: "text" | "wide" | "json" | "yaml";
+  /** Default: on a terminal. */
+  readonly color?: ColourWhen;
   readonly cluster?: true;
   readonly schedulerConfig?: string;
   readonly lowerBound?: true;
@@ -44,25 +47,37 @@ export interface PlanFlags {
 
 /** Where the plan goes, and what is to be said beside it. */
 export interface PlanStreams {
+  /** How text for people is laid out. Default: without colours, 100 columns wide. */
+  readonly screen?: (colour: ColourWhen | undefined) => Screen;
   readonly out: (text: Printed) => void;
   readonly err: (text: Printed) => void;
 }
 
-export const STANDARD_STREAMS: PlanStreams = { out: toStdout, err: toStderr };
+export const STANDARD_STREAMS: PlanStreams = {
+  out: toStdout,
+  err: toStderr,
+  screen: stdoutScreen,
+};
 
-/** Prints the plan; the exit code as the command tells it. Throws CliError for bad input. */
+/** Every pod has a place; some have none; no pod needs one. Bad input ends with 1 (CliError). */
+const EXIT_CODES = { placed: 0, someLeft: 2, nothingToPlan: 3 } as const;
+
+/** Prints the plan; gives the exit code, one of {@link EXIT_CODES}. Throws CliError for bad input. */
 export async function runPlan(
   flags: PlanFlags,
-  { out, err } = STANDARD_STREAMS,
+  { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,
   progress = progressFor(flags.output),
 ): Promise<number> {
   const { planned, notes } = await madePlan(flags, progress).finally(progress.end);
-  if (flags.output === "text") out(planText(planned, notes));
-  else {
+  const { output } = flags;
+  if (output === "text" || output === "wide") {
+    out(planText(planned, notes, { ...screen(flags.color), wide: output === "wide" }));
+  } else {
     err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
-    out(printed(planned, flags.output));
+    out(printed(planned, output));
   }
-  return planned.unschedulable.length === 0 ? 0 : 2;
+  if (planned.totals.pods === 0) return EXIT_CODES.nothingToPlan;
+  return planned.unschedulable.length === 0 ? EXIT_CODES.placed : EXIT_CODES.someLeft;
 }
 
 /** The plan, and what is to be said beside it. */
@@ -91,8 +106,7 @@ async function madePlan(
   const settings = { ...flags, poolNames, defaultSpread };
   const planning = await planningInput(manifests, cloud, settings, live.nowMs);
   const { input } = planning;
-  const idle = input.pods.length === 0 ? ["no pod in the input needs a place"] : [];
-  const notes = [...live.notes, ...idle, ...planning.notes];
+  const notes = [...live.notes, ...emptyNotes(found.length, input.pods.length), ...planning.notes];
   const parsedMs = performance.now();
   const options = plannerOptions({
     policy: flags.planner,
@@ -110,11 +124,20 @@ async function madePlan(
   if (flags.fix && result.unschedulable.length > 0)
     progress.stage("looking for what would place the pods that are left");
   const planned = planOf(result, input.pods.length, timings, {
+    input,
+    volumeFixes: flags.fix,
     ...(flags.fix ? { remedies: remedies(input, result) } : {}),
     ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),
   });
   notes.push(...limitNotes(planned));
   return { planned, notes };
+}
+
+/** Why there is nothing to plan, and what to do. */
+function emptyNotes(objects: number, pods: number): string[] {
+  if (objects === 0) return ["the input has no objects; -f takes files, folders or -"];
+  if (pods > 0) return [];
+  return ["no pod in the input needs a place; a plan is made for pending pods and for workloads"];
 }
 
 /** `1 pod`, `2,000 pods`. */

@@ -70,6 +70,7 @@ export async function cloudOf(
 function withKwok(aws: Cloud): Cloud {
   return {
     wellKnownLabels: [...aws.wellKnownLabels, ...KWOK_WELL_KNOWN_LABELS],
+    nodeClassKinds: [...(aws.nodeClassKinds ?? []), KWOK_NODE_CLASS] as readonly Kind[],
     notes: aws.notes,
     typesOf: async (pool) =>
       pool.classRef.group === KWOK_NODE_CLASS.group ? kwokInstanceTypes() : aws.typesOf(pool),

@@ -7,10 +7,50 @@ export function section(title: string, lines: readonly string[]): readonly strin
 
 /** Rows of cells, the first row being the heads, indented by two. */
 export function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
+  return laidOut(rows, widthsOf(rows));
+}
+
+/** Below this many characters no column is cut. */
+const LEAST_CELL = 8;
+
+/**
+ * A table of at most `columns` characters a line. The widest column is cut first, and its cells end in `…`. A table
+ * of so many columns that all would be cut below 8 characters stays wider.
+ */
+export function fittedTable(rows: readonly (readonly string[])[], columns: number): string[] {
+  const widths = widthsOf(rows);
+  const between = 2 * widths.length;
+  let excess = widths.reduce((sum, width) => sum + width, between) - columns;
+  while (excess > 0) {
+    const widest = Math.max(...widths);
+    if (widest <= LEAST_CELL) break;
+    const at = widths.lastIndexOf(widest);
+    const next = Math.max(LEAST_CELL, ...widths.filter((width) => width < widest));
+    const cut = Math.min(excess, Math.max(1, widest - next));
+    widths[at] = widest - cut;
+    excess -= cut;
+  }
+  return laidOut(rows, widths);
+}
+
+function laidOut(rows: readonly (readonly string[])[], widths: readonly number[]): string[] {
   return rows.map((row) =>
-    `  ${row.map((cell, column) => cell.padEnd(widths[column] as number)).join("  ")}`.trimEnd(),
+    `  ${row
+      .map((cell, column) => {
+        const width = widths[column] as number;
+        return clipped(cell, width).padEnd(width);
+      })
+      .join("  ")}`.trimEnd(),
+  );
+}
+
+/** The text, or as much of it as has room before a `…`. */
+export function clipped(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+}
+
+function widthsOf(rows: readonly (readonly string[])[]): number[] {
+  return (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
   );
 }

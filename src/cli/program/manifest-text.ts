@@ -32,9 +32,9 @@ export function expected<T>(read: () => T): T {
   }
 }
 
-/** An answer for programs. */
+/** An answer for programs. What is in it twice is written twice: not every reader knows anchors. */
 export function printed(answer: unknown, format: "json" | "yaml"): Printed {
   return format === "json"
     ? printedJson(JSON.stringify(answer, null, 2))
-    : printedDocument(writeYaml(answer));
+    : printedDocument(writeYaml(answer, { aliases: "none" }));
 }

@@ -29,6 +29,7 @@ function progressLine(): Progress {
 
 /** On standard error, where somebody looks on: it is a terminal, and what is printed is no data for a program. */
 export function progressFor(output: string): Progress {
-  const isWatched = isTerminal("stderr") && (output === "text" || isTerminal("stdout"));
+  const isWatched =
+    isTerminal("stderr") && (output === "text" || output === "wide" || isTerminal("stdout"));
   return isWatched ? progressLine() : NO_PROGRESS;
 }

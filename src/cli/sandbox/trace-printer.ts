@@ -1,34 +1,39 @@
 /** Prints the trace: aligned text, coloured on a terminal only, or a line of JSON per event. */
-import pc from "picocolors";
-import { paintedLine, printedJson } from "../../base/printable.ts";
+import { paintedLine, printable, printedJson } from "../../base/printable.ts";
 import { formatTrace, type Trace, type TraceEvent } from "../../sandbox/trace.ts";
-import { isTerminal, toStdout } from "../program/output.ts";
+import { clipped } from "../program/layout.ts";
+import { toStdout } from "../program/output.ts";
+import { stdoutColumns, stdoutScreen } from "../program/terminal.ts";
 
-type Paint = (text: string) => string;
-
-const BY_VERB: Readonly<Record<string, Paint>> = {
-  pending: pc.yellow,
-  warned: pc.yellow,
-  unready: pc.yellow,
-  broken: pc.red,
-  failed: pc.red,
-  running: pc.green,
-  ready: pc.green,
-  initialized: pc.green,
-  kept: pc.green,
-  launched: pc.cyan,
-  created: pc.cyan,
-  terminated: pc.dim,
-  removed: pc.dim,
-  gone: pc.dim,
+/** Colours of picocolors by verb. */
+const BY_VERB: Readonly<Record<string, "yellow" | "red" | "green" | "cyan" | "dim">> = {
+  pending: "yellow",
+  warned: "yellow",
+  unready: "yellow",
+  broken: "red",
+  failed: "red",
+  running: "green",
+  ready: "green",
+  initialized: "green",
+  kept: "green",
+  launched: "cyan",
+  created: "cyan",
+  terminated: "dim",
+  removed: "dim",
+  gone: "dim",
 };
 
+/** On a terminal a line is at most as long as the terminal is wide; in a file it is whole. */
 export function tracePrinter(output: "text" | "json"): Trace {
   if (output === "json") return (event) => toStdout(printedJson(jsonLine(event)));
-  const coloured = isTerminal("stdout") && pc.isColorSupported;
+  const { paint } = stdoutScreen();
   return (event) => {
-    const paint = (coloured ? BY_VERB[event.verb] : undefined) ?? plain;
-    toStdout(paintedLine(formatTrace(event), paint));
+    // Asked each time: people make their windows wider.
+    const width = stdoutColumns();
+    const whole = printable(formatTrace(event));
+    const line = width === undefined ? whole : clipped(whole, width);
+    const colour = BY_VERB[event.verb];
+    toStdout(paintedLine(line, colour === undefined ? plain : paint[colour]));
   };
 }
 

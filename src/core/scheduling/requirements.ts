@@ -3,12 +3,14 @@
  * offers, what a node is. Immutable; adding gives a new set. upstream:
  * pkg/scheduling/requirements.go
  */
+
 import {
   isRestrictedLabel,
   NORMALIZED_LABELS,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
+import { meantName } from "../../base/slips.ts";
 import {
   allowsAbsence,
   exists,
@@ -194,11 +196,15 @@ function meets(own: Requirement, wanted: Requirement): boolean {
   return intersects(own, wanted) || (allowsAbsence(own) && allowsAbsence(wanted));
 }
 
-/** `zone` for `topology.kubernetes.io/zone`: the key a person probably meant. */
+/**
+ * The key a person probably meant: `topology.kubernetes.io/zone` for `zone`, or for one with a few wrong letters.
+ * upstream: labelHint in pkg/scheduling/requirements.go
+ */
 function typoHint(key: string, known: readonly string[]): string {
   const suffix = key.slice(key.lastIndexOf("/") + 1);
-  const meant = known
-    .filter((candidate) => candidate.includes(key) || candidate.endsWith(`/${suffix}`))
-    .sort()[0];
+  const meant =
+    known
+      .filter((candidate) => candidate.includes(key) || candidate.endsWith(`/${suffix}`))
+      .sort()[0] ?? meantName(key, known);
   return meant === undefined ? "" : ` (typo of "${meant}"?)`;
 }

@@ -1,0 +1,46 @@
+/** How near one word is to another: for "did you mean" in complaints about names. */
+
+/** Letters that were missed, doubled, mistaken or swapped between two words (Damerau-Levenshtein distance). */
+function slips(a: string, b: string): number {
+  let [before, last]: [number[], number[]] = [
+    [],
+    Array.from({ length: b.length + 1 }, (_, j) => j),
+  ];
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const isSame = a[i - 1] === b[j - 1];
+      let least = Math.min(
+        (last[j] as number) + 1,
+        (row[j - 1] as number) + 1,
+        (last[j - 1] as number) + (isSame ? 0 : 1),
+      );
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        least = Math.min(least, (before[j - 2] as number) + 1);
+      row.push(least);
+    }
+    [before, last] = [last, row];
+  }
+  return last[b.length] as number;
+}
+
+/**
+ * The known name that was probably meant: in other letters the same, or nearest by at most one slip in five letters,
+ * two at least for words of six letters and more. Undefined when none is near. Of equally near ones the first by name.
+ */
+export function meantName(written: string, known: Iterable<string>): string | undefined {
+  const word = written.toLowerCase();
+  const most = word.length < SHORT ? 1 : Math.max(2, Math.floor(word.length / LETTERS_PER_SLIP));
+  let meant: string | undefined;
+  let least = most + 1;
+  for (const name of [...known].sort()) {
+    if (Math.abs(name.length - word.length) >= least) continue;
+    const away = slips(word, name.toLowerCase());
+    if (away < least) [meant, least] = [name, away];
+  }
+  return meant;
+}
+
+/** Of a short word little is left after two slips. */
+const SHORT = 6;
+const LETTERS_PER_SLIP = 5;

@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import { risksOf } from "./risks.ts";
+
+function pod(name: string, owner?: { kind: string; name: string }, hash?: string): Pod {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      namespace: "shop",
+      ...(hash === undefined ? {} : { labels: { "pod-template-hash": hash } }),
+      ...(owner === undefined
+        ? {}
+        : { ownerReferences: [{ apiVersion: "apps/v1", uid: "", controller: true, ...owner }] }),
+    },
+    spec: { containers: [] },
+  } as unknown as Pod;
+}
+
+const web = (count: number) =>
+  Array.from({ length: count }, (_, n) =>
+    pod(`web-${n}`, { kind: "ReplicaSet", name: "web-1" }, "1"),
+  );
+
+type Launch = readonly [capacityType: string, zone: string, pods: readonly Pod[]];
+
+function risks(launches: readonly Launch[], running: readonly Launch[] = []) {
+  const newClaims = launches.map(([capacityType, zone, pods]) => ({
+    pods,
+    cheapest: { capacityType, zone },
+  }));
+  const nodes = running.map(([capacityType, zone, pods], index) => ({
+    name: `n${index}`,
+    deleting: false,
+    labels: { "topology.kubernetes.io/zone": zone, "karpenter.sh/capacity-type": capacityType },
+    pods,
+  }));
+  const result = { newClaims, existing: [], unschedulable: [] } as unknown as SchedulingResult;
+  return risksOf({ nodes } as unknown as SchedulingInput, result).map(({ code, workloads }) => [
+    code,
+    ...workloads,
+  ]);
+}
+
+describe("risks of a plan", () => {
+  it("are many replicas on one spot node, one replica on spot, and all in one zone", () => {
+    expect(risks([["spot", "a", web(300)]])).toEqual([["oneSpotNode", "Deployment shop/web"]]);
+    expect(risks([["spot", "a", [pod("once")]]])).toEqual([
+      ["singleReplicaOnSpot", "Pod shop/once"],
+    ]);
+    const [first, ...others] = web(3);
+    expect(
+      risks([
+        ["on-demand", "a", [first as Pod]],
+        ["on-demand", "a", others],
+      ]),
+    ).toEqual([["oneZone", "Deployment shop/web"]]);
+  });
+
+  it("are none on demand on one node, over two zones, or of Jobs", () => {
+    expect(risks([["on-demand", "a", web(2)]])).toEqual([]);
+    expect(risks([["on-demand", "a", [pod("once")]]])).toEqual([]);
+    const [first, second] = web(2) as [Pod, Pod];
+    expect(
+      risks([
+        ["spot", "a", [first]],
+        ["spot", "b", [second]],
+      ]),
+    ).toEqual([]);
+    expect(risks([["spot", "a", [pod("job-0", { kind: "Job", name: "job" })]]])).toEqual([]);
+  });
+
+  it("count replicas that run already, and leave workloads alone that the plan does not touch", () => {
+    const [first, second] = web(2) as [Pod, Pod];
+    expect(risks([["spot", "a", [first]]], [["on-demand", "b", [second]]])).toEqual([]);
+    expect(risks([], [["spot", "a", web(2)]])).toEqual([]);
+  });
+
+  it("name three workloads, and count the others", () => {
+    const pods = ["a", "b", "c", "d", "e"].map((name) => pod(name));
+    const input = { nodes: [] } as unknown as SchedulingInput;
+    const result = {
+      newClaims: [{ pods, cheapest: { capacityType: "spot", zone: "a" } }],
+      existing: [],
+      unschedulable: [],
+    } as unknown as SchedulingResult;
+    expect(risksOf(input, result)[0]?.text).toContain(
+      ": Pod shop/a, Pod shop/b, Pod shop/c and 2 more; ",
+    );
+  });
+});

@@ -1,0 +1,135 @@
+/**
+ * Risks of a finished plan that its price does not show: what one interruption or one zone's outage takes at once.
+ * A plan stays as it is; a risk says which field of the workload changes it.
+ */
+
+import type { Pod } from "../../apis/core/pod.ts";
+import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { controllerOf, keyOf } from "../../apis/meta.ts";
+import { compareText } from "../../base/text-order.ts";
+import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+
+/** `code` is for programs, `text` for people. */
+export interface Risk {
+  readonly code: RiskCode;
+  /** `Deployment shop/web`, `Pod shop/once`; by name. */
+  readonly workloads: readonly string[];
+  readonly text: string;
+}
+
+export type RiskCode = "oneSpotNode" | "singleReplicaOnSpot" | "oneZone";
+
+/** Workloads named in a sentence; the others are counted. */
+const NAMED = 3;
+
+/** Where the replicas of a workload are: those that run and those of the plan. */
+interface Spread {
+  replicas: number;
+  readonly nodes: Set<string>;
+  readonly zones: Set<string>;
+  /** Whether all of them are on spot nodes. */
+  isSpot: boolean;
+  /** Whether one of them is placed by this plan. */
+  isPlanned: boolean;
+}
+
+/** Pods of Jobs are left out: they end by themselves, and a Job starts them again. */
+export function risksOf(input: SchedulingInput, result: SchedulingResult): Risk[] {
+  const spreads = spreadsOf(input, result);
+  const having = (holds: (spread: Spread) => boolean): [string, Spread][] =>
+    [...spreads]
+      .filter(([, spread]) => spread.isPlanned && holds(spread))
+      .sort(([a], [b]) => compareText(a, b));
+  const oneNode = having(
+    ({ replicas, nodes, isSpot }) => replicas > 1 && nodes.size === 1 && isSpot,
+  );
+  const single = having(({ replicas, isSpot }) => replicas === 1 && isSpot);
+  const oneZone = having(
+    ({ replicas, nodes, zones }) => replicas > 1 && nodes.size > 1 && zones.size === 1,
+  );
+  return [
+    ...risk("oneSpotNode", oneNode, (names) => [
+      `all replicas on one spot node: ${names}`,
+      "spread them over kubernetes.io/hostname (topologySpreadConstraints)",
+    ]),
+    ...risk("singleReplicaOnSpot", single, (names) => [
+      `a single replica on a spot node: ${names}`,
+      "run two replicas, or require karpenter.sh/capacity-type on-demand",
+    ]),
+    ...risk("oneZone", oneZone, (names) => [
+      `all replicas in one zone, if the cheapest is launched: ${names}`,
+      "spread them over topology.kubernetes.io/zone (topologySpreadConstraints)",
+    ]),
+  ];
+}
+
+function risk(
+  code: RiskCode,
+  found: readonly [string, Spread][],
+  words: (names: string) => readonly [string, string],
+): Risk[] {
+  if (found.length === 0) return [];
+  const shown = found.slice(0, NAMED).map(([name, { replicas }]) => {
+    return replicas === 1 ? name : `${name} (${replicas})`;
+  });
+  const more = found.length > NAMED ? ` and ${found.length - NAMED} more` : "";
+  const [what, remedy] = words(`${shown.join(", ")}${more}`);
+  return [{ code, workloads: found.map(([name]) => name), text: `${what}; ${remedy}` }];
+}
+
+function spreadsOf(input: SchedulingInput, result: SchedulingResult): Map<string, Spread> {
+  const spreads = new Map<string, Spread>();
+  const nodes = new Map(input.nodes.map((node) => [node.name, node]));
+  const count = (
+    pods: readonly Pod[],
+    node: string,
+    { zone, isSpot }: { readonly zone: string; readonly isSpot: boolean },
+    isPlanned: boolean,
+  ): void => {
+    for (const pod of pods) {
+      const name = workloadOf(pod);
+      if (name === undefined) continue;
+      const spread = spreads.get(name) ?? {
+        replicas: 0,
+        nodes: new Set<string>(),
+        zones: new Set<string>(),
+        isSpot: true,
+        isPlanned: false,
+      };
+      spread.replicas += 1;
+      spread.nodes.add(node);
+      spread.zones.add(zone);
+      spread.isSpot &&= isSpot;
+      spread.isPlanned ||= isPlanned;
+      spreads.set(name, spread);
+    }
+  };
+  const factsOf = (name: string) => {
+    const labels = nodes.get(name)?.labels;
+    return {
+      zone: labels?.[TOPOLOGY_ZONE_LABEL_KEY] ?? "",
+      isSpot: labels?.[CAPACITY_TYPE_LABEL_KEY] === "spot",
+    };
+  };
+  for (const node of input.nodes)
+    if (!node.deleting) count(node.pods, node.name, factsOf(node.name), false);
+  for (const { nodeName, pods } of result.existing) count(pods, nodeName, factsOf(nodeName), true);
+  result.newClaims.forEach(({ pods, cheapest }, index) => {
+    const facts = { zone: cheapest.zone, isSpot: cheapest.capacityType === "spot" };
+    count(pods, `new ${index}`, facts, true);
+  });
+  return spreads;
+}
+
+/** `Deployment shop/web`: of a pod of a ReplicaSet its Deployment, where the name tells it. */
+function workloadOf(pod: Pod): string | undefined {
+  const { namespace = "default", labels } = pod.metadata;
+  const owner = controllerOf(pod);
+  if (owner === undefined) return `Pod ${keyOf(pod)}`;
+  if (owner.kind === "Job" || owner.kind === "DaemonSet") return undefined;
+  const hash = labels?.["pod-template-hash"];
+  if (owner.kind === "ReplicaSet" && hash !== undefined && owner.name.endsWith(`-${hash}`))
+    return `Deployment ${namespace}/${owner.name.slice(0, -hash.length - 1)}`;
+  return `${owner.kind} ${namespace}/${owner.name}`;
+}

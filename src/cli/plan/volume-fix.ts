@@ -1,0 +1,90 @@
+/**
+ * What to change where a pod has no place because of its volume claims: a StorageClass that is missing from the
+ * input, a claim that is missing, a class that binds too early. Planning refuses such pods before it asks a NodePool.
+ */
+import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { controllerOf, keyOf } from "../../apis/meta.ts";
+import type { StorageClass } from "../../apis/storage/kinds.ts";
+import { claimName } from "../../core/scheduling/volumes.ts";
+import type { PlannedEdit } from "./planned-edit.ts";
+
+/** The volume objects of a plan's input. */
+interface Volumes {
+  readonly claims: readonly PersistentVolumeClaim[];
+  readonly classes: readonly StorageClass[];
+}
+
+export interface VolumeFix {
+  readonly text: string;
+  readonly edits: readonly PlannedEdit[];
+}
+
+const INPUT = "with -f FILE, or read the cluster with --cluster";
+const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
+
+/** For the first volume of the pod that the input does not complete; undefined when none is at fault in this way. */
+export function volumeFix(pod: Pod, { claims, classes }: Volumes): VolumeFix | undefined {
+  for (const volume of pod.spec.volumes ?? []) {
+    const name = claimName(pod, volume);
+    if (name === undefined) continue;
+    const key = `${pod.metadata.namespace ?? "default"}/${name}`;
+    const claim = claims.find((one) => keyOf(one) === key);
+    const fix =
+      claim === undefined ? addObject("PersistentVolumeClaim", key) : claimFix(pod, claim);
+    if (fix !== undefined) return fix;
+  }
+  return undefined;
+
+  function claimFix(owner: Pod, claim: PersistentVolumeClaim): VolumeFix | undefined {
+    const { storageClassName, volumeName } = claim.spec;
+    if (volumeName) return undefined;
+    if (!storageClassName) return nameClass(owner, claim);
+    const found = classes.find(({ metadata }) => metadata.name === storageClassName);
+    if (found === undefined) return addObject("StorageClass", storageClassName);
+    return found.volumeBindingMode === "WaitForFirstConsumer" ? undefined : bindLater(found);
+  }
+}
+
+function addObject(kind: string, name: string): VolumeFix {
+  return {
+    text: `add ${kind} ${name}: ${INPUT}`,
+    edits: [{ object: `${kind} ${name}`, field: "metadata.name", action: "add", value: name }],
+  };
+}
+
+/** Of a StatefulSet's template, as its claims are made from it. */
+function nameClass(pod: Pod, claim: PersistentVolumeClaim): VolumeFix {
+  const owner = controllerOf(pod);
+  const { name } = claim.metadata;
+  const isTemplate = owner?.kind === "StatefulSet" && name.endsWith(`-${pod.metadata.name}`);
+  const template = name.slice(0, -pod.metadata.name.length - 1);
+  const where = isTemplate
+    ? {
+        object: `StatefulSet ${claim.metadata.namespace}/${owner.name}`,
+        field: `spec.volumeClaimTemplates[${template}].spec.storageClassName`,
+      }
+    : { object: `PersistentVolumeClaim ${keyOf(claim)}`, field: "spec.storageClassName" };
+  return {
+    text:
+      `set ${where.field} of ${where.object}, or add a StorageClass with the annotation ` +
+      `${DEFAULT_CLASS}: "true" ${INPUT}`,
+    edits: [{ ...where, action: "set", value: "NAME", from: "" }],
+  };
+}
+
+function bindLater({ metadata, volumeBindingMode = "Immediate" }: StorageClass): VolumeFix {
+  const value = "WaitForFirstConsumer";
+  return {
+    text: `set volumeBindingMode of StorageClass ${metadata.name} to ${value}, so that its volumes follow their pods`,
+    edits: [
+      {
+        object: `StorageClass ${metadata.name}`,
+        field: "volumeBindingMode",
+        action: "set",
+        value,
+        from: volumeBindingMode,
+      },
+    ],
+  };
+}

@@ -1,0 +1,93 @@
+/**
+ * What commands know of where their text goes: how wide it is, and whether it shows colours. A pipe or a file
+ * has no width and no colours.
+ */
+import { Option } from "commander";
+import pc from "picocolors";
+import { type Printed, paintedLine, printedLines } from "../../base/printable.ts";
+import { terminal } from "./output.ts";
+
+/** When text is coloured; `auto`: on a terminal only. */
+export type ColourWhen = "auto" | "always" | "never";
+
+/** Paints a text; without colours the text is returned as it is. */
+export type Paint = ReturnType<typeof pc.createColors>;
+
+/** How text for people is laid out. */
+export interface Screen {
+  /** Characters a line of a table may have. */
+  readonly columns: number;
+  readonly paint: Paint;
+  /** Show all columns of tables, whatever their width. Default: false. */
+  readonly wide?: boolean;
+}
+
+/** A line of text, painted whole where it has a colour. */
+export type Line = string | { readonly text: string; readonly paint: (text: string) => string };
+
+export function painted(text: string, paint: (text: string) => string): Line {
+  return { text, paint };
+}
+
+/** The lines, safe for a terminal, each with its colour. */
+export function printedScreen(lines: readonly Line[]): Printed {
+  const parts = lines.map((line) =>
+    typeof line === "string" ? printedLines([line]) : paintedLine(line.text, line.paint),
+  );
+  return parts.join("") as Printed;
+}
+
+/** Width that tables fit without a terminal, and at most on a wide one. */
+const MOST_COLUMNS = 100;
+/** On a narrower terminal, lines are broken by the terminal. */
+const LEAST_COLUMNS = 60;
+
+/** Text without colours, as it is printed into a file. */
+export const PLAIN_SCREEN: Screen = { columns: MOST_COLUMNS, paint: pc.createColors(false) };
+
+/** The part of a stream that a screen is made from. */
+type Output = Pick<NodeJS.WriteStream, "isTTY"> & { readonly columns?: number };
+
+/** Exported for tests. `env`: NO_COLOR and TERM are obeyed (https://no-color.org); `--color` counts for more. */
+export function screenOf(
+  output: Output,
+  env: Readonly<Record<string, string | undefined>>,
+  when: ColourWhen = "auto",
+): Screen {
+  return {
+    columns: Math.min(MOST_COLUMNS, Math.max(LEAST_COLUMNS, columnsOf(output) ?? MOST_COLUMNS)),
+    paint: pc.createColors(hasColours(output, env, when)),
+  };
+}
+
+/** Whether text to this stream is coloured. Exported for tests. */
+export function hasColours(
+  output: Output,
+  env: Readonly<Record<string, string | undefined>>,
+  when: ColourWhen = "auto",
+): boolean {
+  if (when !== "auto") return when === "always";
+  return output.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+}
+
+/** Width of the terminal; undefined when the stream is none, or does not tell. */
+function columnsOf({ isTTY, columns }: Output): number | undefined {
+  return isTTY === true && columns !== undefined && columns > 0 ? columns : undefined;
+}
+
+/** How text is laid out on standard output. */
+export function stdoutScreen(when?: ColourWhen): Screen {
+  return screenOf(terminal().output, process.env, when);
+}
+
+/** Width of the terminal that standard output is; undefined when it is none. */
+export function stdoutColumns(): number | undefined {
+  return columnsOf(terminal().output);
+}
+
+/** `--color auto|always|never`. */
+export function colourOption(): Option {
+  return new Option("--color <when>", "whether text is coloured; auto: on a terminal")
+    .choices(["auto", "always", "never"])
+    .default("auto");
+}
