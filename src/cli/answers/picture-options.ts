@@ -3,11 +3,13 @@ import { type Command, Option } from "commander";
 
 export function pictureOptions(command: Command): Command {
   return command
+    .optionsGroup("Input:")
     .option("-f, --filename <path...>", "objects: files, folders, or - for standard input")
     .option(
       "--cluster",
       "read the current cluster, of KUBECONFIG, as without files; with files they come on top",
     )
+    .optionsGroup("What Karpenter knows:")
     .option("--instance-types <file>", "what can be launched, as JSON; default: AWS")
     .option(
       "--region <name>",

@@ -1,7 +1,9 @@
 /** `karpenter controller`: the operator against a cluster that it did not bring itself. */
 import { Command, Option } from "commander";
+import { OPTION_GROUPS, optionGroup } from "../../operator/settings/option-groups.ts";
 import { OPTIONS, type OptionDefinition } from "../../operator/settings/options.ts";
 import { meaningOf } from "../../operator/settings/settings-page.ts";
+import { withExamples } from "../program/help.ts";
 
 export function controllerCommand(): Command {
   const command = new Command("controller")
@@ -12,13 +14,29 @@ export function controllerCommand(): Command {
       new Option("--provider <name>", "which cloud").choices(["aws", "kwok"]).default("aws"),
     )
     .allowExcessArguments(false);
-  for (const option of Object.values<OptionDefinition>(OPTIONS)) {
-    const fallback = option.default === "" ? "" : ` (default: ${option.default})`;
-    command.option(
-      `--${option.flag} <value>`,
-      `${meaningOf(option)} Also ${option.env}.${fallback}`,
-    );
+  const options = Object.values<OptionDefinition>(OPTIONS);
+  for (const group of OPTION_GROUPS) {
+    command.optionsGroup(`${group}:`);
+    for (const option of options.filter((one) => optionGroup(one) === group)) {
+      const fallback =
+        option.default === "" ? "" : ` (default: ${option.default.replaceAll(",", ", ")})`;
+      command.option(
+        `--${option.flag} <${option.type}>`,
+        `${meaningOf(option)} Also ${option.env}.${fallback}`,
+      );
+    }
   }
+  withExamples(
+    command,
+    [
+      "karpenter controller --cluster-name prod --interruption-queue prod",
+      "on AWS, with the cluster that KUBECONFIG names",
+    ],
+    [
+      "karpenter controller --provider kwok --log-level debug",
+      "with nodes that kwok simulates, and a talkative log",
+    ],
+  );
   return command.action(async (flags: Readonly<Record<string, string>>) => {
     // Loaded when wanted, so that help and refused flags answer at once.
     const { runController } = await import("../controller/run-controller.ts");

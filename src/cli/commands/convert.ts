@@ -4,14 +4,17 @@
  */
 import { Command, Option } from "commander";
 import type { ConvertFlags } from "../convert/run-convert.ts";
+import { withExamples } from "../program/help.ts";
 
 export function convertCommand(name = "convert"): Command {
-  return new Command(name)
+  const command = new Command(name)
     .description(
       "Convert v1alpha5 Provisioner and v1alpha1 AWSNodeTemplate manifests; YAML on standard output.",
     )
+    .optionsGroup("Input:")
     .option("-f, --filename <file...>", "file, directory, URL or - (standard input)")
     .option("-R, --recursive", "descend into directories", false)
+    .optionsGroup("Output:")
     .option("--ignore-defaults", "do not add the requirements that alpha had by default", false)
     .addOption(
       new Option("-o, --output <format>", "how to print")
@@ -28,4 +31,10 @@ export function convertCommand(name = "convert"): Command {
       const { runConvert } = await import("../convert/run-convert.ts");
       await runConvert(flags);
     });
+  const called = name === "convert" ? "karpenter convert" : name;
+  return withExamples(
+    command,
+    [`${called} -f provisioner.yaml > nodepool.yaml`, "v1alpha5 to v1beta1"],
+    [`${called} -R -f manifests/ --to v1`, "a folder of v1alpha5 and v1beta1 to v1"],
+  );
 }

@@ -2,14 +2,16 @@
 import { Command } from "commander";
 import { outputOption, pictureOptions } from "../answers/picture-options.ts";
 import type { ExplainFlags } from "../answers/run-explain.ts";
+import { withExamples } from "../program/help.ts";
 
 export function explainCommand(): Command {
   const command = new Command("explain")
     .description("Say why a node is here and is not removed, why a pod waits, what a pool allows.")
     .argument("<kind>", "node, nodeclaim, pod or nodepool; or kind/name")
-    .argument("[name]", "name of the object")
+    .argument("[name]", "name of the object; without one: all NodePools, a line each")
     .option("-n, --namespace <name>", "namespace of a pod", "default");
-  return pictureOptions(command)
+  pictureOptions(command)
+    .optionsGroup("Output:")
     .addOption(outputOption())
     .allowExcessArguments(false)
     .action(async (kind: string, name: string | undefined, flags: ExplainFlags) => {
@@ -17,4 +19,10 @@ export function explainCommand(): Command {
       const { runExplain } = await import("../answers/run-explain.ts");
       await runExplain(name === undefined ? [kind] : [kind, name], flags);
     });
+  return withExamples(
+    command,
+    ["karpenter explain node ip-10-0-1-2.ec2.internal", "why it is here, and why it stays"],
+    ["karpenter explain pod web-7d9c5 -n shop", "why it waits; the begin of a name lists the pods"],
+    ["karpenter explain nodepool", "all NodePools, a line each"],
+  );
 }

@@ -6,10 +6,12 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../base/duration.ts";
 import type { InterruptFlags } from "../interrupt/run-interrupt.ts";
+import { withExamples } from "../program/help.ts";
 
 export function interruptCommand(name = "interrupt"): Command {
-  return new Command(name)
+  const command = new Command(name)
     .description("Interrupt spot instances of a sandbox, as EC2 does: two minutes after a notice.")
+    .optionsGroup("Which instances, and when:")
     .addOption(
       new Option(
         "--instance-ids <ids...>",
@@ -28,18 +30,27 @@ export function interruptCommand(name = "interrupt"): Command {
         .preset("true")
         .default("true"),
     )
-    .option("-p, --profile <name>", "accepted for scripts; a sandbox asks for no credentials")
+    .optionsGroup("Where:")
+    .addHelpOption(new Option("-h, --help", "display help for command").helpGroup("Where:"))
     .option("-r, --region <name>", "AWS region", process.env["AWS_DEFAULT_REGION"] ?? "us-west-2")
     .option(
       "--endpoint-url <url>",
       "where the sandbox's AWS answers; default: AWS_ENDPOINT_URL",
       process.env["AWS_ENDPOINT_URL"] ?? "",
     )
+    .optionsGroup("Accepted, but not acted on:")
+    .option("-p, --profile <name>", "accepted for scripts; a sandbox asks for no credentials")
     .allowExcessArguments(false)
     .action(async (flags: InterruptFlags) => {
       const { runInterrupt } = await import("../interrupt/run-interrupt.ts");
       await runInterrupt(flags);
     });
+  const called = name === "interrupt" ? "karpenter interrupt" : name;
+  return withExamples(
+    command,
+    [`${called} --instance-ids i-0123456789abcdef0`, "take this instance back, notice after 15 s"],
+    [`${called} --interactive --delay 2m`, "choose from a list, notice after two minutes"],
+  );
 }
 
 /** Joins what is given in several arguments or several times. */

@@ -1,21 +1,64 @@
 /**
  * `karpenter plan`: the engine without a cluster. Reads manifests, says what would be launched and
- * why. Exit code 0: every pod has a place; 2: some have none; 1: the input is at fault.
+ * why. Exit code 0: every pod has a place; 2: some have none; 1: the input is at fault; 3: no pod needs a place.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import type { PlanFlags } from "../plan/run-plan.ts";
+import { withExamples } from "../program/help.ts";
+import { colourOption } from "../program/terminal.ts";
 
 export function planCommand(): Command {
-  return new Command("plan")
-    .description("Say what would be launched for the pods of some manifests, and why.")
+  const command = new Command("plan")
+    .summary("Say what would be launched for the pods of some manifests, and why.")
+    .description(
+      "Say what would be launched for the pods of some manifests, what it costs, and why. " +
+        "Exit code: 0 all pods placed, 2 some not, 1 bad input, 3 nothing to plan.",
+    )
+    .optionsGroup("Input:")
     .option("-f, --filename <path...>", "manifests: files, folders, or - for standard input")
-    .option("--instance-types <file>", "what can be launched, as JSON; default: AWS")
+    .option("--cluster", "read the current cluster, of KUBECONFIG; files come on top")
+    .optionsGroup("What can be launched:")
     .option("--nodepool-only <name...>", "use only these NodePools of the input")
+    .option("--instance-types <file>", "what can be launched, as JSON; default: AWS")
     .option(
       "--region <name>",
       "AWS region; default: that of a running Karpenter, or what zones in the input say, else us-east-1; counts for nothing with --instance-types",
     )
+    .optionsGroup("Output:")
+    .addOption(
+      new Option(
+        "-o, --output <format>",
+        "text for people, of at most 100 columns; wide: with all columns; json or yaml for programs",
+      )
+        .choices(["text", "wide", "json", "yaml"])
+        .default("text"),
+    )
+    .addOption(colourOption())
+    .option("--lower-bound", "add a proven bound: no plan for these pods costs less")
+    .option("--no-fix", "do not search for what would place the pods that are left")
+    .allowExcessArguments(false)
+    .action(async (flags: PlanFlags) => {
+      // Loaded when wanted, so that help and refused flags answer at once.
+      const { runPlan } = await import("../plan/run-plan.ts");
+      process.exitCode = await runPlan(flags);
+    });
+  return withExamples(
+    planningOptions(command),
+    [
+      "karpenter plan -f nodepool.yaml -f deployment.yaml",
+      "what these pods would run on, and what it costs",
+    ],
+    [
+      "kubectl kustomize overlays/prod | karpenter plan --cluster -f - -o json",
+      "what changes in the current cluster, for a program",
+    ],
+  );
+}
+
+function planningOptions(command: Command): Command {
+  return command
+    .optionsGroup("How it is planned:")
     .addOption(
       new Option("--preference-policy <policy>", "what preferred terms of pods are worth")
         .choices(["Respect", "Ignore"])
@@ -26,6 +69,7 @@ export function planCommand(): Command {
         .choices(["Strict", "BestEffort"])
         .default("Strict"),
     )
+    .option("--scheduler-config <file>", "default topology spread, as the controller takes it")
     .addOption(
       new Option(
         "--planner <policy>",
@@ -59,22 +103,7 @@ export function planCommand(): Command {
       new Option("--planner-min-pods <pods>", "fewer pods than this follow the rules alone")
         .argParser(count)
         .default(Number(OPTIONS.plannerMinPods.default)),
-    )
-    .addOption(
-      new Option("-o, --output <format>", "for people or for programs")
-        .choices(["text", "json", "yaml"])
-        .default("text"),
-    )
-    .option("--cluster", "read the current cluster, of KUBECONFIG; files come on top")
-    .option("--scheduler-config <file>", "default topology spread, as the controller takes it")
-    .option("--lower-bound", "add a proven bound: no plan for these pods costs less")
-    .option("--no-fix", "do not search for what would place the pods that are left")
-    .allowExcessArguments(false)
-    .action(async (flags: PlanFlags) => {
-      // Loaded when wanted, so that help and refused flags answer at once.
-      const { runPlan } = await import("../plan/run-plan.ts");
-      process.exitCode = await runPlan(flags);
-    });
+    );
 }
 
 function amount(text: string): number {

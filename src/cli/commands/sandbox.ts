@@ -4,13 +4,15 @@
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { isAwsRegion } from "../program/aws-region.ts";
+import { withExamples } from "../program/help.ts";
 import type { SandboxFlags } from "../sandbox/sandbox-flags.ts";
 
 export function sandboxCommand(): Command {
-  return new Command("sandbox")
+  const command = new Command("sandbox")
     .description(
       "Run a cluster in a box: Kubernetes API, scheduler, kubelets, EC2 and Karpenter in one process.",
     )
+    .optionsGroup("Where it answers:")
     .option("--kubeconfig <file>", "where to write the kubeconfig", ".karpenter/kubeconfig")
     .option(
       "--port <n>",
@@ -18,6 +20,7 @@ export function sandboxCommand(): Command {
       wholeNumber(0, 65_535),
       0,
     )
+    .optionsGroup("Time and chance:")
     .option(
       "--speed <n>",
       "simulated seconds per real second; 1 gives the timings a user would see (a node is ready about 35 s after launch)",
@@ -30,6 +33,7 @@ export function sandboxCommand(): Command {
       wholeNumber(0, Number.MAX_SAFE_INTEGER),
       1,
     )
+    .optionsGroup("The cluster:")
     .addOption(
       new Option("--provider <name>", "which cloud").choices(["aws", "kwok"]).default("aws"),
     )
@@ -49,6 +53,18 @@ export function sandboxCommand(): Command {
         .choices(["all", "beta-only"])
         .default("all"),
     )
+    .allowExcessArguments(false)
+    .action(sandbox);
+  return withExamples(
+    storyOptions(command),
+    ["karpenter sandbox --speed 10", "a cluster for kubectl, ten times as fast"],
+    ["karpenter sandbox --scenario story.yaml --seed 7", "a scripted story, on virtual time"],
+  );
+}
+
+function storyOptions(command: Command): Command {
+  return command
+    .optionsGroup("What runs in it, and what is printed:")
     .option(
       "--scenario <file>",
       "play a story on virtual time and exit 0 when it keeps its promises, 1 when not",
@@ -69,9 +85,7 @@ export function sandboxCommand(): Command {
       )
         .choices(["debug", "info", "error"])
         .default("debug"),
-    )
-    .allowExcessArguments(false)
-    .action(sandbox);
+    );
 }
 
 /** Loaded when wanted, so that help and refused flags answer at once. */

@@ -5,12 +5,14 @@
 import { Command } from "commander";
 import { outputOption, pictureOptions } from "../answers/picture-options.ts";
 import type { SimulateFlags } from "../answers/run-simulate.ts";
+import { withExamples } from "../program/help.ts";
 
 export function simulateCommand(): Command {
   const command = new Command("simulate").description(
     "Say what would happen if nodes went, pools, prices or workloads were others, or time passed.",
   );
-  return pictureOptions(command)
+  pictureOptions(command)
+    .optionsGroup("What to suppose:")
     .option("--remove-node <name...>", "suppose these nodes went")
     .option(
       "--drain-zone <zone...>",
@@ -21,6 +23,7 @@ export function simulateCommand(): Command {
     .option("--price <type=usd...>", "suppose a type cost this an hour; TYPE:spot=USD for spot")
     .option("--consolidate", "go on with the disruption loop until it has nothing more to do")
     .option("--horizon <duration>", "how far ahead --consolidate looks at most (default: 24h)")
+    .optionsGroup("Output:")
     .addOption(outputOption())
     .allowExcessArguments(false)
     .action(async (flags: SimulateFlags) => {
@@ -28,4 +31,12 @@ export function simulateCommand(): Command {
       const { runSimulate } = await import("../answers/run-simulate.ts");
       process.exitCode = await runSimulate(flags);
     });
+  return withExamples(
+    command,
+    ["karpenter simulate --drain-zone us-east-1a", "an outage of a zone of the current cluster"],
+    [
+      "karpenter simulate --nodepool-file spot.yaml --consolidate",
+      "what another NodePool would save, played to the end",
+    ],
+  );
 }

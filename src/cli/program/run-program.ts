@@ -2,6 +2,7 @@
 import { type Command, CommanderError } from "commander";
 import { printedLines } from "../../base/printable.ts";
 import { CliError } from "./cli-error.ts";
+import { HELP_STYLE } from "./help.ts";
 import { toStderr, whenStdoutFails } from "./output.ts";
 
 export async function runProgram(program: Command): Promise<void> {
@@ -12,6 +13,7 @@ export async function runProgram(program: Command): Promise<void> {
     process.exit(1);
   });
   program.showHelpAfterError("(--help says what can be given)");
+  program.configureHelp(HELP_STYLE);
   program.exitOverride().configureOutput({
     outputError: (text) =>
       toStderr(

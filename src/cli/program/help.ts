@@ -1,0 +1,36 @@
+/** How `--help` looks: terms in a column of limited width, text wrapped at the terminal's width, examples at the end. */
+import type { Command, Help, HelpConfiguration } from "commander";
+
+/** Widest column of flags, at most a third of the line; a longer flag has its description on the lines below it. */
+const MOST_TERM = 34;
+const INDENT = "  ";
+/** Without a terminal. */
+const DEFAULT_WIDTH = 80;
+
+/** For `Command.configureHelp`; subcommands inherit it. */
+export const HELP_STYLE: HelpConfiguration = { formatItem, minWidthToWrap: 20 };
+
+/** `[command line, what it does]`, of which each command has two at least. */
+export type Example = readonly [line: string, does: string];
+
+/** Appends the examples to the command's help. */
+export function withExamples(
+  command: Command,
+  ...examples: readonly [Example, Example, ...Example[]]
+): Command {
+  const lines = examples.flatMap(([line, does]) => [`${INDENT}# ${does}`, `${INDENT}${line}`]);
+  return command.addHelpText("after", `\nExamples:\n${lines.join("\n")}`);
+}
+
+function formatItem(term: string, termWidth: number, description: string, helper: Help): string {
+  if (description === "") return `${INDENT}${term}`;
+  const width = helper.helpWidth ?? DEFAULT_WIDTH;
+  const column = Math.min(termWidth, MOST_TERM, Math.floor(width / 3)) + INDENT.length;
+  const text = helper.boxWrap(description, width - column - INDENT.length);
+  const indented = text.replaceAll("\n", `\n${INDENT}${" ".repeat(column)}`);
+  const begin =
+    term.length <= column - INDENT.length
+      ? `${INDENT}${term.padEnd(column)}`
+      : `${INDENT}${term}\n${INDENT}${" ".repeat(column)}`;
+  return `${begin}${indented}`;
+}

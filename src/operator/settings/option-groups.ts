@@ -1,0 +1,43 @@
+/** In which group of `controller --help` a setting stands, by the begin of its flag; what is not acted on is last. */
+import type { OptionDefinition } from "./options.ts";
+
+/** The first pattern that fits counts. */
+const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [
+  [
+    "Cluster and AWS account",
+    /^(cluster-|isolated-vpc|eks-|interruption-queue|default-instance-profile|aws-tags)/,
+  ],
+  [
+    "Nodes and instance types",
+    /^(vm-memory|reserved-enis|eni-|pod-eni|disable-dry-run|enable-zonal|ami-|subnet-)/,
+  ],
+  ["Scheduling", /^(batch-|preference-|min-values-|scheduler-config|planner-|ignore-dra)/],
+  [
+    "Disruption",
+    /^(consolidation-|disruption-|involuntary-|pause-|expiration-|initialization-|surge-|act-on-|alpha-drift)/,
+  ],
+  ["Feature gates", /feature-gates$/],
+  ["Webhooks", /^(webhook-|disable-webhook|karpenter-service)/],
+  [
+    "Process, leader election and logs",
+    /^(metrics-|health-|kube-client|enable-prof|disable-|leader-|memory-|cpu-|log-)/,
+  ],
+];
+
+/** Behind all groups. Exported for tests. */
+export const NOT_ACTED_ON_GROUP = "Accepted, but not acted on";
+/** For a flag that no pattern fits; a test keeps it empty. Exported for tests. */
+export const OTHER_GROUP = "Other";
+
+/** Titles in the order in which help shows them. */
+export const OPTION_GROUPS: readonly string[] = [
+  ...BY_FLAG.map(([group]) => group),
+  OTHER_GROUP,
+  NOT_ACTED_ON_GROUP,
+];
+
+/** The title of the setting's group. A setting that is acted on in part stands with the others of its kind. */
+export function optionGroup({ flag, notActedOn }: OptionDefinition): string {
+  if (notActedOn !== undefined && !flag.endsWith("feature-gates")) return NOT_ACTED_ON_GROUP;
+  return BY_FLAG.find(([, flags]) => flags.test(flag))?.[0] ?? OTHER_GROUP;
+}
