@@ -25,12 +25,13 @@ function slips(a: string, b: string): number {
 }
 
 /**
- * The known name that was probably meant: in other letters the same, or nearest by at most one slip in five letters,
- * two at least for words of six letters and more. Undefined when none is near. Of equally near ones the first by name.
+ * The known name that was probably meant: in other letters the same, or nearest by at most one slip in five letters
+ * (in three, up to two slips). Undefined when none is near. Of equally near ones the first by name.
  */
 export function meantName(written: string, known: Iterable<string>): string | undefined {
   const word = written.toLowerCase();
-  const most = word.length < SHORT ? 1 : Math.max(2, Math.floor(word.length / LETTERS_PER_SLIP));
+  const few = Math.min(2, Math.floor(word.length / LETTERS_OF_FEW));
+  const most = Math.max(few, Math.floor(word.length / LETTERS_PER_SLIP));
   let meant: string | undefined;
   let least = most + 1;
   for (const name of [...known].sort()) {
@@ -41,6 +42,6 @@ export function meantName(written: string, known: Iterable<string>): string | un
   return meant;
 }
 
-/** Of a short word little is left after two slips. */
-const SHORT = 6;
+/** Of a word of two letters nothing is left after a slip, and little of one of five after two. */
+const LETTERS_OF_FEW = 3;
 const LETTERS_PER_SLIP = 5;

@@ -1,4 +1,6 @@
 /** Answers for people: the essence in the first line, then what stands behind it, one fact a line. */
+
+import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import type { Allowed, BudgetAnswer } from "../../core/answers/budget-answer.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
@@ -8,8 +10,10 @@ import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { BoundPodAnswer } from "../../core/answers/pod-answer.ts";
 import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
 import { fellText } from "../plan/plan-text.ts";
-import { section } from "../program/layout.ts";
-import type { Answer, WaitingPodAnswer } from "./explain.ts";
+import { holdWords, ruledOutText } from "../program/code-words.ts";
+import { fittedTable, section } from "../program/layout.ts";
+import { PLAIN_SCREEN, type Screen } from "../program/terminal.ts";
+import type { Answer, PoolList, WaitingPodAnswer } from "./explain.ts";
 
 const NAMED = 5;
 /** Most nodes of a command with a line of their own. */
@@ -24,6 +28,33 @@ export function explainText(answer: Answer, notes: readonly string[]): Printed {
         ? podLines(answer)
         : poolLines(answer);
   return printedLines([answer.says, ...lines, ...notes.map((note) => `note: ${note}`)]);
+}
+
+/** A row for each pool. Ends with a newline. */
+export function poolListText(
+  { items }: PoolList,
+  notes: readonly string[],
+  screen: Screen = PLAIN_SCREEN,
+): Printed {
+  const head = ["NODEPOOL", "READY", "NODES", "$/HOUR", "LIMITS", "NEXT DISRUPTION"];
+  const rows = items.map((one) => [
+    one.kind === "NodePool" ? one.name : `${one.name} (${one.kind})`,
+    one.ready ? "yes" : "no",
+    String(one.nodes.total),
+    usd(one.priceMicroUsdPerHour),
+    one.limits.map(({ resource, percent }) => `${resource} ${percent}%`).join(", ") || "none",
+    one.paused === undefined ? nextDisruption(one) : "paused",
+  ]);
+  const lines =
+    items.length === 0
+      ? ["no NodePool in the input"]
+      : fittedTable([head, ...rows], screen.columns);
+  return printedLines([...lines, ...notes.map((note) => `note: ${note}`)]);
+}
+
+function nextDisruption({ at, nextAllowedDisruption }: PoolAnswer): string {
+  if (nextAllowedDisruption === undefined) return "not by itself";
+  return nextAllowedDisruption === at ? "allowed now" : nextAllowedDisruption;
 }
 
 function nodeLines(answer: NodeAnswer): readonly string[] {
@@ -75,21 +106,12 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
   ];
 }
 
-/** Nothing of the type itself speaks against these: a bare word would not say what does. */
-const BESIDES: Readonly<Partial<Record<string, string>>> = {
-  other: "asked for, too: the cloud launched this one",
-  later: "not asked for at the launch",
-};
-
 function typeLines(type: LaunchChoice): readonly string[] {
-  const counts = Object.entries(type.cheaper).map(
-    ([by, count]) => `${count} ${BESIDES[by] ?? `by ${by}`}`,
-  );
   return [
-    `${type.instanceType}, ${type.capacityType}, ${type.zone}: ${usd(type.priceMicroUsdPerHour)} an hour; the claim asked for ${type.askedFor} type(s)`,
-    counts.length === 0
+    `${type.instanceType}, ${type.capacityType}, ${type.zone}: ${usd(type.priceMicroUsdPerHour)} an hour; the claim asked for ${counted(type.askedFor, "type")}`,
+    Object.keys(type.cheaper).length === 0
       ? "no type of its pool is cheaper"
-      : `cheaper types of its pool that fell: ${counts.join(", ")}`,
+      : `cheaper types of its pool: ${ruledOutText(type.cheaper)}`,
     ...type.nearest.map(
       (one) =>
         `${one.instanceType} (${one.capacityType}, ${one.zone}, ${usd(one.priceMicroUsdPerHour)}): ${one.says}`,
@@ -136,7 +158,7 @@ function poolLines(answer: PoolAnswer): readonly string[] {
   const wanted = nodes.wanted === undefined ? "" : ` of ${nodes.wanted} wanted`;
   return [
     ...section("Use", [
-      `${nodes.total} node(s)${wanted}, ${nodes.leaving} leaving, ${usd(answer.priceMicroUsdPerHour)} an hour`,
+      `${counted(nodes.total, "node")}${wanted}, ${nodes.leaving} leaving, ${usd(answer.priceMicroUsdPerHour)} an hour`,
       ...answer.limits.map(
         ({ resource, used, limit, percent }) => `${resource}: ${used} of ${limit} (${percent}%)`,
       ),
@@ -158,7 +180,7 @@ function poolLines(answer: PoolAnswer): readonly string[] {
     ...section("What keeps its nodes", [
       ...answer.held.map(
         ({ block, count, nodes: names }) =>
-          `${count} by ${block}: ${names.join(", ")}${count > names.length ? ", …" : ""}`,
+          `${counted(count, "node")}: ${holdWords(block)}: ${names.join(", ")}${count > names.length ? ` and ${count - names.length} more` : ""}`,
       ),
       ...(answer.repack === undefined ? [] : [`repack: ${answer.repack}`]),
     ]),
@@ -214,7 +236,7 @@ function podLines(answer: BoundPodAnswer | WaitingPodAnswer): readonly string[] 
     ...section("Guarded by", [
       ...answer.guards.map(
         ({ name, disruptionsAllowed }) =>
-          `PodDisruptionBudget ${name}: ${disruptionsAllowed} disruption(s) allowed now`,
+          `PodDisruptionBudget ${name}: ${counted(disruptionsAllowed, "disruption")} allowed now`,
       ),
       ...(answer.noMoveWithoutDowntime === undefined
         ? []

@@ -148,7 +148,7 @@ describe("karpenter explain node", () => {
   it("says of a node whose pods fit elsewhere that it goes next, and what that saves", async () => {
     const text = await ask("node a", [snapshotPool(), ...movable()]);
     expect(text).toMatchInlineSnapshot(`
-      "a (m-4, on-demand, a, $0.2000 an hour) of default runs 1 pod(s); next: delete a (Underutilized): saves $0.2000 an hour
+      "a (m-4, on-demand, a, $0.2000 an hour) of default runs 1 pod; next: delete a (Underutilized): saves $0.2000 an hour
 
       Why it is here
         NodeClaim a, made 2026-01-02T00:00:00Z from default: made for pods that waited; of those are here: 1
@@ -156,8 +156,8 @@ describe("karpenter explain node", () => {
         runs now: shop/a-0
 
       Why this type
-        m-4, on-demand, a: $0.2000 an hour; the claim asked for 3 type(s)
-        cheaper types of its pool that fell: 1 not asked for at the launch, 2 by nodePool
+        m-4, on-demand, a: $0.2000 an hour; the claim asked for 3 types
+        cheaper types of its pool: 1 not asked for at the launch, 2 outside the NodePool's requirements
         m-2 (on-demand, a, $0.1000): nothing speaks against it now; at the launch it was not asked for
         m-8 (spot, a, $0.1600): not cheaper under karpenter.sh/capacity-type In [on-demand]
         m-4 (spot, a, $0.0800): not cheaper under karpenter.sh/capacity-type In [on-demand]
@@ -191,7 +191,7 @@ describe("karpenter explain node", () => {
       snapshotPdb("web", 0),
     ]);
     expect(text).toContain(
-      `runs 1 pod(s); on its way out since 2026-01-05T11:59:00Z: 1 pod(s) have to leave first (shop/a-0), until ${until} (and 1 more)`,
+      `runs 1 pod; on its way out since 2026-01-05T11:59:00Z: still to leave: 1 pod (shop/a-0), until ${until} (and 1 more)`,
     );
     expect(text).toContain(`pdb prevents pod evictions (PodDisruptionBudget=[shop/web])`);
     expect(text).not.toContain("If nothing kept it");
@@ -238,7 +238,7 @@ describe("karpenter explain node", () => {
       "full",
       "abcdef",
       [],
-      "with 6 other node(s) all could save 37.1 % at the most; others go first",
+      "with 6 other nodes all could save 37.1 % at the most; others go first",
     ],
     [
       "it would save too little",
@@ -357,7 +357,7 @@ describe("karpenter explain node", () => {
     const answer = await nodeAnswer("a", objects);
     expect(answer.origin).toMatchObject({ reason: "replacement", command: "c-1" });
     expect(answer.moves?.map(({ says }) => says)).toEqual([
-      "Underutilized 2026-01-05T11:30:00Z: 3 pod(s) moved off x, y, to save $0.2000 an hour; it came to $0.1000",
+      "Underutilized 2026-01-05T11:30:00Z: 3 pods moved off x, y, to save $0.2000 an hour; it came to $0.1000",
     ]);
     expect(answer.holds).toMatchObject([{ block: "restraint", until: "2026-01-05T12:30:00Z" }]);
     expect(answer.next).toEqual([]);
@@ -649,6 +649,40 @@ describe("karpenter explain nodepool", () => {
     expect(await ask("nodepool default", objects, { at })).toContain("by repack");
   });
 
+  it("without a name lists all of them, a row each", async () => {
+    const objects = [
+      snapshotPool({ limits: { cpu: "40" } }),
+      { ...snapshotPool(), metadata: { name: "idle", uid: "idle" } } as KubeObject,
+      ...snapshotSparse("ab"),
+    ];
+    const text = await ask("nodepool", objects);
+    const rows = text.split("\n").map((line) => line.trim().split(/ {2,}/));
+    expect(rows.slice(0, 3)).toEqual([
+      ["NODEPOOL", "READY", "NODES", "$/HOUR", "LIMITS", "NEXT DISRUPTION"],
+      ["default", "yes", "2", "$0.8000", expect.stringMatching(/^cpu \d+%$/), "allowed now"],
+      ["idle", "yes", "0", "$0.0000", "none", "allowed now"],
+    ]);
+    const list = JSON.parse(await ask("nodepools", objects, { output: "json" }));
+    expect(list.kind).toBe("NodePoolList");
+    for (const one of list.items)
+      keepsToSchema(pageSchema("explain", "nodepool"), one, { says: 1 });
+    expect(await ask("nodepool", [])).toMatch(/^no NodePool in the input\n/);
+  });
+
+  it("that is not there is told with those whose names begin so, or one that was meant", async () => {
+    const objects = [snapshotPool(), ...snapshotSparse("ab")];
+    await expect(ask("nodepool defualt", objects)).rejects.toThrow("did you mean default?");
+    await expect(ask("nodepool def", objects)).rejects.toThrow(
+      "no NodePool def in the input; names that begin so: default",
+    );
+    await expect(ask("pod b", objects)).rejects.toThrow(
+      /no Pod shop\/b in the input; names that begin so: shop\/b-0/,
+    );
+    await expect(ask("pod nothing", objects)).rejects.toThrow(
+      /no Pod shop\/nothing in the input; there: shop\/a-0, shop\/b-0/,
+    );
+  });
+
   it("tells use, budgets, when a disruption is next allowed, and the next command", async () => {
     const night = {
       nodes: "0",
@@ -661,23 +695,23 @@ describe("karpenter explain nodepool", () => {
       ...movable(),
     ];
     expect(await ask("nodepool default", objects)).toMatchInlineSnapshot(`
-      "NodePool default has 2 node(s) for $0.6000 an hour; a disruption is allowed now
+      "NodePool default has 2 nodes for $0.6000 an hour; a disruption is allowed now
 
       Use
-        2 node(s), 0 leaving, $0.6000 an hour
+        2 nodes, 0 leaving, $0.6000 an hour
         cpu: 12 of 40 (30%)
 
       Disruption
         WhenEmptyOrUnderutilized, consolidateAfter 0s, expireAfter 720h0m0s
         budget 0 (Underutilized; CRON_TZ=Europe/Zurich 0 8 * * * for 10h): active, until 2026-01-05T17:00:00Z
         budget 50% (all reasons; always): active
-        Empty: 1 of 2 node(s) may be disrupted now
-        Drifted: 1 of 2 node(s) may be disrupted now
+        Empty: 1 of 2 nodes may be disrupted now
+        Drifted: 1 of 2 nodes may be disrupted now
         Underutilized: budgets allow none until 2026-01-05T17:00:00Z
         next allowed disruption: 2026-01-05T12:00:00Z
 
       What keeps its nodes
-        2 by budget: a, b
+        2 nodes: disruption budgets allow none: a, b
 
       Next of this pool
         nothing would be disrupted now
@@ -703,14 +737,14 @@ describe("karpenter explain nodepool with NodeOverlays", () => {
     const text = await ask("nodepool default", [overlay, snapshotPool(), ...movable()], {
       setting,
     });
-    expect(text).toContain(`NodePool default has 2 node(s) for ${price} an hour`);
+    expect(text).toContain(`NodePool default has 2 nodes for ${price} an hour`);
   });
 });
 
 describe("karpenter explain nodepool while nodes leave", () => {
   it.each([
-    ["1", "budgets are used up by 1 node(s)"],
-    ["9", "the cluster's budgets (disruption-budgets) are used up by 3 node(s)"],
+    ["1", "budgets are used up by 1 node"],
+    ["9", "the cluster's budgets (disruption-budgets) are used up by 3 nodes"],
   ])("tells whose budgets that uses up: a pool's of %s", async (nodes, says) => {
     const leaving = ["c", "d", "e"]
       .flatMap((name) => snapshotNode(name, { pool: name === "c" ? "default" : "other" }))
@@ -753,7 +787,7 @@ describe("karpenter explain nodepool between windows", () => {
     const day = { nodes: "0", schedule: "0 19 * * *", duration: "1h" };
     const pool = snapshotPool({ disruption: { budgets: [day] } });
     const text = await ask("nodepool default", [pool, ...movable()]);
-    expect(text).toContain("Empty: 2 of 2 node(s) may be disrupted now");
+    expect(text).toContain("Empty: 2 of 2 nodes may be disrupted now");
   });
 });
 
@@ -763,7 +797,7 @@ describe("karpenter explain nodepool without nodes", () => {
     const text = await ask("nodepool idle", [
       snapshotPool({ name: "idle", replicas: 0, disruption: { budgets: [day, { nodes: "10%" }] } }),
     ]);
-    expect(text).toContain("NodePool idle has 0 node(s) for $0.0000 an hour");
+    expect(text).toContain("NodePool idle has 0 nodes for $0.0000 an hour");
     expect(text).toContain("next allowed disruption: 2026-01-05T17:00:00Z");
   });
 });

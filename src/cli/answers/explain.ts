@@ -46,6 +46,12 @@ export interface WaitingPodAnswer {
     | ({ readonly to: "nowhere" } & Unplaced);
 }
 
+/** All pools of the input, by kind, then name. */
+export interface PoolList {
+  readonly kind: "NodePoolList";
+  readonly items: readonly PoolAnswer[];
+}
+
 export type Answer = NodeAnswer | PoolAnswer | BoundPodAnswer | WaitingPodAnswer;
 
 export type Subject = "node" | "nodeclaim" | "pod" | "nodepool";
@@ -70,22 +76,32 @@ const WORDS: Readonly<Record<string, Subject>> = {
 /** `node web-1`, `node/web-1`, `nodeclaim.karpenter.sh/web-1`: kinds as kubectl takes and writes them. */
 export function subjectOf(words: readonly string[]): {
   readonly subject: Subject;
-  readonly name: string;
+  /** Absent: all pools. */
+  readonly name?: string;
 } {
   const [kind = "", name] =
     words.length === 1 ? (words[0] as string).split("/") : (words as [string, string]);
   const subject = WORDS[kind.toLowerCase().replace(/\..*/, "")];
   if (subject === undefined)
     throw new CliError(`"${kind}": wanted one of node, nodeclaim, pod, nodepool`);
+  if (subject === "nodepool" && (name === undefined || name === "")) return { subject };
   if (name === undefined || name === "" || words.length > 2)
     throw new CliError(`which ${subject}? Say its name: karpenter explain ${subject} NAME`);
   return { subject, name };
 }
 
+export function explainPools({ picture, planning }: ReadPicture): PoolList {
+  const next = nextCommands(picture);
+  return {
+    kind: "NodePoolList",
+    items: planning.pools.map(({ pool }) => poolAnswer(picture, pool, next)),
+  };
+}
+
 /** Throws CliError when there is no such object. */
 export function explain(
   read: ReadPicture,
-  { subject, name }: ReturnType<typeof subjectOf>,
+  { subject, name }: { readonly subject: Subject; readonly name: string },
   namespace: string,
 ): Answer {
   const { picture } = read;
@@ -125,7 +141,10 @@ function explainPod(read: ReadPicture, key: string): BoundPodAnswer | WaitingPod
   }
   const pods = [...planning.input.pods, ...manifests.pods];
   const pod = pods.find((one) => keyOf(one) === key);
-  if (pod === undefined) throw new CliError(unknown("Pod", key, pods.map(keyOf)));
+  if (pod === undefined) {
+    const bound = picture.nodes.flatMap((node) => node.pods);
+    throw new CliError(unknown("Pod", key, [...bound, ...pods].map(keyOf)));
+  }
   const lostNode = read.lostNodes.get(key);
   const head = {
     kind: "Pod" as const,

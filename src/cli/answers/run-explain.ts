@@ -2,8 +2,9 @@
 import { printedLines } from "../../base/printable.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { printed } from "../program/manifest-text.ts";
-import { explain, subjectOf } from "./explain.ts";
-import { explainText } from "./explain-text.ts";
+import { PLAIN_SCREEN } from "../program/terminal.ts";
+import { explain, explainPools, subjectOf } from "./explain.ts";
+import { explainText, poolListText } from "./explain-text.ts";
 import { type PictureFlags, readObjects, readPicture } from "./read-picture.ts";
 
 export interface ExplainFlags extends PictureFlags {
@@ -15,13 +16,18 @@ export interface ExplainFlags extends PictureFlags {
 export async function runExplain(
   words: readonly string[],
   flags: ExplainFlags,
-  { out, err }: PlanStreams = STANDARD_STREAMS,
+  { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,
 ): Promise<void> {
-  const subject = subjectOf(words);
+  const { subject, name } = subjectOf(words);
   const read = await readPicture(flags, await readObjects(flags));
-  const answer = explain(read, subject, flags.namespace);
+  const answer =
+    name === undefined ? explainPools(read) : explain(read, { subject, name }, flags.namespace);
   if (flags.output === "text") {
-    out(explainText(answer, read.notes));
+    out(
+      answer.kind === "NodePoolList"
+        ? poolListText(answer, read.notes, screen(undefined))
+        : explainText(answer, read.notes),
+    );
     return;
   }
   err(printedLines(read.notes.map((note) => `karpenter: note: ${note}`)));

@@ -1,4 +1,6 @@
 /** What would happen, for people: a line a step, with what it costs from then on. */
+
+import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import type { Step } from "../../core/answers/rehearsal.ts";
@@ -41,7 +43,7 @@ function stepRow({ at, kind, says, moves, launched, priceMicroUsdPerHour }: Step
   );
   const more = kind === "provisioning" && nodes.length > 0 ? `: ${named(nodes)}` : "";
   const moved = moves.filter(({ to }) => to !== undefined).length;
-  return [at, `${usd(priceMicroUsdPerHour)}/h`, `${moved} pods`, `${says}${more}`];
+  return [at, `${usd(priceMicroUsdPerHour)}/h`, counted(moved, "pod"), `${says}${more}`];
 }
 
 function nextLine({ says, method }: CommandAnswer): string {

@@ -69,7 +69,7 @@ describe("karpenter simulate", () => {
       const { steps } = await simulated([fixed(replicas), ...nodes], { setting, ...flags });
       return steps.map((step) => step.says);
     };
-    const one = "1 node(s) are launched to keep 2 of fixed";
+    const one = "1 node launched to keep 2 of fixed";
     expect(await says(2, { removeNode: ["a"] })).toEqual(["removed: a", one]);
     expect(await says(2, { removeNode: ["a"], consolidate: true })).toEqual(["removed: a", one]);
     expect(await says(1, {})).toEqual(["beyond the replicas of fixed: b"]);
@@ -80,7 +80,7 @@ describe("karpenter simulate", () => {
     const { text, code } = await run([snapshotPool(), ...sparse], { consolidate: true });
     expect(code).toBe(0);
     expect(text).toMatchInlineSnapshot(`
-      "4 -> 1 node(s), $0.8000 -> $0.2000 an hour, 3 pod(s) moved, 1 command(s)
+      "4 -> 1 node, $0.8000 -> $0.2000 an hour, 3 pods moved, 1 command
 
       Steps
         2026-01-05T12:00:15Z  $0.2000/h  3 pods  delete a, b, c (Underutilized): saves $0.6000 an hour
@@ -94,7 +94,7 @@ describe("karpenter simulate", () => {
     const objects = [snapshotPool(), ...snapshotSparse("abcdef")];
     const { text } = await run(objects, { consolidate: true });
     expect(text).toMatchInlineSnapshot(`
-      "6 -> 2 node(s), $2.4000 -> $1.6000 an hour, 6 pod(s) moved, 1 command(s)
+      "6 -> 2 nodes, $2.4000 -> $1.6000 an hour, 6 pods moved, 1 command
 
       Steps
         2026-01-05T12:00:15Z  $1.6000/h  6 pods  replace a, b, c, d, e and 1 more by m-16/on-demand, m-16/on-demand (Underutilized): saves $0.8000 an hour
@@ -148,7 +148,7 @@ describe("karpenter simulate", () => {
       const { steps, after, podsMoved } = await simulated(objects, flags);
       expect(steps.map(({ says }) => says)).toEqual([
         "on their way out already: going",
-        "1 pod(s) get a place, 1 node(s) are launched",
+        "1 pod placed, 1 node launched",
       ]);
       expect(after).toMatchObject({ nodes: 1, pods: 1, pendingPods: 0 });
       expect(podsMoved).toBe(1);
@@ -214,8 +214,8 @@ describe("karpenter simulate", () => {
     const old = snapshotNode("old", { createdAt: "2025-12-06T11:00:00Z" });
     const { text } = await run([snapshotPool(), ...old, ...late], { consolidate: true });
     expect(text).toContain("\nsettled: nothing more would be done");
-    expect(text).toContain("note: 1 node(s) expire by the end and would go at once: not played");
-    expect(text).toContain("note: 1 node(s) are not ready yet and are taken to stay so");
+    expect(text).toContain("note: 1 node that would expire by the end, at once: not played");
+    expect(text).toContain("note: 1 node not ready yet, taken to stay so");
   });
 
   it("drains a zone: nothing is launched there", async () => {

@@ -2,7 +2,9 @@
  * What would happen if: the answer of `karpenter simulate` as a contract that other programs read.
  * Described, with its JSON schema, in docs/reference/simulate.md.
  */
+
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import { holdText } from "../../core/answers/hold.ts";
 import { holdsOf } from "../../core/answers/holds.ts";
@@ -100,8 +102,10 @@ export function leftOut({ picture, pools }: Model, { to }: Pick<Simulated, "to">
   }).length;
   const late = picture.nodes.filter(({ managed, initialized }) => managed && !initialized).length;
   return [
-    ...(ends === 0 ? [] : [`${ends} node(s) expire by the end and would go at once: not played`]),
-    ...(late === 0 ? [] : [`${late} node(s) are not ready yet and are taken to stay so`]),
+    ...(ends === 0
+      ? []
+      : [`${counted(ends, "node")} that would expire by the end, at once: not played`]),
+    ...(late === 0 ? [] : [`${counted(late, "node")} not ready yet, taken to stay so`]),
   ];
 }
 
@@ -146,9 +150,9 @@ function answer(
 
 function sentence(was: Totals, is: Totals, commands: number, podsMoved: number): string {
   const money = `${usd(was.priceMicroUsdPerHour)} -> ${usd(is.priceMicroUsdPerHour)} an hour`;
-  const nodes = `${was.nodes} -> ${is.nodes} node(s)`;
-  const moved = `${podsMoved} pod(s) moved, ${commands} command(s)`;
-  const waits = is.pendingPods === 0 ? "" : `, ${is.pendingPods} pod(s) without a place`;
+  const nodes = `${was.nodes} -> ${counted(is.nodes, "node")}`;
+  const moved = `${counted(podsMoved, "pod")} moved, ${counted(commands, "command")}`;
+  const waits = is.pendingPods === 0 ? "" : `, ${counted(is.pendingPods, "pod")} without a place`;
   return `${nodes}, ${money}, ${moved}${waits}`;
 }
 

@@ -1,7 +1,22 @@
-/** The sentence for a name that is not in the input, with the first few that are. */
+/** The sentence for a name that is not in the input, with those that were probably meant, or the first few. */
+import { meantName } from "../../base/slips.ts";
+
+const NAMED = 5;
+/** Candidates whose names begin as what was asked for. */
+const CANDIDATES = 20;
+
 export function unknown(kind: string, name: string, known: Iterable<string>): string {
-  const names = [...known].sort();
-  const shown = names.slice(0, 5).join(", ");
-  const more = names.length > 5 ? ` and ${names.length - 5} more` : "";
-  return `no ${kind} ${name} in the input; there: ${shown === "" ? "none" : `${shown}${more}`}`;
+  const names = [...new Set(known)].sort();
+  const begun = name === "" ? [] : names.filter((one) => one.startsWith(name));
+  if (begun.length > 0)
+    return `no ${kind} ${name} in the input; names that begin so: ${some(begun, CANDIDATES)}`;
+  const meant = meantName(name, names);
+  if (meant !== undefined) return `no ${kind} ${name} in the input; did you mean ${meant}?`;
+  return `no ${kind} ${name} in the input; there: ${some(names, NAMED)}`;
+}
+
+function some(names: readonly string[], most: number): string {
+  if (names.length === 0) return "none";
+  const shown = names.slice(0, most).join(", ");
+  return names.length > most ? `${shown} and ${names.length - most} more` : shown;
 }

@@ -1,8 +1,10 @@
 /** A plan for people: what would be launched and for whom, what it costs, and who stays without. */
+
+import { counted } from "../../base/counted.ts";
 import type { Printed } from "../../base/printable.ts";
 import { usd } from "../../core/answers/command-answer.ts";
+import { rejectionText } from "../program/code-words.ts";
 import { fittedTable, table } from "../program/layout.ts";
-import { rejectionText } from "../program/rejection-words.ts";
 import {
   type Line,
   type Paint,
@@ -60,7 +62,7 @@ function summary({ totals, timings }: Plan): string {
   const took = `planned in ${timings.solveMs} ms`;
   if (totals.pods === 0) return `Nothing to plan: no pod in the input needs a place; ${took}`;
   return (
-    `${totals.placed} of ${plural(totals.pods, "pod")} placed; ${plural(totals.nodes, "new node")}, ` +
+    `${totals.placed} of ${counted(totals.pods, "pod")} placed; ${counted(totals.nodes, "new node")}, ` +
     `${usd(totals.priceMicroUsdPerHour)} an hour, ${perMonth(totals.priceMicroUsdPerHour)} a month; ${took}`
   );
 }
@@ -87,10 +89,6 @@ function perMonth(microUsdPerHour: number): string {
   const usdPerMonth = (microUsdPerHour * HOURS_OF_MONTH) / 1e6;
   const cents = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
   return `$${usdPerMonth.toLocaleString("en", cents)}`;
-}
-
-function plural(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
 /** Nodes share a row that differ only in how many other types they may become; `isWide`: and in what is requested. */

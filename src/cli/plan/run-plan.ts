@@ -2,6 +2,8 @@
  * What `karpenter plan` does: manifests in, what would be launched and why out. Nothing is sent
  * anywhere.
  */
+
+import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { leastPriceMicroUsd } from "../../core/planner/least-price.ts";
@@ -138,11 +140,6 @@ function emptyNotes(objects: number, pods: number): string[] {
   if (objects === 0) return ["the input has no objects; -f takes files, folders or -"];
   if (pods > 0) return [];
   return ["no pod in the input needs a place; a plan is made for pending pods and for workloads"];
-}
-
-/** `1 pod`, `2,000 pods`. */
-function counted(count: number, word: string): string {
-  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 }
 
 /** Milliseconds with one decimal. */

@@ -1,6 +1,8 @@
 /** What a pool's budgets allow, for which reason, and when they next will. */
+
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
 import { allowances, brokenBudget, budgetProblem } from "../disruption/budgets.ts";
 import { nextAllowed, whoseBudgets, windowOf } from "../disruption/calendar.ts";
 import type { CommandReason } from "../disruption/command.ts";
@@ -87,12 +89,12 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
       const says =
         count === 0
           ? "it has no node to disrupt"
-          : `${allowed} of ${count} node(s) may be disrupted now`;
+          : `${allowed} of ${counted(count, "node")} may be disrupted now`;
       return { ...head, says, nextAllowedDisruption: toRfc3339(nowMs) };
     }
     case "busy": {
       const by = isOwn ? disrupting : all.disrupting;
-      const says = `${whose} are used up by ${by} node(s) that are not ready or on their way out`;
+      const says = `${whose} are used up by ${counted(by, "node")} not ready or on the way out`;
       return { ...head, says };
     }
     case "at": {

@@ -2,8 +2,10 @@
  * Everything that keeps a node where it is, not only the first thing: what, by which object, until when,
  * and which reasons for disruption it holds up. The checks are those of the disruption methods.
  */
+
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { awaitingOn } from "../disruption/awaited.ts";
 import { blocksOf, type Candidate, type ObjectName } from "../disruption/candidates.ts";
@@ -102,7 +104,7 @@ function policyHolds(candidate: Candidate): readonly Hold[] {
   const { pool, reschedulablePods } = candidate;
   const by = poolObject(pool);
   if (pool.replicas !== undefined) {
-    const says = `${by.kind} "${pool.name}" keeps ${pool.replicas} node(s), whatever runs on them`;
+    const says = `${by.kind} "${pool.name}" keeps ${counted(pool.replicas, "node")}, whatever runs on them`;
     return [{ block: "static", says, by, against: ["Empty", "Underutilized"] }];
   }
   const { pool: poolSays, node } = refusalsOf(candidate);

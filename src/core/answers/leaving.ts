@@ -2,12 +2,14 @@
  * What a node that is on its way out still waits for: pods that have to leave, what guards them, then its volumes
  * and its machine. The claim's conditions are what its drain has written down so far.
  */
+
 import { isWaitingEviction } from "../../apis/core/pod-predicates.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
 import { blocksOf } from "../disruption/candidates.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { Picture } from "../disruption/survey.ts";
@@ -52,7 +54,7 @@ export function leavingHolds(
 function waitsFor(claim: NodeClaim, pods: readonly string[], nowMs: number): string {
   if (pods.length > 0) {
     const named = pods.slice(0, MAX_NAMED).join(", ");
-    return `${pods.length} pod(s) have to leave first (${named}${pods.length > MAX_NAMED ? ", …" : ""})`;
+    return `still to leave: ${counted(pods.length, "pod")} (${named}${pods.length > MAX_NAMED ? ", …" : ""})`;
   }
   const ending = condition(claim, "InstanceTerminating");
   if (ending?.status === "True")

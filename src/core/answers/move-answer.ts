@@ -1,4 +1,5 @@
 /** Moves of pods that stand on claims: what for, and what they saved as predicted and as it came to. */
+import { counted } from "../../base/counted.ts";
 import { type Move, movesOn, oldestFirst } from "../disruption/moves.ts";
 import { madeFor } from "../disruption/record.ts";
 import type { Picture } from "../disruption/survey.ts";
@@ -39,7 +40,7 @@ function answer(picture: Picture, move: Move): MoveAnswer {
     realised === undefined || realised === move.savesMicroUsd
       ? ""
       : `; it came to ${usd(realised)}`;
-  const says = `${reason} ${at}: ${pods} pod(s) moved off ${nodes.join(", ")}, to save ${usd(move.savesMicroUsd)} an hour${came}`;
+  const says = `${reason} ${at}: ${counted(pods, "pod")} moved off ${nodes.join(", ")}, to save ${usd(move.savesMicroUsd)} an hour${came}`;
   return {
     command,
     reason,

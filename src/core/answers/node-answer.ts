@@ -2,12 +2,14 @@
  * One node of ours, explained: why it is here, why of this type, why it is not removed, and what would be
  * removed next. The next command is the one that the disruption loop would propose on the same picture.
  */
+
 import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
 import { savingsMicroUsd } from "../disruption/command.ts";
 import { madeFor } from "../disruption/record.ts";
 import type { Found } from "../disruption/round.ts";
@@ -147,7 +149,7 @@ function originOf(node: NodeView, claim: NodeClaim, { pool }: Owned): Origin {
     return { createdAt, reason: "replacement", says, command, pods };
   }
   if (pool?.replicas !== undefined) {
-    const says = `made to keep ${pool.replicas} node(s) of its pool, whatever runs on them`;
+    const says = `made to keep ${counted(pool.replicas, "node")} of its pool, whatever runs on them`;
     return { createdAt, reason: "capacity", says, pods };
   }
   const which =
@@ -184,7 +186,7 @@ function sentence(
       ? node.name
       : `${node.name} (${type.instanceType}, ${type.capacityType}, ${type.zone}, ${usd(type.priceMicroUsdPerHour)} an hour)`;
   const whose = pool === undefined ? "" : ` of ${pool.name}`;
-  const head = `${what}${whose} runs ${pods} pod(s)`;
+  const head = `${what}${whose} runs ${counted(pods, "pod")}`;
   if (removal !== undefined) return `${head}; next: ${removal.says}`;
   // One that is still coming up is not ready either.
   if (repair !== undefined && node.initialized) return `${head}; it is broken: ${repair.says}`;

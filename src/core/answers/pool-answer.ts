@@ -3,6 +3,7 @@
 import type { Pool } from "../../apis/hub/pool.ts";
 import { formatResource, formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { type CommandReason, savingsMicroUsd } from "../disruption/command.ts";
 import { type Found, nextCommands } from "../disruption/round.ts";
@@ -198,7 +199,7 @@ function sentence(
   nowMs: number,
 ): string {
   const { kind, name } = poolObject(pool);
-  const head = `${kind} ${name} has ${nodes} node(s) for ${usd(price)} an hour`;
+  const head = `${kind} ${name} has ${counted(nodes, "node")} for ${usd(price)} an hour`;
   if (pause !== undefined) return `${head}; ${pause}`;
   const first = disruptions.find(({ reason }) => neverFor(pool, reason) === undefined);
   if (soonest === undefined) return `${head}; ${first?.says ?? "nothing is allowed"}`;

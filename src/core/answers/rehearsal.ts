@@ -4,9 +4,11 @@
  * after the same wait, held back by the same ledger. Between commands the clock jumps to the next moment
  * at which something that keeps a node ends.
  */
+
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
 import { priceOf } from "../disruption/candidates.ts";
 import type { Command } from "../disruption/command.ts";
 import type { Method } from "../disruption/methods/method.ts";
@@ -80,7 +82,7 @@ export function provision(model: Model, plan: Plan): { model: Model; step: Step 
   const readyMs = newClaims.length === 0 ? nowMs : nowMs + LAUNCH_MS;
   const done = change(model, { launched: newClaims, placed: existing, nowMs: readyMs });
   const placed = done.moves.filter(({ to }) => to !== undefined).length;
-  const says = `${placed} pod(s) get a place, ${newClaims.length} node(s) are launched`;
+  const says = `${counted(placed, "pod")} placed, ${counted(newClaims.length, "node")} launched`;
   return { model: done.model, step: stepOf("provisioning", nowMs, says, done, newClaims, []) };
 }
 
@@ -111,7 +113,7 @@ function keepReplicas(before: Model): Played {
     const launched = planStaticNodes(model.picture.scheduling, own, lacking);
     if (launched.length === 0) continue;
     const done = change(model, { launched, nowMs: nowMs + LAUNCH_MS });
-    const says = `${launched.length} node(s) are launched to keep ${pool.replicas} of ${pool.name}`;
+    const says = `${counted(launched.length, "node")} launched to keep ${pool.replicas} of ${pool.name}`;
     model = done.model;
     steps.push(stepOf("provisioning", nowMs, says, done, launched, []));
   }

@@ -2,7 +2,9 @@
  * What repack, which packs many nodes anew together, thinks of a node that stays: what it could save at the
  * most by the yardstick that decides what is planned at all, or that no plan was cheap enough.
  */
+
 import { toRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
 import { atOnce } from "../../base/steps.ts";
 import type { Candidate } from "../disruption/candidates.ts";
 import { isConsolidatable } from "../disruption/consolidation.ts";
@@ -42,7 +44,7 @@ export function repackAnswer(
   const most = Math.max(0, ...countsOf(choice).map((count) => shareOf(choice, count)));
   const wanted = input.wantedShare(choice.candidates);
   const percent = `${Number((wanted * 100).toFixed(1))} %`;
-  const whom = others === 0 ? "by itself it" : `with ${others} other node(s) all`;
+  const whom = others === 0 ? "by itself it" : `with ${counted(others, "other node")} all`;
   const could = `repack: anew ${whom} could save ${(most * 100).toFixed(1)} % at the most`;
   if (worthTrying(choice, wanted).length === 0) return `${could}, ${percent} is wanted`;
   const until = next === undefined ? waitsUntil(group, input) : undefined;

@@ -1,0 +1,23 @@
+import { describe, expect, it } from "vitest";
+import { CODE_WORDS, rejectionText } from "./code-words.ts";
+
+describe("words for codes", () => {
+  it("are several words for each code, none twice, and no code among them", () => {
+    for (const table of Object.values<Readonly<Record<string, string>>>(CODE_WORDS)) {
+      const texts = Object.values(table);
+      expect(new Set(texts).size).toBe(texts.length);
+      for (const text of texts) expect(text.split(" ").length).toBeGreaterThanOrEqual(3);
+      // The names of fields that people write themselves.
+      const fields = ["consolidateAfter", "minValues"];
+      const coded = Object.keys(table).filter((code) => /[A-Z]/.test(code));
+      for (const code of coded.filter((one) => !fields.includes(one)))
+        for (const text of texts) expect(text).not.toContain(code);
+    }
+  });
+
+  it("stand behind their number", () => {
+    expect(rejectionText({ resources: 4, hostPorts: 8 })).toBe(
+      "4 too small for its requests, 8 with its host port taken",
+    );
+  });
+});

@@ -1,0 +1,82 @@
+/**
+ * Words for every code of an answer: the codes are for programs (`-o json`), the words for people. A new code has no
+ * way to the screen without its words, for the tables below are complete by type.
+ */
+import type { HoldKind } from "../../core/answers/hold.ts";
+import type { RuledOutBy } from "../../core/answers/launch-choice.ts";
+import type { RejectionReason } from "../../core/provisioning/result.ts";
+
+/** Why instance types cannot take a pod, behind their number: `4 too small for its requests`. */
+const REJECTIONS: Readonly<Record<RejectionReason, string>> = {
+  taints: "with a taint that it does not tolerate",
+  requirements: "outside its node selector or affinity",
+  resources: "too small for its requests",
+  offerings: "not sold in its zone and capacity type",
+  limits: "over the NodePool's limits",
+  hostPorts: "with its host port taken",
+  topology: "against its topology spread or pod affinity",
+  volumes: "that cannot attach its volumes",
+  minValues: "with too few values left for minValues",
+  noInstanceTypes: "ruled out by the NodePool's own requirements",
+};
+
+/** Why cheaper instance types were not launched, behind their number. */
+const RULED_OUT: Readonly<Record<RuledOutBy, string>> = {
+  nodePool: "outside the NodePool's requirements",
+  requirements: "outside what its pods required",
+  resources: "too small for the pods it was made for",
+  pods: "too small for the pods that run there now",
+  offerings: "without capacity at the moment",
+  other: "asked for, too: the cloud launched this one",
+  later: "not asked for at the launch",
+};
+
+/** What keeps nodes, behind their number: `2 nodes: a PodDisruptionBudget allows no eviction`. */
+const HOLDS: Readonly<Record<HoldKind, string>> = {
+  noNode: "the NodeClaim has no node yet",
+  notInitialized: "not initialized yet",
+  leaving: "being removed already",
+  nominated: "a pending pod was promised room there",
+  annotation: "karpenter.sh/do-not-disrupt on the node or its claim",
+  noPool: "the NodePool is gone",
+  paused: "disruption is paused",
+  pod: "karpenter.sh/do-not-disrupt on a pod",
+  pdb: "a PodDisruptionBudget allows no eviction",
+  noPlace: "a pod would have no other place",
+  noGain: "nothing cheaper would do",
+  tooMany: "only too many nodes could take its place",
+  backingOff: "a replacement failed a moment ago",
+  restraint: "it would save too little, or its pods were moved of late",
+  balanced: "the savings do not outweigh the disruption",
+  command: "a disruption command is under way",
+  static: "the NodePool keeps a fixed number of nodes",
+  policy: "the NodePool's policy",
+  consolidateAfter: "pods came or went within consolidateAfter",
+  budget: "disruption budgets allow none",
+};
+
+/** All tables, for the test that walks them. */
+export const CODE_WORDS = { rejections: REJECTIONS, ruledOut: RULED_OUT, holds: HOLDS } as const;
+
+/** `4 too small for its requests, 8 with its host port taken`. */
+export function rejectionText(rejected: Readonly<Record<string, number>>): string {
+  return countsText(rejected, REJECTIONS);
+}
+
+/** `2 outside the NodePool's requirements`. */
+export function ruledOutText(cheaper: Readonly<Partial<Record<RuledOutBy, number>>>): string {
+  return countsText(cheaper, RULED_OUT);
+}
+
+export function holdWords(kind: HoldKind): string {
+  return HOLDS[kind];
+}
+
+function countsText(
+  counts: Readonly<Record<string, number>>,
+  words: Readonly<Record<string, string>>,
+): string {
+  return Object.entries(counts)
+    .map(([code, count]) => `${count} ${words[code]}`)
+    .join(", ");
+}
