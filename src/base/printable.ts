@@ -33,6 +33,11 @@ export function paintedLine(line: string, paint: (text: string) => string): Prin
   return `${paint(printable(line))}\n` as Printed;
 }
 
+/** Parts that are safe already, one after the other. */
+export function joined(parts: readonly Printed[]): Printed {
+  return parts.join("") as Printed;
+}
+
 /** JSON, laid out in lines or not: within its texts an escape means the character that it stands for. */
 export function printedJson(json: string): Printed {
   return printedLines(json.replace(/\n$/, "").split("\n"));

@@ -157,7 +157,7 @@ describe("the command line", () => {
       ],
       [
         ["sandbox", "--scenario", join(folder, "nope.yaml")],
-        /^karpenter: cannot read the scenario .*nope\.yaml: ENOENT; check the path\n$/,
+        /^karpenter: cannot read the scenario .*nope\.yaml: no such file; check the path\n$/,
       ],
       [
         ["sandbox", "--scenario", join(folder, "broken.yaml")],

@@ -1,5 +1,5 @@
 /** What `karpenter simulate` does: reads, supposes, plays it through, prints. Nothing is changed. */
-import { parseDuration } from "../../base/duration.ts";
+import { durationHint, parseDuration } from "../../base/duration.ts";
 import { printedLines } from "../../base/printable.ts";
 import { type Found, readDocuments } from "../plan/documents.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
@@ -36,7 +36,9 @@ export async function runSimulate(
     throw new CliError("--horizon: says how far --consolidate looks, and needs it");
   const horizonMs = parseDuration(flags.horizon ?? "24h");
   if (horizonMs === undefined || horizonMs < 0)
-    throw new CliError(`--horizon: wanted a duration such as 24h, got "${flags.horizon}"`);
+    throw new CliError(
+      `--horizon: "${flags.horizon}": ${durationHint(flags.horizon ?? "") ?? "wanted a duration such as 24h"}`,
+    );
   const prices = parsePrices(flags.price ?? []);
   const objects = await readObjects(flags);
   const before = await readPicture(flags, objects);

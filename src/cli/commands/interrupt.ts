@@ -4,7 +4,7 @@
  * later.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
-import { parseDuration } from "../../base/duration.ts";
+import { durationHint, parseDuration } from "../../base/duration.ts";
 import type { InterruptFlags } from "../interrupt/run-interrupt.ts";
 import { withExamples } from "../program/help.ts";
 
@@ -71,7 +71,9 @@ const LONGEST_DELAY_MS = 780_000;
 function delay(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined || ms < 0 || ms > LONGEST_DELAY_MS || ms % 1_000 !== 0) {
-    throw new InvalidArgumentError("must be whole seconds from 0s to 13m, such as 15s.");
+    throw new InvalidArgumentError(
+      durationHint(text) ?? "must be whole seconds from 0s to 13m, such as 15s.",
+    );
   }
   return ms;
 }

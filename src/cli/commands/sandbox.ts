@@ -41,7 +41,7 @@ export function sandboxCommand(): Command {
     .option("--region <name>", "AWS region", region, "us-west-2")
     .option(
       "--kubernetes-version <version>",
-      "what the API reports; AMI paths follow it",
+      "what the API reports, from 1.26 to 1.36; AMI paths follow it",
       kubernetesVersion,
       "1.34",
     )
@@ -131,8 +131,15 @@ function region(text: string): string {
   return text;
 }
 
+/** What upstream's AWS provider supports (pkg/providers/version, v1.14): minor versions of Kubernetes 1. */
+const LEAST_MINOR = 26;
+const MOST_MINOR = 36;
+
 function kubernetesVersion(text: string): string {
-  const match = /^v?(1\.\d{1,2})(?:\.\d+)?$/.exec(text);
-  if (match === null) throw new InvalidArgumentError("must be a version such as 1.34.");
-  return match[1] as string;
+  const minor = Number(/^v?1\.(\d{1,2})(?:\.\d+)?$/.exec(text)?.[1] ?? "0");
+  if (minor < LEAST_MINOR || minor > MOST_MINOR)
+    throw new InvalidArgumentError(
+      `must be a version from 1.${LEAST_MINOR} to 1.${MOST_MINOR}, such as 1.34.`,
+    );
+  return `1.${minor}`;
 }

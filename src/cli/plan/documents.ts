@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { KubeObject } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";
 import { CliError } from "../program/cli-error.ts";
+import { fileProblem } from "../program/file-problem.ts";
 import { valuesOf } from "../program/manifest-text.ts";
 import { shownValue } from "../program/shown.ts";
 
@@ -60,7 +61,7 @@ export function readText(path: string): string {
   try {
     return readFileSync(path === "-" ? 0 : path, "utf8").replace(/^\uFEFF/, "");
   } catch (error) {
-    throw new CliError(`${path}: cannot be read: ${(error as Error).message}`);
+    throw new CliError(`${path}: ${fileProblem(error)}`);
   }
 }
 

@@ -22,7 +22,7 @@ import { toClaim } from "../../apis/hub/claim.ts";
 import { ConversionError, convertObject } from "../../apis/hub/conversion.ts";
 import { validateAwsBlock, validateInlineProvider } from "../../apis/hub/validate-aws.ts";
 import { validateProvisioner } from "../../apis/hub/validate-provisioner.ts";
-import { problemsText } from "../../apis/hub/validation.ts";
+import { type FieldProblem, problemsText } from "../../apis/hub/validation.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { NodeOverlay } from "../../apis/karpenter/nodeoverlay.ts";
 import type { NodePool } from "../../apis/karpenter/nodepool.ts";
@@ -37,12 +37,14 @@ import {
   createRegistry,
   type MutableRegistry,
 } from "../../sandbox/apiserver/registry/create-registry.ts";
+import type { ResourceDefinition } from "../../sandbox/apiserver/resource-definition.ts";
 import type { WrongValue } from "../../sandbox/apiserver/schema/decode.ts";
-import { printFieldError } from "../../sandbox/apiserver/schema/field-error.ts";
 import { CliError } from "../program/cli-error.ts";
 import { shownSentence, shownValue } from "../program/shown.ts";
 import type { Found } from "./documents.ts";
+import { fieldErrorText, isRemark, unknownFieldText } from "./field-words.ts";
 import { groupOf, type LookedAt, refuseSlip, WORKLOAD_KINDS } from "./looked-at.ts";
+import { withoutField } from "./without-field.ts";
 import type { Autoscaler } from "./workload-size.ts";
 
 /**
@@ -100,30 +102,10 @@ function knownKinds(): MutableRegistry {
   return kinds;
 }
 
-/** Throws CliError with place and field for the first object that the API server would refuse. */
+/** Throws CliError with place and field of all that the API server would refuse. */
 export function sortManifests(found: readonly Found[]): Manifests {
   const registry = knownKinds();
-  const byKind = new Map<string, KubeObject[]>();
-  const unused = new Map<string, number>();
-  const seen = new Map<string, { readonly where: string; readonly live: boolean }>();
-  for (const { where, object, live } of withNames(found)) {
-    const kind = object.kind as string;
-    const read = live === true ? newest(where, object) : readObject(registry, where, object);
-    if (read === undefined) {
-      unused.set(kind, (unused.get(kind) ?? 0) + 1);
-      continue;
-    }
-    const id = `${kind} ${keyOf(read)}`;
-    const before = seen.get(id);
-    // What is applied replaces what the cluster has.
-    if (before !== undefined && !before.live)
-      throw new CliError(`${where}: ${id} is also in ${before.where}`);
-    seen.set(id, { where, live: live === true });
-    const same = byKind.get(kind) ?? [];
-    const others = before === undefined ? same : same.filter((one) => keyOf(one) !== keyOf(read));
-    others.push(read);
-    byKind.set(kind, others);
-  }
+  const { byKind, unused, seen } = readAll(registry, found);
   const of = <T extends KubeObject>(...kinds: readonly LookedAt[]): T[] =>
     kinds.flatMap((kind) => {
       const objects = byKind.get(kind) ?? [];
@@ -167,6 +149,39 @@ export function sortManifests(found: readonly Found[]): Manifests {
     if (!SILENT.has(kind)) unused.set(kind, objects.length);
   }
   return manifests;
+}
+
+/** Objects by kind; kinds that nobody here knows, counted; where each object is. Throws CliError. */
+function readAll(registry: MutableRegistry, found: readonly Found[]) {
+  const byKind = new Map<string, KubeObject[]>();
+  const unused = new Map<string, number>();
+  const seen = new Map<string, { readonly where: string; readonly live: boolean }>();
+  const problems: string[] = [];
+  for (const { where, object, live } of withNames(found)) {
+    const kind = object.kind as string;
+    const read = collecting(problems, () =>
+      live === true ? newest(where, object) : readObject(registry, where, object),
+    );
+    if (read === REFUSED) continue;
+    if (read === undefined) {
+      unused.set(kind, (unused.get(kind) ?? 0) + 1);
+      continue;
+    }
+    const id = `${kind} ${keyOf(read)}`;
+    const before = seen.get(id);
+    // What is applied replaces what the cluster has.
+    if (before !== undefined && !before.live) {
+      problems.push(`${where}: ${id} is also in ${before.where}`);
+      continue;
+    }
+    seen.set(id, { where, live: live === true });
+    const same = byKind.get(kind) ?? [];
+    const others = before === undefined ? same : same.filter((one) => keyOf(one) !== keyOf(read));
+    others.push(read);
+    byKind.set(kind, others);
+  }
+  if (problems.length > 0) throw new CliError(problems);
+  return { byKind, unused, seen };
 }
 
 function inOrder(objects: readonly KubeObject[]): KubeObject[] {
@@ -224,28 +239,54 @@ function readObject(
     return undefined;
   }
   if (object.metadata?.name === undefined)
-    throw refused(where, object, "metadata.name: Required value");
+    throw refused(where, object, ["metadata.name: Required value"]);
   const namespace = object.metadata.namespace ?? "default";
   const named = {
     ...object,
     metadata: { ...object.metadata, ...(definition.namespaced ? { namespace } : {}) },
   };
-  const { value, unknown, malformed, wrong } = definition.prune(named);
-  if (malformed !== undefined) {
-    throw refused(where, object, wrong === undefined ? malformed : wrongText(wrong));
-  }
-  const [field] = unknown;
-  if (field !== undefined) throw refused(where, object, `${field}: unknown field`);
-  const mistyped = alphaTypeProblem(value);
-  if (mistyped !== undefined) throw refused(where, object, mistyped);
+  const { value, problems, wrong } = readable(definition, where, named);
+  const mistyped = problems.length > 0 ? undefined : alphaTypeProblem(value);
+  if (mistyped !== undefined) throw refused(where, object, [mistyped]);
   const complete = withAlphaDefaults(definition.applyDefaults(value));
   // A status is nobody's to write by hand: as on creation, that of a custom kind is not judged.
   const judged = isCustom(definition) ? definition.prepareCreate(complete) : complete;
-  const [error] = definition.validate(judged, undefined);
-  if (error !== undefined) throw refused(where, object, printFieldError(error));
-  const problems = alphaProblems(complete);
-  if (problems !== "") throw refused(where, object, problems);
+  const errors = definition.validate(judged, undefined).filter(({ field }) => !wrong.has(field));
+  const real = errors.filter((error) => !isRemark(error));
+  const told = real.length > 0 || problems.length > 0 ? real : errors;
+  problems.push(...told.map((error) => fieldErrorText(error, judged)));
+  if (problems.length === 0) problems.push(...alphaProblems(complete));
+  if (problems.length > 0) throw refused(where, object, problems);
   return newest(where, complete);
+}
+
+/** More values of wrong types in one object are not looked for. */
+const MOST_WRONG = 10;
+
+/**
+ * The object as the schema reads it, and what is wrong with its fields: a reader stops at the first value that a field
+ * cannot hold, so each such value (its path in `wrong`) is taken out, and the rest is read again.
+ */
+function readable(
+  definition: ResourceDefinition,
+  where: string,
+  object: KubeObject,
+): { value: KubeObject; problems: string[]; wrong: ReadonlySet<string> } {
+  const problems: string[] = [];
+  const wrong = new Set<string>();
+  let read = definition.prune(object);
+  while (read.malformed !== undefined) {
+    problems.push(read.wrong === undefined ? read.malformed : wrongText(read.wrong));
+    const path = read.wrong?.path;
+    const rest = path === undefined ? undefined : withoutField(read.value, path);
+    // What cannot be taken out cannot be judged further.
+    if (path === undefined || rest === undefined || wrong.has(path) || wrong.size === MOST_WRONG)
+      throw refused(where, object, problems);
+    wrong.add(path);
+    read = definition.prune(rest as KubeObject);
+  }
+  problems.push(...read.unknown.map((field) => unknownFieldText(definition.schema, field)));
+  return { value: read.value, problems, wrong };
 }
 
 function newest(where: string, object: KubeObject): KubeObject {
@@ -254,7 +295,7 @@ function newest(where: string, object: KubeObject): KubeObject {
   try {
     return convertObject(object, version);
   } catch (error) {
-    if (error instanceof ConversionError) throw refused(where, object, error.message);
+    if (error instanceof ConversionError) throw refused(where, object, [error.message]);
     throw error;
   }
 }
@@ -272,16 +313,20 @@ function withAlphaDefaults(object: KubeObject): KubeObject {
 }
 
 /** Alpha kinds have hardly a schema: their webhooks hold the rules. */
-function alphaProblems(object: KubeObject): string {
+function alphaProblems(object: KubeObject): readonly string[] {
   if (object.kind === "AWSNodeTemplate") {
-    return problemsText(validateAwsBlock((object as AWSNodeTemplate).spec ?? {}, "template"));
+    return lines(validateAwsBlock((object as AWSNodeTemplate).spec ?? {}, "template"));
   }
-  if (object.kind !== "Provisioner") return "";
+  if (object.kind !== "Provisioner") return [];
   const provisioner = object as Provisioner;
-  return problemsText([
+  return lines([
     ...validateProvisioner(provisioner, ADMISSION),
     ...validateInlineProvider(provisioner.spec?.provider, ADMISSION),
   ]);
+}
+
+function lines(problems: readonly FieldProblem[]): readonly string[] {
+  return problems.map((problem) => problemsText([problem]));
 }
 
 /** `spec.replicas: wanted a whole number, got "three"`. */
@@ -306,8 +351,23 @@ const WANTED: Readonly<Record<string, string>> = {
   float: "a number",
 };
 
-function refused(where: string, object: KubeObject, what: string): CliError {
+function refused(where: string, object: KubeObject, problems: readonly string[]): CliError {
   const name: unknown = object.metadata?.name;
   const shown = typeof name === "string" ? ` ${name}` : "";
-  return new CliError(`${where}: ${object.kind}${shown}: ${shownSentence(what)}`);
+  return new CliError(
+    problems.map((what) => `${where}: ${object.kind}${shown}: ${shownSentence(what)}`),
+  );
+}
+
+const REFUSED = Symbol("refused");
+
+/** What `read` returns; REFUSED where it throws CliError, whose sentences go to `problems`. */
+function collecting<T>(problems: string[], read: () => T): T | typeof REFUSED {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    problems.push(...error.problems);
+    return REFUSED;
+  }
 }

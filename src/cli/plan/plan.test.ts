@@ -14,7 +14,7 @@ import { keepsToSchema, pageSchema } from "../../testing/page-schema.ts";
 import { CliError } from "../program/cli-error.ts";
 import { PLAIN_SCREEN, type Screen } from "../program/terminal.ts";
 import { awsCatalogue, type Cloud } from "./aws-catalogue.ts";
-import { objectsOf, readDocuments } from "./documents.ts";
+import { objectsOf, readDocuments, readText } from "./documents.ts";
 import { parseInstanceTypes } from "./instance-type-file.ts";
 import { readCluster, timeOf } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
@@ -788,6 +788,16 @@ provisioner: ebs.csi.aws.com`;
   });
 });
 
+function problemsOf(read: () => unknown): readonly string[] {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof CliError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
 describe("bad input", () => {
   const refused = (text: string) => () => sortManifests(objectsOf("app.yaml", text));
 
@@ -824,6 +834,78 @@ describe("bad input", () => {
     expect(refused(`${POOL}\n---\n${POOL}`)).toThrow(
       "app.yaml, document 2: NodePool default is also in app.yaml, document 1",
     );
+  });
+
+  it("is told whole: every field of every document, with what was probably meant", () => {
+    const text = `apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  consolidationPolicy: WhenEmpty
+  disruption: {consolidateAfter: 14d, consolidatAfter: 1m}
+  template:
+    spec:
+      expireAfter: 2 weeks
+      nodeClassReff: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: [{key: karpenter.k8s.aws/instance-categry, operator: In, values: [c]}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p, labels: {app.kubernetes.io/name: 1}}
+spec:
+  nodeSelectr: {a: b}
+  containers: [{name: c, imge: x, tty: "yes", stdin: 3}]
+---
+${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instance-categry")}`;
+    const problems = problemsOf(() => sortManifests(objectsOf("app.yaml", text)));
+    const inDays =
+      "a duration has no days; write it in hours, 24 to the day, such as 1h30m or 720h";
+    const inWeeks =
+      "a duration has no weeks; write it in hours, 168 to the week, such as 1h30m or 720h";
+    expect(problems).toEqual([
+      ...[
+        "spec.consolidationPolicy: unknown field; it belongs to spec.disruption.consolidationPolicy",
+        "spec.disruption.consolidatAfter: unknown field; did you mean consolidateAfter?",
+        "spec.template.spec.nodeClassReff: unknown field; did you mean nodeClassRef?",
+        `spec.disruption.consolidateAfter: "14d": ${inDays}`,
+        `spec.template.spec.expireAfter: "2 weeks": ${inWeeks}`,
+        "spec.template.spec.nodeClassRef: Required value",
+      ].map((one) => `app.yaml, document 1: NodePool default: ${one}`),
+      ...[
+        "metadata.labels.app.kubernetes.io/name: wanted a string, got 1; put it in quotes",
+        'spec.containers[0].tty: wanted true or false, got "yes"',
+        "spec.containers[0].stdin: wanted true or false, got 3",
+        "spec.nodeSelectr: unknown field; did you mean nodeSelector?",
+        "spec.containers[0].imge: unknown field; did you mean image?",
+        "spec.containers[0].image: Required value",
+      ].map((one) => `app.yaml, document 2: Pod p: ${one}`),
+      'app.yaml, document 3: NodePool default: spec.template.spec.requirements[0].key: Invalid value: "karpenter.k8s.aws/instance-categry": label domain "karpenter.k8s.aws" is restricted; did you mean karpenter.k8s.aws/instance-category?',
+    ]);
+  });
+
+  it("of a label that no NodePool has names the label that was probably meant", async () => {
+    const typo = workload("Deployment", "web", 1).replace(
+      "containers:",
+      "nodeSelector: {topology.kubernetes.io/zoen: a}\n      containers:",
+    );
+    const { plan } = await planFor([POOL, typo]);
+    expect(plan.unschedulable[0]?.reason).toContain('(typo of "topology.kubernetes.io/zone"?)');
+  });
+
+  it("in more than twenty ways is told for twenty of them", () => {
+    const many = Array.from({ length: 30 }, () => POOL.replace("spec:", "spec:\n  wieght: 1"));
+    const problems = problemsOf(() => sortManifests(objectsOf("app.yaml", many.join("\n---\n"))));
+    expect(problems).toHaveLength(21);
+    expect(problems[0]).toContain("spec.wieght: unknown field; did you mean weight?");
+    expect(problems[20]).toBe("and 10 more problems");
+  });
+
+  it("of a file that cannot be read is a sentence", () => {
+    expect(() => readDocuments(["/no/such.yaml"])).toThrow(
+      /^\/no\/such.yaml: no such file or folder$/,
+    );
+    expect(() => readText("/no/types.json")).toThrow(/^\/no\/types.json: no such file$/);
+    expect(() => readText(tmpdir())).toThrow(/: it is a folder, not a file$/);
   });
 
   it("is a kind of ours under another group, in other letters, in the plural or with a slip, but no kind of others", () => {

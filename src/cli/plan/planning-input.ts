@@ -18,6 +18,7 @@ import { nodePoolProblems } from "../../apis/karpenter/nodepool-validation.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
 import { type Condition, keyOf } from "../../apis/meta.ts";
 import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
+import { meantName } from "../../base/slips.ts";
 import { atOnce } from "../../base/steps.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
 import type { Seats } from "../../core/disruption/awaited.ts";
@@ -238,13 +239,26 @@ function invalid(
   // A file of instance types may stand for those of any provider.
   const known = [...wellKnownLabels, ...AWS_WELL_KNOWN_LABELS, ...KWOK_WELL_KNOWN_LABELS];
   const isJudged = unreadable === undefined && native.kind === NODE_POOL.kind;
-  const [problem = unreadable] = isJudged ? nodePoolProblems(native as NodePool, known) : [];
+  const problems = isJudged ? nodePoolProblems(native as NodePool, known) : [];
+  const [problem = unreadable] = problems;
   if (problem === undefined) return undefined;
   const place = placeOf(native);
   if (place === undefined) return `it is not valid: ${problem}`;
   throw new CliError(
-    `${place}: ${native.kind} ${name}: ${problem}; mend it, for Karpenter launches nothing from such a pool`,
+    (problems.length > 0 ? problems : [problem]).map(
+      (one) =>
+        `${place}: ${native.kind} ${name}: ${one}${labelHint(one, known)}; mend it, for Karpenter launches nothing from such a pool`,
+    ),
   );
+}
+
+/** The label that was probably meant, where a complaint is about one that may not be set. */
+function labelHint(problem: string, known: readonly string[]): string {
+  const key = /^(?:spec\.template\.metadata\.labels\[(.+)\]|.*\blabel (\S+) is restricted)/.exec(
+    problem,
+  );
+  const meant = key === null ? undefined : meantName(key[1] ?? key[2] ?? "", known);
+  return meant === undefined ? "" : `; did you mean ${meant}?`;
 }
 
 /** Every namespace in use exists, with the label that Kubernetes gives it. */

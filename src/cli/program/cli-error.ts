@@ -1,10 +1,22 @@
+/** More than a screen of problems helps nobody. */
+const MOST_PROBLEMS = 20;
+
 /** A failure that the user can do something about: what happened, why, what to try. */
 export class CliError extends Error {
   override readonly name = "CliError";
   readonly exitCode: number;
+  /** A sentence each; the message has them all, a line each. */
+  readonly problems: readonly string[];
 
-  constructor(message: string, exitCode = 1) {
-    super(message);
+  /** Of several problems at most {@link MOST_PROBLEMS} are told; the others are counted. */
+  constructor(message: string | readonly string[], exitCode = 1) {
+    const all = typeof message === "string" ? [message] : message;
+    const problems =
+      all.length <= MOST_PROBLEMS
+        ? all
+        : [...all.slice(0, MOST_PROBLEMS), `and ${all.length - MOST_PROBLEMS} more problems`];
+    super(problems.join("\n"));
     this.exitCode = exitCode;
+    this.problems = problems;
   }
 }

@@ -39,7 +39,7 @@ export async function runProgram(program: Command): Promise<void> {
       // Help and version end well; commander has already said what was wrong otherwise.
       process.exitCode = error.exitCode;
     } else if (error instanceof CliError) {
-      say(error.message);
+      for (const problem of error.problems) say(problem);
       process.exitCode = error.exitCode;
     } else {
       const [first = "", ...frames] = stackOf(error);

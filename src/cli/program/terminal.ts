@@ -4,7 +4,7 @@
  */
 import { Option } from "commander";
 import pc from "picocolors";
-import { type Printed, paintedLine, printedLines } from "../../base/printable.ts";
+import { joined, type Printed, paintedLine, printedLines } from "../../base/printable.ts";
 import { terminal } from "./output.ts";
 
 /** When text is coloured; `auto`: on a terminal only. */
@@ -31,10 +31,11 @@ export function painted(text: string, paint: (text: string) => string): Line {
 
 /** The lines, safe for a terminal, each with its colour. */
 export function printedScreen(lines: readonly Line[]): Printed {
-  const parts = lines.map((line) =>
-    typeof line === "string" ? printedLines([line]) : paintedLine(line.text, line.paint),
+  return joined(
+    lines.map((line) =>
+      typeof line === "string" ? printedLines([line]) : paintedLine(line.text, line.paint),
+    ),
   );
-  return parts.join("") as Printed;
 }
 
 /** Width that tables fit without a terminal, and at most on a wide one. */

@@ -11,6 +11,7 @@ import { parseScenario, type Scenario, ScenarioError } from "../../sandbox/scena
 import type { Trace } from "../../sandbox/trace.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
 import { CliError } from "../program/cli-error.ts";
+import { fileProblem } from "../program/file-problem.ts";
 import { valuesOf } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 import { openBox } from "./box.ts";
@@ -119,8 +120,6 @@ function readText(file: string, what: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
-    throw new CliError(
-      `cannot read the ${what} ${file}: ${(error as NodeJS.ErrnoException).code ?? String(error)}; check the path`,
-    );
+    throw new CliError(`cannot read the ${what} ${file}: ${fileProblem(error)}; check the path`);
   }
 }

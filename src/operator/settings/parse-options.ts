@@ -2,7 +2,7 @@
  * Settings as they were given: a flag beats its variable, which beats the ConfigMap, which beats the default; all errors
  * are collected before start-up is refused.
  */
-import { parseDuration } from "../../base/duration.ts";
+import { durationHint, parseDuration } from "../../base/duration.ts";
 import { brakeLimitProblem } from "../../core/safety/brake.ts";
 import { disruptionBudgetsProblem } from "./disruption-budgets.ts";
 import { OPTIONS, type OptionDefinition } from "./options.ts";
@@ -128,7 +128,10 @@ function parseOne(
   const value = type === "duration" ? parseDuration(text) : Number(text === "" ? Number.NaN : text);
   if (value === undefined || Number.isNaN(value)) {
     return {
-      error: type === "duration" ? "must be a duration such as 10s or 1m30s" : "must be a number",
+      error:
+        type === "duration"
+          ? (durationHint(text) ?? "must be a duration such as 10s or 1m30s")
+          : "must be a number",
     };
   }
   if (type === "integer" && !Number.isInteger(value)) return { error: "must be a whole number" };

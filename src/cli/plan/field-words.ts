@@ -1,0 +1,95 @@
+/**
+ * What is wrong with a field of a manifest, in the words of whoever wrote it: where an unknown field belongs or what
+ * it was probably meant to be, and what a duration of days is to be written as. Other complaints are the API server's.
+ */
+import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
+import { durationHint } from "../../base/duration.ts";
+import { isObject } from "../../base/json.ts";
+import { meantName } from "../../base/slips.ts";
+import { KWOK_WELL_KNOWN_LABELS } from "../../providers/kwok/instance-types.ts";
+import { printFieldError } from "../../sandbox/apiserver/schema/field-error.ts";
+import type { FieldError, Schema } from "../../sandbox/apiserver/schema/schema.ts";
+
+/** `spec.replica: unknown field; did you mean replicas?`; `path` as the schema's reader tells it. */
+export function unknownFieldText(schema: Schema, path: string): string {
+  const steps = path.split(/\.|(?=\[)/).filter((step) => step !== "");
+  const name = steps.at(-1) ?? "";
+  const siblings = Object.keys(schemaAt(schema, steps.slice(0, -1))?.properties ?? {});
+  const meant = meantName(name, siblings);
+  if (meant !== undefined) return `${path}: unknown field; did you mean ${meant}?`;
+  const elsewhere = placesOf(schema, name);
+  const [place] = elsewhere;
+  return place === undefined || elsewhere.length > MOST_PLACES
+    ? `${path}: unknown field`
+    : `${path}: unknown field; it belongs to ${elsewhere.join(" or ")}`;
+}
+
+/** More places than this tell nobody where a field belongs. */
+const MOST_PLACES = 2;
+/** Fields below this depth are not looked through: nobody moves one so far by mistake. */
+const MOST_DEPTH = 6;
+
+function schemaAt(schema: Schema, steps: readonly string[]): Schema | undefined {
+  let at: Schema | undefined = schema;
+  for (const step of steps) {
+    const each: Schema["additionalProperties"] = at?.additionalProperties;
+    at = step.startsWith("[")
+      ? at?.items
+      : (at?.properties?.[step] ?? (typeof each === "object" ? each : undefined));
+  }
+  return at;
+}
+
+/** Paths of fields of this name, below `spec` only: `metadata` and `status` have many common names. */
+function placesOf(schema: Schema, name: string): string[] {
+  const places: string[] = [];
+  const look = (at: Schema, path: string, depth: number): void => {
+    if (at.items !== undefined) look(at.items, `${path}[]`, depth);
+    if (depth === MOST_DEPTH) return;
+    for (const [key, child] of Object.entries(at.properties ?? {})) {
+      const below = `${path}.${key}`;
+      if (key === name) places.push(below);
+      look(child, below, depth + 1);
+    }
+  };
+  const spec = schema.properties?.["spec"];
+  if (spec !== undefined) look(spec, "spec", 1);
+  return places;
+}
+
+/** `spec.template.spec.expireAfter: "14d": a duration has no days …`, or as the API server prints it. */
+export function fieldErrorText(error: FieldError, object: unknown): string {
+  const { field, message } = error;
+  const value = valueAt(object, field);
+  if (typeof value !== "string") return printFieldError(error);
+  const hint = DURATION_PATTERN.test(message) ? durationHint(value) : undefined;
+  if (hint !== undefined) return `${field}: ${JSON.stringify(value)}: ${hint}`;
+  if (!LABEL_DOMAIN.test(message)) return printFieldError(error);
+  // A rule in CEL shows the type of what it refuses, and not the value.
+  const shown = message.replace(
+    'Invalid value: "string"',
+    `Invalid value: ${JSON.stringify(value)}`,
+  );
+  const meant = meantName(value, KNOWN_LABELS);
+  return `${field}: ${shown}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+}
+
+/** How CRDs of Karpenter describe durations, and refuse labels that are not for users. */
+const DURATION_PATTERN = /should match '.*\(s\|m\|h\)/;
+const LABEL_DOMAIN = /^Invalid value: .*label domain "[^"]*" is restricted/;
+const KNOWN_LABELS = [...AWS_WELL_KNOWN_LABELS, ...KWOK_WELL_KNOWN_LABELS];
+
+/** That rules were skipped is no problem of its own, where it is told what is wrong. */
+export function isRemark({ field, message }: FieldError): boolean {
+  return field === "<nil>" && message.includes("some validation rules were not checked");
+}
+
+function valueAt(object: unknown, path: string): unknown {
+  let at: unknown = object;
+  for (const step of path.split(/\.|(?=\[)/)) {
+    const index = /^\[(\d+)\]$/.exec(step)?.[1];
+    if (index !== undefined) at = Array.isArray(at) ? at[Number(index)] : undefined;
+    else at = isObject(at) ? at[step] : undefined;
+  }
+  return at;
+}
