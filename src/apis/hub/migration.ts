@@ -85,6 +85,11 @@ function fromProvisioner(provisioner: Provisioner, ignoreDefaults: boolean): Mig
     remarks.push(
       `NodePool ${name}: the Provisioner neither consolidates nor ends empty nodes, a NodePool without a policy does both; set spec.disruption`,
     );
+  const { containerRuntime } = spec.kubeletConfiguration ?? {};
+  if (containerRuntime !== undefined)
+    remarks.push(
+      `NodePool ${name}: kubeletConfiguration.containerRuntime ${containerRuntime} was left out: NodePools know containerd alone`,
+    );
   const { limits, weight } = spec;
   const pool = {
     apiVersion: "karpenter.sh/v1beta1",

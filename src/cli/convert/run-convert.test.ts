@@ -232,6 +232,121 @@ describe("karpenter-convert", () => {
     });
   });
 
+  const KUBELET = {
+    clusterDNS: ["10.0.0.10"],
+    maxPods: 42,
+    podsPerCore: 8,
+    systemReserved: { cpu: "100m" },
+    kubeReserved: { memory: "1Gi" },
+    evictionHard: { "memory.available": "5%" },
+    evictionSoft: { "memory.available": "10%" },
+    evictionSoftGracePeriod: { "memory.available": "1m0s" },
+    evictionMaxPodGracePeriod: 60,
+    imageGCHighThresholdPercent: 85,
+    imageGCLowThresholdPercent: 80,
+    cpuCFSQuota: true,
+  };
+  const alpha = (name: string, kubeletConfiguration?: object) => ({
+    apiVersion: "karpenter.sh/v1alpha5",
+    kind: "Provisioner",
+    metadata: { name },
+    spec: {
+      providerRef: { name: "shared" },
+      consolidation: { enabled: true },
+      kubeletConfiguration,
+    },
+  });
+  const template = {
+    apiVersion: "karpenter.k8s.aws/v1alpha1",
+    kind: "AWSNodeTemplate",
+    metadata: { name: "shared" },
+    spec: { subnetSelector: { a: "b" }, securityGroupSelector: { a: "b" } },
+  };
+  async function toV1(...items: readonly object[]) {
+    const { objects, said } = await convert(
+      JSON.stringify({ apiVersion: "v1", kind: "List", items }),
+      { to: "v1" },
+    );
+    // biome-ignore lint/suspicious/noExplicitAny: read as YAML
+    const all = objects as any[];
+    const classes = all.filter(({ kind }) => kind === "EC2NodeClass");
+    const pools = all.filter(({ kind }) => kind === "NodePool");
+    return { pools, classes, said: said.join("") };
+  }
+
+  it("to v1 puts every kubelet setting into the EC2NodeClass, whichever comes first", async () => {
+    for (const items of [
+      [alpha("a", KUBELET), template],
+      [template, alpha("a", KUBELET), alpha("b", KUBELET)],
+    ]) {
+      const { pools, classes, said } = await toV1(...items);
+      expect(classes).toHaveLength(1);
+      expect(classes[0].spec.kubelet).toEqual(KUBELET);
+      for (const one of pools) {
+        expect(JSON.stringify(one)).not.toContain("maxPods");
+        expect(one.spec.template.spec.nodeClassRef.name).toBe("shared");
+      }
+      expect(said).not.toContain("kubelet");
+    }
+  });
+
+  it("to v1 makes a class for each NodePool whose kubelet settings differ, and says so", async () => {
+    const { pools, classes, said } = await toV1(template, alpha("a", { maxPods: 9 }), alpha("b"));
+    expect(classes.map(({ metadata, spec }) => [metadata.name, spec.kubelet])).toEqual([
+      ["shared", undefined],
+      ["shared-a", { maxPods: 9 }],
+    ]);
+    expect(pools.map(({ spec }) => spec.template.spec.nodeClassRef.name)).toEqual([
+      "shared-a",
+      "shared",
+    ]);
+    expect(said).toContain("warning: NodePool a: EC2NodeClass shared-a was made");
+  });
+
+  it("to v1 warns of each loss, and writes out what v1 would default otherwise", async () => {
+    const alone = await toV1(alpha("a", { maxPods: 9, containerRuntime: "dockerd" }));
+    expect(alone.said).toContain(
+      "its kubelet settings stay in the annotation compatibility.karpenter.sh/v1beta1-kubelet-conversion",
+    );
+    expect(alone.said).toContain("containerRuntime dockerd was left out");
+    const ubuntu = { ...template, spec: { ...template.spec, amiFamily: "Ubuntu" } };
+    const { classes, said } = await toV1(ubuntu);
+    expect(said).toContain("v1 has no family Ubuntu");
+    expect(classes[0].spec.metadataOptions.httpPutResponseHopLimit).toBe(2);
+    const own = {
+      ...template,
+      spec: { ...template.spec, metadataOptions: { httpPutResponseHopLimit: 1 } },
+    };
+    expect((await toV1(own)).classes[0].spec.metadataOptions.httpPutResponseHopLimit).toBe(1);
+    const claim = {
+      apiVersion: "karpenter.sh/v1beta1",
+      kind: "NodeClaim",
+      metadata: { name: "c" },
+      spec: { requirements: [], nodeClassRef: { name: "x" } },
+    };
+    expect((await toV1(claim)).said).toContain("NodeClaim c: spec.expireAfter is 720h");
+  });
+
+  it("says of a v1beta1 object what to pass, and of others that there is nothing to do", async () => {
+    const beta = {
+      apiVersion: "karpenter.sh/v1beta1",
+      kind: "NodePool",
+      metadata: { name: "b" },
+      spec: { template: { spec: { requirements: [], nodeClassRef: { name: "x" } } } },
+    };
+    await expect(convert(JSON.stringify(beta))).rejects.toThrow(
+      "NodePool b is v1beta1 already; pass --to v1 to convert it to v1",
+    );
+    const v1 = { ...beta, apiVersion: "karpenter.sh/v1" };
+    await expect(convert(JSON.stringify(v1), { to: "v1" })).rejects.toThrow(
+      "NodePool b is v1: nothing to convert",
+    );
+    const mixed = JSON.stringify({ apiVersion: "v1", kind: "List", items: [beta, alpha("a")] });
+    const { objects, said } = await convert(mixed);
+    expect(objects).toHaveLength(1);
+    expect(said.join("")).toContain("warning: NodePool b is v1beta1 already; pass --to v1");
+  });
+
   it("refuses more combinations of a selector than any class could have", async () => {
     const values = Array.from({ length: 40 }, (_, at) => `v${at}`).join(",");
     const template = {

@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ConversionError, convertObject } from "../../apis/hub/conversion.ts";
 import { MigrationError, migrate } from "../../apis/hub/migration.ts";
+import { completedV1 } from "../../apis/hub/to-v1-files.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
@@ -54,7 +55,10 @@ export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<
   const wanted = objects.filter(({ apiVersion = "", kind = "" }) =>
     to === "v1" && apiVersion.endsWith("/v1beta1") ? BETA.has(kind) : isAlpha(apiVersion, kind),
   );
-  if (wanted.length === 0) throw new CliError("no objects passed to convert");
+  const left = objects.filter((one) => !wanted.includes(one)).flatMap((one) => leftOut(one, to));
+  if (wanted.length === 0)
+    throw new CliError(left.length > 0 ? left : "no objects passed to convert");
+  doors.say(printedLines(left.map((one) => `warning: ${one}`)));
   const converted: KubeObject[] = [];
   for (const object of wanted) {
     try {
@@ -69,7 +73,23 @@ export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<
       throw error;
     }
   }
-  doors.out(printed(converted, flags.output));
+  const { objects: completed, remarks } =
+    to === "v1" ? completedV1(converted) : { objects: converted, remarks: [] };
+  doors.say(printedLines(remarks.map((remark) => `warning: ${remark}`)));
+  doors.out(printed(completed, flags.output));
+}
+
+/** Why an object of Karpenter is not converted; nothing for other kinds, which pass in silence. */
+function leftOut({ apiVersion = "", kind = "", metadata }: KubeObject, to: string): string[] {
+  const version = apiVersion.split("/")[1] ?? "";
+  if (!apiVersion.startsWith("karpenter.")) return [];
+  const what = `${kind} ${metadata?.name ?? ""}`;
+  if (kind === "Machine")
+    return [`${what}: a Machine is not converted; its Provisioner's NodePool makes NodeClaims`];
+  if (!BETA.has(kind)) return [];
+  return to === "v1beta1" && version === "v1beta1"
+    ? [`${what} is v1beta1 already; pass --to v1 to convert it to v1`]
+    : [`${what} is ${version}: nothing to convert`];
 }
 
 function isAlpha(apiVersion: string, kind: string): boolean {
