@@ -57,7 +57,7 @@ export async function openWorld({
     box,
     client,
     trace,
-    log: () => box.karpenterLog.lines("karpenter/karpenter-0") ?? [],
+    log: () => (box.karpenterLog.lines("karpenter/karpenter-0") ?? []).map(({ text }) => text),
     ...user,
     until: async (what, condition, limitMs = 180_000) => {
       const deadlineMs = clock.now() + limitMs;

@@ -24,11 +24,14 @@ export class PacedClock implements Clock {
   #handle: unknown;
   #stopped = false;
 
-  /** `speed` is simulated milliseconds per real millisecond, above 0. Starts at the machine's time. */
-  constructor(speed: number) {
+  /**
+   * `speed` is simulated milliseconds per real millisecond, above 0. Starts at the machine's time, or `behindMs`
+   * before it: then a clock that runs ahead does not pass the machine's until it has made that up.
+   */
+  constructor(speed: number, behindMs = 0) {
     this.#speed = speed;
     this.#lastRealMs = Date.now();
-    this.#virtual = new VirtualClock(this.#lastRealMs);
+    this.#virtual = new VirtualClock(this.#lastRealMs - behindMs);
     this.#arm();
   }
 

@@ -82,6 +82,7 @@ export function sampleEvents(): readonly EventToPublish[] {
   return [
     planning.nominated(pod(), ["nodeclaim/<name>", "node/<name>"]),
     planning.nominated(pod(), ["nodeclaim/<name>"]),
+    planning.plannedNodeLost(pod(), ["nodeclaim/<name>"], "<why>"),
     planning.failedScheduling(pod(), "<why>"),
     planning.noCompatibleInstanceTypes(object("NodePool")),
     planning.noCompatibleInstanceTypes(object("NodePool"), "minValues"),

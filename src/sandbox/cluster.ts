@@ -13,7 +13,7 @@ import { createKubeClient } from "../kube/client/kube-client.ts";
 import { createManager } from "../kube/manager/manager.ts";
 import { LiveMirrors } from "../kube/mirror/mirrors.ts";
 import type { Transport } from "../kube/transport/transport.ts";
-import type { ApiServer, LogSource, User } from "./apiserver/api-server.ts";
+import type { ApiServer, User } from "./apiserver/api-server.ts";
 import { createApiServer } from "./apiserver/create-api-server.ts";
 import { discoveryResponse } from "./apiserver/discovery/discovery.ts";
 import { openapiResponse } from "./apiserver/openapi/openapi.ts";
@@ -27,6 +27,7 @@ import { schedulerController } from "./kube-scheduler/scheduler.ts";
 import { type InstanceNode, registerNode } from "./kubelet/join.ts";
 import { kubeletControllers } from "./kubelet/kubelets.ts";
 import { Kubelets } from "./kubelet/machines.ts";
+import type { LogSource } from "./log-lines.ts";
 import { narrate } from "./narrator.ts";
 import type { PartDeps } from "./parts.ts";
 import { discoverResources } from "./scenario/resources.ts";
@@ -50,6 +51,8 @@ export interface SandboxOptions {
   readonly webhooks: WebhookCaller;
   /** Lines of Karpenter's log, for `kubectl logs` of its pod. */
   readonly karpenterLog: LogSource;
+  /** Micro-dollars an hour of offerings that AWS does not sell; absent or undefined: AWS's prices. */
+  readonly price?: (instanceType: string, zone: string, capacityType: string) => number | undefined;
 }
 
 export interface Sandbox {
@@ -131,7 +134,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
         mirrors,
         clock,
         trace: options.trace,
-        price: (type, zone, capacityType) => priceOf(aws, type, zone, capacityType),
+        price: (type, zone, capacityType) =>
+          options.price?.(type, zone, capacityType) ?? priceOf(aws, type, zone, capacityType),
       });
       await manager.start();
     },
@@ -205,19 +209,15 @@ function toInstanceNode(kubelet: KubeletFacts): InstanceNode {
   };
 }
 
-function logSource(kubelets: Kubelets, karpenter: LogSource): LogSource {
+/** Karpenter runs in this process, and not in a simulated container: its pod has its log. */
+function logSource({ logs }: Kubelets, karpenter: LogSource): LogSource {
+  const of = (podKey: string, container: string): LogSource =>
+    karpenter.lines(podKey, container) === undefined ? logs : karpenter;
   return {
-    lines: (podKey) => {
-      const ours = karpenter.lines(podKey);
-      if (ours !== undefined) return ours;
-      return kubelets.logs.lines(podKey);
-    },
-    follow: (podKey, onLine) => {
-      const stops = [karpenter.follow(podKey, onLine), kubelets.logs.follow(podKey, onLine)];
-      return () => {
-        for (const stop of stops) stop();
-      };
-    },
+    lines: (podKey, container, previous) =>
+      of(podKey, container).lines(podKey, container, previous),
+    follow: (podKey, container, follower) =>
+      of(podKey, container).follow(podKey, container, follower),
   };
 }
 

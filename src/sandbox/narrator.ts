@@ -11,21 +11,26 @@ import { toClaim } from "../apis/hub/claim.ts";
 import { condition } from "../apis/karpenter/conditions.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
+  DISRUPTION_COMMAND_ANNOTATION_KEY,
   INSTANCE_TYPE_LABEL_KEY,
   NODEPOOL_LABEL_KEY,
   PROVISIONER_NAME_LABEL_KEY,
+  REPLACEMENT_ANNOTATION_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../apis/karpenter/labels.ts";
 import { MACHINE } from "../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
+import { isObject } from "../base/json.ts";
 import type { Mirrors } from "../kube/mirror/mirror.ts";
 import { PODS_BY_NODE, podMirror } from "./parts.ts";
 import type { Trace } from "./trace.ts";
 
 /** Pods that meet the same fate within this moment share a line. */
 const GATHER_MS = 200;
+/** A drain that takes longer is no normal one: a pod ends 30 s after it is asked to by default, a few at a time. */
+const LONG_DRAIN_MS = 90_000;
 
 export interface NarratorDeps {
   readonly mirrors: Mirrors;
@@ -39,6 +44,8 @@ export interface NarratorDeps {
 export function narrate(deps: NarratorDeps): () => void {
   let quiet = true;
   const gathered = gatherer(deps);
+  const drains = longDrains(deps, gathered);
+  const savings = commandSavings(deps);
   const pods = podMirror(deps.mirrors);
   const stops = [
     pods.on((event, pod, before) => {
@@ -53,7 +60,9 @@ export function narrate(deps: NarratorDeps): () => void {
       if (!quiet) tellNode(event === "removed", node, before, deps);
     }),
     deps.mirrors.of(EVENT).on((event, published) => {
-      if (!quiet && event === "added") tellWarning(published, deps, gathered);
+      if (quiet || event !== "added") return;
+      if (published.reason === "FailedDraining") drains.heard(published);
+      else tellWarning(published, deps, gathered);
     }),
   ];
   for (const kind of [NODE_CLAIM, MACHINE]) {
@@ -65,6 +74,7 @@ export function narrate(deps: NarratorDeps): () => void {
           toClaim(claim),
           before === undefined ? undefined : toClaim(before),
           deps,
+          savings,
         );
       }),
     );
@@ -77,29 +87,35 @@ export function narrate(deps: NarratorDeps): () => void {
 }
 
 interface Gatherer {
-  add(actor: string, verb: string, group: string, what: string): void;
+  /** `name`: the pod's own; several of a `group` are told by that of the group, their owner. */
+  add(actor: string, verb: string, pod: PodName, what: string): void;
   flush(): void;
+}
+
+interface PodName {
+  readonly name: string;
+  readonly group: string;
 }
 
 function gatherer({ clock, trace }: NarratorDeps): Gatherer {
   const waiting = new Map<
     string,
-    { actor: string; verb: string; group: string; what: string; count: number }
+    { actor: string; verb: string; pod: PodName; what: string; count: number }
   >();
   const flush = (): void => {
-    for (const { actor, verb, group, what, count } of waiting.values()) {
-      const object = count === 1 ? `pod ${group}` : `${count} pods ${group}`;
+    for (const { actor, verb, pod, what, count } of waiting.values()) {
+      const object = count === 1 ? `pod ${pod.name}` : `${count} pods ${pod.group}`;
       trace({ atMs: clock.now(), actor, verb, object, what });
     }
     waiting.clear();
   };
   return {
     flush,
-    add: (actor, verb, group, what) => {
+    add: (actor, verb, pod, what) => {
       if (waiting.size === 0) clock.after(GATHER_MS, flush);
-      const key = `${actor}/${verb}/${group}/${what}`;
+      const key = `${actor}/${verb}/${pod.group}/${what}`;
       const known = waiting.get(key);
-      if (known === undefined) waiting.set(key, { actor, verb, group, what, count: 1 });
+      if (known === undefined) waiting.set(key, { actor, verb, pod, what, count: 1 });
       else known.count++;
     },
   };
@@ -112,24 +128,28 @@ function tellPod(
   gathered: Gatherer,
 ): void {
   if (isDaemon(pod)) return;
-  const group = `${pod.metadata.namespace}/${pod.metadata.ownerReferences?.[0]?.name ?? pod.metadata.name}`;
+  const { namespace, name, ownerReferences } = pod.metadata;
+  const own = {
+    name: `${namespace}/${name}`,
+    group: `${namespace}/${ownerReferences?.[0]?.name ?? name}`,
+  };
   const on = pod.spec.nodeName === undefined ? "" : `on ${pod.spec.nodeName}`;
   if (now === "removed") {
-    gathered.add("kubelet", "gone", group, on);
+    gathered.add("kubelet", "gone", own, on);
     return;
   }
   const unschedulable = refusal(pod);
   if (unschedulable !== undefined && (before === undefined || refusal(before) === undefined)) {
-    gathered.add("scheduler", "pending", group, unschedulable);
+    gathered.add("scheduler", "pending", own, unschedulable);
   }
   if (pod.spec.nodeName !== undefined && before?.spec.nodeName === undefined) {
-    gathered.add("scheduler", "bound", group, `to ${pod.spec.nodeName}`);
+    gathered.add("scheduler", "bound", own, `to ${pod.spec.nodeName}`);
   }
   const phase = pod.status?.phase;
   if (phase !== before?.status?.phase) {
-    if (phase === "Running") gathered.add("kubelet", "running", group, on);
+    if (phase === "Running") gathered.add("kubelet", "running", own, on);
     if (phase === "Succeeded" || phase === "Failed")
-      gathered.add("kubelet", phase.toLowerCase(), group, on);
+      gathered.add("kubelet", phase.toLowerCase(), own, on);
   }
 }
 
@@ -227,6 +247,7 @@ function tellClaim(
   claim: NodeClaim,
   before: NodeClaim | undefined,
   deps: NarratorDeps,
+  savings: (claim: NodeClaim) => string,
 ): void {
   const object = `${claim.kind?.toLowerCase()} ${claim.metadata.name}`;
   const say = (verb: string, what: string, why?: string) =>
@@ -252,7 +273,7 @@ function tellClaim(
     claim.metadata.deletionTimestamp !== undefined &&
     before?.metadata.deletionTimestamp === undefined
   ) {
-    say("deleting", "", condition(claim, "DisruptionReason")?.reason);
+    say("deleting", savings(claim), condition(claim, "DisruptionReason")?.reason);
   }
 }
 
@@ -274,14 +295,69 @@ function typesOf(claim: NodeClaim): readonly string[] {
 }
 
 function launchText(claim: NodeClaim, deps: NarratorDeps): string {
-  const labels = claim.metadata.labels ?? {};
-  const type = labels[INSTANCE_TYPE_LABEL_KEY] ?? "";
-  const zone = labels[TOPOLOGY_ZONE_LABEL_KEY] ?? "";
-  const capacityType = labels[CAPACITY_TYPE_LABEL_KEY] ?? "";
+  const { type, zone, capacityType } = offeringOf(claim);
   const price = deps.price?.(type, zone, capacityType);
-  const dollars = price === undefined ? "" : ` $${(price / 1e6).toFixed(4)}/h`;
-  return `${type} ${capacityType} ${zone}${dollars}`;
+  return `${type} ${capacityType} ${zone}${price === undefined ? "" : ` ${perHour(price)}`}`;
 }
+
+function offeringOf(claim: NodeClaim) {
+  const labels = claim.metadata.labels ?? {};
+  return {
+    type: labels[INSTANCE_TYPE_LABEL_KEY] ?? "",
+    zone: labels[TOPOLOGY_ZONE_LABEL_KEY] ?? "",
+    capacityType: labels[CAPACITY_TYPE_LABEL_KEY] ?? "",
+  };
+}
+
+/** `$0.0869/h`. */
+function perHour(microUsd: number): string {
+  return `$${(microUsd / 1e6).toFixed(4)}/h`;
+}
+
+/** What a consolidation saves, told with the first of its claims that goes; empty for the others. */
+function commandSavings({ mirrors, price }: NarratorDeps): (claim: NodeClaim) => string {
+  const told = new Set<string>();
+  const priceOf = (claim: NodeClaim): number => {
+    const { type, zone, capacityType } = offeringOf(claim);
+    return price?.(type, zone, capacityType) ?? Number.NaN;
+  };
+  return (claim) => {
+    const command = commandOf(claim);
+    if (command === undefined || told.has(command)) return "";
+    told.add(command);
+    const claims = [NODE_CLAIM, MACHINE].flatMap((kind) =>
+      mirrors.of<KubeObject>(kind).list().map(toClaim),
+    );
+    const gone = claims.filter((one) => commandOf(one) === command);
+    const come = claims.filter(
+      (one) => one.metadata.annotations?.[REPLACEMENT_ANNOTATION_KEY] === command,
+    );
+    const saved = sumOf(gone, priceOf) - sumOf(come, priceOf);
+    if (Number.isNaN(saved)) return "";
+    const nodes = gone.length === 1 ? "1 node" : `${gone.length} nodes`;
+    const what = come.length === 0 ? `removes ${nodes}` : `replaces ${nodes} by ${come.length}`;
+    return `${what}, ${saved < 0 ? `costs ${perHour(-saved)} more` : `saves ${perHour(saved)}`}`;
+  };
+}
+
+function sumOf(claims: readonly NodeClaim[], price: (claim: NodeClaim) => number): number {
+  return claims.reduce((sum, claim) => sum + price(claim), 0);
+}
+
+/** Id of the consolidation that the claim leaves by; undefined without one. */
+function commandOf({ metadata }: NodeClaim): string | undefined {
+  try {
+    const text = metadata.annotations?.[DISRUPTION_COMMAND_ANNOTATION_KEY];
+    const record: unknown = text === undefined ? undefined : JSON.parse(text);
+    if (!isObject(record) || !CONSOLIDATIONS.includes(record["reason"])) return undefined;
+    return typeof record["id"] === "string" ? record["id"] : undefined;
+  } catch {
+    // An annotation, which anybody may have written.
+    return undefined;
+  }
+}
+
+const CONSOLIDATIONS: readonly unknown[] = ["Underutilized", "Empty"];
 
 function choiceText(claim: NodeClaim): string {
   const count = typesOf(claim).length;
@@ -292,15 +368,46 @@ function tellWarning(event: Event, { clock, trace }: NarratorDeps, gathered: Gat
   if (event.type !== "Warning" || event.source?.component !== "karpenter") return;
   const { kind, namespace, name } = event.involvedObject;
   const what = `${event.reason}: ${event.message}`;
-  const group = `${namespace === undefined ? "" : `${namespace}/`}${name}`;
+  const object = `${namespace === undefined ? "" : `${namespace}/`}${name}`;
   // A thousand pods that find no room for one reason are one piece of news.
-  if (kind === "Pod") gathered.add("karpenter", "warned", group.replace(/-[a-z0-9]{5}$/, ""), what);
+  if (kind === "Pod")
+    gathered.add(
+      "karpenter",
+      "warned",
+      { name: object, group: object.replace(/-[a-z0-9]{5}$/, "") },
+      what,
+    );
   else
     trace({
       atMs: clock.now(),
       actor: "karpenter",
       verb: "warned",
-      object: `${kind.toLowerCase()} ${group}`,
+      object: `${kind.toLowerCase()} ${object}`,
       what,
     });
+}
+
+/** Karpenter warns at once of each drain that has pods to evict; it is news only when the drain takes long. */
+function longDrains(
+  deps: NarratorDeps,
+  gathered: Gatherer,
+): { readonly heard: (event: Event) => void } {
+  const latest = new Map<string, Event>();
+  const told = new Set<string>();
+  return {
+    heard: (event) => {
+      const { name = "" } = event.involvedObject;
+      const isNew = !latest.has(name);
+      latest.set(name, event);
+      if (!isNew || told.has(name)) return;
+      deps.clock.after(LONG_DRAIN_MS, () => {
+        const last = latest.get(name);
+        latest.delete(name);
+        const node = deps.mirrors.of(NODE).get(name);
+        if (last === undefined || node?.metadata.deletionTimestamp === undefined) return;
+        told.add(name);
+        tellWarning(last, deps, gathered);
+      });
+    },
+  };
 }

@@ -24,7 +24,7 @@ export type Trace = (event: TraceEvent) => void;
 /** One line, safe for a terminal: `08:00:12.250  karpenter  created     nodeclaim default-x7k2p   … (why)`. Time of day in UTC. */
 export function formatTrace(event: TraceEvent): string {
   const time = new Date(event.atMs).toISOString().slice(11, 23);
-  const head = `${time}  ${event.actor.padEnd(9)}  ${event.verb.padEnd(11)}  ${event.object.padEnd(34)}`;
+  const head = `${time}  ${event.actor.padEnd(9)}  ${event.verb.padEnd(11)}  ${event.object.padEnd(38)}`;
   const why = event.why === undefined || event.why === "" ? "" : `  (${event.why})`;
   return printable(`${head}  ${event.what}${why}`.trimEnd());
 }

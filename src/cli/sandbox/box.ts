@@ -24,6 +24,7 @@ import { type Options, parseOptions } from "../../operator/settings/parse-option
 import { surgeNamespaces } from "../../operator/settings/surge-namespaces.ts";
 import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
 import { callObserver, observedCalls } from "../../providers/aws/call-metrics.ts";
+import { kwokInstanceTypes } from "../../providers/kwok/instance-types.ts";
 import { webhookCaller } from "../../sandbox/apiserver/admission/webhook-http.ts";
 import { KARPENTER_NAMESPACE, KARPENTER_POD } from "../../sandbox/base-state.ts";
 import { createSandbox, type Sandbox } from "../../sandbox/cluster.ts";
@@ -70,7 +71,7 @@ export interface Box {
 export async function openBox(options: BoxOptions): Promise<Box> {
   const { clock, clusterName, region } = options;
   const random = new Random(options.seed);
-  const karpenterLog = new LogBuffer(`${KARPENTER_NAMESPACE}/${KARPENTER_POD}`);
+  const karpenterLog = new LogBuffer(`${KARPENTER_NAMESPACE}/${KARPENTER_POD}`, clock);
   const log = createLogger({
     clock,
     level: options.logLevel,
@@ -98,6 +99,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
       answerWebhook(config.service?.path ?? "", review, admission),
     ),
     karpenterLog,
+    ...(options.provider === "kwok" ? { price: kwokPrice } : {}),
   });
   await sandbox.start();
   await createConfigMaps(sandbox, options);
@@ -145,6 +147,13 @@ function withRights(
     namespaces: surgeNamespaces(settings.surgeNamespaces),
   });
   return ({ transport }) => underRights(transport, rights, KARPENTER_NAMESPACE);
+}
+
+function kwokPrice(instanceType: string, zone: string, capacityType: string): number | undefined {
+  return kwokInstanceTypes()
+    .find(({ name }) => name === instanceType)
+    ?.offerings.find((one) => one.zone === zone && one.capacityType === capacityType)
+    ?.priceMicroUsd;
 }
 
 const KARPENTER = {

@@ -1,31 +1,36 @@
 /** Karpenter's own log lines in memory, so that `kubectl logs` of its pod shows them, followed or not. */
-import type { LogSource } from "../../sandbox/apiserver/api-server.ts";
+import type { Clock } from "../../base/clock.ts";
+import {
+  ContainerLog,
+  type LogFollower,
+  type LogLine,
+  type LogSource,
+} from "../../sandbox/log-lines.ts";
 
 /** As many as anybody scrolls back; the oldest go first. */
 const LINES_KEPT = 10_000;
 
 export class LogBuffer implements LogSource {
   readonly #podKey: string;
-  readonly #lines: string[] = [];
-  readonly #followers = new Set<(line: string) => void>();
+  readonly #clock: Pick<Clock, "now">;
+  readonly #log = new ContainerLog(LINES_KEPT);
 
-  constructor(podKey: string) {
+  /** `podKey` is `namespace/name` of a pod with one container. */
+  constructor(podKey: string, clock: Pick<Clock, "now">) {
     this.#podKey = podKey;
+    this.#clock = clock;
   }
 
-  append(line: string): void {
-    this.#lines.push(line);
-    if (this.#lines.length > LINES_KEPT) this.#lines.splice(0, LINES_KEPT / 10);
-    for (const follower of this.#followers) follower(line);
+  append(text: string): void {
+    this.#log.append({ atMs: this.#clock.now(), text });
   }
 
-  lines(podKey: string): readonly string[] | undefined {
-    return podKey === this.#podKey ? [...this.#lines] : undefined;
+  lines(podKey: string, _container = "", previous = false): readonly LogLine[] | undefined {
+    if (podKey !== this.#podKey) return undefined;
+    return previous ? this.#log.previous : [...this.#log.lines];
   }
 
-  follow(podKey: string, onLine: (line: string) => void): () => void {
-    if (podKey !== this.#podKey) return () => undefined;
-    this.#followers.add(onLine);
-    return () => this.#followers.delete(onLine);
+  follow(podKey: string, _container: string, follower: LogFollower): () => void {
+    return podKey === this.#podKey ? this.#log.follow(follower) : () => undefined;
   }
 }

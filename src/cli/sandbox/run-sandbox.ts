@@ -33,7 +33,7 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
   const say = (...lines: readonly string[]): void => beside(printedLines(lines));
   checkKubeconfig(resolve(flags.kubeconfig));
   await checkPort(flags.port, "127.0.0.1").catch(refused);
-  const clock = new PacedClock(flags.speed);
+  const clock = new PacedClock(flags.speed, behindMs(flags.speed));
   const parts = new Parts();
   parts.add(() => clock.stop());
   const log = createLogger({
@@ -132,9 +132,20 @@ function refused(error: unknown): never {
   );
 }
 
-/** kubectl reckons with the machine's clock, and shows ages as negative as these. */
-const AGES = `at this speed the cluster's clock runs ahead of this machine's, and ages in kubectl describe read <invalid>; with right ages:
-  kubectl get events --field-selector involvedObject.name=NAME
+/** For so long the cluster's clock does not pass the machine's, at any speed. Real milliseconds. */
+const SESSION_MS = 3_600_000;
+
+/**
+ * Clients that work out ages themselves (kubectl describe, k9s) take the machine's time, and show the age of what is
+ * later than that as `<invalid>`. So a faster clock begins so far in the past that it arrives at the machine's time
+ * when the session ends. Right ages are impossible there: no one offset fits two clocks of different speed.
+ */
+function behindMs(speed: number): number {
+  return Math.max(0, Math.round((speed - 1) * SESSION_MS));
+}
+
+const AGES = `at this speed the cluster's clock is behind this machine's, and catches up within an hour: kubectl get shows right ages,
+while kubectl describe and k9s, which go by this machine's clock, show greater ones
 `;
 
 function greeting(flags: SandboxFlags, file: string, urls: Urls): string {

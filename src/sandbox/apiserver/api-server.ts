@@ -2,7 +2,9 @@
  * The door of the embedded API server. `handle` is the whole server as a function; the in-process
  * transport is that function, and the HTTPS listener is an adapter before it.
  */
+
 import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport/transport.ts";
+import type { LogSource } from "../log-lines.ts";
 
 /** Who asks. Callers with the admin token are `system:masters`; all others may what roles say. */
 export interface User {
@@ -31,11 +33,4 @@ export interface ApiServer {
   /** Where `pods/log` texts come from: the kubelet's and the operator's lines by pod key. */
   setLogSource(source: LogSource): void;
   close(): void;
-}
-
-export interface LogSource {
-  /** Lines of a pod's log so far, oldest first; undefined when the pod has none. */
-  lines(podKey: string): readonly string[] | undefined;
-  /** Called for each new line until the returned stop is called. */
-  follow(podKey: string, onLine: (line: string) => void): () => void;
 }

@@ -2,10 +2,12 @@
  * What every verb needs: the doors of one API server, and one request with all that has been
  * found out about it. Verbs take a `Call`; nothing here acts.
  */
+
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
+import type { LogSource } from "../log-lines.ts";
 import type { Tokens } from "./access/tokens.ts";
-import type { LogSource, User } from "./api-server.ts";
+import type { User } from "./api-server.ts";
 import type { ResourcePath } from "./request/routing.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
 import type { Store } from "./store/store.ts";

@@ -127,7 +127,7 @@ describe("a pod on a simulated kubelet", () => {
       "ContainersReady=True",
       "PodScheduled=True",
     ]);
-    expect(cluster.kubelets.logs.lines("default/p")).toHaveLength(1);
+    expect(cluster.kubelets.logs.lines("default/p", "main")).toHaveLength(1);
     const reasons = (await cluster.kube.list(EVENT)).items
       .filter(({ involvedObject }) => involvedObject.name === "p")
       .map(({ reason }) => reason);
@@ -199,6 +199,13 @@ describe("a pod on a simulated kubelet", () => {
     await cluster.clock.advance(34 * 60_000);
     const [container] = (await look(cluster))?.status?.containerStatuses ?? [];
     expect(container).toMatchObject({ restartCount: 3, ready: true });
+    const { logs } = cluster.kubelets;
+    expect(logs.lines("default/p", "main")?.map(({ text }) => text)).toEqual([
+      "started container main of pod default/p again",
+    ]);
+    expect(logs.lines("default/p", "main", true)?.at(-1)?.text).toBe(
+      "container main ended with exit code 0",
+    );
     await cluster.stop();
   });
 

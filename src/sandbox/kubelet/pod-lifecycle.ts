@@ -6,7 +6,7 @@
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD, type Pod, type PodStatus } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
-import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import { isConflict, isNotFound } from "../../kube/errors.ts";
@@ -160,12 +160,17 @@ class PodRunner {
       return requeueAfter(delayMs);
     }
     await this.#report(pod, endedStatus(pod, exitCode, clock.now()));
+    this.#print(pod, (name) => `container ${name} ended with exit code ${exitCode}`);
+    this.#kubelets.logs.end(keyOf(pod));
     this.#trace(exitCode === 0 ? "succeeded" : "failed", pod, `exit code ${exitCode}`);
     return AWAIT_CHANGE;
   }
 
   async #restart(pod: Pod, exitCode: number, runForMs: number): Promise<Outcome> {
     await this.#report(pod, restartedStatus(pod, exitCode, this.#kubelets.deps.clock.now()));
+    this.#print(pod, (name) => `container ${name} ended with exit code ${exitCode}`);
+    for (const { name } of pod.spec.containers) this.#kubelets.logs.startAgain(keyOf(pod), name);
+    this.#print(pod, (name) => `started container ${name} of pod ${keyOf(pod)} again`);
     return requeueAfter(runForMs);
   }
 
@@ -229,19 +234,28 @@ class PodRunner {
   }
 
   #announceStart(pod: Pod): void {
-    const at = toRfc3339(this.#kubelets.deps.clock.now());
     for (const { name, image } of pod.spec.containers) {
       this.#publish(pod, "Pulled", `Container image "${image ?? ""}" already present on machine`);
       this.#publish(pod, "Created", `Created container: ${name}`);
       this.#publish(pod, "Started", `Started container ${name}`);
-      const line = `${at} started container ${name} of pod ${keyOf(pod)} on ${pod.spec.nodeName}`;
-      this.#kubelets.logs.append(keyOf(pod), line);
     }
+    this.#print(
+      pod,
+      (name) => `started container ${name} of pod ${keyOf(pod)} on ${pod.spec.nodeName}`,
+    );
     this.#trace("running", pod, `on ${pod.spec.nodeName}`);
+  }
+
+  /** A line in the log of each container. */
+  #print(pod: Pod, line: (container: string) => string): void {
+    const { clock } = this.#kubelets.deps;
+    for (const { name } of pod.spec.containers)
+      this.#kubelets.logs.append(keyOf(pod), name, { atMs: clock.now(), text: line(name) });
   }
 
   #announceStop(pod: Pod): void {
     this.#stoppingSince.set(pod.metadata.uid ?? "", this.#kubelets.deps.clock.now());
+    this.#print(pod, (name) => `stopping container ${name}`);
     for (const { name } of pod.spec.containers) {
       this.#publish(pod, "Killing", `Stopping container ${name}`);
     }

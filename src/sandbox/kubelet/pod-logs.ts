@@ -1,42 +1,53 @@
-/** What simulated containers print: a few lines a pod, for `kubectl logs`. Bounded in size. */
-import type { LogSource } from "../apiserver/api-server.ts";
+/** What simulated containers print: a few lines each, for `kubectl logs`. Bounded in size. */
+import { ContainerLog, type LogFollower, type LogLine, type LogSource } from "../log-lines.ts";
 
-const LINES_PER_POD = 100;
+const LINES_PER_CONTAINER = 100;
 const PODS_KEPT = 20_000;
 
 export class PodLogs implements LogSource {
-  readonly #byPod = new Map<string, string[]>();
-  readonly #followers = new Map<string, Set<(line: string) => void>>();
+  /** By pod (`namespace/name`), then container. */
+  readonly #byPod = new Map<string, Map<string, ContainerLog>>();
 
-  /** `podKey` is `namespace/name`. */
-  append(podKey: string, line: string): void {
-    let lines = this.#byPod.get(podKey);
-    if (lines === undefined) {
-      lines = [];
-      this.#byPod.set(podKey, lines);
-      if (this.#byPod.size > PODS_KEPT) {
-        this.#byPod.delete(this.#byPod.keys().next().value as string);
-      }
-    }
-    lines.push(line);
-    if (lines.length > LINES_PER_POD) lines.shift();
-    for (const onLine of this.#followers.get(podKey) ?? []) onLine(line);
+  append(podKey: string, container: string, line: LogLine): void {
+    this.#logOf(podKey, container).append(line);
   }
 
-  lines(podKey: string): readonly string[] | undefined {
-    return this.#byPod.get(podKey);
+  /** A new instance of the container starts; what the one before printed is its previous log. */
+  startAgain(podKey: string, container: string): void {
+    this.#logOf(podKey, container).startAgain();
   }
 
-  follow(podKey: string, onLine: (line: string) => void): () => void {
-    const followers = this.#followers.get(podKey) ?? new Set();
-    this.#followers.set(podKey, followers.add(onLine));
-    return () => {
-      followers.delete(onLine);
-      if (followers.size === 0) this.#followers.delete(podKey);
-    };
+  /** The pod's containers have ended. */
+  end(podKey: string): void {
+    for (const log of this.#byPod.get(podKey)?.values() ?? []) log.end();
+  }
+
+  lines(podKey: string, container: string, previous = false): readonly LogLine[] | undefined {
+    const log = this.#byPod.get(podKey)?.get(container);
+    return previous ? log?.previous : log?.lines;
+  }
+
+  follow(podKey: string, container: string, follower: LogFollower): () => void {
+    return this.#logOf(podKey, container).follow(follower);
   }
 
   forget(podKey: string): void {
+    this.end(podKey);
     this.#byPod.delete(podKey);
+  }
+
+  #logOf(podKey: string, container: string): ContainerLog {
+    let logs = this.#byPod.get(podKey);
+    if (logs === undefined) {
+      logs = new Map();
+      this.#byPod.set(podKey, logs);
+      if (this.#byPod.size > PODS_KEPT) this.forget(this.#byPod.keys().next().value as string);
+    }
+    let log = logs.get(container);
+    if (log === undefined) {
+      log = new ContainerLog(LINES_PER_CONTAINER);
+      logs.set(container, log);
+    }
+    return log;
   }
 }

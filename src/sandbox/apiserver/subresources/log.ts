@@ -1,14 +1,17 @@
 /**
- * pods/log: lines of the log source, as text or, followed, as a stream of lines. The source knows no
- * times, so the options about time are answered with a warning and all lines.
+ * pods/log: the lines of a container, as text or, followed, as a stream. Options as the kubelet has them: the last
+ * lines are chosen first, then those since a time, then as many bytes as are wanted.
+ * upstream: ValidatePodLogOptions in pkg/apis/core/validation, pkg/kubelet/kuberuntime/logs
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { keyOf } from "../../../apis/meta.ts";
+import { fromRfc3339 } from "../../../base/clock.ts";
 import type { KubeResponse, KubeStream } from "../../../kube/transport/transport.ts";
-import type { LogSource } from "../api-server.ts";
+import type { LogLine, LogSource } from "../../log-lines.ts";
 import type { Call } from "../engine.ts";
 import { getObject } from "../objects/read.ts";
-import { badRequest } from "../request/status.ts";
+import { badRequest, invalid } from "../request/status.ts";
+import type { FieldError } from "../schema/schema.ts";
 
 interface PodShape extends KubeObject {
   readonly spec?: {
@@ -16,37 +19,89 @@ interface PodShape extends KubeObject {
     readonly containers?: readonly { readonly name: string }[];
     readonly initContainers?: readonly { readonly name: string }[];
   };
+  readonly status?: {
+    readonly containerStatuses?: readonly {
+      readonly name: string;
+      readonly restartCount?: number;
+      readonly state?: { readonly waiting?: { readonly reason?: string } };
+    }[];
+  };
+}
+
+/** What is asked for; numbers that are absent are undefined. */
+interface LogOptions {
+  readonly timestamps: boolean;
+  readonly previous: boolean;
+  readonly follow: boolean;
+  readonly tailLines: number | undefined;
+  readonly sinceMs: number | undefined;
+  readonly limitBytes: number | undefined;
 }
 
 const TEXT = { "content-type": "text/plain; charset=utf-8" };
 
 export async function readLog(call: Call): Promise<KubeResponse> {
   const pod = (await getObject(call)) as PodShape;
-  const container = containerOf(call, pod);
   const { name } = pod.metadata;
-  if (call.query.get("previous") === "true") {
-    throw badRequest(`previous terminated container "${container}" in pod "${name}" not found`);
-  }
-  for (const option of ["sinceSeconds", "sinceTime", "timestamps"]) {
-    const value = call.query.get(option);
-    if (value !== null && value !== "false") {
-      call.warnings.push(`${option} has no effect: log lines of the sandbox carry no server time`);
-    }
-  }
+  const options = optionsOf(call, name);
+  const container = containerOf(call, pod);
   const { source } = call.engine.logs;
   const key = keyOf(pod);
-  const lines = source?.lines(key);
+  const lines = source?.lines(key, container, options.previous);
+  if (options.previous && lines === undefined)
+    throw badRequest(`previous terminated container "${container}" in pod "${name}" not found`);
   if (!pod.spec?.nodeName && lines === undefined) {
     // Nobody runs it yet: Kubernetes has nowhere to ask and answers with nothing.
     return { status: 204, headers: TEXT, body: "" };
   }
-  const shown = lastLines(call, lines ?? []);
-  if (call.query.get("follow") === "true" && source !== undefined) {
-    return { status: 200, headers: TEXT, stream: new LogStream(source, key, shown) };
+  refuseWaiting(pod, container, lines);
+  const shown = chosen(lines ?? [], options);
+  if (options.follow && !options.previous && source !== undefined) {
+    const stream = new LogStream(source, key, container, shown, options);
+    return { status: 200, headers: TEXT, stream };
   }
-  const text = shown.map((line) => `${line}\n`).join("");
-  const limit = Number(call.query.get("limitBytes") ?? 0);
-  return { status: 200, headers: TEXT, body: limit > 0 ? text.slice(0, limit) : text };
+  const text = shown.map((line) => `${printed(line, options)}\n`).join("");
+  return { status: 200, headers: TEXT, body: firstBytes(text, options.limitBytes) };
+}
+
+function optionsOf({ query, engine }: Call, pod: string): LogOptions {
+  const errors: FieldError[] = [];
+  const number = (name: string, least: number): number | undefined => {
+    const text = query.get(name);
+    if (text === null || text === "") return undefined;
+    if (!/^-?\d+$/.test(text))
+      throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+    const value = Number(text);
+    const bound = least === 0 ? "greater than or equal to 0" : "greater than 0";
+    if (value < least) errors.push(fieldError(name, `Invalid value: ${value}: must be ${bound}`));
+    return value;
+  };
+  const tailLines = number("tailLines", 0);
+  const limitBytes = number("limitBytes", 1);
+  const sinceSeconds = number("sinceSeconds", 1);
+  const sinceTime = query.get("sinceTime") || undefined;
+  if (sinceSeconds !== undefined && sinceTime !== undefined)
+    errors.push(
+      fieldError("", "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"),
+    );
+  const timeMs = sinceTime === undefined ? undefined : fromRfc3339(sinceTime);
+  if (sinceTime !== undefined && timeMs === undefined)
+    throw badRequest(
+      `sinceTime: ${JSON.stringify(sinceTime)} is no time such as 2026-01-31T12:00:00Z`,
+    );
+  if (errors.length > 0) throw invalid({ group: "", kind: "PodLogOptions" }, pod, errors);
+  return {
+    timestamps: query.get("timestamps") === "true",
+    previous: query.get("previous") === "true",
+    follow: query.get("follow") === "true",
+    tailLines,
+    limitBytes,
+    sinceMs: sinceSeconds === undefined ? timeMs : engine.clock.now() - sinceSeconds * 1_000,
+  };
+}
+
+function fieldError(field: string, message: string): FieldError {
+  return { field, reason: "FieldValueInvalid", message };
 }
 
 function containerOf(call: Call, pod: PodShape): string {
@@ -64,28 +119,67 @@ function containerOf(call: Call, pod: PodShape): string {
   );
 }
 
-function lastLines(call: Call, lines: readonly string[]): readonly string[] {
-  const text = call.query.get("tailLines");
-  if (text === null) return lines;
-  const count = Number(text);
-  if (!Number.isInteger(count) || count < 0) {
-    throw badRequest(`tailLines: Invalid value: ${JSON.stringify(text)}: must be 0 or more`);
-  }
-  return count === 0 ? [] : lines.slice(-count);
+/** A container that has never run has no log, and is told what it waits for. */
+function refuseWaiting(
+  { metadata, status }: PodShape,
+  container: string,
+  lines: readonly LogLine[] | undefined,
+): void {
+  const own = status?.containerStatuses?.find(({ name }) => name === container);
+  const reason = own?.state?.waiting?.reason;
+  if (reason === undefined || lines !== undefined || (own?.restartCount ?? 0) > 0) return;
+  throw badRequest(
+    `container "${container}" in pod "${metadata.name}" is waiting to start: ${reason}`,
+  );
 }
 
-/** Each frame is one line without its end. */
+function chosen(lines: readonly LogLine[], { tailLines, sinceMs }: LogOptions): readonly LogLine[] {
+  const last = tailLines === undefined ? lines : tailLines === 0 ? [] : lines.slice(-tailLines);
+  return sinceMs === undefined ? last : last.filter(({ atMs }) => atMs >= sinceMs);
+}
+
+/** With its time in front where that is wanted: nanoseconds, as container runtimes write it. */
+function printed({ atMs, text }: LogLine, { timestamps }: LogOptions): string {
+  return timestamps ? `${new Date(atMs).toISOString().replace("Z", "000000Z")} ${text}` : text;
+}
+
+/** The text cut after so many bytes; a character is not cut in two. */
+function firstBytes(text: string, limit: number | undefined): string {
+  if (limit === undefined) return text;
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= limit) return text;
+  return new TextDecoder().decode(bytes.subarray(0, limit)).replace(/\ufffd+$/, "");
+}
+
+/** Each frame is one line without its end. It ends with the container, or when enough bytes were sent. */
 class LogStream implements KubeStream {
-  readonly #lines: string[];
+  readonly #lines: string[] = [];
+  readonly #options: LogOptions;
+  readonly #stop: () => void;
+  #left: number;
   #wake: (() => void) | undefined;
   #closed = false;
-  readonly #stop: () => void;
+  #hasEnded = false;
 
-  constructor(source: LogSource, podKey: string, lines: readonly string[]) {
-    this.#lines = [...lines];
-    this.#stop = source.follow(podKey, (line) => {
-      this.#lines.push(line);
-      this.#notify();
+  constructor(
+    source: LogSource,
+    podKey: string,
+    container: string,
+    lines: readonly LogLine[],
+    options: LogOptions,
+  ) {
+    this.#options = options;
+    this.#left = options.limitBytes ?? Number.POSITIVE_INFINITY;
+    for (const line of lines) this.#add(line);
+    this.#stop = source.follow(podKey, container, {
+      line: (line) => {
+        this.#add(line);
+        this.#notify();
+      },
+      end: () => {
+        this.#hasEnded = true;
+        this.#notify();
+      },
     });
   }
 
@@ -100,6 +194,7 @@ class LogStream implements KubeStream {
       while (!this.#closed) {
         const line = this.#lines.shift();
         if (line !== undefined) yield line;
+        else if (this.#hasEnded || this.#left <= 0) return;
         else {
           await new Promise<void>((resolve) => {
             this.#wake = resolve;
@@ -109,6 +204,14 @@ class LogStream implements KubeStream {
     } finally {
       this.close();
     }
+  }
+
+  #add(line: LogLine): void {
+    if (this.#left <= 0) return;
+    const text = printed(line, this.#options);
+    const size = new TextEncoder().encode(text).length + 1;
+    this.#lines.push(size > this.#left ? firstBytes(text, this.#left) : text);
+    this.#left -= size;
   }
 
   #notify(): void {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { SIMULATION_EPOCH_MS } from "../../../base/virtual-clock.ts";
 import type { KubeResponse } from "../../../kube/transport/transport.ts";
+import { ContainerLog } from "../../log-lines.ts";
 import { bareApiServer } from "../../testing/bare-api-server.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON of many shapes
@@ -190,27 +192,106 @@ describe("a scale", () => {
 });
 
 describe("a log", () => {
-  it("shows the last lines and follows new ones", async () => {
+  const AT = SIMULATION_EPOCH_MS - 20_000;
+
+  /** A pod of one container whose three lines are ten seconds apart, the last at the clock's time. */
+  async function logged() {
     const { send, server } = await withPod(true);
-    const listeners = new Set<(line: string) => void>();
-    server.setLogSource({
-      lines: (key) => (key === "default/p" ? ["one", "two", "three"] : undefined),
-      follow: (_key, onLine) => {
-        listeners.add(onLine);
-        return () => listeners.delete(onLine);
-      },
+    const log = new ContainerLog(100);
+    ["one", "two", "three"].forEach((text, at) => {
+      log.append({ atMs: AT + at * 10_000, text });
     });
-    expect((await send("GET", `${PODS}/p/log?tailLines=2`)).body).toBe("two\nthree\n");
-    expect((await send("GET", `${PODS}/p/log?container=nope`)).status).toBe(400);
-    const { stream } = await send("GET", `${PODS}/p/log?follow=true&tailLines=1`);
-    const seen: unknown[] = [];
-    for await (const line of stream ?? []) {
-      seen.push(line);
-      if (seen.length === 1) for (const tell of listeners) tell("four");
-      if (seen.length === 2) stream?.close();
-    }
-    expect(seen).toEqual(["three", "four"]);
-    expect(listeners.size).toBe(0);
+    server.setLogSource({
+      lines: (key, container, previous) =>
+        key !== "default/p" || container !== "main"
+          ? undefined
+          : previous
+            ? log.previous
+            : log.lines,
+      follow: (_key, _container, follower) => log.follow(follower),
+    });
+    const body = async (query: string) => (await send("GET", `${PODS}/p/log?${query}`)).body;
+    return { send, body, log };
+  }
+
+  it.each([
+    ["", "one\ntwo\nthree\n"],
+    ["tailLines=2", "two\nthree\n"],
+    ["tailLines=0", ""],
+    ["sinceSeconds=15", "two\nthree\n"],
+    ["sinceTime=2026-01-05T08:00:00Z", "three\n"],
+    // The last lines are chosen first.
+    ["tailLines=1&sinceTime=2026-01-05T07:59:00Z", "three\n"],
+    ["limitBytes=6", "one\ntw"],
+    ["timestamps=true&tailLines=1", "2026-01-05T08:00:00.000000000Z three\n"],
+    ["container=main&timestamps=false&tailLines=1", "three\n"],
+  ])("with ?%s", async (query, text) => {
+    const { body } = await logged();
+    expect(await body(query)).toBe(text);
+  });
+
+  it.each([
+    [
+      "tailLines=-1",
+      422,
+      'PodLogOptions "p" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0',
+    ],
+    [
+      "limitBytes=0",
+      422,
+      'PodLogOptions "p" is invalid: limitBytes: Invalid value: 0: must be greater than 0',
+    ],
+    [
+      "sinceSeconds=0",
+      422,
+      'PodLogOptions "p" is invalid: sinceSeconds: Invalid value: 0: must be greater than 0',
+    ],
+    [
+      "sinceSeconds=1&sinceTime=2026-01-05T08:00:00Z",
+      422,
+      "at most one of `sinceTime` or `sinceSeconds` may be specified",
+    ],
+    ["tailLines=many", 400, 'parsing "many": invalid syntax'],
+    ["sinceTime=today", 400, "is no time"],
+    ["container=nope", 400, "container nope is not valid for pod p"],
+    ["previous=true", 400, 'previous terminated container "main" in pod "p" not found'],
+  ])("refuses ?%s with %i", async (query, status, message) => {
+    const { send } = await logged();
+    const answer = await send("GET", `${PODS}/p/log?${query}`);
+    expect(answer.status).toBe(status);
+    expect(answer.body.message).toContain(message);
+  });
+
+  it("of the instance before is kept when a container starts again", async () => {
+    const { body, log } = await logged();
+    log.startAgain();
+    log.append({ atMs: AT + 20_000, text: "again" });
+    expect(await body("previous=true")).toBe("one\ntwo\nthree\n");
+    expect(await body("")).toBe("again\n");
+  });
+
+  it("is followed, with times, until it is closed, enough was sent, or the container ends", async () => {
+    const { send, log } = await logged();
+    const follow = async (query: string, then: (seen: number, close: () => void) => void) => {
+      const { stream } = await send("GET", `${PODS}/p/log?follow=true&tailLines=1&${query}`);
+      const seen: unknown[] = [];
+      for await (const line of stream ?? []) {
+        seen.push(line);
+        then(seen.length, () => stream?.close());
+      }
+      return seen;
+    };
+    const tell = (text: string) => log.append({ atMs: AT + 20_500, text });
+    expect(
+      await follow("timestamps=true", (seen, close) => (seen === 1 ? tell("four") : close())),
+    ).toEqual(["2026-01-05T08:00:00.000000000Z three", "2026-01-05T08:00:00.500000000Z four"]);
+    expect(await follow("limitBytes=8", (seen) => seen === 1 && tell("five"))).toEqual([
+      "four",
+      "fiv",
+    ]);
+    expect(await follow("", (seen) => seen === 1 && log.end())).toEqual(["five"]);
+    // It has ended before.
+    expect(await follow("", () => undefined)).toEqual(["five"]);
   });
 });
 

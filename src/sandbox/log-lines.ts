@@ -1,0 +1,77 @@
+/**
+ * What a container printed, line by line with its time, and who follows it: the source of `kubectl logs`. A container
+ * that starts again begins anew, and what the instance before it printed is kept as its previous log.
+ */
+
+export interface LogLine {
+  /** When it was printed; epoch milliseconds. */
+  readonly atMs: number;
+  readonly text: string;
+}
+
+/** Told of each new line, and of the end: the container prints no more. */
+export interface LogFollower {
+  readonly line: (line: LogLine) => void;
+  readonly end: () => void;
+}
+
+export interface LogSource {
+  /** Lines so far, oldest first; `previous`: of the instance before this one. Undefined: there is no such log. */
+  lines(podKey: string, container: string, previous?: boolean): readonly LogLine[] | undefined;
+  /** Tells of each new line until the returned stop is called. A container that has ended ends at once. */
+  follow(podKey: string, container: string, follower: LogFollower): () => void;
+}
+
+/** The log of one container. */
+export class ContainerLog {
+  readonly #mostLines: number;
+  readonly #followers = new Set<LogFollower>();
+  #lines: LogLine[] = [];
+  #previous: readonly LogLine[] | undefined;
+  #hasEnded = false;
+
+  /** Keeps so many lines; the oldest go first. */
+  constructor(mostLines: number) {
+    this.#mostLines = mostLines;
+  }
+
+  get lines(): readonly LogLine[] {
+    return this.#lines;
+  }
+
+  get previous(): readonly LogLine[] | undefined {
+    return this.#previous;
+  }
+
+  append(line: LogLine): void {
+    this.#lines.push(line);
+    // A tenth at once: to move all lines for each new one would take long.
+    if (this.#lines.length > this.#mostLines)
+      this.#lines.splice(0, Math.max(1, Math.floor(this.#mostLines / 10)));
+    for (const follower of this.#followers) follower.line(line);
+  }
+
+  /** The container ended: nobody is told anything after this, until it starts again. */
+  end(): void {
+    this.#hasEnded = true;
+    for (const follower of this.#followers) follower.end();
+    this.#followers.clear();
+  }
+
+  /** A new instance of the container starts. */
+  startAgain(): void {
+    this.end();
+    this.#hasEnded = false;
+    this.#previous = this.#lines;
+    this.#lines = [];
+  }
+
+  follow(follower: LogFollower): () => void {
+    if (this.#hasEnded) {
+      follower.end();
+      return () => undefined;
+    }
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
+  }
+}
