@@ -1,27 +1,39 @@
 /**
- * Problems that last are found anew with each look. A person reads of one when it begins, when it reads
- * otherwise than before and when it has come back; while it stays as it is, its lines are at debug.
+ * Problems that last are found anew with each look. A person reads of one when it begins, when it reads otherwise
+ * than before, when it has come back, and once an hour while it stays as it is.
  * upstream: operatorpkg's pretty.ChangeMonitor
  */
+import type { Clock } from "./clock.ts";
 import type { LogFields, Logger } from "./log.ts";
+
+/** A problem that stays as it is is told again after so long. Milliseconds. */
+const TELL_AGAIN_MS = 3_600_000;
 
 export class StandingProblems {
   readonly #log: Logger;
-  /** By key, as last told. */
-  readonly #told = new Map<string, string>();
+  readonly #clock: Pick<Clock, "elapsedMs">;
+  /** By key: as last told, and when. */
+  readonly #told = new Map<string, { readonly text: string; readonly atMs: number }>();
 
-  constructor(log: Logger) {
+  constructor(log: Logger, clock: Pick<Clock, "elapsedMs">) {
     this.#log = log;
+    this.#clock = clock;
   }
 
-  /** `key`: what has the problem. True when it was told, not only repeated at debug. */
+  /** `key`: what has the problem. True when it was told: an error in the log. */
   tell(key: string, message: string, fields: LogFields): boolean {
-    const text = JSON.stringify([message, fields]);
-    const isNew = this.#told.get(key) !== text;
-    if (isNew) this.#log.error(message, fields);
-    else this.#log.debug(message, fields);
-    this.#told.set(key, text);
-    return isNew;
+    const isNews = this.isNews(key, JSON.stringify([message, fields]));
+    if (isNews) this.#log.error(message, fields);
+    return isNews;
+  }
+
+  /** Whether `text` is to be told of `key` now; it then counts as told. */
+  isNews(key: string, text: string): boolean {
+    const nowMs = this.#clock.elapsedMs();
+    const last = this.#told.get(key);
+    if (last?.text === text && nowMs - last.atMs < TELL_AGAIN_MS) return false;
+    this.#told.set(key, { text, atMs: nowMs });
+    return true;
   }
 
   over(key: string): void {

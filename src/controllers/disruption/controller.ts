@@ -104,7 +104,7 @@ export function disruption(world: World, queue: CommandQueue): Controller {
   const memory: Memory = {
     pending: [],
     sweeps: new Sweeps(),
-    problems: new StandingProblems(log),
+    problems: new StandingProblems(log, world.clock),
     hasLearned: false,
     isWoken: false,
     roundAtMs: 0,

@@ -74,7 +74,7 @@ export async function surroundings(
   await catchUp(world, run);
   const pools = await poolsInUse(world, problems);
   // Provisioning's own pass says what is wrong with a pool.
-  const { usable } = await poolsToUse(world, SILENT, new StandingProblems(SILENT));
+  const { usable } = await poolsToUse(world, SILENT, new StandingProblems(SILENT, world.clock));
   const { pending, leaving } = podsToPlace(world);
   const scheduling = schedulingInput(world, [...pending, ...leaving], usable);
   const { revision } = world.cluster;

@@ -44,6 +44,9 @@ const UNSYNCED_RETRY_MS = 1_000;
 /** Of pools that serve nobody, in an event. */
 const MOST_SHOWN = 3;
 
+/** Key of what was told of pools that are not there. */
+const NO_POOLS = "no pools";
+
 const SELF: Request = { kind: "", name: "provisioner" };
 
 export function provisioner(
@@ -56,7 +59,8 @@ export function provisioner(
   const progress = new Progress(world);
   const turns = new Turns();
   const ahead = new TypesAhead();
-  const idle = new StandingProblems(log);
+  const idle = new StandingProblems(log, world.clock);
+  const told = new StandingProblems(log, world.clock);
   return {
     name: "provisioner",
     watches: [],
@@ -70,9 +74,11 @@ export function provisioner(
       };
     },
     reconcile: () =>
-      reconcile(world, { batcher, ahead, times, progress, turns, idle, steering }, log).finally(
-        () => progress.end(),
-      ),
+      reconcile(
+        world,
+        { batcher, ahead, times, progress, turns, idle, told, steering },
+        log,
+      ).finally(() => progress.end()),
   };
 }
 
@@ -85,12 +91,14 @@ interface Memory {
   readonly turns: Turns;
   /** Pools that are not ready. */
   readonly idle: StandingProblems;
+  /** What the log has said of pods that have no place. */
+  readonly told: StandingProblems;
   readonly steering: Pick<Steering, "hasPlace">;
 }
 
 async function reconcile(
   world: World,
-  { batcher, ahead, times, progress, turns, idle, steering }: Memory,
+  { batcher, ahead, times, progress, turns, idle, told, steering }: Memory,
   log: Logger,
 ): Promise<Outcome> {
   if (batcher.waitMs === undefined) return AWAIT_CHANGE;
@@ -106,7 +114,8 @@ async function reconcile(
   if (pending.length + leaving.length === 0) return AWAIT_CHANGE;
   progress.begin(pending.length + leaving.length);
   const { usable: pools, unusable } = await poolsToUse(world, log, idle);
-  if (pools.length === 0) return withoutPools(world, log, pending, unusable);
+  if (pools.length === 0) return withoutPools(world, log, told, { pending, unusable });
+  told.over(NO_POOLS);
   const pods = [...pending, ...leaving];
   const input = schedulingInput(world, pods, pools);
   const options = { ...input.options, reservedCapacity: "strict" as const };
@@ -114,7 +123,7 @@ async function reconcile(
   progress.decided();
   tellOfPods(world, { times, progress }, pending, { input, result });
   const asked = pools.map(({ pool }) => pool);
-  report(world, log, { result, pods, startMs, batchedMs, pools: asked });
+  report(world, log, told, { result, pods, startMs, batchedMs, pools: asked });
   tellUnstuck(world, log, result.unstuck);
   const applied = await apply(world, log, result);
   const plan = (some: SchedulingInput) => planned(world, { ...some, options }, steering);
@@ -168,11 +177,11 @@ function tellOfPods(
 function withoutPools(
   world: World,
   log: Logger,
-  pending: readonly Pod[],
-  unusable: readonly string[],
+  told: StandingProblems,
+  { pending, unusable }: { readonly pending: readonly Pod[]; readonly unusable: readonly string[] },
 ): Outcome {
   const message = nothingFound(listPools(world));
-  log.info(message);
+  if (told.isNews(NO_POOLS, message)) log.info(message);
   const others = unusable.length - MOST_SHOWN;
   const whys = [...unusable.slice(0, MOST_SHOWN), ...(others > 0 ? [`and ${others} more`] : [])];
   const text = whys.length === 0 ? message : `${message}: ${whys.join("; ")}`;

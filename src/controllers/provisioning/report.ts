@@ -7,6 +7,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
+import type { StandingProblems } from "../../base/standing-problems.ts";
 import { NOT_FOR_US } from "../../core/provisioning/batch/eligibility.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import { poolById } from "../pools.ts";
@@ -28,12 +29,17 @@ export interface Pass {
   readonly batchedMs: number;
 }
 
-/** Says what came of a pass; the claims themselves are reported as they are created. */
-export function report(world: World, log: Logger, pass: Pass): void {
+/**
+ * Says what came of a pass; the claims themselves are reported as they are created. A pod that has no place is planned
+ * for again every ten seconds: `told` remembers what the log has said of it, so that only news are logged.
+ */
+export function report(world: World, log: Logger, told: StandingProblems, pass: Pass): void {
   const { result, pods, pools, startMs } = pass;
+  forgetPlaced(told, result);
   for (const { poolId, excluded, total } of result.excludedByLimits) {
     const pool = pools.find(({ id }) => id === poolId);
     if (pool === undefined || excluded === 0) continue;
+    if (!told.isNews(`limits ${poolId}`, `${excluded} ${total}`)) continue;
     log.debug(
       `${excluded} out of ${total} instance types were excluded because they would breach limits`,
       poolFields(pool),
@@ -45,7 +51,7 @@ export function report(world: World, log: Logger, pass: Pass): void {
     const price = dollars(microUsdPerHour);
     log.info("limits make the planned nodes dearer", { nodePools: names, "cost-per-hour": price });
   }
-  tellPoolsWithoutTypes(world, log, pass);
+  tellPoolsWithoutTypes(world, log, told, pass);
   let ignoredCount = 0;
   let deferredCount = 0;
   for (const { pod, message, ignored, deferred } of result.unschedulable) {
@@ -55,18 +61,19 @@ export function report(world: World, log: Logger, pass: Pass): void {
     }
     if (ignored === true) {
       ignoredCount++;
-      log.debug("ignoring pod", { [word(pools, "Pod", "pod")]: keyOf(pod), error: message });
+      if (told.isNews(podKey(pod), message))
+        log.debug("ignoring pod", { [word(pools, "Pod", "pod")]: keyOf(pod), error: message });
       // Such a pod has asked to be left alone.
       if (message !== NOT_FOR_US) world.events.publish(failedScheduling(pod, message));
       continue;
     }
-    log.error("could not schedule pod", {
+    told.tell(podKey(pod), "could not schedule pod", {
       [word(pools, "Pod", "pod")]: keyOf(pod),
       error: message,
     });
     world.events.publish(failedScheduling(pod, message));
   }
-  if (deferredCount > 0) {
+  if (deferredCount > 0 && told.isNews("deferred", String(deferredCount))) {
     log.debug(
       "deferring scheduling decision for provisionable pod(s) to future simulation due to limited reserved offering capacity",
       {
@@ -91,15 +98,39 @@ export function report(world: World, log: Logger, pass: Pass): void {
     reportInV05(world.log.with({ controller: "provisioning" }), pass);
     return;
   }
-  log.info("found provisionable pod(s)", {
-    [word(pools, "Pods", "pods")]: some(pods.map(keyOf)),
-    duration: formatDuration(durationMs),
-  });
+  const found = pods.map(keyOf);
+  if (told.isNews("found", found.join()) || hasPlaced(result))
+    log.info("found provisionable pod(s)", {
+      [word(pools, "Pods", "pods")]: some(found),
+      duration: formatDuration(durationMs),
+    });
   reportPlan(log, result);
 }
 
+/** Prefix of the keys of pods among what was told. */
+const POD = "pod ";
+
+function podKey({ metadata }: Pod): string {
+  return `${POD}${metadata.uid}`;
+}
+
+/** A pod that had a place meanwhile, or is gone, is news when it has none again. */
+function forgetPlaced(told: StandingProblems, { unschedulable }: SchedulingResult): void {
+  const left = new Set(unschedulable.map(({ pod }) => podKey(pod)));
+  told.keep((key) => !key.startsWith(POD) || left.has(key));
+}
+
+function hasPlaced({ newClaims, existing }: SchedulingResult): boolean {
+  return newClaims.length > 0 || existing.some(({ pods }) => pods.length > 0);
+}
+
 /** On the pool, too: who looks at it sees why it stays without nodes. Provisioners never had the event. */
-function tellPoolsWithoutTypes(world: World, log: Logger, { result, pools }: Pass): void {
+function tellPoolsWithoutTypes(
+  world: World,
+  log: Logger,
+  told: StandingProblems,
+  { result, pools }: Pass,
+): void {
   const lacks = [
     ...(result.withoutTypes ?? []).map((poolId) => ({ poolId, lack: "types" as const })),
     ...(result.withTooFewTypes ?? []).map((poolId) => ({ poolId, lack: "minValues" as const })),
@@ -108,7 +139,8 @@ function tellPoolsWithoutTypes(world: World, log: Logger, { result, pools }: Pas
     const pool = pools.find(({ id }) => id === poolId);
     const stored = poolById(world, poolId);
     if (pool === undefined || stored === undefined || pool.generation === "alpha") continue;
-    log.info("skipping, nodepool requirements filtered out all instance types", poolFields(pool));
+    if (told.isNews(`types ${poolId}`, lack))
+      log.info("skipping, nodepool requirements filtered out all instance types", poolFields(pool));
     const object = { ...stored.native, kind: stored.kind.kind };
     world.events.publish(noCompatibleInstanceTypes(object, lack));
   }

@@ -43,7 +43,7 @@ export class Amis {
 
   constructor(deps: AmisDeps) {
     this.#deps = deps;
-    this.#problems = new StandingProblems(deps.log);
+    this.#problems = new StandingProblems(deps.log, deps.clock);
     this.#cache = new TtlCache(deps.clock, deps.refreshMs);
     this.#ssm = new TtlCache(deps.clock, SSM_MS);
     this.#mutableSsm = new TtlCache(deps.clock, MUTABLE_SSM_MS);

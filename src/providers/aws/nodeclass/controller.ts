@@ -52,7 +52,7 @@ const WAIT_FOR_CLAIMS_MS = 600_000;
 
 export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller {
   const name = "nodeclass";
-  const roles = new StandingProblems(deps.log.with({ controller: name }));
+  const roles = new StandingProblems(deps.log.with({ controller: name }), deps.clock);
   return {
     name,
     concurrency: 10,

@@ -26,7 +26,7 @@ const RETRY_MS = 60_000;
 
 export function nodeTemplateController(deps: AwsDeps, parts: AwsParts): Controller {
   const name = "awsnodetemplate";
-  const standing = new StandingProblems(deps.log.with({ controller: name }));
+  const standing = new StandingProblems(deps.log.with({ controller: name }), deps.clock);
   return {
     name,
     concurrency: 10,
