@@ -45,12 +45,7 @@ export function report(world: World, log: Logger, told: StandingProblems, pass: 
       poolFields(pool),
     );
   }
-  if (result.limitCost !== undefined) {
-    const { poolIds, microUsdPerHour } = result.limitCost;
-    const names = pools.filter(({ id }) => poolIds.includes(id)).map(({ name }) => name);
-    const price = dollars(microUsdPerHour);
-    log.info("limits make the planned nodes dearer", { nodePools: names, "cost-per-hour": price });
-  }
+  tellLimitCost(log, pass);
   tellPoolsWithoutTypes(world, log, told, pass);
   let ignoredCount = 0;
   let deferredCount = 0;
@@ -122,6 +117,15 @@ function forgetPlaced(told: StandingProblems, { unschedulable }: SchedulingResul
 
 function hasPlaced({ newClaims, existing }: SchedulingResult): boolean {
   return newClaims.length > 0 || existing.some(({ pods }) => pods.length > 0);
+}
+
+/** What limits of NodePools cost, where they make the plan dearer. */
+function tellLimitCost(log: Logger, { result, pools }: Parameters<typeof report>[3]): void {
+  if (result.limitCost === undefined) return;
+  const { poolIds, microUsdPerHour } = result.limitCost;
+  const names = pools.filter(({ id }) => poolIds.includes(id)).map(({ name }) => name);
+  const price = dollars(microUsdPerHour);
+  log.info("limits make the planned nodes dearer", { nodePools: names, "cost-per-hour": price });
 }
 
 /** On the pool, too: who looks at it sees why it stays without nodes. Provisioners never had the event. */
