@@ -15,6 +15,23 @@ export function asText(value: unknown): string {
   return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
 }
 
+/**
+ * Sets a field whose name a user may have chosen. Assigning to `__proto__` would change what the object
+ * inherits and lose the field.
+ */
+export function setField(target: Record<string, unknown>, name: string, value: unknown): void {
+  if (name !== "__proto__") target[name] = value;
+  else {
+    const property = { value, configurable: true, enumerable: true, writable: true };
+    Object.defineProperty(target, name, property);
+  }
+}
+
+/** A field whose name a user may have chosen; undefined when the object does not have it itself. */
+export function fieldOf(target: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(target, name) ? target[name] : undefined;
+}
+
 /** Structural equality. A key that is `undefined` counts as absent. */
 export function deepEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
@@ -26,9 +43,17 @@ export function deepEqual(a: unknown, b: unknown): boolean {
     );
   }
   if (!isObject(a) || !isObject(b)) return false;
-  for (const key in a) if (!deepEqual(a[key], b[key])) return false;
-  for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false;
-  return true;
+  let surplus = 0;
+  for (const key in a) {
+    const value = a[key];
+    if (value === undefined) continue;
+    const other = b[key];
+    // `b` without a field `__proto__` answers with its prototype, which would equal {}.
+    if (other === Object.prototype || !deepEqual(value, other)) return false;
+    surplus++;
+  }
+  for (const key in b) if (b[key] !== undefined) surplus--;
+  return surplus === 0;
 }
 
 /** A deep copy of plain JSON, without keys that are `undefined`. Never frozen. */
@@ -36,7 +61,7 @@ export function clone<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item) => clone(item)) as T;
   if (!isObject(value)) return value;
   const copy: Record<string, unknown> = {};
-  for (const key in value) if (value[key] !== undefined) copy[key] = clone(value[key]);
+  for (const key in value) if (value[key] !== undefined) setField(copy, key, clone(value[key]));
   return copy as T;
 }
 
@@ -65,7 +90,8 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
   for (const key in patch) {
     const value = patch[key];
     if (value === null) delete result[key];
-    else if (value !== undefined) result[key] = applyMergePatch(result[key], value);
+    else if (value !== undefined)
+      setField(result, key, applyMergePatch(fieldOf(result, key), value));
   }
   return result;
 }
@@ -75,13 +101,13 @@ export function createMergePatch(before: unknown, after: unknown): unknown {
   if (!isObject(before) || !isObject(after)) return deepEqual(before, after) ? undefined : after;
   const patch: Record<string, unknown> = {};
   for (const key in before) {
-    if (before[key] !== undefined && after[key] === undefined) patch[key] = null;
+    if (before[key] !== undefined && fieldOf(after, key) === undefined) setField(patch, key, null);
   }
   for (const key in after) {
     if (after[key] === undefined) continue;
-    const change =
-      before[key] === undefined ? after[key] : createMergePatch(before[key], after[key]);
-    if (change !== undefined) patch[key] = change;
+    const known = fieldOf(before, key);
+    const change = known === undefined ? after[key] : createMergePatch(known, after[key]);
+    if (change !== undefined) setField(patch, key, change);
   }
   return Object.keys(patch).length === 0 ? undefined : patch;
 }

@@ -63,7 +63,7 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
         path: `${prefix}${request.path}`,
         method: request.method,
         headers: headersOf(request, options, credential),
-        body: request.body === undefined ? null : JSON.stringify(request.body),
+        body: bodyOf(request),
         signal: abort.signal,
         // A quiet watch is healthy, and whoever watches judges how long; the rest of a short answer must come.
         bodyTimeout: isStream(request) ? 0 : timeoutMs,
@@ -104,6 +104,11 @@ function authorizationOf({ token, basic }: Credential): string | undefined {
   if (token !== undefined) return `Bearer ${token}`;
   if (basic === undefined) return undefined;
   return `Basic ${Buffer.from(`${basic.username}:${basic.password}`).toString("base64")}`;
+}
+
+function bodyOf({ body }: KubeRequest): string | Uint8Array | null {
+  if (body === undefined) return null;
+  return body instanceof Uint8Array ? body : JSON.stringify(body);
 }
 
 function isStream(request: KubeRequest): boolean {

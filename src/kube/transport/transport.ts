@@ -10,7 +10,7 @@ export interface KubeRequest {
   readonly path: string;
   /** Lower-case names. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** A JSON value (already parsed). Absent = no body. */
+  /** A JSON value (already parsed), or over HTTP the bytes of a body. Absent = no body. */
   readonly body?: unknown;
   /** Whoever asks can read Kubernetes' protobuf, too. Frames of a watch, or else the body, may then come as bytes. */
   readonly takesBytes?: boolean;

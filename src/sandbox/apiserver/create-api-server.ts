@@ -14,8 +14,9 @@ import type { Random } from "../../base/random.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport/transport.ts";
 import type { LogSource } from "../log-lines.ts";
 import { attributesOf, refused } from "./access/attributes.ts";
-import { accountOf, impersonated } from "./access/identity.ts";
+import { impersonated, readToken } from "./access/identity.ts";
 import { authorize, isMaster } from "./access/rbac.ts";
+import { TokenSigner } from "./access/tokens.ts";
 import type { ApiServer, IncomingRequest, User } from "./api-server.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { type CrdSink, serveCustomResources } from "./custom-resources.ts";
@@ -27,7 +28,7 @@ import { collectGarbage } from "./objects/garbage-collection.ts";
 import { endContainers } from "./objects/namespace-lifecycle.ts";
 import { get, getObject, list } from "./objects/read.ts";
 import { watch } from "./objects/watch-stream.ts";
-import { create, type Door, update } from "./objects/write.ts";
+import { create, type Door, replace, update } from "./objects/write.ts";
 import { openapiResponse } from "./openapi/openapi.ts";
 import { patchObject } from "./patch/patch.ts";
 import { PROTOBUF } from "./protobuf/fields.ts";
@@ -88,7 +89,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     webhooks,
     logs: { source: undefined },
     everyMinute: minutes.everyMinute,
-    tokens: new Map(),
+    tokens: new TokenSigner(),
     open: new Set(),
   };
   const stops = [
@@ -104,7 +105,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     answer(engine, options, log, request, user);
   return {
     handle,
-    authenticate: (token) => accountOf(engine, token),
+    authenticate: (token) => readToken(engine, token).user,
     transport: (user: User): Transport => ({
       send: (request) => handle(request, user),
       close: () => undefined,
@@ -221,11 +222,10 @@ async function answerResource(call: Call): Promise<KubeResponse> {
       return ok(await get(call, viewOf(call, "one")), viewOf(call, "one").mediaType);
     case "PUT":
       checkVerb(definition, "update");
-      return shown(call, await update(call, { next: () => clone(call.body) as KubeObject }));
+      return shownAs(call, await replace(call));
     case "PATCH": {
       checkVerb(definition, "patch");
-      const { object, created } = await patchObject(call, undefined);
-      return shown(call, object, created ? 201 : 200);
+      return shownAs(call, await patchObject(call, undefined));
     }
     case "DELETE": {
       checkVerb(definition, "delete");
@@ -378,6 +378,14 @@ function shown(call: Call, object: KubeObject, status = 200): KubeResponse {
   const view = viewOf(call, "one");
   const body = showObject(call.engine, call.definition, view, object);
   return { status, headers: { "content-type": view.mediaType }, body };
+}
+
+/** What was made, or what was there and was changed. */
+function shownAs(
+  call: Call,
+  { object, created }: { readonly object: KubeObject; readonly created: boolean },
+): KubeResponse {
+  return shown(call, object, created ? 201 : 200);
 }
 
 function ok(body: unknown, mediaType = JSON_TYPE): KubeResponse {

@@ -6,7 +6,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
 import type { LogSource } from "../log-lines.ts";
-import type { Tokens } from "./access/tokens.ts";
+import type { TokenSigner } from "./access/tokens.ts";
 import type { User } from "./api-server.ts";
 import type { ResourcePath } from "./request/routing.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
@@ -22,8 +22,8 @@ export interface Engine {
   readonly logs: { source: LogSource | undefined };
   /** Calls `onMinute` once a minute until stopped: one timer for all watches' bookmarks. */
   readonly everyMinute: (onMinute: () => void) => () => void;
-  /** Given to service accounts. */
-  readonly tokens: Tokens;
+  /** Of service accounts. */
+  readonly tokens: TokenSigner;
   /** Open streams; all are closed with the server. */
   readonly open: Set<{ close(): void }>;
 }

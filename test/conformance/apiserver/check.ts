@@ -15,6 +15,8 @@ export interface Step {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: unknown;
+  /** Instead of a body that is JSON: its bytes, in base64. Only a server behind a socket is asked. */
+  readonly raw?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Name for later steps. */
   readonly as?: string;
@@ -70,6 +72,12 @@ export function jsonPatch(path: string, body: unknown, more: More = {}): Step {
 /** Server-side apply; the path needs its query (`?fieldManager=a`). */
 export function apply(path: string, body: unknown, more: More = {}): Step {
   return patch(path, "application/apply-patch+yaml", body, more);
+}
+
+/** Sends these bytes as a body of this type. */
+export function postRaw(path: string, contentType: string, bytes: Uint8Array | string): Step {
+  const raw = Buffer.from(bytes as string).toString("base64");
+  return { method: "POST", path, raw, headers: { "content-type": contentType } };
 }
 
 function patch(path: string, contentType: string, body: unknown, more: More): Step {

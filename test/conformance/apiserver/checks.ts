@@ -14,6 +14,7 @@ import { OBJECT_CHECKS } from "./objects.ts";
 import { PATCH_CHECKS } from "./patching.ts";
 import { QUOTA_CHECKS } from "./quotas.ts";
 import { SERVICE_CHECKS } from "./services.ts";
+import { STRICTNESS_CHECKS } from "./strictness.ts";
 import { SUBRESOURCE_CHECKS } from "./subresources.ts";
 import { WEBHOOK_CHECKS } from "./webhooks.ts";
 import { WORKLOAD_CHECKS } from "./workloads.ts";
@@ -28,6 +29,7 @@ export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   foreign: FOREIGN_CHECKS,
   kinds: [...KIND_CHECKS, ...SERVICE_CHECKS, ...AUTOSCALER_CHECKS],
   access: ACCESS_CHECKS,
+  strictness: STRICTNESS_CHECKS,
   subresources: SUBRESOURCE_CHECKS,
   webhooks: [...WEBHOOK_CHECKS, ...CONVERSION_CHECKS],
   limits: [...LIMIT_CHECKS, ...QUOTA_CHECKS],

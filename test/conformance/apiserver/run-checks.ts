@@ -25,6 +25,7 @@ const POLL_MS = 50;
 /** A server that checks are sent to. */
 export interface Subject {
   readonly transport: Transport;
+
   /** Lets go of all states but the newest. */
   forget(): Promise<void>;
 }
@@ -83,7 +84,8 @@ async function answerOf(transport: Transport, clock: Clock, step: Step): Promise
 }
 
 async function send(transport: Transport, clock: Clock, step: Step): Promise<KubeResponse> {
-  const { method, path, body } = step;
+  const { method, path } = step;
+  const body = step.raw === undefined ? step.body : Buffer.from(step.raw, "base64");
   const headers = { ...AS_CHECKS, ...step.headers };
   const answer = await transport.send({
     method,

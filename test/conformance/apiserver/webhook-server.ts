@@ -70,15 +70,12 @@ function answer(review: Review, what: string): string {
   const { apiVersion, kind, request } = review;
   const { uid } = request;
   const response = kind === "ConversionReview" ? converted(request, what) : admitted(request, what);
+  if (what === "no-version") return JSON.stringify({ response: { uid, ...response } });
+  if (what === "no-response") return JSON.stringify({ apiVersion, kind });
   return JSON.stringify({ apiVersion, kind, response: { uid, ...response } });
 }
 
 function admitted(request: Review["request"], what: string): object {
-  const patched = (...operations: readonly object[]): object => ({
-    allowed: true,
-    patchType: "JSONPatch",
-    patch: Buffer.from(JSON.stringify(operations)).toString("base64"),
-  });
   const labels = request.object?.metadata.labels;
   const add = (key: string, value: string): object =>
     labels === undefined
@@ -110,8 +107,67 @@ function admitted(request: Review["request"], what: string): object {
     case "wrong-uid":
       return { uid: "somebody-else", allowed: true };
     default:
+      return oddly(what);
+  }
+}
+
+/** Answers of webhooks that mean harm, or do not know better. */
+function oddly(what: string): object {
+  switch (what) {
+    case "move":
+      return patched({ op: "replace", path: "/metadata/namespace", value: "default" });
+    case "kind":
+      return patched({ op: "replace", path: "/kind", value: "Secret" });
+    case "no-kind":
+      return patched({ op: "remove", path: "/kind" });
+    case "version":
+      return patched({ op: "replace", path: "/apiVersion", value: "v2" });
+    case "empty":
+      return patched({ op: "replace", path: "", value: {} });
+    case "prototype":
+      return patched(
+        { op: "add", path: "/data", value: {} },
+        { op: "add", path: "/data/constructor", value: "a" },
+        { op: "add", path: "/data/__proto__", value: "b" },
+      );
+    case "into-prototype":
+      return patched({ op: "add", path: "/__proto__/polluted", value: "yes" });
+    case "bad-type":
+      return patched(
+        { op: "add", path: "/data", value: ["a"] },
+        { op: "add", path: "/spec", value: 1 },
+      );
+    case "no-metadata":
+      return patched({ op: "add", path: "/metadata", value: "none" });
+    case "bad-warnings":
+      return { allowed: true, warnings: "none" };
+    case "bad-code":
+      return { allowed: false, status: { code: "200" } };
+    case "code-100":
+      return { allowed: false, status: { code: 100, message: "go on" } };
+    case "code-600":
+      return { allowed: false, status: { code: 600, message: "beyond" } };
+    case "patch-without-type":
+      return { allowed: true, patch: "W10=" };
+    case "type-without-patch":
+      return { allowed: true, patchType: "JSONPatch" };
+    case "copies":
+      return patched(
+        { op: "add", path: "/data", value: { a: "x".repeat(1_000) } },
+        ...Array.from({ length: 16 }, (_, at) => ({
+          op: "copy",
+          from: "/data",
+          path: `/data/k${at}`,
+        })),
+      );
+    default:
       return { allowed: true };
   }
+}
+
+function patched(...operations: readonly object[]): object {
+  const patch = Buffer.from(JSON.stringify(operations)).toString("base64");
+  return { allowed: true, patchType: "JSONPatch", patch };
 }
 
 /** What the webhook was asked, in an order of its own; what changes with each run aside. */

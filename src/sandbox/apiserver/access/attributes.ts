@@ -39,14 +39,25 @@ export function attributesOf(
     resource: resource.plural,
     subresource: resource.subresource ?? "",
     namespace: (isNamespaceItself ? resource.name : resource.namespace) ?? "",
-    name: resource.name ?? nameSelectedBy(query),
+    name: resource.name ?? (method === "GET" ? nameSelectedBy(query) : ""),
   };
 }
 
-/** Who lists one object by its name asks for that object only. */
+/**
+ * Who lists or watches one object by its name asks for that object only. Whoever creates, or deletes a
+ * collection, has no name. A comma behind a backslash belongs to a value.
+ */
 function nameSelectedBy(query: URLSearchParams): string {
-  return /(?:^|,)metadata\.name==?([^,]+)/.exec(query.get("fieldSelector") ?? "")?.[1] ?? "";
+  const terms = (query.get("fieldSelector") ?? "").match(/(?:\\.|[^,\\])+/gs) ?? [];
+  for (const term of terms) {
+    const [, name = ""] = /^metadata\.name==?([^=].*)$/s.exec(term) ?? [];
+    if (name !== "") return NOT_A_NAME.test(name) ? "" : name;
+  }
+  return "";
 }
+
+/** What cannot stand between two slashes of a path. */
+const NOT_A_NAME = /[/%]|^\.\.?$/;
 
 /** 403 as kube-apiserver words it. `reason`: why, where more is known than that nothing allows it. */
 export function refused(user: string, attributes: Attributes, reason = ""): ApiError {

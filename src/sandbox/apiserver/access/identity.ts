@@ -9,56 +9,131 @@ import { PlainError } from "../request/status.ts";
 import type { Store } from "../store/store.ts";
 import { type ResourceAttributes, refused } from "./attributes.ts";
 import { authorize } from "./rbac.ts";
+import type { Claims, Reference } from "./tokens.ts";
 
 const ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 const AUTHENTICATION = "authentication.k8s.io";
 const ISSUER = "https://kubernetes.default.svc";
+/** Whom a token must be for, to be good for this server. */
+export const OWN_AUDIENCE = ISSUER;
+/** So long after its deletion was asked for a token of an object is still good. */
+const LEEWAY_MS = 60_000;
 
-/** A token for a service account, made like those of kube-apiserver; only this server can tell it from a forged one. */
+/** What a token is given for. */
+export interface TokenWish {
+  readonly account: { readonly namespace: string; readonly name: string; readonly uid: string };
+  readonly lifetimeSeconds: number;
+  readonly audiences: readonly string[];
+  readonly bound?: Pick<Claims["kubernetes.io"], "node" | "pod" | "secret">;
+}
+
+/** A token for a service account, made like those of kube-apiserver. */
 export function issueToken(
-  engine: Engine,
-  account: { readonly namespace: string; readonly name: string; readonly uid: string },
-  lifetimeSeconds: number,
-  audiences: readonly string[],
+  { clock, random, tokens }: Engine,
+  { account, lifetimeSeconds, audiences, bound }: TokenWish,
 ): { readonly token: string; readonly expiresMs: number } {
-  const nowMs = engine.clock.now();
+  const nowMs = clock.now();
   const issued = Math.floor(nowMs / 1_000);
-  const id = engine.random.uuid();
   const { namespace, name, uid } = account;
-  const claims = {
+  const token = tokens.sign({
     aud: audiences,
     exp: issued + lifetimeSeconds,
     iat: issued,
     iss: ISSUER,
-    jti: id,
-    "kubernetes.io": { namespace, serviceaccount: { name, uid } },
+    jti: random.uuid(),
+    "kubernetes.io": { namespace, ...bound, serviceaccount: { name, uid } },
     nbf: issued,
     sub: `system:serviceaccount:${namespace}:${name}`,
-  };
-  const parts = [{ alg: "RS256", kid: "sandbox" }, claims].map((part) =>
-    Buffer.from(JSON.stringify(part)).toString("base64url"),
-  );
-  const token = `${parts.join(".")}.${engine.random.hex(64)}`;
-  const expiresMs = nowMs + lifetimeSeconds * 1_000;
-  engine.tokens.set(token, { ...account, id, expiresMs, audiences });
-  return { token, expiresMs };
+  });
+  return { token, expiresMs: nowMs + lifetimeSeconds * 1_000 };
 }
 
-/** Whose token it is; undefined for one that is not ours, too old, or of an account that is gone. */
-export function accountOf(engine: Engine, token: string): User | undefined {
-  const known = engine.tokens.get(token);
-  if (known === undefined) return undefined;
-  const { namespace, name, uid, id, expiresMs } = known;
-  const account = engine.store.get("serviceaccounts", namespace, name);
-  if (expiresMs <= engine.clock.now() || account?.metadata.uid !== uid) {
-    engine.tokens.delete(token);
-    return undefined;
+/** Whose token it is and for whom it was given, or why it is not good. */
+export type TokenAnswer =
+  | { readonly user: User; readonly audiences: readonly string[] }
+  | { readonly user: undefined; readonly problem: string };
+
+/**
+ * Looks at a token as it is now. `problem` is kube-apiserver's text for a token that is of somebody else, too
+ * old, for none of the `audiences`, or of an object that is gone.
+ * upstream: pkg/serviceaccount/jwt.go, pkg/serviceaccount/claims.go
+ */
+export function readToken(
+  engine: Engine,
+  token: string,
+  audiences: readonly string[] = [OWN_AUDIENCE],
+): TokenAnswer {
+  const claims = engine.tokens.read(token);
+  if (claims === undefined) return { user: undefined, problem: "invalid bearer token" };
+  const common = claims.aud.filter((one) => audiences.includes(one));
+  const problem = common.length === 0 ? foreign(claims.aud, audiences) : endOf(engine, claims);
+  if (problem !== undefined)
+    return { user: undefined, problem: `[invalid bearer token, ${problem}]` };
+  return { user: holderOf(claims), audiences: common };
+}
+
+/** As Go prints two lists. */
+function foreign(given: readonly string[], wanted: readonly string[]): string {
+  const [mine, theirs] = [given, wanted].map((list) => JSON.stringify(list).replaceAll(",", " "));
+  return `token audiences ${mine} is invalid for the target audiences ${theirs}`;
+}
+
+const INVALIDATED = "service account token has been invalidated";
+
+/** Why a token that was good is not any more. */
+function endOf({ clock, store }: Engine, claims: Claims): string | undefined {
+  const nowMs = clock.now();
+  if (claims.exp * 1_000 <= nowMs) return "service account token has expired";
+  const { namespace, node, pod, secret, serviceaccount } = claims["kubernetes.io"];
+  const bound: readonly (readonly [string, string | undefined, Reference | undefined])[] = [
+    ["serviceaccounts", namespace, serviceaccount],
+    ["secrets", namespace, secret],
+    ["pods", namespace, pod],
+    // The node of a pod is only told, and may go.
+    ["nodes", undefined, pod === undefined ? node : undefined],
+  ];
+  for (const [storageKey, where, reference] of bound) {
+    if (reference === undefined) continue;
+    const object = store.get(storageKey, where, reference.name);
+    const isAccount = storageKey === "serviceaccounts";
+    if (object === undefined)
+      return isAccount ? `serviceaccounts "${reference.name}" not found` : INVALIDATED;
+    const { deletionTimestamp, uid = "" } = object.metadata;
+    if (uid !== reference.uid) return otherUid(storageKey, uid, reference.uid ?? "");
+    if (deletionTimestamp !== undefined && Date.parse(deletionTimestamp) < nowMs - LEEWAY_MS)
+      return INVALIDATED;
   }
+  return undefined;
+}
+
+const BOUND_KINDS: Readonly<Record<string, readonly [string, string]>> = {
+  serviceaccounts: ["service account", ""],
+  secrets: ["secret", "service account secret ref claim"],
+  pods: ["pod", "service account pod ref claim"],
+  nodes: ["node", "service account node ref claim"],
+};
+
+function otherUid(storageKey: string, now: string, claimed: string): string {
+  const [kind = "", claim = ""] = BOUND_KINDS[storageKey] ?? [];
+  if (claim === "") return `service account UID (${now}) does not match claim (${claimed})`;
+  return `${kind} UID (${now}) does not match ${claim} (${claimed})`;
+}
+
+function holderOf({ jti, "kubernetes.io": about, sub }: Claims): User {
+  const prefix = "authentication.kubernetes.io/";
+  const { namespace, node, pod, serviceaccount } = about;
+  const { uid } = serviceaccount;
   return {
-    name: `system:serviceaccount:${namespace}:${name}`,
-    uid,
+    name: sub,
+    ...(uid === undefined ? {} : { uid }),
     groups: accountGroups(namespace),
-    extra: { "authentication.kubernetes.io/credential-id": [`JTI=${id}`] },
+    extra: {
+      [`${prefix}credential-id`]: [`JTI=${jti}`],
+      ...(node === undefined ? {} : { [`${prefix}node-name`]: [node.name] }),
+      ...(node?.uid === undefined ? {} : { [`${prefix}node-uid`]: [node.uid] }),
+      ...(pod === undefined ? {} : { [`${prefix}pod-name`]: [pod.name] }),
+      ...(pod?.uid === undefined ? {} : { [`${prefix}pod-uid`]: [pod.uid] }),
+    },
   };
 }
 

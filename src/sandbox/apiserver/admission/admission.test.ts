@@ -10,8 +10,9 @@ const CONFIG_MAPS = "/api/v1/namespaces/default/configmaps";
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 
 function start(webhooks: WebhookCaller) {
+  const head = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview" };
   const server = bareApiServer({
-    webhooks,
+    webhooks: async (...asked) => ({ ...head, ...((await webhooks(...asked)) as object) }),
   });
   return (method: "GET" | "POST" | "PUT" | "DELETE", path: string, body?: unknown) =>
     server.handle(

@@ -3,19 +3,18 @@
  * its answer. Mutating ones run one after the other by configuration name, validating ones after.
  */
 
-import { applyPatch, type Operation } from "rfc6902";
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
 import { errorText } from "../../../base/error-text.ts";
-import { clone, isObject } from "../../../base/json.ts";
 import { evaluateCondition } from "../cel/conditions.ts";
+import { CONDITIONS_BUDGET } from "../cel/meter.ts";
 import type { Call } from "../engine.ts";
-import { jsonProblem } from "../request/go-json.ts";
-import { ApiError, type StatusDetails } from "../request/status.ts";
+import { ApiError } from "../request/status.ts";
 import type { ResourceDefinition, WebhookClientConfig } from "../resource-definition.ts";
 import { fromStorage, toStorage } from "../versions/conversion.ts";
 import type { Admission } from "./admission-request.ts";
 import { admissionReview } from "./admission-review.ts";
+import { type Answer, answerIn, patchedBy, UndecodablePatchError } from "./webhook-answer.ts";
 
 interface Webhook {
   readonly name: string;
@@ -34,20 +33,6 @@ interface Webhook {
   readonly matchPolicy?: "Exact" | "Equivalent";
   readonly namespaceSelector?: LabelSelector;
   readonly objectSelector?: LabelSelector;
-}
-
-interface Answer {
-  readonly uid?: string;
-  readonly allowed?: boolean;
-  readonly status?: {
-    readonly code?: number;
-    readonly message?: string;
-    readonly reason?: string;
-    readonly details?: StatusDetails;
-  };
-  readonly patch?: string;
-  readonly patchType?: string;
-  readonly warnings?: readonly string[];
 }
 
 /** When a configuration says nothing, which defaults prevent. */
@@ -70,9 +55,9 @@ export async function callMutatingWebhooks(
   const again = new Map<Concerned, KubeObject>();
   const askOne = async (one: Concerned): Promise<void> => {
     const shown = await asWanted(call, one, { ...admission, object });
-    const answer = await ask(call, one, shown);
-    if (answer?.patch === undefined || shown.object === undefined) return;
-    const changed = patched(one, shown.object, answer.patch, admission.kind === undefined);
+    const answer = await ask(call, one, shown, MUTATING);
+    if ((answer?.patch ?? "") === "" || answer === undefined || shown.object === undefined) return;
+    const changed = patched(one, answer, shown.object, admission.kind === undefined);
     if (changed !== undefined)
       object = await inVersion(call, one.definition, call.definition, changed);
   };
@@ -95,7 +80,7 @@ export async function callValidatingWebhooks(call: Call, admission: Admission): 
 
 async function askAll(call: Call, storageKey: string, admission: Admission): Promise<void> {
   for (const one of concerned(call, storageKey, admission))
-    await ask(call, one, await asWanted(call, one, admission));
+    await ask(call, one, await asWanted(call, one, admission), storageKey);
 }
 
 function concerned(call: Call, storageKey: string, admission: Admission): readonly Concerned[] {
@@ -193,8 +178,13 @@ async function inVersion(
 /** Whether all conditions hold; one that cannot be evaluated counts as a failed call. */
 function conditionsHold(webhook: Webhook, request: Readonly<Record<string, unknown>>): boolean {
   const { object, oldObject } = request;
+  const budget = { left: CONDITIONS_BUDGET };
   for (const { name, expression } of webhook.matchConditions ?? []) {
-    const outcome = evaluateCondition(expression, { object, oldObject, request });
+    const outcome = evaluateCondition(expression, { object, oldObject, request }, budget);
+    if (budget.left < 0)
+      throw new Error(
+        "validation failed due to running out of cost budget, no further validation rules will be run",
+      );
     if (outcome.problem !== undefined)
       throw new Error(`match condition "${name}" cannot be evaluated: ${outcome.problem}`);
     if (outcome.value !== true) return false;
@@ -231,12 +221,13 @@ async function ask(
   call: Call,
   { webhook, definition }: Concerned,
   admission: Admission,
+  storageKey: string,
 ): Promise<Answer | undefined> {
   const review = admissionReview(call, definition, admission);
   let answer: Answer;
   try {
     if (!conditionsHold(webhook, review.request)) return undefined;
-    answer = await answerTo(call, webhook, review);
+    answer = await answerTo(call, webhook, review, storageKey === MUTATING);
   } catch (error) {
     if (webhook.failurePolicy === "Ignore") return undefined;
     throw failedCall(webhook, errorText(error));
@@ -250,6 +241,7 @@ async function answerTo(
   call: Call,
   { clientConfig, timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: Webhook,
   review: { readonly request: { readonly uid: string } },
+  isMutating: boolean,
 ): Promise<Answer> {
   let answered: unknown;
   try {
@@ -257,14 +249,7 @@ async function answerTo(
   } catch (error) {
     throw new Error(`failed to call webhook: ${error instanceof Error ? error.message : error}`);
   }
-  const answer = answerOf(answered);
-  const { uid = "" } = answer;
-  if (uid !== review.request.uid) {
-    throw new Error(
-      `received invalid webhook response: expected response.uid="${review.request.uid}", got "${uid}"`,
-    );
-  }
-  return answer;
+  return answerIn(answered, review.request.uid, isMutating);
 }
 
 function failedCall({ name }: Webhook, why: string): ApiError {
@@ -274,12 +259,6 @@ function failedCall({ name }: Webhook, why: string): ApiError {
   });
 }
 
-function answerOf(review: unknown): Answer {
-  const response = isObject(review) ? review["response"] : undefined;
-  if (!isObject(response)) throw new Error("the answer has no response");
-  return response as Answer;
-}
-
 /** The webhook's own Status with who denied in front; a code that is no refusal counts as 400. */
 function denial(name: string, { status = {} }: Answer): ApiError {
   const prefix = `admission webhook "${name}" denied the request`;
@@ -287,34 +266,22 @@ function denial(name: string, { status = {} }: Answer): ApiError {
   let text = `${prefix} without explanation`;
   if (message !== "") text = `${prefix}: ${message}`;
   else if (reason !== "") text = `${prefix}: ${reason}`;
-  return new ApiError(Math.max(code, 400), reason, text, details);
+  // HTTP has no more than three digits.
+  return new ApiError(code > 999 ? 500 : Math.max(code, 400), reason, text, details);
 }
 
 /** The object after the patch; undefined when a patch that cannot be read is to be ignored. */
 function patched(
   { webhook, definition }: Concerned,
+  answer: Answer,
   object: KubeObject,
-  patch: string,
   isOwnKind: boolean,
 ): KubeObject | undefined {
-  const target = clone(object);
-  const bytes = Buffer.from(patch, "base64");
-  const problem = jsonProblem(bytes);
-  const operations: unknown = problem === undefined ? JSON.parse(bytes.toString("utf8")) : problem;
-  if (!Array.isArray(operations)) {
+  try {
+    return patchedBy(answer, definition, object, isOwnKind);
+  } catch (error) {
+    if (!(error instanceof UndecodablePatchError)) throw error;
     if (webhook.failurePolicy === "Ignore") return undefined;
-    const why = problem ?? "it is not a list of operations";
-    throw failedCall(webhook, `received undecodable patch in webhook response: ${why}`);
+    throw failedCall(webhook, `received undecodable patch in webhook response: ${error.message}`);
   }
-  const list = operations as Operation[];
-  const errors = applyPatch(target, list);
-  const at = errors.findIndex((error) => error !== null);
-  if (at >= 0) {
-    const { op, path } = list[at] as Operation;
-    const message = `${op} operation does not apply: doc is missing path: ${path}: missing value`;
-    throw new ApiError(500, "InternalError", `Internal error occurred: ${message}`, {
-      causes: [{ message }],
-    });
-  }
-  return isOwnKind ? definition.applyDefaults(definition.prune(target).value) : target;
 }

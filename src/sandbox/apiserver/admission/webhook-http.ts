@@ -7,6 +7,8 @@ import { isObject } from "../../../base/json.ts";
 import type { WebhookCaller, WebhookClientConfig } from "../resource-definition.ts";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
+/** Bytes of an answer: a whole object in a patch, in base64, with room for more operations. */
+const MAX_ANSWER_BYTES = 8 * 1_024 * 1_024;
 
 /** A caller for URLs; services are `inCluster`'s, which may say that there is none. */
 export function webhookCaller(inCluster: WebhookCaller = noServices): WebhookCaller {
@@ -46,7 +48,7 @@ async function callUrl(
       body: JSON.stringify(review),
       signal: AbortSignal.timeout(timeoutMs),
     });
-    const text = await answer.body.text();
+    const text = await textOf(answer.body);
     if (answer.statusCode >= 300) throw new Refused(refusalText(answer.statusCode));
     return parsed(text);
   } catch (error) {
@@ -55,6 +57,19 @@ async function callUrl(
   } finally {
     agent.destroy().catch(() => undefined);
   }
+}
+
+/** Reads an answer, and stops reading one that does not end. */
+async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    size += chunk.length;
+    if (size > MAX_ANSWER_BYTES)
+      throw new Refused(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** An answer came, and it was no good. */

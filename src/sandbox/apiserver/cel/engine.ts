@@ -6,9 +6,11 @@
 
 import { Environment, Optional, type ParseResult } from "@marcbachmann/cel-js";
 import { firstLineOf } from "../../../base/error-text.ts";
-import { isObject } from "../../../base/json.ts";
-import type { Schema } from "../schema/schema.ts";
+import { isObject, setField } from "../../../base/json.ts";
+import { Memo } from "../../../base/memo.ts";
+import { propertySchema, type Schema } from "../schema/schema.ts";
 import { registerKubernetesLibrary } from "./library.ts";
+import { type Budget, isTooCostly, runMetered } from "./meter.ts";
 
 /** A compiled expression. */
 export type Program = ParseResult;
@@ -16,7 +18,7 @@ export type Program = ParseResult;
 /** `problem` says why an expression has no value, in the engine's words, one line. */
 export type Outcome =
   | { readonly value: unknown; readonly problem?: undefined }
-  | { readonly problem: string };
+  | { readonly problem: string; readonly isTooCostly: boolean };
 
 const RESERVED = new Set(
   (
@@ -26,15 +28,11 @@ const RESERVED = new Set(
 );
 
 let environment: Environment | undefined;
-const programs = new Map<string, Program | string>();
+const programs = new Memo(compiled);
 
 /** An expression over `self` and `oldSelf`, compiled once; a string says what is wrong with it. */
 export function compile(source: string): Program | string {
-  const known = programs.get(source);
-  if (known !== undefined) return known;
-  const made = compiled(source);
-  programs.set(source, made);
-  return made;
+  return programs.get(source);
 }
 
 function compiled(source: string): Program | string {
@@ -47,12 +45,19 @@ function compiled(source: string): Program | string {
   }
 }
 
-/** Evaluates with values made by {@link toCel}. */
-export function run(program: Program, bindings: Readonly<Record<string, unknown>>): Outcome {
+/**
+ * Evaluates with values made by {@link toCel}, at most for EXPRESSION_LIMIT units. `budget` pays for it, and may
+ * be below zero afterwards.
+ */
+export function run(
+  program: Program,
+  bindings: Readonly<Record<string, unknown>>,
+  budget: Budget,
+): Outcome {
   try {
-    return { value: program({ ...bindings }) };
+    return { value: runMetered(program, { ...bindings }, budget) };
   } catch (error) {
-    return { problem: firstLineOf(error) };
+    return { problem: firstLineOf(error), isTooCostly: isTooCostly(error) };
   }
 }
 
@@ -63,12 +68,12 @@ export function toCel(schema: Schema, value: unknown): unknown {
     return value.map((item) => toCel(items, item));
   }
   if (isObject(value)) {
-    const { properties, additionalProperties } = schema;
+    const { additionalProperties } = schema;
     const each = typeof additionalProperties === "object" ? additionalProperties : {};
     const result: Record<string, unknown> = {};
     for (const key in value) {
-      const own = properties?.[key];
-      if (own === undefined) result[key] = toCel(each, value[key]);
+      const own = propertySchema(schema, key);
+      if (own === undefined) setField(result, key, toCel(each, value[key]));
       else result[escapeField(key)] = toCel(own, value[key]);
     }
     return result;

@@ -9,8 +9,12 @@ import { type Environment, Optional } from "@marcbachmann/cel-js";
 import { deepEqual } from "../../../base/json.ts";
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from "../schema/metadata.ts";
 import { compilePattern } from "../schema/validate.ts";
+import { type Evaluator, meter, tellEvaluator } from "./meter.ts";
 import { registerNetworks, registerUrls } from "./networks.ts";
 import { registerQuantities } from "./quantities.ts";
+
+/** Characters that an expression may make of a text in one step: the size of a request. */
+const LONGEST_TEXT = 3 * 1_024 * 1_024;
 
 /** Registers everything on `environment`. */
 export function registerKubernetesLibrary(environment: Environment): void {
@@ -21,6 +25,7 @@ export function registerKubernetesLibrary(environment: Environment): void {
   registerQuantities(environment);
   registerUrls(environment);
   registerNetworks(environment);
+  meter(environment, "'a'.matchesRe2('a')");
 }
 
 /** Whether `text` holds a match of the Go regular expression. */
@@ -43,7 +48,13 @@ function findAll(text: string, pattern: string, limit: number): string[] {
 
 function registerStrings(environment: Environment): void {
   environment
-    .registerFunction("string.matchesRe2(string): bool", matchesRe2)
+    .registerFunction(
+      "string.matchesRe2(string): bool",
+      function (this: Evaluator, text: string, pattern: string) {
+        tellEvaluator(this);
+        return matchesRe2(text, pattern);
+      },
+    )
     .registerFunction("string.find(string): string", (text: string, pattern: string) => {
       return findAll(text, pattern, 1)[0] ?? "";
     })
@@ -59,7 +70,11 @@ function registerStrings(environment: Environment): void {
     })
     .registerFunction(
       "string.replace(string, string): string",
-      (text: string, from: string, to: string) => text.replaceAll(from, to),
+      (text: string, from: string, to: string) => {
+        const times = from === "" ? text.length + 1 : text.split(from).length - 1;
+        if (times * to.length > LONGEST_TEXT) throw new Error("the text would become too long");
+        return text.replaceAll(from, to);
+      },
     );
 }
 

@@ -6,10 +6,11 @@
  * upstream: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";
-import { deepEqual, isObject } from "../../../base/json.ts";
+import { canonicalJson, deepEqual, isObject } from "../../../base/json.ts";
 import { duplicate, forbidden, invalid, required } from "../schema/field-error.ts";
 import type { FieldError, Schema, ValidationRule } from "../schema/schema.ts";
 import { compile, escapeField, type Program, run, toCel, toOptional } from "./engine.ts";
+import { type Budget, OBJECT_BUDGET } from "./meter.ts";
 
 /** Complaints about `next`; transition rules see `current`. */
 export type RuleCheck = (next: KubeObject, current: KubeObject | undefined) => FieldError[];
@@ -38,6 +39,14 @@ interface Place {
   readonly oldSelf: unknown;
 }
 
+/** What the rules of one object have found so far. */
+interface Judgement {
+  readonly errors: FieldError[];
+  readonly budget: Budget;
+  /** The rules have cost too much: none is run any more. */
+  isOver: boolean;
+}
+
 /** What a schema without any rule compiles to. */
 export const NO_RULES: RuleCheck = () => [];
 
@@ -46,7 +55,7 @@ export function compileRules(schema: Schema): RuleCheck {
   const root = nodeOf(schema, new Set());
   if (root === undefined) return NO_RULES;
   return (next, current) => {
-    const errors: FieldError[] = [];
+    const judgement: Judgement = { errors: [], budget: { left: OBJECT_BUDGET }, isOver: false };
     const place = {
       path: "",
       value: next,
@@ -54,8 +63,8 @@ export function compileRules(schema: Schema): RuleCheck {
       old: current,
       oldSelf: current === undefined ? undefined : toCel(schema, current),
     };
-    check(root, place, errors);
-    return errors;
+    check(root, place, judgement);
+    return judgement.errors;
   };
 }
 
@@ -114,16 +123,17 @@ function compileRule(source: ValidationRule): Rule {
   };
 }
 
-function check(node: Node, place: Place, errors: FieldError[]): void {
+function check(node: Node, place: Place, judgement: Judgement): void {
   const { path, value, old } = place;
-  if (value === undefined || value === null) return;
+  if (value === undefined || value === null || judgement.isOver) return;
   const isUnchanged = old !== undefined && deepEqual(old, value);
   for (const rule of node.rules) {
     if (isUnchanged && !rule.isTransition) continue;
-    const error = judge(node.schema, rule, place);
-    if (error !== undefined) errors.push(error);
+    const error = judge(node.schema, rule, place, judgement);
+    if (error !== undefined) judgement.errors.push(error);
+    if (judgement.isOver) return;
   }
-  if (Array.isArray(value)) checkItems(node, place, value, errors);
+  if (Array.isArray(value)) checkItems(node, place, value, judgement);
   else if (isObject(value)) {
     const self = place.self as Record<string, unknown>;
     const oldSelf = place.oldSelf as Record<string, unknown> | undefined;
@@ -140,7 +150,7 @@ function check(node: Node, place: Place, errors: FieldError[]): void {
         old: before?.[key],
         oldSelf: oldSelf?.[celKey],
       };
-      check(child, inner, errors);
+      check(child, inner, judgement);
     }
   }
 }
@@ -150,22 +160,20 @@ function checkItems(
   node: Node,
   place: Place,
   value: readonly unknown[],
-  errors: FieldError[],
+  judgement: Judgement,
 ): void {
   const { each, schema } = node;
   if (each === undefined) return;
   const self = place.self as readonly unknown[];
-  const keys = schema["x-kubernetes-list-map-keys"];
+  const isMap = schema["x-kubernetes-list-type"] === "map";
+  const keys = schema["x-kubernetes-list-map-keys"] ?? [];
+  const keyOf = (item: unknown): string | undefined =>
+    isMap && isObject(item) ? canonicalJson(keys.map((key) => item[key] ?? null)) : undefined;
   const before = Array.isArray(place.old) ? place.old : [];
+  const positions = new Map(before.map((item, index) => [keyOf(item), index] as const));
   value.forEach((item, index) => {
-    let match = -1;
-    if (schema["x-kubernetes-list-type"] === "map" && keys !== undefined) {
-      match = before.findIndex((candidate) =>
-        keys.every(
-          (key) => isObject(item) && isObject(candidate) && deepEqual(item[key], candidate[key]),
-        ),
-      );
-    }
+    const key = keyOf(item);
+    const match = key === undefined ? -1 : (positions.get(key) ?? -1);
     const inner = {
       path: `${place.path}[${index}]`,
       value: item,
@@ -173,11 +181,16 @@ function checkItems(
       old: match < 0 ? undefined : before[match],
       oldSelf: match < 0 ? undefined : (place.oldSelf as readonly unknown[])[match],
     };
-    check(each, inner, errors);
+    check(each, inner, judgement);
   });
 }
 
-function judge(schema: Schema, rule: Rule, place: Place): FieldError | undefined {
+function judge(
+  schema: Schema,
+  rule: Rule,
+  place: Place,
+  judgement: Judgement,
+): FieldError | undefined {
   const { source, program } = rule;
   if (rule.isTransition && place.oldSelf === undefined && source.optionalOldSelf !== true) {
     return undefined;
@@ -188,12 +201,28 @@ function judge(schema: Schema, rule: Rule, place: Place): FieldError | undefined
     return invalid(place.path, type, `rule compile error: compilation failed: ERROR: ${program}`);
   }
   const bindings = bindingsOf(source, place);
-  const outcome = run(program, bindings);
+  const { budget } = judgement;
+  const outcome = run(program, bindings, budget);
+  if (outcome.problem !== undefined && outcome.isTooCostly) {
+    judgement.isOver = true;
+    const why = `no further validation rules will be run due to call cost exceeds limit for rule: ${source.rule}`;
+    return invalid(place.path, type, `'${outcome.problem}': ${why}`);
+  }
+  if (budget.left < 0) return outOfBudget(place.path, type, judgement);
   if (outcome.problem !== undefined) {
     return invalid(place.path, type, `${outcome.problem} evaluating rule: ${text}`);
   }
   if (outcome.value === true) return undefined;
-  return complaint(rule, place, type, messageOf(rule, bindings));
+  const message = messageOf(rule, bindings, budget);
+  if (budget.left < 0) return outOfBudget(place.path, type, judgement);
+  return complaint(rule, place, type, message);
+}
+
+function outOfBudget(path: string, type: string, judgement: Judgement): FieldError {
+  judgement.isOver = true;
+  const text =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+  return invalid(path, type, text);
 }
 
 function bindingsOf(source: ValidationRule, place: Place): Readonly<Record<string, unknown>> {
@@ -202,14 +231,25 @@ function bindingsOf(source: ValidationRule, place: Place): Readonly<Record<strin
   return oldSelf === undefined ? { self } : { self, oldSelf };
 }
 
-function messageOf(rule: Rule, bindings: Readonly<Record<string, unknown>>): string {
+function messageOf(
+  rule: Rule,
+  bindings: Readonly<Record<string, unknown>>,
+  budget: Budget,
+): string {
   if (rule.message !== undefined) {
-    const { value } = run(rule.message, bindings) as { value?: unknown };
-    if (typeof value === "string" && value.trim() !== "" && !value.includes("\n")) {
+    const { value } = run(rule.message, bindings, budget) as { value?: unknown };
+    if (typeof value === "string" && value.trim() !== "" && isMessage(value)) {
       return value.trim();
     }
   }
   return rule.source.message?.trim() ?? `failed rule: ${rule.source.rule.trim()}`;
+}
+
+/** Longest message that an expression may make, in bytes. */
+const LONGEST_MESSAGE = 5 * 1_024;
+
+function isMessage(text: string): boolean {
+  return !text.includes("\n") && Buffer.byteLength(text) <= LONGEST_MESSAGE;
 }
 
 function complaint(rule: Rule, place: Place, type: string, detail: string): FieldError {

@@ -19,6 +19,7 @@ import { startListener } from "../../../listen/listener.ts";
 import { LIMITS } from "../../../readers/limits.ts";
 import { writeYaml } from "../../../readers/write-yaml.ts";
 import { readYamlValue } from "../../../readers/yaml.ts";
+import { bearerOf } from "../access/bearer.ts";
 import type { ApiServer, User } from "../api-server.ts";
 import { decodeProtobuf } from "../protobuf/decode.ts";
 import { encodeProtobuf, encodeWatchFrame, isEncodable } from "../protobuf/encode.ts";
@@ -149,12 +150,13 @@ async function serve(
   }
 }
 
-function userOf(request: IncomingMessage, token: string, api: ApiServer): User {
-  const sent = Buffer.from((request.headers.authorization ?? "").replace(/^Bearer\s*/i, ""));
-  const wanted = Buffer.from(token);
+function userOf(request: IncomingMessage, adminToken: string, api: ApiServer): User {
+  const token = bearerOf(request.headers.authorization);
+  if (token === undefined) return ANONYMOUS;
+  const sent = Buffer.from(token);
+  const wanted = Buffer.from(adminToken);
   if (sent.length === wanted.length && timingSafeEqual(sent, wanted)) return ADMIN;
-  if (sent.length === 0) return ANONYMOUS;
-  const account = api.authenticate(sent.toString("utf8"));
+  const account = api.authenticate(token);
   if (account !== undefined) return account;
   throw new ApiError(401, "Unauthorized", "Unauthorized");
 }

@@ -11,7 +11,7 @@ import { refusedPatch } from "../patch/refusal.ts";
 import { goKind } from "../request/go-json.ts";
 import { ApiError, badRequest, conflict, invalid, STALE_WRITE } from "../request/status.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
-import { invalid as invalidField } from "../schema/field-error.ts";
+import { invalid as invalidField, required } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -100,12 +100,21 @@ function wrongKind(
         : `the API version in the data (${apiVersion}) does not match the expected API version (${wanted})`;
     return { refusal, problem };
   }
-  const inner = definition.group === "" ? "core" : definition.group.split(".")[0];
-  const problem =
-    apiVersion === wanted
-      ? `converting (${version}.${kind}) to (${inner}.${definition.kind}): unknown conversion`
-      : `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`;
+  const problem = kindProblem(definition, apiVersion, kind);
   return { refusal: `${refused}: ${problem}`, problem };
+}
+
+/** Why an object of this version and kind is none of the definition's, in Go's words. */
+export function kindProblem(
+  definition: ResourceDefinition,
+  apiVersion: string,
+  kind: string,
+): string {
+  const inner = definition.group === "" ? "core" : definition.group.split(".")[0];
+  const [version = ""] = apiVersion.split("/").slice(-1);
+  if (apiVersion === groupVersionOf(definition))
+    return `converting (${version}.${kind}) to (${inner}.${definition.kind}): unknown conversion`;
+  return `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`;
 }
 
 /** The namespace of the object must be the URL's; cluster-scoped objects have none, whatever they say. */
@@ -132,13 +141,7 @@ export function withCreationMeta(call: Call, object: KubeObject): KubeObject {
     metadata.name = base.slice(0, MAX_GENERATED_BASE) + engine.random.suffix();
   }
   if (!metadata.name) {
-    throw invalid(definition, "", [
-      {
-        field: "metadata.name",
-        reason: "FieldValueRequired",
-        message: "Required value: name or generateName is required",
-      },
-    ]);
+    throw nameless(definition);
   }
   if (definition.namespaced) {
     metadata.namespace = path.namespace as string;
@@ -153,6 +156,10 @@ export function withCreationMeta(call: Call, object: KubeObject): KubeObject {
   return { ...object, metadata: metadata as ObjectMeta };
 }
 
+function nameless(definition: ResourceDefinition): ApiError {
+  return invalid(definition, "", [required("metadata.name", "name or generateName is required")]);
+}
+
 /** Refuses what an update may not ask for: another object, another version, another identity. */
 export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): void {
   const { definition, path } = call;
@@ -160,9 +167,7 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
   const { metadata } = next;
   checkNamespace(call, next);
   if ((metadata.name ?? "") === "") {
-    throw badRequest(
-      `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
-    );
+    throw unnamed(name);
   }
   if (metadata.name !== undefined && metadata.name !== "" && metadata.name !== name) {
     throw badRequest(
@@ -204,13 +209,77 @@ export function checkUpdate(call: Call, next: KubeObject, current: KubeObject): 
   }
 }
 
+/** `name`: that of the URL. */
+export function unnamed(name: string): ApiError {
+  return badRequest(
+    `the name of the object (${name} based on URL) was undeterminable: name must be provided`,
+  );
+}
+
+/** Where etcd keeps built-in kinds that do not lie under their own name. upstream: pkg/registry */
+const FOLDERS: Readonly<Record<string, string>> = {
+  customresourcedefinitions: "apiextensions.k8s.io/customresourcedefinitions",
+  endpoints: "services/endpoints",
+  ingresses: "ingress",
+  nodes: "minions",
+  replicationcontrollers: "controllers",
+  services: "services/specs",
+};
+
 /** The words of the store behind kube-apiserver. */
-function storageError(call: Call, name: string, detail: string): string {
+export function storageError(call: Call, name: string, detail: string): string {
   const { definition, path } = call;
-  const group = definition.group === "" ? "" : `${definition.group}/`;
+  const { group, plural } = definition;
+  const folder = isCustom(definition) ? `${group}/${plural}` : (FOLDERS[plural] ?? plural);
   const namespace = path.namespace === undefined ? "" : `${path.namespace}/`;
-  const key = `/registry/${group}${definition.plural}/${namespace}${name}`;
+  const key = `/registry/${folder}/${namespace}${name}`;
   return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${detail}`;
+}
+
+/** Admission may not move an object into another namespace, nor take its name; the server's fields are the server's. */
+export function withAdmittedMeta(call: Call, admitted: KubeObject, before: KubeObject): KubeObject {
+  checkNamespace(call, admitted);
+  const { name = "" } = admitted.metadata;
+  if (name === "") throw nameless(call.definition);
+  return withServerMeta(admitted, before.metadata);
+}
+
+/** The same of an update: what is there already keeps its name and uid. */
+export function withUpdatedMeta(call: Call, admitted: KubeObject, current: KubeObject): KubeObject {
+  checkNamespace(call, admitted);
+  for (const field of ["name", "uid"] as const) {
+    const value = admitted.metadata[field] ?? "";
+    if (value === current.metadata[field]) continue;
+    const problem = invalidField(`metadata.${field}`, value, "field is immutable");
+    // Two parts of kube-apiserver notice.
+    throw invalid(call.definition, admitted.metadata.name, [problem, problem]);
+  }
+  return withServerMeta(admitted, current.metadata);
+}
+
+const SERVER_FIELDS = [
+  "namespace",
+  "uid",
+  "resourceVersion",
+  "generation",
+  "creationTimestamp",
+  "deletionTimestamp",
+  "deletionGracePeriodSeconds",
+] as const;
+
+function withServerMeta(object: KubeObject, now: ObjectMeta): KubeObject {
+  if (SERVER_FIELDS.every((field) => object.metadata[field] === now[field])) return object;
+  const metadata: Partial<Mutable<ObjectMeta>> = { ...object.metadata };
+  keepServerFields(metadata, now);
+  return { ...object, metadata: metadata as ObjectMeta };
+}
+
+function keepServerFields(metadata: Partial<Mutable<ObjectMeta>>, now: ObjectMeta): void {
+  for (const field of SERVER_FIELDS) {
+    const value = now[field];
+    if (value === undefined) delete metadata[field];
+    else Object.assign(metadata, { [field]: value });
+  }
 }
 
 /** Metadata of an update: identity and the server's fields stay the current ones. */
@@ -218,19 +287,7 @@ export function withUpdateMeta(call: Call, next: KubeObject, current: KubeObject
   const metadata: Partial<Mutable<ObjectMeta>> = { ...next.metadata };
   const now = current.metadata;
   metadata.name = now.name;
-  for (const field of [
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-  ] as const) {
-    const value = now[field];
-    if (value === undefined) delete metadata[field];
-    else Object.assign(metadata, { [field]: value });
-  }
+  keepServerFields(metadata, now);
   for (const field of ["finalizers", "ownerReferences", "labels", "annotations"] as const) {
     const value = metadata[field];
     if (value === null || (Array.isArray(value) && value.length === 0)) delete metadata[field];

@@ -6,7 +6,9 @@
 
 import type { KubeObject } from "../../../apis/meta.ts";
 import { clone, deepEqual, isObject } from "../../../base/json.ts";
+import { refused } from "../access/attributes.ts";
 import { checkEscalation } from "../access/escalation.ts";
+import { authorize } from "../access/rbac.ts";
 import { mutate, review } from "../admission/admission.ts";
 import type { Admission, GroupVersionKind } from "../admission/admission-request.ts";
 import { type Call, isCustom, isDryRun } from "../engine.ts";
@@ -31,8 +33,12 @@ import {
   checkUpdate,
   isNoOp,
   objectOf,
+  storageError,
+  unnamed,
+  withAdmittedMeta,
   withCreationMeta,
   withGeneration,
+  withUpdatedMeta,
   withUpdateMeta,
 } from "./object-meta.ts";
 import { checkNodePorts } from "./service-ports.ts";
@@ -85,14 +91,15 @@ export async function create(
   checkDryRun(call, "CreateOptions");
   const sent = readStrictly(call, objectOf(call, clone(body)));
   let object = definition.applyDefaults(withCreationMeta(call, sent));
-  const { name, namespace } = object.metadata;
-  checkNamespaceOpen(call, name);
+  checkNamespaceOpen(call, object.metadata.name);
   // What admission and the server add is nobody's.
   const owned = managedFields?.(object, undefined) ?? ownedAfterWrite(call, object, undefined, "");
-  object = await mutate(call, { operation: "CREATE", object, old: undefined });
+  const admitted = await mutate(call, { operation: "CREATE", object, old: undefined });
+  object = withAdmittedMeta(call, admitted, object);
   checkEscalation(call, object);
   object = definition.prepareCreate(object);
   refuseErrors(call, object, undefined);
+  checkMayCreate(call);
   await review(call, { operation: "CREATE", object, old: undefined });
   object = withManagedFields(object, owned);
   const stored = await toStorage(engine, definition, object);
@@ -100,6 +107,7 @@ export async function create(
   const admission = { operation: "CREATE", object, old: undefined } as const;
   const charge = admitToQuotas(call, admission);
   checkNodePorts(call, admission);
+  const { name, namespace } = object.metadata;
   const found = engine.store.get(definition.storageKey, namespace, name);
   if (found !== undefined) {
     throw alreadyExists(definition, name, found.metadata.deletionTimestamp !== undefined);
@@ -107,6 +115,53 @@ export async function create(
   if (isDryRun(call)) return object;
   charge();
   return fromStorage(engine, definition, engine.store.put(definition.storageKey, stored));
+}
+
+/** Built-in kinds that an update makes where there is no object yet. upstream: pkg/registry, AllowCreateOnUpdate */
+const MADE_BY_UPDATE: ReadonlySet<string> = new Set([
+  ..."/Endpoints /Event /LimitRange /Service coordination.k8s.io/Lease".split(" "),
+  ..."node.k8s.io/RuntimeClass rbac.authorization.k8s.io/ClusterRole".split(" "),
+  ..."ClusterRoleBinding Role RoleBinding"
+    .split(" ")
+    .map((kind) => `rbac.authorization.k8s.io/${kind}`),
+]);
+
+/** PUT: updates the object of the URL, or makes it where its kind allows that. */
+export async function replace(
+  call: Call,
+): Promise<{ readonly object: KubeObject; readonly created: boolean }> {
+  const { definition, engine, path } = call;
+  const name = path.name as string;
+  const isThere = engine.store.get(definition.storageKey, path.namespace, name) !== undefined;
+  if (isThere || !MADE_BY_UPDATE.has(`${definition.group}/${definition.kind}`)) {
+    const object = await update(call, { next: () => clone(call.body) as KubeObject });
+    return { object, created: false };
+  }
+  checkDryRun(call, "UpdateOptions");
+  checkNamed(call);
+  const sent = objectOf(call, clone(call.body));
+  const { resourceVersion: _, uid = "", ...metadata } = sent.metadata;
+  if (uid !== "") {
+    const detail = `Precondition failed: UID in precondition: ${uid}, UID in object meta: `;
+    throw conflict(definition, name, storageError(call, name, detail));
+  }
+  if ((metadata.name ?? "") === "") throw unnamed(name);
+  return { object: await create(call, { ...sent, metadata }), created: true };
+}
+
+/** Who updates or applies what is not there yet has to hold the right to create, too. */
+function checkMayCreate({ definition, engine, method, path, user }: Call): void {
+  if (method === "POST") return;
+  const attributes = {
+    verb: "create",
+    group: definition.group,
+    resource: definition.plural,
+    subresource: "",
+    namespace: path.namespace ?? "",
+    name: path.name ?? "",
+  };
+  const { allowed, reason } = authorize(engine.store, user, attributes);
+  if (!allowed) throw refused(user.name, attributes, reason);
 }
 
 /** Updates the object of the URL; returns its new state at the request's version. */
@@ -179,7 +234,10 @@ async function nextState(call: Call, change: Change, current: KubeObject): Promi
   if (change.door !== undefined) next = change.door.keep(next, current);
   const admission = (object: KubeObject) => admissionOf(object, current, change);
   const admitted = await mutate(call, admission(next));
-  next = change.shown === undefined ? admitted : change.shown.into(next, admitted);
+  next =
+    change.shown === undefined
+      ? withUpdatedMeta(call, admitted, current)
+      : change.shown.into(next, admitted);
   checkEscalation(call, next, current);
   refuseErrors(call, next, current, change.door?.validate);
   await review(call, admission(next));

@@ -1,16 +1,21 @@
 /**
  * JSON patches as kube-apiserver applies them, which is RFC 6902 with what its library (evanphx/json-patch v4) makes
  * of it: a member that is not there can be replaced, copied and tested as null, and indices may count from the end.
- * Refusals are worded as kube-apiserver words them.
+ * What may be copied in one patch is bounded.
  */
-import { clone, deepEqual, isObject } from "../../../base/json.ts";
-import { goKind } from "../request/go-json.ts";
-import { ApiError, badRequest } from "../request/status.ts";
+import { clone, deepEqual, isObject, setField } from "../../../base/json.ts";
 
-/** Which operation it was kube-apiserver keeps to itself. */
-const OPERATION_FAILED = "the server rejected our request due to an error in our request";
+/** Operations that a patch of a client may have. upstream: apiserver pkg/endpoints/handlers/patch.go */
+export const MAX_OPERATIONS = 10_000;
+/** Bytes of JSON that the copies of one patch may add. upstream: apiserver pkg/server/config.go */
+const MAX_COPIED_BYTES = 3 * 1_024 * 1_024;
 
-interface Operation {
+/** An operation that cannot be done; the message is the library's. */
+export class PatchError extends Error {
+  override readonly name = "PatchError";
+}
+
+export interface Operation {
   readonly op?: unknown;
   readonly path?: unknown;
   readonly from?: unknown;
@@ -23,64 +28,78 @@ interface Place {
   readonly key: string;
 }
 
-/** What the operations make of `current`, which stays as it is. Throws 400 and 422. */
-export function applyJsonPatch(current: unknown, body: unknown): unknown {
-  if (!Array.isArray(body)) throw unreadable(body, "[]handlers.jsonPatchOp");
+/** What the operations make of `current`, which stays as it is. Throws PatchError. */
+export function applyJsonPatch(
+  current: unknown,
+  operations: readonly (Operation | null)[],
+): unknown {
   let root = clone(current);
-  for (const operation of body as readonly (Operation | null)[]) {
-    if (operation !== null && !isObject(operation))
-      throw unreadable(operation, "handlers.jsonPatchOp");
-    root = applied(root, operation ?? {});
+  let copiedBytes = 0;
+  for (const operation of operations) {
+    const { op, path, from, value = null } = operation ?? {};
+    if (path === "" && op === "replace") {
+      if (!isContainer(value)) fail("replace operation value must be object or array: %!w(<nil>)");
+      root = clone(value);
+    } else if (path === "" && op === "test") {
+      if (!deepEqual(root, value)) fail("testing value  failed: test failed");
+    } else if (op === "copy") {
+      const copied = read(placeOf(root, from, missing(op, "from path", from)));
+      const target = placeOf(root, path, missing(op, "destination path", path));
+      copiedBytes += Buffer.byteLength(JSON.stringify(copied));
+      if (copiedBytes > MAX_COPIED_BYTES) {
+        const size = `the accumulated size increase of copy is ${copiedBytes}`;
+        fail(`Unable to complete the copy, ${size}, exceeding the limit ${MAX_COPIED_BYTES}`);
+      }
+      add(target, clone(copied));
+    } else change(root, op, path, from, value);
   }
   return root;
 }
 
-function applied(root: unknown, { op, path, from, value = null }: Operation): unknown {
-  if (path === "" && op === "replace") return isContainer(value) ? clone(value) : fail();
-  if (path === "" && op === "test") return deepEqual(root, value) ? root : fail();
+function change(root: unknown, op: unknown, path: unknown, from: unknown, value: unknown): void {
   switch (op) {
     case "add":
-      add(placeOf(root, path), clone(value));
+      add(placeOf(root, path, missing(op, "path", `"${path}"`)), clone(value));
       break;
     case "remove":
-      remove(placeOf(root, path));
+      remove(placeOf(root, path, missing(op, "path", `"${path}"`)));
       break;
     case "replace":
-      replace(placeOf(root, path), clone(value));
+      replace(placeOf(root, path, missing(op, "path", path)), clone(value));
       break;
     case "test":
-      if (!deepEqual(read(placeOf(root, path)), value)) fail();
+      if (!deepEqual(read(placeOf(root, path, missing(op, "path", path))), value))
+        fail(`testing value ${path} failed: test failed`);
       break;
     case "move": {
-      const source = placeOf(root, from);
+      const source = placeOf(root, from, missing(op, "from path", from));
       const moved = read(source);
       remove(source);
-      add(placeOf(root, path), moved);
-      break;
-    }
-    case "copy": {
-      const copied = read(placeOf(root, from));
-      add(placeOf(root, path), clone(copied));
+      add(placeOf(root, path, missing(op, "destination path", path)), moved);
       break;
     }
     default:
-      fail();
+      fail(`Unexpected kind: ${typeof op === "string" ? op : "unknown"}`);
   }
-  return root;
+}
+
+function missing(op: string, what: string, path: unknown): string {
+  const doc = op === "test" ? "" : "doc ";
+  return `${op} operation does not apply: ${doc}is missing ${what}: ${path}: missing value`;
 }
 
 /** Everything on the way to the last part must be there. */
-function placeOf(root: unknown, path: unknown): Place {
-  if (typeof path !== "string") return fail();
+function placeOf(root: unknown, path: unknown, problem: string): Place {
+  if (typeof path !== "string") return fail(problem);
   const [first, ...parts] = path.split("/").map(unescaped);
   const key = parts.pop();
-  if (key === undefined || first === undefined) return fail();
+  if (key === undefined || first === undefined) return fail(problem);
   let container = root;
   for (const part of parts) {
-    if (!isContainer(container)) return fail();
+    if (!isContainer(container)) return fail(problem);
     container = read({ container, key: part });
   }
-  return isContainer(container) ? { container, key } : fail();
+  return isContainer(container) ? { container, key } : fail(problem);
 }
 
 function unescaped(part: string): string {
@@ -98,7 +117,7 @@ function read({ container, key }: Place): unknown {
 }
 
 function add({ container, key }: Place, value: unknown): void {
-  if (!Array.isArray(container)) container[key] = value;
+  if (!Array.isArray(container)) setField(container, key, value);
   else if (key === "-") container.push(value);
   else container.splice(indexOf(key, container.length + 1), 0, value);
 }
@@ -106,26 +125,21 @@ function add({ container, key }: Place, value: unknown): void {
 function remove({ container, key }: Place): void {
   if (Array.isArray(container)) container.splice(indexOf(key, container.length), 1);
   else if (Object.hasOwn(container, key)) delete container[key];
-  else fail();
+  else fail(`Unable to remove nonexistent key: ${key}: missing value`);
 }
 
 function replace({ container, key }: Place, value: unknown): void {
   if (Array.isArray(container)) container[indexOf(key, container.length)] = value;
-  else container[key] = value;
+  else setField(container, key, value);
 }
 
 function indexOf(key: string, length: number): number {
-  if (!/^[-+]?\d+$/.test(key)) return fail();
+  if (!/^[-+]?\d+$/.test(key)) return fail(`value was not a proper array index: '${key}'`);
   const index = Number(key) < 0 ? Number(key) + length : Number(key);
-  return index >= 0 && index < length ? index : fail();
+  if (index >= 0 && index < length) return index;
+  return fail(`Unable to access invalid index: ${key}: invalid index referenced`);
 }
 
-function unreadable(value: unknown, wanted: string): ApiError {
-  return badRequest(
-    `error decoding patch: json: cannot unmarshal ${goKind(value)} into Go value of type ${wanted}`,
-  );
-}
-
-function fail(): never {
-  throw new ApiError(422, "Invalid", OPERATION_FAILED, {});
+function fail(message: string): never {
+  throw new PatchError(message);
 }

@@ -6,7 +6,7 @@
 
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
-import { isObject } from "../../../base/json.ts";
+import { isObject, setField } from "../../../base/json.ts";
 import { compareText } from "../../../base/text-order.ts";
 import { type Call, groupVersionOf, isCustom, managerOf } from "../engine.ts";
 import {
@@ -61,7 +61,7 @@ export function ownable(object: KubeObject | undefined): Record<string, unknown>
   const { apiVersion: _a, kind: _k, metadata, ...rest } = object;
   const kept: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(metadata)) {
-    if (!SERVER_METADATA.has(key)) kept[key] = value;
+    if (!SERVER_METADATA.has(key)) setField(kept, key, value);
   }
   return Object.keys(kept).length === 0 ? rest : { metadata: kept, ...rest };
 }

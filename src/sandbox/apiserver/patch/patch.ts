@@ -10,7 +10,7 @@ import { goKind } from "../request/go-json.ts";
 import { ApiError, badRequest, invalid, unsupportedMediaType } from "../request/status.ts";
 import { forbidden } from "../schema/field-error.ts";
 import { apply } from "./apply.ts";
-import { applyJsonPatch } from "./json-patch.ts";
+import { applyJsonPatch, MAX_OPERATIONS, type Operation, PatchError } from "./json-patch.ts";
 import { applyStrategicPatch } from "./strategic.ts";
 
 const JSON_PATCH = "application/json-patch+json";
@@ -49,7 +49,7 @@ export async function patchObject(
 
 function changeOf(call: Call, type: string): (current: KubeObject) => unknown {
   const { body, definition } = call;
-  if (type === JSON_PATCH) return (current) => applyJsonPatch(current, body);
+  if (type === JSON_PATCH) return (current) => jsonPatched(current, body);
   if (type === MERGE_PATCH) {
     if (!isObject(body)) throw badRequest(`error decoding patch: ${noMap(body)}`);
     return (current) => applyMergePatch(current, body);
@@ -62,6 +62,43 @@ function changeOf(call: Call, type: string): (current: KubeObject) => unknown {
   if (!isCustom(definition))
     throw new ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
   throw unsupportedMediaType([JSON_PATCH, MERGE_PATCH, "application/apply-patch+yaml"]);
+}
+
+/** What a client's JSON patch makes of `current`. Throws ApiError 400, 413 and 422. */
+export function jsonPatched(current: unknown, body: unknown): unknown {
+  const operations = operationsOf(body);
+  return refusable(() => applyJsonPatch(current, operations));
+}
+
+function operationsOf(body: unknown): readonly (Operation | null)[] {
+  if (!Array.isArray(body)) throw unreadable(body, "[]handlers.jsonPatchOp");
+  for (const operation of body) {
+    if (operation !== null && !isObject(operation))
+      throw unreadable(operation, "handlers.jsonPatchOp");
+  }
+  if (body.length > MAX_OPERATIONS) {
+    const allowed = `The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}`;
+    const message = `Request entity too large: ${allowed}, got ${body.length}`;
+    throw new ApiError(413, "RequestEntityTooLarge", message);
+  }
+  return body as readonly (Operation | null)[];
+}
+
+function unreadable(value: unknown, wanted: string): ApiError {
+  return badRequest(
+    `error decoding patch: json: cannot unmarshal ${goKind(value)} into Go value of type ${wanted}`,
+  );
+}
+
+/** Which operation of a client's patch failed kube-apiserver keeps to itself. */
+function refusable<T>(act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    if (!(error instanceof PatchError)) throw error;
+    const message = "the server rejected our request due to an error in our request";
+    throw new ApiError(422, "Invalid", message, {});
+  }
 }
 
 function noMap(body: unknown): string {

@@ -4,10 +4,10 @@
  * `$setElementOrder/<list>` and `$deleteFromPrimitiveList/<list>`.
  * upstream: apimachinery pkg/util/strategicpatch
  */
-import { clone, isObject } from "../../../base/json.ts";
+import { clone, fieldOf, isObject, setField } from "../../../base/json.ts";
 import { goText } from "../request/go-json.ts";
 import { ApiError } from "../request/status.ts";
-import type { Schema } from "../schema/schema.ts";
+import { propertySchema, type Schema } from "../schema/schema.ts";
 
 type Item = Record<string, unknown>;
 
@@ -29,24 +29,27 @@ function mergeObject(target: Item, patch: Item, schema: Schema | undefined): Ite
   const result: Item = { ...target };
   const retained = patch["$retainKeys"];
   if (Array.isArray(retained)) {
-    for (const key of Object.keys(result)) if (!retained.includes(key)) delete result[key];
+    const kept = new Set(retained);
+    for (const key of Object.keys(result)) if (!kept.has(key)) delete result[key];
   }
   for (const [key, value] of Object.entries(patch)) {
     if (key === "$patch" || key === "$retainKeys") continue;
     if (key.startsWith(SET_ORDER)) {
-      checkOrder(patch[key.slice(SET_ORDER.length)], value, schema, key.slice(SET_ORDER.length));
+      const field = key.slice(SET_ORDER.length);
+      checkOrder(fieldOf(patch, field), value, schema, field);
       continue;
     }
     if (key.startsWith(DELETE_PRIMITIVES)) {
       removePrimitives(result, key.slice(DELETE_PRIMITIVES.length), value);
     } else if (value === null) delete result[key];
-    else result[key] = mergeValue(result[key], value, childSchema(schema, key));
+    else setField(result, key, mergeValue(fieldOf(result, key), value, childSchema(schema, key)));
   }
   for (const [key, order] of Object.entries(patch)) {
     if (!key.startsWith(SET_ORDER) || !Array.isArray(order)) continue;
     const field = key.slice(SET_ORDER.length);
-    const list = result[field];
-    if (Array.isArray(list)) result[field] = reordered(list, order, childSchema(schema, field));
+    const list = fieldOf(result, field);
+    if (Array.isArray(list))
+      setField(result, field, reordered(list, order, childSchema(schema, field)));
   }
   return result;
 }
@@ -61,7 +64,8 @@ function mergeValue(target: unknown, patch: unknown, schema: Schema | undefined)
   if (!strategies.includes("merge")) return clone(patch);
   const list = Array.isArray(target) ? target : [];
   if ([...list, ...patch].every((item) => !isObject(item))) {
-    return [...list, ...patch.filter((item) => !list.includes(item))];
+    const known = new Set<unknown>(list);
+    return [...list, ...patch.filter((item) => !known.has(item))];
   }
   return mergeItems(list as Item[], patch as Item[], schema);
 }
@@ -76,22 +80,26 @@ function mergeItems(
   if (patch.some(isReplaceMark)) {
     return additions.map((item) => withoutDirectives(item, schema?.items));
   }
-  let result = [...list];
-  const added: Item[] = [];
   for (const item of patch) {
-    const key = item[mergeKey];
-    if (key === undefined) {
-      throw senseless(`map: ${goText(item)} does not contain declared merge key: ${mergeKey}`);
-    }
-    const at = result.findIndex((candidate) => candidate[mergeKey] === key);
-    if (item["$patch"] === "delete") {
-      if (at >= 0) result.splice(at, 1);
-    } else if (at < 0) added.push(mergeObject({}, item, schema?.items));
+    if (item[mergeKey] !== undefined) continue;
+    throw senseless(`map: ${goText(item)} does not contain declared merge key: ${mergeKey}`);
+  }
+  const deleted = new Set(
+    patch.filter((item) => item["$patch"] === "delete").map((item) => item[mergeKey]),
+  );
+  const result = list.filter((item) => !deleted.has(item[mergeKey]));
+  const positions = new Map<unknown, number>();
+  result.forEach((item, index) => {
+    if (!positions.has(item[mergeKey])) positions.set(item[mergeKey], index);
+  });
+  const added: Item[] = [];
+  for (const item of additions) {
+    const at = positions.get(item[mergeKey]);
+    if (at === undefined) added.push(mergeObject({}, item, schema?.items));
     else result[at] = mergeObject(result[at] as Item, item, schema?.items);
   }
-  const keys = patch.filter((item) => item["$patch"] !== "delete").map((item) => item[mergeKey]);
-  result = interleaved(result, added, keys, mergeKey);
-  return result;
+  const keys = additions.map((item) => item[mergeKey]);
+  return interleaved(result, added, keys, mergeKey);
 }
 
 /**
@@ -108,19 +116,20 @@ function interleaved(
   if (added.length === 0) return [...list];
   const position = new Map(list.map((item, index) => [item[mergeKey], index]));
   const byKey = new Map([...list, ...added].map((item) => [item[mergeKey], item]));
-  const others = list.filter((item) => !patchKeys.includes(item[mergeKey]));
+  const patched = new Set(patchKeys);
+  const others = list.filter((item) => !patched.has(item[mergeKey]));
   const result: Item[] = [];
+  let next = 0;
   for (const key of patchKeys) {
     const at = position.get(key);
-    while (
-      at !== undefined &&
-      others[0] !== undefined &&
-      (position.get(others[0][mergeKey]) as number) < at
-    )
-      result.push(others.shift() as Item);
+    for (let other = others[next]; at !== undefined && other !== undefined; other = others[next]) {
+      if ((position.get(other[mergeKey]) as number) >= at) break;
+      result.push(other);
+      next++;
+    }
     result.push(byKey.get(key) as Item);
   }
-  return [...result, ...others];
+  return [...result, ...others.slice(next)];
 }
 
 /** An item that is nothing but `$patch: replace` empties the list first. */
@@ -161,9 +170,14 @@ function senseless(text: string): ApiError {
 }
 
 function removePrimitives(result: Item, field: string, values: unknown): void {
-  const list = result[field];
+  const list = fieldOf(result, field);
   if (!Array.isArray(list) || !Array.isArray(values)) return;
-  result[field] = list.filter((item) => !values.includes(item));
+  const removed = new Set(values);
+  setField(
+    result,
+    field,
+    list.filter((item) => !removed.has(item)),
+  );
 }
 
 /** Listed items in the listed order, on the places that listed items have now; others stay. */
@@ -183,7 +197,7 @@ function reordered(
 }
 
 function childSchema(schema: Schema | undefined, key: string): Schema | undefined {
-  const property = schema?.properties?.[key];
+  const property = propertySchema(schema, key);
   if (property !== undefined) return property;
   const extra = schema?.additionalProperties;
   return typeof extra === "object" ? extra : undefined;

@@ -4,8 +4,8 @@
  * the difference of two, their merge, and a value without some fields.
  * upstream: structured-merge-diff typed
  */
-import { clone, deepEqual, isObject } from "../../../base/json.ts";
-import type { Schema } from "../schema/schema.ts";
+import { clone, deepEqual, fieldOf, isObject, setField } from "../../../base/json.ts";
+import { propertySchema, type Schema } from "../schema/schema.ts";
 import {
   EMPTY,
   type FieldSet,
@@ -84,7 +84,7 @@ export function duplicateKey(
 
 function schemaAt(schema: Schema | undefined, edge: string): Schema | undefined {
   if (!edge.startsWith("f:")) return schema?.items;
-  const property = schema?.properties?.[edge.slice(2)];
+  const property = propertySchema(schema, edge.slice(2));
   if (property !== undefined) return property;
   const extra = schema?.additionalProperties;
   return typeof extra === "object" ? extra : undefined;
@@ -92,7 +92,7 @@ function schemaAt(schema: Schema | undefined, edge: string): Schema | undefined 
 
 /** Keys of free maps and items of lists are themselves owned; fields of structs are not. */
 function ownsItself(schema: Schema | undefined, edge: string): boolean {
-  return !edge.startsWith("f:") || schema?.properties?.[edge.slice(2)] === undefined;
+  return !edge.startsWith("f:") || propertySchema(schema, edge.slice(2)) === undefined;
 }
 
 /** Every field of a value. */
@@ -175,7 +175,8 @@ export function compare(
 
 function isAlwaysThere(schema: Schema | undefined, edge: string, isCustom: boolean): boolean {
   const field = edge.slice(2);
-  if (!edge.startsWith("f:") || schema?.properties?.[field] === undefined) return false;
+  if (schema === undefined || !edge.startsWith("f:")) return false;
+  if (propertySchema(schema, field) === undefined) return false;
   if (field === "metadata") return true;
   if (isPointer(schema, field)) return false;
   return !isCustom && (ALWAYS_THERE.has(field) || schema.required?.includes(field) === true);
@@ -208,7 +209,7 @@ export function merge(live: unknown, config: unknown, schema: Schema | undefined
     const result: Record<string, unknown> = { ...(live as Item) };
     for (const [edge, value] of next.byEdge) {
       const key = edge.slice(2);
-      result[key] = merge(result[key], value, schemaAt(schema, edge));
+      setField(result, key, merge(fieldOf(result, key), value, schemaAt(schema, edge)));
     }
     return result;
   }

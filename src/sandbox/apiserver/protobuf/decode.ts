@@ -5,9 +5,9 @@
  */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { toRfc3339, toRfc3339Micro } from "../../../base/clock.ts";
-import { errorText } from "../../../base/error-text.ts";
+import { setField } from "../../../base/json.ts";
 import { ApiError, badRequest } from "../request/status.ts";
-import { type Field, MAGIC, messageNamed, messageOf, PROTOBUF } from "./fields.ts";
+import { type Field, MAGIC, messageNamed, messageOf } from "./fields.ts";
 
 /**
  * Scalars without a pointer in Go: a zero of these means "not set" and JSON leaves it out. A zero of
@@ -42,21 +42,50 @@ const ZERO_IS_ABSENT: ReadonlySet<string> = new Set([
 /** The JSON value of a body. Throws 400 for what is not such a body or a kind that is not known. */
 export function decodeProtobuf(body: Uint8Array): unknown {
   if ([...MAGIC].some((byte, index) => body[index] !== byte)) {
-    throw badRequest(
-      `the request body is not ${PROTOBUF}: it does not begin with its magic number`,
-    );
+    const prefix = `expected prefix [${MAGIC.join(" ")}]`;
+    throw unrecognized(`provided data does not appear to be a protobuf message, ${prefix}`, body);
+  }
+  if (body.length === MAGIC.length) throw unrecognized("empty body", body);
+  let outer: ReturnType<typeof readUnknown>;
+  try {
+    outer = readUnknown(body.subarray(MAGIC.length));
+  } catch {
+    throw unrecognized("unexpected EOF", body);
   }
   try {
-    return readObject(body.subarray(MAGIC.length));
+    return readObject(outer);
   } catch (error) {
     if (error instanceof ApiError) throw error;
-    // Bytes that are no message: the library's own errors, or the end of the stack where messages are nested too deeply.
-    throw badRequest(`the request body is not ${PROTOBUF}: ${errorText(error)}`);
+    const { apiVersion, kind } = outer;
+    const [version = ""] = apiVersion.split("/").slice(-1);
+    const refused = `${kind} in version "${version}" cannot be handled as a ${kind}`;
+    throw badRequest(`${refused}: ${problemOf(error)}`);
   }
 }
 
-function readObject(bytes: Uint8Array): unknown {
-  const outer = readUnknown(bytes);
+/** Bytes of a body that a refusal shows. */
+const SHOWN_BYTES = 64;
+
+function unrecognized(why: string, body: Uint8Array): ApiError {
+  const shown = Buffer.from(body.subarray(0, SHOWN_BYTES)).toString("hex");
+  return badRequest(`the object provided is unrecognized: ${why} (${shown})`);
+}
+
+/** What is wrong with the bytes of a message, in the words of Go's decoder where it has one sentence. */
+function problemOf(error: unknown): string {
+  if (error instanceof SyntaxError) return "a part of it is no JSON";
+  if (error instanceof DepthError) return error.message;
+  return "unexpected EOF";
+}
+
+/** Messages within messages. */
+const MAX_DEPTH = 100;
+
+class DepthError extends Error {
+  override readonly name = "DepthError";
+}
+
+function readObject(outer: ReturnType<typeof readUnknown>): unknown {
   const { apiVersion, kind } = outer;
   const message = messageOf(apiVersion, kind);
   if (messageNamed(message) === undefined) {
@@ -64,7 +93,20 @@ function readObject(bytes: Uint8Array): unknown {
       `${kind} in version "${apiVersion}" cannot be read as protobuf here; send application/json`,
     );
   }
+  depth = 0;
   return { apiVersion, kind, ...(readMessage(message, outer.raw) as object) };
+}
+
+/** Of the message that is being read. */
+let depth = 0;
+
+/** Only schemas contain themselves, and a client may nest those without end. */
+function readMessage(message: string, bytes: Uint8Array): unknown {
+  if (depth >= MAX_DEPTH) throw new DepthError(`it is nested more than ${MAX_DEPTH} deep`);
+  depth++;
+  const value = readFields(message, bytes);
+  depth--;
+  return value;
 }
 
 function readUnknown(bytes: Uint8Array): { apiVersion: string; kind: string; raw: Uint8Array } {
@@ -86,7 +128,7 @@ function readUnknown(bytes: Uint8Array): { apiVersion: string; kind: string; raw
   return result;
 }
 
-function readMessage(message: string, bytes: Uint8Array): unknown {
+function readFields(message: string, bytes: Uint8Array): unknown {
   const special = readSpecial(message, bytes);
   if (special !== undefined) return special.value;
   const fields = messageNamed(message);
@@ -111,7 +153,7 @@ function readField(
   if (shape === "map") {
     const map = (result[name] ?? {}) as Record<string, unknown>;
     const [key, value] = readEntry(type, reader.bytes());
-    map[key] = value;
+    setField(map, key, value);
     result[name] = map;
     return;
   }

@@ -2,18 +2,23 @@
  * ConfigMaps and Secrets: plain text of a Secret becomes data, and what is marked immutable stays.
  * upstream: pkg/apis/core/validation ValidateConfigMapUpdate, ValidateSecretUpdate
  */
-import { deepEqual } from "../../../base/json.ts";
-import { forbidden, invalid } from "../schema/field-error.ts";
+import { deepEqual, setField } from "../../../base/json.ts";
+import { forbidden, invalid, tooLong } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 import { validateImmutable } from "./selector-rules.ts";
 
+const MAX_BYTES = 1_024 * 1_024;
 const KEY_TEXT =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or " +
   "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
 export const CONFIG_MAP_RULES: KindRules = {
-  validate: (map, current) => [...validateKeys(map), ...validateKeptImmutable(map, current)],
+  validate: (map, current) => [
+    ...validateKeys(map),
+    ...validateSize([...valuesOf(map.data), ...valuesOf(map.binaryData, "base64")], "[]"),
+    ...validateKeptImmutable(map, current),
+  ],
 };
 
 export const SECRET_RULES: KindRules = {
@@ -22,7 +27,11 @@ export const SECRET_RULES: KindRules = {
     mergeStringData(secret);
   },
   validate(secret, current) {
-    const errors = [...validateKeys(secret), ...validateKeptImmutable(secret, current)];
+    const errors = [
+      ...validateKeys(secret),
+      ...validateSize(valuesOf(secret.data, "base64"), "data"),
+      ...validateKeptImmutable(secret, current),
+    ];
     if (current !== undefined) errors.push(...validateImmutable(secret.type, current.type, "type"));
     return errors;
   },
@@ -32,7 +41,7 @@ function mergeStringData(secret: Raw): void {
   if (secret.stringData === undefined) return;
   secret.data ??= {};
   for (const key of Object.keys(secret.stringData)) {
-    secret.data[key] = Buffer.from(secret.stringData[key], "utf8").toString("base64");
+    setField(secret.data, key, Buffer.from(secret.stringData[key], "utf8").toString("base64"));
   }
   delete secret.stringData;
 }
@@ -50,6 +59,19 @@ function validateKeys(object: Raw): FieldError[] {
     }
   }
   return errors;
+}
+
+/** Sizes of values in bytes. */
+function valuesOf(values: Raw, encoding: "utf8" | "base64" = "utf8"): readonly number[] {
+  return Object.values((values ?? {}) as Record<string, string>).map((value) =>
+    Buffer.byteLength(value, encoding),
+  );
+}
+
+/** Of all values together: etcd has a limit for what it stores. */
+function validateSize(sizes: readonly number[], field: string): FieldError[] {
+  const sum = sizes.reduce((total, size) => total + size, 0);
+  return sum > MAX_BYTES ? [tooLong(field, MAX_BYTES)] : [];
 }
 
 function validateKeptImmutable(object: Raw, current: Raw | undefined): FieldError[] {

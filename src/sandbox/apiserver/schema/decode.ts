@@ -6,7 +6,7 @@
  */
 
 import { canonicalQuantity } from "../../../base/canonical-quantity.ts";
-import { isObject } from "../../../base/json.ts";
+import { isObject, setField } from "../../../base/json.ts";
 import { goStructName, goTypeName } from "./link.ts";
 import type { Schema } from "./schema.ts";
 
@@ -119,7 +119,7 @@ function readObject(
       value[key] === null && each.type === "string" && each.format !== "quantity"
         ? ""
         : read(each, value[key], below(place, `.${key}`), unknown);
-    if (item !== undefined) result[key] = item;
+    if (item !== undefined) setField(result, key, item);
   }
   return result;
 }

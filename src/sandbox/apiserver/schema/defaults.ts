@@ -3,7 +3,7 @@
  * is not allowed. A default brings its own defaults with it.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/defaulting
  */
-import { clone, isObject } from "../../../base/json.ts";
+import { clone, fieldOf, isObject, setField } from "../../../base/json.ts";
 import type { Schema } from "./schema.ts";
 
 const hasDefaults = new WeakMap<Schema, boolean>();
@@ -33,7 +33,7 @@ function defaultObject(schema: Schema, value: Record<string, unknown>): unknown 
   const set = (key: string, next: unknown): void => {
     result ??= { ...value };
     if (next === undefined) delete result[key];
-    else result[key] = next;
+    else setField(result, key, next);
   };
   const each = schema.additionalProperties;
   if (typeof each === "object") {
@@ -45,7 +45,7 @@ function defaultObject(schema: Schema, value: Record<string, unknown>): unknown 
   const properties = schema.properties ?? {};
   for (const key of Object.keys(properties)) {
     const child = properties[key] as Schema;
-    const before = value[key];
+    const before = fieldOf(value, key);
     const isMissing = before === undefined || (before === null && child.nullable !== true);
     if (isMissing && child.default !== undefined) {
       set(key, applySchemaDefaults(child, clone(child.default)));

@@ -45,6 +45,13 @@ export function goStructName(schema: Schema): string | undefined {
   return goNames.get(schema)?.split(".").at(-1);
 }
 
+/** The schema of a Go struct by name (`v1.Status`), for values that no document describes. */
+export function goStruct(name: string, properties: Readonly<Record<string, Schema>>): Schema {
+  const schema: Schema = { type: "object", properties };
+  goNames.set(schema, name);
+  return schema;
+}
+
 /** The Go type as encoding/json prints it: `v1.PodSpec`, `map[string]string`, `int32`. */
 export function goTypeName(schema: Schema): string {
   const definition = goNames.get(schema);

@@ -4,7 +4,7 @@
  * pruned. A null where null is not allowed means that the field was not written, and goes too.
  * upstream: apiextensions-apiserver pkg/apiserver/schema/pruning
  */
-import { isObject } from "../../../base/json.ts";
+import { isObject, setField } from "../../../base/json.ts";
 import type { Schema } from "./schema.ts";
 
 /** Returns the kept part of `value`; paths of dropped fields go to `unknown`. */
@@ -25,8 +25,8 @@ export function prune(schema: Schema, value: unknown, path: string, unknown: str
     const child = own ?? (typeof each === "object" ? each : undefined);
     const childPath = path === "" ? key : `${path}.${key}`;
     if (value[key] === null && own !== undefined && isNothing(own)) continue;
-    if (child !== undefined) result[key] = prune(child, value[key], childPath, unknown);
-    else if (keepsUnknown) result[key] = value[key];
+    if (child !== undefined) setField(result, key, prune(child, value[key], childPath, unknown));
+    else if (keepsUnknown) setField(result, key, value[key]);
     else unknown.push(childPath);
   }
   return result;

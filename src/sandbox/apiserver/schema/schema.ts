@@ -48,6 +48,13 @@ export interface Schema {
   readonly "x-kubernetes-validations"?: readonly ValidationRule[];
 }
 
+/** What a schema says of one of its own fields, by name; a free map says nothing. */
+export function propertySchema(schema: Schema | undefined, name: string): Schema | undefined {
+  const properties = schema?.properties;
+  // `constructor` is a field that any object inherits.
+  return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
+}
+
 /** A CEL rule of a CRD schema. */
 export interface ValidationRule {
   readonly rule: string;

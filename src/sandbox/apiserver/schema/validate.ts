@@ -5,7 +5,8 @@
  * upstream: kube-openapi pkg/validation, apiextensions-apiserver pkg/apiserver/validation
  */
 import { RE2JS } from "re2js";
-import { canonicalJson, deepEqual, isObject } from "../../../base/json.ts";
+import { canonicalJson, deepEqual, fieldOf, isObject } from "../../../base/json.ts";
+import { Memo } from "../../../base/memo.ts";
 import { parseNano } from "../../../base/quantity.ts";
 import {
   duplicate,
@@ -18,7 +19,7 @@ import {
 } from "./field-error.ts";
 import type { FieldError, Schema } from "./schema.ts";
 
-const patterns = new Map<string, RE2JS | string>();
+const patterns = new Memo(compiled);
 
 const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   "date-time": (text) =>
@@ -50,11 +51,7 @@ export function validateSchema(
 
 /** A Go regular expression, compiled once; a string says what is wrong with it. */
 export function compilePattern(pattern: string): RE2JS | string {
-  const known = patterns.get(pattern);
-  if (known !== undefined) return known;
-  const made = compiled(pattern);
-  patterns.set(pattern, made);
-  return made;
+  return patterns.get(pattern);
 }
 
 function compiled(pattern: string): RE2JS | string {
@@ -207,7 +204,7 @@ function checkObject(
     if (child !== undefined) validateSchema(child, value[key], join(path, key), errors);
   }
   for (const key of schema.required ?? []) {
-    if (value[key] === undefined) errors.push(required(join(path, key)));
+    if (fieldOf(value, key) === undefined) errors.push(required(join(path, key)));
   }
 }
 

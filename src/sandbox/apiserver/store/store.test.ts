@@ -69,3 +69,44 @@ describe("the store", () => {
     expect(heard).toEqual(["first a", "second a", "first b", "second b"]);
   });
 });
+
+describe("memory", () => {
+  const big = (name: string, at: number): KubeObject =>
+    ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name, namespace: "a" },
+      data: { text: `${at}`.padEnd(100_000, "x") },
+    }) as KubeObject;
+
+  it("of what was is bounded in bytes: the resource that takes most forgets first", () => {
+    const store = new Store(20_000, 2_000_000);
+    store.put("secrets", big("s", 0));
+    const { revision } = store;
+    for (let at = 0; at < 100; at++) store.put("configmaps", big("c", at));
+    const kept = store.since("configmaps", store.oldestRevision("configmaps")) ?? [];
+    expect(kept.length).toBeGreaterThan(5);
+    expect(kept.length).toBeLessThan(20);
+    expect(store.since("configmaps", revision)).toBeUndefined();
+    expect(store.since("secrets", 0)).toHaveLength(1);
+  });
+
+  it("counts only what a write adds to what was there", () => {
+    const store = new Store(20_000, 2_000_000);
+    let object = store.put("configmaps", big("c", 0));
+    for (let at = 0; at < 1_000; at++) {
+      const labels = { at: String(at) };
+      object = store.put("configmaps", { ...object, metadata: { ...object.metadata, labels } });
+    }
+    expect(store.since("configmaps", 0)).toHaveLength(1_001);
+  });
+
+  it("refuses an object that etcd would not take, and stores nothing of it", () => {
+    const store = new Store();
+    const large = { ...big("c", 0), data: { text: "x".repeat(1_600_000) } } as KubeObject;
+    const { revision } = store;
+    expect(() => store.put("configmaps", large)).toThrow("etcdserver: request is too large");
+    expect(store.get("configmaps", "a", "c")).toBeUndefined();
+    expect(store.revision).toBe(revision);
+  });
+});

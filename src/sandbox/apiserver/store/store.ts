@@ -5,7 +5,7 @@
  */
 
 import type { KubeObject } from "../../../apis/meta.ts";
-import { deepFreeze } from "../../../base/json.ts";
+import { checkStorable, freezeCounting } from "./size.ts";
 
 /** One write. `previous` is absent for the first, `object` is the last state for a removal. */
 export interface StoreEvent {
@@ -15,6 +15,8 @@ export interface StoreEvent {
   readonly key: string;
   readonly object: KubeObject;
   readonly previous: KubeObject | undefined;
+  /** About how much memory this write added. */
+  readonly bytes: number;
 }
 
 export interface Listing {
@@ -25,6 +27,10 @@ export interface Listing {
 
 /** How many writes of one resource are remembered. A watch further behind must list again. */
 const HISTORY_LIMIT = 20_000;
+/** Bytes of memory that the remembered writes of all resources may take together. */
+const HISTORY_LIMIT_BYTES = 256 * 1_024 * 1_024;
+/** What a remembered write takes beside its object. */
+const EVENT_BYTES = 128;
 
 /** `namespace/name`; the namespace is empty for cluster-scoped objects. */
 export function storeKey(namespace: string | undefined, name: string): string {
@@ -36,6 +42,9 @@ class Shelf {
   /** Sorted; kept so by binary insertion. */
   readonly keys: string[] = [];
   history: StoreEvent[] = [];
+  historyBytes = 0;
+  /** By key: no object is larger than this, in bytes. */
+  readonly sizes = new Map<string, number>();
   /** Everything up to this version is forgotten. */
   forgotten = 0;
   readonly listeners = new Set<(event: StoreEvent) => void>();
@@ -46,11 +55,18 @@ export class Store {
   readonly #listeners = new Set<(event: StoreEvent) => void>();
   readonly #historyLimit: number;
   readonly #unheard: StoreEvent[] = [];
+  readonly #historyLimitBytes: number;
+  #historyBytes = 0;
   #isTelling = false;
   #revision: number;
 
-  constructor(historyLimit: number = HISTORY_LIMIT) {
+  /** Writes that are remembered: so many of each resource, and so many bytes of all. */
+  constructor(
+    historyLimit: number = HISTORY_LIMIT,
+    historyLimitBytes: number = HISTORY_LIMIT_BYTES,
+  ) {
     this.#historyLimit = historyLimit;
+    this.#historyLimitBytes = historyLimitBytes;
     this.#revision = 1;
   }
 
@@ -96,21 +112,24 @@ export class Store {
     return { objects: wanted.map((key) => objects.get(key) as KubeObject), revision };
   }
 
-  /** Writes an object; returns it frozen, with its new resourceVersion. */
+  /** Writes an object; returns it frozen, with its new resourceVersion. Throws ApiError when it is too large. */
   put(storageKey: string, object: KubeObject): KubeObject {
     const shelf = this.#shelf(storageKey);
     const { namespace, name } = object.metadata;
     const key = storeKey(namespace, name);
     const previous = shelf.objects.get(key);
-    const revision = ++this.#revision;
-    const stored = deepFreeze({
+    const revision = this.#revision + 1;
+    const stored = {
       ...object,
       metadata: { ...object.metadata, resourceVersion: String(revision) },
-    });
+    };
+    const bytes = freezeCounting(stored);
+    shelf.sizes.set(key, checkStorable(stored, bytes + (shelf.sizes.get(key) ?? 0)));
+    this.#revision = revision;
     shelf.objects.set(key, stored);
     if (previous === undefined) shelf.keys.splice(lowerBound(shelf.keys, key), 0, key);
     const type = previous === undefined ? "ADDED" : "MODIFIED";
-    this.#publish(shelf, { type, revision, storageKey, key, object: stored, previous });
+    this.#publish(shelf, { type, revision, storageKey, key, object: stored, previous, bytes });
     return stored;
   }
 
@@ -127,13 +146,15 @@ export class Store {
     if (shelf === undefined || previous === undefined) return undefined;
     const revision = ++this.#revision;
     const base = last ?? previous;
-    const object = deepFreeze({
+    const object = {
       ...base,
       metadata: { ...base.metadata, resourceVersion: String(revision) },
-    });
+    };
+    const bytes = freezeCounting(object);
     shelf.objects.delete(key);
+    shelf.sizes.delete(key);
     shelf.keys.splice(lowerBound(shelf.keys, key), 1);
-    this.#publish(shelf, { type: "DELETED", revision, storageKey, key, object, previous });
+    this.#publish(shelf, { type: "DELETED", revision, storageKey, key, object, previous, bytes });
     return object;
   }
 
@@ -146,7 +167,7 @@ export class Store {
   /** Forgets how things came to be as they are, as etcd does when it is compacted. */
   forget(): void {
     for (const shelf of this.#shelves.values()) {
-      shelf.history = [];
+      this.#forgetOldest(shelf, shelf.history.length);
       shelf.forgotten = this.#revision;
     }
   }
@@ -183,13 +204,36 @@ export class Store {
     return shelf;
   }
 
+  /** The resource whose writes take most memory forgets half of that. */
+  #forgetMost(): void {
+    const shelf = mostRemembered(this.#shelves.values());
+    if (shelf === undefined) return;
+    const kept = shelf.historyBytes / 2;
+    let left = shelf.historyBytes;
+    let count = 0;
+    while (left > kept) left -= (shelf.history[count++] as StoreEvent).bytes + EVENT_BYTES;
+    this.#forgetOldest(shelf, count);
+  }
+
+  #forgetOldest(shelf: Shelf, count: number): void {
+    let bytes = 0;
+    for (const event of shelf.history.slice(0, count)) {
+      bytes += event.bytes + EVENT_BYTES;
+      shelf.forgotten = event.revision;
+    }
+    shelf.history = shelf.history.slice(count);
+    shelf.historyBytes -= bytes;
+    this.#historyBytes -= bytes;
+  }
+
   #publish(shelf: Shelf, event: StoreEvent): void {
     shelf.history.push(event);
+    shelf.historyBytes += event.bytes + EVENT_BYTES;
+    this.#historyBytes += event.bytes + EVENT_BYTES;
     // Halved now and then instead of shifted each time, so that a write stays O(1) on average.
-    if (shelf.history.length >= 2 * this.#historyLimit) {
-      shelf.history = shelf.history.slice(-this.#historyLimit);
-      shelf.forgotten = (shelf.history[0] as StoreEvent).revision - 1;
-    }
+    if (shelf.history.length >= 2 * this.#historyLimit)
+      this.#forgetOldest(shelf, shelf.history.length - this.#historyLimit);
+    if (this.#historyBytes > this.#historyLimitBytes) this.#forgetMost();
     this.#unheard.push(event);
     if (this.#isTelling) return;
     // A listener may write. All listeners still hear of the first write before the second.
@@ -203,6 +247,12 @@ export class Store {
       this.#isTelling = false;
     }
   }
+}
+
+function mostRemembered(shelves: Iterable<Shelf>): Shelf | undefined {
+  let most: Shelf | undefined;
+  for (const shelf of shelves) if (shelf.historyBytes > (most?.historyBytes ?? 0)) most = shelf;
+  return most;
 }
 
 function eventsAfter(shelf: Shelf, revision: number): readonly StoreEvent[] | undefined {

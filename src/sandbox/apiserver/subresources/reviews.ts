@@ -8,7 +8,7 @@ import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import type { KubeRequest, KubeResponse } from "../../../kube/transport/transport.ts";
 import type { Attributes } from "../access/attributes.ts";
-import { accountOf } from "../access/identity.ts";
+import { OWN_AUDIENCE, readToken } from "../access/identity.ts";
 import { authorize, rulesFor } from "../access/rbac.ts";
 import type { User } from "../api-server.ts";
 import { type Engine, managerOf } from "../engine.ts";
@@ -125,8 +125,6 @@ function answerOf(
   }
 }
 
-const OWN_AUDIENCE = "https://kubernetes.default.svc";
-
 const NOBODY: FieldError = {
   field: "spec.user",
   reason: "FieldValueInvalid",
@@ -204,19 +202,11 @@ function userInfo({ name, groups, uid, extra }: User): unknown {
   };
 }
 
-function tokenProblem(given: readonly string[], wanted: readonly string[]): string {
-  if (given.length === 0) return "invalid bearer token";
-  const [mine, theirs] = [given, wanted].map((list) => JSON.stringify(list).replaceAll(",", " "));
-  return `[invalid bearer token, token audiences ${mine} is invalid for the target audiences ${theirs}]`;
-}
-
 function tokenStatus(engine: Engine, spec: Json): unknown {
   const token = String(spec["token"] ?? "");
   if (token === "") throw badRequest("token is required for TokenReview in authentication");
-  const wanted = (spec["audiences"] ?? [OWN_AUDIENCE]) as readonly string[];
-  const given = engine.tokens.get(token)?.audiences ?? [];
-  const user = given.some((one) => wanted.includes(one)) ? accountOf(engine, token) : undefined;
-  if (user === undefined) return { user: {}, error: tokenProblem(given, wanted) };
-  const audiences = given.filter((one) => wanted.includes(one));
-  return { authenticated: true, user: userInfo(user), audiences };
+  const wanted = (spec["audiences"] ?? []) as readonly string[];
+  const answer = readToken(engine, token, wanted.length === 0 ? [OWN_AUDIENCE] : wanted);
+  if (answer.user === undefined) return { user: {}, error: answer.problem };
+  return { authenticated: true, user: userInfo(answer.user), audiences: answer.audiences };
 }

@@ -9,8 +9,8 @@ import type { KubeResponse } from "../../../kube/transport/transport.ts";
 import { type Call, isCustom } from "../engine.ts";
 import { getObject } from "../objects/read.ts";
 import { update } from "../objects/write.ts";
-import { applyJsonPatch } from "../patch/json-patch.ts";
 import { ownedAfterScale } from "../patch/managed-fields.ts";
+import { jsonPatched } from "../patch/patch.ts";
 import { negotiate } from "../request/negotiation.ts";
 import { ApiError, badRequest, invalid, methodNotAllowed } from "../request/status.ts";
 import type { ScalePaths } from "../resource-definition.ts";
@@ -89,7 +89,7 @@ function nextScale(call: Call, current: Scale): Scale {
   }
   const type = call.headers["content-type"] ?? "";
   if (type.startsWith("application/json-patch+json")) {
-    return applyJsonPatch(current, call.body) as Scale;
+    return jsonPatched(current, call.body) as Scale;
   }
   // A Scale has no lists: merge, strategic and apply mean the same.
   return applyMergePatch(current, call.body) as Scale;

@@ -5,19 +5,19 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
+import { compareText } from "../../../base/text-order.ts";
 import type { KubeResponse } from "../../../kube/transport/transport.ts";
-import { issueToken } from "../access/identity.ts";
+import { issueToken, OWN_AUDIENCE, type TokenWish } from "../access/identity.ts";
 import { mutate, review } from "../admission/admission.ts";
 import { type Call, managerOf } from "../engine.ts";
 import { getObject } from "../objects/read.ts";
-import { type ApiError, badRequest, invalid, notFound } from "../request/status.ts";
+import { ApiError, badRequest, invalid, notFound } from "../request/status.ts";
 import { invalid as invalidField } from "../schema/field-error.ts";
 import { postedBody } from "./posted-body.ts";
 
 const DEFAULT_LIFETIME_SECONDS = 3_600;
 const SHORTEST_SECONDS = 600;
 const LONGEST_SECONDS = 2 ** 32;
-const AUDIENCE = "https://kubernetes.default.svc";
 const ADMISSION = {
   operation: "CREATE",
   old: undefined,
@@ -37,13 +37,12 @@ export async function requestToken(call: Call): Promise<KubeResponse> {
   const metadata = { ...asked.metadata, name, namespace, uid, creationTimestamp };
   checkLifetime(spec.expirationSeconds);
   await review(call, { ...ADMISSION, object: { ...asked, metadata, spec } as KubeObject });
-  checkBound(call, spec.boundObjectRef);
-  const { token, expiresMs } = issueToken(
-    engine,
-    { namespace, name, uid },
-    spec.expirationSeconds,
-    spec.audiences,
-  );
+  const { token, expiresMs } = issueToken(engine, {
+    account: { namespace, name, uid },
+    lifetimeSeconds: spec.expirationSeconds,
+    audiences: spec.audiences,
+    bound: boundTo(call, name, spec.boundObjectRef),
+  });
   const answer = {
     kind: "TokenRequest",
     apiVersion: "authentication.k8s.io/v1",
@@ -88,7 +87,7 @@ function specOf(asked: KubeObject): TokenSpec {
   return {
     boundObjectRef: null,
     ...spec,
-    audiences: audiences.length === 0 ? [AUDIENCE] : audiences,
+    audiences: audiences.length === 0 ? [OWN_AUDIENCE] : audiences,
     expirationSeconds: Number(spec?.expirationSeconds ?? DEFAULT_LIFETIME_SECONDS),
   };
 }
@@ -108,7 +107,6 @@ function refusedLifetime(seconds: number, text: string): ApiError {
 
 /** Even what is never stored says who sent it. */
 function ownedBy(call: Call, spec: object, time: string): readonly unknown[] {
-  const fields = Object.keys({ expirationSeconds: 0, ...spec }).sort();
   return [
     {
       manager: managerOf(call),
@@ -116,10 +114,18 @@ function ownedBy(call: Call, spec: object, time: string): readonly unknown[] {
       apiVersion: "authentication.k8s.io/v1",
       time,
       fieldsType: "FieldsV1",
-      fieldsV1: { "f:spec": Object.fromEntries(fields.map((field) => [`f:${field}`, {}])) },
+      fieldsV1: fieldsIn({ spec: { expirationSeconds: 0, ...spec } }),
       subresource: "token",
     },
   ];
+}
+
+function fieldsIn(value: object): Record<string, unknown> {
+  const named = Object.entries(value).map(([field, below]) => [
+    `f:${field}`,
+    isObject(below) ? fieldsIn(below) : {},
+  ]);
+  return Object.fromEntries(named.sort(([left], [right]) => compareText(`${left}`, `${right}`)));
 }
 
 /** Kinds whose end may end a token. */
@@ -129,13 +135,45 @@ const BINDABLE: Readonly<Record<string, string>> = {
   Node: "nodes",
 };
 
-function checkBound({ engine, path }: Call, reference: unknown): void {
-  if (!isObject(reference)) return;
-  const { apiVersion = "", kind = "", name = "" } = reference as Record<string, string>;
+/** What the token ends with. A pod's token also tells the pod's node. */
+function boundTo(
+  { engine, path }: Call,
+  account: string,
+  reference: unknown,
+): NonNullable<TokenWish["bound"]> {
+  if (!isObject(reference)) return {};
+  const {
+    apiVersion = "",
+    kind = "",
+    name = "",
+    uid: asked = "",
+  } = reference as Partial<Record<string, string>>;
   const plural = apiVersion === "v1" ? BINDABLE[kind] : undefined;
   if (plural === undefined)
     throw badRequest(`cannot bind token to object of type /${apiVersion}, Kind=${kind}`);
   const namespace = kind === "Node" ? undefined : path.namespace;
-  if (engine.store.get(plural, namespace, name) === undefined)
-    throw notFound({ group: "", plural }, name);
+  const object = engine.store.get(plural, namespace, name);
+  if (object === undefined) throw notFound({ group: "", plural }, name);
+  const { uid = "" } = object.metadata;
+  const { spec } = object as { spec?: { serviceAccountName?: string; nodeName?: string } };
+  if (kind === "Pod" && spec?.serviceAccountName !== account) {
+    throw badRequest(
+      `cannot bind token for serviceaccount "${account}" to pod running with different serviceaccount name.`,
+    );
+  }
+  if (asked !== "" && asked !== uid) {
+    const why = `the UID in the bound object reference (${asked}) does not match the UID in record. The object might have been deleted and then recreated`;
+    const message = `Operation cannot be fulfilled on ${kind} "${name}": ${why}`;
+    throw new ApiError(409, "Conflict", message, { name, kind });
+  }
+  const itself = { name, uid };
+  if (kind === "Secret") return { secret: itself };
+  if (kind === "Node") return { node: itself };
+  const { nodeName } = spec ?? {};
+  if (nodeName === undefined) return { pod: itself };
+  const node = engine.store.get("nodes", undefined, nodeName)?.metadata.uid;
+  return {
+    pod: itself,
+    node: { name: nodeName, ...(node === undefined ? {} : { uid: node }) },
+  };
 }
