@@ -8,6 +8,11 @@ import { withLimitRanges } from "../../apis/core/limit-range.ts";
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { contentHash } from "../../apis/karpenter/nodepool-hash.ts";
 import { controllerOf, type KubeObject, keyOf, type OwnerReference } from "../../apis/meta.ts";
+import {
+  overheadProblem,
+  type RuntimeClass,
+  withRuntimeClass,
+} from "../../apis/node/runtime-class.ts";
 import type { PriorityClass } from "../../apis/policy/kinds.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Manifests } from "./manifests.ts";
@@ -43,16 +48,16 @@ export function expandWorkloads(manifests: Manifests): Expanded {
   const makers = makersOf(manifests, running);
   refuseTooMany(makers, manifests, running);
   for (const pod of manifests.pods)
-    if (!isAdmitted(pod)) refuseUnknownPriority(pod, "spec", pod.spec, manifests);
+    if (!isAdmitted(pod)) refuseUnadmitted(pod, "spec", pod.spec, manifests);
   for (const one of manifests.daemonSets) {
     if (one.metadata.uid !== undefined) continue;
-    refuseUnknownPriority(one, "spec.template.spec", one.spec.template.spec, manifests);
+    refuseUnadmitted(one, "spec.template.spec", one.spec.template.spec, manifests);
   }
   for (const { workload, source, path, wanted } of makers) {
     const made = missingPods(workload, wanted, running, taken);
     const [first] = made;
     if (first !== undefined)
-      refuseUnknownPriority(source, `${path}.template.spec`, first.spec, manifests);
+      refuseUnadmitted(source, `${path}.template.spec`, first.spec, manifests);
     for (const pod of made) {
       taken.add(keyOf(pod));
       pods.push(admitted(manifests.withDefaults(pod), manifests));
@@ -261,11 +266,26 @@ function isAdmitted(pod: Pod): boolean {
   return pod.metadata.uid !== undefined;
 }
 
-/** With what admission takes from the LimitRanges of the namespace. */
-function admitted(pod: Pod, { limitRanges }: Manifests): Pod {
+/** With what admission takes from the LimitRanges of the namespace and from the RuntimeClass of the pod. */
+function admitted(pod: Pod, manifests: Manifests): Pod {
   const { namespace } = pod.metadata;
-  const own = limitRanges.filter(({ metadata }) => metadata.namespace === namespace);
-  return own.length === 0 ? pod : { ...pod, spec: withLimitRanges(pod.spec, own) };
+  const own = manifests.limitRanges.filter(({ metadata }) => metadata.namespace === namespace);
+  const limited = own.length === 0 ? pod.spec : withLimitRanges(pod.spec, own);
+  const spec = inRuntimeClass(limited, manifests);
+  return spec === pod.spec ? pod : { ...pod, spec };
+}
+
+/** The spec with what its RuntimeClass adds. One that contradicts its class stays as it is. */
+export function inRuntimeClass(spec: Pod["spec"], manifests: Manifests): Pod["spec"] {
+  const outcome = withRuntimeClass(spec, runtimeClassOf(spec, manifests));
+  return outcome.problem === undefined ? outcome.spec : spec;
+}
+
+function runtimeClassOf(
+  { runtimeClassName }: Pod["spec"],
+  { runtimeClasses }: Manifests,
+): RuntimeClass | undefined {
+  return runtimeClasses.find(({ metadata }) => metadata.name === runtimeClassName);
 }
 
 /** Classes that each cluster has, whether or not the input names them. */
@@ -275,9 +295,45 @@ const SYSTEM_PRIORITIES: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * Throws CliError for a class that the input does not have: admission lets no such pod in. `source` is what the pod is
- * written in, its spec at `path`. A pod that has its number was let in.
+ * Throws CliError for a pod that admission does not let in: of a class that the input does not have, or one that
+ * contradicts its RuntimeClass. `source` is what the pod is written in, its spec at `path`.
  */
+function refuseUnadmitted(
+  source: KubeObject,
+  path: string,
+  spec: Pod["spec"],
+  manifests: Manifests,
+): void {
+  refuseUnknownPriority(source, path, spec, manifests);
+  refuseRuntimeClass(source, path, spec, manifests);
+}
+
+function refuseRuntimeClass(
+  source: KubeObject,
+  path: string,
+  spec: Pod["spec"],
+  manifests: Manifests,
+): void {
+  const place = manifests.placeOf(source);
+  if (place === undefined) return;
+  const name = spec["runtimeClassName"];
+  const runtimeClass = runtimeClassOf(spec, manifests);
+  const whose = `${place}: ${source.kind} ${source.metadata.name}: ${path}`;
+  if (typeof name === "string" && runtimeClass === undefined) {
+    throw new CliError(
+      `${whose}.runtimeClassName: no RuntimeClass "${name}" in the input, and the API server lets no pod in ` +
+        "without it; add it with -f",
+    );
+  }
+  const outcome = withRuntimeClass(spec, runtimeClass);
+  const problem = outcome.problem ?? overheadProblem(outcome.spec as Pod["spec"], runtimeClass);
+  if (problem === undefined) return;
+  throw new CliError(
+    `${whose}: ${problem}; the API server lets no such pod in, so mend one of them`,
+  );
+}
+
+/** A pod that has its number was let in. */
 function refuseUnknownPriority(
   source: KubeObject,
   path: string,

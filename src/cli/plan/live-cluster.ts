@@ -23,6 +23,7 @@ import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { NODE_OVERLAY } from "../../apis/karpenter/nodeoverlay.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { RUNTIME_CLASS } from "../../apis/node/runtime-class.ts";
 import { POD_DISRUPTION_BUDGET, PRIORITY_CLASS } from "../../apis/policy/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import { firstLineOf } from "../../base/error-text.ts";
@@ -51,6 +52,7 @@ const USEFUL: readonly Kind[] = [
   NAMESPACE,
   SERVICE,
   LIMIT_RANGE,
+  RUNTIME_CLASS,
   NODE_OVERLAY,
   ...POOL_KINDS,
   ...CLAIM_KINDS,

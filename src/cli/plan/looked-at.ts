@@ -41,6 +41,7 @@ const LOOKED_AT = [
   "Namespace",
   "Service",
   "LimitRange",
+  "RuntimeClass",
   "NodeOverlay",
 ] as const;
 export type LookedAt = (typeof LOOKED_AT)[number];

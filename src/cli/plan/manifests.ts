@@ -28,6 +28,7 @@ import type { NodeOverlay } from "../../apis/karpenter/nodeoverlay.ts";
 import type { NodePool } from "../../apis/karpenter/nodepool.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
 import { type KubeObject, keyOf, type ObjectMeta } from "../../apis/meta.ts";
+import type { RuntimeClass } from "../../apis/node/runtime-class.ts";
 import type { PodDisruptionBudget, PriorityClass } from "../../apis/policy/kinds.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
 import { canonicalJson } from "../../base/json.ts";
@@ -74,6 +75,7 @@ export interface Manifests {
   readonly namespaces: readonly Namespace[];
   readonly services: readonly Service[];
   readonly limitRanges: readonly LimitRange[];
+  readonly runtimeClasses: readonly RuntimeClass[];
   readonly overlays: readonly NodeOverlay[];
   /** Kind → how many were passed over. */
   readonly unused: ReadonlyMap<string, number>;
@@ -134,6 +136,7 @@ export function sortManifests(found: readonly Found[]): Manifests {
     namespaces: of<Namespace>("Namespace"),
     services: of<Service>("Service"),
     limitRanges: of<LimitRange>("LimitRange"),
+    runtimeClasses: of<RuntimeClass>("RuntimeClass"),
     overlays: of<NodeOverlay>("NodeOverlay"),
     unused,
     placeOf: (one: KubeObject) => {

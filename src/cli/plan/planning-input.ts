@@ -2,6 +2,7 @@
  * From what was read to what the engine takes: the picture of the cluster, the pods that need a
  * place, the pools with what they can launch. What is left out of a plan is said in a note.
  */
+import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
 import {
   isOwnedByDaemonSet,
@@ -34,7 +35,7 @@ import { createClusterState } from "../../core/state/create-cluster-state.ts";
 import { KWOK_WELL_KNOWN_LABELS } from "../../providers/kwok/instance-types.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Cloud } from "./aws-catalogue.ts";
-import { expandWorkloads } from "./expand-workloads.ts";
+import { expandWorkloads, inRuntimeClass } from "./expand-workloads.ts";
 import type { Manifests } from "./manifests.ts";
 
 export interface PlanSettings {
@@ -110,7 +111,8 @@ function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
   for (const node of manifests.nodes) cluster.updateNode(node);
   for (const claim of manifests.claims) cluster.updateClaim(claim);
   for (const limitRange of manifests.limitRanges) cluster.updateLimitRange(limitRange);
-  for (const daemonSet of manifests.daemonSets) cluster.updateDaemonSet(daemonSet);
+  for (const daemonSet of manifests.daemonSets)
+    cluster.updateDaemonSet(withRuntimeClassOf(daemonSet, manifests));
   for (const pod of pods) cluster.updatePod(pod);
   // A disruption command under way takes them.
   for (const claim of manifests.claims) {
@@ -118,6 +120,14 @@ function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
     if (providerID && recordOf(claim) !== undefined) cluster.markForDeletion(providerID);
   }
   return cluster;
+}
+
+/** Its pods on new nodes have what their RuntimeClass adds. */
+function withRuntimeClassOf(daemonSet: DaemonSet, manifests: Manifests): DaemonSet {
+  const { template } = daemonSet.spec;
+  const spec = inRuntimeClass(template.spec, manifests);
+  if (spec === template.spec) return daemonSet;
+  return { ...daemonSet, spec: { ...daemonSet.spec, template: { ...template, spec } } };
 }
 
 /**

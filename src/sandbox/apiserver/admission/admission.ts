@@ -8,6 +8,8 @@ import type { Call } from "../engine.ts";
 import { checkLimits } from "../quota/limit-ranger.ts";
 import type { Admission } from "./admission-request.ts";
 import { admitBuiltIn } from "./built-in-admission.ts";
+import { checkPolicies } from "./policy-admission.ts";
+import { checkOverhead } from "./runtime-class-admission.ts";
 import {
   askMutatingWebhooks,
   callMutatingWebhooks,
@@ -23,6 +25,8 @@ export async function mutate(call: Call, admission: Admission<KubeObject>): Prom
 /** Throws what limit ranges or a validating webhook deny. */
 export async function review(call: Call, admission: Admission): Promise<void> {
   checkLimits(call, admission);
+  checkOverhead(call, admission);
+  await checkPolicies(call, admission);
   await callValidatingWebhooks(call, admission);
 }
 

@@ -9,6 +9,7 @@ import { withNodePorts } from "../objects/service-ports.ts";
 import { withLimitDefaults } from "../quota/limit-ranger.ts";
 import { forbidden } from "../request/status.ts";
 import type { Admission } from "./admission-request.ts";
+import { withClassOfPod } from "./runtime-class-admission.ts";
 import { withServiceAccount } from "./service-account-admission.ts";
 
 interface Toleration {
@@ -54,10 +55,10 @@ export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): Kube
   if (definition.group === "" && definition.kind === "Pod") {
     const pod = admission.object as PodShape;
     if (pod.spec === undefined || pod.spec === null) return pod;
-    const tolerating = withDefaultTolerations(pod);
-    return admission.operation === "CREATE"
-      ? withServiceAccount(call, withPriority(call, withLimitDefaults(call, tolerating)))
-      : tolerating;
+    if (admission.operation !== "CREATE") return withDefaultTolerations(pod);
+    // In kube-apiserver's order. upstream: pkg/kubeapiserver/options/plugins.go
+    const named = withServiceAccount(call, withLimitDefaults(call, pod));
+    return withClassOfPod(call, withDefaultTolerations(withPriority(call, named)));
   }
   const protection = PROTECTED[definition.storageKey];
   if (protection !== undefined && admission.operation === "CREATE")

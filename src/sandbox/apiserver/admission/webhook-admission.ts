@@ -3,36 +3,32 @@
  * its answer. Mutating ones run one after the other by configuration name, validating ones after.
  */
 
-import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
-import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
+import type { KubeObject } from "../../../apis/meta.ts";
 import { errorText } from "../../../base/error-text.ts";
-import { evaluateCondition } from "../cel/conditions.ts";
-import { CONDITIONS_BUDGET } from "../cel/meter.ts";
+import { bindingsOf, evaluateIn } from "../cel/conditions.ts";
+import { CONDITIONS_BUDGET, OUT_OF_BUDGET } from "../cel/meter.ts";
 import type { Call } from "../engine.ts";
 import { ApiError } from "../request/status.ts";
 import type { ResourceDefinition, WebhookClientConfig } from "../resource-definition.ts";
-import { fromStorage, toStorage } from "../versions/conversion.ts";
 import type { Admission } from "./admission-request.ts";
 import { admissionReview } from "./admission-review.ts";
+import {
+  asWanted,
+  inVersion,
+  type Rules,
+  type Selectors,
+  selectsObject,
+  wantedVersion,
+} from "./matching.ts";
 import { type Answer, answerIn, patchedBy, UndecodablePatchError } from "./webhook-answer.ts";
 
-interface Webhook {
+interface Webhook extends Rules, Selectors {
   readonly name: string;
   readonly clientConfig: WebhookClientConfig;
-  readonly rules?: readonly {
-    readonly operations?: readonly string[];
-    readonly apiGroups?: readonly string[];
-    readonly apiVersions?: readonly string[];
-    readonly resources?: readonly string[];
-    readonly scope?: string;
-  }[];
   readonly failurePolicy?: "Fail" | "Ignore";
   readonly reinvocationPolicy?: "Never" | "IfNeeded";
   readonly timeoutSeconds?: number;
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
-  readonly matchPolicy?: "Exact" | "Equivalent";
-  readonly namespaceSelector?: LabelSelector;
-  readonly objectSelector?: LabelSelector;
 }
 
 /** When a configuration says nothing, which defaults prevent. */
@@ -54,7 +50,7 @@ export async function callMutatingWebhooks(
   /** Those that wish to see what others made of the object after them. */
   const again = new Map<Concerned, KubeObject>();
   const askOne = async (one: Concerned): Promise<void> => {
-    const shown = await asWanted(call, one, { ...admission, object });
+    const shown = await asWanted(call, one.definition, { ...admission, object });
     const answer = await ask(call, one, shown, MUTATING);
     if ((answer?.patch ?? "") === "" || answer === undefined || shown.object === undefined) return;
     const changed = patched(one, answer, shown.object, admission.kind === undefined);
@@ -80,7 +76,7 @@ export async function callValidatingWebhooks(call: Call, admission: Admission): 
 
 async function askAll(call: Call, storageKey: string, admission: Admission): Promise<void> {
   for (const one of concerned(call, storageKey, admission))
-    await ask(call, one, await asWanted(call, one, admission), storageKey);
+    await ask(call, one, await asWanted(call, one.definition, admission), storageKey);
 }
 
 function concerned(call: Call, storageKey: string, admission: Admission): readonly Concerned[] {
@@ -101,120 +97,19 @@ function concerned(call: Call, storageKey: string, admission: Admission): readon
     });
 }
 
-/** The request's own version if a rule names it, else another of the same resource that one names. */
-function wantedVersion(
-  call: Call,
-  webhook: Webhook,
-  admission: Admission,
-): ResourceDefinition | undefined {
-  const { definition, engine } = call;
-  if (isRuledIn(webhook, definition, admission)) return definition;
-  if (webhook.matchPolicy === "Exact" || admission.kind !== undefined) return undefined;
-  return engine.registry
-    .list()
-    .find(
-      (other) =>
-        other.storageKey === definition.storageKey &&
-        other !== definition &&
-        isRuledIn(webhook, other, admission),
-    );
-}
-
-function isRuledIn(
-  webhook: Webhook,
-  definition: ResourceDefinition,
-  { operation, subresource = "" }: Admission,
-): boolean {
-  const resource = subresource === "" ? definition.plural : `${definition.plural}/${subresource}`;
-  return (webhook.rules ?? []).some(
-    (rule) =>
-      includes(rule.operations, operation) &&
-      includes(rule.apiGroups, definition.group) &&
-      includes(rule.apiVersions, definition.version) &&
-      coversResource(rule.resources ?? [], resource) &&
-      (rule.scope === undefined ||
-        rule.scope === "*" ||
-        (rule.scope === "Namespaced") === definition.namespaced),
-  );
-}
-
-function selectsObject(call: Call, webhook: Webhook, admission: Admission): boolean {
-  const { definition, engine, path } = call;
-  const labels = [admission.object, admission.old]
-    .filter((object) => object !== undefined)
-    .map((object) => object.metadata.labels ?? {});
-  if (!labels.some((each) => selects(webhook.objectSelector, each))) return false;
-  if (definition.kind === "Namespace" && definition.group === "") {
-    const itself = admission.object ?? admission.old;
-    return selects(webhook.namespaceSelector, itself?.metadata.labels ?? {});
-  }
-  if (path.namespace === undefined) return true;
-  const stored = engine.store.get("namespaces", undefined, path.namespace);
-  return selects(webhook.namespaceSelector, stored?.metadata.labels ?? {});
-}
-
-async function asWanted(
-  call: Call,
-  { definition }: Concerned,
-  admission: Admission,
-): Promise<Admission> {
-  if (definition === call.definition) return admission;
-  const shown = async (object: KubeObject | undefined): Promise<KubeObject | undefined> =>
-    object === undefined ? undefined : inVersion(call, call.definition, definition, object);
-  const { object, old } = admission;
-  return { ...admission, object: await shown(object), old: await shown(old) };
-}
-
-async function inVersion(
-  { engine }: Call,
-  from: ResourceDefinition,
-  to: ResourceDefinition,
-  object: KubeObject,
-): Promise<KubeObject> {
-  if (from === to) return object;
-  return fromStorage(engine, to, await toStorage(engine, from, object));
-}
-
 /** Whether all conditions hold; one that cannot be evaluated counts as a failed call. */
 function conditionsHold(webhook: Webhook, request: Readonly<Record<string, unknown>>): boolean {
   const { object, oldObject } = request;
   const budget = { left: CONDITIONS_BUDGET };
+  const bindings = bindingsOf({ object, oldObject, request });
   for (const { name, expression } of webhook.matchConditions ?? []) {
-    const outcome = evaluateCondition(expression, { object, oldObject, request }, budget);
-    if (budget.left < 0)
-      throw new Error(
-        "validation failed due to running out of cost budget, no further validation rules will be run",
-      );
+    const outcome = evaluateIn("webhook", expression, bindings, budget);
+    if (budget.left < 0) throw new Error(OUT_OF_BUDGET);
     if (outcome.problem !== undefined)
       throw new Error(`match condition "${name}" cannot be evaluated: ${outcome.problem}`);
     if (outcome.value !== true) return false;
   }
   return true;
-}
-
-/** Unlike elsewhere, a webhook without a selector is asked about everything. */
-function selects(
-  selector: LabelSelector | undefined,
-  labels: Readonly<Record<string, string>>,
-): boolean {
-  return selector === undefined || matchesLabelSelector(selector, labels);
-}
-
-function includes(list: readonly string[] | undefined, value: string): boolean {
-  return list?.includes("*") === true || list?.includes(value) === true;
-}
-
-function coversResource(list: readonly string[], resource: string): boolean {
-  const isPlain = !resource.includes("/");
-  const [plural, subresource] = resource.split("/");
-  return list.some(
-    (entry) =>
-      entry === resource ||
-      entry === "*/*" ||
-      (entry === "*" && isPlain) ||
-      entry === `${plural}/*` ||
-      (!isPlain && entry === `*/${subresource}`),
-  );
 }
 
 async function ask(

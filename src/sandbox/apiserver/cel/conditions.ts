@@ -1,54 +1,129 @@
 /**
- * Conditions of admission webhooks: expressions over the object, what it was before, and the request.
- * upstream: apiserver pkg/admission/plugin/webhook/matchconditions
+ * Expressions of admission: conditions of webhooks, and all that an admission policy says. They see the object,
+ * what it was before, and the request; those of policies see the namespace, parameters and variables, too.
+ * upstream: apiserver pkg/admission/plugin/cel, pkg/admission/plugin/webhook/matchconditions
  */
 
 import { Environment } from "@marcbachmann/cel-js";
 import { firstLineOf } from "../../../base/error-text.ts";
+import { isObject } from "../../../base/json.ts";
 import { Memo } from "../../../base/memo.ts";
-import { type Outcome, type Program, run, toCel } from "./engine.ts";
+import { type Outcome, type Program, run, toCel, withGoPatterns } from "./engine.ts";
 import { registerKubernetesLibrary } from "./library.ts";
 import type { Budget } from "./meter.ts";
 
-let environment: Environment | undefined;
-const programs = new Memo(compiled);
+/** What an expression may name: a webhook's condition least, one of a policy with parameters most. */
+export type Scope = keyof typeof NAMES;
 
-/** Variables are JSON values; an object that is not there is null. */
-export function evaluateCondition(
+const NAMES = {
+  webhook: ["object", "oldObject", "request"],
+  policy: ["object", "oldObject", "request", "namespaceObject", "variables"],
+  policyWithParams: ["object", "oldObject", "request", "namespaceObject", "variables", "params"],
+} as const;
+
+/** Values of the names of a scope, made by {@link bindingsOf}. */
+export type Bindings = Readonly<Record<string, unknown>>;
+
+const environments = new Map<Scope, Environment>();
+const programs = new Map<Scope, Memo<Program | string>>();
+
+/** JSON values as expressions see them; what is not there is null. */
+export function bindingsOf(values: Readonly<Record<string, unknown>>): Bindings {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, toCel({}, value ?? null)]),
+  );
+}
+
+export function evaluateIn(
+  scope: Scope,
   expression: string,
-  variables: Readonly<Record<"object" | "oldObject" | "request", unknown>>,
+  bindings: Bindings,
   budget: Budget,
 ): Outcome {
-  const program = compileCondition(expression);
+  const program = compileIn(scope, expression);
   if (typeof program === "string") return { problem: program, isTooCostly: false };
-  const { object, oldObject, request } = variables;
-  const bindings = {
-    object: toCel({}, object ?? null),
-    oldObject: toCel({}, oldObject ?? null),
-    request: toCel({}, request),
-  };
-  return run(program, bindings, budget);
+  const known: readonly string[] = NAMES[scope];
+  return run(program, Object.fromEntries(known.map((name) => [name, bindings[name]])), budget);
 }
 
-/** A compiled condition, or what is wrong with it. */
-export function compileCondition(expression: string): Program | string {
-  return programs.get(expression);
+/** A compiled expression, or what is wrong with it. */
+export function compileIn(scope: Scope, expression: string): Program | string {
+  let known = programs.get(scope);
+  if (known === undefined) {
+    known = new Memo((text) => compiled(scope, text));
+    programs.set(scope, known);
+  }
+  return known.get(expression);
 }
 
-function compiled(expression: string): Program | string {
+function compiled(scope: Scope, expression: string): Program | string {
   try {
-    return shared().parse(expression);
+    const program = environmentOf(scope).parse(withGoPatterns(expression));
+    const check = program.check();
+    return check.valid ? program : firstLineOf(check.error);
   } catch (error) {
     return firstLineOf(error);
   }
 }
 
-function shared(): Environment {
-  if (environment !== undefined) return environment;
-  environment = new Environment({ unlistedVariablesAreDyn: false, enableOptionalTypes: true })
-    .registerVariable("object", "dyn")
-    .registerVariable("oldObject", "dyn")
-    .registerVariable("request", "dyn");
+function environmentOf(scope: Scope): Environment {
+  const known = environments.get(scope);
+  if (known !== undefined) return known;
+  const environment = new Environment({
+    unlistedVariablesAreDyn: false,
+    homogeneousAggregateLiterals: false,
+    enableOptionalTypes: true,
+    limits: { maxListElements: 10_000, maxAstNodes: 100_000 },
+  });
+  for (const name of NAMES[scope]) environment.registerVariable(name, "dyn");
   registerKubernetesLibrary(environment);
+  environments.set(scope, environment);
   return environment;
+}
+
+export interface Variable {
+  readonly name: string;
+  readonly expression: string;
+}
+
+/**
+ * The bindings with `variables`. Each is worked out when an expression first asks for it, sees those before it, and
+ * is paid from the same budget. One that fails fails whoever asks.
+ */
+export function withVariables(
+  scope: Scope,
+  variables: readonly Variable[],
+  bindings: Bindings,
+  budget: Budget,
+): Bindings {
+  const values: Record<string, unknown> = {};
+  for (const { name, expression } of variables) {
+    let outcome: Outcome | undefined;
+    Object.defineProperty(values, name, {
+      enumerable: true,
+      get: () => {
+        outcome ??= evaluateIn(scope, expression, { ...bindings, variables: values }, budget);
+        if (outcome.problem === undefined) return outcome.value;
+        throw new Error(`composited variable "${name}" fails to evaluate: ${outcome.problem}`);
+      },
+    });
+  }
+  return { ...bindings, variables: values };
+}
+
+/** The first variable that a program names although there is none; undefined when there are all. */
+export function missingVariable(program: Program, names: ReadonlySet<string>): string | undefined {
+  const todo: unknown[] = [program.ast];
+  for (let node = todo.pop(); node !== undefined; node = todo.pop()) {
+    if (Array.isArray(node)) todo.push(...node);
+    if (!isObject(node)) continue;
+    const { args, op } = node;
+    const [target, field] = Array.isArray(args) ? (args as unknown[]) : [];
+    const isSelected = op === "." && isObject(target) && target["op"] === "id";
+    if (isSelected && target["args"] === "variables" && typeof field === "string") {
+      if (!names.has(field)) return field;
+    }
+    todo.push(args);
+  }
+  return undefined;
 }

@@ -118,7 +118,7 @@ function shared(): Environment {
 }
 
 /** The engine's own `matches` uses JavaScript's dialect; CEL means Go's. Strings are left alone. */
-function withGoPatterns(source: string): string {
+export function withGoPatterns(source: string): string {
   return source.replace(
     /("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\.matches(\s*\()/g,
     (whole, quoted: string | undefined, open: string) =>

@@ -14,6 +14,10 @@ export const OBJECT_BUDGET = 10_000_000;
 /** Units that all match conditions of one webhook or policy may cost for one request. */
 export const CONDITIONS_BUDGET = 2_500_000;
 
+/** What is said when a budget is spent. */
+export const OUT_OF_BUDGET =
+  "validation failed due to running out of cost budget, no further validation rules will be run";
+
 /** Units that are left for all that shares this budget. Below zero: nothing runs any more. */
 export interface Budget {
   left: number;
@@ -108,6 +112,8 @@ export function runMetered(
 ): unknown {
   const root = program.ast as Node;
   const target = root.meta.alternate ?? root;
+  // A variable of a policy runs while an expression does that asks for it.
+  const outer = { spent, parts };
   spent = 0;
   const mine = isSized(target) ? [] : undefined;
   parts = mine;
@@ -120,8 +126,8 @@ export function runMetered(
     // `||` and `all` go on after an error of one side or item: what they make of this one does not count.
     throw spent > EXPRESSION_LIMIT ? exceeded : error;
   } finally {
-    parts = undefined;
     budget.left -= spent;
+    ({ spent, parts } = outer);
   }
 }
 

@@ -10,7 +10,7 @@ import { canonicalJson, deepEqual, isObject } from "../../../base/json.ts";
 import { duplicate, forbidden, invalid, required } from "../schema/field-error.ts";
 import type { FieldError, Schema, ValidationRule } from "../schema/schema.ts";
 import { compile, escapeField, type Program, run, toCel, toOptional } from "./engine.ts";
-import { type Budget, OBJECT_BUDGET } from "./meter.ts";
+import { type Budget, OBJECT_BUDGET, OUT_OF_BUDGET } from "./meter.ts";
 
 /** Complaints about `next`; transition rules see `current`. */
 export type RuleCheck = (next: KubeObject, current: KubeObject | undefined) => FieldError[];
@@ -55,7 +55,11 @@ export function compileRules(schema: Schema): RuleCheck {
   const root = nodeOf(schema, new Set());
   if (root === undefined) return NO_RULES;
   return (next, current) => {
-    const judgement: Judgement = { errors: [], budget: { left: OBJECT_BUDGET }, isOver: false };
+    const judgement: Judgement = {
+      errors: [],
+      budget: { left: OBJECT_BUDGET },
+      isOver: false,
+    };
     const place = {
       path: "",
       value: next,
@@ -220,9 +224,7 @@ function judge(
 
 function outOfBudget(path: string, type: string, judgement: Judgement): FieldError {
   judgement.isOver = true;
-  const text =
-    "validation failed due to running out of cost budget, no further validation rules will be run";
-  return invalid(path, type, text);
+  return invalid(path, type, OUT_OF_BUDGET);
 }
 
 function bindingsOf(source: ValidationRule, place: Place): Readonly<Record<string, unknown>> {

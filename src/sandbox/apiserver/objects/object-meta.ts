@@ -28,6 +28,8 @@ const GENERATION_KINDS: ReadonlySet<string> = new Set([
   "ReplicationController",
   "PriorityClass",
   "MutatingWebhookConfiguration",
+  "ValidatingAdmissionPolicy",
+  "ValidatingAdmissionPolicyBinding",
   "ValidatingWebhookConfiguration",
   "CustomResourceDefinition",
   "EndpointSlice",

@@ -29,11 +29,12 @@ import {
   INGRESS_CLASS_RULES,
   INGRESS_RULES,
   NETWORK_POLICY_RULES,
-  RUNTIME_CLASS_RULES,
 } from "./network-rules.ts";
 import { NODE_RULES } from "./node-rules.ts";
 import { POD_RULES } from "./pod-rules.ts";
+import { POLICY_BINDING_RULES, POLICY_RULES } from "./policy-rules.ts";
 import { QUOTA_RULES } from "./quota-rules.ts";
+import { RUNTIME_CLASS_RULES } from "./runtime-class-rules.ts";
 import { SERVICE_RULES } from "./service-rules.ts";
 import { CLAIM_RULES, STORAGE_CLASS_RULES, VOLUME_RULES } from "./storage-rules.ts";
 import {
@@ -60,6 +61,8 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "/Secret": SECRET_RULES,
   "/Endpoints": ENDPOINTS_RULES,
   "/Service": SERVICE_RULES,
+  "admissionregistration.k8s.io/ValidatingAdmissionPolicy": POLICY_RULES,
+  "admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding": POLICY_BINDING_RULES,
   "admissionregistration.k8s.io/MutatingWebhookConfiguration": WEBHOOK_RULES,
   "admissionregistration.k8s.io/ValidatingWebhookConfiguration": WEBHOOK_RULES,
   "apiextensions.k8s.io/CustomResourceDefinition": CRD_RULES,

@@ -3,7 +3,7 @@
  * autoscalers, webhook configurations.
  * upstream: pkg/apis/<group>/v1/defaults.go, pkg/apis/<group>/validation, pkg/registry
  */
-import { compileCondition } from "../cel/conditions.ts";
+import { compileIn } from "../cel/conditions.ts";
 import { forbidden, invalid, notSupported, required } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
@@ -167,7 +167,7 @@ function webhookErrors(webhook: Raw, at: string): FieldError[] {
     errors.push(invalid(`${at}.clientConfig.url`, scheme ?? "", text));
   }
   (webhook.matchConditions ?? []).forEach(({ expression }: Raw, index: number) => {
-    const program = compileCondition(expression);
+    const program = compileIn("webhook", expression);
     const field = `${at}.matchConditions[${index}].expression`;
     if (typeof program === "string")
       errors.push(invalid(field, expression, `compilation failed: ERROR: ${program}`));

@@ -80,10 +80,3 @@ export const NETWORK_POLICY_RULES: KindRules = {
       for (const port of rule.ports ?? []) fallback(port, "protocol", "TCP");
   },
 };
-
-export const RUNTIME_CLASS_RULES: KindRules = {
-  validate(runtimeClass, current) {
-    if (current === undefined || runtimeClass.handler === current.handler) return [];
-    return [invalid("handler", runtimeClass.handler, "field is immutable")];
-  },
-};

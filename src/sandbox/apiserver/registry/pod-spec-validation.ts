@@ -100,7 +100,7 @@ function validateContainer(
 }
 
 /** Amounts are not negative, requests within limits, extended resources whole and equal. */
-function validateResources(resources: Raw, path: string): FieldError[] {
+export function validateResources(resources: Raw, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const limits = resources?.limits ?? {};
   const requests = resources?.requests ?? {};

@@ -35,6 +35,7 @@ import {
 } from "./network-cells.ts";
 import { nodeCells } from "./node-cells.ts";
 import { podCells } from "./pod-cells.ts";
+import { policyBindingCells, policyCells } from "./policy-cells.ts";
 import {
   controllerRevisionCells,
   cronJobCells,
@@ -90,6 +91,8 @@ const ROWS: Readonly<Record<string, Cells>> = {
   ServiceAccount: serviceAccountCells,
   StatefulSet: statefulSetCells,
   StorageClass: storageClassCells,
+  ValidatingAdmissionPolicy: policyCells,
+  ValidatingAdmissionPolicyBinding: policyBindingCells,
   ValidatingWebhookConfiguration: webhookCells,
   VolumeAttachment: attachmentCells,
 };

@@ -1,0 +1,58 @@
+/** RuntimeClasses. upstream: pkg/apis/node/validation */
+import { duplicate, invalid } from "../schema/field-error.ts";
+import { nameProblems, validateLabels } from "../schema/metadata.ts";
+import type { FieldError } from "../schema/schema.ts";
+import type { KindRules, Raw } from "./kind-rules.ts";
+import { validateTolerations } from "./pod-placement-validation.ts";
+import { validateResources } from "./pod-spec-validation.ts";
+
+export const RUNTIME_CLASS_RULES: KindRules = {
+  validate(runtimeClass, current) {
+    if (current !== undefined && runtimeClass.handler !== current.handler)
+      return [invalid("handler", runtimeClass.handler, "field is immutable")];
+    if (current !== undefined) return [];
+    const { handler, overhead, scheduling } = runtimeClass;
+    return [
+      ...nameProblems(handler ?? "", "label").map((text) =>
+        invalid("handler", handler ?? "", text),
+      ),
+      // The rules are those of a container's limits, and so is the path.
+      ...(overhead === undefined
+        ? []
+        : validateResources({ limits: overhead.podFixed }, "overhead")),
+      ...(scheduling === undefined ? [] : schedulingErrors(scheduling)),
+    ];
+  },
+};
+
+function schedulingErrors({ nodeSelector, tolerations = [] }: Raw): FieldError[] {
+  const path = "scheduling.tolerations";
+  const seen = new Set<string>();
+  const twice = (tolerations as readonly Raw[]).flatMap((toleration, index) => {
+    const { key, operator, value, effect } = toleration;
+    const id = JSON.stringify([key, operator, value, effect]);
+    const isKnown = seen.has(id);
+    seen.add(id);
+    return isKnown ? [duplicate(`${path}[${index}]`, shown(toleration))] : [];
+  });
+  // Twice the same word, as kube-apiserver has it.
+  const errors = validateTolerations(tolerations, `${path}.tolerations`);
+  return [...validateLabels(nodeSelector, "scheduling.nodeSelector"), ...errors, ...twice];
+}
+
+/** As Go prints its own struct. */
+function shown({
+  key = "",
+  operator = "",
+  value = "",
+  effect = "",
+  tolerationSeconds,
+}: Raw): object {
+  return {
+    Key: key,
+    Operator: operator,
+    Value: value,
+    Effect: effect,
+    TolerationSeconds: tolerationSeconds ?? null,
+  };
+}
