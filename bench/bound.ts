@@ -9,11 +9,11 @@
  */
 import { createRequire } from "node:module";
 import { atOnce } from "../src/base/steps.ts";
-import { bestMix } from "../src/core/planner/columns.ts";
-import { fillingOrders, packByGreed } from "../src/core/planner/greedy-patterns.ts";
-import { type Bin, mostOf, type Packing, type Pattern, type Row } from "../src/core/planner/packing.ts";
-import { resourcePrices } from "../src/core/planner/resource-prices.ts";
-import { Search } from "../src/core/planner/search.ts";
+import { bestMix } from "../src/core/planner/packing/columns.ts";
+import { fillingOrders, packByGreed } from "../src/core/planner/packing/greedy-patterns.ts";
+import { type Bin, mostOf, type Packing, type Pattern, type Row } from "../src/core/planner/packing/packing.ts";
+import { resourcePrices } from "../src/core/planner/packing/resource-prices.ts";
+import { Search } from "../src/core/planner/packing/search.ts";
 import { podAmounts } from "../test/validator/kubernetes.ts";
 import { outcomesOf } from "../test/validator/places.ts";
 import { wholeMachines } from "./whole-machines.ts";

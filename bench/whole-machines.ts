@@ -3,7 +3,7 @@
  * machines says too little of pods that hardly fill one. Only where the ways are few: of thousands of pods the parts are
  * small beside the whole.
  */
-import { holds, type Packing } from "../src/core/planner/packing.ts";
+import { holds, type Packing } from "../src/core/planner/packing/packing.ts";
 
 /** Numbers of pods of each row that may be left to place: work grows with their square. */
 const MOST_STATES = 4_096;

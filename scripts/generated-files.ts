@@ -9,6 +9,7 @@ import { cloudFormation } from "./aws-stack.ts";
 import { chartFiles } from "./chart/chart-files.ts";
 import type { GeneratedFile } from "./generated-file.ts";
 import { limitsPage } from "./limits-page.ts";
+import { plannerPage } from "./planner-page.ts";
 import { safetyPage } from "./safety-page.ts";
 
 export function generatedFiles(): readonly GeneratedFile[] {
@@ -17,6 +18,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
     ...chartFiles(),
     { path: "deploy/aws/cloudformation.yaml", content: cloudFormation() },
     { path: "docs/explanation/safety.md", content: safetyPage() },
+    { path: "docs/guide/planner.md", content: plannerPage() },
     { path: "docs/reference/events.md", content: eventsPage() },
     { path: "docs/reference/fields.md", content: fieldsPage() },
     { path: "docs/reference/limits.md", content: limitsPage() },

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { wholeMachines } from "../bench/whole-machines.ts";
 import { Random } from "../src/base/random.ts";
-import type { Bin, Packing } from "../src/core/planner/packing.ts";
+import type { Bin, Packing } from "../src/core/planner/packing/packing.ts";
 
 describe("the least price of whole machines", () => {
   it("is what the cheapest of all divisions of the pods costs", () => {

@@ -8,8 +8,9 @@ import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { compareText } from "../../base/text-order.ts";
 import { usd } from "../../core/answers/command-answer.ts";
+import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
+import type { PlannerRecord } from "../../core/planner/record.ts";
 import type { NearMiss, Remedy } from "../../core/provisioning/refusals/remedy.ts";
-import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { type PlannedEdit, plannedEdit } from "./planned-edit.ts";
 import { type Risk, risksOf } from "./risks.ts";
@@ -35,6 +36,8 @@ export interface Plan {
       readonly priceMicroUsdPerHour: number;
     };
   };
+  /** Which plan source made the plan, and what became of the others; absent: `--planner greedy`. */
+  readonly planner?: PlannerRecord;
   /** What the price does not show. */
   readonly risks: readonly Risk[];
   readonly timings: { readonly parseMs: number; readonly solveMs: number };
@@ -94,12 +97,12 @@ export interface Extras {
 }
 
 export function planOf(
-  result: SchedulingResult,
+  result: PlannedBatch,
   pods: number,
   timings: Plan["timings"],
   { remedies, lowerBoundMicroUsd, input, volumeFixes = true }: Extras = {},
 ): Plan {
-  const { limitCost } = result;
+  const { limitCost, planner } = result;
   const newNodeClaims = result.newClaims.map(
     ({ pool, requirements, instanceTypes, pods: placed, requests, cheapest }): PlannedNode => ({
       nodePool: pool.name,
@@ -152,6 +155,7 @@ export function planOf(
             },
           }),
     },
+    ...(planner === undefined ? {} : { planner }),
     risks: input === undefined ? [] : risksOf(input, result),
     timings,
   };

@@ -11,7 +11,7 @@ import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
-import { packFirst } from "../planner/plan-batch.ts";
+import { packBelow } from "../planner/packing/pack-first.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
@@ -90,6 +90,10 @@ const MAX_SHOWN = 5;
 /** Looked at before others get a turn. */
 const NODES_PER_STEP = 1_024;
 
+function packedByPrice({ planner, mostMicroUsd }: Packed): WorthTrying {
+  return (pass, queued) => packBelow(pass, queued, { options: planner, mostMicroUsd });
+}
+
 /** What was made ready for one picture. */
 interface Prepared {
   readonly whatIf: WhatIf;
@@ -139,10 +143,7 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     },
     *withoutInSteps(candidates, { packed, ...terms }) {
       const { names, moving } = leavingOf(candidates);
-      const opening: WorthTrying | undefined =
-        packed === undefined
-          ? undefined
-          : (pass, queued) => packFirst(pass, queued, packed.planner, packed.mostMicroUsd);
+      const opening = packed === undefined ? undefined : packedByPrice(packed);
       const steps = whatIf().withoutInSteps(names, moving, { ...terms, opening });
       return simulationOf(yield* steps, waits);
     },

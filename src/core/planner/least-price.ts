@@ -15,8 +15,8 @@ import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { bitIndices } from "../scheduling/bits.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { Requirements } from "../scheduling/requirements.ts";
-import type { Bin } from "./packing.ts";
-import { resourcePrices } from "./resource-prices.ts";
+import type { Bin } from "./packing/packing.ts";
+import { resourcePrices } from "./packing/resource-prices.ts";
 
 /** Reserved machines are counted apart. */
 const BOUGHT = Requirements.fromSpecs([

@@ -13,19 +13,19 @@ import {
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
 import { bitIndices, hasBit } from "../scheduling/bits.ts";
-import { priceMicroUsd } from "./better.ts";
+import { priceMicroUsd } from "./plan-price.ts";
 
 /** Undefined: nothing, or other pods would have a place without them. `plan`: as the batch itself was planned. */
 export function* limitCost(
   batch: Batch,
   result: SchedulingResult,
-  plan: (batch: Batch) => Steps<SchedulingResult>,
+  plan: (batch: Batch) => Steps<{ readonly plan: SchedulingResult }>,
 ): Steps<SchedulingResult["limitCost"]> {
   const { base } = batch;
   const limiting = base.templates.filter((one) => keepsTypesOut(one, result));
   if (limiting.length === 0 || result.newClaims.length === 0) return undefined;
   const templates = base.templates.map((one) => (limiting.includes(one) ? unlimited(one) : one));
-  const free = yield* plan({ ...batch, base: { ...base, templates } });
+  const { plan: free } = yield* plan({ ...batch, base: { ...base, templates } });
   const microUsdPerHour = priceMicroUsd(result) - priceMicroUsd(free);
   if (microUsdPerHour <= 0 || free.unschedulable.length !== result.unschedulable.length)
     return undefined;

@@ -1,5 +1,5 @@
 /** How much the planner may look for. All of it is counted in work, not in time: plans repeat. */
-import type { DomainNow } from "./domains.ts";
+import type { DomainNow } from "./packing/domains.ts";
 
 export interface PlannerOptions {
   /** `greedy`: upstream's rules alone. */

@@ -3,8 +3,8 @@ import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpente
 import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import { planByThrift, prepare, solve } from "../provisioning/solve.ts";
-import { priceMicroUsd } from "./better.ts";
 import { planBatch } from "./plan-batch.ts";
+import { priceMicroUsd } from "./plan-price.ts";
 import { DEFAULT_PLANNER } from "./planner-options.ts";
 import { strandingNodes, strandsMore } from "./stranding.ts";
 

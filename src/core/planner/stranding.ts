@@ -13,10 +13,10 @@ import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
 import { hasBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
-import { priceMicroUsd } from "./better.ts";
-import { requestsOf } from "./class-requests.ts";
+import { setAsPlanned } from "./as-planned.ts";
+import { requestsOf } from "./packing/class-requests.ts";
+import { priceMicroUsd } from "./plan-price.ts";
 import type { PlannerOptions } from "./planner-options.ts";
-import { setAsPlanned } from "./repair.ts";
 
 type Base = Batch["base"];
 

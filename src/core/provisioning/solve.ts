@@ -72,10 +72,10 @@ export function solve(input: SchedulingInput): SchedulingResult {
  * A pod that is more important than sticky ones and stays without a place may take their room, as kube-scheduler gives
  * it: then no pod is sticky.
  */
-export function* importantPodsFirst(
+export function* importantPodsFirst<R extends SchedulingResult>(
   input: SchedulingInput,
-  plan: (input: SchedulingInput) => Steps<SchedulingResult>,
-): Steps<SchedulingResult> {
+  plan: (input: SchedulingInput) => Steps<R>,
+): Steps<R> {
   const kept = yield* plan(input);
   const { sticky, ...free } = input;
   if (sticky === undefined || sticky.size === 0 || !lesserPodsHaveItsRoom(kept)) return kept;

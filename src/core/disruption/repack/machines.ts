@@ -4,8 +4,8 @@
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { binsOf } from "../../planner/least-price.ts";
-import type { Bin, Packing } from "../../planner/packing.ts";
-import { type ResourcePrices, resourcePrices } from "../../planner/resource-prices.ts";
+import type { Bin, Packing } from "../../planner/packing/packing.ts";
+import { type ResourcePrices, resourcePrices } from "../../planner/packing/resource-prices.ts";
 import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
 
 export class Machines {

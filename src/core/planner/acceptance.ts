@@ -1,0 +1,111 @@
+/**
+ * The acceptance rule: when one plan of a batch replaces another one. It is a table of conditions. A plan source or an
+ * improvement states what its plans must save, and whether they are asked about stranded pods.
+ */
+import type { Steps } from "../../base/steps.ts";
+import { rankOf } from "../provisioning/pools/rank.ts";
+import type { SchedulingResult } from "../provisioning/result.ts";
+import type { Batch } from "../provisioning/solve.ts";
+import { priceMicroUsd } from "./plan-price.ts";
+import type { PlannerOptions } from "./planner-options.ts";
+import { SAVING_OF_A_MISTAKE } from "./settings.ts";
+import { strandsMore } from "./stranding.ts";
+
+/** What a plan must do to replace another one, by name, in the order in which it is asked. */
+export const CONDITIONS = {
+  costsLess: "The new nodes cost less an hour.",
+  savesEnough:
+    "It saves the share that its source must save, the cost of each additional node included.",
+  relaxesNoMoreMinValues: "No more of its nodes ignore a NodePool's minValues.",
+  placesNoPodLess: "Every pod that had a place keeps one.",
+  keepsPoolWeights: "NodePools of a higher weight get no fewer pods.",
+  strandsNoMorePods:
+    "kube-scheduler, which does not know the plan, could take the planned room of no more pods; or the nodes that those would need cost less than the plan saves.",
+} as const;
+
+export type ConditionName = keyof typeof CONDITIONS;
+
+/** Shares of the known plan's price that a plan must save. */
+export const SAVINGS = {
+  anything: "any amount",
+  setting: "`--planner-min-saving`",
+  mistake: "a quarter, or `--planner-min-saving` where that is more",
+} as const;
+
+/** What is asked of the plans of one source or improvement. */
+export interface AcceptanceRule {
+  readonly saves: keyof typeof SAVINGS;
+  readonly strandsNoMorePods: boolean;
+  /** A plan that gives more pods a place is accepted at any price. */
+  readonly mayPlaceMore: boolean;
+}
+
+/** The first condition that `found` fails against `known`; undefined: it replaces `known`. */
+export function* firstFailure(
+  batch: Batch,
+  found: SchedulingResult,
+  known: SchedulingResult,
+  rule: AcceptanceRule,
+  options: PlannerOptions,
+): Steps<ConditionName | undefined> {
+  if (rule.mayPlaceMore && placesMore(found, known)) return undefined;
+  const failed = failureByPrice(found, known, minSavingOf(rule, options), options);
+  if (failed !== undefined || !rule.strandsNoMorePods) return failed;
+  return (yield* strandsMore(batch, found, known, options)) ? "strandsNoMorePods" : undefined;
+}
+
+function minSavingOf({ saves }: AcceptanceRule, { minSaving }: PlannerOptions): number {
+  if (saves === "anything") return 0;
+  return saves === "setting" ? minSaving : Math.max(SAVING_OF_A_MISTAKE, minSaving);
+}
+
+/** As {@link firstFailure}, without the question about stranded pods. `minSaving`: a share of the known price. */
+export function failureByPrice(
+  found: SchedulingResult,
+  known: SchedulingResult,
+  minSaving: number,
+  { nodeMicroUsdPerHour }: Pick<PlannerOptions, "nodeMicroUsdPerHour">,
+): ConditionName | undefined {
+  const price = priceMicroUsd(found);
+  const knownPrice = priceMicroUsd(known);
+  // Asked apart from the saving: fewer nodes at a higher price would cost more than upstream's plan.
+  if (price >= knownPrice) return "costsLess";
+  const nodeCost = (found.newClaims.length - known.newClaims.length) * nodeMicroUsdPerHour;
+  if (price + nodeCost > knownPrice * (1 - minSaving)) return "savesEnough";
+  const relaxed = found.newClaims.filter(isRelaxed).length;
+  if (relaxed > known.newClaims.filter(isRelaxed).length) return "relaxesNoMoreMinValues";
+  if (!placesNoPodLess(found, known)) return "placesNoPodLess";
+  return keepsPoolWeights(found, known) ? undefined : "keepsPoolWeights";
+}
+
+/**
+ * A NodePool of a lower weight serves only the pods that the heavier ones cannot serve, however cheap it is. So for each
+ * weight, the pools of that weight and above must get as many pods as in `known`. Pods on existing nodes need no pool.
+ */
+function keepsPoolWeights(found: SchedulingResult, known: SchedulingResult): boolean {
+  const ranks = new Set([...found.newClaims, ...known.newClaims].map(({ pool }) => rankOf(pool)));
+  if (ranks.size <= 1) return true;
+  return [...ranks].every((rank) => podsFrom(rank, found) >= podsFrom(rank, known));
+}
+
+/** The number of pods on existing nodes and on new nodes of pools of this rank or above. */
+function podsFrom(rank: number, { newClaims, existing }: SchedulingResult): number {
+  const high = newClaims.filter(({ pool }) => rankOf(pool) >= rank);
+  return [...high, ...existing].reduce((sum, { pods }) => sum + pods.length, 0);
+}
+
+/** Whether `found` gives a place to more pods, and to each pod that has one in `known`. */
+export function placesMore(found: SchedulingResult, known: SchedulingResult): boolean {
+  return found.unschedulable.length < known.unschedulable.length && placesNoPodLess(found, known);
+}
+
+function placesNoPodLess(found: SchedulingResult, known: SchedulingResult): boolean {
+  if (found.unschedulable.length > known.unschedulable.length) return false;
+  const pendingBefore = new Set(known.unschedulable.map(({ pod }) => pod));
+  return found.unschedulable.every(({ pod }) => pendingBefore.has(pod));
+}
+
+/** Whether the node ignores minValues of its NodePool. */
+export function isRelaxed(claim: SchedulingResult["newClaims"][number]): boolean {
+  return claim.minValuesRelaxed;
+}

@@ -1,0 +1,145 @@
+/**
+ * Repeats nodes of a plan in a further plan of the same batch: the same pods on a node like the planned one, as far as the
+ * rules allow. Improvements change one node and repeat the others.
+ */
+import { eachInSteps, type Steps } from "../../base/steps.ts";
+import type { QueuedPod } from "../provisioning/batch/queue.ts";
+import { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
+import { onExistingNode, type Pass } from "../provisioning/place.ts";
+import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
+import { type Batch, planByThrift } from "../provisioning/solve.ts";
+import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
+import { typesFor } from "./packing/carry-out.ts";
+
+const PODS_PER_STEP = 64;
+
+/** For callers to whom a plan is of no use once a pod has lost its planned node. */
+interface Kept {
+  /** A pod has lost its planned node: no further pod is placed. */
+  isLost: boolean;
+  /** The number of preferences that pods gave up. */
+  preferencesGivenUp: number;
+}
+
+/** A plan with the nodes of another one. */
+export interface Repeated {
+  readonly result: SchedulingResult;
+  /** The number of preferences that pods gave up for it. */
+  readonly preferencesGivenUp: number;
+}
+
+/** Puts the pods of these nodes on nodes like them. Returns all other pods, in order. */
+export function* asPlanned(
+  pass: Pass,
+  queued: readonly QueuedPod[],
+  claims: readonly PlannedClaim[],
+  kept?: Kept,
+): Steps<readonly QueuedPod[]> {
+  const homes = new Map(claims.flatMap((claim) => claim.pods.map((pod) => [pod, claim] as const)));
+  const opened = new Map<PlannedClaim, NewNodeClaim>();
+  const rest: QueuedPod[] = [];
+  yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
+    if (kept?.isLost === true) return;
+    const home = homes.get(item.pod);
+    const isPlaced =
+      home === undefined ? fitsExisting(pass, item) : placeOn(home, item, { pass, opened, kept });
+    if (isPlaced) return;
+    rest.push(item);
+    if (kept !== undefined) kept.isLost ||= home !== undefined;
+  });
+  return rest;
+}
+
+/** The plan with these nodes in place of its own. Undefined: a pod of theirs finds no place on its node. */
+export function* withNodes(
+  batch: Batch,
+  { unschedulable }: SchedulingResult,
+  claims: readonly PlannedClaim[],
+): Steps<Repeated | undefined> {
+  const left = new Set(unschedulable.map(({ pod }) => pod));
+  const kept: Kept = { isLost: false, preferencesGivenUp: 0 };
+  const result = yield* planByThrift(batch, 0, function* (pass, queued) {
+    const rest = yield* asPlanned(pass, queued, claims, kept);
+    kept.isLost ||= rest.some(({ pod }) => !left.has(pod));
+    return kept.isLost ? [] : rest;
+  });
+  if (kept.isLost) return undefined;
+  return { result, preferencesGivenUp: kept.preferencesGivenUp };
+}
+
+/** Puts the pod on an existing node, all its preferences met. False: no node takes it so. */
+export function fitsExisting(pass: Pass, { pod, podClass }: QueuedPod): boolean {
+  const variant = pass.classes.variant(podClass, 0);
+  return variant !== undefined && onExistingNode(pass, pod, podClass, variant);
+}
+
+interface Repeating {
+  readonly pass: Pass;
+  /** Nodes that are there already, by the planned node that each repeats. */
+  readonly opened: Map<PlannedClaim, NewNodeClaim>;
+  readonly kept: Kept | undefined;
+}
+
+/** Puts the pod on the node that repeats its own, and gives up as few of its preferences as it may. */
+function placeOn(
+  home: PlannedClaim,
+  { pod, podClass }: QueuedPod,
+  { pass, opened, kept }: Repeating,
+): boolean {
+  const known = opened.get(home);
+  const claim = known ?? nodeLike(pass, home);
+  if (claim === undefined) return false;
+  for (let step = 0; ; step++) {
+    const variant = pass.classes.variant(podClass, step);
+    if (variant === undefined) return false;
+    const { fit } = claim.accepts(pod, podClass, variant);
+    if (fit === undefined) continue;
+    if (known !== undefined) pass.claims.moveUp(claim, fit.set);
+    claim.add(pod, podClass, fit);
+    if (kept !== undefined) kept.preferencesGivenUp += step;
+    if (known === undefined) {
+      pass.claims.open(claim);
+      opened.set(home, claim);
+    }
+    return true;
+  }
+}
+
+/**
+ * A node without pods, with the labels that the planned one has settled, for topology spread looks at those. Undefined: the
+ * limits of the NodePool allow no such node any more.
+ */
+function nodeLike(
+  { templates, claims, context }: Pass,
+  { pool, cheapest, requirements }: PlannedClaim,
+): NewNodeClaim | undefined {
+  const template = templates.find((one) => one.pool.id === pool.id);
+  if (template === undefined || template.budget.exhausted) return undefined;
+  const type = template.table.types.findIndex(({ name }) => name === cheapest.instanceType);
+  const types = typesFor({ template, type }, template.budget.within);
+  const claim = new NewNodeClaim(claims.size, template, types, context);
+  const set = setAsPlanned(context.space, template.set, requirements);
+  if (set === undefined) return undefined;
+  claim.set = set;
+  return claim;
+}
+
+/** The labels of the pool, narrowed to each value that these requirements settle. Undefined: no node can have them all. */
+export function setAsPlanned(
+  space: RequirementSpace,
+  ofPool: SetId,
+  requirements: PlannedClaim["requirements"],
+): SetId | undefined {
+  let set: SetId | undefined = ofPool;
+  for (const { key, operator, values = [] } of requirements) {
+    if (operator !== "In" || values.length !== 1) continue;
+    set = space.narrow(set, key, values);
+    if (set === undefined) return undefined;
+  }
+  return set;
+}
+
+/** Whether its machine would be of a burstable type, which is cheap by CPU credits that the plan must not count on. */
+export function isBurstable({ instanceTypes: [cheapest] }: PlannedClaim): boolean {
+  return cheapest?.baseline !== undefined;
+}

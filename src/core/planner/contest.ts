@@ -1,0 +1,155 @@
+/**
+ * One batch, the best plan so far, and a record of every plan that was offered. Plan sources and improvements offer plans;
+ * the acceptance rule alone decides which one stays.
+ */
+import { assert } from "../../base/assert.ts";
+import type { Steps } from "../../base/steps.ts";
+import type { SchedulingResult } from "../provisioning/result.ts";
+import type { Batch } from "../provisioning/solve.ts";
+import { type AcceptanceRule, firstFailure } from "./acceptance.ts";
+import { countDivided } from "./packing/domains.ts";
+import { priceMicroUsd } from "./plan-price.ts";
+import type { PlannerOptions } from "./planner-options.ts";
+import type { Considered, ImprovementName, PlannerRecord, SourceName } from "./record.ts";
+import { LARGEST_REPLANNED_BATCH, MIN_SPREAD_SHARE } from "./settings.ts";
+import type { Race } from "./sources/race.ts";
+
+export class Contest {
+  readonly batch: Batch;
+  readonly options: PlannerOptions;
+  /** Whether the batch is large enough, and simple enough, to be packed by price. */
+  readonly mayPack: boolean;
+  /** Set while the greedy source and the packing source race; absent: they do not. */
+  race?: Race | undefined;
+  /** No plan can save enough over the best one: no source and no improvement is asked any more. */
+  isSettled = false;
+  #best: SchedulingResult | undefined;
+  #beaten: SchedulingResult | undefined;
+  #source: SourceName | undefined;
+  #improvements: readonly ImprovementName[] = [];
+  readonly #considered: Considered[] = [];
+
+  constructor(batch: Batch, options: PlannerOptions) {
+    this.batch = batch;
+    this.options = options;
+    this.mayPack = mayPack(batch, options);
+  }
+
+  get hasPlan(): boolean {
+    return this.#best !== undefined;
+  }
+
+  get best(): SchedulingResult {
+    assert(this.#best !== undefined, "the greedy source or the packing source has made a plan");
+    return this.#best;
+  }
+
+  /** The plan that the best one had to beat under the rule of its source; the best one itself where it was the first. */
+  get beaten(): SchedulingResult {
+    return this.#beaten ?? this.best;
+  }
+
+  /** Where the best plan comes from; undefined: there is none yet. */
+  get source(): SourceName | undefined {
+    return this.#source;
+  }
+
+  get record(): PlannerRecord {
+    const source = this.#source;
+    assert(source !== undefined, "a plan has a source");
+    return { source, improvements: this.#improvements, considered: this.#considered };
+  }
+
+  /** Whether the batch may be planned again: it is small, and the best plan has new nodes or pods without a place. */
+  get mayReplan(): boolean {
+    const { newClaims, unschedulable } = this.best;
+    const isSmall = this.batch.queued.length <= LARGEST_REPLANNED_BATCH;
+    return isSmall && newClaims.length + unschedulable.length > 0;
+  }
+
+  /**
+   * Whether pods may be placed again by price. Not with reservations: what a promised one saves is no price of a node.
+   * Not where pods are to keep their domains: such a plan does not look at where they run.
+   */
+  get mayRearrange(): boolean {
+    const { batch, options } = this;
+    if (!this.mayReplan || this.best.newClaims.length === 0) return false;
+    return !hasReservations(batch) && options.domainNow === undefined;
+  }
+
+  /** Offers the plan of a source. `known`: the plan that it must beat under the rule, beside being cheaper than the best. */
+  *offer(
+    source: SourceName,
+    plan: SchedulingResult,
+    rule: AcceptanceRule,
+    known = this.#best,
+  ): Steps<void> {
+    const rejectedBy = yield* this.#failure(plan, rule, known);
+    this.#note({ source }, plan, rejectedBy);
+    if (rejectedBy !== undefined) return;
+    this.#best = plan;
+    this.#beaten = known;
+    this.#source = source;
+    this.#improvements = [];
+  }
+
+  /** Offers the best plan with an improvement. `known`: the plan that it must beat under the rule. */
+  *offerImproved(
+    improvement: ImprovementName,
+    plan: SchedulingResult,
+    rule: AcceptanceRule,
+    known: SchedulingResult,
+  ): Steps<void> {
+    const { source } = this.record;
+    const rejectedBy = yield* firstFailure(this.batch, plan, known, rule, this.options);
+    this.#note({ source, improvement }, plan, rejectedBy);
+    if (rejectedBy !== undefined) return;
+    this.#best = plan;
+    this.#improvements = [...this.#improvements.filter((one) => one !== improvement), improvement];
+  }
+
+  /** Records that a source stopped: its plan would not have been accepted. */
+  noteStopped(source: SourceName): void {
+    this.#considered.push({ source });
+  }
+
+  *#failure(
+    plan: SchedulingResult,
+    rule: AcceptanceRule,
+    known: SchedulingResult | undefined,
+  ): Steps<Considered["rejectedBy"]> {
+    if (known === undefined || this.#best === undefined) return undefined;
+    if (known !== this.#best) {
+      const any: AcceptanceRule = { ...rule, saves: "anything", strandsNoMorePods: false };
+      const failed = yield* firstFailure(this.batch, plan, this.#best, any, this.options);
+      if (failed !== undefined) return failed;
+    }
+    return yield* firstFailure(this.batch, plan, known, rule, this.options);
+  }
+
+  #note(
+    made: Pick<Considered, "source" | "improvement">,
+    plan: SchedulingResult,
+    rejectedBy: Considered["rejectedBy"],
+  ): void {
+    this.#considered.push({
+      ...made,
+      microUsdPerHour: priceMicroUsd(plan),
+      pending: plan.unschedulable.length,
+      ...(rejectedBy === undefined ? {} : { rejectedBy }),
+    });
+  }
+}
+
+function mayPack(batch: Batch, { policy, minPods }: PlannerOptions): boolean {
+  const { queued, classes } = batch;
+  if (policy === "greedy") return false;
+  // A unit of a reservation can be promised once: only the rules keep that count.
+  if (hasReservations(batch)) return false;
+  if (queued.length >= minPods) return true;
+  return countDivided(queued, classes) >= Math.max(1, minPods * MIN_SPREAD_SHARE);
+}
+
+function hasReservations({ base }: Batch): boolean {
+  return base.templates.some(({ table }) => table.offerings.hasReserved);
+}

@@ -1,0 +1,69 @@
+import { expect, it } from "vitest";
+import { atOnce } from "../../../base/steps.ts";
+import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
+import { improvedBy } from "../../../testing/planner.ts";
+import type { SchedulingResult } from "../../provisioning/result.ts";
+import { prepare, solve } from "../../provisioning/solve.ts";
+import { priceMicroUsd } from "../plan-price.ts";
+import { DEFAULT_PLANNER } from "../planner-options.ts";
+import { dropNode } from "./drop-node.ts";
+
+/** Large enough to be packed. */
+const OPTIONS = { ...DEFAULT_PLANNER, minPods: 1 };
+
+const ZONE = "topology.kubernetes.io/zone";
+const labels = { app: "web" };
+const spec = {
+  topologySpreadConstraints: [
+    {
+      maxSkew: 1,
+      topologyKey: ZONE,
+      whenUnsatisfiable: "DoNotSchedule" as const,
+      labelSelector: { matchLabels: labels },
+    },
+  ],
+};
+/** One to each zone, and two that mind nothing: there is room for these beside the others. */
+const PODS = [
+  ...["w-0", "w-1", "w-2"].map((name) => pod({ name, labels, cpu: "2", spec })),
+  ...["o-0", "o-1"].map((name) => pod({ name, cpu: "1" })),
+];
+
+/** The rules' plan, had they given the last two a node of their own. */
+function withOneTooMany(types = [instanceType({ cpu: 4 })]) {
+  const input = schedulingInput({ pods: PODS, pools: [poolInput({}, types)] });
+  const alone = (names: readonly string[]) =>
+    solve({ ...input, pods: PODS.filter(({ metadata }) => names.includes(metadata.name)) });
+  const spread = alone(["w-0", "w-1", "w-2"]);
+  const plan = { ...spread, newClaims: [...spread.newClaims, ...alone(["o-0", "o-1"]).newClaims] };
+  return { batch: atOnce(prepare(input)), plan };
+}
+
+it("gives up a node whose pods have room on the others, which stay where they are", () => {
+  const { batch, plan } = withOneTooMany();
+  expect(plan.newClaims.length).toBe(4);
+  const better = improvedBy(dropNode, batch, plan, OPTIONS);
+  expect(better.unschedulable).toEqual([]);
+  expect(better.newClaims.length).toBe(3);
+  expect(priceMicroUsd(better)).toBe((priceMicroUsd(plan) * 3) / 4);
+  const zones = (claims: SchedulingResult["newClaims"]) =>
+    claims
+      .filter(({ pods }) => pods.some(({ metadata }) => metadata.name.startsWith("w")))
+      .map(({ cheapest }) => cheapest.zone)
+      .sort();
+  expect(zones(better.newClaims)).toEqual(zones(plan.newClaims));
+});
+
+it("leaves a plan as it is where it saves less than is wanted, or counts on a burstable type", () => {
+  const { batch, plan } = withOneTooMany();
+  const asksForMuch = { ...OPTIONS, minSaving: 0.5 };
+  expect(improvedBy(dropNode, batch, plan, asksForMuch)).toBe(plan);
+  const burstable = withOneTooMany([{ ...instanceType({ cpu: 4 }), baseline: { cpu: 2_000 } }]);
+  expect(improvedBy(dropNode, burstable.batch, burstable.plan, OPTIONS)).toBe(burstable.plan);
+});
+
+it("gives equal plans for equal batches, and leaves the batch as it was", () => {
+  const { batch, plan } = withOneTooMany();
+  const first = improvedBy(dropNode, batch, plan, OPTIONS);
+  expect(improvedBy(dropNode, batch, plan, OPTIONS)).toEqual(first);
+});

@@ -1,0 +1,51 @@
+/**
+ * Drops one node of the plan and places its pods where the prices of the other nodes rise least. Greedy and packed plans
+ * end with nodes for the pods that were left over, though other nodes have room by then.
+ */
+
+import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.ts";
+import { planByThrift } from "../../provisioning/solve.ts";
+import { failureByPrice } from "../acceptance.ts";
+import { asPlanned, isBurstable } from "../as-planned.ts";
+import { MOST_NODES_DROPPED } from "../settings.ts";
+import type { Improvement } from "./improvement.ts";
+
+export const dropNode: Improvement = {
+  name: "dropNode",
+  rule: { saves: "setting", strandsNoMorePods: false, mayPlaceMore: false },
+  // Pods that join those of a burstable type might live on CPU credits.
+  applies: (contest) =>
+    contest.mayPack && contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
+  improve: function* (contest) {
+    const { batch, options, best: before } = contest;
+    const { nodeMicroUsdPerHour } = options;
+    let best = before;
+    const tried = new Set<PlannedClaim["pods"][number]>();
+    for (let tries = 0; tries < MOST_NODES_DROPPED && best.newClaims.length > 1; tries++) {
+      const dropped = nodeToDrop(best, tried);
+      const first = dropped?.pods[0];
+      if (dropped === undefined || first === undefined) break;
+      tried.add(first);
+      const kept = best.newClaims.filter((claim) => claim !== dropped);
+      const other = yield* planByThrift(batch, nodeMicroUsdPerHour, (pass, queued) =>
+        asPlanned(pass, queued, kept),
+      );
+      if (failureByPrice(other, best, 0, options) === undefined) best = other;
+    }
+    if (best !== before) yield* contest.offerImproved("dropNode", best, dropNode.rule, before);
+  },
+};
+
+/** The node with the fewest pods, for they find room most easily; of equals the dearest. A node is tried once. */
+function nodeToDrop(
+  { newClaims }: SchedulingResult,
+  tried: ReadonlySet<PlannedClaim["pods"][number]>,
+): PlannedClaim | undefined {
+  const [least] = newClaims
+    .filter(({ pods: [first] }) => first !== undefined && !tried.has(first))
+    .sort(
+      (a, b) =>
+        a.pods.length - b.pods.length || b.cheapest.priceMicroUsd - a.cheapest.priceMicroUsd,
+    );
+  return least;
+}

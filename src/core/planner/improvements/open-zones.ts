@@ -1,0 +1,49 @@
+/**
+ * Opens all zones again to nodes that got theirs only because a zone was closed. In production a zone may be short of
+ * machines, and a node whose pods accept any zone should be launched in any.
+ */
+import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { Steps } from "../../../base/steps.ts";
+import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.ts";
+import type { Batch } from "../../provisioning/solve.ts";
+import { withNodes } from "../as-planned.ts";
+import { priceMicroUsd } from "../plan-price.ts";
+import { cheapestNodeRule } from "../sources/cheapest-node.ts";
+import type { Improvement } from "./improvement.ts";
+
+export const openZones: Improvement = {
+  name: "openZones",
+  rule: { saves: "setting", strandsNoMorePods: true, mayPlaceMore: false },
+  applies: (contest) => contest.source === "cheapestNodeWithoutZone",
+  improve: function* (contest) {
+    const { batch, best, beaten } = contest;
+    const open = yield* inAllZones(batch, best);
+    if (open === undefined) return;
+    // It costs no less than the plan with the zone closed, but it must still beat what that one has beaten.
+    yield* contest.offerImproved("openZones", open, cheapestNodeRule(contest), beaten);
+  },
+};
+
+/** Undefined: the plan would cost more, need other nodes, or meet fewer preferences. */
+function* inAllZones(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult | undefined> {
+  const zoneless = new Set(batch.queued.filter(acceptsAnyZone).map(({ pod }) => pod));
+  const claims = plan.newClaims.map((claim) =>
+    claim.pods.every((pod) => zoneless.has(pod)) ? withoutItsZones(claim) : claim,
+  );
+  const before = yield* withNodes(batch, plan, plan.newClaims);
+  const other = before === undefined ? undefined : yield* withNodes(batch, plan, claims);
+  if (before === undefined || other === undefined) return undefined;
+  const { result, preferencesGivenUp } = other;
+  if (preferencesGivenUp > before.preferencesGivenUp) return undefined;
+  const costsNoMore = priceMicroUsd(result) <= priceMicroUsd(plan);
+  return costsNoMore && result.newClaims.length === plan.newClaims.length ? result : undefined;
+}
+
+function acceptsAnyZone({ podClass: { variants } }: Batch["queued"][number]): boolean {
+  return variants.every(({ narrowingRules }) => narrowingRules.length === 0);
+}
+
+function withoutItsZones(claim: PlannedClaim): PlannedClaim {
+  const requirements = claim.requirements.filter(({ key }) => key !== TOPOLOGY_ZONE_LABEL_KEY);
+  return { ...claim, requirements };
+}

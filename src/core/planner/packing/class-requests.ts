@@ -1,0 +1,17 @@
+/** What all pods of some classes ask for together. */
+import type { Resources } from "../../../apis/resources.ts";
+import type { PodClass } from "../../provisioning/batch/pod-class.ts";
+
+/** `counts`: how many there are of each; `some`: of which classes, all if absent. */
+export function requestsOf(
+  counts: ReadonlyMap<PodClass, number>,
+  some: Iterable<PodClass> = counts.keys(),
+): Resources {
+  const sum: Record<string, number> = {};
+  for (const podClass of some) {
+    const { requests } = podClass;
+    const count = counts.get(podClass) ?? 0;
+    for (const name in requests) sum[name] = (sum[name] ?? 0) + (requests[name] as number) * count;
+  }
+  return sum;
+}

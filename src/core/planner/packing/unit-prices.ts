@@ -1,0 +1,30 @@
+/** Of pools that only their names tell apart: what pods cost at the least in each. */
+
+import type { Resources } from "../../../apis/resources.ts";
+import type { Template } from "../../provisioning/pools/pool-template.ts";
+import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
+import { intersectionOf } from "../../scheduling/bits.ts";
+import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+
+export class UnitPrices {
+  readonly #space: RequirementSpace;
+  /** By template and set. */
+  readonly #floors = new Map<string, PriceFloor>();
+
+  constructor(space: RequirementSpace) {
+    this.#space = space;
+  }
+
+  /** Micro-dollars an hour for so much, on nodes of this set that pods fill to the last unit. */
+  of(template: Template, set: SetId, requests: Resources): number {
+    const key = `${template.index} ${set}`;
+    let floor = this.#floors.get(key);
+    if (floor === undefined) {
+      const { table, budget } = template;
+      const usable = intersectionOf(table.compatible(set), budget.within);
+      floor = new PriceFloor([{ ...template, set, usable }], this.#space);
+      this.#floors.set(key, floor);
+    }
+    return floor.least(requests);
+  }
+}

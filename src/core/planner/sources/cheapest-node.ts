@@ -1,0 +1,55 @@
+/**
+ * Each pod goes to the planned node whose price rises least, or to a new node where that is cheaper. The greedy rules pay
+ * any price for a node that is planned already: one wish that only dear instance types meet makes a large node dear.
+ *
+ * It is tried again with each zone closed that its plan buys in. The first pod chooses the zone that is cheapest for it
+ * alone, and the pods that follow it there may find no instance type that is large enough.
+ */
+import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { SchedulingResult } from "../../provisioning/result.ts";
+import { type Batch, planByThrift } from "../../provisioning/solve.ts";
+import type { AcceptanceRule } from "../acceptance.ts";
+import type { Contest } from "../contest.ts";
+import { MOST_ZONES_CLOSED } from "../settings.ts";
+import type { PlanSource } from "./source.ts";
+
+export const cheapestNode: PlanSource = {
+  name: "cheapestNode",
+  rule: { saves: "setting", strandsNoMorePods: true, mayPlaceMore: false },
+  applies: (contest) => contest.mayRearrange && contest.batch.queued.length > 1,
+  plan: function* (contest) {
+    const { batch, options, best: known } = contest;
+    const rule = cheapestNodeRule(contest);
+    const first = yield* planByThrift(batch, options.nodeMicroUsdPerHour);
+    yield* contest.offer("cheapestNode", first, rule, known);
+    for (const fewer of withOneZoneClosed(batch, first)) {
+      const other = yield* planByThrift(fewer, options.nodeMicroUsdPerHour);
+      yield* contest.offer("cheapestNodeWithoutZone", other, rule, known);
+    }
+  },
+};
+
+/** A batch that is not packed keeps the greedy plan unless that made a mistake. */
+export function cheapestNodeRule({ mayPack }: Contest): AcceptanceRule {
+  return mayPack ? cheapestNode.rule : { ...cheapestNode.rule, saves: "mistake" };
+}
+
+/** The batch with each zone closed in turn that the plan buys nodes in; none where the plan needs one node. */
+function withOneZoneClosed(batch: Batch, { newClaims }: SchedulingResult): readonly Batch[] {
+  if (newClaims.length < 2) return [];
+  const zones = [...new Set(newClaims.map(({ cheapest }) => cheapest.zone))].sort();
+  return zones.slice(0, MOST_ZONES_CLOSED).map((zone) => withZoneClosed(batch, zone));
+}
+
+/** NodePools that have no other zone keep theirs. */
+function withZoneClosed(batch: Batch, zone: string): Batch {
+  const { base } = batch;
+  const { space } = base.context;
+  const templates = base.templates.map((template) => {
+    const own = space.get(template.set).get(TOPOLOGY_ZONE_LABEL_KEY);
+    const others = template.table.valuesOf(template.usable, own).filter((one) => one !== zone);
+    const set = space.narrow(template.set, TOPOLOGY_ZONE_LABEL_KEY, others);
+    return others.length === 0 || set === undefined ? template : { ...template, set };
+  });
+  return { ...batch, base: { ...base, templates } };
+}

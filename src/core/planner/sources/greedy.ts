@@ -1,0 +1,53 @@
+/**
+ * The greedy rules: the largest pod first, each on the first node that takes it. Their plan is the one that every other
+ * plan must beat, so no batch costs more than by these rules.
+ */
+import type { Steps } from "../../../base/steps.ts";
+import type { PodClass } from "../../provisioning/batch/pod-class.ts";
+import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
+import type { SchedulingResult } from "../../provisioning/result.ts";
+import { type Batch, planOf, planUntil } from "../../provisioning/solve.ts";
+import type { Contest } from "../contest.ts";
+import { requestsOf } from "../packing/class-requests.ts";
+import { priceMicroUsd } from "../plan-price.ts";
+import type { PlannerOptions } from "../planner-options.ts";
+import { raceOf } from "./race.ts";
+import type { PlanSource } from "./source.ts";
+
+export const greedy: PlanSource = {
+  name: "greedy",
+  rule: { saves: "anything", strandsNoMorePods: false, mayPlaceMore: true },
+  applies: () => true,
+  plan: function* (contest) {
+    const { batch, mayPack, options } = contest;
+    contest.race = mayPack ? yield* raceOf(batch, options) : undefined;
+    const plan = yield* contest.race === undefined
+      ? planOf(batch)
+      : planUntil(batch, contest.race.isLost);
+    if (plan === undefined) return;
+    yield* contest.offer("greedy", plan, greedy.rule);
+    const isWeighed = mayPack && plan.newClaims.length > 0;
+    contest.isSettled = isWeighed && isNearTheBound(batch, plan, options);
+  },
+};
+
+/** Makes the greedy plan after the race was lost, because the packing turned out dearer than expected. */
+export function* finishGreedy(contest: Contest): Steps<void> {
+  yield* contest.offer("greedy", yield* planOf(contest.batch), greedy.rule);
+}
+
+/** Whether the plan costs so little more than the lower bound for its pods that no other plan can save enough. */
+function isNearTheBound(
+  { base, queued }: Batch,
+  { newClaims, existing, unschedulable }: SchedulingResult,
+  { nodeMicroUsdPerHour, minSaving }: PlannerOptions,
+): boolean {
+  const elsewhere = new Set(unschedulable.map(({ pod }) => pod));
+  for (const { pods } of existing) for (const pod of pods) elsewhere.add(pod);
+  const counts = new Map<PodClass, number>();
+  for (const { pod, podClass } of queued)
+    if (!elsewhere.has(pod)) counts.set(podClass, (counts.get(podClass) ?? 0) + 1);
+  const least = new PriceFloor(base.templates, base.context.space).least(requestsOf(counts));
+  const fewerNodes = (newClaims.length - 1) * nodeMicroUsdPerHour;
+  return least - fewerNodes > priceMicroUsd({ newClaims }) * (1 - minSaving);
+}

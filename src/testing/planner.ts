@@ -1,0 +1,27 @@
+/** For tests of the planner: one improvement alone, and a plan without its record. */
+import { atOnce } from "../base/steps.ts";
+import { Contest } from "../core/planner/contest.ts";
+import type { Improvement } from "../core/planner/improvements/improvement.ts";
+import type { PlannedBatch } from "../core/planner/plan-batch.ts";
+import type { PlannerOptions } from "../core/planner/planner-options.ts";
+import { greedy } from "../core/planner/sources/greedy.ts";
+import type { SchedulingResult } from "../core/provisioning/result.ts";
+import type { Batch } from "../core/provisioning/solve.ts";
+
+/** The plan after the improvement; the very same plan where the improvement does not apply or is not accepted. */
+export function improvedBy(
+  improvement: Improvement,
+  batch: Batch,
+  plan: SchedulingResult,
+  options: PlannerOptions,
+): SchedulingResult {
+  const contest = new Contest(batch, options);
+  atOnce(contest.offer("greedy", plan, greedy.rule));
+  if (improvement.applies(contest)) atOnce(improvement.improve(contest));
+  return contest.best;
+}
+
+/** The plan, to be compared with one that the rules make alone. */
+export function withoutRecord({ planner: _, ...plan }: PlannedBatch): SchedulingResult {
+  return plan;
+}
