@@ -65,13 +65,13 @@ export interface Simulator {
   /** Makes ready for questions, in steps; without it the first question does, in one go. */
   ready(): Steps<void>;
   without(candidates: readonly Candidate[], supposing?: Supposing): Simulation;
-  /** As `without`. Nothing else may be asked before it is done. */
+  /** As `without`. A question that is asked before it is done is an assertion error. */
   withoutInSteps(candidates: readonly Candidate[], supposing: Supposing): Steps<Simulation>;
   /** What new nodes for all pods of these would cost at the very least. */
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;
   /**
    * Of these, in order, those that can go together, their pods onto nodes that stay. `mayGo` has the last
-   * word on each. Nothing else may be asked before it is done.
+   * word on each. A question that is asked before it is done is an assertion error.
    */
   togetherInSteps(
     candidates: readonly Candidate[],
@@ -84,6 +84,8 @@ export interface Simulator {
   stranded(): readonly Stranded[];
   /** Ids of pools whose pods may share machines, as lists; a pool is in many or in none. */
   openTo(): readonly (readonly string[])[];
+  /** Gives away what was made ready, to a simulator of a later picture. This one makes it anew if it is asked again. */
+  handOver(): Prepared | undefined;
 }
 
 const MAX_SHOWN = 5;
@@ -95,32 +97,27 @@ function packedByPrice({ planner, mostMicroUsd }: Packed): WorthTrying {
 }
 
 /** What was made ready for one picture. */
-interface Prepared {
+export interface Prepared {
   readonly whatIf: WhatIf;
   readonly input: SchedulingInput;
 }
-
-/** Who has it: it is handed on from one simulator to the next. */
-const prepared = new WeakMap<Simulator, Prepared>();
 
 /**
  * `input.pods`: those that need a place as it is: pending ones, and those of nodes that leave. `last`: of
  * the cluster as it was a while ago; what it made ready is taken over where it still holds.
  */
 export function createSimulator(input: SchedulingInput, last?: Simulator): Simulator {
+  let prepared = last?.handOver();
   function* makeReady(): Steps<WhatIf> {
-    const known = prepared.get(simulator);
+    const known = prepared;
     if (known?.input === input) return known.whatIf;
-    prepared.delete(simulator);
+    prepared = undefined;
     const goesOn = known !== undefined && (yield* known.whatIf.followInSteps(input));
-    const one = goesOn ? known.whatIf : yield* WhatIf.inSteps(input);
-    prepared.set(simulator, { whatIf: one, input });
-    return one;
+    const whatIf = goesOn ? known.whatIf : yield* WhatIf.inSteps(input);
+    prepared = { whatIf, input };
+    return whatIf;
   }
-  const whatIf = () => {
-    const known = prepared.get(simulator);
-    return known?.input === input ? known.whatIf : atOnce(makeReady());
-  };
+  const whatIf = () => (prepared?.input === input ? prepared.whatIf : atOnce(makeReady()));
   const waits = new Set(
     input.pools
       .filter(
@@ -165,12 +162,12 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     },
     stranded: () => whatIf().stranded(),
     openTo: () => whatIf().openTo(),
+    handOver: () => {
+      const given = prepared;
+      prepared = undefined;
+      return given;
+    },
   };
-  const inherited = last === undefined ? undefined : prepared.get(last);
-  if (last !== undefined && inherited !== undefined) {
-    prepared.delete(last);
-    prepared.set(simulator, inherited);
-  }
   return simulator;
 }
 

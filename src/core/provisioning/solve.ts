@@ -27,9 +27,10 @@ import { type Draft, forgetTries, type PodClass, PodClasses } from "./batch/pod-
 import { inOrderInSteps, Queue, type QueuedPod } from "./batch/queue.ts";
 import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./batch/scarcity.ts";
 import { type BatchPod, PODS_PER_STEP, sortOut } from "./batch/sort-out.ts";
+import { type Fork, Forks } from "./fork.ts";
 import { meetingPlaces } from "./nodes/affinity-groups.ts";
 import { ClaimsAsMoved } from "./nodes/claims-as-moved.ts";
-import { Attempt, ExistingNode, type Saved, targetNodes } from "./nodes/existing-node.ts";
+import { Attempt, ExistingNode, targetNodes } from "./nodes/existing-node.ts";
 import { homesOf } from "./nodes/homes-of.ts";
 import { OpenClaims } from "./nodes/open-claims.ts";
 import { type Kind, planClaimsInSteps } from "./nodes/planned-claim.ts";
@@ -37,7 +38,7 @@ import { Reservations } from "./nodes/reservations.ts";
 import { isStuck, type Pass, place } from "./place.ts";
 import { seenSlots } from "./pools/attach-slots.ts";
 import { type PoolNotes, poolNotes } from "./pools/pool-notes.ts";
-import { type Budget, createTemplate, isLimited, weighLimits } from "./pools/pool-template.ts";
+import { createTemplate, isLimited, weighLimits } from "./pools/pool-template.ts";
 import { highestFirst } from "./pools/rank.ts";
 import { explainInSteps } from "./refusals/explain.ts";
 import { withoutLost } from "./refusals/fits-nowhere.ts";
@@ -260,7 +261,7 @@ function* planned(
   batch: Batch,
   { opening, isEnough, importantFirst = false, foreseen = [], ...manner }: Manner,
 ): Steps<Planned | undefined> {
-  const { pass, takeBack } = tryOut(batch, manner);
+  const { pass, fork } = tryOut(batch, manner);
   if (manner.asUpstream !== true) pass.context.topology.meetings.gather(batch.meetings);
   pass.context.topology.foresee(foreseen);
   const { input, queued, together } = batch;
@@ -274,7 +275,7 @@ function* planned(
   for (let item = queue.pop(stuck); item !== undefined; item = queue.pop(stuck)) {
     const isTurn = ++tries % TRIES_PER_STEP === 0;
     if (isTurn && isEnough?.(pass.claims) === true) {
-      takeBack();
+      fork.undo();
       return undefined;
     }
     if (isTurn || pass.claims.asked > asked + ASKED_PER_STEP) {
@@ -302,7 +303,7 @@ function* planned(
     ...batch.notes,
   };
   const late = yield* pass.context.topology.latecomers(homesOf(pass, queued));
-  takeBack();
+  fork.undo();
   return { result, late };
 }
 
@@ -319,7 +320,7 @@ function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly Unschedulable
   return sorted.map(({ one }) => one);
 }
 
-/** A pass over the batch, and how to undo all that it does. */
+/** A pass over the batch on a fork of its state. */
 function tryOut(
   { base, classes }: Batch,
   {
@@ -327,28 +328,20 @@ function tryOut(
     chargesMost = asUpstream,
     thrift,
   }: Pick<Manner, "asUpstream" | "chargesMost" | "thrift">,
-): { readonly pass: Pass; readonly takeBack: () => void } {
-  const { context, templates } = base;
-  const { topology, reservations } = context;
-  topology.begin(asUpstream);
-  const budgets = templates.map(({ budget }) => budget);
-  const touched = new Map<ExistingNode, Saved>();
-  const pass: Pass = {
-    ...base,
-    context: { ...context, reservations: reservations.copy(), chargesMost },
-    claims: asUpstream ? new ClaimsAsMoved() : new OpenClaims(),
-    thrift,
-    onTouch: (node) => {
-      if (!touched.has(node)) touched.set(node, node.save());
-    },
-  };
-  const takeBack = () => {
-    topology.end();
-    for (const [at, template] of templates.entries()) template.budget = budgets[at] as Budget;
-    for (const [node, before] of touched) node.restore(before);
+): { readonly pass: Pass; readonly fork: Fork } {
+  const { context, templates, forks } = base;
+  const forget = () => {
     for (const podClass of classes) forgetTries(podClass);
   };
-  return { pass, takeBack };
+  const fork = forks.open({ templates, asUpstream, forget });
+  const pass: Pass = {
+    ...base,
+    context: { ...context, reservations: context.reservations.copy(), chargesMost },
+    claims: asUpstream ? new ClaimsAsMoved() : new OpenClaims(),
+    thrift,
+    onTouch: (node) => fork.touch(node),
+  };
+  return { pass, fork };
 }
 
 function deferral({ pod, podClass }: QueuedPod): UnschedulablePod {
@@ -360,7 +353,7 @@ export function createPass(
   input: SchedulingInput,
   volumes: VolumeIndex,
   idle: boolean,
-): Pass & { readonly classes: PodClasses } {
+): Pass & { readonly classes: PodClasses; readonly forks: Forks } {
   const { options } = input;
   const daemonPods = input.daemonPods.filter((pod) => !hasDynamicResources(pod));
   const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...options.wellKnownLabels]));
@@ -391,6 +384,7 @@ export function createPass(
     nodes: idle ? [] : targetNodes(input.nodes, daemonPods),
     classes: new PodClasses({ space, topology, volumes, settings: options, canTolerate, complete }),
     claims: new OpenClaims(),
+    forks: new Forks(topology),
   };
 }
 

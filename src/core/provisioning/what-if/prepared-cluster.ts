@@ -72,8 +72,6 @@ export class PreparedCluster implements Ground {
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
   /** Wishes of pods long gone are kept: with more of them the cluster is made ready anew. */
   #mostWishes = 0;
-  /** How many trials there have been. */
-  #trials = 0;
 
   /** `input.pods`: those that need a place as it is. */
   static *inSteps(input: SchedulingInput): Steps<PreparedCluster> {
@@ -109,7 +107,7 @@ export class PreparedCluster implements Ground {
    */
   suppose(templates: Pass["templates"], closed?: ReadonlySet<string>): Trial {
     const marks = closed === undefined ? undefined : this.#closedMarks(closed);
-    return new Trial(this, ++this.#trials, templates, marks);
+    return new Trial(this, templates, marks);
   }
 
   #closedMarks(names: ReadonlySet<string>): Marks {

@@ -8,16 +8,16 @@ import type { Steps } from "../../../base/steps.ts";
 import { intersectionOf, type Marks } from "../../scheduling/bits.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import { Queue, type QueuedPod } from "../batch/queue.ts";
+import type { Fork, Moment } from "../fork.ts";
 import { meetingPlaces } from "../nodes/affinity-groups.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { OpenClaims } from "../nodes/open-claims.ts";
 import { type Pass, place } from "../place.ts";
-import { type Budget, creditLimits, isLimited, liftLimits } from "../pools/pool-template.ts";
+import { creditLimits, isLimited, liftLimits } from "../pools/pool-template.ts";
 import type { PriceFloor } from "../pools/price-floor.ts";
 import type { createPass } from "../solve.ts";
 import type { Census, Host } from "./census.ts";
 import type { Seekers } from "./seeking.ts";
-import { BEGINNING, type Moment, Supposed } from "./supposed.ts";
 import type { Trying } from "./trying.ts";
 
 /** What a trial changes, and leaves as it was. */
@@ -45,25 +45,20 @@ const NOBODY: readonly never[] = [];
 
 export class Trial {
   readonly pass: Pass;
-  readonly supposed: Supposed;
+  readonly fork: Fork;
   readonly #ground: Ground;
-  /** Of the pass' templates, as they were. */
-  readonly #budgets: readonly Budget[];
   /** Those that are supposed away. */
   readonly #gone: Host[] = [];
 
   /**
-   * `number`: as {@link Supposed} wants it. `templates`: new nodes that may be planned. `closed`: nodes that
-   * take nobody, by index.
+   * `templates`: new nodes that may be planned. `closed`: nodes that take no pods, by index.
    */
-  constructor(ground: Ground, number: number, templates: Pass["templates"], closed?: Marks) {
-    const { base, census } = ground;
+  constructor(ground: Ground, templates: Pass["templates"], closed?: Marks) {
+    const { base, census, trying } = ground;
     const { space, topology, minValuesPolicy, volumes, reservations } = base.context;
-    topology.begin();
-    const supposed = new Supposed(number);
+    const fork = base.forks.openFirst({ templates, forget: () => trying.forget() });
     this.#ground = ground;
-    this.#budgets = templates.map(({ budget }) => budget);
-    this.supposed = supposed;
+    this.fork = fork;
     // Written out: there is one for each node of a sweep.
     this.pass = {
       context: {
@@ -81,8 +76,8 @@ export class Trial {
       claims: new OpenClaims(),
       attempt: base.attempt,
       closed,
-      isAsEver: (node) => !(node.gone || supposed.hasTouched(node) || census.sharesItsHost(node)),
-      onTouch: (node) => supposed.touch(node),
+      isAsEver: (node) => !(node.gone || fork.hasTouched(node) || census.sharesItsHost(node)),
+      onTouch: (node) => fork.touch(node),
     };
   }
 
@@ -92,7 +87,7 @@ export class Trial {
     const { topology } = this.pass.context;
     for (const host of hosts) {
       const { place: node } = host;
-      this.supposed.sendAway(node);
+      this.fork.remove(node);
       this.#gone.push(host);
       census.vacate(host);
       for (const pod of node.pods)
@@ -148,7 +143,7 @@ export class Trial {
 
   /** The nodes that were there already, with the pods they got since. */
   placed(): readonly Placed[] {
-    return this.supposed.touched().map(({ node, pods }) => ({
+    return this.fork.touched().map(({ node, pods }) => ({
       nodeName: node.view.name,
       view: node.view,
       pods: node.pods.slice(pods),
@@ -160,21 +155,16 @@ export class Trial {
     for (const host of this.#gone) this.#ground.census.vacate(host, true);
   }
 
-  /** `changes`: how many the topology had seen at that moment. Prices and limits stay. */
-  backTo(moment: Moment, changes: number): void {
-    this.supposed.backTo(moment);
+  /** Undoes what came after the moment. Prices and limits stay. */
+  backTo(moment: Moment): void {
+    this.fork.backTo(moment);
     this.#gone.length = moment.gone;
-    this.pass.context.topology.rollBack(changes);
-    this.#ground.trying.forget();
   }
 
-  /** Takes everything back. */
+  /** Undoes everything. */
   end(): void {
-    this.backTo(BEGINNING, 0);
-    this.pass.templates.forEach((template, at) => {
-      template.budget = this.#budgets[at] as Budget;
-    });
-    this.pass.context.topology.end();
+    this.fork.undo();
+    this.#gone.length = 0;
   }
 }
 

@@ -112,7 +112,7 @@ export class WhatIf {
     }
   }
 
-  /** As {@link without}. Nothing else may be asked before it is done. */
+  /** As {@link without}. A question that is asked before it is done is an assertion error. */
   *withoutInSteps(
     nodeNames: readonly string[],
     moving: readonly Pod[],
@@ -171,8 +171,8 @@ export class WhatIf {
 
   /**
    * Of these nodes, in order, those that can go together without a new node, none of them taking pods of
-   * another. `mayGo` has the last word on each; it is asked once the pods have a place. Nothing else may be asked
-   * before it is done.
+   * another. `mayGo` has the last word on each; it is asked once the pods have a place. A question that is asked
+   * before it is done is an assertion error.
    */
   *togetherInSteps<T extends Leaving>(
     leaving: readonly T[],
@@ -181,21 +181,20 @@ export class WhatIf {
   ): Steps<readonly T[]> {
     const { census, seekers } = this.#cluster;
     const trial = this.#cluster.suppose([], closed);
-    const { supposed, pass } = trial;
+    const { fork } = trial;
     try {
       return yield* filterInSteps(leaving, ASKED_PER_STEP, (one) => {
         const host = census.host(one.nodeName);
-        if (host === undefined || supposed.hasTouched(host.place)) return false;
-        const before = supposed.now();
-        const { changes } = pass.context.topology;
+        if (host === undefined || fork.hasTouched(host.place)) return false;
+        const before = fork.now();
         const { queued, refused } = seekers.leaving([host], one.pods);
         if (refused.length === 0 && !this.#isHopeless(queued, host.place)) {
           trial.remove([host]);
           const failed = trial.place(queued, "allOrNone");
-          const taken = supposed.touched(before).every(({ node }) => isThere(node.view));
+          const taken = fork.touched(before).every(({ node }) => isThere(node.view));
           if (failed.length === 0 && taken && mayGo(one)) return true;
         }
-        trial.backTo(before, changes);
+        trial.backTo(before);
         return false;
       });
     } finally {

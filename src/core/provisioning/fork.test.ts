@@ -1,0 +1,85 @@
+import { describe, expect, it } from "vitest";
+import { atOnce } from "../../base/steps.ts";
+import { nodeView, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
+import { VolumeIndex } from "../scheduling/volumes.ts";
+import { createPass, planOf, prepare } from "./solve.ts";
+
+const NOTHING = { templates: [], forget: () => undefined };
+
+function state() {
+  const input = schedulingInput({
+    pools: [poolInput({})],
+    nodes: [nodeView({ node: { name: "a" } }), nodeView({ node: { name: "b" } })],
+    pods: [pod({ name: "p", cpu: "1" })],
+  });
+  return createPass(input, new VolumeIndex(input.volumes), false);
+}
+
+describe("a fork", () => {
+  it("undoes what an inner fork did, and keeps what the outer one did", () => {
+    const { forks, nodes } = state();
+    const [a, b] = nodes as [(typeof nodes)[number], (typeof nodes)[number]];
+    const outer = forks.open(NOTHING);
+    outer.remove(a);
+    const inner = forks.open(NOTHING);
+    inner.remove(b);
+    expect([a.gone, b.gone]).toEqual([true, true]);
+    inner.undo();
+    expect([a.gone, b.gone]).toEqual([true, false]);
+    outer.undo();
+    expect([a.gone, b.gone]).toEqual([false, false]);
+  });
+
+  it("refuses to go back or to end while an inner fork is open", () => {
+    const { forks } = state();
+    const outer = forks.open(NOTHING);
+    const before = outer.now();
+    const inner = forks.open(NOTHING);
+    expect(() => outer.backTo(before)).toThrow("inner fork");
+    expect(() => outer.undo()).toThrow("inner fork");
+    inner.undo();
+    outer.undo();
+  });
+
+  it("is refused to a question while another one goes on", () => {
+    const { forks } = state();
+    const first = forks.openFirst(NOTHING);
+    expect(() => forks.openFirst(NOTHING)).toThrow("once the one before is done");
+    first.undo();
+    forks.openFirst(NOTHING).undo();
+  });
+
+  it("lets whole plans be made inside it, which leave nothing behind", () => {
+    const labels = { app: "web" };
+    const spread = {
+      topologySpreadConstraints: [
+        {
+          maxSkew: 1,
+          topologyKey: "topology.kubernetes.io/zone",
+          whenUnsatisfiable: "DoNotSchedule" as const,
+          labelSelector: { matchLabels: labels },
+        },
+      ],
+    };
+    const pods = ["a", "b", "c", "d"].map((name) => pod({ name, labels, cpu: "2", spec: spread }));
+    const batch = atOnce(prepare(schedulingInput({ pods, pools: [poolInput({})] })));
+    const before = atOnce(planOf(batch));
+    const { forks, templates, context } = batch.base;
+    const outer = forks.open({ ...NOTHING, templates });
+    const counts = context.topology.changes;
+    expect(atOnce(planOf(batch))).toEqual(before);
+    expect(context.topology.changes).toBe(counts);
+    outer.undo();
+    expect(atOnce(planOf(batch))).toEqual(before);
+  });
+
+  it("charges limits as they were before it", () => {
+    const { forks, templates } = state();
+    const [template] = templates as [(typeof templates)[number]];
+    const { budget } = template;
+    const fork = forks.open({ ...NOTHING, templates });
+    template.budget = { ...budget, exhausted: true };
+    fork.undo();
+    expect(template.budget).toBe(budget);
+  });
+});
