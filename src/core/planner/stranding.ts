@@ -4,10 +4,10 @@
  * come for that one, and later an empty one goes.
  */
 
-import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { PodClass } from "../provisioning/batch/pod-class.ts";
+import { admittedSet } from "../provisioning/nodes/admission.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
@@ -139,8 +139,7 @@ function mayGo({ context: { space }, classes }: Base, podClass: PodClass, to: Ma
   for (let step = 0; ; step++) {
     const variant = classes.variant(podClass, step);
     if (variant === undefined) return false;
-    if (firstUntolerated(variant.tolerations, template.taints) !== undefined) continue;
-    const joined = space.join(set, variant.set);
+    const joined = admittedSet({ taints: template.taints, set }, variant, space);
     if (joined === undefined) continue;
     const sets = podClass.volumeSets.length === 0 ? [joined] : podClass.volumeSets;
     const isMet = sets.some((wanted) => {

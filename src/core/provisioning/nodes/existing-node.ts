@@ -39,6 +39,22 @@ import { isAllowedIn, isPermanent, type Place, type Rule } from "../topology/top
 /** `never`: also no other pod of this variant, for the rest of the pass. */
 export type Verdict = "yes" | "notNow" | "never";
 
+/** Why a node refuses a pod, and whether it refuses every pod of the variant for the rest of the pass. */
+interface Refusal {
+  readonly reason: RejectionReason;
+  readonly lasts: boolean;
+}
+
+const NO_ROOM: Refusal = { reason: "resources", lasts: true };
+const TAINTED: Refusal = { reason: "taints", lasts: true };
+const OTHER_LABELS: Refusal = { reason: "requirements", lasts: true };
+const VOLUMES_ELSEWHERE: Refusal = { reason: "volumes", lasts: true };
+const PORTS_HELD: Refusal = { reason: "hostPorts", lasts: true };
+/** Pods of one variant may have different volumes. */
+const TOO_MANY_VOLUMES: Refusal = { reason: "volumes", lasts: false };
+const RULED_OUT: Refusal = { reason: "topology", lasts: true };
+const RULED_OUT_NOW: Refusal = { reason: "topology", lasts: false };
+
 /** Most pods are taken by the first nodes that are asked: only then answers are worth keeping. */
 const ANSWERS_NOT_KEPT = 4;
 
@@ -162,50 +178,52 @@ export class ExistingNode implements Place {
     return this.#labels.accept(requirements);
   }
 
-  /**
-   * Whether the pod may go here as the variant stands. What fits no more comes first: it is cheap.
-   */
+  /** Whether the pod may go here as the variant stands. */
   accepts(pod: Pod, podClass: PodClass, variant: Variant, attempt: Attempt): Verdict {
-    if (this.gone || !this.hasWhatItTakes(podClass, variant, attempt.space)) return "never";
-    const { ports } = podClass;
-    if (ports.length > 0 && this.#holdsOneOf(ports)) return "never";
-    if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return "notNow";
-    // Hosts first: their refusal lasts.
-    for (const rule of variant.hostRules) {
-      if (attempt.allows(rule, variant, this)) continue;
-      return isPermanent(rule.group) ? "never" : "notNow";
-    }
-    for (const rule of variant.narrowingRules)
-      if (!attempt.allows(rule, variant, this)) return "notNow";
-    return "yes";
+    const refusal = this.#refusal(pod, podClass, variant, attempt);
+    if (refusal === undefined) return "yes";
+    return refusal.lasts ? "never" : "notNow";
   }
 
-  /** Which stage of {@link accepts} refuses the pod; undefined: none does. */
+  /** The stage of the check that refuses the pod; undefined: {@link accepts} says yes. */
   obstacle(
     pod: Pod,
     podClass: PodClass,
     variant: Variant,
     attempt: Attempt,
   ): RejectionReason | undefined {
-    if (this.gone || !this.hasRoomFor(podClass.demand)) return "resources";
-    if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return "taints";
-    if (!this.canMeet(variant.requirements)) return "requirements";
-    if (!this.#meetsOneOf(podClass.volumeSets, attempt.space)) return "volumes";
-    if (this.#holdsOneOf(podClass.ports)) return "hostPorts";
-    if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return "volumes";
-    const isAllowed = (rule: Rule) => attempt.allows(rule, variant, this);
-    return variant.rules.every(isAllowed) ? undefined : "topology";
+    return this.#refusal(pod, podClass, variant, attempt)?.reason;
+  }
+
+  /** The one check, for placement and for explanation. What fits no more comes first: it is cheap. */
+  #refusal(pod: Pod, podClass: PodClass, variant: Variant, attempt: Attempt): Refusal | undefined {
+    const missing = this.#missing(podClass, variant, attempt.space);
+    if (missing !== undefined) return missing;
+    const { ports } = podClass;
+    if (ports.length > 0 && this.#holdsOneOf(ports)) return PORTS_HELD;
+    if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return TOO_MANY_VOLUMES;
+    // Rules about hosts come first: their refusal may last.
+    for (const rule of variant.hostRules)
+      if (!attempt.allows(rule, variant, this))
+        return isPermanent(rule.group) ? RULED_OUT : RULED_OUT_NOW;
+    for (const rule of variant.narrowingRules)
+      if (!attempt.allows(rule, variant, this)) return RULED_OUT_NOW;
+    return undefined;
   }
 
   /** Room, taints and labels: what stays as it is until something is placed. */
   hasWhatItTakes(podClass: PodClass, variant: Variant, space: RequirementSpace): boolean {
-    if (!this.hasRoomFor(podClass.demand)) return false;
-    if (variant.metNodes.has(this.index)) return true;
-    if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return false;
-    if (!this.canMeet(variant.requirements)) return false;
-    if (!this.#meetsOneOf(podClass.volumeSets, space)) return false;
+    return this.#missing(podClass, variant, space) === undefined;
+  }
+
+  #missing(podClass: PodClass, variant: Variant, space: RequirementSpace): Refusal | undefined {
+    if (!this.hasRoomFor(podClass.demand)) return NO_ROOM;
+    if (variant.metNodes.has(this.index)) return undefined;
+    if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return TAINTED;
+    if (!this.canMeet(variant.requirements)) return OTHER_LABELS;
+    if (!this.#meetsOneOf(podClass.volumeSets, space)) return VOLUMES_ELSEWHERE;
     variant.metNodes.add(this.index);
-    return true;
+    return undefined;
   }
 
   /** Whether it has so much left, whoever asks. */

@@ -6,7 +6,6 @@
 import { type HostPort, hostPortsConflict } from "../../../apis/core/host-ports.ts";
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
-import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
 import {
@@ -39,6 +38,7 @@ import {
   revisionOf,
   type TopologyGroup,
 } from "../topology/topology-group.ts";
+import { admittedSet } from "./admission.ts";
 import { LaunchableValues } from "./launchable-values.ts";
 import { isLedByOneOf, isLiftedElsewhere, leadersOf } from "./leaders.ts";
 import { LimitShare } from "./limit-share.ts";
@@ -52,8 +52,6 @@ const NOT_NOW: Trial = { verdict: "notNow" };
 const NONE_LIKE_IT: Trial = { verdict: "notNow", noneLikeIt: true };
 const NOBODY_WAITS = new Map<TopologyGroup, number>();
 const NONE_KEPT: ReadonlySet<TopologyGroup> = new Set();
-/** Any planned node's name for a pod that asks about host names: it is none that exists. */
-const PLACEHOLDER = "hostname-placeholder-0000";
 
 export class NewNodeClaim implements Place {
   readonly id: number;
@@ -189,12 +187,10 @@ export class NewNodeClaim implements Place {
   /** Whether the variant could go here, and what the node would then be. Changes nothing. */
   accepts(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     const { space } = this.#context;
-    if (!this.#isTolerated(variant)) return NEVER;
-    if (variant.hostname !== undefined && !allows(variant.hostname, PLACEHOLDER)) return NEVER;
+    const set = admittedSet(this, variant, space);
+    if (set === undefined) return NEVER;
     const { ports } = podClass;
     if (ports.length > 0 && this.#holdsOneOf(ports)) return NEVER;
-    const set = space.join(this.set, variant.set);
-    if (set === undefined) return NEVER;
     if (variant.refusedSets?.get(set) === revisionOf(variant.narrowingRules)) return NONE_LIKE_IT;
     const { table } = this.template;
     const fitting = table.fitting(this.types, set, this.requests, podClass.requests);
@@ -303,11 +299,6 @@ export class NewNodeClaim implements Place {
       (group) =>
         !this.#kept.has(group) || topology.options(group, this, true, exists(group.key)).length > 0,
     );
-  }
-
-  #isTolerated({ tolerations }: Variant): boolean {
-    const { taints } = this.template;
-    return taints.length === 0 || firstUntolerated(tolerations, taints) === undefined;
   }
 
   #holdsOneOf(ports: readonly HostPort[]): boolean {

@@ -5,7 +5,7 @@
  * terms the one is told that came furthest. upstream:
  * pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
-import { firstUntolerated, formatTaint } from "../../../apis/core/tolerations.ts";
+import { formatTaint } from "../../../apis/core/tolerations.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import {
   addResources,
@@ -13,6 +13,7 @@ import {
   formatResources,
   type Resources,
 } from "../../../apis/resources.ts";
+import { assert } from "../../../base/assert.ts";
 import { atOnce, mapInSteps, type Steps } from "../../../base/steps.ts";
 import {
   type Bits,
@@ -23,11 +24,12 @@ import {
   noBits,
   uniteBits,
 } from "../../scheduling/bits.ts";
-import { allows, formatRequirement, type Requirement } from "../../scheduling/requirement.ts";
+import { formatRequirement, type Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import type { PodClass, PodClasses, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
+import { type AdmissionRefusal, admissionRefusal, admittedSet } from "../nodes/admission.ts";
 import { NewNodeClaim } from "../nodes/new-nodeclaim.ts";
 import { ALL_PROMISED } from "../nodes/reservations.ts";
 import type { PlanningContext } from "../nodes/trial.ts";
@@ -179,22 +181,29 @@ function refusal(
     const why = `its limit is reached: spec.limits.nodes is ${template.pool.limits["nodes"]}`;
     return { text, why, rejected: { limits: all } };
   }
-  const taint = firstUntolerated(variant.tolerations, template.taints);
-  if (taint !== undefined) {
-    const text = `did not tolerate taint (taint=${formatTaint(taint)})`;
-    return { text, rejected: { taints: all } };
-  }
-  if (variant.hostname !== undefined && !allows(variant.hostname, "hostname-placeholder-0000")) {
-    const text = "incompatible requirements, a new node cannot have the host name asked for";
-    return { text, rejected: { requirements: all } };
-  }
-  const conflicts = space.conflicts(template.set, variant.set);
-  const set = space.join(template.set, variant.set);
-  if (set === undefined) {
-    const text = `incompatible requirements, ${conflicts.join("; ")}`;
-    return { text, rejected: { requirements: all } };
-  }
+  const refused = admissionRefusal(template, variant, space);
+  if (refused !== undefined) return admissionText(refused, all);
+  const set = admittedSet(template, variant, space);
+  assert(set !== undefined, "a pod that no stage refuses is admitted");
   return byTypes(template, podClass, variant, pass, set);
+}
+
+/** `all`: how many types the pool has. */
+function admissionText(refused: AdmissionRefusal, all: number): Refusal {
+  switch (refused.stage) {
+    case "taints": {
+      const text = `did not tolerate taint (taint=${formatTaint(refused.taint)})`;
+      return { text, rejected: { taints: all } };
+    }
+    case "hostname": {
+      const text = "incompatible requirements, a new node cannot have the host name asked for";
+      return { text, rejected: { requirements: all } };
+    }
+    case "requirements": {
+      const text = `incompatible requirements, ${refused.conflicts.join("; ")}`;
+      return { text, rejected: { requirements: all } };
+    }
+  }
 }
 
 /** The pool as such would do: what is wrong with its types, or with where they could be? */

@@ -3,11 +3,11 @@
  * for or have as much, and none that is there is or has. It is found out once, before planning: thousands
  * of such pods then cost those beside them nothing.
  */
-import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { PodClass, PodClasses, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
+import { admittedSet } from "../nodes/admission.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import type { Template } from "../pools/pool-template.ts";
 
@@ -55,15 +55,12 @@ function fitsNowhere(
   }
 }
 
-/** Whether a new node of the pool could be it, by taints, labels and each resource for itself. */
+/** Whether a new node of the pool could take the pod, by the first stages and by each resource for itself. */
 function mayBecome(
-  { set, table, taints }: Template,
+  template: Template,
   { requests }: PodClass,
   variant: Variant,
   space: RequirementSpace,
 ): boolean {
-  if (space.join(set, variant.set) === undefined) return false;
-  if (taints.length > 0 && firstUntolerated(variant.tolerations, taints) !== undefined)
-    return false;
-  return table.hasEach(requests);
+  return admittedSet(template, variant, space) !== undefined && template.table.hasEach(requests);
 }

@@ -4,13 +4,13 @@
  * concerned on a cluster that never had those nodes.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
-import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { addResources, NO_RESOURCES } from "../../../apis/resources.ts";
 import { atOnce, filterInSteps, type Steps } from "../../../base/steps.ts";
 import { isThere } from "../../state/node-view.ts";
 import type { Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
+import { admittedSet } from "../nodes/admission.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { type Kind, planClaims } from "../nodes/planned-claim.ts";
 import type { Pass } from "../place.ts";
@@ -214,10 +214,9 @@ export class WhatIf {
   openTo(): readonly (readonly string[])[] {
     const { classes, templates, context } = this.#cluster.base;
     return classes.running().map((podClass) => {
-      const { tolerations, set: wanted } = classes.variant(podClass, 0) as Variant;
+      const asWritten = classes.variant(podClass, 0) as Variant;
       return templates
-        .filter(({ taints }) => firstUntolerated(tolerations, taints) === undefined)
-        .filter(({ set }) => context.space.join(set, wanted) !== undefined)
+        .filter((template) => admittedSet(template, asWritten, context.space) !== undefined)
         .map(({ pool }) => pool.id);
     });
   }

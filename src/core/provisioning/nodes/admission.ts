@@ -1,0 +1,56 @@
+/**
+ * The first stages of the feasibility check for a new node: taints, host name, labels. They look at nothing that a
+ * placement changes. Placement and explanation ask the same stages in the same order.
+ */
+import type { Taint } from "../../../apis/core/node.ts";
+import { firstUntolerated } from "../../../apis/core/tolerations.ts";
+import { allows } from "../../scheduling/requirement.ts";
+import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import type { Variant } from "../batch/pod-class.ts";
+
+/** A node that a pool could launch, or a planned one. */
+export interface Admitting {
+  readonly taints: readonly Taint[];
+  /** What its labels may be. */
+  readonly set: SetId;
+}
+
+/** Stands for the host name of a node that does not exist yet. */
+const NEW_HOSTNAME = "hostname-placeholder-0000";
+
+/** What the labels of the node may be with the pod on it; undefined: a stage refuses the pod. */
+export function admittedSet(
+  { taints, set }: Admitting,
+  variant: Variant,
+  space: RequirementSpace,
+): SetId | undefined {
+  if (untolerated(taints, variant) !== undefined || !acceptsNewHost(variant)) return undefined;
+  return space.join(set, variant.set);
+}
+
+export type AdmissionRefusal =
+  | { readonly stage: "taints"; readonly taint: Taint }
+  | { readonly stage: "hostname" }
+  | { readonly stage: "requirements"; readonly conflicts: readonly string[] };
+
+/** The stage that refuses the pod, with what it failed on; undefined: {@link admittedSet} has a value. */
+export function admissionRefusal(
+  { taints, set }: Admitting,
+  variant: Variant,
+  space: RequirementSpace,
+): AdmissionRefusal | undefined {
+  const taint = untolerated(taints, variant);
+  if (taint !== undefined) return { stage: "taints", taint };
+  if (!acceptsNewHost(variant)) return { stage: "hostname" };
+  if (space.join(set, variant.set) !== undefined) return undefined;
+  return { stage: "requirements", conflicts: space.conflicts(set, variant.set) };
+}
+
+function untolerated(taints: readonly Taint[], { tolerations }: Variant): Taint | undefined {
+  return taints.length === 0 ? undefined : firstUntolerated(tolerations, taints);
+}
+
+/** Whether the pod asks for no host by name. */
+function acceptsNewHost({ hostname }: Variant): boolean {
+  return hostname === undefined || allows(hostname, NEW_HOSTNAME);
+}
