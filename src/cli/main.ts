@@ -9,6 +9,7 @@ import { interruptCommand } from "./commands/interrupt.ts";
 import { planCommand } from "./commands/plan.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
 import { simulateCommand } from "./commands/simulate.ts";
+import { topCommand } from "./commands/top.ts";
 import { BUILD } from "./program/build.ts";
 import { runProgram } from "./program/run-program.ts";
 
@@ -21,6 +22,7 @@ program.addCommand(controllerCommand());
 program.addCommand(planCommand());
 program.addCommand(explainCommand());
 program.addCommand(simulateCommand());
+program.addCommand(topCommand());
 program.addCommand(interruptCommand());
 program.addCommand(convertCommand());
 

@@ -18,7 +18,7 @@ export function besides(data: boolean): (text: Printed) => void {
 }
 
 /** Whether somebody looks on. */
-export function isTerminal(stream: "stdout" | "stderr"): boolean {
+export function isTerminal(stream: "stdin" | "stdout" | "stderr"): boolean {
   return process[stream].isTTY === true;
 }
 

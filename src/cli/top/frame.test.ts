@@ -1,0 +1,143 @@
+import pc from "picocolors";
+import { describe, expect, it } from "vitest";
+import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
+import { printedScreen } from "../program/terminal.ts";
+import { type Canvas, frame, type Surroundings } from "./frame.ts";
+import { FIRST_VIEW, type View } from "./view.ts";
+
+const GIB = 2 ** 30;
+const plain = pc.createColors(false);
+const node = (index: number, more: Partial<FleetNode> = {}): FleetNode => ({
+  name: `ip-10-0-0-${index}.us-west-2.compute.internal`,
+  state: "running",
+  createdAt: "2026-01-01T05:00:00Z",
+  nodePool: "default",
+  instanceType: "m5.large",
+  zone: "us-west-2a",
+  capacityType: "spot",
+  allocatable: { cpu: 2_000, memory: 8 * GIB },
+  requested: { cpu: 1_000, memory: 2 * GIB },
+  pods: 7,
+  priceMicroUsdPerHour: 38_000,
+  ...more,
+});
+
+function fleet(nodes: readonly FleetNode[], more: Partial<Fleet> = {}): Fleet {
+  return {
+    at: "2026-01-01T08:00:00Z",
+    nodes,
+    pools: [
+      {
+        name: "default",
+        nodes: nodes.length,
+        allocatable: { cpu: 2_000, memory: 8 * GIB },
+        requested: { cpu: 1_000, memory: 2 * GIB },
+        priceMicroUsdPerHour: 38_000 * nodes.length,
+        moving: 1,
+        held: 0,
+      },
+    ],
+    waiting: [],
+    totals: {
+      nodes: nodes.length,
+      pods: 7 * nodes.length,
+      waiting: 0,
+      allocatable: { cpu: 2_000, memory: 8 * GIB },
+      requested: { cpu: 1_000, memory: 2 * GIB },
+      priceMicroUsdPerHour: 38_000 * nodes.length,
+      unpriced: 0,
+    },
+    ...more,
+  };
+}
+
+const text = (
+  one: Fleet,
+  canvas: Partial<Canvas> = {},
+  around: Surroundings = { cluster: "prod" },
+  view: View = FIRST_VIEW,
+) =>
+  printedScreen(frame(one, view, { columns: 80, paint: plain, ...canvas }, around))
+    .split("\n")
+    .slice(0, -1);
+
+describe("a frame", () => {
+  it("tells totals, pools, nodes and who waits, within 80 columns", () => {
+    const waiting = [
+      {
+        waitingFor: "nothing",
+        rejected: { resources: 714 },
+        pods: 2,
+        example: "shop/web-1",
+        since: "2026-01-01T07:55:00Z",
+      },
+    ] as const;
+    const nodes = [node(1), node(2, { state: "draining", since: "2026-01-01T07:59:20Z" })];
+    const one = fleet(nodes, { waiting, totals: { ...fleet(nodes).totals, waiting: 2 } });
+    expect(text(one)).toEqual([
+      "prod 08:00:00  2 nodes  $0.0760/h  CPU 50%  memory 25%  14 pods  2 waiting 5m",
+      "",
+      "POOL      NODES  CPU              MEMORY                 $/H  MOVING   HELD",
+      "default       2  █████░░░░░  50%  ███░░░░░░░  25%    $0.0760       1      0",
+      "",
+      "NODE                    TYPE            CPU              PODS  STATE           ",
+      "● ip-10-0-0-1           m5.large        █████░░░░░  50%     7",
+      "◑ ip-10-0-0-2           m5.large        █████░░░░░  50%     7  draining 40s",
+      "",
+      "WAITING",
+      "2 pods for 5m (shop/web-1, …): instance types ruled out: 714 too small for its …",
+      "",
+    ]);
+  });
+
+  it("has more columns where there is room", () => {
+    const [head] = text(fleet([node(1, { held: "pdb shop/web" })]), { columns: 200 }).filter(
+      (line) => line.startsWith("NODE "),
+    );
+    expect(head).toMatch(/TYPE .*\$\/H .*MEMORY .*AGE .*ZONE .*CAPACITY .*POOL .*HELD BY *$/);
+  });
+
+  it("fills the screen exactly, and keeps the selected node on it", () => {
+    const many = fleet(Array.from({ length: 500 }, (_, index) => node(index)));
+    const view = { ...FIRST_VIEW, sort: "name" as const, selected: 250 };
+    const [selected = ""] = (many.nodes.map(({ name }) => name).toSorted()[250] ?? "").split(".");
+    for (const rows of [10, 24, 50]) {
+      const lines = text(many, { rows }, {}, view);
+      expect(lines.length).toBe(rows);
+      expect(lines.some((line) => line.includes(`${selected} `))).toBe(true);
+    }
+  });
+
+  it("says what to do where there is nothing to see", () => {
+    expect(text(fleet([], { pools: [] })).join("\n")).toContain("The cluster has no nodes.");
+    const none = { ...FIRST_VIEW, filter: "nope" };
+    expect(text(fleet([node(1)]), {}, {}, none).join("\n")).toContain('No node matches "nope".');
+  });
+
+  it("keeps the last picture and tells what went wrong", () => {
+    const lines = text(
+      fleet([node(1)]),
+      { rows: 24 },
+      { problem: "the cluster could not be read" },
+    );
+    expect(lines.at(-1)).toBe("the cluster could not be read");
+    expect(lines.some((line) => line.includes("ip-10-0-0-1"))).toBe(true);
+  });
+
+  it("wraps the explanation of a node between words", () => {
+    const explanation = [`  ${"long words ".repeat(20).trim()}`];
+    const lines = text(fleet([node(1)]), { rows: 24 }, { explanation });
+    expect(lines.every((line) => line.length <= 80)).toBe(true);
+    expect(lines.filter((line) => line.startsWith("  long")).length).toBe(3);
+  });
+
+  it("draws with ASCII characters alone where asked to", () => {
+    const lines = text(fleet([node(1, { state: "launching" })]), { isAscii: true });
+    expect(lines.join("")).toMatch(/^[\x20-\x7e]*$/);
+  });
+
+  it("shows control characters of names as escapes", () => {
+    const lines = text(fleet([node(1, { name: "evil\u001b[2J" })]));
+    expect(lines.join("\n")).not.toContain("\u001b");
+  });
+});

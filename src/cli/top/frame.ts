@@ -1,0 +1,322 @@
+/** One picture of `karpenter top`: the fleet as lines of text, for a screen of any size. Pure. */
+import { fromRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
+import { usd } from "../../core/answers/command-answer.ts";
+import type { Fleet, FleetNode, FleetPool, NodeState, Waiting } from "../../core/answers/fleet.ts";
+import { rejectionText } from "../program/code-words.ts";
+import { clipped } from "../program/layout.ts";
+import { type Line, type Paint, painted } from "../program/terminal.ts";
+import { shareOf, shownNodes, type View } from "./view.ts";
+
+export interface Canvas {
+  /** Characters of a line, 60 and more. */
+  readonly columns: number;
+  /** Lines; absent: as many as there are to show. */
+  readonly rows?: number | undefined;
+  readonly paint: Paint;
+  /** Bars and marks of ASCII characters alone. */
+  readonly isAscii?: boolean;
+}
+
+/** What stands on the screen beside the fleet. */
+export interface Surroundings {
+  /** The cluster's name; absent: it was read from files. */
+  readonly cluster?: string | undefined;
+  /** What went wrong with the last reading; absent: nothing. */
+  readonly problem?: string | undefined;
+  /** Lines of the explained node; absent: none is. */
+  readonly explanation?: readonly string[] | undefined;
+}
+
+/** The lines of the picture, at most as many as the canvas has. */
+export function frame(
+  fleet: Fleet,
+  view: View,
+  canvas: Canvas,
+  around: Surroundings = {},
+): readonly Line[] {
+  const head = [headLine(fleet, view, canvas, around)];
+  const foot = [footLine(view, canvas, around)];
+  if (around.explanation !== undefined) {
+    const lines = around.explanation.flatMap((line) => wrapped(line, canvas.columns));
+    return fitted([...head, ""], lines, foot, canvas);
+  }
+  const pools = poolLines(fleet, canvas);
+  const waiting = waitingLines(fleet, canvas);
+  const top = [...head, ...pools];
+  const room = roomOf(canvas, top.length + waiting.length + foot.length + 1);
+  return fitted(top, nodeLines(fleet, view, canvas, room), [...waiting, ...foot], canvas);
+}
+
+/** Lines of at most so many characters, broken between words; the further ones as far in as the first. */
+function wrapped(line: string, columns: number): readonly string[] {
+  const indent = " ".repeat(Math.min(line.search(/\S|$/), columns / 2));
+  const lines: string[] = [];
+  let rest = line;
+  while (rest.length > columns) {
+    const space = rest.lastIndexOf(" ", columns);
+    const end = space > indent.length ? space : columns;
+    lines.push(rest.slice(0, end).trimEnd());
+    rest = indent + rest.slice(end).trimStart();
+  }
+  return [...lines, rest];
+}
+
+function roomOf({ rows }: Canvas, taken: number): number {
+  return rows === undefined ? Number.POSITIVE_INFINITY : Math.max(1, rows - taken);
+}
+
+/** The middle gives way where there is no room, and is filled up where there is too much. */
+function fitted(
+  top: readonly Line[],
+  middle: readonly Line[],
+  bottom: readonly Line[],
+  { rows }: Canvas,
+): readonly Line[] {
+  if (rows === undefined) return [...top, ...middle, ...bottom];
+  const room = Math.max(0, rows - top.length - bottom.length);
+  const shown = middle.slice(0, room);
+  const blank = Array.from({ length: room - shown.length }, () => "");
+  return [...top, ...shown, ...blank, ...bottom].slice(0, rows);
+}
+
+function headLine(
+  { totals, at, waiting }: Fleet,
+  { isPaused }: View,
+  { columns, paint }: Canvas,
+  { cluster = "files" }: Surroundings,
+): Line {
+  const moving = isPaused ? "paused" : at.slice(11, 19);
+  const oldest = waiting.flatMap(({ since }) => fromRfc3339(since) ?? []);
+  const age = oldest.length === 0 ? "" : ` ${ageText(Math.min(...oldest), at)}`;
+  const parts = [
+    `${cluster} ${moving}`,
+    counted(totals.nodes, "node"),
+    `${usd(totals.priceMicroUsdPerHour)}/h${totals.unpriced > 0 ? ` and ${totals.unpriced} of unknown price` : ""}`,
+    `CPU ${percent(shareOf(totals, "cpu"))}`,
+    `memory ${percent(shareOf(totals, "memory"))}`,
+    `${counted(totals.pods, "pod")}`,
+    totals.waiting === 0 ? "none waiting" : `${totals.waiting} waiting${age}`,
+  ];
+  return painted(clipped(parts.join("  "), columns), paint.bold);
+}
+
+function poolLines({ pools }: Fleet, canvas: Canvas): readonly Line[] {
+  if (pools.length === 0) return ["", "No node here belongs to a NodePool."];
+  const width = Math.max(8, Math.min(24, ...[Math.max(...pools.map(({ name }) => name.length))]));
+  const head = [
+    "POOL".padEnd(width),
+    "NODES".padStart(5),
+    "CPU".padEnd(BAR + 5),
+    "MEMORY".padEnd(BAR + 5),
+    "$/H".padStart(9),
+    "MOVING".padStart(6),
+    "HELD".padStart(5),
+  ].join("  ");
+  const line = (pool: FleetPool) =>
+    [
+      clipped(pool.name, width).padEnd(width),
+      String(pool.nodes).padStart(5),
+      meter(shareOf(pool, "cpu"), canvas),
+      meter(shareOf(pool, "memory"), canvas),
+      usd(pool.priceMicroUsdPerHour).padStart(9),
+      String(pool.moving).padStart(6),
+      String(pool.held).padStart(5),
+    ].join("  ");
+  const most = canvas.rows === undefined ? pools.length : Math.max(1, Math.floor(canvas.rows / 4));
+  const more = pools.length - most;
+  return [
+    "",
+    painted(clipped(head, canvas.columns), canvas.paint.dim),
+    ...pools.slice(0, most).map((pool) => clipped(line(pool), canvas.columns)),
+    ...(more > 0 ? [`and ${counted(more, "more pool")}`] : []),
+  ];
+}
+
+/** Characters of a bar. */
+const BAR = 10;
+
+function meter(share: number, { isAscii = false }: Canvas): string {
+  const full = Math.max(0, Math.min(BAR, Math.round(share * BAR)));
+  const [on, off] = isAscii ? ["#", "."] : ["█", "░"];
+  return `${on.repeat(full)}${off.repeat(BAR - full)} ${percent(share).padStart(4)}`;
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)}%`;
+}
+
+/** A mark for each state: shapes, so that no meaning hangs on a colour. */
+const MARKS: Readonly<Record<NodeState, readonly [mark: string, ascii: string]>> = {
+  launching: ["◌", "+"],
+  joining: ["◌", "+"],
+  initializing: ["◐", "+"],
+  running: ["●", " "],
+  chosen: ["▲", "!"],
+  draining: ["◑", "-"],
+  detaching: ["◑", "-"],
+  ending: ["○", "-"],
+  unmanaged: ["·", "."],
+};
+
+/** Columns that come only where the screen has room for them, most useful first. */
+interface Column {
+  readonly head: string;
+  readonly width: number;
+  readonly isRight?: boolean;
+  /** It takes all the room that is left. */
+  readonly grows?: boolean;
+  readonly of: (node: FleetNode, fleet: Fleet, canvas: Canvas) => string;
+}
+
+const NAME_WIDTH = 20;
+const COLUMNS: readonly Column[] = [
+  { head: "TYPE", width: 14, of: ({ instanceType = "–" }) => instanceType },
+  { head: "CPU", width: BAR + 5, of: (node, _, canvas) => meter(shareOf(node, "cpu"), canvas) },
+  { head: "PODS", width: 4, isRight: true, of: ({ pods }) => String(pods) },
+  { head: "STATE", width: 16, of: stateText },
+  { head: "$/H", width: 8, isRight: true, of: priceText },
+  {
+    head: "MEMORY",
+    width: BAR + 5,
+    of: (node, _, canvas) => meter(shareOf(node, "memory"), canvas),
+  },
+  { head: "AGE", width: 7, isRight: true, of: ({ createdAt }, { at }) => ageOf(createdAt, at) },
+  { head: "ZONE", width: 12, of: ({ zone = "–" }) => zone },
+  { head: "CAPACITY", width: 9, of: ({ capacityType = "–" }) => capacityType },
+  { head: "POOL", width: 14, of: ({ nodePool = "–" }) => nodePool },
+  { head: "HELD BY", width: 20, grows: true, of: ({ held = "" }) => held },
+];
+
+function nodeLines(fleet: Fleet, view: View, canvas: Canvas, room: number): readonly Line[] {
+  const nodes = shownNodes(fleet, view);
+  if (nodes.length === 0) return ["", emptyText(fleet, view)];
+  const columns = columnsFor(canvas.columns);
+  const selected = Math.min(view.selected, nodes.length - 1);
+  const isLive = canvas.rows !== undefined;
+  const most = Math.max(1, room - 1);
+  const from = isLive
+    ? Math.max(0, Math.min(selected - Math.floor(most / 2), nodes.length - most))
+    : 0;
+  const head = ["NODE".padEnd(NAME_WIDTH + 2), ...columns.map(headCell)].join("  ");
+  const rows = nodes.slice(from, from + most).map((node, at): Line => {
+    const text = nodeLine(node, fleet, columns, canvas);
+    if (isLive && from + at === selected) return painted(text, canvas.paint.inverse);
+    return node.state === "running" || node.state === "unmanaged"
+      ? text
+      : painted(text, canvas.paint.yellow);
+  });
+  return ["", painted(clipped(head, canvas.columns), canvas.paint.dim), ...rows];
+}
+
+function emptyText({ nodes }: Fleet, { filter }: View): string {
+  return nodes.length === 0
+    ? "The cluster has no nodes. Pods that wait are shown below."
+    : `No node matches "${filter}". Escape shows all.`;
+}
+
+function columnsFor(width: number): readonly Column[] {
+  const chosen: Column[] = [];
+  let taken = NAME_WIDTH + 2;
+  for (const column of COLUMNS) {
+    if (taken + 2 + column.width > width) break;
+    taken += 2 + column.width;
+    chosen.push(column.grows ? { ...column, width: column.width + width - taken } : column);
+  }
+  return chosen;
+}
+
+function headCell({ head, width, isRight = false }: Column): string {
+  return isRight ? head.padStart(width) : head.padEnd(width);
+}
+
+function nodeLine(
+  node: FleetNode,
+  fleet: Fleet,
+  columns: readonly Column[],
+  canvas: Canvas,
+): string {
+  const mark = MARKS[node.state][canvas.isAscii === true ? 1 : 0];
+  const cells = columns.map((column) => {
+    const text = clipped(column.of(node, fleet, canvas), column.width);
+    return column.isRight === true ? text.padStart(column.width) : text.padEnd(column.width);
+  });
+  return [`${mark} ${shortName(node.name).padEnd(NAME_WIDTH)}`, ...cells].join("  ").trimEnd();
+}
+
+/** The host's own name, without the domain that all nodes share; where it is long its end, for there names differ. */
+function shortName(name: string): string {
+  const [host = name] = name.split(".");
+  return host.length <= NAME_WIDTH ? host : `…${host.slice(host.length - NAME_WIDTH + 1)}`;
+}
+
+function stateText({ state, since, drifted }: FleetNode, { at }: Fleet): string {
+  if (state === "running") return drifted === true ? "drifted" : "";
+  if (state === "unmanaged") return "not of Karpenter";
+  const sinceMs = fromRfc3339(since);
+  return sinceMs === undefined ? state : `${state} ${ageText(sinceMs, at)}`;
+}
+
+function priceText({ priceMicroUsdPerHour, state }: FleetNode): string {
+  if (priceMicroUsdPerHour === undefined) return state === "unmanaged" ? "" : "–";
+  return usd(priceMicroUsdPerHour);
+}
+
+function ageOf(createdAt: string | undefined, at: string): string {
+  const madeMs = fromRfc3339(createdAt);
+  return madeMs === undefined ? "–" : ageText(madeMs, at);
+}
+
+/** The largest two units: `3d4h`, `1h5m`, `40s`. */
+function ageText(fromMs: number, at: string): string {
+  const seconds = Math.max(0, Math.floor(((fromRfc3339(at) ?? fromMs) - fromMs) / 1_000));
+  const [minutes, hours, days] = [60, 3_600, 86_400].map((unit) => Math.floor(seconds / unit));
+  const two = (large: number, unit: string, small: number, smaller: string) =>
+    small === 0 ? `${large}${unit}` : `${large}${unit}${small}${smaller}`;
+  if (days) return two(days, "d", (hours ?? 0) % 24, "h");
+  if (hours) return two(hours, "h", (minutes ?? 0) % 60, "m");
+  return minutes ? two(minutes, "m", seconds % 60, "s") : `${seconds}s`;
+}
+
+/** Causes that are shown. */
+const MOST_CAUSES = 3;
+
+function waitingLines({ waiting, at }: Fleet, { columns, paint, rows }: Canvas): readonly Line[] {
+  if (waiting.length === 0) return [];
+  const shown = rows === undefined ? waiting : waiting.slice(0, MOST_CAUSES);
+  const more = waiting.length - shown.length;
+  return [
+    "",
+    painted("WAITING", paint.dim),
+    ...shown.map((group) => clipped(waitingText(group, at), columns)),
+    ...(more > 0 ? [`and ${counted(more, "more cause")}`] : []),
+  ];
+}
+
+function waitingText(group: Waiting, at: string): string {
+  const { pods, example, since } = group;
+  const sinceMs = fromRfc3339(since);
+  const age = sinceMs === undefined ? "" : ` for ${ageText(sinceMs, at)}`;
+  return `${counted(pods, "pod")}${age} (${example}${pods > 1 ? ", …" : ""}): ${causeText(group)}`;
+}
+
+function causeText({ waitingFor, rejected = {} }: Waiting): string {
+  if (waitingFor === "nodeExists") return "a node for them exists or is coming up";
+  if (waitingFor === "nodeWanted") return "a new node will be launched for them";
+  const text = rejectionText(rejected);
+  return text === "" ? "no NodePool can launch nodes" : `instance types ruled out: ${text}`;
+}
+
+function footLine(
+  { isTyping, filter, sort, explained }: View,
+  { columns, rows, paint }: Canvas,
+  { problem }: Surroundings,
+): Line {
+  if (problem !== undefined) return painted(clipped(problem, columns), paint.red);
+  if (rows === undefined) return "";
+  if (isTyping) return clipped(`/${filter}_  enter: keep  esc: show all`, columns);
+  if (explained !== undefined) return painted("esc back  q quit", paint.dim);
+  const filtered = filter === "" ? "" : `  filter "${filter}"`;
+  const keys = `q quit  ↑↓ select  enter explain  s sort: ${sort}  / filter  p pause${filtered}`;
+  return painted(clipped(keys, columns), paint.dim);
+}

@@ -1,0 +1,174 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import type { Fleet } from "../../core/answers/fleet.ts";
+import {
+  SNAPSHOT_AT,
+  SNAPSHOT_TYPES,
+  snapshotNode,
+  snapshotPdb,
+  snapshotPod,
+  snapshotPool,
+} from "../../testing/snapshots.ts";
+import { runTop, type TopFlags } from "./run-top.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "karpenter-top-"));
+  writeFileSync(join(folder, "types.json"), SNAPSHOT_TYPES);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function top(objects: readonly KubeObject[], more: Partial<TopFlags> = {}): Promise<string> {
+  const path = join(folder, "cluster.json");
+  writeFileSync(path, JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
+  const said: string[] = [];
+  const flags: TopFlags = {
+    filename: [path],
+    instanceTypes: join(folder, "types.json"),
+    at: SNAPSHOT_AT,
+    interval: "5s",
+    sort: "name",
+    once: true,
+    output: "text",
+    ...more,
+  };
+  await runTop(flags, { out: (text) => said.push(text), err: () => undefined });
+  return said.join("");
+}
+
+const fleet = async (...objects: KubeObject[]): Promise<Fleet> =>
+  JSON.parse(await top([snapshotPool(), ...objects], { output: "json" }));
+
+/** The node's objects with changes to its claim. */
+function changed(
+  objects: readonly KubeObject[],
+  change: (claim: NodeClaim) => NodeClaim,
+): KubeObject[] {
+  return objects.map((one) => (one.kind === "NodeClaim" ? change(one as NodeClaim) : one));
+}
+
+const withConditions =
+  (...changes: readonly (readonly [type: string, status: "True" | "False"])[]) =>
+  (claim: NodeClaim): NodeClaim => {
+    const names = new Set(changes.map(([type]) => type));
+    const others = (claim.status?.conditions ?? []).filter(({ type }) => !names.has(type));
+    const own = changes.map(([type, status]) => ({
+      type,
+      status,
+      reason: type,
+      message: "",
+      lastTransitionTime: "2026-01-05T11:59:00Z",
+    }));
+    return { ...claim, status: { ...claim.status, conditions: [...others, ...own] } } as NodeClaim;
+  };
+const leaving = (claim: NodeClaim): NodeClaim => ({
+  ...claim,
+  metadata: { ...claim.metadata, deletionTimestamp: "2026-01-05T11:58:00Z" },
+});
+
+it("tells what each node has, costs and is held by", async () => {
+  const { nodes, pools, totals } = await fleet(
+    ...snapshotNode("a"),
+    ...snapshotNode("b"),
+    snapshotPod("a-0", { node: "a", cpu: "1" }),
+    snapshotPdb("web", 0),
+  );
+  expect(
+    nodes.map(({ name, state, pods, priceMicroUsdPerHour, held }) => ({
+      name,
+      state,
+      pods,
+      priceMicroUsdPerHour,
+      held,
+    })),
+  ).toMatchInlineSnapshot(`
+    [
+      {
+        "held": "pdb prevents pod evictions (PodDisruptionBudget=[shop/web])",
+        "name": "a",
+        "pods": 1,
+        "priceMicroUsdPerHour": 200000,
+        "state": "running",
+      },
+      {
+        "held": undefined,
+        "name": "b",
+        "pods": 0,
+        "priceMicroUsdPerHour": 200000,
+        "state": "running",
+      },
+    ]
+  `);
+  expect(pools).toMatchInlineSnapshot(`
+    [
+      {
+        "allocatable": {
+          "cpu": 7800,
+          "memory": 33940307968,
+          "pods": 220,
+        },
+        "held": 1,
+        "moving": 0,
+        "name": "default",
+        "nodes": 2,
+        "priceMicroUsdPerHour": 400000,
+        "requested": {
+          "cpu": 1000,
+          "pods": 1,
+        },
+      },
+    ]
+  `);
+  expect(totals.priceMicroUsdPerHour).toBe(
+    nodes.reduce((sum, { priceMicroUsdPerHour = 0 }) => sum + priceMicroUsdPerHour, 0),
+  );
+});
+
+it("tells where a node stands, from the conditions of its claim", async () => {
+  const state = async (change: (claim: NodeClaim) => NodeClaim) => {
+    const { nodes } = await fleet(...changed(snapshotNode("a"), change));
+    return [nodes[0]?.state, nodes[0]?.since];
+  };
+  expect((await state((claim) => claim))[0]).toBe("running");
+  expect(await state(leaving)).toEqual(["draining", "2026-01-05T11:58:00Z"]);
+  expect(await state((one) => leaving(withConditions(["Drained", "True"])(one)))).toEqual([
+    "detaching",
+    "2026-01-05T11:59:00Z",
+  ]);
+  const ending = withConditions(["Drained", "True"], ["InstanceTerminating", "True"]);
+  expect(await state((one) => leaving(ending(one)))).toEqual(["ending", "2026-01-05T11:59:00Z"]);
+  expect(await state(withConditions(["DisruptionReason", "True"]))).toEqual([
+    "chosen",
+    "2026-01-05T11:59:00Z",
+  ]);
+});
+
+it("groups the pods that wait by what they wait for", async () => {
+  const { waiting, totals } = await fleet(
+    snapshotPod("p-0", { cpu: "1" }),
+    snapshotPod("p-1", { cpu: "1" }),
+    snapshotPod("huge", { cpu: "900" }),
+  );
+  expect(totals.waiting).toBe(3);
+  expect(waiting).toMatchObject([
+    { waitingFor: "nodeWanted", pods: 2, example: "shop/p-0" },
+    { waitingFor: "nothing", rejected: { resources: 4 }, pods: 1, example: "shop/huge" },
+  ]);
+});
+
+it("prints one picture where nobody looks on", async () => {
+  const text = await top([snapshotPool(), ...snapshotNode("a")]);
+  expect(text).toMatch(/^files 12:00:00 {2}1 node /);
+  expect(text).toContain("POOL");
+  expect(text).not.toContain("\u001b");
+});
+
+it("refuses a time between readings that would flood the API server", async () => {
+  await expect(top([], { interval: "10ms" })).rejects.toThrow(
+    '--interval: "10ms": wanted a duration of 1s or more, such as 5s',
+  );
+});

@@ -1,0 +1,167 @@
+/**
+ * What `karpenter top` does: reads the cluster again and again, and shows the fleet on the whole terminal. Once, as text
+ * or data, where it is asked to or where nobody looks on. Nothing is changed.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import pc from "picocolors";
+import { durationHint, parseDuration } from "../../base/duration.ts";
+import { firstLineOf } from "../../base/error-text.ts";
+import { mustNotFail } from "../../base/must-not-fail.ts";
+import { printedLines } from "../../base/printable.ts";
+import { type Fleet, fleetOf } from "../../core/answers/fleet.ts";
+import { planBatch } from "../../core/planner/plan-batch.ts";
+import { explain } from "../answers/explain.ts";
+import { explainText } from "../answers/explain-text.ts";
+import {
+  type PictureFlags,
+  type ReadPicture,
+  readObjects,
+  readPicture,
+} from "../answers/read-picture.ts";
+import { modelOf } from "../answers/simulate.ts";
+import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
+import { CliError } from "../program/cli-error.ts";
+import { FullScreen } from "../program/full-screen.ts";
+import { printed } from "../program/manifest-text.ts";
+import { isTerminal, terminal } from "../program/output.ts";
+import { hasColours, PLAIN_SCREEN, printedScreen } from "../program/terminal.ts";
+import { frame, type Surroundings } from "./frame.ts";
+import { afterKey, FIRST_VIEW, type Sort, shownNodes, type View } from "./view.ts";
+
+export interface TopFlags extends PictureFlags {
+  readonly once?: true;
+  readonly interval: string;
+  readonly sort: Sort;
+  readonly filter?: string;
+  readonly ascii?: true;
+  readonly output: "text" | "json" | "yaml";
+}
+
+/** The shortest time between two readings: each lists all pods and nodes. */
+const LEAST_INTERVAL_MS = 1_000;
+
+/** Throws CliError for bad input, and where the first reading fails. */
+export async function runTop(
+  flags: TopFlags,
+  { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,
+): Promise<void> {
+  const intervalMs = intervalOf(flags.interval);
+  const first = await read(flags);
+  const view: View = { ...FIRST_VIEW, sort: flags.sort, filter: flags.filter ?? "" };
+  const notes = first.picture.notes.map((note) => `karpenter: note: ${note}`);
+  if (flags.output !== "text") {
+    err(printedLines(notes));
+    out(printed(first.fleet, flags.output));
+    return;
+  }
+  if (flags.once === true || !isTerminal("stdout") || !isTerminal("stdin")) {
+    const { columns, paint } = screen(undefined);
+    err(printedLines(notes));
+    const canvas = { columns, paint, ...asciiOf(flags) };
+    out(printedScreen(frame(first.fleet, view, canvas, { cluster: clusterOf(flags) })));
+    return;
+  }
+  await live(flags, first, view, intervalMs);
+}
+
+function intervalOf(text: string): number {
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms >= LEAST_INTERVAL_MS) return ms;
+  throw new CliError(
+    `--interval: "${text}": ${durationHint(text) ?? "wanted a duration of 1s or more, such as 5s"}`,
+  );
+}
+
+function asciiOf({ ascii }: TopFlags): { readonly isAscii?: true } {
+  return ascii === true ? { isAscii: true } : {};
+}
+
+function clusterOf({ filename, cluster }: TopFlags): string | undefined {
+  return filename === undefined || cluster === true ? "cluster" : undefined;
+}
+
+interface Reading {
+  readonly picture: ReadPicture;
+  readonly fleet: Fleet;
+}
+
+async function read(flags: PictureFlags): Promise<Reading> {
+  const picture = await readPicture(flags, await readObjects(flags));
+  const plan = planBatch(picture.picture.scheduling, picture.settings.planner);
+  return { picture, fleet: fleetOf(modelOf(picture), plan) };
+}
+
+/** Until the person leaves. A reading that fails is told, and the last one stays on the screen. */
+async function live(
+  flags: TopFlags,
+  first: Reading,
+  firstView: View,
+  intervalMs: number,
+): Promise<void> {
+  const { output } = terminal();
+  const paint = pc.createColors(hasColours(output, process.env));
+  const cluster = clusterOf(flags);
+  let [reading, view, problem] = [first, firstView, undefined as string | undefined];
+  let over = (): void => undefined;
+  const isOver = new Promise<void>((resolve) => {
+    over = resolve;
+  });
+  const draw = (): void => {
+    const explanation = explanationOf(reading, view);
+    const around: Surroundings = { cluster, problem, explanation };
+    tty.show(frame(reading.fleet, view, { ...tty.size, paint, ...asciiOf(flags) }, around));
+  };
+  const tty = new FullScreen(terminal(), {
+    key: (key) => {
+      const names = shownNodes(reading.fleet, view).map(({ name }) => name);
+      view = afterKey(view, key, names);
+      if (view.isOver) over();
+      else draw();
+    },
+    resize: () => draw(),
+  });
+  tty.open();
+  try {
+    draw();
+    mustNotFail(
+      readOn(
+        () => view,
+        intervalMs,
+        async () => {
+          try {
+            reading = await read(flags);
+            problem = undefined;
+          } catch (error) {
+            problem = `the cluster could not be read: ${firstLineOf(error)}; shown is ${reading.fleet.at}`;
+          }
+          if (!view.isOver) draw();
+        },
+      ),
+      "reading the cluster",
+    );
+    await isOver;
+  } finally {
+    tty.close();
+  }
+}
+
+async function readOn(
+  view: () => View,
+  intervalMs: number,
+  again: () => Promise<void>,
+): Promise<void> {
+  while (!view().isOver) {
+    await sleep(intervalMs, undefined, { ref: false });
+    if (!view().isOver && !view().isPaused) await again();
+  }
+}
+
+function explanationOf({ picture }: Reading, { explained }: View): readonly string[] | undefined {
+  if (explained === undefined) return undefined;
+  try {
+    const answer = explain(picture, { subject: "node", name: explained }, "default");
+    return explainText(answer, []).trimEnd().split("\n");
+  } catch (error) {
+    return [firstLineOf(error)];
+  }
+}

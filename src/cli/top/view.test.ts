@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
+import { afterKey, FIRST_VIEW, type Key, SORTS, shownNodes } from "./view.ts";
+
+const node = (name: string, more: Partial<FleetNode> = {}): FleetNode => ({
+  name,
+  state: "running",
+  nodePool: "default",
+  allocatable: { cpu: 4_000, memory: 8e9 },
+  requested: { cpu: 1_000, memory: 1e9 },
+  pods: 1,
+  ...more,
+});
+const fleetOf = (...nodes: FleetNode[]): Fleet => ({
+  at: "2026-01-01T08:00:00Z",
+  nodes,
+  pools: [],
+  waiting: [],
+  totals: {
+    nodes: nodes.length,
+    pods: 0,
+    waiting: 0,
+    allocatable: {},
+    requested: {},
+    priceMicroUsdPerHour: 0,
+    unpriced: 0,
+  },
+});
+const NAMES = ["a", "b", "c"];
+const pressed = (...keys: Key[]) =>
+  keys.reduce((view, key) => afterKey(view, key, NAMES), FIRST_VIEW);
+const DOWN = { name: "down" };
+
+describe("keys", () => {
+  it("move the selection within the list", () => {
+    expect(pressed(DOWN, DOWN, DOWN, DOWN).selected).toBe(2);
+    expect(pressed({ name: "up" }).selected).toBe(0);
+    expect(pressed({ name: "end" }).selected).toBe(2);
+  });
+
+  it("explain the selected node, and come back", () => {
+    expect(pressed(DOWN, { name: "return" }).explained).toBe("b");
+    expect(pressed(DOWN, { name: "return" }, { name: "escape" })).not.toHaveProperty("explained");
+  });
+
+  it("type a filter: letters that are commands elsewhere are letters there", () => {
+    const slash = { text: "/" };
+    const typed = pressed(slash, { name: "q", text: "q" }, { name: "s", text: "s" });
+    expect(typed).toMatchObject({ isTyping: true, filter: "qs", isOver: false, sort: "pool" });
+    expect(pressed(slash, { text: "x" }, { name: "backspace" }).filter).toBe("");
+    expect(pressed(slash, { text: "x" }, { name: "return" })).toMatchObject({
+      filter: "x",
+      isTyping: false,
+    });
+    expect(pressed(slash, { text: "x" }, { name: "escape" }).filter).toBe("");
+  });
+
+  it("go through every order and come back to the first", () => {
+    const s = { name: "s", text: "s" };
+    expect(pressed(...SORTS.map(() => s)).sort).toBe("pool");
+    expect(pressed(s).sort).toBe("name");
+  });
+
+  it("end it by q and by Ctrl-C, also while a filter is typed", () => {
+    expect(pressed({ name: "q", text: "q" }).isOver).toBe(true);
+    expect(pressed({ text: "/" }, { name: "c", ctrl: true }).isOver).toBe(true);
+  });
+});
+
+describe("the shown nodes", () => {
+  const nodes = fleetOf(
+    node("a", { instanceType: "m5.large", priceMicroUsdPerHour: 10 }),
+    node("b", { instanceType: "c5.large", priceMicroUsdPerHour: 30, requested: { cpu: 4_000 } }),
+    node("c", { nodePool: "batch" }),
+  );
+  const names = (more: Partial<typeof FIRST_VIEW>) =>
+    shownNodes(nodes, { ...FIRST_VIEW, ...more }).map(({ name }) => name);
+
+  it("match the filter by name, pool, type, zone or state", () => {
+    expect(names({ filter: "M5" })).toEqual(["a"]);
+    expect(names({ filter: "batch" })).toEqual(["c"]);
+    expect(names({ filter: "running" }).length).toBe(3);
+  });
+
+  it("are sorted, of equals by name", () => {
+    expect(names({ sort: "pool" })).toEqual(["c", "a", "b"]);
+    expect(names({ sort: "price" })).toEqual(["b", "a", "c"]);
+    expect(names({ sort: "cpu" })).toEqual(["b", "a", "c"]);
+  });
+});

@@ -1,0 +1,128 @@
+/** What a person has chosen to see in `karpenter top`, and how keys change it. */
+import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
+
+/** By what the nodes are sorted; `s` goes through them in this order. */
+export const SORTS = ["pool", "name", "cpu", "memory", "price", "age", "pods", "state"] as const;
+
+export type Sort = (typeof SORTS)[number];
+
+export interface View {
+  readonly sort: Sort;
+  /** Nodes whose name, pool, type, zone or state contains it. */
+  readonly filter: string;
+  /** The filter is being typed. */
+  readonly isTyping: boolean;
+  /** The position of the selected node among those that are shown. */
+  readonly selected: number;
+  /** Nothing is read while it is true. */
+  readonly isPaused: boolean;
+  /** The node that is explained; absent: the list is shown. */
+  readonly explained?: string;
+  readonly isOver: boolean;
+}
+
+export const FIRST_VIEW: View = {
+  sort: "pool",
+  filter: "",
+  isTyping: false,
+  selected: 0,
+  isPaused: false,
+  isOver: false,
+};
+
+/** A key as `node:readline` names it: `name` for keys with a name, `text` for what it types. */
+export interface Key {
+  readonly name?: string | undefined;
+  readonly text?: string | undefined;
+  readonly ctrl?: boolean | undefined;
+}
+
+/** The view after a key. `shown`: names of the nodes in the list, in order. */
+export function afterKey(view: View, key: Key, shown: readonly string[]): View {
+  if (key.ctrl === true && key.name === "c") return { ...view, isOver: true };
+  if (view.isTyping) return afterTyping(view, key);
+  if (view.explained !== undefined) return afterExplained(view, key);
+  const last = Math.max(0, shown.length - 1);
+  const to = (position: number) => ({ ...view, selected: Math.min(last, Math.max(0, position)) });
+  switch (key.name) {
+    case "q":
+      return { ...view, isOver: true };
+    case "up":
+    case "k":
+      return to(view.selected - 1);
+    case "down":
+    case "j":
+      return to(view.selected + 1);
+    case "pageup":
+      return to(view.selected - PAGE);
+    case "pagedown":
+      return to(view.selected + PAGE);
+    case "home":
+      return to(0);
+    case "end":
+      return to(last);
+    case "s":
+      return { ...view, sort: SORTS[(SORTS.indexOf(view.sort) + 1) % SORTS.length] as Sort };
+    case "p":
+      return { ...view, isPaused: !view.isPaused };
+    case "escape":
+      return { ...view, filter: "", selected: 0 };
+    case "return": {
+      const name = shown[Math.min(last, view.selected)];
+      return name === undefined ? view : { ...view, explained: name };
+    }
+    default:
+      return key.text === "/" ? { ...view, isTyping: true, filter: "", selected: 0 } : view;
+  }
+}
+
+/** Nodes that one press of a page key passes. */
+const PAGE = 10;
+
+function afterTyping(view: View, { name, text }: Key): View {
+  if (name === "return") return { ...view, isTyping: false };
+  if (name === "escape") return { ...view, isTyping: false, filter: "" };
+  if (name === "backspace") return { ...view, filter: view.filter.slice(0, -1) };
+  return text !== undefined && text >= " " ? { ...view, filter: view.filter + text } : view;
+}
+
+function afterExplained(view: View, { name }: Key): View {
+  if (name === "q") return { ...view, isOver: true };
+  if (name !== "escape" && name !== "return") return view;
+  const { explained: _, ...list } = view;
+  return list;
+}
+
+/** The nodes that the view shows, in its order. */
+export function shownNodes({ nodes }: Fleet, { filter, sort }: View): readonly FleetNode[] {
+  const wanted = filter.toLowerCase();
+  const matches = ({ name, nodePool, instanceType, zone, state }: FleetNode) =>
+    [name, nodePool, instanceType, zone, state].some((one) => one?.toLowerCase().includes(wanted));
+  return nodes
+    .filter((node) => wanted === "" || matches(node))
+    .sort((a, b) => ORDER[sort](a, b) || compare(a.name, b.name));
+}
+
+const ORDER: Readonly<Record<Sort, (a: FleetNode, b: FleetNode) => number>> = {
+  pool: (a, b) => compare(a.nodePool ?? "~", b.nodePool ?? "~"),
+  name: () => 0,
+  cpu: (a, b) => shareOf(b, "cpu") - shareOf(a, "cpu"),
+  memory: (a, b) => shareOf(b, "memory") - shareOf(a, "memory"),
+  price: (a, b) => (b.priceMicroUsdPerHour ?? 0) - (a.priceMicroUsdPerHour ?? 0),
+  age: (a, b) => compare(a.createdAt ?? "~", b.createdAt ?? "~"),
+  pods: (a, b) => b.pods - a.pods,
+  state: (a, b) => compare(a.state, b.state),
+};
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Requested of what can be allocated; 0 where there is none of it. */
+export function shareOf(
+  { requested, allocatable }: Pick<FleetNode, "requested" | "allocatable">,
+  resource: "cpu" | "memory",
+): number {
+  const there = allocatable[resource] ?? 0;
+  return there === 0 ? 0 : (requested[resource] ?? 0) / there;
+}

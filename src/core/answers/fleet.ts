@@ -1,0 +1,268 @@
+/**
+ * The whole fleet at one moment: nodes with what is requested of them, what they cost and what happens to them, NodePools,
+ * and the pods that wait. For people who look at all nodes at once (`karpenter top`).
+ */
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import {
+  CAPACITY_TYPE_LABEL_KEY,
+  INSTANCE_TYPE_LABEL_KEY,
+  TOPOLOGY_ZONE_LABEL_KEY,
+} from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { compareText } from "../../base/text-order.ts";
+import { blocksOf, priceOf } from "../disruption/candidates.ts";
+import { recordOf } from "../disruption/record.ts";
+import type { Picture } from "../disruption/survey.ts";
+import type { RejectionReason, SchedulingResult } from "../provisioning/result.ts";
+import type { NodeView } from "../state/node-view.ts";
+import type { Model } from "./model.ts";
+
+/** What happens to a node, from its NodeClaim. `unmanaged`: no claim stands behind it. */
+export type NodeState =
+  | "launching"
+  | "joining"
+  | "initializing"
+  | "running"
+  | "chosen"
+  | "draining"
+  | "detaching"
+  | "ending"
+  | "unmanaged";
+
+export interface FleetNode {
+  readonly name: string;
+  readonly state: NodeState;
+  /** RFC 3339: since when; absent: its objects do not tell. */
+  readonly since?: string;
+  /** RFC 3339. */
+  readonly createdAt?: string;
+  readonly nodePool?: string;
+  readonly instanceType?: string;
+  readonly zone?: string;
+  readonly capacityType?: string;
+  readonly allocatable: Resources;
+  /** Sum of the requests of its pods. */
+  readonly requested: Resources;
+  readonly pods: number;
+  /** Absent: its NodePool does not offer such a machine, so the price is not known. */
+  readonly priceMicroUsdPerHour?: number;
+  /** The first thing that keeps it from being disrupted; absent: nothing does, or it is not ours. */
+  readonly held?: string;
+  readonly drifted?: true;
+}
+
+export interface FleetPool {
+  readonly name: string;
+  readonly nodes: number;
+  readonly allocatable: Resources;
+  readonly requested: Resources;
+  readonly priceMicroUsdPerHour: number;
+  /** Nodes that come up, or leave. */
+  readonly moving: number;
+  readonly held: number;
+}
+
+/** `nodeExists`: they fit a node that exists or is coming up; `nodeWanted`: a new node will be launched for them. */
+export type WaitingFor = "nodeExists" | "nodeWanted" | "nothing";
+
+/** Pods that wait for the same cause. */
+export interface Waiting {
+  readonly waitingFor: WaitingFor;
+  /** Of pods that fit nowhere: by what the instance types of all NodePools fell, and how many. Empty: there is no NodePool. */
+  readonly rejected?: Readonly<Partial<Record<RejectionReason, number>>>;
+  readonly pods: number;
+  /** One of them. */
+  readonly example: string;
+  /** RFC 3339: when the oldest was made; absent: nobody tells. */
+  readonly since?: string;
+}
+
+export interface Fleet {
+  /** RFC 3339. */
+  readonly at: string;
+  /** By name. */
+  readonly nodes: readonly FleetNode[];
+  /** By name. */
+  readonly pools: readonly FleetPool[];
+  /** Most pods first. */
+  readonly waiting: readonly Waiting[];
+  readonly totals: {
+    readonly nodes: number;
+    readonly pods: number;
+    readonly waiting: number;
+    readonly allocatable: Resources;
+    readonly requested: Resources;
+    /** Of the nodes whose price is known. */
+    readonly priceMicroUsdPerHour: number;
+    /** Nodes of ours whose price is not known. */
+    readonly unpriced: number;
+  };
+}
+
+/** `plan`: of the pods that wait, on the same picture. */
+export function fleetOf({ picture, pools }: Model, plan: SchedulingResult): Fleet {
+  const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
+  const poolOf = new Map(picture.pools.map(({ pool }) => [pool.id, pool]));
+  const nodes = picture.nodes.map((view) => {
+    const offered = types.get(view.poolId ?? "") ?? [];
+    return fleetNode(picture, view, { pool: poolOf.get(view.poolId ?? ""), offered });
+  });
+  const managed = nodes.filter(({ state }) => state !== "unmanaged");
+  const waiting = waitingOf(plan);
+  return {
+    at: toRfc3339(picture.nowMs),
+    nodes,
+    pools: poolsOf(nodes),
+    waiting,
+    totals: {
+      nodes: nodes.length,
+      pods: nodes.reduce((sum, { pods }) => sum + pods, 0),
+      waiting: waiting.reduce((sum, { pods }) => sum + pods, 0),
+      allocatable: sumOf(nodes.map(({ allocatable }) => allocatable)),
+      requested: sumOf(nodes.map(({ requested }) => requested)),
+      priceMicroUsdPerHour: priceSum(nodes),
+      unpriced: managed.filter((one) => one.priceMicroUsdPerHour === undefined).length,
+    },
+  };
+}
+
+type Owner = Picture["pools"][number];
+
+function fleetNode(
+  picture: Picture,
+  view: NodeView,
+  { pool, offered }: { pool: Owner["pool"] | undefined; offered: Owner["instanceTypes"] },
+): FleetNode {
+  const { claim, labels } = view;
+  const price = priceOf(labels, offered);
+  const state = claim === undefined ? { state: "unmanaged" as const } : stateOf(view, claim);
+  const createdAt = (view.node ?? claim)?.metadata.creationTimestamp;
+  const held = claim === undefined ? undefined : heldBy(picture, view, claim, pool);
+  return {
+    name: view.name,
+    ...state,
+    ...optional("createdAt", createdAt),
+    ...optional("nodePool", pool?.name ?? view.poolId?.split("/").at(-1)),
+    ...optional("instanceType", labels[INSTANCE_TYPE_LABEL_KEY]),
+    ...optional("zone", labels[TOPOLOGY_ZONE_LABEL_KEY]),
+    ...optional("capacityType", labels[CAPACITY_TYPE_LABEL_KEY]),
+    allocatable: view.allocatable,
+    requested: sumOf(view.pods.map(podRequests)),
+    pods: view.pods.length,
+    ...optional("priceMicroUsdPerHour", price === 0 ? undefined : price),
+    ...optional("held", held),
+    ...(claim !== undefined && isTrue(claim, "Drifted") ? { drifted: true as const } : {}),
+  };
+}
+
+function optional<K extends string, V>(key: K, value: V | undefined): { readonly [k in K]?: V } {
+  return (value === undefined ? {} : { [key]: value }) as { readonly [k in K]?: V };
+}
+
+/** The steps of a claim, the last one first: the first condition that holds says where it stands. */
+function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "since"> {
+  const since = (type: string) => optional("since", condition(claim, type)?.lastTransitionTime);
+  const { deletionTimestamp, creationTimestamp } = claim.metadata;
+  if (deletionTimestamp !== undefined) {
+    if (isTrue(claim, "InstanceTerminating"))
+      return { state: "ending", ...since("InstanceTerminating") };
+    if (isTrue(claim, "Drained")) return { state: "detaching", ...since("Drained") };
+    return { state: "draining", since: deletionTimestamp };
+  }
+  const record = recordOf(claim);
+  if (record !== undefined) return { state: "chosen", since: record.startedAt };
+  if (view.deleting || isTrue(claim, "DisruptionReason"))
+    return { state: "chosen", ...since("DisruptionReason") };
+  if (!isTrue(claim, "Launched"))
+    return { state: "launching", ...optional("since", creationTimestamp) };
+  if (!view.registered) return { state: "joining", ...since("Launched") };
+  if (!view.initialized) return { state: "initializing", ...since("Registered") };
+  return { state: "running", ...since("Initialized") };
+}
+
+/** Of a running node: what keeps it, without asking whether its pods would find another place. */
+function heldBy(
+  picture: Picture,
+  view: NodeView,
+  claim: NodeClaim,
+  pool: Owner["pool"] | undefined,
+): string | undefined {
+  if (!view.initialized || view.deleting) return undefined;
+  const { nowMs, pdbs, paused } = picture;
+  const input = { nowMs, pdbs, paused, disruptionClass: "graceful" as const };
+  const [block] = blocksOf({ ...picture, ...input }, view, claim, pool, 1);
+  return block?.message;
+}
+
+function poolsOf(nodes: readonly FleetNode[]): readonly FleetPool[] {
+  const byPool = new Map<string, FleetNode[]>();
+  for (const node of nodes) {
+    if (node.state === "unmanaged") continue;
+    const name = node.nodePool ?? "";
+    const own = byPool.get(name);
+    if (own === undefined) byPool.set(name, [node]);
+    else own.push(node);
+  }
+  return [...byPool]
+    .map(([name, own]) => ({
+      name,
+      nodes: own.length,
+      allocatable: sumOf(own.map(({ allocatable }) => allocatable)),
+      requested: sumOf(own.map(({ requested }) => requested)),
+      priceMicroUsdPerHour: priceSum(own),
+      moving: own.filter(({ state }) => state !== "running").length,
+      held: own.filter(({ held }) => held !== undefined).length,
+    }))
+    .sort((a, b) => compareText(a.name, b.name));
+}
+
+type Cause = Pick<Waiting, "waitingFor" | "rejected">;
+
+function waitingOf({ existing, newClaims, unschedulable }: SchedulingResult): readonly Waiting[] {
+  const pods = [
+    ...existing.flatMap((node) => node.pods.map((pod) => ({ pod, cause: NODE_EXISTS }))),
+    ...newClaims.flatMap((claim) => claim.pods.map((pod) => ({ pod, cause: NODE_WANTED }))),
+    ...unschedulable.map((one) => ({ pod: one.pod, cause: refusedBy(one) })),
+  ];
+  const groups = new Map<string, Waiting & { readonly cause: Cause }>();
+  for (const { pod, cause } of pods) {
+    const key = JSON.stringify(cause);
+    const known = groups.get(key);
+    const since = earlier(known?.since, pod.metadata.creationTimestamp);
+    const example = known?.example ?? keyOf(pod);
+    const count = (known?.pods ?? 0) + 1;
+    groups.set(key, { ...cause, cause, pods: count, example, ...optional("since", since) });
+  }
+  return [...groups.values()]
+    .map(({ cause: _, ...waiting }) => waiting)
+    .sort((a, b) => b.pods - a.pods || compareText(a.example, b.example));
+}
+
+const NODE_EXISTS: Cause = { waitingFor: "nodeExists" };
+const NODE_WANTED: Cause = { waitingFor: "nodeWanted" };
+
+function refusedBy({ pools }: SchedulingResult["unschedulable"][number]): Cause {
+  const rejected: Partial<Record<RejectionReason, number>> = {};
+  for (const pool of pools)
+    for (const [reason, count] of Object.entries(pool.rejected) as [RejectionReason, number][])
+      rejected[reason] = (rejected[reason] ?? 0) + count;
+  return { waitingFor: "nothing", rejected };
+}
+
+/** Of RFC 3339 texts in UTC, whose order is that of their letters. */
+function earlier(a: string | undefined, b: string | undefined): string | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return a < b ? a : b;
+}
+
+function sumOf(amounts: readonly Resources[]): Resources {
+  return amounts.reduce(addResources, NO_RESOURCES);
+}
+
+function priceSum(nodes: readonly FleetNode[]): number {
+  return nodes.reduce((sum, { priceMicroUsdPerHour = 0 }) => sum + priceMicroUsdPerHour, 0);
+}
