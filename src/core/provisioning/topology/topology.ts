@@ -1,8 +1,19 @@
 /**
- * Spread, affinity and anti-affinity: which domains (zones, hosts, …) a pod may go to, given who is
- * where. A group is one constraint of one shape with a count per domain; pods that ask for the same
- * share it. Anti-affinity is counted both ways: an inverse group says where those are who want to
- * be left alone. upstream: pkg/controllers/provisioning/scheduling/topology.go
+ * Topology spread, affinity and anti-affinity: which domains (zones, hosts, any label's values) a pod may go to, given
+ * where other pods are. A group is one constraint of one shape, with a count of pods for each domain; pods that ask for
+ * the same share it. Anti-affinity is counted both ways: an inverse group says where the pods are that keep others away.
+ *
+ * What holds while a plan is made:
+ * - A planned node may be open to several zones. Each pod that is placed may narrow it; no pod widens it.
+ * - Spread and affinity count a pod once its node is settled in one domain. Until then the pod waits to be counted on
+ *   that node, and the group knows the node (`wait`).
+ * - Anti-affinity does not wait: it takes every domain that the node may still become.
+ * - A pod may not go where it would be refused once all waiting pods are counted, whatever order kube-scheduler takes.
+ * - A group that is counted changes its `revision`: refusals by topology hold until then, and no longer.
+ * - Under a fork every change is in the journal, and is undone with the fork.
+ *
+ * Why nodes stay open: docs/designs/006-when-a-zone-is-settled.md.
+ * upstream: pkg/controllers/provisioning/scheduling/topology.go
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import type {
