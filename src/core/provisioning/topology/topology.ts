@@ -40,6 +40,7 @@ import {
   latecomersOf,
 } from "./latecomers.ts";
 import { Meetings } from "./meetings.ts";
+import { Selections } from "./selections.ts";
 import {
   ANY_NODE,
   allowsOnHost,
@@ -61,11 +62,9 @@ import {
   type Rule,
   reachable,
   type Shape,
-  selects,
   spreadOptions,
   standsIn,
   type TopologyGroup,
-  textOf,
   withLabelKeys,
 } from "./topology-group.ts";
 import { topologySentence } from "./topology-sentence.ts";
@@ -91,10 +90,7 @@ export class Topology {
   readonly #waited: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
   readonly #written = new Map<string, TopologyGroup>();
-  readonly #selected = new Map<string, readonly TopologyGroup[]>();
-  /** The same by the very labels, which pods of one template share. */
-  readonly #selectedBy = new Map<string, WeakMap<Labels, readonly TopologyGroup[]>>();
-  readonly #lists = new Map<string, readonly TopologyGroup[]>();
+  readonly #selections = new Selections(this.#groups);
   readonly #namespaces: readonly Namespace[];
   readonly #templates: readonly Template[];
   readonly #space: RequirementSpace;
@@ -172,38 +168,9 @@ export class Topology {
     });
   }
 
-  /**
-   * Groups whose selector picks a pod with these labels. To be asked once all groups are known.
-   * Equal groups come as one list.
-   */
+  /** As {@link Selections.of}; to be asked once all groups are known. */
   selecting(namespace: string, labels: Labels): readonly TopologyGroup[] {
-    if (this.#groups.length === 0) return NO_GROUPS;
-    if (!Object.isFrozen(labels)) return this.#selectingAsWritten(namespace, labels);
-    let known = this.#selectedBy.get(namespace);
-    if (known === undefined) {
-      known = new WeakMap();
-      this.#selectedBy.set(namespace, known);
-    }
-    let groups = known.get(labels);
-    if (groups === undefined) {
-      groups = this.#selectingAsWritten(namespace, labels);
-      known.set(labels, groups);
-    }
-    return groups;
-  }
-
-  #selectingAsWritten(namespace: string, labels: Labels): readonly TopologyGroup[] {
-    const text = `${namespace}\n${textOf(labels)}`;
-    let groups = this.#selected.get(text);
-    if (groups === undefined) {
-      const found = this.#groups.filter((group) => selects(group, namespace, labels));
-      const list = found.map(({ index }) => index).join();
-      groups = this.#lists.get(list) ?? found;
-      this.#lists.set(list, groups);
-      if (this.#selected.size >= MOST_SELECTED) this.#selected.clear();
-      this.#selected.set(text, groups);
-    }
-    return groups;
+    return this.#selections.of(namespace, labels);
   }
 
   /** A node that is there is a domain, even when nothing runs on it. */
@@ -501,9 +468,6 @@ export class Topology {
   }
 }
 
-const NO_GROUPS: readonly TopologyGroup[] = [];
 const AS_IT_IS: readonly Narrowing[] = [undefined];
 const NO_WAY: readonly Narrowing[] = [];
 const UNPRICED: Pricing = {};
-/** Pods of Jobs have labels of their own, and a picture that is followed lasts for days. */
-const MOST_SELECTED = 50_000;
