@@ -77,20 +77,24 @@ export class Contest {
     return !hasReservations(batch) && options.domainNow === undefined;
   }
 
-  /** Offers the plan of a source. `known`: the plan that it must beat under the rule, beside being cheaper than the best. */
+  /**
+   * Offers the plan of a source; returns the condition that it failed, if any. `known`: the plan that it must beat under
+   * the rule, beside being cheaper than the best.
+   */
   *offer(
     source: SourceName,
     plan: SchedulingResult,
     rule: AcceptanceRule,
     known = this.#best,
-  ): Steps<void> {
+  ): Steps<Considered["rejectedBy"]> {
     const rejectedBy = yield* this.#failure(plan, rule, known);
     this.#note({ source }, plan, rejectedBy);
-    if (rejectedBy !== undefined) return;
+    if (rejectedBy !== undefined) return rejectedBy;
     this.#best = plan;
     this.#beaten = known;
     this.#source = source;
     this.#improvements = [];
+    return undefined;
   }
 
   /** Offers the best plan with an improvement. `known`: the plan that it must beat under the rule. */

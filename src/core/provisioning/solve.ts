@@ -197,6 +197,14 @@ export function planByThrift(
   return plannedToItsEnd(batch, { thrift: nodeMicroUsd, opening });
 }
 
+/**
+ * As {@link planByThrift}, but a pod goes to a lighter NodePool only where no heavier one takes it, though a planned node
+ * of the lighter one would cost less.
+ */
+export function planByThriftAndWeight(batch: Batch, nodeMicroUsd: number): Steps<SchedulingResult> {
+  return plannedToItsEnd(batch, { thrift: nodeMicroUsd, byWeight: true });
+}
+
 type Stop = (claims: OpenClaims) => boolean;
 
 /**
@@ -223,6 +231,8 @@ interface Manner {
   /** A planned node takes of limits what the largest type it may become has. */
   readonly chargesMost?: boolean;
   readonly thrift?: number;
+  /** As in {@link Pass}. */
+  readonly byWeight?: boolean;
   /** Domains that spreads are to look at from the start. */
   readonly foreseen?: readonly Latecomer[];
 }
@@ -327,7 +337,8 @@ function tryOut(
     asUpstream = false,
     chargesMost = asUpstream,
     thrift,
-  }: Pick<Manner, "asUpstream" | "chargesMost" | "thrift">,
+    byWeight,
+  }: Pick<Manner, "asUpstream" | "chargesMost" | "thrift" | "byWeight">,
 ): { readonly pass: Pass; readonly fork: Fork } {
   const { context, templates, forks } = base;
   const forget = () => {
@@ -339,6 +350,7 @@ function tryOut(
     context: { ...context, reservations: context.reservations.copy(), chargesMost },
     claims: asUpstream ? new ClaimsAsMoved() : new OpenClaims(),
     thrift,
+    byWeight,
     onTouch: (node) => fork.touch(node),
   };
   return { pass, fork };
