@@ -38,7 +38,7 @@ export function plannerPage(): string {
       ]),
     ),
     "",
-    `A batch that is not packed keeps the greedy plan unless \`cheapestNode\` saves ${SAVINGS.mistake}.`,
+    `A batch that is not packed asks for ${SAVINGS.mistake} in place of ${SAVINGS.setting}: it keeps the greedy plan unless that made a mistake.`,
     "",
     "## Improvements",
     "",

@@ -77,24 +77,20 @@ export class Contest {
     return !hasReservations(batch) && options.domainNow === undefined;
   }
 
-  /**
-   * Offers the plan of a source; returns the condition that it failed, if any. `known`: the plan that it must beat under
-   * the rule, beside being cheaper than the best.
-   */
+  /** Offers the plan of a source. `known`: the plan that it must beat under the rule, beside being cheaper than the best. */
   *offer(
     source: SourceName,
     plan: SchedulingResult,
     rule: AcceptanceRule,
     known = this.#best,
-  ): Steps<Considered["rejectedBy"]> {
+  ): Steps<void> {
     const rejectedBy = yield* this.#failure(plan, rule, known);
     this.#note({ source }, plan, rejectedBy);
-    if (rejectedBy !== undefined) return rejectedBy;
+    if (rejectedBy !== undefined) return;
     this.#best = plan;
     this.#beaten = known;
     this.#source = source;
     this.#improvements = [];
-    return undefined;
   }
 
   /** Offers the best plan with an improvement. `known`: the plan that it must beat under the rule. */
@@ -105,7 +101,7 @@ export class Contest {
     known: SchedulingResult,
   ): Steps<void> {
     const { source } = this.record;
-    const rejectedBy = yield* firstFailure(this.batch, plan, known, rule, this.options);
+    const rejectedBy = yield* this.#failureAgainst(known, plan, rule);
     this.#note({ source, improvement }, plan, rejectedBy);
     if (rejectedBy !== undefined) return;
     this.#best = plan;
@@ -125,10 +121,21 @@ export class Contest {
     if (known === undefined || this.#best === undefined) return undefined;
     if (known !== this.#best) {
       const any: AcceptanceRule = { ...rule, saves: "anything", strandsNoMorePods: false };
-      const failed = yield* firstFailure(this.batch, plan, this.#best, any, this.options);
+      const failed = yield* this.#failureAgainst(this.#best, plan, any);
       if (failed !== undefined) return failed;
     }
-    return yield* firstFailure(this.batch, plan, known, rule, this.options);
+    return yield* this.#failureAgainst(known, plan, rule);
+  }
+
+  /** A batch that is not packed keeps the greedy plan unless that made a mistake. */
+  #failureAgainst(
+    known: SchedulingResult,
+    plan: SchedulingResult,
+    rule: AcceptanceRule,
+  ): Steps<Considered["rejectedBy"]> {
+    const asked: AcceptanceRule =
+      rule.saves === "setting" && !this.mayPack ? { ...rule, saves: "mistake" } : rule;
+    return firstFailure(this.batch, plan, known, asked, this.options);
   }
 
   #note(

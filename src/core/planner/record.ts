@@ -10,9 +10,7 @@ export const SOURCES = {
   upstreamGreedy: "Upstream's rules to the letter.",
   cheapestNode:
     "Each pod goes to the planned node whose price rises least, or to a new node where that is cheaper.",
-  cheapestNodeByWeight:
-    "The same, but a pod goes to a lighter NodePool only where no heavier one takes it. Made where the one before failed `keepsPoolWeights`.",
-  cheapestNodeWithoutZone: "As the better of these two, with one of the zones that it used closed.",
+  cheapestNodeWithoutZone: "The same, with one of the zones that it used closed.",
 } as const;
 
 export type SourceName = keyof typeof SOURCES;

@@ -31,8 +31,6 @@ export interface Pass {
   readonly closed?: Marks | undefined;
   /** What a node costs an hour beyond its machine, where prices choose between planned nodes and a new one; absent: they do not. */
   readonly thrift?: number | undefined;
-  /** Where prices choose: a pod goes to a lighter NodePool only if no heavier one takes it. */
-  readonly byWeight?: boolean | undefined;
 }
 
 /** Without topology rules nothing that happens later in a pass can make room for a class. */
@@ -124,7 +122,7 @@ function onOpenClaim(
   accepts: "accepts" | "acceptsBeside" | "acceptsAhead" = "accepts",
 ): boolean {
   const isThrifty = pass.thrift !== undefined;
-  let best: Opened | undefined;
+  let best: { readonly claim: NewNodeClaim; readonly fit: Fit } | undefined;
   let leastRise = Number.POSITIVE_INFINITY;
   pass.claims.find(variant.closed, (claim) => {
     const trial =
@@ -134,54 +132,26 @@ function onOpenClaim(
     if (trial.verdict === "never") variant.deadClaims.add(claim.id);
     const { fit } = trial;
     if (fit === undefined) return trial.noneLikeIt === true ? "noneLikeIt" : "pass";
-    if (!isThrifty) {
-      best = { claim, fit };
-      return "take";
-    }
-    const rise = claim.priceWith(fit) - claim.price;
-    const before = best === undefined ? -1 : compareRanks(pass, best.claim, claim);
-    if (before < 0 || (before === 0 && rise < leastRise)) {
+    const rise = isThrifty ? claim.priceWith(fit) - claim.price : 0;
+    if (rise < leastRise) {
       leastRise = rise;
       best = { claim, fit };
     }
-    return rise === 0 && isOfFirstRank(pass, claim) ? "take" : "pass";
+    return rise > 0 ? "pass" : "take";
   });
   if (best === undefined) return false;
-  if (isThrifty && isNewBetter(pass, pod, podClass, variant, best, leastRise)) return false;
+  if (leastRise > 0 && priceOfNew(pass, pod, podClass, variant) < leastRise) return false;
   const { claim, fit } = best;
   pass.claims.moveUp(claim, fit.set);
   claim.add(pod, podClass, fit);
   return true;
 }
 
-/** Negative: the pool of `a` is lighter than that of `b`. 0 where weights do not choose. */
-function compareRanks({ byWeight = false }: Pass, a: NewNodeClaim, b: NewNodeClaim): number {
-  return byWeight ? rankOf(a.template.pool) - rankOf(b.template.pool) : 0;
-}
-
-/** Whether no claim of a heavier pool can come. */
-function isOfFirstRank(
-  { byWeight = false, templates: [first] }: Pass,
-  { template }: NewNodeClaim,
-): boolean {
-  return !byWeight || first === undefined || rankOf(template.pool) >= rankOf(first.pool);
-}
-
-/** Where prices choose: whether the pod is better on a new node, of a heavier pool or at a lower price. */
-function isNewBetter(
-  pass: Pass,
-  pod: Pod,
-  podClass: PodClass,
-  variant: Variant,
-  open: Opened,
-  rise: number,
-): boolean {
-  if (rise === 0 && isOfFirstRank(pass, open.claim)) return false;
+/** What the node that {@link onNewClaim} would open costs an hour; infinite where it would open none. */
+function priceOfNew(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): number {
   const opened = newFor(pass, pod, podClass, variant);
-  if (opened === undefined || opened === "deferred") return false;
-  const before = compareRanks(pass, open.claim, opened.claim);
-  if (before !== 0) return before < 0;
-  return opened.claim.priceWith(opened.fit) + (pass.thrift ?? 0) < rise;
+  if (opened === undefined || opened === "deferred") return Number.POSITIVE_INFINITY;
+  return opened.claim.priceWith(opened.fit) + (pass.thrift ?? 0);
 }
 
 /** Nothing is on it yet. Where prices choose, a burstable type is cheap only by credits that it does not have. */

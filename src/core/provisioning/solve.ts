@@ -197,14 +197,6 @@ export function planByThrift(
   return plannedToItsEnd(batch, { thrift: nodeMicroUsd, opening });
 }
 
-/**
- * As {@link planByThrift}, but a pod goes to a lighter NodePool only where no heavier one takes it, though a planned node
- * of the lighter one would cost less.
- */
-export function planByThriftAndWeight(batch: Batch, nodeMicroUsd: number): Steps<SchedulingResult> {
-  return plannedToItsEnd(batch, { thrift: nodeMicroUsd, byWeight: true });
-}
-
 type Stop = (claims: OpenClaims) => boolean;
 
 /**
@@ -231,8 +223,6 @@ interface Manner {
   /** A planned node takes of limits what the largest type it may become has. */
   readonly chargesMost?: boolean;
   readonly thrift?: number;
-  /** As in {@link Pass}. */
-  readonly byWeight?: boolean;
   /** Domains that spreads are to look at from the start. */
   readonly foreseen?: readonly Latecomer[];
 }
@@ -337,8 +327,7 @@ function tryOut(
     asUpstream = false,
     chargesMost = asUpstream,
     thrift,
-    byWeight,
-  }: Pick<Manner, "asUpstream" | "chargesMost" | "thrift" | "byWeight">,
+  }: Pick<Manner, "asUpstream" | "chargesMost" | "thrift">,
 ): { readonly pass: Pass; readonly fork: Fork } {
   const { context, templates, forks } = base;
   const forget = () => {
@@ -350,7 +339,6 @@ function tryOut(
     context: { ...context, reservations: context.reservations.copy(), chargesMost },
     claims: asUpstream ? new ClaimsAsMoved() : new OpenClaims(),
     thrift,
-    byWeight,
     onTouch: (node) => fork.touch(node),
   };
   return { pass, fork };

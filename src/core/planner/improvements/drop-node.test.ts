@@ -1,9 +1,10 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { atOnce } from "../../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
 import { improvedBy } from "../../../testing/planner.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { prepare, solve } from "../../provisioning/solve.ts";
+import { planBatch } from "../plan-batch.ts";
 import { priceMicroUsd } from "../plan-price.ts";
 import { DEFAULT_PLANNER } from "../planner-options.ts";
 import { dropNode } from "./drop-node.ts";
@@ -66,4 +67,56 @@ it("gives equal plans for equal batches, and leaves the batch as it was", () => 
   const { batch, plan } = withOneTooMany();
   const first = improvedBy(dropNode, batch, plan, OPTIONS);
   expect(improvedBy(dropNode, batch, plan, OPTIONS)).toEqual(first);
+});
+
+describe("a batch that is not packed", () => {
+  const GPU = "nvidia.com/gpu";
+  const sold = (name: string, cpu: number, priceMicroUsd: number, gpus: number) =>
+    instanceType({
+      name,
+      cpu,
+      zones: ["zone-a"],
+      capacityTypes: ["on-demand"],
+      priceMicroUsd,
+      ...(gpus === 0 ? {} : { capacity: { [GPU]: gpus } }),
+    });
+  const heavy = poolInput({ name: "heavy", weight: 50 }, [
+    sold("c-4", 4, 100_000, 0),
+    sold("c-8", 8, 200_000, 0),
+  ]);
+  const gpu = (name: string) => pod({ name, cpu: "1", requests: { [GPU]: "1" } });
+  const pods = [
+    pod({ name: "large", cpu: "3500m" }),
+    gpu("gpu-0"),
+    gpu("gpu-1"),
+    pod({ name: "small", cpu: "600m" }),
+  ];
+  const planOf = (twoGpus: number) => {
+    const light = poolInput({ name: "light" }, [
+      sold("g-1", 4, 500_000, 1),
+      sold("g-4", 16, twoGpus, 4),
+    ]);
+    return planBatch(schedulingInput({ pods, pools: [heavy, light] }), DEFAULT_PLANNER);
+  };
+
+  it("gets two nodes for one that costs four times as much, and keeps the weights of NodePools", () => {
+    const { newClaims, planner } = planOf(4_000_000);
+    expect(newClaims.map(({ cheapest }) => cheapest.instanceType).sort()).toEqual([
+      "c-8",
+      "g-1",
+      "g-1",
+    ]);
+    expect(planner).toMatchObject({ source: "greedy", improvements: ["dropNode"] });
+    // By prices alone the small pod would go to a node of the light pool.
+    expect(planner?.considered).toContainEqual({
+      source: "cheapestNode",
+      microUsdPerHour: 1_100_000,
+      pending: 0,
+      rejectedBy: "keepsPoolWeights",
+    });
+  });
+
+  it("keeps the one node where two save less than a quarter", () => {
+    expect(planOf(1_200_000).newClaims.length).toBe(2);
+  });
 });

@@ -1,24 +1,26 @@
 /**
- * Drops one node of the plan and places its pods where the prices of the other nodes rise least. Greedy and packed plans
- * end with nodes for the pods that were left over, though other nodes have room by then.
+ * Drops one node of the plan and places its pods where the prices of the other nodes rise least, or on new nodes that cost
+ * less. Greedy and packed plans end with nodes for the pods that were left over, though other nodes have room by then. And
+ * the greedy rules put pods on one dear node that two cheap ones would serve.
  */
 
 import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.ts";
 import { planByThrift } from "../../provisioning/solve.ts";
 import { failureByPrice } from "../acceptance.ts";
 import { asPlanned, isBurstable } from "../as-planned.ts";
-import { MOST_NODES_DROPPED } from "../settings.ts";
+import { MOST_NODES_DROPPED, SAVING_OF_A_MISTAKE } from "../settings.ts";
 import type { Improvement } from "./improvement.ts";
 
 export const dropNode: Improvement = {
   name: "dropNode",
   rule: { saves: "setting", strandsNoMorePods: false, mayPlaceMore: false },
   // Pods that join those of a burstable type might live on CPU credits.
-  applies: (contest) =>
-    contest.mayPack && contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
+  applies: (contest) => contest.mayRearrange && !contest.best.newClaims.some(isBurstable),
   improve: function* (contest) {
     const { batch, options, best: before } = contest;
     const { nodeMicroUsdPerHour } = options;
+    // Of a batch that is not packed each step must mend a mistake: fewer nodes are worth more than small savings.
+    const stepSaving = contest.mayPack ? 0 : Math.max(SAVING_OF_A_MISTAKE, options.minSaving);
     let best = before;
     const tried = new Set<PlannedClaim["pods"][number]>();
     for (let tries = 0; tries < MOST_NODES_DROPPED && best.newClaims.length > 1; tries++) {
@@ -30,7 +32,7 @@ export const dropNode: Improvement = {
       const other = yield* planByThrift(batch, nodeMicroUsdPerHour, (pass, queued) =>
         asPlanned(pass, queued, kept),
       );
-      if (failureByPrice(other, best, 0, options) === undefined) best = other;
+      if (failureByPrice(other, best, stepSaving, options) === undefined) best = other;
     }
     if (best !== before) yield* contest.offerImproved("dropNode", best, dropNode.rule, before);
   },

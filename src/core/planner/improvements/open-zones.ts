@@ -8,7 +8,6 @@ import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.t
 import type { Batch } from "../../provisioning/solve.ts";
 import { withNodes } from "../as-planned.ts";
 import { priceMicroUsd } from "../plan-price.ts";
-import { cheapestNodeRule } from "../sources/cheapest-node.ts";
 import type { Improvement } from "./improvement.ts";
 
 export const openZones: Improvement = {
@@ -20,7 +19,7 @@ export const openZones: Improvement = {
     const open = yield* inAllZones(batch, best);
     if (open === undefined) return;
     // It costs no less than the plan with the zone closed, but it must still beat what that one has beaten.
-    yield* contest.offerImproved("openZones", open, cheapestNodeRule(contest), beaten);
+    yield* contest.offerImproved("openZones", open, openZones.rule, beaten);
   },
 };
 

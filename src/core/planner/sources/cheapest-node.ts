@@ -2,17 +2,12 @@
  * Each pod goes to the planned node whose price rises least, or to a new node where that is cheaper. The greedy rules pay
  * any price for a node that is planned already: one wish that only dear instance types meet makes a large node dear.
  *
- * A planned node of a lighter NodePool may cost less than a new one of a heavier NodePool. Where that breaks the acceptance
- * rule, a second plan puts weights before prices.
- *
  * It is tried again with each zone closed that its plan buys in. The first pod chooses the zone that is cheapest for it
  * alone, and the pods that follow it there may find no instance type that is large enough.
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
-import { type Batch, planByThrift, planByThriftAndWeight } from "../../provisioning/solve.ts";
-import type { AcceptanceRule } from "../acceptance.ts";
-import type { Contest } from "../contest.ts";
+import { type Batch, planByThrift } from "../../provisioning/solve.ts";
 import { MOST_ZONES_CLOSED } from "../settings.ts";
 import type { PlanSource } from "./source.ts";
 
@@ -22,27 +17,15 @@ export const cheapestNode: PlanSource = {
   applies: (contest) => contest.mayRearrange && contest.batch.queued.length > 1,
   plan: function* (contest) {
     const { batch, options, best: known } = contest;
-    const rule = cheapestNodeRule(contest);
-    const { nodeMicroUsdPerHour } = options;
-    let first = yield* planByThrift(batch, nodeMicroUsdPerHour);
-    const failed = yield* contest.offer("cheapestNode", first, rule, known);
-    const byWeight = failed === "keepsPoolWeights";
-    const planOne = byWeight ? planByThriftAndWeight : planByThrift;
-    if (byWeight) {
-      first = yield* planByThriftAndWeight(batch, nodeMicroUsdPerHour);
-      yield* contest.offer("cheapestNodeByWeight", first, rule, known);
-    }
+    const { rule } = cheapestNode;
+    const first = yield* planByThrift(batch, options.nodeMicroUsdPerHour);
+    yield* contest.offer("cheapestNode", first, rule, known);
     for (const fewer of withOneZoneClosed(batch, first)) {
-      const other = yield* planOne(fewer, nodeMicroUsdPerHour);
+      const other = yield* planByThrift(fewer, options.nodeMicroUsdPerHour);
       yield* contest.offer("cheapestNodeWithoutZone", other, rule, known);
     }
   },
 };
-
-/** A batch that is not packed keeps the greedy plan unless that made a mistake. */
-export function cheapestNodeRule({ mayPack }: Contest): AcceptanceRule {
-  return mayPack ? cheapestNode.rule : { ...cheapestNode.rule, saves: "mistake" };
-}
 
 /** The batch with each zone closed in turn that the plan buys nodes in; none where the plan needs one node. */
 function withOneZoneClosed(batch: Batch, { newClaims }: SchedulingResult): readonly Batch[] {
