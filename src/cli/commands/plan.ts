@@ -7,6 +7,7 @@ import { OPTIONS } from "../../operator/settings/options.ts";
 import type { PlanFlags } from "../plan/run-plan.ts";
 import { withExamples } from "../program/help.ts";
 import { colourOption } from "../program/terminal.ts";
+import { REPORT_FORMATS } from "../report/format-names.ts";
 
 export function planCommand(): Command {
   const command = new Command("plan")
@@ -29,9 +30,9 @@ export function planCommand(): Command {
     .addOption(
       new Option(
         "-o, --output <format>",
-        "text for people, of at most 100 columns; wide: with all columns; json or yaml for programs",
+        "text for people, of at most 100 columns; wide: with all columns; json or yaml for programs; markdown for a comment, html: a page in one file, svg: its picture",
       )
-        .choices(["text", "wide", "json", "yaml"])
+        .choices(["text", "wide", "json", "yaml", ...REPORT_FORMATS])
         .default("text"),
     )
     .addOption(colourOption())

@@ -138,8 +138,16 @@ function requestsText({ cpu, memory, pods: _, ...others }: PlannedNode["requests
   return [`${cpu ?? "0"} cpu`, ...(memory === undefined ? [] : [memory]), ...more].join(", ");
 }
 
-/** Replicas fail alike: told once, with the pods for which reason, nearest place and fix are the same. */
-function unplacedLines(all: readonly Unplaced[], paint: Paint): Line[] {
+/** Pods without a place for which reason, nearest place and fix are the same. */
+interface UnplacedGroup {
+  readonly one: Unplaced;
+  readonly pods: readonly string[];
+  /** Why, a line for each pool. */
+  readonly reasons: readonly string[];
+}
+
+/** Replicas fail alike: each reason is told once, with its pods. */
+export function unplacedGroups(all: readonly Unplaced[]): readonly UnplacedGroup[] {
   const alike = new Map<string, { readonly one: Unplaced; readonly pods: string[] }>();
   for (const one of all) {
     const told = toldOf(one);
@@ -147,12 +155,16 @@ function unplacedLines(all: readonly Unplaced[], paint: Paint): Line[] {
     if (known === undefined) alike.set(told, { one, pods: [one.pod] });
     else known.pods.push(one.pod);
   }
-  return [...alike.values()].flatMap(({ one, pods }) => {
+  return [...alike.values()].map((group) => ({ ...group, reasons: reasonLines(group.one) }));
+}
+
+function unplacedLines(all: readonly Unplaced[], paint: Paint): Line[] {
+  return unplacedGroups(all).flatMap(({ one, pods, reasons }) => {
     const { nearest, fix } = one;
     const where = nearest?.instanceType === undefined ? "" : ` ${nearest.instanceType} of`;
     return [
       `  ${named(pods)}`,
-      ...reasonLines(one).map((line) => `    ${line}`),
+      ...reasons.map((line) => `    ${line}`),
       ...(nearest === undefined
         ? []
         : [`    nearest:${where} ${nearest.nodePool}: ${nearest.missing.join("; ")}`]),

@@ -10,11 +10,14 @@ import { leastPriceMicroUsd } from "../../core/planner/least-price.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { plannerOptions } from "../../core/planner/planner-options.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
+import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 import { type Progress, progressFor } from "../program/progress.ts";
 import { type ColourWhen, PLAIN_SCREEN, type Screen, stdoutScreen } from "../program/terminal.ts";
+import { isReport, printedReport, type ReportFormat } from "../report/formats.ts";
+import { planReport } from "../report/report.ts";
 import { readDocuments, readText } from "./documents.ts";
 import { factsIn } from "./facts.ts";
 import { SELECTING } from "./live-cluster.ts";
@@ -37,7 +40,7 @@ export interface PlanFlags {
   readonly plannerNodeCost: number;
   readonly plannerMinSaving: number;
   readonly plannerMinPods: number;
-  readonly output: "text" | "wide" | "json" | "yaml";
+  readonly output: "text" | "wide" | "json" | "yaml" | ReportFormat;
   /** Default: on a terminal. */
   readonly color?: ColourWhen;
   readonly cluster?: true;
@@ -70,10 +73,12 @@ export async function runPlan(
   { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,
   progress = progressFor(flags.output),
 ): Promise<number> {
-  const { planned, notes } = await madePlan(flags, progress).finally(progress.end);
+  const { planned, result, notes } = await madePlan(flags, progress).finally(progress.end);
   const { output } = flags;
   if (output === "text" || output === "wide") {
     out(planText(planned, notes, { ...screen(flags.color), wide: output === "wide" }));
+  } else if (isReport(output)) {
+    out(printedReport(planReport(planned, result, notes), output));
   } else {
     err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
     out(printed(planned, output));
@@ -82,11 +87,15 @@ export async function runPlan(
   return planned.unschedulable.length === 0 ? EXIT_CODES.placed : EXIT_CODES.someLeft;
 }
 
-/** The plan, and what is to be said beside it. */
-async function madePlan(
-  flags: PlanFlags,
-  progress: Progress,
-): Promise<{ readonly planned: Plan; readonly notes: readonly string[] }> {
+interface Made {
+  readonly planned: Plan;
+  /** What the plan was read from. */
+  readonly result: SchedulingResult;
+  /** What is to be said beside it. */
+  readonly notes: readonly string[];
+}
+
+async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   if (flags.filename === undefined && flags.cluster !== true) {
     throw new CliError("missing the manifests: use -f FILE, or --cluster");
   }
@@ -132,7 +141,7 @@ async function madePlan(
     ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),
   });
   notes.push(...limitNotes(planned));
-  return { planned, notes };
+  return { planned, result, notes };
 }
 
 /** Why there is nothing to plan, and what to do. */

@@ -1,0 +1,102 @@
+/**
+ * A report as one HTML page: the map, the tables, the reasons. It has no script and loads nothing, so that it can be
+ * attached to an incident and opened from a file.
+ */
+import { counted } from "../../base/counted.ts";
+import { usd } from "../../core/answers/command-answer.ts";
+import { xmlText } from "./escape.ts";
+import { monthly, percent, type Report, type ReportPool, type ReportUnplaced } from "./report.ts";
+import { svgReport } from "./svg.ts";
+
+/** Pods that are named for one reason; the rest are counted. */
+const NAMED = 20;
+
+/** The whole page. */
+export function htmlReport(report: Report): string {
+  const { title, figures, pools, unplaced, risks, notes } = report;
+  return [
+    "<!doctype html>",
+    '<html lang="en">',
+    "<head>",
+    '<meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
+    `<title>${xmlText(title)}</title>`,
+    `<style>${STYLE}</style>`,
+    "</head>",
+    "<body>",
+    `<h1>${xmlText(title)}</h1>`,
+    `<dl>${figures.map(({ label, value }) => `<div><dt>${xmlText(label)}</dt><dd>${xmlText(value)}</dd></div>`).join("")}</dl>`,
+    `<figure>${svgReport(report)}</figure>`,
+    ...unplaced.map(unplacedSection),
+    ...pools.map(poolSection),
+    ...list("Risks", risks),
+    ...list("Notes", notes),
+    "</body>",
+    "</html>",
+    "",
+  ].join("\n");
+}
+
+const STYLE = [
+  ":root{color-scheme:light dark;--text:#10161C;--dim:#46505A;--ground:#FFFFFF;--line:#E7EBF0;--error:#B3261E}",
+  "@media (prefers-color-scheme:dark){:root{--text:#E8EEF4;--dim:#B4C0CC;--ground:#0F1419;--line:#25303B;--error:#FF8A80}}",
+  "body{font:14px/1.5 system-ui,sans-serif;color:var(--text);background:var(--ground);margin:24px auto;max-width:1040px;padding:0 16px}",
+  "h1{font-size:20px}h2{font-size:16px;margin-top:32px}dl{display:flex;flex-wrap:wrap;gap:24px;margin:0}dt{color:var(--dim)}",
+  "dd{margin:0;font-size:20px;font-variant-numeric:tabular-nums}figure{margin:16px 0;overflow-x:auto}",
+  "svg{max-width:100%;height:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}",
+  "th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid var(--line);vertical-align:top}",
+  "th.number,td.number{text-align:right}.unplaced{border-left:4px solid var(--error);padding-left:12px}",
+  ".scroll{overflow-x:auto}",
+].join("");
+
+function unplacedSection({ reasons, pods, fix }: ReportUnplaced): string {
+  const shown = pods.slice(0, NAMED).map(xmlText).join(", ");
+  const more = pods.length > NAMED ? ` and ${pods.length - NAMED} more` : "";
+  return [
+    `<section class="unplaced"><h2>${counted(pods.length, "pod")} without a place</h2>`,
+    `<p>${shown}${more}</p>`,
+    ...reasons.map((reason) => `<p>${xmlText(reason)}</p>`),
+    fix === undefined ? "" : `<p><strong>Smallest fix:</strong> ${xmlText(fix)}</p>`,
+    "</section>",
+  ].join("");
+}
+
+function poolSection({ name, nodes, priceMicroUsdPerHour: price }: ReportPool): string {
+  const head = ["Instance type", "Capacity", "Zone", "$/hour", "CPU", "Memory", "Pods", "Which"];
+  const rows = nodes.map((node) => {
+    const { instanceType, capacityType, zone, cpu, memory, pods } = node;
+    const shown = pods.slice(0, NAMED).map(({ name: pod }) => pod);
+    const more = pods.length > NAMED ? ` and ${pods.length - NAMED} more` : "";
+    return row("td", [
+      instanceType,
+      capacityType,
+      zone,
+      usd(node.priceMicroUsdPerHour),
+      percent(cpu),
+      percent(memory),
+      String(pods.length),
+      `${shown.join(", ")}${more}`,
+    ]);
+  });
+  return [
+    `<section><h2>${xmlText(name)}: ${counted(nodes.length, "node")}, ${usd(price)} an hour, ${monthly(price)} a month</h2>`,
+    `<div class="scroll"><table><thead>${row("th", head)}</thead><tbody>${rows.join("")}</tbody></table></div></section>`,
+  ].join("");
+}
+
+/** Columns of numbers, which are read from the right. */
+const NUMBERS = new Set([3, 4, 5, 6]);
+
+function row(tag: "td" | "th", cells: readonly string[]): string {
+  const all = cells.map((cell, at) => {
+    const kind = NUMBERS.has(at) ? ' class="number"' : "";
+    return `<${tag}${kind}>${xmlText(cell)}</${tag}>`;
+  });
+  return `<tr>${all.join("")}</tr>`;
+}
+
+function list(title: string, lines: readonly string[]): readonly string[] {
+  if (lines.length === 0) return [];
+  return [`<h2>${title}</h2><ul>${lines.map((line) => `<li>${xmlText(line)}</li>`).join("")}</ul>`];
+}
