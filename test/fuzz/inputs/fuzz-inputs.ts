@@ -18,6 +18,8 @@ const MAX_REPORTS = 20;
 const HANGS_AFTER_MS = 60_000;
 const HEAP_MB = 1_024;
 const TOLD_EVERY = 10_000;
+/** Faults that an input may have inherited from those before it in its process. */
+const OF_PROCESS = /^(?:took more than|does not end|ended the process)/;
 
 type WorkerFault = Required<WorkerWord>;
 
@@ -48,9 +50,25 @@ export async function fuzzInputs({ from, count, targets }: FuzzInputs): Promise<
       `${name}, seed ${at}:\n  ${fault.split("\n").slice(0, 4).join("\n  ")}\n  again: ${again}\n`,
     );
   };
+  // What only the process before it suffered from (a full memory, a machine that stood still) is no fault of the input.
+  const alone: WorkerFault[] = [];
+  const reportLater = (found: WorkerFault): void => {
+    if (OF_PROCESS.test(found.fault)) alone.push(found);
+    else report(found);
+  };
   const end = from + count;
-  for (let next = from; next < end && kinds.size < MAX_REPORTS; )
-    next = await tryInputs({ from: next, to: end, targets: chosen }, report);
+  for (let next = from; next < end && kinds.size < MAX_REPORTS; ) {
+    next = await tryInputs({ from: next, to: end, targets: chosen }, reportLater);
+    for (const { at, fault } of alone.splice(0)) {
+      let isAgain = false;
+      await tryInputs({ from: at, to: at + 1, targets: chosen }, (again) => {
+        isAgain = true;
+        report(again);
+      });
+      if (!isAgain)
+        process.stdout.write(`input ${at}: ${fault}, and not in a process of its own\n`);
+    }
+  }
   const outcome = kinds.size === 0 ? "no fault" : `${kinds.size} kinds of faults`;
   process.stdout.write(`${count} inputs, ${outcome}\n`);
   return kinds.size === 0 ? 0 : 1;
@@ -73,7 +91,7 @@ function tryInputs(task: WorkerTask, report: (fault: WorkerFault) => void): Prom
       if (word.fault !== undefined) report({ at, fault: word.fault });
       if (at - told < TOLD_EVERY) return;
       told = at;
-      process.stdout.write(`${at - task.from} inputs\n`);
+      process.stdout.write(`input ${at}\n`);
     });
     child.on("exit", (code, signal) => {
       clearInterval(watch);

@@ -18,13 +18,15 @@ export interface WorkerWord {
 
 process.once("message", ({ from, to, targets }: WorkerTask) => {
   const chosen = TARGETS.filter(({ name }) => targets.includes(name));
-  const say = (word: WorkerWord) => process.send?.(word);
+  // Waits until the word is out: a process that dies takes unsent words with it, and an older input would get the blame.
+  const say = (word: WorkerWord) =>
+    new Promise<void>((resolve) => process.send?.(word, () => resolve()));
   const tryAll = async () => {
     for (let at = from; at < to; at++) {
-      say({ at });
+      await say({ at });
       const target = chosen[at % chosen.length] as (typeof chosen)[number];
       const fault = await faultOf(target, inputOf(target, at), true);
-      if (fault !== undefined) say({ at, fault });
+      if (fault !== undefined) await say({ at, fault });
     }
     process.disconnect();
   };
