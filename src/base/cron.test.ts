@@ -52,6 +52,8 @@ describe("cron", () => {
     "5-1 * * * *",
     "*/0 * * * *",
     "@never",
+    // What every object inherits is no abbreviation.
+    "constructor",
   ])("refuses %j", (text) => {
     expect(parseCron(text)).toBeUndefined();
   });
@@ -63,6 +65,7 @@ describe("cron", () => {
     ["0 9 * jam *", '"jam" is no month: 1 to 12, or jan to dec'],
     ["0 0 9 * * *", /^it has 6 field\(s\) where five are wanted: minute, hour/],
     ["CRON_TZ=UTC", /^it has 0 field/],
+    ["constructor", /^it has 1 field/],
     ["@dayly", /^there is no "@dayly"; there are @yearly, .*@daily/],
     [
       "CRON_TZ=Mars/Base 0 9 * * *",

@@ -4,6 +4,7 @@
  * restricted, either is enough. In UTC, or by the clocks of a place: `CRON_TZ=Europe/Zurich 0 9 * * *`.
  * What clocks skip in spring does not come, what they repeat in autumn comes twice.
  */
+import { fieldOf } from "./json.ts";
 
 export interface Cron {
   readonly minutes: readonly boolean[];
@@ -108,7 +109,7 @@ export function cronProblem(text: string): string | undefined {
 }
 
 function fieldsOf(rest: string): readonly string[] {
-  return (ABBREVIATIONS[rest] ?? rest).split(/\s+/).filter((field) => field !== "");
+  return (fieldOf(ABBREVIATIONS, rest) ?? rest).split(/\s+/).filter((field) => field !== "");
 }
 
 function split(text: string): { readonly place?: string; readonly rest: string } {

@@ -28,7 +28,7 @@ export function setField(target: Record<string, unknown>, name: string, value: u
 }
 
 /** A field whose name a user may have chosen; undefined when the object does not have it itself. */
-export function fieldOf(target: Readonly<Record<string, unknown>>, name: string): unknown {
+export function fieldOf<T>(target: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(target, name) ? target[name] : undefined;
 }
 

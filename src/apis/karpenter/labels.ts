@@ -132,17 +132,17 @@ const RESTRICTED_LABEL_DOMAINS: readonly string[] = [GROUP];
 const RESTRICTED_LABELS: readonly string[] = [HOSTNAME_LABEL_KEY];
 
 /** Old spellings → the stable key. */
-export const NORMALIZED_LABELS: Readonly<Record<string, string>> = {
-  "failure-domain.beta.kubernetes.io/zone": TOPOLOGY_ZONE_LABEL_KEY,
-  "failure-domain.beta.kubernetes.io/region": TOPOLOGY_REGION_LABEL_KEY,
-  "beta.kubernetes.io/arch": ARCH_LABEL_KEY,
-  "beta.kubernetes.io/os": OS_LABEL_KEY,
-  "beta.kubernetes.io/instance-type": INSTANCE_TYPE_LABEL_KEY,
-};
+export const NORMALIZED_LABELS: ReadonlyMap<string, string> = new Map([
+  ["failure-domain.beta.kubernetes.io/zone", TOPOLOGY_ZONE_LABEL_KEY],
+  ["failure-domain.beta.kubernetes.io/region", TOPOLOGY_REGION_LABEL_KEY],
+  ["beta.kubernetes.io/arch", ARCH_LABEL_KEY],
+  ["beta.kubernetes.io/os", OS_LABEL_KEY],
+  ["beta.kubernetes.io/instance-type", INSTANCE_TYPE_LABEL_KEY],
+]);
 
 /** The stable key of a label. */
 export function normalizedLabel(key: string): string {
-  return NORMALIZED_LABELS[key] ?? key;
+  return NORMALIZED_LABELS.get(key) ?? key;
 }
 
 /** The part before the slash, `""` when there is none. */

@@ -215,6 +215,21 @@ describe("karpenter-convert", () => {
     await expect(convert("a: [")).rejects.toThrow("standard input, document 1: ");
   });
 
+  it.each([
+    ["karpenter.sh/v1beta1", "NodePool"],
+    ["karpenter.k8s.aws/v1beta1", "EC2NodeClass"],
+  ])("refuses half an object, %s %s, and says which half is missing", async (apiVersion, kind) => {
+    const half = (rest: object) =>
+      convert(JSON.stringify({ apiVersion, kind, ...rest }), { to: "v1" });
+    for (const metadata of [undefined, null])
+      await expect(half({ metadata, spec: {} })).rejects.toThrow(
+        `${kind} has no metadata: give the whole object`,
+      );
+    await expect(half({ metadata: { name: "a" } })).rejects.toThrow(
+      `${kind} a has no spec: give the whole object`,
+    );
+  });
+
   it("reads lists, prints names and JSON, and goes on to v1 when asked", async () => {
     const item = parse(derived("s2-convert-in-provisioner"));
     const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: [item, item] });

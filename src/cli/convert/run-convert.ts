@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { ConversionError, convertObject } from "../../apis/hub/conversion.ts";
 import { MigrationError, migrate } from "../../apis/hub/migration.ts";
 import { completedV1 } from "../../apis/hub/to-v1-files.ts";
-import type { KubeObject } from "../../apis/meta.ts";
+import type { KubeObject, ObjectMeta } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
-import { isObject } from "../../base/json.ts";
+import { isObject, textOf } from "../../base/json.ts";
 import { type Printed, printedDocument, printedJson, printedLines } from "../../base/printable.ts";
 import { writeYaml } from "../../readers/write-yaml.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -62,6 +62,7 @@ export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<
   const converted: KubeObject[] = [];
   for (const object of wanted) {
     try {
+      if (!ALPHA.has(object.kind ?? "")) refuseIncomplete(object);
       const { objects: made, remarks } = ALPHA.has(object.kind ?? "")
         ? migrate(object, flags)
         : { objects: [object], remarks: [] };
@@ -90,6 +91,15 @@ function leftOut({ apiVersion = "", kind = "", metadata }: KubeObject, to: strin
   return to === "v1beta1" && version === "v1beta1"
     ? [`${what} is v1beta1 already; pass --to v1 to convert it to v1`]
     : [`${what} is ${version}: nothing to convert`];
+}
+
+/** The conversion relies on both; `migrate` says so itself. */
+function refuseIncomplete(object: KubeObject): void {
+  const parts = object as { readonly metadata?: Partial<ObjectMeta>; readonly spec?: unknown };
+  const missing = (["metadata", "spec"] as const).find((part) => !isObject(parts[part]));
+  if (missing === undefined) return;
+  const what = `${object.kind} ${textOf(parts.metadata?.name)}`.trim();
+  throw new CliError(`${what} has no ${missing}: give the whole object`);
 }
 
 function isAlpha(apiVersion: string, kind: string): boolean {

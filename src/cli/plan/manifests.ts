@@ -249,8 +249,9 @@ function readObject(
     metadata: { ...object.metadata, ...(definition.namespaced ? { namespace } : {}) },
   };
   const { value, problems, wrong } = readable(definition, where, named);
-  const mistyped = problems.length > 0 ? undefined : alphaTypeProblem(value);
-  if (mistyped !== undefined) throw refused(where, object, [mistyped]);
+  const mistyped = alphaTypeProblem(value);
+  // Defaults and rules of the alpha kinds rely on the types.
+  if (mistyped !== undefined) throw refused(where, object, [...problems, mistyped]);
   const complete = withAlphaDefaults(definition.applyDefaults(value));
   // A status is nobody's to write by hand: as on creation, that of a custom kind is not judged.
   const judged = isCustom(definition) ? definition.prepareCreate(complete) : complete;

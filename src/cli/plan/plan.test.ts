@@ -446,6 +446,14 @@ describe("a fix", () => {
     expect(planText(plan, [])).toMatch(/shop\/a-0\n.*from 3 to 2\n {2}shop\/b-0\n.*from 4 to 2\n/s);
   });
 
+  it.each([
+    ["requirements: {}, wait: 5", /spec\.wait\b.*spec\.requirements: wanted a list/s],
+    ["requirements: [{key: __proto__, operator: In, values: [a]}]", /__proto__/],
+  ])("of a Provisioner with %s are refused in words", async (spec, told) => {
+    const provisioner = `apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec: {${spec}}`;
+    await expect(planFor([provisioner])).rejects.toThrow(told);
+  });
+
   it("of a Provisioner names the fields that it has", async () => {
     const provisioner =
       "apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: old}\nspec: {providerRef: {name: old}, limits: {resources: {cpu: 1}}}";

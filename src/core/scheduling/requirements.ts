@@ -25,14 +25,14 @@ import {
 } from "./requirement.ts";
 
 /** Old and provider spellings of a key → the one that planning uses. */
-const NORMALIZED_KEYS: Readonly<Record<string, string>> = {
+const NORMALIZED_KEYS: ReadonlyMap<string, string> = new Map([
   ...NORMALIZED_LABELS,
-  "topology.ebs.csi.aws.com/zone": TOPOLOGY_ZONE_LABEL_KEY,
-};
+  ["topology.ebs.csi.aws.com/zone", TOPOLOGY_ZONE_LABEL_KEY],
+]);
 
 /** The spelling of a label's key that planning uses. */
 export function normalizedKey(key: string): string {
-  return NORMALIZED_KEYS[key] ?? key;
+  return NORMALIZED_KEYS.get(key) ?? key;
 }
 
 export class Requirements {

@@ -3,11 +3,13 @@
  * Also why a pod cannot be planned for at all because of them. upstream:
  * pkg/scheduling/volumetopology.go, pkg/scheduling/volumeusage.go
  */
+
 import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod, Volume } from "../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../apis/karpenter/labels.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
+import { fieldOf } from "../../base/json.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { termRequirements } from "./pod-requirements.ts";
 import { oneOf } from "./requirement.ts";
@@ -210,7 +212,9 @@ export class VolumeIndex {
     if (bound?.spec.csi !== undefined) return bound.spec.csi.driver;
     if (bound !== undefined) return bound.spec.awsElasticBlockStore ? EBS_DRIVER : undefined;
     const provisioner = this.#classes.get(className(claim, volume) ?? "")?.provisioner;
-    return provisioner === undefined ? undefined : (IN_TREE_DRIVERS[provisioner] ?? provisioner);
+    return provisioner === undefined
+      ? undefined
+      : (fieldOf(IN_TREE_DRIVERS, provisioner) ?? provisioner);
   }
 }
 

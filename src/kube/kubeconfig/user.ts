@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Clock } from "../../base/clock.ts";
-import { isObject } from "../../base/json.ts";
+import { fieldOf, isObject } from "../../base/json.ts";
 import {
   type Credential,
   type Credentials,
@@ -74,7 +74,7 @@ function oidcCredentials(user: Entry, clock: Clock): Credentials {
     readonly config?: OidcConfig;
   };
   if (name !== "oidc") {
-    const remedy = REMOVED_PROVIDERS[name] ?? "use an exec plugin";
+    const remedy = fieldOf(REMOVED_PROVIDERS, name) ?? "use an exec plugin";
     throw refused(
       user,
       "user",

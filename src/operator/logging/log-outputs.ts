@@ -2,7 +2,9 @@
  * Where log lines go: standard output, standard error and files, each named by comma as zap takes them. A
  * line that cannot be written is told where the logger's own errors go, once for each output.
  */
+
 import { openSync, writeSync } from "node:fs";
+import { fieldOf } from "../../base/json.ts";
 import { ConfigError } from "../settings/parse-options.ts";
 
 const STREAMS: Readonly<Record<string, number>> = { stdout: 1, stderr: 2 };
@@ -39,7 +41,7 @@ function open(
   return [...new Set(names)]
     .filter((path) => path !== "")
     .map((path) => {
-      const stream = STREAMS[path];
+      const stream = fieldOf(STREAMS, path);
       if (stream !== undefined) return { path, file: stream };
       try {
         return { path, file: openSync(path.replace(/^file:\/\//, ""), "a") };

@@ -7,6 +7,7 @@
 
 import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
 import { parseBoundedJson } from "../../base/bounded-json.ts";
+import { fieldOf } from "../../base/json.ts";
 import type { LogLevel } from "../../base/log.ts";
 import { AWAIT_CHANGE, type Controller, source } from "../../kube/manager/controller.ts";
 import type { Mirrors } from "../../kube/mirror/mirror.ts";
@@ -67,7 +68,7 @@ export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): C
     if (unused.length > 0) warn("logging settings are accepted but not acted on", { unused });
     for (const value of [data[`loglevel.${COMPONENT}`], general]) {
       if (value === undefined) continue;
-      const level = LEVELS[String(value)];
+      const level = fieldOf(LEVELS, String(value));
       if (level !== undefined) return level;
       const levels = Object.keys(LEVELS).join(", ");
       warn(`ignoring an unknown log level; use one of ${levels}`, { level: value });
@@ -77,7 +78,7 @@ export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): C
 
   /** The component's own level; without one it goes with the controller's. */
   function followWebhook(text: string | undefined): void {
-    const level = text === undefined ? undefined : LEVELS[text];
+    const level = text === undefined ? undefined : fieldOf(LEVELS, text);
     if (level === log.webhookLevel) return;
     const before = log.webhookLevel ?? log.level;
     log.webhookLevel = level;

@@ -4,8 +4,10 @@
  * cluster without it is set up by flags alone.
  * upstream: pkg/apis/settings of the core and of the AWS provider at v0.31
  */
+
 import { CONFIG_MAP } from "../../apis/core/kinds.ts";
 import type { Clock } from "../../base/clock.ts";
+import { fieldOf } from "../../base/json.ts";
 import type { Logger } from "../../base/log.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ConnectionError, isNotFound, KubeError } from "../../kube/errors.ts";
@@ -79,7 +81,7 @@ function fromData(
   for (const [key, value] of Object.entries(data).sort(([a], [b]) => (a < b ? -1 : 1))) {
     // The chart wrote every key, most of them empty.
     if (value === "") continue;
-    const name = KEYS[key];
+    const name = fieldOf(KEYS, key);
     if (name === undefined) unused.push(key);
     else settings[OPTIONS[name].flag] = value;
   }

@@ -4,7 +4,9 @@
  * the interruption queue with its rules
  * and two machines of a node group that Karpenter does not manage.
  */
+
 import type { Clock } from "../../base/clock.ts";
+import { fieldOf } from "../../base/json.ts";
 import { Random } from "../../base/random.ts";
 import type { Tag } from "../../providers/aws/api/call.ts";
 import type { EksCluster } from "../../providers/aws/api/eks.ts";
@@ -119,7 +121,7 @@ const DIRECTIONS: Readonly<Record<string, string>> = {
 function zonesOf(region: string): AvailabilityZone[] {
   const short = region
     .split("-")
-    .map((part) => DIRECTIONS[part] ?? part)
+    .map((part) => fieldOf(DIRECTIONS, part) ?? part)
     .join("");
   return ["a", "b", "c"].map((letter, index) => ({
     ZoneName: `${region}${letter}`,

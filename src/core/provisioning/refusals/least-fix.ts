@@ -2,8 +2,10 @@
  * Makes a fix smaller while it is still enough: leaves out edits that it can do without, loosens a spread that
  * need not go, and changes amounts no further than it must. Each question costs a plan, so amounts that are far apart are found by halving.
  */
+
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
+import { fieldOf } from "../../../base/json.ts";
 import { type Edit, editedPod, isRequiredOver, type PodEdit, requestEdits } from "./edits.ts";
 
 /** Limits are raised by whole ones of these: cores, gibibytes. Of other resources, by one. */
@@ -108,7 +110,7 @@ function withLeastAmount(
 ): readonly Edit[] {
   if (edit.change !== "limit" && edit.change !== "minValues" && edit.change !== "loosen")
     return edits;
-  const unit = edit.change === "limit" ? (LIMIT_UNITS[edit.resource] ?? 1) : 1;
+  const unit = edit.change === "limit" ? (fieldOf(LIMIT_UNITS, edit.resource) ?? 1) : 1;
   let least = edits;
   const allows = (units: number) => {
     const tried = edits.map((one) => (one === edit ? { ...edit, to: units * unit } : one));
@@ -137,7 +139,7 @@ function leastLowered(
     if (edit.change === "request" && edit.resource === resource) lowered.push(edit);
     else others.push(edit);
   }
-  const unit = REQUEST_UNITS[resource] ?? 1;
+  const unit = fieldOf(REQUEST_UNITS, resource) ?? 1;
   const from = podRequests(pod)[resource] ?? 0;
   const to = podRequests(lowered.reduce(editedPod, pod))[resource] ?? 0;
   let least = edits;

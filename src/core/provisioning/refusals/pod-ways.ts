@@ -2,12 +2,14 @@
  * What could be changed about a pod alone, one edit a way, whatever keeps it from a place: a node that runs
  * already may take it then, or one that is planned for others.
  */
+
 import { hostPorts } from "../../../apis/core/host-ports.ts";
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod, PodSpec, TaintEffect } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { fits, parseResources } from "../../../apis/resources.ts";
+import { fieldOf } from "../../../base/json.ts";
 import { compareText } from "../../../base/text-order.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import { type Edit, editedPod, type PodEdit, requestEdits } from "./edits.ts";
@@ -115,7 +117,7 @@ function lessOfEach(pod: Pod): Edit[][] {
   return Object.keys(requests)
     .sort()
     .flatMap((resource) => {
-      const least = mayNotBeOvercommitted(resource) ? 0 : (LEAST[resource] ?? 1);
+      const least = mayNotBeOvercommitted(resource) ? 0 : (fieldOf(LEAST, resource) ?? 1);
       const all = requestEdits(pod, resource, (overhead[resource] ?? 0) + least) ?? [];
       if (all.length < 2) return all.length === 0 ? [] : [all];
       const left = (edit: PodEdit) => podRequests(editedPod(pod, edit))[resource] ?? 0;

@@ -7,7 +7,7 @@ import * as aws from "../../../apis/aws/labels.ts";
 import {
   CAPACITY_TYPE_LABEL_KEY,
   INSTANCE_TYPE_LABEL_KEY,
-  NORMALIZED_LABELS,
+  normalizedLabel,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
@@ -142,7 +142,7 @@ function usable(
     }
     return Object.entries(labels).every(
       ([key, value]) =>
-        !requirements.has(NORMALIZED_LABELS[key] ?? key) || allows(requirements.get(key), value),
+        !requirements.has(normalizedLabel(key)) || allows(requirements.get(key), value),
     );
   });
 }

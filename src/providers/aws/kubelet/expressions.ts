@@ -8,6 +8,7 @@ import { Environment, type ParseResult } from "@marcbachmann/cel-js";
 import type { KubeletConfiguration, ResolvedKubelet } from "../../../apis/karpenter/kubelet.ts";
 import type { ResourceAmounts } from "../../../apis/meta.ts";
 import { firstLineOf } from "../../../base/error-text.ts";
+import { fieldOf } from "../../../base/json.ts";
 import { parseMilli } from "../../../base/quantity.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 
@@ -104,7 +105,7 @@ function outOfRange(field: string, value: number): string | undefined {
 }
 
 function quantity(resource: string, value: number): string {
-  const { step, unit } = UNITS[resource] ?? { step: 1, unit: "" };
+  const { step, unit } = fieldOf(UNITS, resource) ?? { step: 1, unit: "" };
   return `${Math.ceil(value / step) * step}${unit}`;
 }
 

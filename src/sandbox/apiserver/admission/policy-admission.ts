@@ -3,8 +3,10 @@
  * policy holds, with which parameters, and what becomes of a write that is not so.
  * upstream: apiserver pkg/admission/plugin/policy/validating, pkg/admission/plugin/policy/generic
  */
+
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
 import type { KubeObject, LabelSelector } from "../../../apis/meta.ts";
+import { fieldOf } from "../../../base/json.ts";
 import { compareText } from "../../../base/text-order.ts";
 import {
   type Bindings,
@@ -268,7 +270,12 @@ function refusalOf(call: Call, { object, old }: Admission, refusal: Refusal): Ap
   const text = `ValidatingAdmissionPolicy '${policy.metadata.name}'${bound} denied request: ${message}`;
   const name = call.path.name ?? (object ?? old)?.metadata.name ?? "";
   const { status } = forbidden(call.definition, name, text, [{ message: text }]);
-  return new ApiError(CODES[reason] ?? 422, reason, status.message ?? text, status.details);
+  return new ApiError(
+    fieldOf(CODES, reason) ?? 422,
+    reason,
+    status.message ?? text,
+    status.details,
+  );
 }
 
 /** The definition of a policy's parameters. Throws ConfigurationError when that kind is not served. */

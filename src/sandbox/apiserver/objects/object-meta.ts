@@ -5,7 +5,7 @@
 
 import type { KubeObject, ObjectMeta } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
-import { deepEqual } from "../../../base/json.ts";
+import { deepEqual, fieldOf } from "../../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "../engine.ts";
 import { refusedPatch } from "../patch/refusal.ts";
 import { goKind } from "../request/go-json.ts";
@@ -327,7 +327,7 @@ export function withGeneration(
   current: KubeObject,
 ): KubeObject {
   if (!countsGenerations(definition)) return next;
-  const also = COUNTED_METADATA[definition.kind];
+  const also = fieldOf(COUNTED_METADATA, definition.kind);
   const isNoted = also !== undefined && !deepEqual(next.metadata[also], current.metadata[also]);
   if (!isNoted && deepEqual(desired(next), desired(current))) return next;
   return withBumpedGeneration(next);

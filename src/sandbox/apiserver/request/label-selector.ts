@@ -3,7 +3,9 @@
  * cannot read it refuses in the same words, which clients and people have learned to search for.
  * upstream: apimachinery pkg/labels/selector.go
  */
+
 import type { NodeSelectorRequirement } from "../../../apis/core/pod.ts";
+import { fieldOf } from "../../../base/json.ts";
 import { invalid, printFieldError } from "../schema/field-error.ts";
 import { labelValueProblems, qualifiedNameProblems } from "../schema/metadata.ts";
 
@@ -69,7 +71,7 @@ function readRequirement(tokens: Tokens): NodeSelectorRequirement {
   if (tokens.peek().kind === "end" || tokens.peek().kind === ",")
     return { key, operator: "Exists" };
   const sign = tokens.next();
-  const operator = OPERATORS[sign.text];
+  const operator = fieldOf(OPERATORS, sign.text);
   if (operator === undefined) throw unexpected(sign, OPERATORS_TEXT);
   const values =
     sign.text === "in" || sign.text === "notin" ? listOf(tokens) : [exactValue(tokens)];

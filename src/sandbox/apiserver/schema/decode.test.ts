@@ -27,6 +27,11 @@ describe("reading a body as a built-in kind", () => {
       { template: [] },
       "array into Go struct field DeploymentSpec.spec.template of type v1.PodTemplateSpec",
     ],
+    // Such an object cannot be made a text.
+    [
+      { replicas: [{ toString: 1 }] },
+      "array into Go struct field DeploymentSpec.spec.replicas of type int32",
+    ],
     [
       { template: { spec: { containers: [{ name: 5 }] } } },
       "number into Go struct field Container.spec.template.spec.containers.name of type string",

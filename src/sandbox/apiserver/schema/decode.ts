@@ -204,13 +204,12 @@ function inRange(schema: Schema, value: number): boolean {
 }
 
 function mismatch(schema: Schema, value: unknown, place: Place): DecodeProblem {
-  const number = schema.type === "integer" ? `number ${value}` : "number";
   const found = Array.isArray(value)
     ? "array"
     : typeof value === "boolean"
       ? "bool"
-      : typeof value === "number"
-        ? number
+      : typeof value === "number" && schema.type === "integer"
+        ? `number ${value}`
         : typeof value;
   const wanted = goTypeName(schema);
   const field = `${place.struct}.${goPathOf(place)}`;

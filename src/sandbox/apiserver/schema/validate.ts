@@ -90,7 +90,7 @@ function checkString(schema: Schema, value: string, path: string, errors: FieldE
   const { format } = schema;
   const problem = sizeProblem(schema, value, path) ?? patternProblem(schema, value, path);
   if (problem !== undefined) errors.push(problem);
-  if (format !== undefined && FORMATS[format]?.(value) === false) {
+  if (format !== undefined && fieldOf(FORMATS, format)?.(value) === false) {
     errors.push(typeInvalid(path, value, `${path} in body must be of type ${format}: "${value}"`));
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
-import { isObject } from "../../../base/json.ts";
+import { fieldOf, isObject } from "../../../base/json.ts";
 import { compareText } from "../../../base/text-order.ts";
 import type { KubeResponse } from "../../../kube/transport/transport.ts";
 import { issueToken, OWN_AUDIENCE, type TokenWish } from "../access/identity.ts";
@@ -148,7 +148,7 @@ function boundTo(
     name = "",
     uid: asked = "",
   } = reference as Partial<Record<string, string>>;
-  const plural = apiVersion === "v1" ? BINDABLE[kind] : undefined;
+  const plural = apiVersion === "v1" ? fieldOf(BINDABLE, kind) : undefined;
   if (plural === undefined)
     throw badRequest(`cannot bind token to object of type /${apiVersion}, Kind=${kind}`);
   const namespace = kind === "Node" ? undefined : path.namespace;

@@ -1,5 +1,7 @@
 /** Which row belongs to which built-in kind. Kinds without one show name, blanks and age. */
+
 import type { KubeObject } from "../../../apis/meta.ts";
+import { fieldOf } from "../../../base/json.ts";
 import { ageCell } from "./age.ts";
 import { autoscalerCells } from "./autoscaler-cells.ts";
 import type { Cells } from "./cell.ts";
@@ -102,7 +104,7 @@ export function builtinCells(
   kind: string,
   columns: number,
 ): (object: KubeObject, nowMs: number) => readonly unknown[] {
-  const row = ROWS[kind];
+  const row = fieldOf(ROWS, kind);
   if (row !== undefined) return row;
   return (object, nowMs) => [
     object.metadata.name,

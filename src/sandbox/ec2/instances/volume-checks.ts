@@ -2,6 +2,7 @@
  * Whether EBS has volumes as a launch wants them: which types take IOPS and throughput, and within which bounds and
  * ratios, as the EBS user guide tells them. EC2 finds out at launch, not when the template is made.
  */
+import { fieldOf } from "../../../base/json.ts";
 import type { BlockDeviceMapping } from "../../../providers/aws/api/launches.ts";
 
 type Bounds = readonly [least: number, most: number];
@@ -51,7 +52,7 @@ export function volumeRefusal(devices: readonly BlockDeviceMapping[]): VolumeRef
 
 function refusalOf(ebs: NonNullable<BlockDeviceMapping["Ebs"]>): VolumeRefusal | undefined {
   const { VolumeType = "gp2", VolumeSize, Iops, Throughput } = ebs;
-  const type = TYPES[VolumeType];
+  const type = fieldOf(TYPES, VolumeType);
   if (type === undefined) return value(`Invalid value '${VolumeType}' for VolumeType.`);
   if (Iops !== undefined && type.iops === undefined) return unsupported("iops", VolumeType);
   if (Throughput !== undefined && type.throughput === undefined)

@@ -1,5 +1,6 @@
 /** DescribeInstanceTypes and DescribeInstanceTypeOfferings, answered from the catalogue. */
 
+import { fieldOf } from "../../../base/json.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { Ec2Api } from "../../../providers/aws/api/ec2.ts";
 import type { InstanceTypeInfo } from "../../../providers/aws/api/images-and-types.ts";
@@ -51,7 +52,7 @@ export function instanceTypeCalls(state: AwsState): TypeCalls {
     },
     describeInstanceTypeOfferings(input) {
       const { LocationType = "region" } = input;
-      const locationOf = LOCATIONS[LocationType];
+      const locationOf = fieldOf(LOCATIONS, LocationType);
       if (locationOf === undefined) {
         const message = `LocationType ${LocationType} is not one of ${Object.keys(LOCATIONS).join(", ")}`;
         throw new AwsError("InvalidParameterValue", message);

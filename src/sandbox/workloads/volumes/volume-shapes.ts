@@ -2,9 +2,11 @@
  * What claims and volumes look like once they are bound, which volume a claim takes, and what a provisioner makes.
  * Pure.
  */
+
 import type { PersistentVolume, PersistentVolumeClaim } from "../../../apis/core/kinds.ts";
 import type { Node } from "../../../apis/core/node.ts";
 import type { StorageClass } from "../../../apis/storage/kinds.ts";
+import { fieldOf } from "../../../base/json.ts";
 import { parseUnits } from "../../../base/quantity.ts";
 
 const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
@@ -114,7 +116,7 @@ export function zoneOf(
 
 /** A driver's own zone label is used when the node has it; else the well-known one. */
 export function zoneKeyOf({ provisioner }: StorageClass, node: Node | undefined): string {
-  const key = DRIVER_ZONE[provisioner] ?? ZONE;
+  const key = fieldOf(DRIVER_ZONE, provisioner) ?? ZONE;
   return node?.metadata.labels?.[key] === undefined ? ZONE : key;
 }
 
