@@ -28,8 +28,11 @@ export const NOT_ACTED_ON: readonly FieldNotActedOn[] = [
 ];
 
 /** The fields an object uses that nothing acts on, for one log line each. */
-export function fieldsNotActedOn(object: KubeObject): readonly FieldNotActedOn[] {
-  return NOT_ACTED_ON.filter(
+export function fieldsNotActedOn(
+  object: KubeObject,
+  table: readonly FieldNotActedOn[] = NOT_ACTED_ON,
+): readonly FieldNotActedOn[] {
+  return table.filter(
     (field) =>
       field.kind === object.kind &&
       valuesAt(object, field.path.split(".")).some(

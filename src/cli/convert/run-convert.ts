@@ -84,7 +84,7 @@ export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<
 function leftOut({ apiVersion = "", kind = "", metadata }: KubeObject, to: string): string[] {
   const version = apiVersion.split("/")[1] ?? "";
   if (!apiVersion.startsWith("karpenter.")) return [];
-  const what = `${kind} ${metadata?.name ?? ""}`;
+  const what = `${kind} ${textOf(metadata?.name)}`;
   if (kind === "Machine")
     return [`${what}: a Machine is not converted; its Provisioner's NodePool makes NodeClaims`];
   if (!BETA.has(kind)) return [];

@@ -56,6 +56,30 @@ describe("the end of a node", () => {
     await world.stop();
   });
 
+  it("asks again for a guarded pod after 0.1 s, then after twice as long each time, and every 10 s in the end", async () => {
+    const world = await joined();
+    await world.api.create(POD, onNode("guarded"));
+    await world.api.create(POD, onNode("other"));
+    world.api.guarded.add("default/guarded");
+    const { evict } = world.kube;
+    const askedMs: number[] = [];
+    const noted: typeof evict = (pod, options) => {
+      if (pod.name === "guarded") askedMs.push(world.clock.now());
+      return evict(pod, options);
+    };
+    Object.assign(world.kube, { evict: noted });
+    await world.api.delete(NODE_CLAIM, { name: "a" });
+    await world.clock.advance(35_000);
+    const waits = askedMs.slice(1).map((atMs, index) => atMs - (askedMs[index] as number));
+    const doubling = [100, 200, 400, 800, 1_600, 3_200, 6_400];
+    expect(waits).toEqual([...doubling, 10_000, 10_000]);
+    expect(podsLeft(world)).toEqual(["guarded"]);
+    world.api.guarded.clear();
+    await world.clock.advance(10_000);
+    expect(podsLeft(world)).toEqual([]);
+    await world.stop();
+  });
+
   it("asks once for the end of a pod whose kubelet does not answer, and counts it once", async () => {
     const world = await joined("1m");
     await world.api.create(POD, onNode("stuck", { spec: { terminationGracePeriodSeconds: 90 } }));

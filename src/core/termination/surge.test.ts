@@ -86,6 +86,7 @@ describe("a move without downtime", () => {
     ["Recreate", { spec: { strategy: { type: "Recreate" as const } } }, /strategy is Recreate/],
     ["no surge", { spec: rolling("0%", 1) }, /maxSurge is 0/],
     ["may be down", { spec: rolling(1, 1) }, /maxUnavailable lets the old pod go first/],
+    ["all may be down", { spec: rolling(1, "100%") }, /maxUnavailable lets the old pod go first/],
     [
       "stuck",
       { status: { conditions: [{ type: "Progressing", status: "False" as const }] } },

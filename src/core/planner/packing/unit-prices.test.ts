@@ -1,8 +1,14 @@
 import { describe, expect, it } from "vitest";
+import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
+import type { Resources } from "../../../apis/resources.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
+import { createTemplate } from "../../provisioning/pools/pool-template.ts";
 import { solve } from "../../provisioning/solve.ts";
+import { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
 import { planBatch } from "../plan-batch.ts";
 import { DEFAULT_PLANNER } from "../planner-options.ts";
+import { UnitPrices } from "./unit-prices.ts";
 
 const pods = (count: number) =>
   Array.from({ length: count }, (_, at) => pod({ name: `p-${at}`, cpu: "1800m", memory: "1Gi" }));
@@ -24,5 +30,31 @@ describe("of pools that only their names tell apart", () => {
     const one = schedulingInput({ pods: pods(count), pools: [dear, cheap] });
     expect(poolsOf(solve(one))).toEqual(["z"]);
     expect(poolsOf(planBatch(one, DEFAULT_PLANNER))).toEqual(["a"]);
+  });
+});
+
+describe("what pods cost at the least in a pool", () => {
+  const GIB = 2 ** 30;
+  const space = new RequirementSpace(new Set(WELL_KNOWN_LABELS));
+  // 0.10 $ for 2 cpu and 8 GiB; twice as dear for each cpu, and for a GiB half as dear.
+  const small = instanceType({ name: "small", cpu: 2, priceMicroUsd: 100_000 });
+  const large = instanceType({ name: "large", cpu: 2, memoryGi: 32, priceMicroUsd: 200_000 });
+  const template = (index: number, name: string) =>
+    createTemplate(poolInput({ name }, [name === "both" ? small : large, large]), index, space, []);
+  const [both, large2] = [template(0, "both"), template(1, "large")];
+  const prices = new UnitPrices(space);
+  const under = (of: typeof both, specs: readonly object[] = []) =>
+    space.join(of.set, space.intern(Requirements.fromSpecs(specs as never))) as number;
+  const onDemand = [{ key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] }];
+
+  it.each<[string, typeof both, readonly object[], Resources, number]>([
+    ["spot, by cpu", both, [], { cpu: 1_000 }, 35_000],
+    ["spot, by memory", both, [], { cpu: 1, memory: 8 * GIB }, 35_000],
+    ["on-demand, by cpu", both, onDemand, { cpu: 1_000 }, 50_000],
+    ["on-demand, by memory", both, onDemand, { memory: 8 * GIB }, 50_000],
+    ["another pool", large2, [], { cpu: 1_000 }, 70_000],
+    ["another pool, on-demand", large2, onDemand, { cpu: 1_000 }, 100_000],
+  ])("goes by pool, set and requests: %s", (_, of, specs, requests, price) => {
+    for (const _again of [1, 2]) expect(prices.of(of, under(of, specs), requests)).toBe(price);
   });
 });

@@ -82,6 +82,7 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
             (client as EC2Client).send(new command(input as never) as never),
       ]),
     );
+    await playCases();
   });
 
   afterAll(async () => {
@@ -292,11 +293,15 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
     ["sqs", sqs.DeleteQueueCommand, queue],
   ];
 
-  it("answers every call of the provider as the in-process one does", async () => {
-    const called = new Set<string>();
+  const actionOf = (command: Command): string => command.name.replace(/Command$/, "");
+  /** What the calls of `cases` were answered with, one after the other. */
+  const played: { action: string; overWire: unknown; inProcess: unknown }[] = [];
+  /** Calls of EC2 in the journal by then. */
+  let written: Readonly<Record<"wired" | "twin", string>>;
+
+  const playCases = async (): Promise<void> => {
     for (const [service, command, input] of cases) {
-      const action = command.name.replace(/Command$/, "");
-      called.add(`${service}.${action.slice(0, 1).toLowerCase()}${action.slice(1)}`);
+      const action = actionOf(command);
       const given = input();
       const refused = (error: Error) => ({ refused: error.name, message: error.message });
       const overWire = plain(await send[service]?.(command)(given).catch(refused));
@@ -305,8 +310,27 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
           .call(service, action, plain(given))
           .catch(({ code, message }) => ({ refused: code, message })),
       );
-      expect(overWire, action).toEqual(inProcess ?? {});
+      played.push({ action, overWire, inProcess: inProcess ?? {} });
     }
+    const inputs = (aws: SimulatedAws): string =>
+      JSON.stringify(
+        aws.journal.calls({ service: "ec2" }).map((entry) => {
+          const { ClientToken: _token, ...input } = entry.input as Record<string, unknown>;
+          return [entry.action, plain(input)];
+        }),
+      );
+    written = { wired: inputs(wired), twin: inputs(twin) };
+  };
+
+  it("answers every call of the provider as the in-process one does", () => {
+    for (const { action, overWire, inProcess } of played)
+      expect(overWire, action).toEqual(inProcess);
+    const called = new Set(
+      cases.map(([service, command]) => {
+        const action = actionOf(command);
+        return `${service}.${action.slice(0, 1).toLowerCase()}${action.slice(1)}`;
+      }),
+    );
     const inApi = Object.entries(twin.api).flatMap(([service, door]) =>
       Object.keys(door)
         .filter((name) => !EXTRA.has(name))
@@ -317,13 +341,9 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
   });
 
   it("writes the parsed input into the journal as the in-process call does", () => {
-    const inputs = (aws: SimulatedAws): unknown =>
-      aws.journal.calls({ service: "ec2" }).map((entry) => {
-        const { ClientToken: _token, ...input } = entry.input as Record<string, unknown>;
-        return [entry.action, plain(input)];
-      });
-    const spoken = JSON.stringify(inputs(wired)).replaceAll('"1970-01-01T00:00:00Z"', EPOCH);
-    expect(JSON.parse(spoken)).toEqual(JSON.parse(JSON.stringify(inputs(twin))));
+    const spoken = JSON.parse(written.wired.replaceAll('"1970-01-01T00:00:00Z"', EPOCH));
+    expect(spoken.length).toBeGreaterThan(20);
+    expect(spoken).toEqual(JSON.parse(written.twin));
   });
 
   it("answers the calls that people make with the CLI", async () => {
