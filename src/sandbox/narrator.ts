@@ -21,6 +21,7 @@ import {
 import { MACHINE } from "../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../apis/meta.ts";
+import { parseBoundedJson } from "../base/bounded-json.ts";
 import type { Clock } from "../base/clock.ts";
 import { isObject } from "../base/json.ts";
 import type { Mirrors } from "../kube/mirror/mirror.ts";
@@ -348,7 +349,7 @@ function sumOf(claims: readonly NodeClaim[], price: (claim: NodeClaim) => number
 function commandOf({ metadata }: NodeClaim): string | undefined {
   try {
     const text = metadata.annotations?.[DISRUPTION_COMMAND_ANNOTATION_KEY];
-    const record: unknown = text === undefined ? undefined : JSON.parse(text);
+    const record: unknown = text === undefined ? undefined : parseBoundedJson(text);
     if (!isObject(record) || !CONSOLIDATIONS.includes(record["reason"])) return undefined;
     return typeof record["id"] === "string" ? record["id"] : undefined;
   } catch {

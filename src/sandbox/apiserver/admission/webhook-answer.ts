@@ -8,7 +8,7 @@ import { isObject } from "../../../base/json.ts";
 import { groupVersionOf, isCustom } from "../engine.ts";
 import { kindProblem } from "../objects/object-meta.ts";
 import { applyJsonPatch, type Operation, PatchError } from "../patch/json-patch.ts";
-import { goKind, jsonProblem } from "../request/go-json.ts";
+import { goJson, goKind } from "../request/go-json.ts";
 import { ApiError, invalid, type StatusDetails } from "../request/status.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import { decode } from "../schema/decode.ts";
@@ -123,10 +123,9 @@ export function patchedBy(
   object: KubeObject,
   isOwnKind: boolean,
 ): KubeObject {
-  const bytes = Buffer.from(patch, "base64");
-  const problem = jsonProblem(bytes);
-  if (problem !== undefined) throw new UndecodablePatchError(problem);
-  const operations = JSON.parse(bytes.toString("utf8")) as unknown;
+  const read = goJson(Buffer.from(patch, "base64"));
+  if ("problem" in read) throw new UndecodablePatchError(read.problem);
+  const operations = read.value;
   if (!Array.isArray(operations) || operations.some((one) => one !== null && !isObject(one))) {
     const type = Array.isArray(operations) ? "jsonpatch.Operation" : "jsonpatch.Patch";
     const found = Array.isArray(operations) ? operations.find((one) => !isObject(one)) : operations;

@@ -4,6 +4,7 @@
  */
 import { Agent } from "undici";
 import { isObject } from "../../../base/json.ts";
+import { goJson } from "../request/go-json.ts";
 import type { WebhookCaller, WebhookClientConfig } from "../resource-definition.ts";
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -83,12 +84,8 @@ function timed(address: string, timeoutMs: number): string {
 }
 
 function parsed(text: string): unknown {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    value = text;
-  }
+  const read = goJson(Buffer.from(text));
+  const value = "value" in read ? read.value : text;
   if (isObject(value)) return value;
   const kind = Array.isArray(value) ? "array" : typeof value;
   throw new Refused(

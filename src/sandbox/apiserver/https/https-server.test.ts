@@ -106,6 +106,22 @@ describe("the HTTPS door", () => {
     expect(big.status).toBe(413);
   });
 
+  it.each(["json", "merge-patch+json", "strategic-merge-patch+json", "json-patch+json"])(
+    "refuses application/%s that is nested too deeply",
+    async (type) => {
+      const deep = `${"[".repeat(9_999)}${"]".repeat(9_999)}`;
+      const one = type === "json" ? CONFIG_MAPS : `${CONFIG_MAPS}/any`;
+      const method = type === "json" ? "POST" : "PATCH";
+      const body = type === "json-patch+json" ? deep : `{"data":${deep}}`;
+      const { status, text } = await call(one, { method, body, type: `application/${type}` });
+      expect(JSON.parse(text)).toMatchObject({
+        code: 400,
+        message: expect.stringContaining("exceeded max depth"),
+      });
+      expect(status).toBe(400);
+    },
+  );
+
   it("answers who may not ask before the body has come", async () => {
     const answerTo = (authorization: string) =>
       new Promise((resolve, reject) => {

@@ -24,7 +24,7 @@ import type { ApiServer, User } from "../api-server.ts";
 import { decodeProtobuf } from "../protobuf/decode.ts";
 import { encodeProtobuf, encodeWatchFrame, isEncodable } from "../protobuf/encode.ts";
 import { PROTOBUF } from "../protobuf/fields.ts";
-import { jsonProblem } from "../request/go-json.ts";
+import { goJson } from "../request/go-json.ts";
 import { refusalType, YAML_TYPE } from "../request/negotiation.ts";
 import { ApiError, badRequest, type Status } from "../request/status.ts";
 import { identityIn } from "./certificates.ts";
@@ -174,8 +174,9 @@ async function bodyOf(exchange: Exchange, contentType: string): Promise<unknown>
   const bytes = await exchange.readBody().catch(asApiError);
   if (bytes.length === 0) return undefined;
   if (contentType.startsWith(PROTOBUF)) return decodeProtobuf(bytes);
-  const text = bytes.toString("utf8");
-  return contentType.includes("yaml") ? readYaml(text) : readJson(text, contentType);
+  return contentType.includes("yaml")
+    ? readYaml(bytes.toString("utf8"))
+    : readJson(bytes, contentType);
 }
 
 function asApiError(error: unknown): never {
@@ -185,19 +186,18 @@ function asApiError(error: unknown): never {
   throw new ApiError(error.status, reason, error.message);
 }
 
-function readJson(text: string, contentType: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    // A body without a type may be YAML, as kube-apiserver recognises it; what begins like JSON is taken for it.
-    if (contentType === "" && !text.trimStart().startsWith("{")) return readYaml(text);
-    const problem = jsonProblem(Buffer.from(text)) ?? String(error);
-    if (contentType.includes("strategic-merge-patch")) throw badRequest(problem);
-    if (contentType.includes("patch")) throw badRequest(`error decoding patch: ${problem}`);
-    throw badRequest(
-      `the object provided is unrecognized (must be JSON): couldn't get version/kind; json parse error: ${problem}`,
-    );
-  }
+function readJson(bytes: Buffer, contentType: string): unknown {
+  const read = goJson(bytes);
+  if ("value" in read) return read.value;
+  // A body without a type may be YAML, as kube-apiserver recognises it; what begins like JSON is taken for it.
+  const text = bytes.toString("utf8");
+  if (contentType === "" && !text.trimStart().startsWith("{")) return readYaml(text);
+  const { problem } = read;
+  if (contentType.includes("strategic-merge-patch")) throw badRequest(problem);
+  if (contentType.includes("patch")) throw badRequest(`error decoding patch: ${problem}`);
+  throw badRequest(
+    `the object provided is unrecognized (must be JSON): couldn't get version/kind; json parse error: ${problem}`,
+  );
 }
 
 function readYaml(text: string): unknown {

@@ -5,7 +5,7 @@
 import type { KubeObject } from "../../../apis/meta.ts";
 import { isObject } from "../../../base/json.ts";
 import type { Call } from "../engine.ts";
-import { jsonProblem } from "../request/go-json.ts";
+import { goJson } from "../request/go-json.ts";
 import { type ListMetadata, showList, showObject, type View } from "../request/representation.ts";
 import { selectionOf, selectsAll } from "../request/selectors.ts";
 import {
@@ -182,11 +182,10 @@ function readContinuation(token: string, query: URLSearchParams): Continuation {
   if (version !== "" && version !== "0") {
     throw badRequest("specifying resource version is not allowed when using continue");
   }
-  const bytes = Buffer.from(token, "base64url");
-  const problem = jsonProblem(bytes);
-  if (problem !== undefined)
-    throw badRequest(`invalid continue token: continue key is not valid: ${problem}`);
-  const value: unknown = JSON.parse(bytes.toString("utf8"));
+  const read = goJson(Buffer.from(token, "base64url"));
+  if ("problem" in read)
+    throw badRequest(`invalid continue token: continue key is not valid: ${read.problem}`);
+  const { value } = read;
   if (isObject(value) && typeof value["rv"] === "number" && typeof value["after"] === "string")
     return { rv: value["rv"], after: value["after"] };
   throw badRequest("continue key is not valid: the token was not made by this server");

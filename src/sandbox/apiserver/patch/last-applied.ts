@@ -3,7 +3,9 @@
  * apply may change it without force, and is kept up to date for a kubectl that applies as before.
  * upstream: apimachinery pkg/util/managedfields/internal/lastappliedmanager.go, lastappliedupdater.go
  */
+
 import type { KubeObject } from "../../../apis/meta.ts";
+import { parseBoundedJson } from "../../../base/bounded-json.ts";
 import { canonicalJson, isObject } from "../../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "../engine.ts";
 import { areTooLong } from "../schema/metadata.ts";
@@ -29,7 +31,7 @@ export function lastAppliedFields(call: Call, manager: string, live: KubeObject)
 
 function parsed(text: string): KubeObject | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseBoundedJson(text);
     return isObject(value) && isObject(value["metadata"])
       ? (value as unknown as KubeObject)
       : undefined;

@@ -3,7 +3,9 @@
  * know. Messages are walked by a table of field numbers; what JSON spells in its own way (times,
  * quantities, int-or-string) is turned into that.
  */
+
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { parseBoundedJson } from "../../../base/bounded-json.ts";
 import { toRfc3339, toRfc3339Micro } from "../../../base/clock.ts";
 import { setField } from "../../../base/json.ts";
 import { ApiError, badRequest } from "../request/status.ts";
@@ -238,7 +240,7 @@ function readSpecial(message: string, bytes: Uint8Array): { value: unknown } | u
       const reader = new BinaryReader(bytes);
       if (reader.pos >= reader.len) return { value: undefined };
       reader.tag();
-      return { value: JSON.parse(Buffer.from(reader.bytes()).toString("utf8")) };
+      return { value: parseBoundedJson(Buffer.from(reader.bytes()).toString("utf8")) };
     }
     default:
       return undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { jsonProblem } from "./go-json.ts";
+import { goJson, jsonProblem } from "./go-json.ts";
 
 describe("what Go says of a text that is no JSON", () => {
   // As kube-apiserver v1.34.4 answered to such bodies.
@@ -25,5 +25,20 @@ describe("what Go says of a text that is no JSON", () => {
 
   it("is nothing of what is JSON", () => {
     expect(jsonProblem(Buffer.from(' {"a": [-1.5e+3, true, null, "\\u00e4"]} '))).toBeUndefined();
+  });
+});
+
+describe("JSON that Go may read", () => {
+  const nested = (levels: number) => Buffer.from("[".repeat(levels) + "]".repeat(levels));
+
+  it("has its value, or what Go says of it", () => {
+    expect(goJson(Buffer.from('{"a":[1]}'))).toEqual({ value: { a: [1] } });
+    expect(goJson(Buffer.from("{"))).toEqual({ problem: "unexpected end of JSON input" });
+  });
+
+  it("is not nested deeper than code that walks it can go", () => {
+    expect(goJson(nested(100))).toHaveProperty("value");
+    for (const levels of [101, 9_999, 1_000_000])
+      expect(goJson(nested(levels))).toEqual({ problem: "exceeded max depth" });
   });
 });

@@ -3,13 +3,27 @@
  * they are part of its answers. Only asked once a text has turned out to be no JSON. And how Go names and prints values.
  * upstream: encoding/json scanner.go
  */
+import { JsonLimitError, parseBoundedJson } from "../../../base/bounded-json.ts";
+import { errorText } from "../../../base/error-text.ts";
 import { isObject } from "../../../base/json.ts";
 
 const END = "unexpected end of JSON input";
 const LITERALS = ["true", "false", "null"] as const;
 
+const TOO_DEEP = "exceeded max depth";
+
 /** Carries the finding out of the depth of nested values. */
 class Finding extends Error {}
+
+/** The value of JSON, or what Go's parser says of it. Nested deeper than the code that walks values, it is refused. */
+export function goJson(bytes: Buffer): { readonly value: unknown } | { readonly problem: string } {
+  try {
+    return { value: parseBoundedJson(bytes.toString("utf8")) };
+  } catch (error) {
+    if (error instanceof JsonLimitError) return { problem: TOO_DEEP };
+    return { problem: jsonProblem(bytes) ?? errorText(error) };
+  }
+}
 
 /** Of bytes, for Go looks at bytes; undefined when they are JSON after all. */
 export function jsonProblem(bytes: Uint8Array): string | undefined {
@@ -21,7 +35,7 @@ export function jsonProblem(bytes: Uint8Array): string | undefined {
   } catch (error) {
     if (error instanceof Finding) return error.message;
     // Deeper than the stack; Go gives up at ten thousand levels.
-    if (error instanceof RangeError) return "exceeded max depth";
+    if (error instanceof RangeError) return TOO_DEEP;
     throw error;
   }
 }

@@ -3,7 +3,9 @@
  * for the CPU. What v1 has no field for travels in its annotations, so that nothing is lost on the way back.
  * upstream: kubernetes pkg/apis/autoscaling/v1/conversion.go
  */
+
 import type { KubeObject } from "../../../apis/meta.ts";
+import { parseBoundedJson } from "../../../base/bounded-json.ts";
 import { isObject } from "../../../base/json.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: raw JSON whose shape the schema holds
@@ -61,7 +63,7 @@ export function newerAutoscalerOf(object: KubeObject): KubeObject {
     const text = annotations[name];
     delete annotations[name];
     try {
-      return text === undefined ? undefined : JSON.parse(text);
+      return text === undefined ? undefined : parseBoundedJson(text);
     } catch {
       return undefined;
     }

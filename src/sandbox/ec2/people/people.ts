@@ -2,6 +2,7 @@
  * What people do with an account beside Karpenter, by the AWS CLI: look around, set capacity aside, stop a machine,
  * take an image away, put an event on the bus. The provider makes none of these calls.
  */
+import { parseBoundedJson } from "../../../base/bounded-json.ts";
 import { isObject } from "../../../base/json.ts";
 import type { Filter, Tag } from "../../../providers/aws/api/call.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
@@ -197,7 +198,7 @@ function put(state: AwsState, entries: readonly EventEntry[]): object {
 
 function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseBoundedJson(text);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;

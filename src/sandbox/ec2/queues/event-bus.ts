@@ -3,6 +3,7 @@
  * event reaches each target at once as one message, the whole event its body. Patterns are EventBridge's
  * with literals and `prefix`; others are refused.
  */
+import { parseBoundedJson } from "../../../base/bounded-json.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { isObject } from "../../../base/json.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
@@ -128,7 +129,7 @@ function find(state: AwsState, name: string): RuleRecord {
 
 function parsePattern(text: string | undefined): Record<string, unknown> {
   try {
-    const pattern: unknown = JSON.parse(text ?? "");
+    const pattern: unknown = parseBoundedJson(text ?? "");
     if (isObject(pattern)) return pattern;
   } catch {
     // Refused below, as what is no object.
