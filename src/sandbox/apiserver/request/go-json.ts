@@ -26,7 +26,7 @@ export function goJson(bytes: Buffer): { readonly value: unknown } | { readonly 
 }
 
 /** Of bytes, for Go looks at bytes; undefined when they are JSON after all. */
-export function jsonProblem(bytes: Uint8Array): string | undefined {
+function jsonProblem(bytes: Uint8Array): string | undefined {
   const reader = new Reader(bytes);
   try {
     reader.value();
