@@ -138,14 +138,16 @@ function missingPods(
   taken: ReadonlySet<string>,
 ): Pod[] {
   const made: Pod[] = [];
+  const labels = templateLabels(workload as Deployment);
   if (workload.kind === "StatefulSet") {
     const first = (workload as StatefulSet).spec.ordinals?.start ?? 0;
-    for (let index = first; index < first + wanted; index++) made.push(replica(workload, index));
+    for (let index = first; index < first + wanted; index++)
+      made.push(replica(workload, index, labels));
     return made.filter((pod) => !taken.has(keyOf(pod)));
   }
   const there = running.get(identity(workload)) ?? 0;
   for (let index = 0; made.length < wanted - there; index++) {
-    const pod = replica(workload, index);
+    const pod = replica(workload, index, labels);
     if (!taken.has(keyOf(pod))) made.push(pod);
   }
   return made;
@@ -197,7 +199,22 @@ function ownerIdentity(object: KubeObject, owner: OwnerReference): string {
   return `${owner.kind} ${object.metadata.namespace}/${owner.name}`;
 }
 
-function replica(workload: KubeObject, index: number): Pod {
+/** Labels of every pod of a workload: the same for all of them, and dear to work out where they hold a hash. */
+function templateLabels({
+  kind,
+  spec: { template },
+}: Deployment): Readonly<Record<string, string>> {
+  const { labels } = template.metadata ?? {};
+  return kind === "Deployment"
+    ? { ...labels, "pod-template-hash": contentHash(template) }
+    : { ...labels };
+}
+
+function replica(
+  workload: KubeObject,
+  index: number,
+  labels: Readonly<Record<string, string>>,
+): Pod {
   const { template } = (workload as Deployment).spec;
   const { name, namespace = "default", uid = "", creationTimestamp } = workload.metadata;
   const podName = `${name}-${index}`;
@@ -209,7 +226,7 @@ function replica(workload: KubeObject, index: number): Pod {
       name: podName,
       namespace,
       ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
-      labels: { ...template.metadata?.labels, ...ownLabels(workload, podName, index) },
+      labels: { ...labels, ...ownLabels(workload, podName, index) },
       ownerReferences: [
         {
           apiVersion: workload.apiVersion ?? "apps/v1",
@@ -227,11 +244,8 @@ function replica(workload: KubeObject, index: number): Pod {
   };
 }
 
-/** Labels that a controller adds; spread rules may name them in matchLabelKeys. */
+/** Labels that a controller adds to one pod; spread rules may name them in matchLabelKeys. */
 function ownLabels(workload: KubeObject, podName: string, index: number): Record<string, string> {
-  if (workload.kind === "Deployment") {
-    return { "pod-template-hash": contentHash((workload as Deployment).spec.template) };
-  }
   if (workload.kind === "Job") return jobLabels(workload as Job, index);
   if (workload.kind !== "StatefulSet") return {};
   return {

@@ -106,14 +106,19 @@ export function createMetrics(
 }
 
 async function* partsOf(all: Iterable<Declared>, registry: Registry): AsyncIterable<string> {
-  for (const { spec, kept, readers } of all) {
+  for (const { spec, readers } of all) {
     if (readers.size > 0) {
       yield* exposition(fullName(spec), spec, seriesOf(readers));
       continue;
     }
-    const { values } = await kept.get();
-    if (values.length > 0) yield `${await registry.getSingleMetricAsString(fullName(spec))}\n`;
+    const text = await registry.getSingleMetricAsString(fullName(spec));
+    if (hasSeries(text)) yield `${text}\n`;
   }
+}
+
+/** Whether something follows the two lines about the metric itself. */
+function hasSeries(text: string): boolean {
+  return text.indexOf("\n", text.indexOf("\n") + 1) >= 0;
 }
 
 function* seriesOf(readers: ReadonlySet<Reader>): Series {

@@ -131,6 +131,14 @@ describe("rules of a CRD", () => {
     expect(judge(text, "self == 'good'", "bad", "bad")).toEqual([]);
   });
 
+  it("asks for the rule where there is none", () => {
+    for (const rule of [{}, { rule: " " }])
+      expect(ruleProblem(rule, "spec.rule")).toMatchObject({
+        field: "spec.rule",
+        message: "Required value: rule is not specified",
+      });
+  });
+
   it("reports a rule that does not compile, or says neither yes nor no", () => {
     const problemOf = (rule: string) => ruleProblem({ rule }, "rule")?.message ?? "";
     expect(problemOf("self.nope(")).toContain("compilation failed");

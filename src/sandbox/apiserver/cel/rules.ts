@@ -73,8 +73,9 @@ export function compileRules(schema: Schema): RuleCheck {
 }
 
 /** What is wrong with a rule of a CRD, if anything: what refuses it. */
-export function ruleProblem(rule: ValidationRule, field: string): FieldError | undefined {
-  if (rule.rule.trim() === "") return required(field, "rule is not specified");
+export function ruleProblem(rule: Partial<ValidationRule>, field: string): FieldError | undefined {
+  if (rule.rule === undefined || rule.rule.trim() === "")
+    return required(field, "rule is not specified");
   const program = compile(rule.rule);
   if (typeof program !== "string") {
     const { type } = program.check();
