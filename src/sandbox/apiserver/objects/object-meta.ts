@@ -56,8 +56,7 @@ export function objectOf(call: Call, body: unknown): KubeObject {
   }
   const object = body as Partial<KubeObject>;
   const wanted = groupVersionOf(definition);
-  checkHead(object);
-  const { apiVersion = wanted, kind = definition.kind } = object;
+  const { apiVersion = wanted, kind = definition.kind } = headOf(object);
   if (apiVersion !== wanted || kind !== definition.kind) {
     const { refusal, problem } = wrongKind(definition, apiVersion, kind, wanted);
     const isPatched = call.method === "PATCH" && !isCustom(definition);
@@ -71,18 +70,22 @@ export function objectOf(call: Call, body: unknown): KubeObject {
   return { apiVersion, kind, metadata, ...rest };
 }
 
-/** Throws 400 where apiVersion or kind is no text. upstream: apimachinery pkg/runtime/serializer/json/meta.go */
-export function checkHead(object: {
-  readonly apiVersion?: unknown;
-  readonly kind?: unknown;
-}): void {
-  for (const field of ["apiVersion", "kind"] as const) {
-    const value = object[field] ?? "";
-    if (typeof value !== "string")
-      throw badRequest(
-        `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKind(value)} into Go struct field .${field} of type string`,
-      );
-  }
+/**
+ * apiVersion and kind of a body; null is none. Throws 400 where one is no text.
+ * upstream: apimachinery pkg/runtime/serializer/json/meta.go
+ */
+export function headOf(object: { readonly apiVersion?: unknown; readonly kind?: unknown }): {
+  readonly apiVersion: string | undefined;
+  readonly kind: string | undefined;
+} {
+  const text = (field: "apiVersion" | "kind"): string | undefined => {
+    const value = object[field] ?? undefined;
+    if (value === undefined || typeof value === "string") return value;
+    throw badRequest(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${goKind(value)} into Go struct field .${field} of type string`,
+    );
+  };
+  return { apiVersion: text("apiVersion"), kind: text("kind") };
 }
 
 /** Custom kinds are told apart by name; built-in ones by what Go can convert into what. */

@@ -9,7 +9,7 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { clone, deepEqual, isObject } from "../../../base/json.ts";
 import { type Call, groupVersionOf, isCustom } from "../engine.ts";
-import { checkHead } from "../objects/object-meta.ts";
+import { headOf } from "../objects/object-meta.ts";
 import { create, type Door, update } from "../objects/write.ts";
 import { goKind } from "../request/go-json.ts";
 import {
@@ -212,10 +212,9 @@ function configOf(call: Call, subresource: string): KubeObject {
     throw badRequest(
       "the applied configuration must be an object with apiVersion, kind and metadata",
     );
-  checkHead(sent);
+  const { apiVersion = "", kind = "" } = headOf(sent);
   // The URL has the name: who wants nothing of the metadata may leave it out.
   const object: KubeObject = { ...sent, metadata: sent.metadata ?? {} };
-  const { apiVersion = "", kind = "" } = object;
   if (apiVersion !== groupVersionOf(definition) || kind !== definition.kind)
     throw badRequest(`invalid object type: ${kindText(apiVersion, kind)}`);
   const { managedFields, name, namespace = call.path.namespace } = object.metadata;

@@ -14,6 +14,7 @@ import { mutate, review } from "../admission/admission.ts";
 import type { Call } from "../engine.ts";
 import { type DeleteOptions, deleteObject, deleteOptionsOf } from "../objects/delete.ts";
 import { withCondition, writeDirectly, writeOwned } from "../objects/direct-write.ts";
+import { headOf } from "../objects/object-meta.ts";
 import { getObject } from "../objects/read.ts";
 import { ApiError, badRequest, forbidden, type Status } from "../request/status.ts";
 import { postedBody } from "./posted-body.ts";
@@ -62,7 +63,7 @@ export async function evictPod(call: Call): Promise<KubeResponse> {
 function evictionOf(call: Call): KubeObject {
   const { path } = call;
   const body = postedBody(EVICTION, call.body);
-  const { kind = "Eviction", apiVersion = "policy/v1" } = body as Partial<KubeObject>;
+  const { kind = "Eviction", apiVersion = "policy/v1" } = headOf(body);
   if (kind !== "Eviction") {
     const [version] = apiVersion.split("/").slice(-1);
     throw badRequest(
