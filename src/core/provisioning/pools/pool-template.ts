@@ -124,11 +124,7 @@ export function createTemplate(
     const on = daemonRows(selections[at] ?? [], set, table, space);
     if (!isEmptyBits(on)) daemons.push({ requests: podRequests(pod), ports: hostPorts(pod), on });
   }
-  const daemonRequests = table.types.map((_, at) =>
-    daemons
-      .filter((daemon) => hasBit(daemon.on, at))
-      .reduce((sum, daemon) => addResources(sum, daemon.requests), NO_RESOURCES),
-  );
+  const daemonRequests = requestsByType(daemons, table.types.length);
   if (daemons.length > 0) table.reserve(daemonRequests);
   const usable = table.compatible(set).slice();
   return {
@@ -144,6 +140,24 @@ export function createTemplate(
     steady: steadyTypes(table),
     budget: budgetOf(table, remainingLimits(pool.limits, input.usage), usable),
   };
+}
+
+/** Most of hundreds of types run the same few daemons: each set of daemons is summed once. */
+function requestsByType(daemons: readonly Daemon[], types: number): readonly Resources[] {
+  const sums = new Map<string, Resources>();
+  return Array.from({ length: types }, (_, type) => {
+    let key = "";
+    for (let at = 0; at < daemons.length; at++)
+      if (hasBit((daemons[at] as Daemon).on, type)) key += `${at} `;
+    let sum = sums.get(key);
+    if (sum === undefined) {
+      sum = daemons
+        .filter(({ on }) => hasBit(on, type))
+        .reduce((all, { requests }) => addResources(all, requests), NO_RESOURCES);
+      sums.set(key, sum);
+    }
+    return sum;
+  });
 }
 
 function steadyTypes({ types, size }: TypeTable): Bits | undefined {

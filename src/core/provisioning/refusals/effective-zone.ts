@@ -4,6 +4,7 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { requiredAlternatives } from "../../scheduling/pod-requirements.ts";
 import { allows } from "../../scheduling/requirement.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
@@ -22,8 +23,7 @@ export function zonesOfPods(
 ): ReadonlyMap<Pod, string> {
   const zones = new Set<string>();
   for (const { instanceTypes } of pools)
-    for (const { labels } of instanceTypes)
-      for (const zone of labels[TOPOLOGY_ZONE_LABEL_KEY] ?? []) zones.add(zone);
+    for (const zone of zonesOfTypes(instanceTypes)) zones.add(zone);
   for (const { labels } of nodes) {
     const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
     if (zone !== undefined) zones.add(zone);
@@ -31,6 +31,18 @@ export function zonesOfPods(
   const index = new VolumeIndex(volumes);
   const all = [...zones];
   return new Map(pods.map((pod) => [pod, zoneOf(pod, all, index)]));
+}
+
+/** A pool's list of types stays the same for many passes. */
+const zonesByTypes = new WeakMap<readonly InstanceType[], ReadonlySet<string>>();
+
+function zonesOfTypes(types: readonly InstanceType[]): ReadonlySet<string> {
+  let zones = zonesByTypes.get(types);
+  if (zones === undefined) {
+    zones = new Set(types.flatMap(({ labels }) => labels[TOPOLOGY_ZONE_LABEL_KEY] ?? []));
+    zonesByTypes.set(types, zones);
+  }
+  return zones;
 }
 
 function zoneOf(pod: Pod, zones: readonly string[], volumes: VolumeIndex): string {
