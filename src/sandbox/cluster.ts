@@ -28,6 +28,7 @@ import { type InstanceNode, registerNode } from "./kubelet/join.ts";
 import { kubeletControllers } from "./kubelet/kubelets.ts";
 import { Kubelets } from "./kubelet/machines.ts";
 import type { LogSource } from "./log-lines.ts";
+import { metricsDefinitions } from "./metrics/metrics-api.ts";
 import { narrate } from "./narrator.ts";
 import type { PartDeps } from "./parts.ts";
 import { discoverResources } from "./scenario/resources.ts";
@@ -149,7 +150,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
 }
 
 function apiServerOf({ clock, random, log, webhooks, kubernetesVersion }: SandboxOptions) {
-  const registry = createRegistry({ kubernetesVersion });
+  const aggregated = metricsDefinitions(log.named("sandbox"));
+  const registry = createRegistry({ kubernetesVersion, aggregated });
   return createApiServer({
     clock,
     random,

@@ -63,6 +63,7 @@ export function narrate(deps: NarratorDeps): () => void {
     deps.mirrors.of(EVENT).on((event, published) => {
       if (quiet || event !== "added") return;
       if (published.reason === "FailedDraining") drains.heard(published);
+      else if (published.reason === "SuccessfulRescale") tellRescale(published, deps);
       else tellWarning(published, deps, gathered);
     }),
   ];
@@ -386,6 +387,12 @@ function tellWarning(event: Event, { clock, trace }: NarratorDeps, gathered: Gat
       object: `${kind.toLowerCase()} ${object}`,
       what,
     });
+}
+
+function tellRescale({ involvedObject, message }: Event, { clock, trace }: NarratorDeps): void {
+  const { namespace, name } = involvedObject;
+  const object = `horizontalpodautoscaler ${namespace}/${name}`;
+  trace({ atMs: clock.now(), actor: "hpa", verb: "scaled", object, what: message });
 }
 
 /** Karpenter warns at once of each drain that has pods to evict; it is news only when the drain takes long. */

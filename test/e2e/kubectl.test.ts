@@ -99,8 +99,30 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
     expect(await k.ok("get namespaces -o name")).toContain("namespace/kube-system");
     expect(await k.ok("auth can-i create pods")).toBe("yes\n");
     expect(await k.ok("auth whoami")).toMatch(/Username +system:admin/);
-    const top = await k.fails("top nodes");
-    expect(top).toContain("Metrics API not available");
+    expect(await k.ok("top nodes")).toMatch(/^NAME +CPU\(cores\) +CPU\S+ +MEMORY\(bytes\)/);
+  });
+
+  it("shows usage, and an autoscaler that acts on it", async () => {
+    await k.ok(`apply -f ${inFolder("web.yaml")}`);
+    await k.ok("rollout status deployment web --timeout=20s");
+    await k.ok("annotate deployment web karpenter-ts.sandbox/cpu-load=150m");
+    const deadline = Date.now() + 60_000;
+    let top = "";
+    while (!/^web-\S+ +75m +32Mi/m.test(top) && Date.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      top = (await k.run("top pods -l app=web")).out;
+    }
+    expect(top).toMatch(/^NAME +CPU\(cores\) +MEMORY\(bytes\) *\n(web-\S+ +75m +32Mi *\n){2}/);
+    expect(await k.ok("top pods --containers -l app=web")).toMatch(/^web-\S+ +web +75m +32Mi/m);
+    expect(await k.ok("top nodes")).toMatch(/^ip-\S+ +\d+m +\d+% +\d+Mi +\d+%/m);
+    await k.ok("autoscale deployment web --cpu-percent=50 --min=2 --max=3");
+    await k.ok("wait --for=jsonpath={.spec.replicas}=3 deployment/web --timeout=60s");
+    await k.ok("wait --for=condition=ScalingActive hpa/web --timeout=60s");
+    expect(await k.ok("get hpa web")).toMatch(/^web +Deployment\/web +(?:cpu: )?\d+%\/50% +2 +3 /m);
+    const told = await k.ok("describe hpa web");
+    expect(told).toMatch(/ScalingActive +True +ValidMetricFound/);
+    expect(told).toContain("New size: 3; reason: cpu resource utilization");
+    await k.ok("delete hpa/web deployment/web");
   });
 
   it("applies both ways, twice, and tells what changes", async () => {

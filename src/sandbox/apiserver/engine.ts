@@ -56,7 +56,9 @@ const BUILT_IN: ReadonlySet<string> = new Set(
     ..."certificates coordination discovery events flowcontrol.apiserver internal.apiserver".split(
       " ",
     ),
-    ..."networking node rbac.authorization resource scheduling storage storagemigration".split(" "),
+    ..."metrics networking node rbac.authorization resource scheduling storage storagemigration".split(
+      " ",
+    ),
   ].map((name) => `${name}.k8s.io`),
 );
 

@@ -3,6 +3,7 @@
  * schemas in data/, custom ones from CustomResourceDefinitions; no handler is written for a kind.
  */
 import type { KubeObject } from "../../apis/meta.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { WrongValue } from "./schema/decode.ts";
 import type { FieldError, Schema } from "./schema/schema.ts";
 
@@ -30,6 +31,9 @@ export interface ResourceDefinition {
   /** An annotation that stands for a field of Go's inner struct, which rows of a Table therefore lack. */
   readonly innerAnnotation?: string;
 
+  /** Objects that are not stored but worked out at each reading, in key order; of a namespace or of all. */
+  readonly computed?: (from: Computing, namespace: string | undefined) => readonly KubeObject[];
+
   /** For discovery; absent means `status` and `scale` as the fields above say. */
   readonly subresources?: readonly Subresource[];
 
@@ -53,6 +57,18 @@ export interface ResourceDefinition {
   readonly conversion:
     | { readonly strategy: "None" | "Webhook"; readonly webhook?: WebhookClientConfig }
     | undefined;
+}
+
+/** The stored objects of all resources, by their storage keys. */
+export interface StoreReader {
+  get(storageKey: string, namespace: string | undefined, name: string): KubeObject | undefined;
+  list(storageKey: string, namespace?: string): { readonly objects: readonly KubeObject[] };
+}
+
+/** What computed objects are worked out from. */
+export interface Computing {
+  readonly store: StoreReader;
+  readonly clock: Pick<Clock, "now">;
 }
 
 export interface Pruned {

@@ -12,10 +12,12 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { createManager } from "../../kube/manager/manager.ts";
 import { LiveMirrors } from "../../kube/mirror/mirrors.ts";
+import { createRegistry } from "../apiserver/registry/create-registry.ts";
 import { schedulerController } from "../kube-scheduler/scheduler.ts";
 import type { InstanceNode } from "../kubelet/join.ts";
 import { kubeletControllers } from "../kubelet/kubelets.ts";
 import { type KubeletOptions, Kubelets } from "../kubelet/machines.ts";
+import { metricsDefinitions } from "../metrics/metrics-api.ts";
 import type { PartDeps } from "../parts.ts";
 import type { TraceEvent } from "../trace.ts";
 import { workloadControllers } from "../workloads/workloads.ts";
@@ -39,8 +41,10 @@ export async function startParts(
 ): Promise<PartsCluster> {
   const clock = new VirtualClock();
   const random = new Random(options.seed ?? "parts");
+  const aggregated = metricsDefinitions(SILENT);
   const server = bareApiServer({
     clock,
+    registry: createRegistry({ kubernetesVersion: "v1.34.4", aggregated }),
     random: random.fork("apiserver"),
   });
   const user = { name: "admin", groups: ["system:masters"] };

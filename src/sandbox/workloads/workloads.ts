@@ -1,6 +1,7 @@
 /** All workload controllers of the sandbox, in the order a reader meets them. */
 import type { Controller } from "../../kube/manager/controller.ts";
 import type { PartDeps } from "../parts.ts";
+import { autoscalerController } from "./autoscaler/autoscaler.ts";
 import { pdbStatusController } from "./budgets/pdb-status.ts";
 import { deploymentController } from "./deployment/deployment.ts";
 import { replicaSetController } from "./deployment/replicaset.ts";
@@ -28,6 +29,7 @@ export function workloadControllers(deps: PartDeps, options: WorkloadOptions = {
     daemonSetController(deps),
     jobController(deps),
     cronJobController(deps),
+    autoscalerController(deps),
     pdbStatusController(deps),
     volumeBinderController(deps),
     volumeProtectionController(deps),

@@ -26,6 +26,16 @@ import { fromStorage, listFromStorage } from "../versions/conversion.ts";
 export async function getObject(call: Call): Promise<KubeObject> {
   const { engine, definition, path } = call;
   const name = path.name ?? "";
+  const { computed } = definition;
+  if (computed !== undefined) {
+    const found = computed(engine, path.namespace).find(({ metadata }) => metadata.name === name);
+    if (found !== undefined) return found;
+    // Named by its kind, as metrics server does: `podmetrics.metrics.k8s.io "a/b" not found`.
+    throw notFound(
+      { ...definition, plural: definition.kind.toLowerCase() },
+      path.namespace === undefined ? name : `${path.namespace}/${name}`,
+    );
+  }
   const stored = engine.store.get(definition.storageKey, path.namespace, name);
   const watched = isWatched(definition);
   if (stored === undefined)
@@ -103,6 +113,8 @@ function snapshot(
   const version = query.get("resourceVersion") ?? "";
   const match = query.get("resourceVersionMatch") ?? "";
   checkMatch(match, version, query, from !== undefined);
+  if (definition.computed !== undefined)
+    return { objects: definition.computed(engine, path.namespace), revision: store.revision };
   if (from === undefined && match !== "Exact")
     return store.list(definition.storageKey, path.namespace);
   if (from?.rv === AS_IT_IS_NOW) return store.list(definition.storageKey, path.namespace);

@@ -24,8 +24,11 @@ interface Known {
   readonly definitions: readonly ResourceDefinition[];
 }
 
-/** A registry with the built-in kinds only. */
-export function createRegistry(options: { readonly kubernetesVersion: string }): MutableRegistry {
+/** A registry with the built-in kinds and `aggregated`: kinds that another server answers for on a real cluster. */
+export function createRegistry(options: {
+  readonly kubernetesVersion: string;
+  readonly aggregated?: readonly ResourceDefinition[];
+}): MutableRegistry {
   let known = new Map<string, Known>();
   let byPlural = new Map<string, ResourceDefinition>();
   let byKind = new Map<string, ResourceDefinition>();
@@ -34,7 +37,9 @@ export function createRegistry(options: { readonly kubernetesVersion: string }):
 
   function rebuild(): void {
     const custom = [...known.values()].flatMap(({ definitions }) => definitions);
-    all = [...builtinDefinitions(), ...custom].sort(compareDefinitions);
+    all = [...builtinDefinitions(), ...(options.aggregated ?? []), ...custom].sort(
+      compareDefinitions,
+    );
     byPlural = new Map(all.map((d) => [`${d.group}/${d.version}/${d.plural}`, d]));
     byKind = new Map(all.map((d) => [`${d.group}/${d.version}/${d.kind}`, d]));
     generation++;

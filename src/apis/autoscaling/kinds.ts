@@ -1,0 +1,78 @@
+/** HorizontalPodAutoscalers of autoscaling/v2, and the Scale through which they size their target. */
+import type { Condition, Kind, KubeObject } from "../meta.ts";
+
+export interface MetricTarget {
+  readonly type: string;
+  /** Percent of what the pods request. */
+  readonly averageUtilization?: number;
+  readonly averageValue?: string | number;
+  readonly value?: string | number;
+}
+
+interface NamedMetric {
+  readonly name: string;
+  readonly selector?: unknown;
+}
+
+export interface MetricSpec {
+  readonly type: "Resource" | "ContainerResource" | "Pods" | "Object" | "External";
+  readonly resource?: { readonly name: string; readonly target: MetricTarget };
+  readonly containerResource?: {
+    readonly name: string;
+    readonly container: string;
+    readonly target: MetricTarget;
+  };
+  readonly pods?: { readonly metric: NamedMetric; readonly target: MetricTarget };
+  readonly object?: {
+    readonly metric: NamedMetric;
+    readonly target: MetricTarget;
+    readonly describedObject: { readonly kind: string; readonly name: string };
+  };
+  readonly external?: { readonly metric: NamedMetric; readonly target: MetricTarget };
+}
+
+export interface ScalingPolicy {
+  readonly type: "Pods" | "Percent";
+  readonly value: number;
+  readonly periodSeconds: number;
+}
+
+export interface ScalingRules {
+  readonly stabilizationWindowSeconds?: number;
+  readonly selectPolicy?: "Max" | "Min" | "Disabled";
+  readonly policies?: readonly ScalingPolicy[];
+}
+
+export interface HorizontalPodAutoscaler extends KubeObject {
+  readonly spec: {
+    readonly scaleTargetRef: {
+      readonly apiVersion?: string;
+      readonly kind: string;
+      readonly name: string;
+    };
+    readonly minReplicas?: number;
+    readonly maxReplicas: number;
+    readonly metrics?: readonly MetricSpec[];
+    readonly behavior?: { readonly scaleUp?: ScalingRules; readonly scaleDown?: ScalingRules };
+  };
+  readonly status?: {
+    readonly currentReplicas?: number;
+    readonly desiredReplicas?: number;
+    readonly lastScaleTime?: string;
+    readonly currentMetrics?: readonly unknown[] | null;
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+export interface Scale extends KubeObject {
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: { readonly replicas?: number; readonly selector?: string };
+}
+
+export const HORIZONTAL_POD_AUTOSCALER: Kind<HorizontalPodAutoscaler> = {
+  group: "autoscaling",
+  version: "v2",
+  kind: "HorizontalPodAutoscaler",
+  plural: "horizontalpodautoscalers",
+  namespaced: true,
+};

@@ -1,0 +1,33 @@
+/** What the metrics API tells: usage of nodes and of the containers of pods. Kinds of metrics.k8s.io/v1beta1. */
+import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
+
+interface Sampled extends KubeObject {
+  /** End of the interval that was measured. */
+  readonly timestamp: string;
+  /** Length of that interval: `15s`. */
+  readonly window: string;
+}
+
+export interface NodeMetrics extends Sampled {
+  readonly usage: ResourceAmounts;
+}
+
+export interface PodMetrics extends Sampled {
+  readonly containers: readonly { readonly name: string; readonly usage: ResourceAmounts }[];
+}
+
+export const NODE_METRICS: Kind<NodeMetrics> = {
+  group: "metrics.k8s.io",
+  version: "v1beta1",
+  kind: "NodeMetrics",
+  plural: "nodes",
+  namespaced: false,
+};
+
+export const POD_METRICS: Kind<PodMetrics> = {
+  group: "metrics.k8s.io",
+  version: "v1beta1",
+  kind: "PodMetrics",
+  plural: "pods",
+  namespaced: true,
+};

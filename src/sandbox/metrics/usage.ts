@@ -1,0 +1,123 @@
+/**
+ * How much the containers of a pod use. Nothing runs in the sandbox, so usage follows from the requests: half of them,
+ * or the share that an annotation names, or a load that the ready pods of a workload divide among them. A limit
+ * caps the usage, as the kernel does.
+ */
+import type { Container, Pod } from "../../apis/core/pod.ts";
+import { isReady } from "../../apis/core/pod-predicates.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { parseMilli } from "../../base/quantity.ts";
+
+/** The resources that the metrics API tells of. */
+const MEASURED = ["cpu", "memory"] as const;
+export type Measured = (typeof MEASURED)[number];
+
+const PREFIX = "karpenter-ts.sandbox/";
+const DEFAULT_PERCENT = 50;
+
+/** Thousandths of a core, thousandths of a byte. */
+export type Usage = Readonly<Record<Measured, number>>;
+
+export interface ContainerUsage {
+  readonly name: string;
+  readonly usage: Usage;
+}
+
+/** An annotation that says something else than it may. */
+export interface OddAnnotation {
+  readonly annotation: string;
+  readonly value: string;
+  readonly wanted: string;
+}
+
+/** The objects that steer a pod: itself first, then its owner, and the owner's owner. */
+export type Steering = readonly Pick<KubeObject, "metadata">[];
+
+/** A load on a workload, and how many pods divide it. */
+export interface SharedLoad {
+  readonly milli: number;
+  readonly pods: number;
+}
+
+/** The annotation of a percentage of the requests: on the pod, or on the workload. */
+function utilizationAnnotation(resource: Measured): string {
+  return `${PREFIX}${resource}-utilization`;
+}
+
+/** The annotation of an amount that the ready pods of a workload use together. */
+function loadAnnotation(resource: Measured): string {
+  return `${PREFIX}${resource}-load`;
+}
+
+/** What each container uses. `loadOf` tells the load that the pod has a part in, where a workload has one. */
+export function containerUsages(
+  pod: Pod,
+  steering: Steering,
+  loadOf: (resource: Measured) => SharedLoad | undefined,
+  onOdd: (odd: OddAnnotation) => void,
+): readonly ContainerUsage[] {
+  const containers = measuredContainers(pod);
+  const shares = MEASURED.map((resource) => {
+    const load = loadOf(resource);
+    if (load === undefined) return percentOf(resource, steering, onOdd) / 100;
+    if (!isReady(pod)) return 0;
+    const asked = containers.reduce((sum, one) => sum + requested(one, resource), 0);
+    return asked === 0 ? 0 : load.milli / load.pods / asked;
+  });
+  return containers.map((container) => ({
+    name: container.name,
+    usage: {
+      cpu: used(container, "cpu", shares[0] as number),
+      memory: used(container, "memory", shares[1] as number),
+    },
+  }));
+}
+
+/** The load that `object` puts on its pods; undefined when it names none, or none that can be read. */
+export function loadOn(
+  object: Pick<KubeObject, "metadata">,
+  resource: Measured,
+  onOdd: (odd: OddAnnotation) => void,
+): number | undefined {
+  const annotation = loadAnnotation(resource);
+  const value = object.metadata.annotations?.[annotation];
+  if (value === undefined) return undefined;
+  const milli = parseMilli(value);
+  if (milli !== undefined && milli >= 0) return milli;
+  onOdd({ annotation, value, wanted: "an amount such as 3500m or 2Gi" });
+  return undefined;
+}
+
+function percentOf(
+  resource: Measured,
+  steering: Steering,
+  onOdd: (odd: OddAnnotation) => void,
+): number {
+  const annotation = utilizationAnnotation(resource);
+  for (const { metadata } of steering) {
+    const value = metadata.annotations?.[annotation];
+    if (value === undefined) continue;
+    const match = /^(\d{1,5}(?:\.\d+)?)\s*%?$/.exec(value);
+    if (match !== null) return Number(match[1]);
+    onOdd({ annotation, value, wanted: "a percentage such as 80%" });
+  }
+  return DEFAULT_PERCENT;
+}
+
+/** Containers and sidecars: those that go on running. */
+function measuredContainers({ spec }: Pod): readonly Container[] {
+  const sidecars = (spec.initContainers ?? []).filter((one) => one.restartPolicy === "Always");
+  return [...spec.containers, ...sidecars];
+}
+
+function used(container: Container, resource: Measured, share: number): number {
+  const wanted = Math.round(requested(container, resource) * share);
+  const limit = container.resources?.limits?.[resource];
+  const most = limit === undefined ? undefined : parseMilli(limit);
+  return most === undefined ? wanted : Math.min(wanted, most);
+}
+
+function requested({ resources }: Container, resource: Measured): number {
+  const amount = resources?.requests?.[resource] ?? resources?.limits?.[resource];
+  return amount === undefined ? 0 : (parseMilli(amount) ?? 0);
+}

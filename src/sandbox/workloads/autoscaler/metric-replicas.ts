@@ -1,0 +1,183 @@
+/**
+ * Asks each metric of an autoscaler how many replicas it wants. Resource metrics are answered from samples of the
+ * metrics API; the others need adapters that the sandbox has not, and fail as on a cluster without them.
+ * upstream of behaviour: pkg/controller/podautoscaler/horizontal.go
+ */
+import type { MetricSpec, MetricTarget } from "../../../apis/autoscaling/kinds.ts";
+import type { Pod } from "../../../apis/core/pod.ts";
+import type { PodMetrics } from "../../../apis/metrics/kinds.ts";
+import { fromRfc3339 } from "../../../base/clock.ts";
+import { parseDuration } from "../../../base/duration.ts";
+import { formatBytes, formatMilli, parseMilli } from "../../../base/quantity.ts";
+import {
+  type Problem,
+  type Proposal,
+  replicasForAverage,
+  replicasForUtilization,
+  type Sample,
+  type Samples,
+} from "./replica-count.ts";
+
+/** The pods of the target and what the metrics API told of them. */
+export interface Measured {
+  readonly namespace: string;
+  readonly currentReplicas: number;
+  readonly pods: readonly Pod[];
+  readonly metrics: readonly PodMetrics[];
+  readonly nowMs: number;
+}
+
+/** What one metric asks for: `name` as events tell it, `status` for status.currentMetrics. */
+export interface MetricAnswer {
+  readonly name: string;
+  readonly replicas: number;
+  readonly status: unknown;
+}
+
+/** Why a metric has no answer: the event's reason, its sentence, and the sentence around it. */
+export interface MetricFailure {
+  readonly reason: string;
+  readonly problem: string;
+  readonly told: string;
+}
+
+export function answerMetric(metric: MetricSpec, measured: Measured): MetricAnswer | MetricFailure {
+  if (metric.type === "Resource" && metric.resource !== undefined) {
+    const { name, target } = metric.resource;
+    return resourceAnswer(
+      { kind: "resource", name, container: undefined, target, measured },
+      (current) => ({ type: "Resource", resource: { name, current } }),
+    );
+  }
+  if (metric.type === "ContainerResource" && metric.containerResource !== undefined) {
+    const { name, container, target } = metric.containerResource;
+    return resourceAnswer({ kind: "container", name, container, target, measured }, (current) => ({
+      type: "ContainerResource",
+      containerResource: { name, container, current },
+    }));
+  }
+  return adapterMissing(metric, measured.namespace);
+}
+
+interface ResourceQuestion {
+  readonly kind: "resource" | "container";
+  readonly name: string;
+  readonly container: string | undefined;
+  readonly target: MetricTarget;
+  readonly measured: Measured;
+}
+
+function resourceAnswer(
+  question: ResourceQuestion,
+  statusOf: (current: unknown) => unknown,
+): MetricAnswer | MetricFailure {
+  const { kind, name, container, target } = question;
+  const failed = (problem: string): MetricFailure => ({
+    reason: kind === "resource" ? "FailedGetResourceMetric" : "FailedGetContainerResourceMetric",
+    problem,
+    told: `failed to get ${container ?? name} ${kind} metric value: ${problem}`,
+  });
+  const isAmount = target.averageValue !== undefined;
+  if (!isAmount && target.averageUtilization === undefined)
+    return failed(
+      "invalid resource metric source: neither an average utilization target nor an average value (usage) target was set",
+    );
+  const proposal = proposalFor(question);
+  if ("problem" in proposal)
+    return failed(
+      `failed to get ${name} ${isAmount ? "usage" : "utilization"}: ${proposal.problem}`,
+    );
+  const { replicas, utilization, milli } = proposal;
+  const what = kind === "resource" ? "resource" : "container resource";
+  return {
+    name: isAmount ? `${name} resource` : `${name} ${what} utilization (percentage of request)`,
+    replicas,
+    status: statusOf({
+      ...(utilization === undefined ? {} : { averageUtilization: utilization }),
+      averageValue: averageText(name, milli),
+    }),
+  };
+}
+
+function proposalFor({ name, container, target, measured }: ResourceQuestion): Proposal | Problem {
+  const { currentReplicas, pods, metrics, nowMs } = measured;
+  if (metrics.length === 0) {
+    const why = "no metrics returned from resource metrics API";
+    return { problem: `unable to get metrics for resource ${name}: ${why}` };
+  }
+  const samples = samplesOf(metrics, name, container);
+  const question = { resource: name, container, currentReplicas, pods, samples, nowMs };
+  return target.averageValue === undefined
+    ? replicasForUtilization(question, target.averageUtilization ?? 0)
+    : replicasForAverage(question, parseMilli(target.averageValue) ?? 0);
+}
+
+/** The usage of each pod, or of one container of it; a pod that does not tell of the resource has no sample. */
+function samplesOf(
+  metrics: readonly PodMetrics[],
+  resource: string,
+  container: string | undefined,
+): Samples {
+  const samples = new Map<string, Sample>();
+  for (const { metadata, timestamp, window, containers } of metrics) {
+    const own = containers.filter(({ name }) => container === undefined || name === container);
+    const amounts = own.map(({ usage }) => usage[resource]);
+    if (amounts.length === 0 || amounts.includes(undefined)) continue;
+    samples.set(metadata.name, {
+      milli: amounts.reduce<number>((sum, amount) => sum + (parseMilli(amount ?? "0") ?? 0), 0),
+      atMs: fromRfc3339(timestamp) ?? 0,
+      windowMs: parseDuration(window) ?? 0,
+    });
+  }
+  return samples;
+}
+
+/** Memory in binary units, all else in decimal ones, and fractions of either in thousandths. */
+function averageText(resource: string, milli: number): string {
+  if (milli % 1_000 !== 0) return `${milli}m`;
+  const units = milli / 1_000;
+  if (resource === "memory" && units >= 1_024) return formatBytes(units);
+  return resource === "cpu" && units < 1_000 ? formatMilli(milli) : decimal(units);
+}
+
+/** `50000000` → `50M`. */
+function decimal(units: number): string {
+  const suffixes = ["", "k", "M", "G", "T", "P"];
+  let value = units;
+  let at = 0;
+  while (value !== 0 && value % 1_000 === 0 && at < suffixes.length - 1) {
+    value /= 1_000;
+    at++;
+  }
+  return `${value}${suffixes[at]}`;
+}
+
+const NO_CUSTOM_METRICS =
+  "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered";
+
+/** What a cluster without adapters says. upstream spells an object's error with its words out of order. */
+function adapterMissing(metric: MetricSpec, namespace: string): MetricFailure {
+  const { pods, object, external } = metric;
+  if (pods !== undefined) {
+    const problem = `unable to get metric ${pods.metric.name}: ${NO_CUSTOM_METRICS}`;
+    return failure("pods", "FailedGetPodsMetric", problem);
+  }
+  if (object !== undefined) {
+    const { kind, name } = object.describedObject;
+    const why = `unable to get metric ${object.metric.name}: ${kind} on ${namespace} ${name}/${NO_CUSTOM_METRICS}`;
+    const isAverage = object.target.averageValue !== undefined;
+    const problem = isAverage ? `failed to get ${object.metric.name} object metric: ${why}` : why;
+    return failure("object", "FailedGetObjectMetric", problem);
+  }
+  if (external !== undefined) {
+    const { name } = external.metric;
+    const problem = `failed to get ${name} external metric: unable to get external metric ${namespace}/${name}: unable to fetch metrics from external metrics API: the server could not find the requested resource (get ${name}.external.metrics.k8s.io)`;
+    return failure(`${name} external`, "FailedGetExternalMetric", problem);
+  }
+  const problem = `unknown metric source type "${metric.type}"`;
+  return { reason: "InvalidMetricSourceType", problem, told: problem };
+}
+
+function failure(what: string, reason: string, problem: string): MetricFailure {
+  return { reason, problem, told: `failed to get ${what} metric value: ${problem}` };
+}

@@ -1,0 +1,146 @@
+/** Replicas for usages, pods that are not ready, and pods without samples. Figures worked out by hand from the rules. */
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../../apis/core/pod.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
+import { type Question, replicasForAverage, replicasForUtilization } from "./replica-count.ts";
+
+const NOW = 3_600_000;
+
+interface Given {
+  /** Thousandths; undefined: no sample. */
+  readonly usages: readonly (number | undefined)[];
+  readonly unready?: readonly number[];
+  readonly pending?: readonly number[];
+  readonly failed?: readonly number[];
+  readonly currentReplicas?: number;
+  readonly resource?: string;
+  /** How long ago each pod started. */
+  readonly ageMs?: number;
+}
+
+function question({ usages, resource = "cpu", ageMs = 60_000, ...given }: Given): Question {
+  const phaseOf = (index: number): string =>
+    given.pending?.includes(index)
+      ? "Pending"
+      : given.failed?.includes(index)
+        ? "Failed"
+        : "Running";
+  const pods = usages.map(
+    (_usage, index): Pod =>
+      ({
+        metadata: { name: `p${index}`, namespace: "default" },
+        spec: {
+          containers: [{ name: "main", resources: { requests: { cpu: "1", memory: "1000" } } }],
+        },
+        status: {
+          phase: phaseOf(index),
+          startTime: toRfc3339(NOW - ageMs),
+          conditions: [
+            {
+              type: "Ready",
+              status: given.unready?.includes(index) ? "False" : "True",
+              lastTransitionTime: toRfc3339(NOW - ageMs),
+            },
+          ],
+        },
+      }) as unknown as Pod,
+  );
+  const samples = new Map(
+    usages.flatMap((milli, index) =>
+      milli === undefined ? [] : [[`p${index}`, { milli, atMs: NOW, windowMs: 15_000 }] as const],
+    ),
+  );
+  const { currentReplicas = usages.length } = given;
+  return { resource, container: undefined, currentReplicas, pods, samples, nowMs: NOW };
+}
+
+describe("replicas for a percentage of the requests", () => {
+  it.each<[string, number, Given, number]>([
+    ["above the target it grows in proportion", 30, { usages: [300, 500, 700] }, 5],
+    ["below the target it shrinks in proportion", 50, { usages: [100, 300, 500, 250, 250] }, 3],
+    ["within a tenth of the target nothing changes", 100, { usages: [1_010, 1_030, 1_020] }, 3],
+    ["at exactly a tenth above nothing changes", 100, { usages: [1_100, 1_100] }, 2],
+    ["just over a tenth it changes", 100, { usages: [1_110, 1_110] }, 3],
+    [
+      "pods that are not ready count as idle on the way up",
+      30,
+      { usages: [300, 500, 700], unready: [0] },
+      4,
+    ],
+    ["so many of them keep it as it is", 30, { usages: [400, 500, 700], unready: [1, 2] }, 3],
+    [
+      "pending pods count as idle on the way up",
+      30,
+      { usages: [600, 600, undefined], pending: [2] },
+      4,
+    ],
+    [
+      "pending pods do not count on the way down",
+      50,
+      { usages: [100, 100, undefined], pending: [2] },
+      1,
+    ],
+    [
+      "failed pods count for nothing",
+      50,
+      { usages: [500, 700, 9_000], failed: [2], currentReplicas: 2 },
+      3,
+    ],
+    ["missing samples count as idle on the way up", 50, { usages: [950, 950, undefined] }, 4],
+    [
+      "missing samples count as the whole request on the way down",
+      50,
+      { usages: [100, 400, undefined] },
+      3,
+    ],
+    ["they never turn down into up", 50, { usages: [240, 240, undefined] }, 3],
+  ])("%s", (_name, target, given, replicas) => {
+    expect(replicasForUtilization(question(given), target)).toMatchObject({ replicas });
+  });
+
+  it("tells the utilization in whole percents and the average", () => {
+    expect(replicasForUtilization(question({ usages: [333, 334] }), 50)).toEqual({
+      replicas: 2,
+      utilization: 33,
+      milli: 333,
+    });
+  });
+
+  it("cannot tell when no pod counts", () => {
+    expect(replicasForUtilization(question({ usages: [] }), 50)).toEqual({
+      problem: "no pods returned by selector while calculating replica count",
+    });
+    expect(replicasForUtilization(question({ usages: [300], unready: [0] }), 50)).toEqual({
+      problem: "did not receive metrics for targeted pods (pods might be unready)",
+    });
+  });
+
+  it("counts the CPU of an older pod that was ready once, and memory whether ready or not", () => {
+    const old = { usages: [300, 900], unready: [1], ageMs: 1_200_000 };
+    const once = question(old);
+    const turned = once.pods.map((pod) => ({
+      ...pod,
+      status: {
+        ...pod.status,
+        conditions: pod.status?.conditions?.map((one) => ({
+          ...one,
+          lastTransitionTime: toRfc3339(NOW - 60_000),
+        })),
+      },
+    })) as readonly Pod[];
+    expect(replicasForUtilization({ ...once, pods: turned }, 30)).toMatchObject({ replicas: 4 });
+    expect(replicasForUtilization(once, 30)).toMatchObject({ replicas: 2 });
+    const memory = question({ ...old, usages: [300_000, 900_000], resource: "memory" });
+    expect(replicasForUtilization(memory, 30)).toMatchObject({ replicas: 4, utilization: 60 });
+  });
+});
+
+describe("replicas for an average amount", () => {
+  it.each<[string, number, Given, number]>([
+    ["it grows", 500, { usages: [600, 1_200] }, 4],
+    ["it shrinks", 500, { usages: [100, 200, 300] }, 2],
+    ["missing samples count as the target on the way down", 500, { usages: [100, undefined] }, 2],
+  ])("%s", (_name, target, given, replicas) => {
+    expect(replicasForAverage(question(given), target)).toMatchObject({ replicas });
+  });
+});

@@ -1,0 +1,217 @@
+/**
+ * How many replicas a metric asks for: usage held against the target, pods that are not ready or have no sample counted
+ * so that they never make the change larger. Amounts are thousandths throughout.
+ * upstream of behaviour: pkg/controller/podautoscaler/replica_calculator.go
+ */
+import type { Container, Pod } from "../../../apis/core/pod.ts";
+import { fromRfc3339 } from "../../../base/clock.ts";
+import { parseMilli } from "../../../base/quantity.ts";
+
+/** The usage of one pod. */
+export interface Sample {
+  readonly milli: number;
+  readonly atMs: number;
+  readonly windowMs: number;
+}
+
+/** By pod name. */
+export type Samples = ReadonlyMap<string, Sample>;
+
+/** Which usage of which pods, and how it should be. */
+export interface Question {
+  readonly resource: string;
+  /** One container of each pod; undefined: the pod. */
+  readonly container: string | undefined;
+  readonly currentReplicas: number;
+  readonly pods: readonly Pod[];
+  readonly samples: Samples;
+  readonly nowMs: number;
+}
+
+export interface Proposal {
+  readonly replicas: number;
+  /** Percent of the requests; absent where the target is an amount. */
+  readonly utilization?: number;
+  /** Average of the pods. */
+  readonly milli: number;
+}
+
+/** Why no number can be given. */
+export interface Problem {
+  readonly problem: string;
+}
+
+/** Usage within 10 % of the target is left alone. upstream: --horizontal-pod-autoscaler-tolerance */
+const TOLERANCE = 0.1;
+/** CPU of a pod that started so recently counts only once it is ready. upstream: --horizontal-pod-autoscaler-cpu-initialization-period */
+const CPU_INITIALIZATION_MS = 300_000;
+/** A pod that was ready later than this after its start has been ready at all. upstream: --horizontal-pod-autoscaler-initial-readiness-delay */
+const INITIAL_READINESS_MS = 30_000;
+
+/** Replicas for a percentage of the requests. */
+export function replicasForUtilization(question: Question, target: number): Proposal | Problem {
+  const { pods, resource, container } = question;
+  const groups = groupPods(question);
+  if ("problem" in groups) return groups;
+  const requests = requestsOf(pods, resource, container);
+  if ("problem" in requests) return requests;
+  return replicasFor(question, groups, {
+    ratio: (usages) => utilizationRatio(usages, requests, target),
+    standIn: (pod) => Math.trunc(((requests.get(pod) ?? 0) * Math.max(100, target)) / 100),
+  });
+}
+
+/** Replicas for an average amount. */
+export function replicasForAverage(question: Question, target: number): Proposal | Problem {
+  const groups = groupPods(question);
+  if ("problem" in groups) return groups;
+  return replicasFor(question, groups, {
+    ratio: (usages) => {
+      const milli = Math.trunc(sum(usages.values()) / usages.size);
+      return { ratio: milli / target, milli };
+    },
+    standIn: () => target,
+  });
+}
+
+interface Groups {
+  readonly ready: number;
+  readonly unready: readonly string[];
+  readonly missing: readonly string[];
+  /** Usage of the pods that count, by name. */
+  readonly usages: ReadonlyMap<string, number>;
+}
+
+interface Ratio {
+  readonly ratio: number;
+  readonly utilization?: number;
+  readonly milli: number;
+}
+
+interface Target {
+  readonly ratio: (usages: ReadonlyMap<string, number>) => Ratio | Problem;
+  /** Usage assumed of a pod without a sample when pods are to go. */
+  readonly standIn: (pod: string) => number;
+}
+
+function replicasFor(
+  { currentReplicas }: Question,
+  { ready, unready, missing, usages }: Groups,
+  target: Target,
+): Proposal | Problem {
+  const first = target.ratio(usages);
+  if ("problem" in first) return first;
+  const { ratio, ...measured } = first;
+  const unreadyCount = unready.length > 0 && ratio > 1;
+  if (!unreadyCount && missing.length === 0) {
+    return { ...measured, replicas: isClose(ratio) ? currentReplicas : Math.ceil(ratio * ready) };
+  }
+  const assumed = new Map(usages);
+  if (ratio !== 1) for (const pod of missing) assumed.set(pod, ratio < 1 ? target.standIn(pod) : 0);
+  if (unreadyCount) for (const pod of unready) assumed.set(pod, 0);
+  const second = target.ratio(assumed);
+  if ("problem" in second) return second;
+  const turned = (ratio < 1 && second.ratio > 1) || (ratio > 1 && second.ratio < 1);
+  if (isClose(second.ratio) || turned) return { ...measured, replicas: currentReplicas };
+  const replicas = Math.ceil(second.ratio * assumed.size);
+  // What is assumed must not turn the direction either.
+  const overshoots =
+    (second.ratio < 1 && replicas > currentReplicas) ||
+    (second.ratio > 1 && replicas < currentReplicas);
+  return { ...measured, replicas: overshoots ? currentReplicas : replicas };
+}
+
+function isClose(ratio: number): boolean {
+  return 1 - TOLERANCE <= ratio && ratio <= 1 + TOLERANCE;
+}
+
+function groupPods({ pods, samples, resource, nowMs }: Question): Groups | Problem {
+  if (pods.length === 0)
+    return { problem: "no pods returned by selector while calculating replica count" };
+  const unready: string[] = [];
+  const missing: string[] = [];
+  const ignored = new Set<string>();
+  let ready = 0;
+  for (const pod of pods) {
+    const { name, deletionTimestamp } = pod.metadata;
+    const phase = pod.status?.phase ?? "Pending";
+    const sample = samples.get(name);
+    if (deletionTimestamp !== undefined || phase === "Failed") ignored.add(name);
+    else if (phase === "Pending") unready.push(name);
+    else if (sample === undefined) missing.push(name);
+    else if (resource === "cpu" && isWarmingUp(pod, sample, nowMs)) unready.push(name);
+    else ready++;
+  }
+  const leftOut = new Set([...ignored, ...unready]);
+  const usages = new Map(
+    [...samples]
+      .filter(([name]) => !leftOut.has(name))
+      .map(([name, { milli }]) => [name, milli] as const),
+  );
+  if (usages.size === 0)
+    return { problem: "did not receive metrics for targeted pods (pods might be unready)" };
+  return { ready, unready, missing, usages };
+}
+
+/** Whether the CPU of a pod says more about its start than about its load. */
+function isWarmingUp({ status }: Pod, { atMs, windowMs }: Sample, nowMs: number): boolean {
+  const condition = status?.conditions?.find(({ type }) => type === "Ready");
+  const startedMs = fromRfc3339(status?.startTime);
+  if (condition === undefined || startedMs === undefined) return true;
+  const turnedMs = fromRfc3339(condition.lastTransitionTime) ?? 0;
+  if (startedMs + CPU_INITIALIZATION_MS > nowMs)
+    return condition.status === "False" || atMs < turnedMs + windowMs;
+  return condition.status === "False" && startedMs + INITIAL_READINESS_MS > turnedMs;
+}
+
+function requestsOf(
+  pods: readonly Pod[],
+  resource: string,
+  container: string | undefined,
+): ReadonlyMap<string, number> | Problem {
+  const requests = new Map<string, number>();
+  for (const pod of pods) {
+    const { name } = pod.metadata;
+    const whole = pod.spec.resources?.requests?.[resource];
+    if (container === undefined && whole !== undefined) {
+      requests.set(name, parseMilli(whole) ?? 0);
+      continue;
+    }
+    let total = 0;
+    for (const one of lastingContainers(pod)) {
+      if (container !== undefined && one.name !== container) continue;
+      const request = one.resources?.requests?.[resource];
+      if (request === undefined)
+        return {
+          problem: `missing request for ${resource} in container ${one.name} of Pod ${name}`,
+        };
+      total += parseMilli(request) ?? 0;
+    }
+    requests.set(name, total);
+  }
+  return requests;
+}
+
+function lastingContainers({ spec }: Pod): readonly Container[] {
+  const sidecars = (spec.initContainers ?? []).filter((one) => one.restartPolicy === "Always");
+  return [...spec.containers, ...sidecars];
+}
+
+function utilizationRatio(
+  usages: ReadonlyMap<string, number>,
+  requests: ReadonlyMap<string, number>,
+  target: number,
+): Ratio | Problem {
+  const known = [...usages].filter(([pod]) => requests.has(pod));
+  const used = sum(known.map(([, milli]) => milli));
+  const asked = sum(known.map(([pod]) => requests.get(pod) ?? 0));
+  if (asked === 0) return { problem: "no metrics returned matched known pods" };
+  const utilization = Math.trunc((used * 100) / asked);
+  return { ratio: utilization / target, utilization, milli: Math.trunc(used / known.length) };
+}
+
+function sum(values: Iterable<number>): number {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
+}

@@ -1,0 +1,54 @@
+/** The object that an autoscaler sizes, through its scale subresource: of whatever kind, as discovery tells. */
+import type { HorizontalPodAutoscaler, Scale } from "../../../apis/autoscaling/kinds.ts";
+import type { Kind } from "../../../apis/meta.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { objectPath, updateRequest } from "../../../kube/client/request.ts";
+import { isConflict } from "../../../kube/errors.ts";
+import { discoverResources } from "../../scenario/resources.ts";
+
+/** A Scale as it was read. */
+export interface ScaleTarget {
+  readonly kind: Kind;
+  readonly scale: Scale;
+}
+
+export interface Targets {
+  /** Rejects when the kind or the object is not there, or has no scale. */
+  read(autoscaler: HorizontalPodAutoscaler): Promise<ScaleTarget>;
+  /** Writes the number; a conflict is tried again with what is there then. */
+  resize(target: ScaleTarget, replicas: number): Promise<void>;
+}
+
+/** upstream: client-go util/retry, DefaultRetry */
+const TRIES = 5;
+
+export function createTargets(kube: KubeClient): Targets {
+  const resources = discoverResources(kube);
+  const scaleOf = async (kind: Kind, { name, namespace }: Scale["metadata"]): Promise<Scale> => {
+    const path = objectPath(kind, { name, namespace }, "scale");
+    return (await kube.raw({ method: "GET", path })).body as Scale;
+  };
+  return {
+    read: async ({ metadata: { namespace }, spec: { scaleTargetRef } }) => {
+      const { apiVersion = "", kind: kindName, name } = scaleTargetRef;
+      const kind = await resources.kind(apiVersion, kindName);
+      return {
+        kind,
+        scale: await scaleOf(kind, namespace === undefined ? { name } : { name, namespace }),
+      };
+    },
+    resize: async ({ kind, scale }, replicas) => {
+      let latest = scale;
+      for (let attempt = 1; ; attempt++) {
+        const next: Scale = { ...latest, spec: { ...latest.spec, replicas } };
+        try {
+          await kube.raw(updateRequest(kind, next, "scale"));
+          return;
+        } catch (error) {
+          if (!isConflict(error) || attempt === TRIES) throw error;
+          latest = await scaleOf(kind, scale.metadata);
+        }
+      }
+    },
+  };
+}
