@@ -126,6 +126,9 @@ for (const [group, checks] of Object.entries(CHECKS)) {
                 expect
                   .soft(answers[index], `${what} is mended: take it off the list`)
                   .not.toEqual(wanted[index]);
+              // Told in other words, it is refused all the same.
+              if (known.has(name) && (wanted[index]?.status ?? 0) >= 400)
+                expect.soft(answers[index].status, what).toBe(wanted[index]?.status);
             });
           }),
         );
@@ -133,6 +136,40 @@ for (const [group, checks] of Object.entries(CHECKS)) {
     );
   });
 }
+
+/** upstream: kubernetes v1.34 pkg/kubeapiserver/options/plugins.go, DefaultOffAdmissionPlugins names those that are on. */
+const ON_BY_DEFAULT =
+  "CertificateApproval CertificateSigning CertificateSubjectRestriction ClusterTrustBundleAttest DefaultIngressClass " +
+  "DefaultStorageClass DefaultTolerationSeconds LimitRanger MutatingAdmissionPolicy MutatingAdmissionWebhook " +
+  "NamespaceLifecycle PersistentVolumeClaimResize PodSecurity PodTopologyLabels Priority ResourceQuota RuntimeClass " +
+  "ServiceAccount StorageObjectInUseProtection TaintNodesByCondition ValidatingAdmissionPolicy ValidatingAdmissionWebhook";
+
+describe("the admission plugins that are on by default", () => {
+  const document = new URL("../../docs/reference/differences.md", import.meta.url);
+  const rows = [
+    ...readFileSync(document, "utf8").matchAll(/^\| (\w+) \| (served|not served) \| (.*) \|$/gm),
+  ].map(([, plugin = "", state = "", told = ""]) => ({ plugin, state, told }));
+  const all = Object.values(CHECKS).flatMap((checks) => checks.map(({ id }) => id));
+
+  it("each stand in the document once", () => {
+    const listed = rows.map(({ plugin }) => plugin).sort();
+    expect(listed).toEqual(ON_BY_DEFAULT.split(" "));
+  });
+
+  it.each(rows.filter(({ state }) => state === "served"))(
+    "$plugin is held to checks that are there",
+    ({ told }) => {
+      const ids = told.split(" ");
+      expect(ids.length).toBeGreaterThan(0);
+      for (const id of ids) expect(all).toContain(id);
+    },
+  );
+
+  it.each(rows.filter(({ state }) => state === "not served"))(
+    "$plugin is left out for a reason",
+    ({ told }) => expect(told.split(" ").length).toBeGreaterThan(4),
+  );
+});
 
 describe("what clients rely on", () => {
   it("is listed in the README, each check once or more", () => {

@@ -6,12 +6,15 @@ import type { Check } from "./check.ts";
 import { CONVERSION_CHECKS } from "./conversions.ts";
 import { CUSTOM_CHECKS } from "./custom.ts";
 import { ENDING_CHECKS } from "./ending.ts";
+import { ENFORCEMENT_CHECKS } from "./enforcement.ts";
 import { FOREIGN_CHECKS } from "./foreign-kinds.ts";
 import { KIND_CHECKS } from "./kinds.ts";
 import { LIMIT_CHECKS } from "./limits.ts";
 import { LIST_CHECKS } from "./listing.ts";
 import { OBJECT_CHECKS } from "./objects.ts";
 import { PATCH_CHECKS } from "./patching.ts";
+import { PLUGIN_CHECKS } from "./plugins.ts";
+import { POLICY_CHECKS } from "./policies.ts";
 import { QUOTA_CHECKS } from "./quotas.ts";
 import { SERVICE_CHECKS } from "./services.ts";
 import { STRICTNESS_CHECKS } from "./strictness.ts";
@@ -32,5 +35,6 @@ export const CHECKS: Readonly<Record<string, readonly Check[]>> = {
   strictness: STRICTNESS_CHECKS,
   subresources: SUBRESOURCE_CHECKS,
   webhooks: [...WEBHOOK_CHECKS, ...CONVERSION_CHECKS],
+  admission: [...POLICY_CHECKS, ...PLUGIN_CHECKS, ...ENFORCEMENT_CHECKS],
   limits: [...LIMIT_CHECKS, ...QUOTA_CHECKS],
 };

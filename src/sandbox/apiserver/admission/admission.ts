@@ -1,6 +1,6 @@
 /**
  * Admission: who may change or refuse a write before it is stored. First what is built in (priority,
- * default tolerations, service account), then mutating webhooks, then, after validation, validating
+ * default tolerations and classes, service account), then mutating webhooks, then, after validation, validating
  * ones. Without webhook configurations in the store this costs nothing.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
@@ -8,6 +8,7 @@ import type { Call } from "../engine.ts";
 import { checkLimits } from "../quota/limit-ranger.ts";
 import type { Admission } from "./admission-request.ts";
 import { admitBuiltIn } from "./built-in-admission.ts";
+import { checkDefaultPriority, checkGrowth } from "./class-admission.ts";
 import { checkPolicies } from "./policy-admission.ts";
 import { checkOverhead } from "./runtime-class-admission.ts";
 import {
@@ -26,6 +27,8 @@ export async function mutate(call: Call, admission: Admission<KubeObject>): Prom
 export async function review(call: Call, admission: Admission): Promise<void> {
   checkLimits(call, admission);
   checkOverhead(call, admission);
+  checkDefaultPriority(call, admission);
+  checkGrowth(call, admission);
   await checkPolicies(call, admission);
   await callValidatingWebhooks(call, admission);
 }

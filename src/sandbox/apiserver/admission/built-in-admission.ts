@@ -1,7 +1,7 @@
 /**
  * The admission plugins of kube-apiserver that a cluster without options runs and that users notice:
- * LimitRanger, Priority, DefaultTolerationSeconds, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition (the
- * taint of new nodes) and the protection of kube-system's namespaces and of the system priority classes.
+ * LimitRanger, Priority, DefaultTolerationSeconds, ServiceAccount, RuntimeClass, StorageObjectInUseProtection, the default
+ * storage and ingress classes, TaintNodesByCondition (the taint of new nodes) and the protection of kube-system's namespaces and of the system priority classes.
  */
 import type { KubeObject } from "../../../apis/meta.ts";
 import type { Call } from "../engine.ts";
@@ -9,6 +9,7 @@ import { withNodePorts } from "../objects/service-ports.ts";
 import { withLimitDefaults } from "../quota/limit-ranger.ts";
 import { forbidden } from "../request/status.ts";
 import type { Admission } from "./admission-request.ts";
+import { withDefaultIngressClass, withDefaultStorageClass } from "./class-admission.ts";
 import { withClassOfPod } from "./runtime-class-admission.ts";
 import { withServiceAccount } from "./service-account-admission.ts";
 
@@ -61,8 +62,15 @@ export function admitBuiltIn(call: Call, admission: Admission<KubeObject>): Kube
     return withClassOfPod(call, withDefaultTolerations(withPriority(call, named)));
   }
   const protection = PROTECTED[definition.storageKey];
-  if (protection !== undefined && admission.operation === "CREATE")
-    return withFinalizer(admission.object, protection);
+  if (protection !== undefined && admission.operation === "CREATE") {
+    const kept = withFinalizer(admission.object, protection);
+    return definition.storageKey === "persistentvolumeclaims"
+      ? withDefaultStorageClass(call, kept)
+      : kept;
+  }
+  const isIngress = definition.storageKey === "networking.k8s.io/ingresses";
+  if (isIngress && admission.operation === "CREATE")
+    return withDefaultIngressClass(call, admission.object);
   if (definition.group === "" && definition.kind === "Service")
     return withNodePorts(call, admission.object, admission.old);
   const isNode = definition.group === "" && definition.kind === "Node";

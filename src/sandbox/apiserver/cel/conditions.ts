@@ -6,7 +6,6 @@
 
 import { Environment } from "@marcbachmann/cel-js";
 import { firstLineOf } from "../../../base/error-text.ts";
-import { isObject } from "../../../base/json.ts";
 import { Memo } from "../../../base/memo.ts";
 import { type Outcome, type Program, run, toCel, withGoPatterns } from "./engine.ts";
 import { registerKubernetesLibrary } from "./library.ts";
@@ -109,21 +108,4 @@ export function withVariables(
     });
   }
   return { ...bindings, variables: values };
-}
-
-/** The first variable that a program names although there is none; undefined when there are all. */
-export function missingVariable(program: Program, names: ReadonlySet<string>): string | undefined {
-  const todo: unknown[] = [program.ast];
-  for (let node = todo.pop(); node !== undefined; node = todo.pop()) {
-    if (Array.isArray(node)) todo.push(...node);
-    if (!isObject(node)) continue;
-    const { args, op } = node;
-    const [target, field] = Array.isArray(args) ? (args as unknown[]) : [];
-    const isSelected = op === "." && isObject(target) && target["op"] === "id";
-    if (isSelected && target["args"] === "variables" && typeof field === "string") {
-      if (!names.has(field)) return field;
-    }
-    todo.push(args);
-  }
-  return undefined;
 }

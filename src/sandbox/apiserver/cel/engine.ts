@@ -57,7 +57,9 @@ export function run(
   try {
     return { value: runMetered(program, { ...bindings }, budget) };
   } catch (error) {
-    return { problem: firstLineOf(error), isTooCostly: isTooCostly(error) };
+    // As Go's engine writes it.
+    const problem = firstLineOf(error).replace(/^No such key/, "no such key");
+    return { problem, isTooCostly: isTooCostly(error) };
   }
 }
 
@@ -90,6 +92,11 @@ export function toCel(schema: Schema, value: unknown): unknown {
 /** An optional value, as `oldSelf` is under `optionalOldSelf`. */
 export function toOptional(value: unknown): unknown {
   return value === undefined ? Optional.none() : Optional.of(value);
+}
+
+/** Whether a name may stand in an expression as it is: no word of the language, no dashes or dots. */
+export function isWord(name: string): boolean {
+  return !RESERVED.has(name) && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
 }
 
 /** How a declared field is written in expressions. upstream: apiserver pkg/cel/escaping.go */

@@ -84,7 +84,7 @@ describe("rules of a CRD", () => {
 
   it("says what went wrong inside a rule", () => {
     expect(judge(pair, "self.min > 1", {})).toEqual([
-      'spec: Invalid value: "object": No such key: min evaluating rule: no',
+      'spec: Invalid value: "object": no such key: min evaluating rule: no',
     ]);
   });
 

@@ -25,6 +25,7 @@ const NEEDS_VERSION: ReadonlySet<string> = new Set(["Lease", "PodDisruptionBudge
 /** Kinds of the old groups that count generations; all custom, apps, batch and policy kinds do. */
 const GENERATION_KINDS: ReadonlySet<string> = new Set([
   "Pod",
+  "PodTemplate",
   "ReplicationController",
   "PriorityClass",
   "MutatingWebhookConfiguration",

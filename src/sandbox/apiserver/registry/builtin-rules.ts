@@ -31,7 +31,7 @@ import {
   NETWORK_POLICY_RULES,
 } from "./network-rules.ts";
 import { NODE_RULES } from "./node-rules.ts";
-import { POD_RULES } from "./pod-rules.ts";
+import { POD_RULES, POD_TEMPLATE_RULES } from "./pod-rules.ts";
 import { POLICY_BINDING_RULES, POLICY_RULES } from "./policy-rules.ts";
 import { QUOTA_RULES } from "./quota-rules.ts";
 import { RUNTIME_CLASS_RULES } from "./runtime-class-rules.ts";
@@ -56,6 +56,7 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "/PersistentVolume": VOLUME_RULES,
   "/PersistentVolumeClaim": CLAIM_RULES,
   "/Pod": POD_RULES,
+  "/PodTemplate": POD_TEMPLATE_RULES,
   "/ReplicationController": REPLICATION_CONTROLLER_RULES,
   "/ResourceQuota": QUOTA_RULES,
   "/Secret": SECRET_RULES,

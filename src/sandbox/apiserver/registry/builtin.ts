@@ -163,9 +163,13 @@ function validate(
   const words: FieldError[] = [];
   validateEnums(schema, next, "", words);
   // A rule that speaks of the same field knows more.
-  // (That of a Node's taints calls them metadata, as kube-apiserver does.)
+  // (That of a Node's taints calls them metadata, that of a RuntimeClass has a word twice, as kube-apiserver does.)
   const said = new Set(
-    errors.map(({ field }) => field.replace(/^metadata\.taints/, "spec.taints")),
+    errors.map(({ field }) =>
+      field
+        .replace(/^metadata\.taints/, "spec.taints")
+        .replace(/^(scheduling\.tolerations)\.tolerations/, "$1"),
+    ),
   );
   const isSaid = (field: string) => said.has(field) || said.has(field.replace(/\[\d+\]$/, ""));
   return [...errors, ...words.filter(({ field }) => !isSaid(field))];

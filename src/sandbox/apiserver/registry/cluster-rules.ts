@@ -41,7 +41,7 @@ export const PRIORITY_CLASS_RULES: KindRules = {
     const errors: FieldError[] = [];
     const isSystem = ["system-cluster-critical", "system-node-critical"].includes(name);
     if (name.startsWith("system-") && !isSystem) {
-      const text = "priority class names with 'system-' prefix are reserved for system use only";
+      const text = `priority class names with 'system-' prefix are reserved for system use only. error: ${name} is not a known system priority class`;
       errors.push(forbidden("metadata.name", text));
     }
     if (priorityClass.value > HIGHEST_USER_PRIORITY && !isSystem) {

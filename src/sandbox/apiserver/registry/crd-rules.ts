@@ -4,17 +4,13 @@
  * upstream: apiextensions-apiserver pkg/apis/apiextensions/{v1/defaults.go,validation}
  */
 import { invalid, notSupported, required } from "../schema/field-error.ts";
+import { nameProblems } from "../schema/metadata.ts";
 import type { FieldError, Schema } from "../schema/schema.ts";
 import { schemaErrors } from "./crd-schema-rules.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 
 const SCOPES = ["Cluster", "Namespaced"];
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
-const VERSION_NAME = /^(?=.{1,63}$)[a-z]([-a-z0-9]*[a-z0-9])?$/;
-const NO_VERSION_NAME =
-  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an " +
-  "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', " +
-  "regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
 /** A CRD's defaults and what is refused before anything of it is served. */
 export const CRD_RULES: KindRules = {
@@ -120,9 +116,10 @@ function storageErrors(versions: readonly Raw[]): FieldError[] {
 function versionErrors(version: Raw, index: number, isOnly: boolean): FieldError[] {
   const at = `spec.versions[${index}]`;
   const errors: FieldError[] = [];
-  if (!VERSION_NAME.test(version.name ?? "")) {
-    errors.push(invalid(`${at}.name`, version.name ?? "", NO_VERSION_NAME));
-    if (isOnly) errors.push(invalid("spec.version", version.name ?? "", NO_VERSION_NAME));
+  const name = version.name ?? "";
+  for (const text of nameProblems(name, "oldLabel")) {
+    errors.push(invalid(`${at}.name`, name, text));
+    if (isOnly) errors.push(invalid("spec.version", name, text));
   }
   const schema = version.schema?.openAPIV3Schema;
   if (schema === undefined)

@@ -5,6 +5,7 @@
 import { clone, deepEqual } from "../../../base/json.ts";
 import { parseNano } from "../../../base/quantity.ts";
 import { forbidden } from "../schema/field-error.ts";
+import { validateLabels } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, nullTimes, type Raw } from "./kind-rules.ts";
 import { allContainers, defaultPodSpec, requestLimits } from "./pod-spec.ts";
@@ -48,6 +49,19 @@ export const POD_RULES: KindRules = {
   },
   validate: (pod, current) =>
     current === undefined ? validateNew(pod) : validateUpdate(pod, current),
+};
+
+/** What a controller may make pods from; nobody acts on it. */
+export const POD_TEMPLATE_RULES: KindRules = {
+  defaults(object) {
+    object.template ??= {};
+    object.template.spec ??= {};
+    defaultPodSpec(object.template.spec);
+  },
+  validate: ({ template = {} }) => [
+    ...validateLabels(template.metadata?.labels, "template.labels"),
+    ...validatePodSpec(template.spec, "template.spec"),
+  ],
 };
 
 /** `Guaranteed`, `Burstable` or `BestEffort`. upstream: pkg/apis/core/v1/helper/qos */

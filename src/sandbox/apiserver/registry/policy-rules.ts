@@ -1,5 +1,6 @@
 /** Validating admission policies and their bindings. upstream: pkg/apis/admissionregistration/validation, v1/defaults.go */
-import { compileIn, missingVariable, type Scope } from "../cel/conditions.ts";
+import { isWord } from "../cel/engine.ts";
+import { type PolicyNames, shownType, typeIn } from "../cel/policy-types.ts";
 import {
   duplicate,
   forbidden,
@@ -11,12 +12,11 @@ import {
 import { nameProblems, qualifiedNameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
+import { matchErrors } from "./policy-match-rules.ts";
 import { validateSelector } from "./selector-rules.ts";
 
-const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const ACTIONS = ["Audit", "Deny", "Warn"];
-const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
-const SCOPES = ["*", "Cluster", "Namespaced"];
+const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const MAX_CONDITIONS = 64;
 const MAX_ANNOTATIONS = 20;
 const MAX_ANNOTATION_BYTES = 5 * 1_024;
@@ -34,8 +34,6 @@ export const POLICY_BINDING_RULES: KindRules = {
   defaults(binding) {
     binding.spec ??= {};
     completeMatch(binding.spec.matchResources);
-    const { paramRef } = binding.spec;
-    if (paramRef !== undefined) fallback(paramRef, "parameterNotFoundAction", "Deny");
   },
   validate: ({ spec = {} }) => [
     ...((spec.policyName ?? "") === ""
@@ -73,77 +71,51 @@ function policyErrors(name: string, spec: Raw, before: Raw): FieldError[] {
     if ((matchConstraints.resourceRules ?? []).length === 0)
       errors.push(required("spec.matchConstraints.resourceRules"));
   }
-  const scope: Scope = paramKind === undefined ? "policy" : "policyWithParams";
+  const params = paramKind !== undefined;
   const stored = JSON.stringify(before?.matchConditions ?? []);
   if (stored !== JSON.stringify(spec.matchConditions ?? []) || before === undefined)
-    errors.push(...conditionErrors(spec.matchConditions ?? [], scope));
-  errors.push(...variableErrors(variables, scope));
-  const names = new Set((variables as readonly Raw[]).map((variable) => variable.name));
+    errors.push(...conditionErrors(spec.matchConditions ?? [], params));
+  const declared = variableErrors(variables, params);
+  errors.push(...declared.errors);
+  const { names } = declared;
   const annotations = spec.auditAnnotations ?? [];
   if (validations.length === 0 && annotations.length === 0) {
     const text = "validations or auditAnnotations must contain at least one item";
     errors.push(required("spec.validations", text), required("spec.auditAnnotations", text));
   }
   (validations as readonly Raw[]).forEach((validation, index) => {
-    errors.push(...validationErrors(validation, scope, names, `spec.validations[${index}]`));
+    errors.push(...validationErrors(validation, names, `spec.validations[${index}]`));
   });
-  errors.push(...annotationErrors(name, annotations, scope, names));
+  errors.push(...annotationErrors(name, annotations, names));
   return errors;
 }
 
 function paramKindErrors(paramKind: Raw, path: string): FieldError[] {
   if (paramKind === undefined) return [];
   const { apiVersion = "", kind = "" } = paramKind;
-  const errors: FieldError[] = [];
-  if (apiVersion === "") errors.push(required(`${path}.apiVersion`));
-  else if (apiVersion.split("/").length > 2)
-    errors.push(
-      invalid(`${path}.apiVersion`, apiVersion, `unexpected GroupVersion string: ${apiVersion}`),
-    );
-  if (kind === "") errors.push(required(`${path}.kind`));
-  return errors;
+  const errors = apiVersionErrors(apiVersion, `${path}.apiVersion`);
+  if (kind === "") return [...errors, required(`${path}.kind`)];
+  const problems = nameProblems(kind.toLowerCase(), "oldLabel");
+  if (problems.length === 0) return errors;
+  const text = `may have mixed case, but should otherwise match: ${problems.join(",")}`;
+  return [...errors, invalid(`${path}.kind`, kind, text)];
 }
 
-function matchErrors(resources: Raw, path: string): FieldError[] {
-  if (resources === undefined) return [];
-  const { matchPolicy, namespaceSelector, objectSelector } = resources;
-  const errors: FieldError[] = [];
-  if (!["Equivalent", "Exact"].includes(matchPolicy))
-    errors.push(notSupported(`${path}.matchPolicy`, matchPolicy, ["Equivalent", "Exact"]));
-  errors.push(...validateSelector(namespaceSelector, `${path}.namespaceSelector`));
-  errors.push(...validateSelector(objectSelector, `${path}.objectSelector`));
-  for (const list of ["resourceRules", "excludeResourceRules"])
-    ((resources[list] ?? []) as readonly Raw[]).forEach((rule, index) => {
-      errors.push(...ruleErrors(rule, `${path}.${list}[${index}]`));
-    });
-  return errors;
+function apiVersionErrors(apiVersion: string, path: string): FieldError[] {
+  if (apiVersion === "") return [required(path)];
+  const parts = apiVersion === "/" ? ["", ""] : apiVersion.split("/");
+  if (parts.length > 2)
+    return [invalid(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+  const [group = "", version = ""] = parts.length === 1 ? ["", ...parts] : parts;
+  const groupProblems = group === "" ? [] : nameProblems(group, "subdomain");
+  const errors = groupProblems.length === 0 ? [] : [invalid(path, group, groupProblems.join(","))];
+  if (version === "") return [...errors, invalid(path, apiVersion, "version must be specified")];
+  const problems = nameProblems(version, "oldLabel");
+  return problems.length === 0 ? errors : [...errors, invalid(path, version, problems.join(","))];
 }
 
-function ruleErrors(rule: Raw, path: string): FieldError[] {
-  const errors: FieldError[] = [];
-  const { operations = [], scope } = rule;
-  if (operations.length === 0) errors.push(required(`${path}.operations`));
-  (operations as readonly string[]).forEach((operation, index) => {
-    if (!OPERATIONS.includes(operation))
-      errors.push(notSupported(`${path}.operations[${index}]`, operation, OPERATIONS));
-  });
-  for (const [field, others] of [
-    ["operations", "other operations"],
-    ["apiGroups", "other API groups"],
-    ["apiVersions", "other API versions"],
-  ] as const) {
-    const list: readonly string[] = rule[field] ?? [];
-    if (field !== "operations" && list.length === 0) errors.push(required(`${path}.${field}`));
-    if (list.length < 2 || !list.includes("*")) continue;
-    errors.push(invalid(`${path}.${field}`, list, `if '*' is present, must not specify ${others}`));
-  }
-  if ((rule.resources ?? []).length === 0) errors.push(required(`${path}.resources`));
-  if (scope !== undefined && !SCOPES.includes(scope))
-    errors.push(notSupported(`${path}.scope`, scope, SCOPES));
-  return errors;
-}
-
-function conditionErrors(conditions: readonly Raw[], scope: Scope): FieldError[] {
+function conditionErrors(conditions: readonly Raw[], params: boolean): FieldError[] {
+  const names: PolicyNames = { params, variables: undefined };
   const path = "spec.matchConditions";
   const errors: FieldError[] = [];
   if (conditions.length > MAX_CONDITIONS)
@@ -152,49 +124,52 @@ function conditionErrors(conditions: readonly Raw[], scope: Scope): FieldError[]
   conditions.forEach(({ expression = "", name = "" }, index) => {
     const at = `${path}[${index}]`;
     if (expression.trim() === "") errors.push(required(`${at}.expression`));
-    else errors.push(...expressionErrors(expression.trim(), scope, ["bool"], `${at}.expression`));
+    else errors.push(...expressionErrors(expression.trim(), names, ["bool"], `${at}.expression`));
     if (name === "") errors.push(required(`${at}.name`));
     for (const text of name === "" ? [] : qualifiedNameProblems(name))
       errors.push(invalid(`${at}.name`, name, text));
-    if (seen.has(name)) errors.push(duplicate(`${at}.name`, name));
+    if (name !== "" && seen.has(name)) errors.push(duplicate(`${at}.name`, name));
     seen.add(name);
   });
   return errors;
 }
 
 /** Each may name those before it. */
-function variableErrors(variables: readonly Raw[], scope: Scope): FieldError[] {
+function variableErrors(
+  variables: readonly Raw[],
+  params: boolean,
+): { readonly errors: readonly FieldError[]; readonly names: PolicyNames } {
   const errors: FieldError[] = [];
-  const names = new Set<string>();
+  let names: PolicyNames = { params, variables: variables.length === 0 ? undefined : {} };
   variables.forEach(({ expression = "", name = "" }, index) => {
     const at = `spec.variables[${index}]`;
     if (name.trim() === "") errors.push(required(`${at}.name`, "name is not specified"));
-    else if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+    else if (!isWord(name)) {
       errors.push(invalid(`${at}.name`, name, "must be a valid CEL identifier"));
-    if (expression.trim() === "")
+    }
+    if (expression.trim() === "") {
       errors.push(required(`${at}.expression`, "expression is not specified"));
-    else errors.push(...expressionErrors(expression, scope, [], `${at}.expression`, names));
-    names.add(name);
+      return;
+    }
+    errors.push(...expressionErrors(expression, names, [], `${at}.expression`));
+    const found = typeIn(names, expression);
+    if ("type" in found && isWord(name))
+      names = { params, variables: { ...names.variables, [name]: found.type } };
   });
-  return errors;
+  return { errors, names };
 }
 
-function validationErrors(
-  validation: Raw,
-  scope: Scope,
-  names: ReadonlySet<string>,
-  at: string,
-): FieldError[] {
+function validationErrors(validation: Raw, names: PolicyNames, at: string): FieldError[] {
   const { expression = "", message, messageExpression, reason } = validation;
   const errors: FieldError[] = [];
   if (expression.trim() === "")
     errors.push(required(`${at}.expression`, "expression is not specified"));
-  else errors.push(...expressionErrors(expression, scope, ["bool"], `${at}.expression`, names));
+  else errors.push(...expressionErrors(expression, names, ["bool"], `${at}.expression`));
   if (messageExpression !== undefined) {
     const field = `${at}.messageExpression`;
     if (messageExpression.trim() === "")
       errors.push(invalid(field, messageExpression, "must be non-empty if specified"));
-    else errors.push(...expressionErrors(messageExpression, scope, ["string"], field, names));
+    else errors.push(...expressionErrors(messageExpression, names, ["string"], field));
   }
   if (message !== undefined) {
     if (message.trim() === "")
@@ -210,8 +185,7 @@ function validationErrors(
 function annotationErrors(
   policy: string,
   annotations: readonly Raw[],
-  scope: Scope,
-  names: ReadonlySet<string>,
+  names: PolicyNames,
 ): FieldError[] {
   const path = "spec.auditAnnotations";
   const errors: FieldError[] = [];
@@ -229,40 +203,36 @@ function annotationErrors(
     if (expression === "") errors.push(required(field, "valueExpression is not specified"));
     else if (expression.length > MAX_ANNOTATION_BYTES)
       errors.push(required(field, `must not exceed ${MAX_ANNOTATION_BYTES} bytes in length`));
-    else errors.push(...expressionErrors(expression, scope, ["string", "null"], field, names));
+    else errors.push(...expressionErrors(expression, names, ["string", "null"], field));
     if (keys.has(key)) errors.push(duplicate(`${at}.key`, key));
     keys.add(key);
   });
   return errors;
 }
 
-const NO_NAMES: ReadonlySet<string> = new Set();
-
 /** `types`: what the expression may give; empty: anything. */
 function expressionErrors(
   expression: string,
-  scope: Scope,
+  names: PolicyNames,
   types: readonly string[],
   field: string,
-  names = NO_NAMES,
 ): FieldError[] {
-  const program = compileIn(scope, expression);
-  if (typeof program === "string")
-    return [invalid(field, expression, `compilation failed: ERROR: ${program}`)];
-  const missing = missingVariable(program, names);
-  if (missing !== undefined)
-    return [invalid(field, expression, `compilation failed: ERROR: undefined field '${missing}'`)];
-  const { type = "dyn" } = program.check();
-  if (types.length === 0 || type === "dyn" || types.includes(type)) return [];
-  const wanted = types.map((one) => (one === "null" ? "null_type" : one));
+  const found = typeIn(names, expression);
+  if ("problem" in found)
+    return [invalid(field, expression, `compilation failed: ERROR: ${found.problem}`)];
+  if (types.length === 0 || types.includes(found.type)) return [];
+  const wanted = types.map(shownType);
   const text = wanted.length === 1 ? wanted[0] : `one of [${wanted.join(" ")}]`;
-  return [invalid(field, expression, `must evaluate to ${text}`)];
+  const got = shownType(found.type);
+  return [invalid(field, expression, `must evaluate to ${text} but got ${got}`)];
 }
 
 function paramRefErrors(paramRef: Raw, path: string): FieldError[] {
   if (paramRef === undefined) return [];
   const { name = "", selector, parameterNotFoundAction } = paramRef;
   const errors: FieldError[] = [];
+  for (const problem of nameProblems(name, "path"))
+    errors.push(invalid(`${path}.name`, name, problem));
   const text = "name and selector are mutually exclusive";
   if (name !== "" && selector !== undefined) errors.push(forbidden(`${path}.name`, text));
   if (selector !== undefined) {

@@ -9,6 +9,7 @@ import { COMPUTE, PLAINLY_COUNTED } from "../quota/usage.ts";
 import { invalid, required } from "../schema/field-error.ts";
 import type { FieldError } from "../schema/schema.ts";
 import type { KindRules, Raw } from "./kind-rules.ts";
+import { isStandardResource } from "./resource-names.ts";
 import { validateImmutable } from "./selector-rules.ts";
 
 /** Numbers of things. */
@@ -16,14 +17,6 @@ const WHOLE: ReadonlySet<string> = new Set([
   ...PLAINLY_COUNTED,
   "services.loadbalancers",
   "services.nodeports",
-]);
-const STANDARD: ReadonlySet<string> = new Set([
-  ...WHOLE,
-  ...COMPUTE,
-  "ephemeral-storage",
-  "requests.ephemeral-storage",
-  "limits.ephemeral-storage",
-  "requests.storage",
 ]);
 const SCOPES: ReadonlySet<string> = new Set([
   "Terminating",
@@ -69,7 +62,7 @@ export const QUOTA_RULES: KindRules = {
 function validateHard(resource: string, amount: Raw): FieldError[] {
   const field = `spec.hard[${resource}]`;
   const errors: FieldError[] = [];
-  if (!resource.includes("/") && !isStandard(resource)) {
+  if (!resource.includes("/") && !isStandardResource(resource)) {
     errors.push(invalid(field, resource, "must be a standard resource type or fully qualified"));
     errors.push(invalid(field, resource, "must be a standard resource for quota"));
   }
@@ -79,10 +72,6 @@ function validateHard(resource: string, amount: Raw): FieldError[] {
   if (WHOLE.has(resource) && nano % 1_000_000_000n !== 0n)
     errors.push(invalid(field, shown, "must be an integer"));
   return errors;
-}
-
-function isStandard(resource: string): boolean {
-  return STANDARD.has(resource) || /^(requests\.)?hugepages-/.test(resource);
 }
 
 function validateScopes(scopes: readonly string[], resources: readonly string[]): FieldError[] {
@@ -99,7 +88,7 @@ function validateScopes(scopes: readonly string[], resources: readonly string[])
 }
 
 function isInScope(scope: string, resource: string): boolean {
-  if (!SCOPES.has(scope) || !isStandard(resource)) return true;
+  if (!SCOPES.has(scope) || !isStandardResource(resource)) return true;
   if (scope === "VolumeAttributesClass")
     return resource === "persistentvolumeclaims" || resource === "requests.storage";
   return resource === "pods" || (scope !== "BestEffort" && COMPUTE.has(resource));

@@ -5,12 +5,10 @@ import type { FieldError } from "../schema/schema.ts";
 import type { KindRules, Raw } from "./kind-rules.ts";
 import { validateTolerations } from "./pod-placement-validation.ts";
 import { validateResources } from "./pod-spec-validation.ts";
+import { validateImmutable } from "./selector-rules.ts";
 
 export const RUNTIME_CLASS_RULES: KindRules = {
   validate(runtimeClass, current) {
-    if (current !== undefined && runtimeClass.handler !== current.handler)
-      return [invalid("handler", runtimeClass.handler, "field is immutable")];
-    if (current !== undefined) return [];
     const { handler, overhead, scheduling } = runtimeClass;
     return [
       ...nameProblems(handler ?? "", "label").map((text) =>
@@ -21,6 +19,7 @@ export const RUNTIME_CLASS_RULES: KindRules = {
         ? []
         : validateResources({ limits: overhead.podFixed }, "overhead")),
       ...(scheduling === undefined ? [] : schedulingErrors(scheduling)),
+      ...(current === undefined ? [] : validateImmutable(handler, current.handler, "handler")),
     ];
   },
 };

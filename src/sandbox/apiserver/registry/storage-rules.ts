@@ -3,6 +3,7 @@
  * upstream: pkg/apis/{core,storage}/v1/defaults.go, pkg/apis/{core,storage}/validation
  */
 import { deepEqual } from "../../../base/json.ts";
+import { parseNano } from "../../../base/quantity.ts";
 import { forbidden, invalid, required, tooLong } from "../schema/field-error.ts";
 import { nameProblems } from "../schema/metadata.ts";
 import type { FieldError } from "../schema/schema.ts";
@@ -31,10 +32,14 @@ export const CLAIM_RULES: KindRules = {
     if (spec.resources?.requests?.storage === undefined) {
       errors.push(required("spec.resources[storage]"));
     }
-    if (current !== undefined && !deepEqual(fixedPart(spec), fixedPart(current.spec))) {
-      // The binder fills in volume and class of a claim that has none yet.
-      if ((current.spec.volumeName ?? "") !== "") errors.push(forbidden("spec", CLAIM_TEXT));
+    if (current === undefined) return errors;
+    if (!deepEqual(fixedPart(spec, current), fixedPart(current.spec, current))) {
+      errors.push(forbidden("spec", CLAIM_TEXT));
     }
+    const size = sizeOf(spec.resources?.requests);
+    const field = "spec.resources.requests.storage";
+    if (size < sizeOf(current.spec.resources?.requests) && size < sizeOf(current.status?.capacity))
+      errors.push(forbidden(field, "field can not be less than status.capacity"));
     return errors;
   },
 };
@@ -98,7 +103,18 @@ export const STORAGE_CLASS_RULES: KindRules = {
   },
 };
 
-function fixedPart(spec: Raw): Raw {
-  const { resources: _resources, volumeAttributesClassName: _class, ...fixed } = spec;
+/**
+ * What a claim keeps: all but volumeAttributesClassName, the size once it is bound, and the volume and class that the
+ * binder fills in where there are none yet.
+ */
+function fixedPart(spec: Raw, { spec: before, status }: Raw): Raw {
+  const { volumeAttributesClassName: _class, ...fixed } = spec;
+  if (status?.phase === "Bound") delete fixed.resources;
+  if ((before.volumeName ?? "") === "") delete fixed.volumeName;
+  if (before.storageClassName === undefined) delete fixed.storageClassName;
   return fixed;
+}
+
+function sizeOf(amounts: Raw): bigint {
+  return parseNano(amounts?.storage ?? "0") ?? 0n;
 }

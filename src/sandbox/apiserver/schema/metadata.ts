@@ -16,10 +16,15 @@ const STANDARD_FINALIZERS: ReadonlySet<string> = new Set([
   "customresourcecleanup.apiextensions.k8s.io",
 ]);
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+const OLD_LABEL = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const NAME_PART = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 
+const OLD_LABEL_TEXT =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an " +
+  "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', " +
+  "regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const DNS_LABEL_TEXT =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must " +
   "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for " +
@@ -38,7 +43,8 @@ const LABEL_VALUE_TEXT =
   "'12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 /** Which grammar a kind's names follow. Kinds of rbac may use any text that is a path segment. */
-export type NameGrammar = "subdomain" | "label" | "path";
+/** `oldLabel`: RFC 1035, which begins with a letter. */
+export type NameGrammar = "subdomain" | "label" | "oldLabel" | "path";
 
 /** Every complaint about `object.metadata`; `current` is the stored object on update. */
 export function validateMetadata(
@@ -134,10 +140,16 @@ export function qualifiedNameProblems(key: string): string[] {
 
 export function labelValueProblems(value: string): string[] {
   const problems: string[] = [];
-  if (value.length > 63) problems.push("must be no more than 63 bytes");
+  if (value.length > 63) problems.push("must be no more than 63 characters");
   if (!LABEL_VALUE.test(value)) problems.push(LABEL_VALUE_TEXT);
   return problems;
 }
+
+const GRAMMARS = {
+  label: { pattern: DNS_LABEL, text: DNS_LABEL_TEXT, limit: 63 },
+  oldLabel: { pattern: OLD_LABEL, text: OLD_LABEL_TEXT, limit: 63 },
+  subdomain: { pattern: DNS_SUBDOMAIN, text: DNS_SUBDOMAIN_TEXT, limit: 253 },
+} as const;
 
 /** What is wrong with a name under `grammar`; empty when it is good. */
 export function nameProblems(name: string, grammar: NameGrammar): string[] {
@@ -145,11 +157,13 @@ export function nameProblems(name: string, grammar: NameGrammar): string[] {
     if (name === "." || name === "..") return [`may not be '${name}'`];
     return ["/", "%"].filter((c) => name.includes(c)).map((c) => `may not contain '${c}'`);
   }
-  const limit = grammar === "label" ? 63 : 253;
+  const { pattern, text, limit } = GRAMMARS[grammar];
   const problems: string[] = [];
-  if (name.length > limit) problems.push(`must be no more than ${limit} bytes`);
-  const isGood = grammar === "label" ? DNS_LABEL.test(name) : DNS_SUBDOMAIN.test(name);
-  if (!isGood) problems.push(grammar === "label" ? DNS_LABEL_TEXT : DNS_SUBDOMAIN_TEXT);
+  if (name.length > limit) problems.push(`must be no more than ${limit} characters`);
+  if (pattern.test(name)) return problems;
+  // Good but for its dots.
+  if (grammar === "label" && DNS_SUBDOMAIN.test(name)) problems.push("must not contain dots");
+  else problems.push(text);
   return problems;
 }
 

@@ -25,7 +25,10 @@ export function isBindComplete(claim: PersistentVolumeClaim): boolean {
   return claim.metadata.annotations?.[BIND_COMPLETED] !== undefined;
 }
 
-/** A claim that names neither class nor volume gets the default class, as by the real admission. */
+/**
+ * A claim that was made before there was a default class gets it later. (A newer one got it when it was made.)
+ * upstream: pkg/controller/volume/persistentvolume, assignDefaultStorageClass
+ */
 export function defaultClassFor(
   { spec }: PersistentVolumeClaim,
   classes: readonly StorageClass[],

@@ -1,0 +1,122 @@
+/**
+ * Types of the expressions of an admission policy, asked for when it is written: `request` and `namespaceObject` have
+ * typed fields, variables the types of their own expressions, and objects and parameters any.
+ * upstream: apiserver pkg/admission/plugin/cel/compile.go, composition.go
+ */
+import { Environment, type ObjectSchema } from "@marcbachmann/cel-js";
+import { firstLineOf } from "../../../base/error-text.ts";
+import { isObject } from "../../../base/json.ts";
+import { compilePattern } from "../schema/validate.ts";
+import { withGoPatterns } from "./engine.ts";
+import { registerKubernetesLibrary } from "./library.ts";
+
+/** What an expression may name beside the objects and the request. */
+export interface PolicyNames {
+  readonly params: boolean;
+  /** Variable → type; undefined: the policy has none, or this expression sees none. */
+  readonly variables: Readonly<Record<string, string>> | undefined;
+}
+
+export type PolicyType = { readonly type: string } | { readonly problem: string };
+
+/** By Kubernetes' names, each after those that it is made of. */
+const OBJECTS: Readonly<Record<string, ObjectSchema>> = {
+  "kubernetes.GroupVersionKind": { group: "string", version: "string", kind: "string" },
+  "kubernetes.GroupVersionResource": { group: "string", version: "string", resource: "string" },
+  "kubernetes.UserInfo": {
+    username: "string",
+    uid: "string",
+    groups: "list<string>",
+    extra: "map<string, list<string>>",
+  },
+  "kubernetes.AdmissionRequest": {
+    kind: "kubernetes.GroupVersionKind",
+    resource: "kubernetes.GroupVersionResource",
+    subResource: "string",
+    requestKind: "kubernetes.GroupVersionKind",
+    requestResource: "kubernetes.GroupVersionResource",
+    requestSubResource: "string",
+    name: "string",
+    namespace: "string",
+    operation: "string",
+    userInfo: "kubernetes.UserInfo",
+    dryRun: "bool",
+    options: "dyn",
+  },
+  "kubernetes.NamespaceMetadata": {
+    name: "string",
+    generateName: "string",
+    namespace: "string",
+    labels: "map<string, string>",
+    annotations: "map<string, string>",
+    UID: "string",
+    creationTimestamp: "google.protobuf.Timestamp",
+    deletionGracePeriodSeconds: "int",
+    deletionTimestamp: "google.protobuf.Timestamp",
+    generation: "int",
+    resourceVersion: "string",
+    finalizers: "list<string>",
+  },
+  "kubernetes.NamespaceSpec": { finalizers: "list<string>" },
+  "kubernetes.NamespaceStatus": { conditions: "list<dyn>", phase: "string" },
+  "kubernetes.Namespace": {
+    metadata: "kubernetes.NamespaceMetadata",
+    spec: "kubernetes.NamespaceSpec",
+    status: "kubernetes.NamespaceStatus",
+  },
+};
+
+/** The type of an expression as Kubernetes spells it (`list(string)`), or why it has none. */
+export function typeIn(names: PolicyNames, expression: string): PolicyType {
+  try {
+    const program = environmentOf(names).parse(withGoPatterns(expression));
+    const { valid, type = "dyn", error } = program.check();
+    if (!valid) return { problem: firstLineOf(error) };
+    return hasBadPattern(program.ast) ? { problem: "invalid matches argument" } : { type };
+  } catch (error) {
+    return { problem: firstLineOf(error) };
+  }
+}
+
+/** Whether a regular expression that stands in the expression itself is none. */
+function hasBadPattern(ast: unknown): boolean {
+  const todo: unknown[] = [ast];
+  for (let node = todo.pop(); node !== undefined; node = todo.pop()) {
+    if (Array.isArray(node)) todo.push(...node);
+    if (!isObject(node)) continue;
+    const { op, args } = node;
+    todo.push(args);
+    if (op !== "rcall" || !Array.isArray(args) || args[0] !== "matchesRe2") continue;
+    const [, , [pattern]] = args as [string, unknown, readonly unknown[]];
+    const text = isObject(pattern) && pattern["op"] === "value" ? pattern["args"] : undefined;
+    if (typeof text === "string" && typeof compilePattern(text) === "string") return true;
+  }
+  return false;
+}
+
+/** A type in Go's spelling. */
+export function shownType(type: string): string {
+  const spelt = type.replaceAll("<", "(").replaceAll(">", ")");
+  return spelt.replace(/\bnull\b/g, "null_type").replace("google.protobuf.Timestamp", "timestamp");
+}
+
+function environmentOf({ params, variables }: PolicyNames): Environment {
+  const environment = new Environment({
+    unlistedVariablesAreDyn: false,
+    homogeneousAggregateLiterals: false,
+    enableOptionalTypes: true,
+    limits: { maxListElements: 10_000, maxAstNodes: 100_000 },
+  });
+  environment.registerVariable("object", "dyn").registerVariable("oldObject", "dyn");
+  for (const [name, schema] of Object.entries(OBJECTS)) {
+    environment.registerType(name, { schema });
+    // Objects may be null: the namespace of what has none is.
+    environment.registerOperator(`${name} == null`, () => false);
+  }
+  environment.registerVariable("request", "kubernetes.AdmissionRequest");
+  environment.registerVariable("namespaceObject", "kubernetes.Namespace");
+  registerKubernetesLibrary(environment);
+  if (params) environment.registerVariable("params", "dyn");
+  if (variables !== undefined) environment.registerVariable("variables", { schema: variables });
+  return environment;
+}
