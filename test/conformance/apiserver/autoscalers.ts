@@ -30,6 +30,19 @@ const REQUESTS = {
   },
 };
 
+function cpuTarget(target: object): object {
+  return { type: "Resource", resource: { name: "cpu", target } };
+}
+
+function tried(metric: object) {
+  return post(`${V2}?dryRun=All`, autoscaler("v2", "m", { maxReplicas: 3, metrics: [metric] }));
+}
+
+function behaves(scaleDown: object) {
+  const body = autoscaler("v2", "b", { maxReplicas: 3, behavior: { scaleDown } });
+  return post(`${V2}?dryRun=All`, body);
+}
+
 export const AUTOSCALER_CHECKS: readonly Check[] = [
   check(
     "HP-01",
@@ -66,5 +79,53 @@ export const AUTOSCALER_CHECKS: readonly Check[] = [
     post(V2, autoscaler("v2", "a", { maxReplicas: 0 })),
     post(V2, autoscaler("v2", "a", { minReplicas: 0, maxReplicas: 1 })),
     post(V2, { ...autoscaler("v2", "a", {}), spec: { maxReplicas: 1, scaleTargetRef: {} } }),
+  ),
+  check(
+    "HP-04",
+    "metrics that are refused",
+    tried({ type: "" }),
+    tried({ type: "Robots" }),
+    tried({ type: "Resource" }),
+    tried({ type: "Resource", resource: { name: "", target: { type: "Utilization" } } }),
+    tried(cpuTarget({ type: "Utilization", averageUtilization: 0 })),
+    tried(cpuTarget({ type: "Nearly", averageUtilization: 5 })),
+    tried(cpuTarget({ type: "AverageValue", averageValue: "0" })),
+    tried(cpuTarget({ type: "AverageValue", averageValue: "1", averageUtilization: 5 })),
+    tried({ ...CPU, pods: REQUESTS.pods }),
+    tried({ type: "Pods", pods: { metric: { name: "" }, target: { type: "Value", value: "5" } } }),
+    tried({
+      type: "ContainerResource",
+      containerResource: { name: "robots", container: "", target: { type: "Utilization" } },
+    }),
+    tried({
+      type: "Object",
+      object: { metric: { name: "a/b" }, describedObject: {}, target: { type: "Value" } },
+    }),
+    tried({
+      type: "External",
+      external: {
+        metric: { name: "a" },
+        target: { type: "Value", value: "5", averageValue: "-5" },
+      },
+    }),
+    post(V1, autoscaler("v1", "z", { maxReplicas: 3, targetCPUUtilizationPercentage: 0 })),
+    post(V2, autoscaler("v2", "z", { maxReplicas: 3, metrics: [] })),
+  ),
+  check(
+    "HP-05",
+    "behaviors that are refused",
+    behaves({ stabilizationWindowSeconds: -1 }),
+    behaves({ stabilizationWindowSeconds: 3601 }),
+    behaves({ selectPolicy: "Some" }),
+    behaves({ policies: [{ type: "Nodes", value: 0, periodSeconds: 0 }] }),
+    behaves({ policies: [{ type: "Pods", value: 1, periodSeconds: 1801 }] }),
+    behaves({}),
+    post(
+      V2,
+      autoscaler("v2", "z", {
+        maxReplicas: 1,
+        scaleTargetRef: { apiVersion: "a/b/c", kind: "De/ployment", name: ".." },
+      }),
+    ),
   ),
 ];

@@ -94,7 +94,7 @@ export const PLUGIN_CHECKS: readonly Check[] = [
     post(CLAIMS, claim("given")),
     post(CLAIMS, claim("empty", { storageClassName: "" })),
     post(CLAIMS, claim("named", { storageClassName: "<<ns>>-plain" })),
-    post(CLAIMS, claim("noted", {}, { "volume.beta.kubernetes.io/storage-class": "" })),
+    post(CLAIMS, claim("noted", {}, { "volume.beta.kubernetes.io/storage-class": "other" })),
     get(`${CLAIMS}/before`),
     del(`${STORAGE_CLASSES}/<<ns>>-default`),
     del(`${STORAGE_CLASSES}/<<ns>>-plain`),

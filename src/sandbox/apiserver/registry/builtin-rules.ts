@@ -1,20 +1,20 @@
 /**
  * Which rules belong to which built-in kind, by `group/Kind`, or by `group/version/Kind` where versions differ. A kind that is not listed has none.
  */
+
 import {
   CLUSTER_ROLE_BINDING_RULES,
   CLUSTER_ROLE_RULES,
   ROLE_BINDING_RULES,
   ROLE_RULES,
 } from "./access-rules.ts";
+import { AUTOSCALER_RULES, OLDER_AUTOSCALER_RULES } from "./autoscaler-rules.ts";
 import {
-  AUTOSCALER_RULES,
   BUDGET_RULES,
   CSI_DRIVER_RULES,
   CSI_NODE_RULES,
   LEASE_RULES,
   NAMESPACE_RULES,
-  OLDER_AUTOSCALER_RULES,
   PRIORITY_CLASS_RULES,
   WEBHOOK_RULES,
 } from "./cluster-rules.ts";

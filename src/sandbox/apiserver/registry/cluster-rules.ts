@@ -1,6 +1,6 @@
 /**
  * Small kinds around the workloads: Namespace, PriorityClass, PodDisruptionBudget, Lease,
- * autoscalers, webhook configurations.
+ * webhook configurations.
  * upstream: pkg/apis/<group>/v1/defaults.go, pkg/apis/<group>/validation, pkg/registry
  */
 import { compileIn } from "../cel/conditions.ts";
@@ -172,76 +172,6 @@ function webhookErrors(webhook: Raw, at: string): FieldError[] {
     if (typeof program === "string")
       errors.push(invalid(field, expression, `compilation failed: ERROR: ${program}`));
   });
-  return errors;
-}
-
-export const OLDER_AUTOSCALER_RULES: KindRules = {
-  defaults({ metadata, spec = {} }) {
-    fallback(spec, "minReplicas", 1);
-    if (metadata?.annotations?.["autoscaling.alpha.kubernetes.io/metrics"] === undefined)
-      fallback(spec, "targetCPUUtilizationPercentage", 80);
-  },
-  prepareCreate(autoscaler) {
-    autoscaler.status = { currentReplicas: 0, desiredReplicas: 0 };
-  },
-  validate: ({ spec = {} }) => validateScaling(spec),
-};
-
-export const AUTOSCALER_RULES: KindRules = {
-  defaults({ spec = {}, status }) {
-    if (status !== undefined) {
-      fallback(status, "desiredReplicas", 0);
-      fallback(status, "currentMetrics", null);
-    }
-    fallback(spec, "minReplicas", 1);
-    const target = { type: "Utilization", averageUtilization: 80 };
-    fallback(spec, "metrics", [{ type: "Resource", resource: { name: "cpu", target } }]);
-    if (spec.behavior === undefined) return;
-    const allAtOnce = { type: "Percent", value: 100, periodSeconds: 15 };
-    spec.behavior.scaleUp = {
-      stabilizationWindowSeconds: 0,
-      selectPolicy: "Max",
-      policies: [{ type: "Pods", value: 4, periodSeconds: 15 }, allAtOnce],
-      ...spec.behavior.scaleUp,
-    };
-    spec.behavior.scaleDown = {
-      selectPolicy: "Max",
-      policies: [allAtOnce],
-      ...spec.behavior.scaleDown,
-    };
-  },
-  prepareCreate(autoscaler) {
-    autoscaler.status = { desiredReplicas: 0, currentMetrics: null };
-  },
-  validate: ({ spec = {} }) => validateScaling(spec),
-};
-
-function validateScaling(spec: Raw): FieldError[] {
-  const errors: FieldError[] = [];
-  const { minReplicas = 1, maxReplicas = 0, scaleTargetRef = {}, metrics = [] } = spec;
-  if (minReplicas < 1) {
-    errors.push(invalid("spec.minReplicas", minReplicas, "must be greater than or equal to 1"));
-  }
-  if (maxReplicas < 1)
-    errors.push(invalid("spec.maxReplicas", maxReplicas, "must be greater than 0"));
-  if (maxReplicas < minReplicas) {
-    const text = "must be greater than or equal to `minReplicas`";
-    errors.push(invalid("spec.maxReplicas", maxReplicas, text));
-  }
-  for (const field of ["kind", "name"])
-    if ((scaleTargetRef[field] ?? "") === "") errors.push(required(`spec.scaleTargetRef.${field}`));
-  if ((scaleTargetRef.apiVersion ?? "") === "")
-    errors.push(invalid("spec.scaleTargetRef.apiVersion", "", "apiVersion must specify API group"));
-  if (
-    minReplicas === 0 &&
-    !metrics.some(({ type }: Raw) => type === "Object" || type === "External")
-  )
-    errors.push(
-      forbidden(
-        "spec.metrics",
-        "must specify at least one Object or External metric to support scaling to zero replicas",
-      ),
-    );
   return errors;
 }
 

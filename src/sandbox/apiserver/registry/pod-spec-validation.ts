@@ -13,7 +13,7 @@ import {
   validateSpread,
   validateTolerations,
 } from "./pod-placement-validation.ts";
-import { isStandardResource } from "./resource-names.ts";
+import { resourceNameProblems } from "./resource-names.ts";
 
 /** Complaints about a pod's spec at `path` (`spec`, `spec.template.spec`). */
 export function validatePodSpec(spec: Raw, path: string): FieldError[] {
@@ -137,20 +137,6 @@ export function validateResources(resources: Raw, path: string): FieldError[] {
     }
   }
   return errors;
-}
-
-/** What is wrong with a resource of a container. upstream: validateContainerResourceName */
-function resourceNameProblems(name: string): readonly string[] {
-  const problems = qualifiedNameProblems(name);
-  const isOwn = !name.includes("/");
-  if (isOwn && problems.length === 0 && !isStandardResource(name))
-    problems.push("must be a standard resource type or fully qualified");
-  if (isOwn && !/^(cpu|memory|ephemeral-storage|hugepages-.*)$/.test(name))
-    problems.push("must be a standard resource for containers");
-  const isNative = isOwn || name.includes("kubernetes.io/");
-  if (!isNative && (name.startsWith("requests.") || problems.length > 0))
-    problems.push("doesn't follow extended resource name standard");
-  return problems;
 }
 
 /** Counted devices (`nvidia.com/gpu`): a name with a domain outside kubernetes.io. */

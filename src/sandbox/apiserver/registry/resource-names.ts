@@ -1,4 +1,5 @@
 /** Which resource names Kubernetes itself knows. upstream: pkg/apis/core/helper/helpers.go */
+import { qualifiedNameProblems } from "../schema/metadata.ts";
 
 const STANDARD: ReadonlySet<string> = new Set(
   (
@@ -11,4 +12,18 @@ const STANDARD: ReadonlySet<string> = new Set(
 /** A name without a domain that means something. */
 export function isStandardResource(name: string): boolean {
   return STANDARD.has(name) || /^(requests\.)?hugepages-/.test(name);
+}
+
+/** What is wrong with a resource of a container. upstream: validateContainerResourceName */
+export function resourceNameProblems(name: string): readonly string[] {
+  const problems = qualifiedNameProblems(name);
+  const isOwn = !name.includes("/");
+  if (isOwn && problems.length === 0 && !isStandardResource(name))
+    problems.push("must be a standard resource type or fully qualified");
+  if (isOwn && !/^(cpu|memory|ephemeral-storage|hugepages-.*)$/.test(name))
+    problems.push("must be a standard resource for containers");
+  const isNative = isOwn || name.includes("kubernetes.io/");
+  if (!isNative && (name.startsWith("requests.") || problems.length > 0))
+    problems.push("doesn't follow extended resource name standard");
+  return problems;
 }
