@@ -1,6 +1,7 @@
 /**
- * What each kind of message makes us do and say: the table of interruption. "CordonAndDrain" deletes the
- * claim, whose finalizer does the work; do-not-disrupt and budgets have no say in it.
+ * What each kind of message causes: an action, an event, a mark on the offering. "CordonAndDrain" deletes the claim, and
+ * the claim's finalizer drains the node. Disruption budgets do not delay this. The drain evicts no pod with do-not-disrupt;
+ * it waits for such a pod until the node's deadline, if there is one (src/controllers/node/eviction-queue.ts).
  * upstream: pkg/controllers/interruption/controller.go, events
  */
 import type { KubeObject } from "../../../apis/meta.ts";
