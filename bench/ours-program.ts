@@ -14,7 +14,7 @@ import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
 import { valuesOf } from "../src/cli/program/manifest-text.ts";
 import { imageNode } from "./image-node.ts";
-import type { Report } from "./speed.ts";
+import type { Report } from "./run-report.ts";
 import type { Workload } from "./workload.ts";
 import { onPool } from "./workloads.ts";
 

@@ -13,23 +13,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type OursProgram, prepareOurs, runOurs } from "./ours-program.ts";
+import type { Report } from "./run-report.ts";
 import { WORKLOADS } from "./workloads.ts";
-
-export interface Report {
-  readonly pods: number;
-  readonly setupMs: number;
-  readonly solveMs: number;
-  /** Of all threads, garbage collection and compilation included. */
-  readonly cpuMs: number;
-  /** Of the thread that plans; undefined where nobody tells, and for upstream. */
-  readonly threadMs?: number;
-  readonly rssBytes?: number;
-  readonly nodes: number;
-  readonly priceMicroUsdPerHour: number;
-  readonly unschedulable: number;
-  /** What the validator has against the plan; undefined: it was not asked. */
-  readonly faults?: readonly string[];
-}
 
 /** Upstream would need ten minutes and more. */
 const TOO_LARGE_FOR_UPSTREAM = new Set(["U-mix-100k", "U-generic-1M", "H-1M"]);

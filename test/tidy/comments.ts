@@ -1,0 +1,71 @@
+/**
+ * Measures how plain the house's words are: long sentences and long lines of comments, and exported functions without
+ * a comment. A scan by lines: comments count where they begin their line.
+ */
+import type { SourceFile } from "./sources.ts";
+
+const MOST_WORDS = 25;
+/** Columns. The formatter wraps code at 100 and leaves comments alone. */
+const LONGEST_LINE = 120;
+
+/** One comment: a block, or `//` lines that follow each other. */
+export function commentsOf({ text }: Pick<SourceFile, "text">): string[] {
+  const found: string[] = [];
+  let open: string[] | undefined;
+  let isBlock = false;
+  for (const line of text.split("\n")) {
+    const trimmed = line.trim();
+    if (open === undefined || !isBlock) {
+      const isLine = trimmed.startsWith("//") && !trimmed.startsWith("//#");
+      if (open !== undefined && !isLine) {
+        found.push(open.join("\n"));
+        open = undefined;
+      }
+      isBlock = /^\/\*\*?/.test(trimmed);
+      if (isLine || isBlock) open ??= [];
+    }
+    if (open === undefined) continue;
+    open.push(trimmed.replace(/^(\/\*\*?|\/\/|\*(?!\/))|\s*\*\/$|^\*\/$/g, ""));
+    if (isBlock && trimmed.endsWith("*/")) {
+      found.push(open.join("\n"));
+      open = undefined;
+      isBlock = false;
+    }
+  }
+  return open === undefined ? found : [...found, open.join("\n")];
+}
+
+/** Sentences of more than {@link MOST_WORDS} words. Citations, tables and indented text do not count. */
+export function longSentences(comment: string): string[] {
+  const prose = comment
+    .split("\n")
+    .map((line) => (/^ {3,}|^\s*[|@]/.test(line) ? "." : line.replace(/\bupstream: .*$/, ".")))
+    .join(" ");
+  return prose
+    .split(/[.!?:](?=\s)|[.!?:]$/)
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => wordsIn(sentence) > MOST_WORDS);
+}
+
+/** Lines of comments that are too long, without those that only a link makes long. */
+export function longCommentLines({ text }: Pick<SourceFile, "text">): string[] {
+  return text
+    .split("\n")
+    .filter((line) => line.length > LONGEST_LINE && /^\s*(\/\*\*|\*|\/\/)/.test(line))
+    .filter((line) => !/https?:\/\//.test(line));
+}
+
+/** Names of exported functions without a comment right above them. */
+export function silentExports({ text }: Pick<SourceFile, "text">): string[] {
+  const lines = text.split("\n");
+  return lines.flatMap((line, at) => {
+    const name = /^export (?:async )?function\*? (\w+)/.exec(line)?.[1];
+    const above = lines[at - 1]?.trim() ?? "";
+    const isTold = above.endsWith("*/") || above.startsWith("//");
+    return name === undefined || isTold ? [] : [name];
+  });
+}
+
+function wordsIn(sentence: string): number {
+  return sentence.split(/\s+/).filter((word) => /[\p{L}\d]/u.test(word)).length;
+}

@@ -1,0 +1,56 @@
+/** The measures of tidy find what they are for, and nothing else. */
+import { describe, expect, it } from "vitest";
+import { commentsOf, longCommentLines, longSentences, silentExports } from "./comments.ts";
+import { crowdedFunctions } from "./parameters.ts";
+
+const words = (count: number): string => Array.from({ length: count }, () => "word").join(" ");
+
+describe("long sentences", () => {
+  it("have more than 25 words", () => {
+    expect(longSentences(words(25))).toEqual([]);
+    expect(longSentences(words(26))).toHaveLength(1);
+    expect(longSentences(`${words(20)}. ${words(20)}.`)).toEqual([]);
+  });
+
+  it("run over lines, not over tables and citations", () => {
+    expect(longSentences(`${words(14)}\n${words(14)}`)).toHaveLength(1);
+    expect(longSentences(`    ${words(40)}`)).toEqual([]);
+    expect(longSentences(`${words(20)} upstream: ${words(20)}`)).toEqual([]);
+  });
+
+  it("are looked for in blocks and in lines that follow each other", () => {
+    const text = "/** One.\n * Two. */\nconst a = 1;\n// Three.\n// Four.\nconst b = 'http://c';\n";
+    expect(commentsOf({ text }).map((one) => one.trim())).toEqual([
+      "One.\n Two.",
+      "Three.\n Four.",
+    ]);
+  });
+});
+
+it("long lines of comments have more than 120 columns, links aside", () => {
+  const text = `// ${"a".repeat(118)}\n// ${"a".repeat(117)}\n// https://${"a".repeat(118)}\n`;
+  expect(longCommentLines({ text })).toHaveLength(1);
+});
+
+it("exported functions are silent without a comment above them", () => {
+  const text =
+    "/** Told. */\nexport function told() {}\n\nexport function* silent() {}\nfunction own() {}\n";
+  expect(silentExports({ text })).toEqual(["silent"]);
+});
+
+it("functions are crowded with more than three positional parameters", () => {
+  const text = [
+    "function three({ a, b }: X, c: Map<string, number>, d: (e: f, g: h) => void): void {",
+    "export function* four(",
+    "  a: string,",
+    "  b: string,",
+    "  c: string,",
+    "  d = [1, 2],",
+    "): void {",
+    "class One {",
+    "  five(a: A, b: B, c: C, d: D, e: E): void {",
+    "  if (a, b, c, d) {",
+    "  it('calls', () => {}, 1, 2, 3);",
+  ].join("\n");
+  expect(crowdedFunctions({ text })).toEqual(["four", "five"]);
+});
