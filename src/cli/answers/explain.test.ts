@@ -157,7 +157,7 @@ describe("karpenter explain node", () => {
 
       Why this type
         m-4, on-demand, a: $0.2000 an hour; the claim asked for 3 types
-        cheaper types of its pool: 1 not asked for at the launch, 2 outside the NodePool's requirements
+        cheaper types of its pool: 1 not requested at the launch, 2 outside the NodePool's requirements
         m-2 (on-demand, a, $0.1000): nothing speaks against it now; at the launch it was not asked for
         m-8 (spot, a, $0.1600): not cheaper under karpenter.sh/capacity-type In [on-demand]
         m-4 (spot, a, $0.0800): not cheaper under karpenter.sh/capacity-type In [on-demand]
@@ -711,7 +711,7 @@ describe("karpenter explain nodepool", () => {
         next allowed disruption: 2026-01-05T12:00:00Z
 
       What keeps its nodes
-        2 nodes: disruption budgets allow none: a, b
+        2 nodes: disruption budgets allow no disruption now: a, b
 
       Next of this pool
         nothing would be disrupted now

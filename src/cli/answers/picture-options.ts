@@ -7,20 +7,23 @@ export function pictureOptions(command: Command): Command {
     .option("-f, --filename <path...>", "objects: files, folders, or - for standard input")
     .option(
       "--cluster",
-      "read the current cluster, of KUBECONFIG, as without files; with files they come on top",
+      "read the current cluster of KUBECONFIG, the default without files; files are added to it",
     )
     .optionsGroup("What Karpenter knows:")
-    .option("--instance-types <file>", "what can be launched, as JSON; default: AWS")
+    .option("--instance-types <file>", "instance types as JSON; default: AWS's catalogue")
     .option(
       "--region <name>",
-      "AWS region; default: that of a running Karpenter, or what zones in the input say, else us-east-1; counts for nothing with --instance-types",
+      "AWS region; default: that of a running Karpenter, else of zones in the input, else us-east-1; has no effect with --instance-types",
     )
-    .option("--setting <name=value...>", "settings as the controller has them, by flag name")
-    .option("--at <time>", "as if it were then (RFC 3339); default: now, of the cluster if asked");
+    .option("--setting <name=value...>", "settings of the controller, by flag name")
+    .option(
+      "--at <time>",
+      "answer as of this time (RFC 3339); default: now, by the cluster's clock with --cluster",
+    );
 }
 
 export function outputOption(): Option {
-  return new Option("-o, --output <format>", "for people or for programs")
+  return new Option("-o, --output <format>", "text for people; json or yaml for programs")
     .choices(["text", "json", "yaml"])
     .default("text");
 }

@@ -34,7 +34,7 @@ export function controllerCommand(): Command {
     ],
     [
       "karpenter controller --provider kwok --log-level debug",
-      "with nodes that kwok simulates, and a talkative log",
+      "with nodes that kwok simulates, and debug logs",
     ],
   );
   return command.action(async (flags: Readonly<Record<string, string>>) => {

@@ -15,14 +15,17 @@ export function convertCommand(name = "convert"): Command {
     .option("-f, --filename <file...>", "file, directory, URL or - (standard input)")
     .option("-R, --recursive", "descend into directories", false)
     .optionsGroup("Output:")
-    .option("--ignore-defaults", "do not add the requirements that alpha had by default", false)
+    .option("--ignore-defaults", "do not add the requirements that v1alpha5 adds by default", false)
     .addOption(
       new Option("-o, --output <format>", "how to print")
         .choices(["yaml", "json", "name"])
         .default("yaml"),
     )
     .addOption(
-      new Option("--to <version>", "version of what is written; v1 also takes v1beta1 in")
+      new Option(
+        "--to <version>",
+        "API version to write; with v1, v1beta1 manifests are accepted too",
+      )
         .choices(["v1beta1", "v1"])
         .default("v1beta1"),
     )

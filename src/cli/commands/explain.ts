@@ -6,9 +6,11 @@ import { withExamples } from "../program/help.ts";
 
 export function explainCommand(): Command {
   const command = new Command("explain")
-    .description("Say why a node is here and is not removed, why a pod waits, what a pool allows.")
+    .description(
+      "Say why a node exists and is not removed, why a pod waits, and what a NodePool allows.",
+    )
     .argument("<kind>", "node, nodeclaim, pod or nodepool; or kind/name")
-    .argument("[name]", "name of the object; without one: all NodePools, a line each")
+    .argument("[name]", "name of the object; without a name: all NodePools, one line each")
     .option("-n, --namespace <name>", "namespace of a pod", "default");
   pictureOptions(command)
     .optionsGroup("Output:")
@@ -21,8 +23,11 @@ export function explainCommand(): Command {
     });
   return withExamples(
     command,
-    ["karpenter explain node ip-10-0-1-2.ec2.internal", "why it is here, and why it stays"],
-    ["karpenter explain pod web-7d9c5 -n shop", "why it waits; the begin of a name lists the pods"],
-    ["karpenter explain nodepool", "all NodePools, a line each"],
+    ["karpenter explain node ip-10-0-1-2.ec2.internal", "why it was launched, and why it stays"],
+    [
+      "karpenter explain pod web-7d9c5 -n shop",
+      "why it waits; the first letters of a name list the pods",
+    ],
+    ["karpenter explain nodepool", "all NodePools, one line each"],
   );
 }

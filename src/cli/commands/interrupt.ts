@@ -48,8 +48,11 @@ export function interruptCommand(name = "interrupt"): Command {
   const called = name === "interrupt" ? "karpenter interrupt" : name;
   return withExamples(
     command,
-    [`${called} --instance-ids i-0123456789abcdef0`, "take this instance back, notice after 15 s"],
-    [`${called} --interactive --delay 2m`, "choose from a list, notice after two minutes"],
+    [
+      `${called} --instance-ids i-0123456789abcdef0`,
+      "interrupt this instance, with the notice after 15 s",
+    ],
+    [`${called} --interactive --delay 2m`, "choose from a list, with the notice after 2 minutes"],
   );
 }
 
@@ -59,7 +62,7 @@ function idList(text: string, before: readonly string[] = []): readonly string[]
   const wrong = ids.find((id) => !/^i-[0-9a-f]{8,17}$/.test(id));
   if (wrong !== undefined) {
     throw new InvalidArgumentError(
-      `${JSON.stringify(wrong)} is no instance id: give ids like i-0123456789abcdef0, from \`aws ec2 describe-instances\`, or choose with -i.`,
+      `${JSON.stringify(wrong)} is not an instance id: give ids like i-0123456789abcdef0, from \`aws ec2 describe-instances\`, or choose with -i.`,
     );
   }
   return [...new Set([...before, ...ids])];

@@ -11,33 +11,33 @@ import { REPORT_FORMATS } from "../report/format-names.ts";
 
 export function planCommand(): Command {
   const command = new Command("plan")
-    .summary("Say what would be launched for the pods of some manifests, and why.")
+    .summary("Say which nodes would be launched for the pods of your manifests, and why.")
     .description(
-      "Say what would be launched for the pods of some manifests, what it costs, and why. " +
-        "Exit code: 0 all pods placed, 2 some not, 1 bad input, 3 nothing to plan.",
+      "Say which nodes would be launched for the pods of your manifests, what they cost, and why. " +
+        "Exit code: 0 = all pods are placed, 2 = some are not, 1 = bad input, 3 = nothing to plan.",
     )
     .optionsGroup("Input:")
     .option("-f, --filename <path...>", "manifests: files, folders, or - for standard input")
-    .option("--cluster", "read the current cluster, of KUBECONFIG; files come on top")
+    .option("--cluster", "read the current cluster of KUBECONFIG; files are added to it")
     .optionsGroup("What can be launched:")
     .option("--nodepool-only <name...>", "use only these NodePools of the input")
-    .option("--instance-types <file>", "what can be launched, as JSON; default: AWS")
+    .option("--instance-types <file>", "instance types as JSON; default: AWS's catalogue")
     .option(
       "--region <name>",
-      "AWS region; default: that of a running Karpenter, or what zones in the input say, else us-east-1; counts for nothing with --instance-types",
+      "AWS region; default: that of a running Karpenter, else of zones in the input, else us-east-1; has no effect with --instance-types",
     )
     .optionsGroup("Output:")
     .addOption(
       new Option(
         "-o, --output <format>",
-        "text for people, of at most 100 columns; wide: with all columns; json or yaml for programs; markdown for a comment, html: a page in one file, svg: its picture",
+        "text: at most 100 columns; wide: all columns; json, yaml: for programs; markdown: a comment; html: a page in one file; svg: its picture",
       )
         .choices(["text", "wide", "json", "yaml", ...REPORT_FORMATS])
         .default("text"),
     )
     .addOption(colourOption())
-    .option("--lower-bound", "add a proven bound: no plan for these pods costs less")
-    .option("--no-fix", "do not search for what would place the pods that are left")
+    .option("--lower-bound", "print a lower bound: no plan for these pods can cost less")
+    .option("--no-fix", "do not search for changes that would place the remaining pods")
     .allowExcessArguments(false)
     .action(async (flags: PlanFlags) => {
       // Loaded when wanted, so that help and refused flags answer at once.
@@ -48,11 +48,11 @@ export function planCommand(): Command {
     planningOptions(command),
     [
       "karpenter plan -f nodepool.yaml -f deployment.yaml",
-      "what these pods would run on, and what it costs",
+      "the nodes of these pods, and their cost",
     ],
     [
       "kubectl kustomize overlays/prod | karpenter plan --cluster -f - -o json",
-      "what changes in the current cluster, for a program",
+      "what would be launched in the current cluster, as JSON",
     ],
   );
 }
@@ -61,47 +61,53 @@ function planningOptions(command: Command): Command {
   return command
     .optionsGroup("How it is planned:")
     .addOption(
-      new Option("--preference-policy <policy>", "what preferred terms of pods are worth")
+      new Option(
+        "--preference-policy <policy>",
+        "whether preferred affinities and spreads are respected or ignored",
+      )
         .choices(["Respect", "Ignore"])
         .default("Respect"),
     )
     .addOption(
-      new Option("--min-values-policy <policy>", "whether minValues may be given up")
+      new Option("--min-values-policy <policy>", "whether minValues is strict or may be relaxed")
         .choices(["Strict", "BestEffort"])
         .default("Strict"),
     )
-    .option("--scheduler-config <file>", "default topology spread, as the controller takes it")
+    .option(
+      "--scheduler-config <file>",
+      "default topology spread, in the form that the controller reads",
+    )
     .addOption(
       new Option(
         "--planner <policy>",
-        "the cheaper of upstream's rules and a packing by price, or the rules alone",
+        "cost: the cheapest plan of several plan sources; greedy: upstream's rules alone",
       )
         .choices(["cost", "greedy"])
         .default("cost"),
     )
     .addOption(
-      new Option("--planner-effort <times>", "how long the planner searches, as a multiple")
+      new Option(
+        "--planner-effort <times>",
+        "budget of the planner's search, as a multiple of the default",
+      )
         .argParser(amount)
         .default(Number(OPTIONS.plannerEffort.default)),
     )
     .addOption(
-      new Option(
-        "--planner-node-cost <usd>",
-        "dollars an hour that a node costs beyond its machine",
-      )
+      new Option("--planner-node-cost <usd>", "cost of a node in $/h beyond its instance")
         .argParser(amount)
         .default(Number(OPTIONS.plannerNodeCost.default)),
     )
     .addOption(
       new Option(
         "--planner-min-saving <percent>",
-        "what a packing must save over the rules to be taken",
+        "percent that a plan must save to replace the plan of upstream's rules",
       )
         .argParser(percent)
         .default(Number(OPTIONS.plannerMinSaving.default)),
     )
     .addOption(
-      new Option("--planner-min-pods <pods>", "fewer pods than this follow the rules alone")
+      new Option("--planner-min-pods <pods>", "smallest batch for which packing is tried")
         .argParser(count)
         .default(Number(OPTIONS.plannerMinPods.default)),
     );

@@ -16,7 +16,7 @@ export function sandboxCommand(): Command {
     .option("--kubeconfig <file>", "where to write the kubeconfig", ".karpenter/kubeconfig")
     .option(
       "--port <n>",
-      "port of the Kubernetes API on 127.0.0.1; 0 = any that is free",
+      "port of the Kubernetes API on 127.0.0.1; 0 = any free port",
       wholeNumber(0, 65_535),
       0,
     )
@@ -48,7 +48,7 @@ export function sandboxCommand(): Command {
     .addOption(
       new Option(
         "--generations <which>",
-        "kinds that are served: all of them, or none of v1alpha5 (as from v0.33 on)",
+        "kinds to serve: all, or all but v1alpha5 (as from v0.33 on)",
       )
         .choices(["all", "beta-only"])
         .default("all"),
@@ -57,7 +57,7 @@ export function sandboxCommand(): Command {
     .action(sandbox);
   return withExamples(
     storyOptions(command),
-    ["karpenter sandbox --speed 10", "a cluster for kubectl, ten times as fast"],
+    ["karpenter sandbox --speed 10", "a cluster for kubectl, at ten times real speed"],
     ["karpenter sandbox --scenario story.yaml --seed 7", "a scripted story, on virtual time"],
   );
 }
@@ -67,14 +67,14 @@ function storyOptions(command: Command): Command {
     .optionsGroup("What runs in it, and what is printed:")
     .option(
       "--scenario <file>",
-      "play a story on virtual time and exit 0 when it keeps its promises, 1 when not",
+      "play a story on virtual time; exit code 0 = all its checks passed, 1 = some failed",
     )
     .option(
       "--setting <name=value...>",
       "settings of the controller by flag name, such as consolidation-repack=false",
     )
     .addOption(
-      new Option("--output <format>", "text, or a line of JSON per event")
+      new Option("--output <format>", "text, or one line of JSON for each event")
         .choices(["text", "json"])
         .default("text"),
     )

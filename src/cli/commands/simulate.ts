@@ -9,20 +9,20 @@ import { withExamples } from "../program/help.ts";
 
 export function simulateCommand(): Command {
   const command = new Command("simulate").description(
-    "Say what would happen if nodes went, pools, prices or workloads were others, or time passed.",
+    "Say what would happen if nodes were removed, if NodePools, prices or workloads changed, or if time passed.",
   );
   pictureOptions(command)
     .optionsGroup("What to suppose:")
-    .option("--remove-node <name...>", "suppose these nodes went")
+    .option("--remove-node <name...>", "suppose that these nodes are removed")
+    .option("--drain-zone <zone...>", "suppose that a zone loses all nodes and can launch none")
+    .option("--nodepool-file <path...>", "suppose that NodePools are as in these files")
+    .option("--add <path...>", "suppose that these objects are applied: workloads, pods, NodePools")
     .option(
-      "--drain-zone <zone...>",
-      "suppose all nodes of a zone went, and none could be had there",
+      "--price <type=usd...>",
+      "suppose that a type costs this per hour; TYPE:spot=USD for spot",
     )
-    .option("--nodepool-file <path...>", "suppose these NodePools were as these files say")
-    .option("--add <path...>", "suppose these objects were applied: workloads, pods, pools")
-    .option("--price <type=usd...>", "suppose a type cost this an hour; TYPE:spot=USD for spot")
-    .option("--consolidate", "go on with the disruption loop until it has nothing more to do")
-    .option("--horizon <duration>", "how far ahead --consolidate looks at most (default: 24h)")
+    .option("--consolidate", "run the disruption loop until it has nothing more to do")
+    .option("--horizon <duration>", "longest time that --consolidate simulates (default: 24h)")
     .optionsGroup("Output:")
     .addOption(outputOption())
     .allowExcessArguments(false)
@@ -33,10 +33,10 @@ export function simulateCommand(): Command {
     });
   return withExamples(
     command,
-    ["karpenter simulate --drain-zone us-east-1a", "an outage of a zone of the current cluster"],
+    ["karpenter simulate --drain-zone us-east-1a", "a zone outage in the current cluster"],
     [
       "karpenter simulate --nodepool-file spot.yaml --consolidate",
-      "what another NodePool would save, played to the end",
+      "what another NodePool would save in the end",
     ],
   );
 }

@@ -6,16 +6,14 @@ import type { TopFlags } from "../top/run-top.ts";
 import { SORTS } from "../top/view.ts";
 
 export function topCommand(): Command {
-  const command = new Command("top").description(
-    "Show nodes, what is requested of them, what they cost and what happens to them, live.",
-  );
+  const command = new Command("top").description("Show nodes live: requests, cost and state.");
   pictureOptions(command)
     .optionsGroup("What to show:")
     .addOption(new Option("--sort <by>", "order of the nodes").choices(SORTS).default("pool"))
     .option("--filter <text>", "nodes whose name, pool, type, zone or state contains it")
     .option("--interval <duration>", "time between two readings", "5s")
     .optionsGroup("Output:")
-    .option("--once", "print one picture and end; so it is without a terminal, too")
+    .option("--once", "print one picture and end; the default without a terminal")
     .option("--ascii", "bars and marks of ASCII characters")
     .addOption(outputOption())
     .allowExcessArguments(false)
@@ -26,7 +24,7 @@ export function topCommand(): Command {
     });
   return withExamples(
     command,
-    ["karpenter top", "the current cluster, whatever autoscaler runs there; q ends it"],
-    ["karpenter top --once --sort price", "one picture for a log, the dearest nodes first"],
+    ["karpenter top", "the current cluster, with any autoscaler; press q to end"],
+    ["karpenter top --once --sort price", "one picture for a log, the most expensive nodes first"],
   );
 }

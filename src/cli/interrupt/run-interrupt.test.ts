@@ -144,7 +144,7 @@ describe("karpenter interrupt", () => {
       .configureOutput({ writeErr: () => undefined });
     expect(() =>
       command.parse(["--instance-ids", "i-0123456789abcdef0,foo"], { from: "user" }),
-    ).toThrow(/--instance-ids.*"foo" is no instance id: give ids like i-0123456789abcdef0/);
+    ).toThrow(/--instance-ids.*"foo" is not an instance id: give ids like i-0123456789abcdef0/);
   });
 
   it("says when no sandbox answers, and when the address is none", async () => {

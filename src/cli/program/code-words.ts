@@ -27,32 +27,32 @@ const RULED_OUT: Readonly<Record<RuledOutBy, string>> = {
   resources: "too small for the pods it was made for",
   pods: "too small for the pods that run there now",
   offerings: "without capacity at the moment",
-  other: "asked for, too: the cloud launched this one",
-  later: "not asked for at the launch",
+  other: "also requested: the cloud launched this one",
+  later: "not requested at the launch",
 };
 
 /** What keeps nodes, behind their number: `2 nodes: a PodDisruptionBudget allows no eviction`. */
 const HOLDS: Readonly<Record<HoldKind, string>> = {
   noNode: "the NodeClaim has no node yet",
   notInitialized: "not initialized yet",
-  leaving: "being removed already",
-  nominated: "a pending pod was promised room there",
+  leaving: "it is being removed already",
+  nominated: "a pending pod is planned on it",
   annotation: "karpenter.sh/do-not-disrupt on the node or its claim",
   noPool: "the NodePool is gone",
   paused: "disruption is paused",
   pod: "karpenter.sh/do-not-disrupt on a pod",
   pdb: "a PodDisruptionBudget allows no eviction",
-  noPlace: "a pod would have no other place",
-  noGain: "nothing cheaper would do",
-  tooMany: "only too many nodes could take its place",
-  backingOff: "a replacement failed a moment ago",
-  restraint: "it would save too little, or its pods were moved of late",
+  noPlace: "a pod would fit nowhere else",
+  noGain: "no cheaper node would fit its pods",
+  tooMany: "more than one node would have to replace it",
+  backingOff: "the last replacement failed, and the NodePool waits",
+  restraint: "it would save too little, or its pods moved within the last hour",
   balanced: "the savings do not outweigh the disruption",
   command: "a disruption command is under way",
   static: "the NodePool keeps a fixed number of nodes",
   policy: "the NodePool's policy",
-  consolidateAfter: "pods came or went within consolidateAfter",
-  budget: "disruption budgets allow none",
+  consolidateAfter: "a pod was added or removed within consolidateAfter",
+  budget: "disruption budgets allow no disruption now",
 };
 
 /** All tables, for the test that walks them. */

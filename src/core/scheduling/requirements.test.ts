@@ -110,7 +110,7 @@ describe("Requirements", () => {
     expect(Requirements.NONE.accepts(wanted, new Set(["k"]))).toBe(false);
     expect(Requirements.fromSpecs(both.slice(1)).accepts(wanted, new Set())).toBe(false);
     expect(Requirements.NONE.conflicts(wanted, new Set())).toEqual([
-      "key k, what is asked of it excludes each other",
+      "key k, no value satisfies all of its requirements",
     ]);
   });
 

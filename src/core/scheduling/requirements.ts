@@ -140,7 +140,7 @@ export class Requirements {
         const [has, asks] = [formatRequirement(own), formatRequirement(wanted)];
         reasons.push(`key ${wanted.key}, ${asks} not in ${has}`);
       } else if (isImpossible(wanted)) {
-        reasons.push(`key ${wanted.key}, what is asked of it excludes each other`);
+        reasons.push(`key ${wanted.key}, no value satisfies all of its requirements`);
       } else if (!mayBeUndefined.has(wanted.key) && !allowsAbsence(wanted)) {
         const hint = typoHint(wanted.key, [...this.keys(), ...mayBeUndefined]);
         reasons.push(`label "${wanted.key}" does not have known values${hint}`);

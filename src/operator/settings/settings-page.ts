@@ -4,7 +4,7 @@ import { OPTIONS, type OptionDefinition } from "./options.ts";
 const SCOPES = [
   ["core", "Core"],
   ["aws", "AWS provider"],
-  ["ours", "Our own"],
+  ["ours", "karpenter-ts only"],
 ] as const;
 
 /** Markdown of `docs/reference/settings.md`. */
@@ -12,9 +12,9 @@ export function settingsPage(): string {
   const parts = [
     "# Settings",
     "",
-    "Generated from `src/operator/settings/options.ts` by `npm run generate`. A flag beats its environment variable, which beats",
-    "the default. Booleans take `true` or `false`, durations are Go's (`10s`, `1m30s`). Bad values are all named at once,",
-    "and start-up is refused. A setting marked below as not acted on is logged once when it is given.",
+    "Generated from `src/operator/settings/options.ts` by `npm run generate`. A flag wins over its environment variable, which",
+    "wins over the default. Booleans are `true` or `false`. Durations are written as in Go (`10s`, `1m30s`). With a bad value the",
+    "controller does not start; it names all bad values. A setting that is not acted on is logged once when you set it.",
   ];
   for (const [scope, title] of SCOPES) {
     const rows = Object.values<OptionDefinition>(OPTIONS).filter(

@@ -37,7 +37,7 @@ export function capacityController(deps: AwsDeps, { instanceTypes }: AwsParts): 
       if (memory === 0 || type === undefined || image === undefined) return AWAIT_CHANGE;
       const promised = bytesOf(status?.capacity);
       if (instanceTypes.memory.learn(type, image, memory, promised)) {
-        log.debug("nodes have other memory than reckoned with", {
+        log.debug("a node reports other memory than was computed for its instance type", {
           "instance-type": type,
           image,
           memory,
