@@ -1,11 +1,11 @@
 /**
- * How long to wait before planning, so that pods that come together are planned together. It only
- * counts: the controller tells it of triggers and the time, and sleeps until it closes.
+ * How long to wait before planning, so that pods created together are planned together. It only computes times. The
+ * controller reports triggers and the time, and sleeps until the window closes.
  * upstream: pkg/controllers/provisioning/batcher.go
  */
 
 export interface BatchDurations {
-  /** Quiet time that ends a window (BATCH_IDLE_DURATION). */
+  /** Time without a trigger that ends a window (BATCH_IDLE_DURATION). */
   readonly idleMs: number;
   /** Longest a window stays open (BATCH_MAX_DURATION). */
   readonly maxMs: number;
@@ -14,7 +14,7 @@ export interface BatchDurations {
 /** One window after another: the first trigger opens it, `close` ends it. */
 export class BatchWindow {
   readonly #durations: BatchDurations;
-  /** UIDs that have triggered in this window: each counts once. */
+  /** UIDs of the pods and nodes that triggered in this window. Each counts once. */
   readonly #seen = new Set<string>();
   #openedAtMs: number | undefined;
   #extendedAtMs = 0;
@@ -31,19 +31,19 @@ export class BatchWindow {
     this.#extendedAtMs = nowMs;
   }
 
-  /** When planning may start if no further trigger comes; undefined while nobody has triggered. */
+  /** When planning may start if there is no further trigger; undefined: no window is open. */
   get closesAtMs(): number | undefined {
     if (this.#openedAtMs === undefined) return undefined;
     const { idleMs, maxMs } = this.#durations;
     return Math.min(this.#extendedAtMs + idleMs, this.#openedAtMs + maxMs);
   }
 
-  /** When the first trigger came; undefined while nobody has. */
+  /** When the window opened; undefined: no window is open. */
   get openedAtMs(): number | undefined {
     return this.#openedAtMs;
   }
 
-  /** How many have triggered since the window opened. */
+  /** Number of UIDs that triggered since the window opened. */
   get triggers(): number {
     return this.#seen.size;
   }

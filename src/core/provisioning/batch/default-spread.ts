@@ -1,7 +1,6 @@
 /**
- * Topology spread for pods that ask for none of their own, as an operator configured it. The selector is
- * deduced as the scheduler does for its defaults: from the Services that select the pod and from its
- * controller. A pod of neither gets nothing. upstream: SCHEDULER_CONFIG, podTopologySpread
+ * Topology spread for pods that have no topologySpreadConstraints, as the operator configured it. The selector comes from
+ * the Services that select the pod and from the pod's controller, as in kube-scheduler. A pod with neither gets no spread. upstream: SCHEDULER_CONFIG, podTopologySpread
  */
 import type { Service } from "../../../apis/core/kinds.ts";
 import type { Pod, TopologySpreadConstraint } from "../../../apis/core/pod.ts";
@@ -9,13 +8,13 @@ import { qualifiedNameProblem } from "../../../apis/karpenter/label-syntax.ts";
 import type { KubeObject, LabelSelector, LabelSelectorRequirement } from "../../../apis/meta.ts";
 import { isObject } from "../../../base/json.ts";
 
-/** What tells a pod's selector. Workloads: ReplicaSets, StatefulSets, ReplicationControllers. */
+/** The objects from which a pod's selector is made. Workloads: ReplicaSets, StatefulSets, ReplicationControllers. */
 export interface SelectorFacts {
   readonly services: readonly Service[];
   readonly workloads: readonly KubeObject[];
 }
 
-/** What is wrong with a configuration as parsed, by field; empty: nothing. */
+/** The problems of a parsed configuration, with their field. */
 export function defaultSpreadProblems(config: unknown): string[] {
   if (!isObject(config)) return ["wanted an object with podTopologySpread"];
   const problems = strangers(config, ["podTopologySpread"], "");
@@ -38,19 +37,19 @@ export function defaultSpreadProblems(config: unknown): string[] {
   return problems;
 }
 
-/** Of a configuration without problems. */
+/** The configured constraints. The configuration must have no problems. */
 export function defaultConstraints(config: unknown): readonly TopologySpreadConstraint[] {
   const spread = (config as { podTopologySpread?: { defaultConstraints?: unknown } } | undefined)
     ?.podTopologySpread;
   return (spread?.defaultConstraints ?? []) as readonly TopologySpreadConstraint[];
 }
 
-/** What is configured, and what the selectors come from. */
+/** The configured constraints, and the objects from which selectors are made. */
 export interface DefaultSpread extends SelectorFacts {
   readonly constraints: readonly TopologySpreadConstraint[];
 }
 
-/** Gives a pod without a spread of its own the default one; the pod itself stays as it is. */
+/** Returns a copy of the pod with the default spread, or the pod itself if it has a spread. */
 export function defaultSpreader(spread: DefaultSpread | undefined): (pod: Pod) => Pod {
   if (spread === undefined || spread.constraints.length === 0) return (pod) => pod;
   const { constraints, services } = spread;

@@ -1,6 +1,5 @@
 /**
- * Which pods planning refuses to look at, and what their owner should read. One bad pod never holds
- * the others up. upstream: pkg/controllers/provisioning/provisioner.go (Validate)
+ * Which pods are not planned, and the message for their owners. One invalid pod never delays the others. upstream: pkg/controllers/provisioning/provisioner.go (Validate)
  */
 import type { NodeSelectorRequirement, NodeSelectorTerm, Pod } from "../../../apis/core/pod.ts";
 import { AWS_KEYS, AWS_LABEL_DOMAIN } from "../../../apis/crds/shared-schema.ts";
@@ -17,7 +16,7 @@ import { asksForSomething, firstAlternative } from "../../scheduling/pod-require
 import { allowsAbsence, forbidsAll, toRequirement } from "../../scheduling/requirement.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 
-/** A pod that wants no node of ours: nothing is wrong, so nobody needs an event. */
+/** The pod excludes nodes of Karpenter. That is no error, so it gets no event. */
 export const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
 
 const NO_DYNAMIC_RESOURCES =
@@ -26,8 +25,8 @@ const NO_DYNAMIC_RESOURCES =
 const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 
 /**
- * Why this pod is left out of the pass; undefined when it can be planned for. `ownerLabels`: those of
- * the pools in the pass. A pod that wants no node of one generation may still get one of another.
+ * Why this pod is not planned; undefined: it is planned. `ownerLabels`: the labels by which nodes of the pass's pools name
+ * their pool. A pod that excludes nodes of NodePools may still get a node of a Provisioner.
  */
 export function refusal(
   pod: Pod,
@@ -62,7 +61,7 @@ export function refusal(
 }
 
 /**
- * Devices by resource claim: their daemons are no overhead either. upstream: IGNORE_DRA_REQUESTS
+ * Whether the pod has resource claims (dynamic resource allocation). Daemons with such claims are no overhead. upstream: IGNORE_DRA_REQUESTS
  */
 export function hasDynamicResources(pod: Pod): boolean {
   const claims = pod.spec["resourceClaims"];
@@ -70,8 +69,8 @@ export function hasDynamicResources(pod: Pod): boolean {
 }
 
 /**
- * Whether a preferred term can be acted on: one that cannot is as one that no node meets. A claim that repeats it
- * would be refused, with all pods that are planned onto it.
+ * Whether a preferred term is valid. An invalid term counts as one that no node satisfies. If it were copied to a claim, the
+ * API server would refuse the claim, and all pods on it would stay pending.
  */
 export function isUsablePreference(
   { matchExpressions = [] }: NodeSelectorTerm,
@@ -80,7 +79,7 @@ export function isUsablePreference(
   return matchExpressions.every(
     (one) =>
       termRefusal(one) === undefined &&
-      // One that needs the label is not met by a new node, and may be by one that is there.
+      // No new node has the label, but an existing one may.
       (keyRefusal(one.key, wellKnownLabels) === undefined ||
         normalizedLabel(one.key) === HOSTNAME_LABEL_KEY ||
         !allowsAbsence(toRequirement(one))),
@@ -94,7 +93,7 @@ function expressionRefusal(
   return termRefusal(expression) ?? keyRefusal(expression.key, wellKnownLabels);
 }
 
-/** Whatever its key may be. */
+/** Whether operator and values are valid. The key is not checked. */
 function termRefusal({ key, operator, values = [] }: NodeSelectorRequirement): string | undefined {
   if (!OPERATORS.includes(operator)) {
     return `key ${key} has an unsupported operator ${operator} not in [${OPERATORS.join(" ")}]`;
@@ -103,7 +102,7 @@ function termRefusal({ key, operator, values = [] }: NodeSelectorRequirement): s
     return `key ${key} with operator ${operator} must have a value defined`;
   const problem = boundProblem(key, operator, values) ?? valuesProblem(key, values);
   if (problem !== undefined) return problem;
-  // It would read `at most -1`, which no claim may say.
+  // It would become `at most -1`, which is not valid in a claim.
   return operator === "Lt" && Number(values[0]) === 0
     ? `key ${key} with operator Lt 0 is met by no label; ask for Lt 1 or more`
     : undefined;
@@ -116,7 +115,7 @@ function keyRefusal(key: string, wellKnownLabels: readonly string[]): string | u
   return `label ${key} is restricted; use a well-known label or a label of your own domain`;
 }
 
-/** The schema of claims has it so, whatever the cloud. upstream's AWS provider restricts its domain: pkg/apis/v1/labels.go */
+/** The CRD of claims demands this for every cloud. upstream's AWS provider restricts its domain: pkg/apis/v1/labels.go */
 function isUnknownToAws(key: string): boolean {
   return isDomainOrBelow(labelDomain(key), AWS_LABEL_DOMAIN) && !AWS_KEYS.includes(key);
 }

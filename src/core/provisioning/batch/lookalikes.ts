@@ -1,23 +1,21 @@
 /**
- * Pods of a batch that only their names tell apart: of the very same spec and labels, as a mirror holds
- * them for all pods of a template. What planning has to find out before it starts, whether it may look at
- * them and what they are, it finds out once for all of them; of each pod itself it looks at no more than
- * where those parts are.
+ * Finds pods of a batch that differ only in their names. The mirror keeps one spec object and one label object for all pods
+ * of a template, so equal pods share these objects. What planning must know before it starts is computed once for them.
  */
 import type { Pod, PodSpec } from "../../../apis/core/pod.ts";
 import { isResized } from "../../../apis/core/pod-resources.ts";
 import { within } from "../../../base/within.ts";
 import type { Labels } from "../topology/topology-group.ts";
 
-/** `T`: what is found out. */
+/** `T`: what is computed for each group of equal pods. */
 export class Lookalikes<T> {
   readonly #find: (sample: Pod) => T;
-  /** There are fewer labels than specs: those would each need a map of its own. */
+  /** By labels first: there are fewer label objects than specs, so fewer inner maps. */
   readonly #found = new Map<string | undefined, Map<Labels | undefined, Map<PodSpec, T>>>();
-  /** Pods of a template mostly come one after the other. */
+  /** The last answer. Pods of a template mostly follow each other. */
   #last: { readonly pod: Pod; readonly found: T } | undefined;
 
-  /** `find` must not look at names, owners and times. */
+  /** `find` must not read names, owners or times of the pod. */
   constructor(find: (sample: Pod) => T) {
     this.#find = find;
   }
@@ -53,7 +51,7 @@ function isLike(a: Pod, b: Pod): boolean {
   );
 }
 
-/** Volumes go by the pod's name, and the kubelet holds what it likes for a pod that is being resized. */
+/** Whether the pod must be looked at by itself: claims of volumes have its name, and a resize changes its own status. */
 function isOfItsOwn(pod: Pod): boolean {
   return (pod.spec.volumes?.length ?? 0) > 0 || isResized(pod);
 }

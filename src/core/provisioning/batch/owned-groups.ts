@@ -1,27 +1,27 @@
-/** The topology groups of what a pod asks of its neighbours. */
+/** The topology groups of a pod's own rules: spreads, affinities and anti-affinities. */
 import type { Pod, PodAffinityTerm, Toleration } from "../../../apis/core/pod.ts";
 import type { Topology } from "../topology/topology.ts";
 import type { TopologyGroup } from "../topology/topology-group.ts";
 import { eligibleNodes, type Wishes } from "./preferences.ts";
 
-/** Whose constraints they are. */
+/** The pod that has the rules. */
 export interface Owner {
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly tolerations: readonly Toleration[];
 }
 
-/** Pods that ask for the same. */
+/** Finds the groups of pods with equal rules. */
 interface Asking {
   readonly pod: Pod;
   readonly owner: Owner;
-  /** Constraint → its group, as far as they are known. */
+  /** Rule → its group. Filled on demand. */
   readonly groups: Map<object, TopologyGroup>;
 }
 
 export const NO_GROUPS: readonly TopologyGroup[] = [];
 
-/** Of all constraints among the wishes, each once. */
+/** The groups of all rules among the wishes, each once. */
 export function ownedGroups(
   { owner, groups, pod }: Asking,
   wishes: Wishes,
@@ -29,7 +29,7 @@ export function ownedGroups(
 ): readonly TopologyGroup[] {
   if (!asksForNeighbours(wishes)) return NO_GROUPS;
   const found: TopologyGroup[] = [];
-  // One term may be written once for both affinities: an anchor of YAML.
+  // A YAML anchor can make the same term object an affinity and an anti-affinity.
   const find = (
     type: TopologyGroup["type"],
     constraint: object,
@@ -46,7 +46,7 @@ export function ownedGroups(
   for (const one of wishes.spreads)
     find("spread", one, () => topology.spread(one, owner, eligibleNodes(pod.spec)));
   const { affinity, preferredAffinity, antiAffinity, preferredAntiAffinity } = wishes;
-  // Most ask for one of these.
+  // Most pods have rules of one type only.
   if (affinity.length > 0) near("affinity", affinity);
   if (preferredAffinity.length > 0) near("affinity", termsOf(preferredAffinity));
   if (antiAffinity.length > 0) near("antiAffinity", antiAffinity);

@@ -1,7 +1,7 @@
 /**
- * Pods that planning cannot tell apart are one class: the same requests, wishes, ports and volume
- * zones, counted by the same topology groups. A class is worked out once, with one variant for each
- * step of giving up preferences, and remembers where it can never go.
+ * A class is a set of pods that are equal for planning: same requests, rules, host ports and volume zones, counted by the
+ * same topology groups. It is computed once, with one variant for each step of dropping preferences. A variant remembers
+ * the nodes that can never take it.
  */
 import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
 import type { Pod, PodSpec, Toleration } from "../../../apis/core/pod.ts";
@@ -23,51 +23,51 @@ import { refusal } from "./eligibility.ts";
 import { NO_GROUPS, type Owner, ownedGroups } from "./owned-groups.ts";
 import { nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
 
-/** The class after so many relaxations. Dead marks hold for the rest of the pass. */
+/** The class after a number of dropped preferences. Nodes marked as dead stay so for the rest of the pass. */
 export interface Variant {
   readonly requirements: Requirements;
-  /** Without the preferred term: what decides over topology domains. */
+  /** The requirements without the preferred term. They decide which topology domains count. */
   readonly strict: Requirements;
-  /** Without the host name, which no planned node has yet. */
+  /** The requirements without the host name: a planned node has none. */
   readonly set: SetId;
   readonly hostname: Requirement | undefined;
   readonly tolerations: readonly Toleration[];
   readonly rules: readonly Rule[];
-  /** Of the rules those about hosts, which narrow nothing and are asked first. */
+  /** The rules about hosts. They narrow no requirements, and are asked first. */
   readonly hostRules: readonly Rule[];
   readonly narrowingRules: readonly Rule[];
   readonly wishes: Wishes;
-  /** Existing nodes that refuse in every trial, not only in this one; absent: there is but one. */
+  /** Existing nodes that refuse the variant in every trial; absent: there is only one trial. */
   readonly ruledOut?: Marks;
-  /** Nodes whose labels and taints are known to do: those do not change within a pass. */
+  /** Nodes whose labels and taints are known to fit. These do not change within a pass. */
   readonly metNodes: Marks;
   readonly deadNodes: Marks;
   readonly deadClaims: Marks;
   /** These, and the planned nodes that its rules close. */
   readonly closed: readonly Marks[];
   readonly deadTemplates: Marks;
-  /** What a node would be that topology refused → the revision of its narrowing rules then; absent: none was, as with most. */
+  /** Requirements of a node that topology refused → the revision of the narrowing rules then. Absent: none was refused. */
   refusedSets: Map<SetId, number> | undefined;
 }
 
 export interface PodClass {
   readonly sample: Pod;
-  /** What its pods ask for. */
+  /** The requests of its pods. */
   readonly draft: Draft;
   readonly requests: Resources;
   /** The same, as nodes look at it. */
   readonly demand: Demand;
   readonly ports: readonly HostPort[];
-  /** Each is enough; empty = volumes ask nothing of the node. */
+  /** Requirements of volumes; one of them must be satisfied. Empty: volumes have none. */
   readonly volumeSets: readonly SetId[];
   readonly hasVolumes: boolean;
-  /** Groups that count a pod of this class where it goes. */
+  /** Groups that count a placed pod of this class. */
   readonly countedBy: readonly TopologyGroup[];
-  /** As written first, then relaxed step by step; grown on demand. */
+  /** The class as written, then with one preference less each. Extended on demand. */
   readonly variants: Variant[];
-  /** Its chances when it last failed: nothing new, nothing to try. */
+  /** The state when it last failed. While that is unchanged, it is not tried again. */
   failedAt: number;
-  /** What it waits for until a later pass: it is not tried again in this one. */
+  /** Why it waits for a later pass. It is not tried again in this one. */
   deferred?: string;
 }
 
@@ -84,15 +84,15 @@ export class PodClasses {
   readonly #canTolerate: boolean;
   readonly #complete: ((pod: Pod) => Pod) | undefined;
   readonly #drafts: Draft[] = [];
-  /** By what of their wishes their templates do not say, then by what those say: long texts are not put together. */
+  /** By the wishes that the template does not contain, then by the template. Two short keys are cheaper than one long key. */
   readonly #byWishes = new Map<string, Map<string, Draft>>();
-  /** Of many drafts few ask for different amounts: what is found out of those is found out once. */
+  /** By requests: many drafts have few different ones. */
   readonly #amounts = new Map<string, Amounts>();
-  /** By namespace, and by what their volumes ask for. */
+  /** By namespace, and by requirements of volumes. */
   readonly #ofTemplates = new Map<string, WeakMap<PodTemplate, Draft>>();
   /** By the groups that count its pods. */
   readonly #classes = new Map<readonly TopologyGroup[], Map<Draft, PodClass>>();
-  /** Groups of constraints that mean the same whoever of the namespace has them. */
+  /** Groups of rules that mean the same for every pod of the namespace. */
   readonly #ofNamespace = new Map<string, Map<object, TopologyGroup>>();
   readonly #counting = new Map<readonly TopologyGroup[], Counting>();
 
@@ -103,7 +103,7 @@ export class PodClasses {
     readonly settings: Settings;
     /** Some pool or node has a PreferNoSchedule taint. */
     readonly canTolerate: boolean;
-    /** Gives a pod what it asks for without saying so. */
+    /** Adds rules that the pod does not state, such as a default spread. */
     readonly complete?: (pod: Pod) => Pod;
   }) {
     this.#space = options.space;
@@ -114,7 +114,7 @@ export class PodClasses {
     this.#complete = options.complete;
   }
 
-  /** Different wishes that were ever announced. */
+  /** Number of different wishes so far. */
   get size(): number {
     return this.#drafts.length;
   }
@@ -131,7 +131,7 @@ export class PodClasses {
     const pod = this.#complete?.(written) ?? written;
     const volumeSets = this.#volumeSets(pod);
     const template = isResized(pod) ? undefined : templateOf(pod.spec);
-    // It may have wishes of its own.
+    // The pod may have wishes that its template lacks.
     if (template === undefined || goesByLabels(template)) return this.#draft(pod, volumeSets);
     const { namespace = "default" } = pod.metadata;
     const key = hasClaims(pod.spec) ? `${namespace} ${volumeSets.join()}` : namespace;
@@ -177,7 +177,7 @@ export class PodClasses {
     return draft;
   }
 
-  /** By constraint. They are the pod's own where what a constraint means depends on more than its namespace. */
+  /** Groups by rule. They are the pod's own if a rule depends on more than the namespace. */
   #groupsOf(
     { required, tolerations }: Wishes,
     { namespace }: Owner,
@@ -213,7 +213,7 @@ export class PodClasses {
   }
 
   /**
-   * The class's variant after `step` relaxations; undefined when there is nothing left to give up.
+   * The variant after `step` dropped preferences; undefined: there are not so many.
    */
   variant(podClass: PodClass, step: number): Variant | undefined {
     const known = podClass.variants[step];
@@ -247,7 +247,7 @@ export class PodClasses {
       volumeSets: draft.volumeSets,
       hasVolumes: hasClaims(draft.pod.spec),
       countedBy: held.length === 0 ? direct : [...new Set([...direct, ...held])],
-      // Not pushed: a list that grows takes room for many, and nearly all have one.
+      // Not pushed: a growing array reserves room for 17 elements, and nearly all classes have one.
       variants: [this.#variant(draft, 0, draft.wishes, guards, selected)],
       failedAt: -1,
     };
@@ -303,12 +303,12 @@ export class PodClasses {
   }
 }
 
-/** As filtered; mostly they are all of one kind, and the list is there already. */
+/** The filtered list; the list itself if nothing was filtered out, as in most cases. */
 function those(rules: readonly Rule[], isOne: (rule: Rule) => boolean): readonly Rule[] {
   return rules.every(isOne) ? rules : rules.some(isOne) ? rules.filter(isOne) : NO_RULES;
 }
 
-/** The variant as if nothing had been tried yet. */
+/** The variant without anything that was learned by trying it. */
 export function untried(variant: Variant): Variant & { readonly ruledOut: Marks } {
   const deadClaims = new Marks();
   const [, ...closing] = variant.closed;
@@ -324,7 +324,7 @@ export function untried(variant: Variant): Variant & { readonly ruledOut: Marks 
   };
 }
 
-/** Forgets what was tried with a variant. */
+/** Forgets what was learned by trying a variant. */
 function forgetTrials(variant: Variant): void {
   variant.deadNodes.clear();
   variant.deadClaims.clear();
@@ -332,7 +332,7 @@ function forgetTrials(variant: Variant): void {
   variant.refusedSets?.clear();
 }
 
-/** Forgets what a pass tried with the class, so that the next one starts anew. */
+/** Forgets what a pass learned about the class. */
 export function forgetTries(podClass: PodClass): void {
   podClass.failedAt = -1;
   if (podClass.deferred !== undefined) delete podClass.deferred;
@@ -354,18 +354,18 @@ interface Amounts {
   readonly demand: Demand;
 }
 
-/** What a pod asks for, before it is known which groups count it. */
+/** A class before it is known which groups count its pods. */
 export interface Draft extends Amounts {
   readonly pod: Pod;
   readonly ports: readonly HostPort[];
   readonly volumeSets: readonly SetId[];
   readonly wishes: Wishes;
   readonly owner: Owner;
-  /** Constraint → its group; drafts of whom it means the same share it. */
+  /** Rule → its group. Drafts for which the rules mean the same share this map. */
   readonly groups: Map<object, TopologyGroup>;
-  /** Of all its wishes, while none is given up. */
+  /** The rules of all its wishes, before any preference is dropped. */
   owned: readonly TopologyGroup[];
-  /** How many of its pods a picture counts as running: the others only wait, or are gone. */
+  /** How many of its pods the prepared cluster counts as running. The others are pending or gone. */
   running: number;
   /** By what was given up, and by which rules count or stop its pods: all else is the same. */
   readonly variants: Map<string, Variant>;
@@ -375,7 +375,7 @@ export interface Draft extends Amounts {
 interface Counting {
   readonly direct: readonly TopologyGroup[];
   readonly selected: ReadonlySet<TopologyGroup>;
-  /** Of those who want to be left alone. */
+  /** Groups of anti-affinities of other pods. */
   readonly guards: readonly Rule[];
 }
 
@@ -389,13 +389,13 @@ function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
 }
 
 /**
- * What of its wishes the text of its template does not say: equal texts, equal wishes. Labels stay out, or every pod of
- * a StatefulSet would be a class of its own; only those that matchLabelKeys names are part of what the pod asks for.
+ * The wishes that the template does not contain, as a text. Equal texts mean equal wishes. Labels are left out, because
+ * every pod of a StatefulSet has its own; only labels named by matchLabelKeys are part of the wishes.
  */
 function besideTemplate(pod: Pod, volumeSets: readonly SetId[]): string {
   const { spec, metadata } = pod;
   let text = hasClaims(spec) ? ` claims ${volumeSets.join()} ` : "";
-  // A pod that is being resized: its status counts too.
+  // During a resize the pod's status counts, too.
   if (isResized(pod)) text += JSON.stringify([podRequests(pod), hostPorts(pod)]);
   const { affinity, topologySpreadConstraints } = spec;
   if (affinity === undefined && topologySpreadConstraints === undefined) return text;
@@ -403,7 +403,7 @@ function besideTemplate(pod: Pod, volumeSets: readonly SetId[]): string {
   return goesByLabels(spec) ? text + JSON.stringify(metadata.labels) : text;
 }
 
-/** matchLabelKeys or mismatchLabelKeys: the pod's own labels are part of what it asks for. */
+/** Whether the pod has matchLabelKeys or mismatchLabelKeys, which refer to its own labels. */
 function asksByLabels(text: string): boolean {
   return text.includes("atchLabelKeys");
 }
@@ -412,8 +412,8 @@ const specText = perTemplate(writtenOut);
 const goesByLabels = perTemplate((spec) => asksByLabels(specText(spec)));
 
 /**
- * Works out ahead, once a template, what a pass will ask of the pod anyway. Nothing of pods that planning may not look at,
- * nor of those with claims: only the pass knows the volumes.
+ * Computes ahead, once for each template, what a pass will need. Skips pods that are not planned, and pods with volume
+ * claims: only the pass knows the volumes.
  */
 export function readPod(pod: Pod, { preferencePolicy, wellKnownLabels }: Settings): void {
   if (hasClaims(pod.spec) || refusal(pod, NO_VOLUMES, wellKnownLabels, []) !== undefined) return;
@@ -423,7 +423,7 @@ export function readPod(pod: Pod, { preferencePolicy, wellKnownLabels }: Setting
   wishesOf(pod.spec, preferencePolicy, wellKnownLabels);
 }
 
-/** Amounts as they are written: pods of one template need not be reckoned up one by one. */
+/** Requests as a text, so that the requests of a template are summed up once. */
 function writtenOut(spec: PodSpec): string {
   const { containers, initContainers, overhead, resources, hostNetwork } = spec;
   const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;

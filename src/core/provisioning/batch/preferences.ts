@@ -1,7 +1,7 @@
 /**
- * What a pod wants of its neighbours and its node, as parts that can be given up one by one. A pod
- * that fits nowhere as it is gives up its lightest claims last: the order is upstream's. upstream:
- * pkg/controllers/provisioning/scheduling/preferences.go
+ * A pod's rules about nodes and neighbours, as parts that can be dropped one by one. A pod that fits nowhere drops one
+ * preference at a time, in upstream's order, and is tried again.
+ * upstream: pkg/controllers/provisioning/scheduling/preferences.go
  */
 import type {
   Pod,
@@ -24,9 +24,9 @@ import { isUsablePreference } from "./eligibility.ts";
 type Preferred<T> = readonly { readonly weight: number; readonly term: T }[];
 
 export interface Wishes {
-  /** nodeSelector joined with each OR term; the first one counts. Never empty. */
+  /** One entry for each required term, joined with nodeSelector. The pod must satisfy the first one. Never empty. */
   readonly required: readonly Requirements[];
-  /** Terms that were given up while something was still preferred. */
+  /** Required terms that were dropped while the pod still had preferences. */
   readonly givenUp: readonly Requirements[];
   readonly preferred: Preferred<Requirements>;
   readonly affinity: readonly PodAffinityTerm[];
@@ -44,10 +44,10 @@ interface Read {
   readonly wishes: Wishes;
 }
 
-/** As they were read last. */
+/** The wishes that were read last. */
 const readOf = new WeakMap<PodTemplate, Read>();
 
-/** All that the pod asks for; under `Ignore` without what is only preferred. Read once a template. */
+/** All rules of the pod; with policy `Ignore` without its preferences. Read once for each template. */
 export function wishesOf(
   spec: PodSpec,
   policy: "Respect" | "Ignore",
@@ -98,8 +98,8 @@ function readWishes(
 }
 
 /**
- * The wishes with one thing given up; undefined when nothing is left to give up. `canTolerate`:
- * some pool or node has a PreferNoSchedule taint; upstream looks at pools only.
+ * The wishes without the next preference; undefined: none is left. `canTolerate`: some pool or node has a
+ * PreferNoSchedule taint. Upstream looks at pools only.
  */
 export function relax(wishes: Wishes, canTolerate: boolean): Wishes | undefined {
   const { required, givenUp } = wishes;
@@ -120,26 +120,26 @@ export function relax(wishes: Wishes, canTolerate: boolean): Wishes | undefined 
     const tolerations = [...wishes.tolerations, TOLERATE_PREFERENCES];
     return { ...wishes, tolerations, toleratesPreferences: true };
   }
-  // What is only preferred may have been what kept the pod from the other terms.
+  // A preference may have ruled out the other required terms: try them again without it.
   if (givenUp.length > 0)
     return { ...wishes, required: givenUp.slice(0, 1), givenUp: givenUp.slice(1) };
   return undefined;
 }
 
-/** What the node must be for the wishes as they stand: `strict` leaves the preference out. */
+/** The requirements of the node for these wishes. `strict`: without the preferred term. */
 export function nodeRequirements(wishes: Wishes): { all: Requirements; strict: Requirements } {
   const strict = wishes.required[0] ?? Requirements.NONE;
   const heaviest = wishes.preferred[0];
   return { all: heaviest === undefined ? strict : strict.and(heaviest.term), strict };
 }
 
-/** The nodes that a spread counts over: any required term, as the scheduler will see it later. */
+/** The nodes over which a spread counts: those that satisfy any required term, as in kube-scheduler. */
 export function eligibleNodes(spec: Pod["spec"]): readonly Requirements[] {
   const alternatives = requiredAlternatives(spec);
   return alternatives.length > 0 ? alternatives : [selectorRequirements(spec.nodeSelector)];
 }
 
-/** Most pods prefer nothing: what they share need not be made. */
+/** Shared by pods without preferences, which are most pods. */
 function heaviestFirst<T, R>(
   terms: readonly T[] | undefined,
   read: (term: T) => { readonly weight: number; readonly term: R },

@@ -1,7 +1,6 @@
 /**
- * The order in which pods are placed: large ones first, so that small ones fill the gaps. Pods that
- * failed are tried again as long as others still find a place, because their neighbours may be what
- * they were waiting for. upstream: pkg/controllers/provisioning/scheduling/queue.go
+ * The order in which pods are placed: largest first, so that small pods fill the gaps. A pod without a place is tried again
+ * as long as other pods are still being placed, because it may need to be near one of them. upstream: pkg/controllers/provisioning/scheduling/queue.go
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -15,22 +14,22 @@ export interface QueuedPod {
   readonly podClass: PodClass;
 }
 
-/** Pods of one class that came back one after the other. */
+/** Pods of one class that were put back one after the other. */
 interface Returned {
   readonly podClass: PodClass;
   readonly items: QueuedPod[];
-  /** How many of them have been taken again. */
+  /** How many of them were taken again. */
   taken: number;
 }
 
 export class Queue {
   readonly #items: readonly QueuedPod[];
   #head = 0;
-  /** Behind the items, in the order in which they came back. */
+  /** Pods that were put back, in this order. They follow the items. */
   #returned: Returned[] = [];
   #firstReturned = 0;
   #length: number;
-  /** Pods that came back since one did not: a full round of them ends it. */
+  /** Pods put back since the last placement. When this is a full round, planning ends. */
   #inVain = 0;
   #isOut = false;
 
@@ -45,8 +44,8 @@ export class Queue {
   }
 
   /**
-   * The next pod to try; undefined when all are placed or a full round changed nothing. Pods that came
-   * back are passed over, class by class, while they are `stuck`: nothing has changed for them.
+   * The next pod to try; undefined: all are placed, or a full round placed none. `stuck`: nothing has changed for this class
+   * since it was put back, so its pods are skipped.
    */
   pop(stuck: (podClass: PodClass) => boolean = NOBODY): QueuedPod | undefined {
     if (this.#isOut) this.#inVain = 0;
@@ -69,7 +68,7 @@ export class Queue {
     return undefined;
   }
 
-  /** To be tried again after the others. */
+  /** Puts the pod back, to be tried again after the others. */
   giveBack(item: QueuedPod): void {
     this.#isOut = false;
     this.#inVain++;
@@ -80,7 +79,7 @@ export class Queue {
     else this.#returned.push({ podClass: item.podClass, items: [item], taken: 0 });
   }
 
-  /** Those that were not placed. */
+  /** The pods without a place. */
   rest(): QueuedPod[] {
     const returned = this.#returned.slice(this.#firstReturned);
     return [
@@ -119,7 +118,7 @@ function byPriority(pods: readonly QueuedPod[]): QueuedPod[][] {
   return [...levels].sort(([a], [b]) => b - a).map(([, level]) => level);
 }
 
-/** Pods that are equally large and of the same age, and their UIDs. */
+/** Pods of equal size and age, and their UIDs. */
 interface Level {
   readonly cpu: number;
   readonly memory: number;
@@ -130,12 +129,12 @@ interface Level {
 
 const PODS_PER_STEP = 256;
 
-/** cpu, then memory, largest first; then the oldest; then UID, so that arrival never matters. */
+/** By cpu, then memory, largest first; then the oldest; then UID, so that the order of arrival has no effect. */
 export function inOrder<T extends QueuedPod>(pods: readonly T[]): T[] {
   return pods.length <= FEW ? pods.toSorted(largestFirst) : (atOnce(inOrderInSteps(pods)) as T[]);
 }
 
-/** Sorted as they are: a node's worth, many thousand times in a sweep. */
+/** Sorts a small list. A sweep of disruption does this many thousand times, each time for the pods of one node. */
 const FEW = 64;
 
 function largestFirst(a: QueuedPod, b: QueuedPod): number {
@@ -151,7 +150,7 @@ function oldestFirst(a: QueuedPod, b: QueuedPod): number {
   );
 }
 
-/** As {@link inOrder}, for many. */
+/** As {@link inOrder}, for long lists. */
 export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> {
   const levels = new Levels();
   yield* eachInSteps(pods, PODS_PER_STEP * 4, (item) => levels.add(item));
@@ -163,7 +162,7 @@ export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> 
   return sorted;
 }
 
-/** All pods are looked at once, as they lie in memory: of a million that is most of the work. */
+/** Reads every pod once, in memory order. With a million pods this read is most of the work. */
 class Levels {
   readonly #byText = new Map<string, Level>();
   /** Classes that ask for as much have the very same amounts. */

@@ -1,12 +1,12 @@
 /**
- * When there is not room for all, the important pods come first. Where there is room, priority changes
- * nothing: order by size packs better. Upstream never looks at priority.
+ * If there is not room for all pods, those with higher priority are placed first. If there is room, priority has no effect,
+ * because the order by size packs better. karpenter-ts only: upstream ignores priority.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";
 import { priorityOf } from "./queue.ts";
 
-/** A pod was left out for want of room that less important pods have got. */
+/** Whether a pod has no place while pods with lower priority have one. */
 export function lesserPodsHaveItsRoom(result: SchedulingResult): boolean {
   const crowdedOut = result.unschedulable.filter(wantedRoom).map(({ pod }) => priorityOf(pod));
   if (crowdedOut.length === 0) return false;
@@ -14,7 +14,7 @@ export function lesserPodsHaveItsRoom(result: SchedulingResult): boolean {
   return placed(result).some((pod) => priorityOf(pod) < most);
 }
 
-/** At the highest priority where they differ, `result` places more pods than `other`. */
+/** Whether `result` places more pods than `other` at the highest priority at which they differ. */
 export function placesMoreImportantPods(
   result: SchedulingResult,
   other: SchedulingResult,
@@ -28,8 +28,8 @@ export function placesMoreImportantPods(
 }
 
 /**
- * By limits, by reservations that other pods hold (also until a later pass), or because nothing can be launched
- * at all: other pods could have made room.
+ * Whether other pods could have made room: the pod failed on limits, on reservations that other pods hold, or because no
+ * instance type can be launched.
  */
 function wantedRoom({ ignored, pools }: UnschedulablePod): boolean {
   return ignored !== true && (pools.length === 0 || pools.some(isBounded));

@@ -1,6 +1,6 @@
 /**
- * The first look at a batch: which of its pods planning may look at, and which of them are alike. What is
- * found out about pods that only their names tell apart is found out once.
+ * Sorts a batch before planning: which pods can be planned, and which are equal. Facts about pods that differ only in
+ * their names are computed once.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
@@ -16,10 +16,10 @@ import { priorityOf } from "./queue.ts";
 /** A few milliseconds at most. */
 export const PODS_PER_STEP = 1_024;
 
-/** Pods that only their names tell apart, and what is found out about them. */
+/** Pods that differ only in their names, and what they have in common. */
 export interface Alike {
   readonly sample: Pod;
-  /** Why planning does not look at them. */
+  /** Why they are not planned. */
   readonly refusal: string | undefined;
   readonly priority: number;
   draft?: Draft;
@@ -31,7 +31,7 @@ export interface BatchPod {
   readonly alike: Alike;
 }
 
-/** Those that may be planned for, and those that may not, each with a reason. */
+/** The pods that can be planned, and the others with a reason. */
 export function* sortOut(
   input: SchedulingInput,
   volumes: VolumeIndex,
@@ -47,7 +47,7 @@ export function* sortOut(
   const batch: BatchPod[] = [];
   const refused: UnschedulablePod[] = [];
   yield* eachInSteps(pods, PODS_PER_STEP, (pod) => {
-    // A default spread goes by the pod's owner.
+    // A default spread depends on the pod's owner.
     const alike = defaultSpread === undefined ? lookalikes.of(pod) : find(pod);
     if (alike.refusal === undefined) batch.push({ pod, alike });
     else refused.push({ pod, message: alike.refusal, pools: [], ignored: true });
