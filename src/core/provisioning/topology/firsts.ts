@@ -1,7 +1,8 @@
 /**
- * The first pods of kinds that keep together on a host. The scheduler lets such a pod be the first only before all
- * others of its kind. Where its node's zone is open a spread that counts it does not know of it yet, and lets its own
- * pods go where the first will be one too many: once it is there they are refused, and once they are there it is.
+ * First pods of host groups. A host group is a set of pods with required affinity to each other on one host. kube-scheduler
+ * lets its first pod choose a host; all others follow. While the zone of that host is open, a spread that counts the first
+ * pod does not know its zone. The spread may then place its own pods so that the first pod makes the zone too full: either
+ * the first pod or the spread's pods are refused. This class finds such spreads.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { CountedFirst, EarlyFirst, HomesOf } from "./latecomers.ts";
@@ -13,9 +14,9 @@ import {
   type TopologyGroup,
 } from "./topology-group.ts";
 
-/** The kind that a pod with these rules would be the first of. */
+/** The affinity of which a pod with these rules would be the first pod. */
 export function kindLedBy(rules: readonly Rule[]): TopologyGroup | undefined {
-  // Asked for every pod that is placed.
+  // Runs for every pod that is placed.
   for (let at = 0; at < rules.length; at++) {
     const { self, group } = rules[at] as Rule;
     if (self && group.type === "affinity" && !anyCounted(group)) return group;
@@ -24,7 +25,7 @@ export function kindLedBy(rules: readonly Rule[]): TopologyGroup | undefined {
 }
 
 export class Firsts {
-  /** In the order in which they came. */
+  /** In the order in which they were placed. */
   readonly #waiting: (EarlyFirst & { readonly place: Place })[] = [];
   readonly #settled = new Map<TopologyGroup, TopologyGroup[]>();
 
@@ -33,12 +34,12 @@ export class Firsts {
     this.#settled.clear();
   }
 
-  /** A first waits on a planned node to be counted. */
+  /** Notes that a first pod is on a planned node and not counted yet. */
   wait({ kind, group }: EarlyFirst, place: Place): void {
     this.#waiting.push({ kind, group, place });
   }
 
-  /** The last of them has not come. */
+  /** Undoes the last note. */
   takeBack(): void {
     this.#waiting.pop();
   }
@@ -47,14 +48,14 @@ export class Firsts {
     this.#settled.set(kind, [...(this.#settled.get(kind) ?? []), group]);
   }
 
-  /** Spreads that are to know at once where a pod with these rules goes. */
+  /** Spreads for which the zone of a pod with these rules must be settled at once. */
   settledFor(rules: readonly Rule[]): readonly TopologyGroup[] {
     if (this.#settled.size === 0) return NONE;
     const kind = kindLedBy(rules);
     return (kind && this.#settled.get(kind)) ?? NONE;
   }
 
-  /** Those whose node came to be where pods of the spread went before, and one of them is too many now. */
+  /** First pods whose node got a zone in which the spread had already placed pods, so that the skew is now too large. */
   *counted(homes: HomesOf): Steps<readonly CountedFirst[]> {
     const early: CountedFirst[] = [];
     const known = new Map<TopologyGroup, ReadonlyMap<string, number>>();
@@ -78,7 +79,7 @@ export class Firsts {
 
 const NONE: readonly TopologyGroup[] = [];
 
-/** Of the spread itself: each node is asked once, however many firsts there are. */
+/** Where the spread's own pods are. Computed once for all first pods. */
 function podsByDomain(
   group: TopologyGroup,
   places: ReadonlyMap<Place, number>,
@@ -91,7 +92,7 @@ function podsByDomain(
   return sums;
 }
 
-/** By how many pods the domain is ahead of the emptiest by more than it may be. */
+/** By how many pods the domain exceeds the allowed skew. */
 function beyondSkew({ counts, maxSkew }: TopologyGroup, domain: string): number {
   let least = Number.POSITIVE_INFINITY;
   counts.forEach((count) => {

@@ -1,27 +1,26 @@
 /**
- * How many pods a rule about hosts counts on each host, by the host's number. Most hosts have none and are not
- * there. Each question about a picture counts pods on a few hosts, always the same, and takes them back:
- * what is deleted from a Map stays in the way of whoever looks there next, so this is a table of its own
- * that leaves nothing behind.
+ * Counts of pods by host number, for a rule about hosts. Hosts without pods are not stored. Each what-if question counts
+ * pods on a few hosts and takes them back. A Map keeps deleted entries for a while, which slows later look-ups, so this is a
+ * hash table of its own.
  */
 
 const FREE = -1;
 const LEAST_SLOTS = 8;
-/** Spreads numbers that follow each other. */
+/** Hash multiplier: spreads consecutive numbers over the table. */
 const FACTOR = 0x9e3779b1;
 
 export class HostCounts {
-  /** Slot by slot a host and its count; at the most half of the slots are taken. */
+  /** For each slot a host and its count. At most half of the slots are in use. */
   #slots = freeSlots(LEAST_SLOTS);
   #shift = 1 + Math.clz32(LEAST_SLOTS);
   #size = 0;
 
-  /** Hosts with a count. */
+  /** Number of hosts with a count. */
   get size(): number {
     return this.#size;
   }
 
-  /** 0 where nothing is counted. */
+  /** The count of a host; 0 if it has none. */
   get(host: number): number {
     return this.#slots[this.#find(host) + 1] as number;
   }
@@ -38,14 +37,14 @@ export class HostCounts {
     if (!isThere && ++this.#size * 4 > this.#slots.length) this.#grow();
   }
 
-  /** In no order. */
+  /** All hosts with a count, in no defined order. */
   *entries(): Iterable<readonly [host: number, count: number]> {
     const slots = this.#slots;
     for (let at = 0; at < slots.length; at += 2)
       if (slots[at] !== FREE) yield [slots[at] as number, slots[at + 1] as number];
   }
 
-  /** Where the host is, or would be. */
+  /** The slot of the host, or the slot where it would be. */
   #find(host: number): number {
     const slots = this.#slots;
     let at = this.#home(host);
@@ -57,7 +56,7 @@ export class HostCounts {
     return (Math.imul(host, FACTOR) >>> this.#shift) * 2;
   }
 
-  /** Whoever stands further on than at home, because of this one, moves up. */
+  /** Moves up the entries that this one had pushed away from their own slot. */
   #remove(gap: number): void {
     const slots = this.#slots;
     const last = slots.length - 1;

@@ -1,14 +1,14 @@
 /**
- * Small numbers for host names. Rules about hosts count pods on each of very many: by name every look-up reads
- * strings from all over the memory, by number it reads the table alone.
+ * Small numbers for host names. Rules about hosts look up very many hosts. A look-up by number reads one table; a look-up by
+ * name would also read strings all over memory.
  */
 
-/** What stands on a host, or will be one. */
+/** An existing or planned node. */
 export interface Numbered {
   readonly hostname: string;
-  /** Of a planned node: the first in a pass is 0. */
+  /** Id of a planned node; the first one of a pass is 0. */
   readonly id?: number;
-  /** Of the host; {@link UNNUMBERED} until a rule about hosts looks at it. */
+  /** Number of the host; {@link UNNUMBERED} until a rule about hosts asks for it. */
   host: number;
 }
 
@@ -16,13 +16,13 @@ export const UNNUMBERED = -1;
 
 export class HostNumbers {
   readonly #numbers = new Map<string, number>();
-  /** By id of the planned node: no host that is there has a name like theirs. */
+  /** By id of the planned node. Planned nodes have no host name. */
   readonly #planned: number[] = [];
   readonly #names: string[] = [];
-  /** Of hosts that are no more. */
+  /** Numbers of hosts that are gone. */
   readonly #free: number[] = [];
 
-  /** The same for all that have the name. */
+  /** The number of a host name. */
   of(place: Numbered): number {
     if (place.host === UNNUMBERED) {
       const { id, hostname } = place;
@@ -35,7 +35,7 @@ export class HostNumbers {
     return this.#names[host] ?? "";
   }
 
-  /** Nothing has the name any more, and nothing is counted there: another host may get the number. */
+  /** Frees the number. No node has the name any more, and no rule counts pods there. */
   forget(hostname: string): void {
     const number = this.#numbers.get(hostname);
     if (number === undefined) return;

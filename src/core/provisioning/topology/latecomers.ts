@@ -1,12 +1,12 @@
 /**
- * Domains that a spread comes to look at after it has let pods go elsewhere: it looks at nodes that its pods may
- * not use, or by one of several terms only, once such a node stands there. The scheduler counts the domain from
- * the start if that node is the first to come up, and the pods would wait.
+ * Late domains. A spread may count over nodes that its pods cannot use. kube-scheduler counts such a domain as soon as it has a
+ * node. If the plan opens the first node there after it placed pods of the spread elsewhere, these pods may violate the
+ * skew when that node is up first, and stay pending. This file finds such cases.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { type Place, standsIn, type TopologyGroup } from "./topology-group.ts";
 
-/** What a spread learns too late. */
+/** Something that a spread learned after it had placed pods. */
 export type Latecomer = LateDomain | CountedFirst;
 
 export interface LateDomain {
@@ -14,27 +14,27 @@ export interface LateDomain {
   readonly domain: string;
 }
 
-/** A spread that counts the first of the kind, an affinity between hosts: it is to know at once where that is. */
+/** A spread (`group`) that counts the first pod of a host group (`kind`). The zone of that pod must be settled at once. */
 export interface EarlyFirst {
   readonly kind: TopologyGroup;
   readonly group: TopologyGroup;
 }
 
-/** One that was counted where pods of the spread had gone before. */
+/** A first pod that was counted in a domain where the spread had already placed pods. */
 export interface CountedFirst extends EarlyFirst, LateDomain {
-  /** So many of these are too many in its domain. */
+  /** By how many of the spread's pods the domain is too full. */
   readonly refused: number;
 }
 
-/** Stands in domains that are foreseen. No host has this name. */
+/** Host name that stands for a node in a domain that is foreseen. No real host has it. */
 export const FORESEEN = "";
 
-/** Where pods of a spread itself were put, and how many. */
+/** Where the spread's own pods were placed, and how many. */
 export type HomesOf = (group: TopologyGroup) => Steps<ReadonlyMap<Place, number>>;
 
 /**
- * Pods that have a place in the plan, and are refused there if it comes to be. Where only a domain is late that is
- * not certain: they may be bound before its first node is up.
+ * How many placed pods kube-scheduler would refuse. If only a domain is late, this is an upper bound: the pods may be bound
+ * before its first node is up.
  */
 export function refusedBy(late: readonly Latecomer[]): number {
   const refused = new Map<string, number>();
@@ -44,8 +44,8 @@ export function refusedBy(late: readonly Latecomer[]): number {
 }
 
 /**
- * `arrived`: whether its first node came with the batch. `homes` are asked only where a domain is behind: those who
- * are merely counted go where they like, and nobody waits for that.
+ * `arrived`: whether this batch opened the first node of a domain. `homes` is asked only if a domain has too few pods: pods
+ * that a spread only counts, and that lack the rule themselves, are never refused by it.
  */
 export function* latecomersOf(
   groups: readonly TopologyGroup[],

@@ -1,10 +1,10 @@
-/** Where pods that need each other can meet, set on their groups while a pass plans for them. */
+/** Where pods that must be together can all be. It is set on their topology groups while a pass plans. */
 import type { MeetingPlace, TopologyGroup } from "./topology-group.ts";
 
 export class Meetings {
   readonly #groups: TopologyGroup[] = [];
 
-  /** From here on to {@link disperse} the first pod of each group goes where all of them can be. */
+  /** Until {@link disperse} the first pod of each group goes only where all pods of the group can be. */
   gather(meetings: ReadonlyMap<TopologyGroup, MeetingPlace>): void {
     for (const [group, meeting] of meetings) {
       if (group.meeting === undefined) this.#groups.push(group);

@@ -1,6 +1,6 @@
 /**
- * One topology constraint of one shape with a count per domain, and what it allows: which domains keep
- * a spread, which nodes count for it, when a pod may be the first of its kind. upstream:
+ * One topology rule, with a count of pods for each domain, and what it allows: which domains keep a spread, which nodes it
+ * counts over, and when a pod may be the first of its affinity. upstream:
  * pkg/controllers/provisioning/scheduling/topologygroup.go
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
@@ -19,18 +19,18 @@ import type { Numbered } from "./host-numbers.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** Which nodes a spread looks at. */
+/** Which nodes a spread counts over. */
 export interface NodeFilter {
-  /** Any of these (nodeAffinityPolicy Honor); undefined = every node. */
+  /** Nodes that satisfy one of these (nodeAffinityPolicy Honor); undefined: every node. */
   readonly requirements: readonly Requirements[] | undefined;
-  /** What the pod tolerates (nodeTaintsPolicy Honor); undefined = taints do not matter. */
+  /** Nodes whose taints these tolerate (nodeTaintsPolicy Honor); undefined: taints have no effect. */
   readonly tolerations: readonly Toleration[] | undefined;
 }
 
 export interface TopologyGroup {
   readonly index: number;
   readonly type: "spread" | "affinity" | "antiAffinity";
-  /** Counts the pods that hold an anti-affinity term, not those it selects. */
+  /** An inverse group: counts the pods that have an anti-affinity term, not the pods that it selects. */
   readonly inverse: boolean;
   readonly key: string;
   /** Undefined = every namespace. */
@@ -39,31 +39,31 @@ export interface TopologyGroup {
   readonly maxSkew: number;
   readonly minDomains: number;
   readonly filter: NodeFilter;
-  /** Pods by domain; a domain without pods is there with 0. Empty in a rule about hosts. */
+  /** Pods by domain; a domain without pods has 0. Empty for a rule about hosts. */
   readonly counts: Map<string, number>;
-  /** Of a rule about hosts: pods by number of the host. */
+  /** For a rule about hosts: pods by host number. */
   readonly perHost: HostCounts;
-  /** Planned nodes that an anti-affinity between hosts closes to whoever it concerns: their ids. */
+  /** Ids of planned nodes that an anti-affinity between hosts closes to the pods of this group. */
   readonly closed: Marks;
   /**
-   * Domain → hosts that stand there, for a spread that looks at nodes its pods may not use: the
-   * scheduler counts such a domain once it has a node. Undefined: there are none.
+   * Domain → its hosts, for a spread that counts over nodes that its pods cannot use: kube-scheduler counts such a domain as
+   * soon as it has a node. Undefined: the spread has no such nodes.
    */
   readonly hosts: Map<string, Set<string>> | undefined;
-  /** Grows with each change of the counts. */
+  /** Number of changes of the counts. */
   revision: number;
   /**
-   * Planned nodes on which pods waited to be counted when they came, of a spread or an affinity: whoever comes to
-   * such a node is near them.
+   * Planned nodes with pods of the group that were not counted when they were placed, because the node's domain was open. A
+   * pod that joins such a node is near them.
    */
   readonly waitedOn: Place[];
-  /** Of pods that need each other, while a pass plans for several: where all of them can be. */
+  /** For pods that must be together: where all of them can be. Set while a pass plans for several. */
   meeting: MeetingPlace | undefined;
 }
 
-/** Where the first of an affinity's own pods may go, so that all others can follow. */
+/** Where the first pod of an affinity may go, so that all others can follow. */
 export interface MeetingPlace {
-  /** Undefined: of domains each is as good, or the rule is about hosts. */
+  /** Allowed domains; undefined: all, or the rule is about hosts. */
   readonly domains: ReadonlySet<string> | undefined;
   /** Whether pods like this one can be there. */
   isFor(sample: Pod): boolean;
@@ -77,53 +77,53 @@ export type Shape = Omit<
 >;
 
 export interface Pricing {
-  /** What a planned node costs at the least where the label has this value; absent: it does not matter. */
+  /** The lowest price of a planned node with this value of the label; absent: prices have no effect. */
   leastPrice?(key: string, value: string): number;
 }
 
 /** Where a pod would go: an existing node or a planned one. */
 export interface Place extends Pricing, Numbered {
   readonly taints: readonly Taint[];
-  /** What the label can still be there; undefined = the node does not have it and never will. */
+  /** The values that the label can still have; undefined: the node has no such label and never will. */
   domains(key: string): Requirement | undefined;
-  /** Of a planned node: those of the values that one of its types can be launched with. */
+  /** For a planned node: which of the values one of its types can be launched with. */
   launchable?(key: string, values: readonly string[]): readonly string[];
-  /** Of a planned node: the values that its types have. */
+  /** For a planned node: the values that its types have. */
   openTo?(key: string): readonly string[];
-  /** Of a planned node: its pods that the group will count once it is settled in which domain they are. */
+  /** For a planned node: its pods that the group will count once the domain is settled. */
   waiting?(group: TopologyGroup): number;
-  /** Of a planned node: the pod is to join those who wait there to be counted, and to be the first nowhere. */
+  /** For a planned node: the pod may join pods that wait there to be counted, and may not be a first pod elsewhere. */
   readonly joins?: boolean;
-  /** Whether the node is, or can become, one that meets the requirements. */
+  /** Whether the node satisfies the requirements, or can still do so. */
   canMeet(requirements: Requirements): boolean;
-  /** Of a planned node that can: whether it does only if pods to come narrow one of its own labels. */
+  /** For a planned node that can: whether it does so only if later pods narrow its labels. */
   meetsIfNarrowed?(requirements: Requirements): boolean;
 }
 
-/** Values to narrow a planned node to; undefined = as it is. */
+/** Values to which a planned node is narrowed; undefined: it is not narrowed. */
 export type Narrowing = readonly string[] | undefined;
 
 export const ANY_NODE: NodeFilter = { requirements: undefined, tolerations: undefined };
 
-/** One rule of a pod, or of its class; `self`: it is among those that the group counts. */
+/** One rule of a pod or class. `self`: the group counts the pod itself. */
 export interface Rule {
   readonly group: TopologyGroup;
   readonly self: boolean;
 }
 
-/** Grows with what is counted for the rules: equal questions about them have equal answers until it does. */
+/** Sum of the revisions of the rules. While it is unchanged, equal questions have equal answers. */
 export function revisionOf(rules: readonly Rule[]): number {
   let sum = 0;
   for (let at = 0; at < rules.length; at++) sum += (rules[at] as Rule).group.revision;
   return sum;
 }
 
-/** Rejections by such a group stay true for the rest of the pass: a host only gets fuller. */
+/** Whether refusals by the group are final for the pass: a host only gets fuller. */
 export function isPermanent(group: TopologyGroup): boolean {
   return group.key === HOSTNAME_LABEL_KEY && group.type !== "affinity";
 }
 
-/** One pod that counts shuts the host to all whom the group concerns. */
+/** Whether one counted pod closes the host to all pods of the group. */
 export function closesHosts(group: TopologyGroup): boolean {
   return group.key === HOSTNAME_LABEL_KEY && group.type === "antiAffinity";
 }
@@ -134,7 +134,7 @@ export function selects(group: TopologyGroup, namespace: string, labels: Labels)
   return matchesLabelSelector(group.selector, labels);
 }
 
-/** Domains both sides allow, by name: those with pods and those without. */
+/** Domains that both sides allow, with and without pods, by name. */
 export function reachable(
   group: TopologyGroup,
   podDomains: Requirement,
@@ -150,10 +150,11 @@ export function reachable(
 }
 
 /**
- * Domains that keep the skew, the emptiest first, of those the cheapest. A new node may always be made, so the smallest
- * count is over all domains the pod may use, not only those this node can be in; and over those with a
- * node that the rule looks at, though the pod may not use it. `waiting`: pods on the node that will count in
- * the domain it gets. They are there before this one: the scheduler may have bound them by then.
+ * Domains that keep the skew: those with the fewest pods first, and among equal ones the cheapest first.
+ *
+ * The smallest count is taken over all domains that the pod may use, because a new node can be launched in each, and over
+ * domains with a node that the spread counts over. `waiting`: pods on this node that will count in its domain. They count as
+ * placed before this pod, because kube-scheduler may bind them first.
  */
 export function spreadOptions(
   group: TopologyGroup,
@@ -177,7 +178,7 @@ export function spreadOptions(
   return domains.map((domain) => [domain]);
 }
 
-/** Up to how many pods a domain may have and still take one; fewer bind where the fewest are. */
+/** How many pods a domain may have and still take one more. The bound is lower in the domains with the fewest pods. */
 interface SpreadBounds {
   readonly least: number;
   readonly most: number;
@@ -206,7 +207,7 @@ function spreadBounds(
     next = 0;
   }
   const more = maxSkew - waiting - (self ? 1 : 0);
-  // Where the fewest are, those that wait lift the smallest count, too.
+  // In a domain with the fewest pods, waiting pods raise the smallest count, too.
   return { least, most: least + more, mostOfLeast: Math.min(next, least + waiting) + more };
 }
 
@@ -214,7 +215,7 @@ function keepsSkew(count: number, { least, most, mostOfLeast }: SpreadBounds): b
   return count <= (count === least ? mostOfLeast : most);
 }
 
-/** Whether the group lets a pod onto a node that is there, in this domain. As above, of one domain only. */
+/** Whether the group allows a pod on an existing node in this domain. */
 export function isAllowedIn(
   group: TopologyGroup,
   domain: string,
@@ -228,13 +229,13 @@ export function isAllowedIn(
   return count > 0 || (self && !anyCounted(group) && meetIn(group, [domain]).length > 0);
 }
 
-/** Those of the domains that the first of the group's own pods may settle in. */
+/** The domains in which the first pod of the group may be. */
 export function meetIn({ meeting }: TopologyGroup, domains: readonly string[]): readonly string[] {
   const best = meeting?.domains;
   return best === undefined ? domains : domains.filter((domain) => best.has(domain));
 }
 
-/** Domains that are as good as each other, those in which the planned node costs least first. */
+/** Sorts equally good domains by the price of the planned node, cheapest first. */
 export function cheapestFirst(
   key: string,
   domains: readonly string[],
@@ -246,8 +247,8 @@ export function cheapestFirst(
 }
 
 /**
- * As the scheduler looks at it: one pod of the kind anywhere, and no other is the first. Upstream asks
- * only where the pod may go, and launches nodes on which such a pod stays pending.
+ * Whether the group counts a pod anywhere. If so, kube-scheduler lets no other pod be the first. Upstream looks only at the
+ * domains that the pod may use, and launches nodes on which such a pod stays pending.
  */
 export function anyCounted(group: TopologyGroup): boolean {
   if (group.perHost.size > 0) return true;
@@ -255,12 +256,12 @@ export function anyCounted(group: TopologyGroup): boolean {
   return false;
 }
 
-/** Of an affinity: pods wait on planned nodes to be counted, and who comes there is near them. */
+/** Whether pods of an affinity wait on planned nodes to be counted. A pod that joins them is near them. */
 export function isNearSome({ type, waitedOn }: TopologyGroup): boolean {
   return type === "affinity" && waitedOn.length > 0;
 }
 
-/** Whether the spread counts over nodes that not every one of its pods may use. */
+/** Whether the spread counts over nodes that some of its pods cannot use. */
 export function looksBeyond({ type, key, filter: { requirements } }: Shape): boolean {
   return (
     type === "spread" &&
@@ -269,7 +270,7 @@ export function looksBeyond({ type, key, filter: { requirements } }: Shape): boo
   );
 }
 
-/** nodeTaintsPolicy looks at taints that forbid, not at those that only discourage. */
+/** nodeTaintsPolicy ignores PreferNoSchedule taints. */
 export function keepsAway(taints: readonly Taint[], tolerations: readonly Toleration[]): boolean {
   const forbidding = taints.filter(({ effect }) => effect !== "PreferNoSchedule");
   return firstUntolerated(tolerations, forbidding) !== undefined;
@@ -283,21 +284,21 @@ export function eligible(filter: NodeFilter, place: Place): boolean {
   );
 }
 
-/** Of a planned node that is eligible: whether only pods to come decide if the rule looks at it. */
+/** For an eligible planned node: whether it depends on later pods that the spread counts over it. */
 export function isUndecided({ requirements }: NodeFilter, place: Place): boolean {
   if (requirements === undefined || place.meetsIfNarrowed === undefined) return false;
-  // Asked of each planned node for each rule that counts a pod there: mostly every node will do.
+  // Runs for each planned node and each rule that counts a pod there. Most spreads count over every node.
   for (let at = 0; at < requirements.length; at++) {
     const one = requirements[at] as Requirements;
     if (one.size === 0) return false;
     if (place.meetsIfNarrowed(one)) continue;
-    // One of them can be met, as is known when this is asked.
+    // The caller has checked that one of them can be satisfied.
     if (requirements.length === 1 || place.canMeet(one)) return false;
   }
   return true;
 }
 
-/** Which namespaces a term looks into, of a pod in its `own`; undefined: all. */
+/** The namespaces of a term; undefined: all. `own`: the namespace of the pod that has the term. */
 export function namespacesOf(
   { namespaces = [], namespaceSelector }: PodAffinityTerm,
   own: string,
@@ -312,7 +313,7 @@ export function namespacesOf(
   return new Set([...namespaces, ...selected]);
 }
 
-/** matchLabelKeys: the pod's own values of these labels become part of the selector. */
+/** Adds the pod's own values of these labels to the selector (matchLabelKeys). */
 export function withLabelKeys(
   selector: LabelSelector | undefined,
   labels: Labels,
@@ -329,7 +330,7 @@ export function withLabelKeys(
   return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), ...fresh] };
 }
 
-/** Whether a rule about hosts lets a pod onto this one, which has that number. */
+/** Whether a rule about hosts allows a pod on the host with this number. */
 export function allowsOnHost(
   group: TopologyGroup,
   host: number,
@@ -343,13 +344,13 @@ export function allowsOnHost(
   return self && !anyCounted(group) && (group.meeting?.holdsMost(place) ?? true);
 }
 
-/** Domains of the group that the place can be in, where the group looks at it. */
+/** Domains of the group in which the place can be, if the group counts over the place. */
 export function possibleDomains(group: TopologyGroup, place: Place): readonly string[] {
   const node = place.domains(group.key);
   if (node === undefined) return [];
   const { key, counts, filter } = group;
   let values = node.complement ? allowedOf(counts, node) : node.values;
-  // It may as well come up where the rule does not look.
+  // The node may still become one over which the rule does not count.
   if (node.complement && filter.requirements !== undefined)
     values = united(values, place.openTo?.(key) ?? NO_DOMAINS);
   return values.length > 1 ? (place.launchable?.(key, values) ?? values) : values;
@@ -364,14 +365,14 @@ function united(values: readonly string[], others: readonly string[]): readonly 
 
 const NO_DOMAINS: readonly string[] = [];
 
-/** The one domain that the place is in; undefined: it may be in several, or the group does not look at it. */
+/** The domain of the place; undefined: several are possible, or the group does not count over the place. */
 export function standsIn(group: TopologyGroup, place: Place): string | undefined {
   if (!eligible(group.filter, place)) return undefined;
   const domains = possibleDomains(group, place);
   return domains.length === 1 ? domains[0] : undefined;
 }
 
-/** Domains that the group knows and the requirement allows. */
+/** Domains of the group that the requirement allows. */
 function allowedOf(counts: ReadonlyMap<string, number>, node: Requirement): readonly string[] {
   const domains: string[] = [];
   counts.forEach((_, domain) => {
@@ -380,7 +381,7 @@ function allowedOf(counts: ReadonlyMap<string, number>, node: Requirement): read
   return domains;
 }
 
-/** Labels never change: what was written out for one pass serves in the next. */
+/** Texts of labels objects. Labels never change, so the texts are kept between passes. */
 const labelTexts = new WeakMap<Labels, string>();
 
 /** The labels as one text. */

@@ -1,4 +1,4 @@
-/** Which domains a rule has before any node is there: what new nodes could be in. */
+/** The domains that new nodes can be in. A rule has these before any node exists. */
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { isEmptyBits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
@@ -6,9 +6,8 @@ import type { Template } from "../pools/pool-template.ts";
 import { keepsAway, type NodeFilter, type Shape } from "./topology-group.ts";
 
 /**
- * Of each pool the values that its eligible types can be launched with, each with no pods; none of a pool that has
- * no such type. Upstream takes what types can have anywhere: a spread over capacity types then waits for spot in a
- * zone that has none.
+ * For each pool the values of the label with which an eligible instance type can be launched. Upstream also takes values that
+ * no available offering has: a spread over capacity types then waits for spot in a zone that sells none.
  */
 export function universeOf(
   { key, filter }: Shape,

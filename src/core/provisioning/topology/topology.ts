@@ -70,7 +70,7 @@ import {
 import { topologySentence } from "./topology-sentence.ts";
 import { universeOf } from "./topology-universe.ts";
 
-/** A count as it was before, a planned node that was closed, a host that came or left, or a first that waits. */
+/** One entry of the journal: an earlier count, a closed planned node, an added or removed host, or a noted first pod. */
 interface Change {
   readonly group: TopologyGroup;
   readonly domain?: string;
@@ -84,9 +84,9 @@ interface Change {
 
 export class Topology {
   readonly #groups: TopologyGroup[] = [];
-  /** Those with `hosts`. */
+  /** Groups with `hosts`. */
   readonly #overHosts: TopologyGroup[] = [];
-  /** Those with `waitedOn`: questions begin one after the other, and there may be thousands of groups. */
+  /** Groups with `waitedOn`. There may be thousands of groups, and each question resets these only. */
   readonly #waited: TopologyGroup[] = [];
   readonly #byText = new Map<string, TopologyGroup>();
   readonly #written = new Map<string, TopologyGroup>();
@@ -98,7 +98,7 @@ export class Topology {
   readonly firsts = new Firsts();
   /** Up to {@link end}. */
   readonly meetings = new Meetings();
-  /** What to take back, newest last; undefined: changes are for good. */
+  /** The changes to undo, newest last; undefined: changes are permanent. */
   #journal: Change[] | undefined;
   /** As {@link begin} was told. */
   #asUpstream = false;
@@ -117,7 +117,7 @@ export class Topology {
     return this.#groups;
   }
 
-  /** The group of a spread constraint. `eligible`: what the pod's node must be, as alternatives. */
+  /** The group of a spread constraint. `eligible`: requirements of the pod's node; one of them must be satisfied. */
   spread(
     constraint: TopologySpreadConstraint,
     owner: { namespace: string; labels: Labels; tolerations: readonly Toleration[] },
@@ -143,7 +143,7 @@ export class Topology {
     }));
   }
 
-  /** The group of an affinity or anti-affinity term; `inverse`: of those who hold the term. */
+  /** The group of an affinity or anti-affinity term. `inverse`: it counts the pods that have the term. */
   affinity(
     term: PodAffinityTerm,
     type: "affinity" | "antiAffinity",
@@ -168,12 +168,12 @@ export class Topology {
     });
   }
 
-  /** As {@link Selections.of}; to be asked once all groups are known. */
+  /** As {@link Selections.of}. Call it only when all groups are known. */
   selecting(namespace: string, labels: Labels): readonly TopologyGroup[] {
     return this.#selections.of(namespace, labels);
   }
 
-  /** A node that is there is a domain, even when nothing runs on it. */
+  /** Makes the domains of an existing node known, also if it runs no pods. */
   addDomains(place: Place): void {
     for (const group of this.#groups) {
       if (group.key === HOSTNAME_LABEL_KEY || !eligible(group.filter, place)) continue;
@@ -186,7 +186,7 @@ export class Topology {
     if (!counts.has(domain)) counts.set(domain, 0);
   }
 
-  /** The place is a node there, or will be: told again, of a planned one, as it settles. */
+  /** Notes that a node is, or will be, in its domains. Called again for a planned node as its domains settle. */
   arrive(place: Place): void {
     for (const group of this.#overHosts) {
       const domain = standsIn(group, place);
@@ -196,7 +196,7 @@ export class Topology {
     }
   }
 
-  /** The node is no more. */
+  /** Notes that the node is gone. */
   leave(place: Place): void {
     for (const group of this.#overHosts) {
       const domain = standsIn(group, place);
@@ -207,8 +207,8 @@ export class Topology {
   }
 
   /**
-   * Spreads that no longer hold, for a node came to stand in a domain after {@link begin}, or the first of a kind
-   * to be counted. `homes`: where pods of a spread were put since.
+   * Spreads that are violated because a node opened a domain after {@link begin}, or because a first pod was counted.
+   * `homes`: where pods of a spread were placed since then.
    */
   *latecomers(homes: HomesOf): Steps<readonly Latecomer[]> {
     const firsts = yield* this.firsts.counted(homes);
@@ -224,7 +224,7 @@ export class Topology {
     return [...firsts, ...late];
   }
 
-  /** From here on to {@link end} these are looked at as though a node stood there, or the first settles at once. */
+  /** Until {@link end}: treats the late domains as if they had a node, and settles the zone of the first pods at once. */
   foresee(late: readonly Latecomer[]): void {
     for (const one of late) {
       if ("kind" in one) {
@@ -256,8 +256,8 @@ export class Topology {
   }
 
   /**
-   * Counts pods of a group at a place. False when the place has not settled on a domain yet, or on whether
-   * the group looks at it: to be told again once it has. Anti-affinity does not wait: each domain it may become is taken.
+   * Counts pods of a group at a place. False: the domain of the place is open, or it is open whether the group counts over it.
+   * Call it again when that is settled. Anti-affinity does not wait: it takes every domain that the place may still get.
    */
   count(group: TopologyGroup, place: Place, pods = 1): boolean {
     if (!eligible(group.filter, place)) return true;
@@ -271,7 +271,7 @@ export class Topology {
     return true;
   }
 
-  /** Takes back what `count` did for a pod on a node that exists. */
+  /** Undoes `count` for a pod on an existing node. */
   uncount(group: TopologyGroup, place: Place): void {
     if (!eligible(group.filter, place)) return;
     if (group.key === HOSTNAME_LABEL_KEY) this.#addOnHost(group, this.#hosts.of(place), -1);
@@ -300,20 +300,19 @@ export class Topology {
     this.#changed(group);
   }
 
-  /** The last node of that host name has gone, and all who were counted there. */
+  /** Notes that the last node of the host name is gone, with all counted pods. */
   forgetHost(hostname: string): void {
     this.#hosts.forget(hostname);
   }
 
-  /** The domain is no more: its last node has gone, and no pool can make another. */
+  /** Removes the domain: its last node is gone, and no pool can launch another. */
   forgetDomain(group: TopologyGroup, domain: string): void {
     this.#set(group, domain, undefined);
   }
 
   /**
-   * From here on changes are for a while only: see {@link rollBack}. `asUpstream`: where pods keep apart
-   * a planned node keeps every domain that is empty, and shuts them all; of other rules only the best domain
-   * is tried; and prices decide nothing.
+   * From here on changes can be undone with {@link rollBack}. `asUpstream`: with anti-affinity a planned node keeps every empty
+   * domain and closes them all; for other rules only the best domain is tried; prices have no effect.
    */
   begin(asUpstream = false): void {
     this.#journal = [];
@@ -323,20 +322,20 @@ export class Topology {
     this.#waited.length = 0;
   }
 
-  /** One more planned node has pods of the group, and may be in one of several domains: who must be near them may come. */
+  /** Notes a planned node that has pods of the group and an open domain. Pods that must be near them may join it. */
   wait(group: TopologyGroup, place: Place): void {
     if (group.waitedOn.push(place) === 1) this.#waited.push(group);
     if (group.type === "affinity") this.#changed(group);
   }
 
-  /** The first of the kind waits on a planned node to be counted by the spread. */
+  /** Notes that the first pod of the host group `kind` is on a planned node, and that the spread has not counted it. */
   waitFirst(first: EarlyFirst, place: Place): void {
     if (first.group.type !== "spread" || this.#journal === undefined) return;
     this.firsts.wait(first, place);
     this.#journal.push({ group: first.group, first: true });
   }
 
-  /** Whether others of a pod's kind wait to be counted: where it were the first elsewhere, it may be refused. */
+  /** Whether pods of the same affinity wait to be counted. Then the pod may not be the first pod elsewhere. */
   areWaitedFor(rules: readonly Rule[]): boolean {
     return (
       !this.#asUpstream &&
@@ -344,12 +343,12 @@ export class Topology {
     );
   }
 
-  /** How many changes there are to take back. */
+  /** The number of changes since {@link begin}. */
   get changes(): number {
     return this.#journal?.length ?? 0;
   }
 
-  /** All but the first `changes` since {@link begin} have not been. */
+  /** Undoes all but the first `changes` changes since {@link begin}. */
   rollBack(changes: number): void {
     const journal = this.#journal ?? [];
     this.#journal = undefined;
@@ -365,7 +364,7 @@ export class Topology {
     this.#journal = journal;
   }
 
-  /** Changes are for good again. */
+  /** Makes changes permanent again. */
   end(): void {
     this.rollBack(0);
     this.meetings.disperse();
@@ -381,8 +380,8 @@ export class Topology {
   }
 
   /**
-   * The ways to satisfy a group at a place, best first; none = it cannot be. `self`: the pod is one
-   * that the group selects. `podDomains`: what the pod itself requires of the label.
+   * The ways to satisfy a group at a place, best first; empty: it cannot be satisfied. `self`: the group selects the pod
+   * itself. `podDomains`: the pod's own requirement of the label.
    */
   options(
     group: TopologyGroup,
@@ -403,7 +402,7 @@ export class Topology {
     }
     const [taken, empty] = reachable(group, podDomains, node);
     if (group.type === "affinity") {
-      // Those on the node itself are near wherever it comes up.
+      // Pods on the node itself are near in every zone that it may get.
       const beside = empty.length > 0 && (place.waiting?.(group) ?? 0) > 0 ? [empty] : [];
       if (taken.length > 0) return [taken, ...beside];
       if (beside.length > 0 || !self || anyCounted(group)) return beside;
@@ -429,7 +428,7 @@ export class Topology {
     return [...counts, ...onHosts];
   }
 
-  /** What is written alike is one group, without working out what it means again. */
+  /** Groups by the text of their rule: equal texts share a group. */
   #asWritten(written: unknown, shape: () => Shape): TopologyGroup {
     const text = JSON.stringify(written);
     let group = this.#written.get(text);
