@@ -1,5 +1,6 @@
 /**
- * Which pods are not planned, and the message for their owners. One invalid pod never delays the others. upstream: pkg/controllers/provisioning/provisioner.go (Validate)
+ * Which pods are not planned, and the message for their owners. One invalid pod never delays the others. upstream:
+ * pkg/controllers/provisioning/provisioner.go (Validate)
  */
 import type { NodeSelectorRequirement, NodeSelectorTerm, Pod } from "../../../apis/core/pod.ts";
 import { AWS_KEYS, AWS_LABEL_DOMAIN } from "../../../apis/crds/shared-schema.ts";
@@ -25,8 +26,8 @@ const NO_DYNAMIC_RESOURCES =
 const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 
 /**
- * Why this pod is not planned; undefined: it is planned. `ownerLabels`: the labels by which nodes of the pass's pools name
- * their pool. A pod that excludes nodes of NodePools may still get a node of a Provisioner.
+ * Why this pod is not planned; undefined: it is planned. `ownerLabels`: the labels by which nodes of the pass's pools
+ * name their pool. A pod that excludes nodes of NodePools may still get a node of a Provisioner.
  */
 export function refusal(
   pod: Pod,
@@ -61,7 +62,8 @@ export function refusal(
 }
 
 /**
- * Whether the pod has resource claims (dynamic resource allocation). Daemons with such claims are no overhead. upstream: IGNORE_DRA_REQUESTS
+ * Whether the pod has resource claims (dynamic resource allocation). Daemons with such claims are no overhead.
+ * upstream: IGNORE_DRA_REQUESTS
  */
 export function hasDynamicResources(pod: Pod): boolean {
   const claims = pod.spec["resourceClaims"];
@@ -69,8 +71,8 @@ export function hasDynamicResources(pod: Pod): boolean {
 }
 
 /**
- * Whether a preferred term is valid. An invalid term counts as one that no node satisfies. If it were copied to a claim, the
- * API server would refuse the claim, and all pods on it would stay pending.
+ * Whether a preferred term is valid. An invalid term counts as one that no node satisfies. If it were copied to a
+ * claim, the API server would refuse the claim, and all pods on it would stay pending.
  */
 export function isUsablePreference(
   { matchExpressions = [] }: NodeSelectorTerm,
@@ -115,7 +117,9 @@ function keyRefusal(key: string, wellKnownLabels: readonly string[]): string | u
   return `label ${key} is restricted; use a well-known label or a label of your own domain`;
 }
 
-/** The CRD of claims demands this for every cloud. upstream's AWS provider restricts its domain: pkg/apis/v1/labels.go */
+/**
+ * The CRD of claims demands this for every cloud. upstream's AWS provider restricts its domain: pkg/apis/v1/labels.go
+ */
 function isUnknownToAws(key: string): boolean {
   return isDomainOrBelow(labelDomain(key), AWS_LABEL_DOMAIN) && !AWS_KEYS.includes(key);
 }

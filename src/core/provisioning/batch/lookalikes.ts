@@ -1,6 +1,7 @@
 /**
- * Finds pods of a batch that differ only in their names. The mirror keeps one spec object and one label object for all pods
- * of a template, so equal pods share these objects. What planning must know before it starts is computed once for them.
+ * Finds pods of a batch that differ only in their names. The mirror keeps one spec object and one label object for
+ * all pods of a template, so equal pods share these objects. What planning must know before it starts is computed
+ * once for them.
  */
 import type { Pod, PodSpec } from "../../../apis/core/pod.ts";
 import { isResized } from "../../../apis/core/pod-resources.ts";
@@ -51,7 +52,9 @@ function isLike(a: Pod, b: Pod): boolean {
   );
 }
 
-/** Whether the pod must be looked at by itself: claims of volumes have its name, and a resize changes its own status. */
+/**
+ * Whether the pod must be looked at by itself: claims of volumes have its name, and a resize changes its own status.
+ */
 function isOfItsOwn(pod: Pod): boolean {
   return (pod.spec.volumes?.length ?? 0) > 0 || isResized(pod);
 }

@@ -1,7 +1,7 @@
 /**
- * A class is a set of pods that are equal for planning: same requests, rules, host ports and volume zones, counted by the
- * same topology groups. It is computed once, with one variant for each step of dropping preferences. A variant remembers
- * the nodes that can never take it.
+ * A class is a set of pods that are equal for planning: same requests, rules, host ports and volume zones, counted by
+ * the same topology groups. It is computed once, with one variant for each step of dropping preferences. A variant
+ * remembers the nodes that can never take it.
  */
 import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
 import type { Pod, PodSpec, Toleration } from "../../../apis/core/pod.ts";
@@ -46,7 +46,10 @@ export interface Variant {
   /** These, and the planned nodes that its rules close. */
   readonly closed: readonly Marks[];
   readonly deadTemplates: Marks;
-  /** Requirements of a node that topology refused → the revision of the narrowing rules then. Absent: none was refused. */
+  /**
+   * Requirements of a node that topology refused → the revision of the narrowing rules then. Absent: none was
+   * refused.
+   */
   refusedSets: Map<SetId, number> | undefined;
 }
 
@@ -84,7 +87,10 @@ export class PodClasses {
   readonly #canTolerate: boolean;
   readonly #complete: ((pod: Pod) => Pod) | undefined;
   readonly #drafts: Draft[] = [];
-  /** By the wishes that the template does not contain, then by the template. Two short keys are cheaper than one long key. */
+  /**
+   * By the wishes that the template does not contain, then by the template. Two short keys are cheaper than one long
+   * key.
+   */
   readonly #byWishes = new Map<string, Map<string, Draft>>();
   /** By requests: many drafts have few different ones. */
   readonly #amounts = new Map<string, Amounts>();

@@ -1,6 +1,7 @@
 /**
- * The order in which pods are placed: largest first, so that small pods fill the gaps. A pod without a place is tried again
- * as long as other pods are still being placed, because it may need to be near one of them. upstream: pkg/controllers/provisioning/scheduling/queue.go
+ * The order in which pods are placed: largest first, so that small pods fill the gaps. A pod without a place is tried
+ * again as long as other pods are still being placed, because it may need to be near one of them. upstream:
+ * pkg/controllers/provisioning/scheduling/queue.go
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -44,8 +45,8 @@ export class Queue {
   }
 
   /**
-   * The next pod to try; undefined: all are placed, or a full round placed none. `stuck`: nothing has changed for this class
-   * since it was put back, so its pods are skipped.
+   * The next pod to try; undefined: all are placed, or a full round placed none. `stuck`: nothing has changed for
+   * this class since it was put back, so its pods are skipped.
    */
   pop(stuck: (podClass: PodClass) => boolean = NOBODY): QueuedPod | undefined {
     if (this.#isOut) this.#inVain = 0;

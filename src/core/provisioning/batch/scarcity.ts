@@ -1,6 +1,6 @@
 /**
- * If there is not room for all pods, those with higher priority are placed first. If there is room, priority has no effect,
- * because the order by size packs better. karpenter-ts only: upstream ignores priority.
+ * If there is not room for all pods, those with higher priority are placed first. If there is room, priority has no
+ * effect, because the order by size packs better. karpenter-ts only: upstream ignores priority.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";
@@ -28,8 +28,8 @@ export function placesMoreImportantPods(
 }
 
 /**
- * Whether other pods could have made room: the pod failed on limits, on reservations that other pods hold, or because no
- * instance type can be launched.
+ * Whether other pods could have made room: the pod failed on limits, on reservations that other pods hold, or because
+ * no instance type can be launched.
  */
 function wantedRoom({ ignored, pools }: UnschedulablePod): boolean {
   return ignored !== true && (pools.length === 0 || pools.some(isBounded));

@@ -1,8 +1,8 @@
 /**
- * First pods of host groups. A host group is a set of pods with required affinity to each other on one host. kube-scheduler
- * lets its first pod choose a host; all others follow. While the zone of that host is open, a spread that counts the first
- * pod does not know its zone. The spread may then place its own pods so that the first pod makes the zone too full: either
- * the first pod or the spread's pods are refused. This class finds such spreads.
+ * First pods of host groups. A host group is a set of pods with required affinity to each other on one host.
+ * kube-scheduler lets its first pod choose a host; all others follow. While the zone of that host is open, a spread
+ * that counts the first pod does not know its zone. The spread may then place its own pods so that the first pod
+ * makes the zone too full: either the first pod or the spread's pods are refused. This class finds such spreads.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { CountedFirst, EarlyFirst, HomesOf } from "./latecomers.ts";
@@ -55,7 +55,9 @@ export class Firsts {
     return (kind && this.#settled.get(kind)) ?? NONE;
   }
 
-  /** First pods whose node got a zone in which the spread had already placed pods, so that the skew is now too large. */
+  /**
+   * First pods whose node got a zone in which the spread had already placed pods, so that the skew is now too large.
+   */
   *counted(homes: HomesOf): Steps<readonly CountedFirst[]> {
     const early: CountedFirst[] = [];
     const known = new Map<TopologyGroup, ReadonlyMap<string, number>>();

@@ -1,7 +1,7 @@
 /**
- * Counts of pods by host number, for a rule about hosts. Hosts without pods are not stored. Each what-if question counts
- * pods on a few hosts and takes them back. A Map keeps deleted entries for a while, which slows later look-ups, so this is a
- * hash table of its own.
+ * Counts of pods by host number, for a rule about hosts. Hosts without pods are not stored. Each what-if question
+ * counts pods on a few hosts and takes them back. A Map keeps deleted entries for a while, which slows later
+ * look-ups, so this is a hash table of its own.
  */
 
 const FREE = -1;

@@ -1,6 +1,6 @@
 /**
- * Small numbers for host names. Rules about hosts look up very many hosts. A look-up by number reads one table; a look-up by
- * name would also read strings all over memory.
+ * Small numbers for host names. Rules about hosts look up very many hosts. A look-up by number reads one table; a
+ * look-up by name would also read strings all over memory.
  */
 
 /** An existing or planned node. */

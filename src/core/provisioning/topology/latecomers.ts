@@ -1,7 +1,7 @@
 /**
- * Late domains. A spread may count over nodes that its pods cannot use. kube-scheduler counts such a domain as soon as it has a
- * node. If the plan opens the first node there after it placed pods of the spread elsewhere, these pods may violate the
- * skew when that node is up first, and stay pending. This file finds such cases.
+ * Late domains. A spread may count over nodes that its pods cannot use. kube-scheduler counts such a domain as soon
+ * as it has a node. If the plan opens the first node there after it placed pods of the spread elsewhere, these pods
+ * may violate the skew when that node is up first, and stay pending. This file finds such cases.
  */
 import type { Steps } from "../../../base/steps.ts";
 import { type Place, standsIn, type TopologyGroup } from "./topology-group.ts";
@@ -14,7 +14,10 @@ export interface LateDomain {
   readonly domain: string;
 }
 
-/** A spread (`group`) that counts the first pod of a host group (`kind`). The zone of that pod must be settled at once. */
+/**
+ * A spread (`group`) that counts the first pod of a host group (`kind`). The zone of that pod must be settled at
+ * once.
+ */
 export interface EarlyFirst {
   readonly kind: TopologyGroup;
   readonly group: TopologyGroup;
@@ -33,8 +36,8 @@ export const FORESEEN = "";
 export type HomesOf = (group: TopologyGroup) => Steps<ReadonlyMap<Place, number>>;
 
 /**
- * How many placed pods kube-scheduler would refuse. If only a domain is late, this is an upper bound: the pods may be bound
- * before its first node is up.
+ * How many placed pods kube-scheduler would refuse. If only a domain is late, this is an upper bound: the pods may be
+ * bound before its first node is up.
  */
 export function refusedBy(late: readonly Latecomer[]): number {
   const refused = new Map<string, number>();
@@ -44,8 +47,8 @@ export function refusedBy(late: readonly Latecomer[]): number {
 }
 
 /**
- * `arrived`: whether this batch opened the first node of a domain. `homes` is asked only if a domain has too few pods: pods
- * that a spread only counts, and that lack the rule themselves, are never refused by it.
+ * `arrived`: whether this batch opened the first node of a domain. `homes` is asked only if a domain has too few
+ * pods: pods that a spread only counts, and that lack the rule themselves, are never refused by it.
  */
 export function* latecomersOf(
   groups: readonly TopologyGroup[],

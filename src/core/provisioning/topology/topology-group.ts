@@ -1,6 +1,6 @@
 /**
- * One topology rule, with a count of pods for each domain, and what it allows: which domains keep a spread, which nodes it
- * counts over, and when a pod may be the first of its affinity. upstream:
+ * One topology rule, with a count of pods for each domain, and what it allows: which domains keep a spread, which
+ * nodes it counts over, and when a pod may be the first of its affinity. upstream:
  * pkg/controllers/provisioning/scheduling/topologygroup.go
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
@@ -46,15 +46,15 @@ export interface TopologyGroup {
   /** Ids of planned nodes that an anti-affinity between hosts closes to the pods of this group. */
   readonly closed: Marks;
   /**
-   * Domain → its hosts, for a spread that counts over nodes that its pods cannot use: kube-scheduler counts such a domain as
-   * soon as it has a node. Undefined: the spread has no such nodes.
+   * Domain → its hosts, for a spread that counts over nodes that its pods cannot use: kube-scheduler counts such a
+   * domain as soon as it has a node. Undefined: the spread has no such nodes.
    */
   readonly hosts: Map<string, Set<string>> | undefined;
   /** Number of changes of the counts. */
   revision: number;
   /**
-   * Planned nodes with pods of the group that were not counted when they were placed, because the node's domain was open. A
-   * pod that joins such a node is near them.
+   * Planned nodes with pods of the group that were not counted when they were placed, because the node's domain was
+   * open. A pod that joins such a node is near them.
    */
   readonly waitedOn: Place[];
   /** For pods that must be together: where all of them can be. Set while a pass plans for several. */
@@ -152,9 +152,9 @@ export function reachable(
 /**
  * Domains that keep the skew: those with the fewest pods first, and among equal ones the cheapest first.
  *
- * The smallest count is taken over all domains that the pod may use, because a new node can be launched in each, and over
- * domains with a node that the spread counts over. `waiting`: pods on this node that will count in its domain. They count as
- * placed before this pod, because kube-scheduler may bind them first.
+ * The smallest count is taken over all domains that the pod may use, because a new node can be launched in each, and
+ * over domains with a node that the spread counts over. `waiting`: pods on this node that will count in its domain.
+ * They count as placed before this pod, because kube-scheduler may bind them first.
  */
 export function spreadOptions(
   group: TopologyGroup,
@@ -247,8 +247,8 @@ export function cheapestFirst(
 }
 
 /**
- * Whether the group counts a pod anywhere. If so, kube-scheduler lets no other pod be the first. Upstream looks only at the
- * domains that the pod may use, and launches nodes on which such a pod stays pending.
+ * Whether the group counts a pod anywhere. If so, kube-scheduler lets no other pod be the first. Upstream looks only
+ * at the domains that the pod may use, and launches nodes on which such a pod stays pending.
  */
 export function anyCounted(group: TopologyGroup): boolean {
   if (group.perHost.size > 0) return true;

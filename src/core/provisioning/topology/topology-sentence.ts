@@ -1,4 +1,7 @@
-/** How upstream says that a topology rule cannot be kept. upstream: pkg/controllers/provisioning/scheduling/topology.go */
+/**
+ * How upstream says that a topology rule cannot be kept. upstream:
+ * pkg/controllers/provisioning/scheduling/topology.go
+ */
 import { formatRequirement, type Requirement } from "../../scheduling/requirement.ts";
 import type { TopologyGroup } from "./topology-group.ts";
 

@@ -1,14 +1,16 @@
 /**
- * Topology spread, affinity and anti-affinity: which domains (zones, hosts, any label's values) a pod may go to, given
- * where other pods are. A group is one constraint of one shape, with a count of pods for each domain; pods that ask for
- * the same share it. Anti-affinity is counted both ways: an inverse group says where the pods are that keep others away.
+ * Topology spread, affinity and anti-affinity: which domains (zones, hosts, any label's values) a pod may go to,
+ * given where other pods are. A group is one constraint of one shape, with a count of pods for each domain; pods that
+ * ask for the same share it. Anti-affinity is counted both ways: an inverse group says where the pods are that keep
+ * others away.
  *
  * What holds while a plan is made:
  * - A planned node may be open to several zones. Each pod that is placed may narrow it; no pod widens it.
  * - Spread and affinity count a pod once its node is settled in one domain. Until then the pod waits to be counted on
  *   that node, and the group knows the node (`wait`).
  * - Anti-affinity does not wait: it takes every domain that the node may still become.
- * - A pod may not go where it would be refused once all waiting pods are counted, whatever order kube-scheduler takes.
+ * - A pod may not go where it would be refused once all waiting pods are counted, whatever order kube-scheduler
+ *   takes.
  * - A group that is counted changes its `revision`: refusals by topology hold until then, and no longer.
  * - Under a fork every change is in the journal, and is undone with the fork.
  *
@@ -70,7 +72,9 @@ import {
 import { topologySentence } from "./topology-sentence.ts";
 import { universeOf } from "./topology-universe.ts";
 
-/** One entry of the journal: an earlier count, a closed planned node, an added or removed host, or a noted first pod. */
+/**
+ * One entry of the journal: an earlier count, a closed planned node, an added or removed host, or a noted first pod.
+ */
 interface Change {
   readonly group: TopologyGroup;
   readonly domain?: string;
@@ -224,7 +228,9 @@ export class Topology {
     return [...firsts, ...late];
   }
 
-  /** Until {@link end}: treats the late domains as if they had a node, and settles the zone of the first pods at once. */
+  /**
+   * Until {@link end}: treats the late domains as if they had a node, and settles the zone of the first pods at once.
+   */
   foresee(late: readonly Latecomer[]): void {
     for (const one of late) {
       if ("kind" in one) {
@@ -256,8 +262,9 @@ export class Topology {
   }
 
   /**
-   * Counts pods of a group at a place. False: the domain of the place is open, or it is open whether the group counts over it.
-   * Call it again when that is settled. Anti-affinity does not wait: it takes every domain that the place may still get.
+   * Counts pods of a group at a place. False: the domain of the place is open, or it is open whether the group counts
+   * over it. Call it again when that is settled. Anti-affinity does not wait: it takes every domain that the place
+   * may still get.
    */
   count(group: TopologyGroup, place: Place, pods = 1): boolean {
     if (!eligible(group.filter, place)) return true;
@@ -311,8 +318,8 @@ export class Topology {
   }
 
   /**
-   * From here on changes can be undone with {@link rollBack}. `asUpstream`: with anti-affinity a planned node keeps every empty
-   * domain and closes them all; for other rules only the best domain is tried; prices have no effect.
+   * From here on changes can be undone with {@link rollBack}. `asUpstream`: with anti-affinity a planned node keeps
+   * every empty domain and closes them all; for other rules only the best domain is tried; prices have no effect.
    */
   begin(asUpstream = false): void {
     this.#journal = [];
@@ -380,8 +387,8 @@ export class Topology {
   }
 
   /**
-   * The ways to satisfy a group at a place, best first; empty: it cannot be satisfied. `self`: the group selects the pod
-   * itself. `podDomains`: the pod's own requirement of the label.
+   * The ways to satisfy a group at a place, best first; empty: it cannot be satisfied. `self`: the group selects the
+   * pod itself. `podDomains`: the pod's own requirement of the label.
    */
   options(
     group: TopologyGroup,

@@ -1,7 +1,8 @@
 /**
- * What each kind of message causes: an action, an event, a mark on the offering. "CordonAndDrain" deletes the claim, and
- * the claim's finalizer drains the node. Disruption budgets do not delay this. The drain evicts no pod with do-not-disrupt;
- * it waits for such a pod until the node's deadline, if there is one (src/controllers/node/eviction-queue.ts).
+ * What each kind of message causes: an action, an event, a mark on the offering. "CordonAndDrain" deletes the claim,
+ * and the claim's finalizer drains the node. Disruption budgets do not delay this. The drain evicts no pod with
+ * do-not-disrupt; it waits for such a pod until the node's deadline, if there is one
+ * (src/controllers/node/eviction-queue.ts).
  * upstream: pkg/controllers/interruption/controller.go, events
  */
 import type { KubeObject } from "../../../apis/meta.ts";
