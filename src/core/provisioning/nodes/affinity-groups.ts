@@ -241,7 +241,10 @@ class Meeting implements MeetingPlace {
     return most === 0 || best.length === domains.length ? undefined : new Set(best);
   }
 
-  /** The usual case, told at once: none of the pods asks for anything, and each domain has room for the largest of all. */
+  /**
+   * The usual case, told at once: none of the pods asks for anything, and each domain has room for the largest of
+   * all.
+   */
   #areAllAtEase(domains: readonly string[]): boolean {
     const { key } = this.#group;
     let most = NO_RESOURCES;
@@ -328,7 +331,9 @@ class Meeting implements MeetingPlace {
   }
 }
 
-/** How many pods of the class its host ports and its own rules allow on one host: spreads over zones hold there, too. */
+/**
+ * How many pods of the class its host ports and its own rules allow on one host: spreads over zones hold there, too.
+ */
 function mostOnAnyHost({ ports, variants: [asWritten] }: PodClass): number {
   let most = ports.length > 0 ? 1 : Number.POSITIVE_INFINITY;
   for (const { group, self } of asWritten?.rules ?? NO_RULES) {

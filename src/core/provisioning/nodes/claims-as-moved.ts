@@ -1,7 +1,7 @@
 /**
- * The nodes a pass plans, walked as upstream walks them: its list is sorted by how many pods they have
- * before each pod, and what has just got one more comes before those that had as many already. For
- * batches that are not large: each step is as long as the list.
+ * The planned nodes of a pass in upstream's order. Upstream sorts its list by number of pods before each pod. A node
+ * that just got a pod comes before nodes that had this number already. Each step takes time in proportion to the
+ * list, so this is not used for large batches.
  * upstream: pkg/controllers/provisioning/scheduling/scheduler.go
  */
 import type { Marks } from "../../scheduling/bits.ts";
@@ -35,7 +35,7 @@ export class ClaimsAsMoved extends OpenClaims {
     );
   }
 
-  /** Before the first that is `later`. */
+  /** Inserts before the first element that is `later`. */
   #insert(claim: NewNodeClaim, later: (other: NewNodeClaim) => boolean): void {
     const at = this.#walk.findIndex(later);
     this.#walk.splice(at < 0 ? this.#walk.length : at, 0, claim);

@@ -1,5 +1,5 @@
 /**
- * A node that is there, or was asked for in an earlier pass, and what may still go onto it.
+ * An existing node, or a claim of an earlier pass, and the pods that it can still take.
  * upstream: pkg/controllers/provisioning/scheduling/existingnode.go
  */
 import { type HostPort, hostPorts, hostPortsConflict } from "../../../apis/core/host-ports.ts";
@@ -36,7 +36,7 @@ import { UNNUMBERED } from "../topology/host-numbers.ts";
 import type { Topology } from "../topology/topology.ts";
 import { isAllowedIn, isPermanent, type Place, type Rule } from "../topology/topology-group.ts";
 
-/** `never`: also no other pod of this variant, for the rest of the pass. */
+/** `never`: the node refuses every pod of this variant for the rest of the pass. */
 export type Verdict = "yes" | "notNow" | "never";
 
 /** Why a node refuses a pod, and whether it refuses every pod of the variant for the rest of the pass. */
@@ -50,17 +50,17 @@ const TAINTED: Refusal = { reason: "taints", lasts: true };
 const OTHER_LABELS: Refusal = { reason: "requirements", lasts: true };
 const VOLUMES_ELSEWHERE: Refusal = { reason: "volumes", lasts: true };
 const PORTS_HELD: Refusal = { reason: "hostPorts", lasts: true };
-/** Pods of one variant may have different volumes. */
+/** Volumes are checked for each pod: pods of one variant may have different ones. */
 const TOO_MANY_VOLUMES: Refusal = { reason: "volumes", lasts: false };
 const RULED_OUT: Refusal = { reason: "topology", lasts: true };
 const RULED_OUT_NOW: Refusal = { reason: "topology", lasts: false };
 
-/** Most pods are taken by the first nodes that are asked: only then answers are worth keeping. */
+/** Number of asked nodes from which answers are kept. Most pods are placed before that. */
 const ANSWERS_NOT_KEPT = 4;
 
 /**
- * Pods looking for a node, one after the other, each as one variant. Nodes of one zone get one answer from
- * a rule about zones: nothing is placed meanwhile.
+ * One pod after the other that is tried on existing nodes. While one pod is tried nothing is placed, so a rule about
+ * zones gives all nodes of a zone the same answer.
  */
 export class Attempt {
   readonly space: RequirementSpace;
@@ -76,7 +76,7 @@ export class Attempt {
     this.#topology = context.topology;
   }
 
-  /** The next pod: what was answered does not hold for it. */
+  /** Begins with the next pod, and forgets the answers for the last one. */
   begin(): Attempt {
     this.#asked = 0;
     this.#answers = undefined;
@@ -103,7 +103,7 @@ export class Attempt {
   }
 }
 
-/** A DaemonSet's pod as nodes look at it: whether it will run there, and what it takes. */
+/** A DaemonSet's pod: on which nodes it runs, and what it requests. */
 export interface Daemon {
   readonly requests: Resources;
   readonly ports: readonly HostPort[];
@@ -120,10 +120,10 @@ export function toDaemon(pod: Pod): Daemon {
   };
 }
 
-/** A node as it was at some moment of a trial. */
+/** The state of a node at a moment of a trial, for {@link ExistingNode.restore}. */
 export interface Saved {
   readonly node: ExistingNode;
-  /** How many pods it had been given. */
+  /** Number of pods that were placed on it. */
   readonly pods: number;
   readonly remaining: Amounts;
   readonly ports: number;
@@ -141,15 +141,15 @@ export class ExistingNode implements Place {
   readonly taints: readonly Taint[];
   readonly #labels: NodeLabels;
   readonly pods: Pod[] = [];
-  /** Supposed away: takes nothing. */
+  /** The current question removes the node: it takes no pods. */
   gone = false;
-  /** Number of the trial that last gave it a pod; 0: none has, or that was taken back. */
+  /** Number of the trial that last placed a pod on it; 0: none, or it was undone. */
   trial = 0;
-  /** What is left of it between questions. */
+  /** Resources that are left between questions. */
   #settled: Amounts;
   #remaining: Amounts;
   readonly #ports: HostPort[];
-  /** Volumes that its pods have claimed, once somebody has asked: no more than these are attached. */
+  /** Volumes that its pods claim. Computed on demand. */
   #mounts = UNCOUNTED;
 
   constructor(view: NodeView, daemons: readonly Daemon[], index = 0) {
@@ -178,7 +178,7 @@ export class ExistingNode implements Place {
     return this.#labels.accept(requirements);
   }
 
-  /** Whether the pod may go here as the variant stands. */
+  /** Whether the node takes the pod, with the preferences of this variant. */
   accepts(pod: Pod, podClass: PodClass, variant: Variant, attempt: Attempt): Verdict {
     const refusal = this.#refusal(pod, podClass, variant, attempt);
     if (refusal === undefined) return "yes";
@@ -195,7 +195,7 @@ export class ExistingNode implements Place {
     return this.#refusal(pod, podClass, variant, attempt)?.reason;
   }
 
-  /** The one check, for placement and for explanation. What fits no more comes first: it is cheap. */
+  /** The one check, for placement and for explanation. Resources come first, because that stage is cheap. */
   #refusal(pod: Pod, podClass: PodClass, variant: Variant, attempt: Attempt): Refusal | undefined {
     const missing = this.#missing(podClass, variant, attempt.space);
     if (missing !== undefined) return missing;
@@ -211,7 +211,7 @@ export class ExistingNode implements Place {
     return undefined;
   }
 
-  /** Room, taints and labels: what stays as it is until something is placed. */
+  /** Resources, taints and labels: stages whose result holds until a pod is placed. */
   hasWhatItTakes(podClass: PodClass, variant: Variant, space: RequirementSpace): boolean {
     return this.#missing(podClass, variant, space) === undefined;
   }
@@ -226,12 +226,12 @@ export class ExistingNode implements Place {
     return undefined;
   }
 
-  /** Whether it has so much left, whoever asks. */
+  /** Whether it has these resources left. */
   hasRoomFor(demand: Demand): boolean {
     return !this.gone && isWithin(demand, this.#remaining);
   }
 
-  /** How often it has so much left; no more than `most` is counted. */
+  /** How many times it has these resources left, at most `most`. */
   timesRoomFor(demand: Demand, most: number): number {
     let [times, left] = [0, this.#remaining];
     for (; times < most && isWithin(demand, left); times++) left = without(left, demand);
@@ -246,7 +246,7 @@ export class ExistingNode implements Place {
     return ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)));
   }
 
-  /** What it is like now, to be handed to {@link restore}. */
+  /** The state now, for {@link restore}. */
   save(): Saved {
     return {
       node: this,
@@ -258,7 +258,7 @@ export class ExistingNode implements Place {
     };
   }
 
-  /** Takes everything back that came since. */
+  /** Undoes everything since the moment. */
   restore({ pods, remaining, ports, mounts, trial }: Saved): void {
     this.trial = trial;
     this.pods.length = pods;
@@ -267,7 +267,7 @@ export class ExistingNode implements Place {
     this.#mounts = mounts;
   }
 
-  /** What was done to it is there to stay, until further notice. */
+  /** Makes the changes permanent. */
   settle(): void {
     this.#settled = this.#remaining;
   }
@@ -284,7 +284,7 @@ export class ExistingNode implements Place {
     if (podClass.hasVolumes && this.#mounts !== UNCOUNTED) this.#mounts += mountsOf(pod);
   }
 
-  /** Daemons that belong here and do not run yet keep their place. */
+  /** Reserves resources for daemons that will run here and do not run yet. */
   #daemonsToCome(own: readonly Daemon[]): Resources {
     const expected = own.reduce((sum, { requests }) => addResources(sum, requests), NO_RESOURCES);
     const missing: Record<string, number> = {};
@@ -337,7 +337,7 @@ function mountsOf(pod: Pod): number {
   return count;
 }
 
-/** Nodes that may take pods: initialized ones first, then by name. */
+/** Nodes that can take pods: initialized nodes first, then by name. */
 export function targetNodes(
   views: readonly NodeView[],
   daemonPods: readonly Pod[],

@@ -1,4 +1,4 @@
-/** Who keeps a rule, of all whom it counts: where such pods of the batch were put. */
+/** Where pods of the batch were placed that have a topology rule themselves. A rule counts other pods, too. */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { PodClass } from "../batch/pod-class.ts";
@@ -19,9 +19,9 @@ interface Homes {
   readonly nodes: readonly Home[];
 }
 
-/** Of a rule: where pods are that keep it, were it only as a wish that may have been given up, and how many. */
+/** For one rule: the places of its own pods, and how many. A preferred rule counts, also if it was dropped. */
 export function homesOf(homes: Homes, queued: readonly QueuedPod[]): HomesOf {
-  // Mostly nobody asks; who does may ask for a thousand rules.
+  // Computed on demand: most passes never ask, others ask for a thousand rules.
   let known: ReadonlyMap<TopologyGroup, ReadonlyMap<Place, number>> | undefined;
   return function* placesOf(group) {
     known ??= yield* byRule(homes, queued);
@@ -29,7 +29,7 @@ export function homesOf(homes: Homes, queued: readonly QueuedPod[]): HomesOf {
   };
 }
 
-/** Of all rules at once: each pod is looked at no more than once. */
+/** The same for all rules at once, so that each pod is read once. */
 function* byRule(
   { claims, nodes }: Homes,
   queued: readonly QueuedPod[],

@@ -6,7 +6,7 @@ import { type Bits, haveCommonBits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { TypeTable } from "../pools/instance-types.ts";
 
-/** What a planned node may become. */
+/** The requirements and types of a planned node. */
 interface State {
   readonly set: SetId;
   readonly types: Bits;
@@ -22,7 +22,7 @@ export class LaunchableValues {
     this.#table = table;
   }
 
-  /** Those of `values` that one of the node's types can be launched with. */
+  /** The `values` with which one of the node's types can be launched. */
   among(values: readonly string[], key: string, state: State): readonly string[] {
     const answers = this.#answers(key, state);
     return values.filter((value) => {

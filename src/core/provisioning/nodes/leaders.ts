@@ -1,6 +1,6 @@
 /**
- * Who must be on a planned node before a pod that is to be near them on its host. Such a pod comes before all others
- * there only where it may be the first of its kind.
+ * Leaders: pods on a planned node of which one must be bound before a pod with affinity to them on the same host.
+ * Without a leader the pod can be there only if it may be the first pod of its affinity.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { Variant } from "../batch/pod-class.ts";
@@ -11,25 +11,25 @@ import {
   type TopologyGroup,
 } from "../topology/topology-group.ts";
 
-/** Of the pods on a node those, one of which is there before the variant's; none: it needs nobody there. */
+/** Pods on the node of which one must be there before the variant's pod; empty: it needs none. */
 export function leadersOf(
   pods: readonly Pod[],
   { hostRules }: Pick<Variant, "hostRules">,
 ): readonly Pod[] {
   const near = hostRules.filter(({ group }) => group.type === "affinity");
-  // None of their kind is elsewhere.
+  // No pod of the affinity is elsewhere.
   if (near.every(({ group, self }) => self && group.perHost.size < 2)) return [];
   return pods.filter((pod) => near.every(({ group }) => isOf(group, pod)));
 }
 
-/** Whether whichever of them is there is one that the group counts: not where it may follow another. */
+/** Whether the group counts every possible leader. */
 export function isLedByOneOf(group: TopologyGroup, leaders: readonly Pod[]): boolean {
   return leaders.length > 0 && leaders.every((one) => isOf(group, one));
 }
 
 /**
- * Whether pods that wait on other planned nodes may lift the smallest count first: not if that stays 0 for want of
- * domains, nor if they can only come to the one domain that this node is in.
+ * Whether pods that wait on other planned nodes may raise the smallest count first. They cannot if minDomains keeps
+ * that count at 0, or if they can only get the domain of this node.
  */
 export function isLiftedElsewhere(group: TopologyGroup, here: Place): boolean {
   if (group.counts.size < group.minDomains) return false;

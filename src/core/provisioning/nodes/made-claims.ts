@@ -1,7 +1,7 @@
 /**
- * What a pass has placed already, for a plan of further pods in the same pass: pods stand where they were placed,
- * claims that are not launched stand as nodes of unknown size, and count against limits as the largest machine that may
- * come of them. Rules of topology, limits and reservations then hold over all that one pass makes.
+ * The input for a second plan in the same pass. Pods that the first plan placed count at their place. Claims that it
+ * made count as nodes of unknown size, and count against limits as their largest instance type. So topology, limits
+ * and reservations hold over all plans of one pass.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { CAPACITY_TYPE_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/labels.ts";
@@ -20,24 +20,24 @@ export interface MadeClaim {
   readonly plan: PlannedClaim;
 }
 
-/** By one pass, so far. */
+/** What one pass has placed so far. */
 export interface Placed {
   readonly made: readonly MadeClaim[];
   readonly existing: SchedulingResult["existing"];
 }
 
-/** Each names hundreds of types. */
+/** Each claim names hundreds of instance types. */
 const CLAIMS_PER_STEP = 16;
 
-/** A claim that is not launched, and what it is supposed to be. */
+/** An unlaunched claim, and the labels that its node will have. */
 interface Unlaunched {
   readonly plan: PlannedClaim;
   readonly labels: NodeView["labels"];
 }
 
 /**
- * The same input, read after that was placed. Without pods that must wait until it is known what comes of the claims,
- * and with no second place for those that have one.
+ * The same input with `placed` taken in. Leaves out pods that have a place, and pods that must wait for the launch of
+ * the claims.
  */
 export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<SchedulingInput> {
   const { made, existing } = placed;
@@ -71,8 +71,8 @@ export function* withPlaced(input: SchedulingInput, placed: Placed): Steps<Sched
 }
 
 /**
- * Of newly planned claims those for whose reservations there are units beside the ones that were made. The others'
- * pods wait until it is known which of the promises were needed.
+ * The newly planned claims whose reservations have enough units beside the claims that were made. Pods of the other
+ * claims wait for the next pass, because a made claim may not use all the reservations that it holds.
  */
 export function withinReservations(
   planned: readonly PlannedClaim[],
@@ -90,7 +90,7 @@ export function withinReservations(
   return planned.filter(take);
 }
 
-/** A claim that is not launched counts as a node already, and with nothing else. */
+/** Adds the largest capacity of each unlaunched claim. The cluster state counts it only as one node. */
 function* withUsageOf(
   unlaunched: readonly Unlaunched[],
   pools: readonly PoolInput[],
@@ -106,12 +106,12 @@ function* withUsageOf(
   });
 }
 
-/** As `allocatable` says: nobody knows yet what the machine has. */
+/** An unlaunched claim has no `allocatable`. */
 function isUnlaunched({ deleting, allocatable }: NodeView): boolean {
   return !deleting && Object.keys(allocatable).length === 0;
 }
 
-/** What the claim says itself goes before. */
+/** The view with further labels. Labels of the claim itself win. */
 function withLabels(view: NodeView, labels: NodeView["labels"]): NodeView {
   const { node, claim, pods, deleting: marked, nominatedUntilMs } = view;
   if (claim === undefined) return view;
@@ -119,7 +119,7 @@ function withLabels(view: NodeView, labels: NodeView["labels"]): NodeView {
   return nodeView({ node, claim: { ...claim, metadata }, pods, marked, nominatedUntilMs });
 }
 
-/** The same nodes with each of these pods at home, and no longer on a node that it leaves. */
+/** The nodes with each of these pods at its place, and no longer on a leaving node. */
 function* withPodsAt(
   nodes: readonly NodeView[],
   pods: readonly Pod[],
@@ -149,7 +149,7 @@ function withPods(view: NodeView, pods: readonly Pod[]): NodeView {
   return nodeView({ node, claim, pods: bound, marked, nominatedUntilMs });
 }
 
-/** Which node, or claim, each pod is placed on, unless it is bound there already. Nowhere if that has gone. */
+/** The node or claim on which each pod was placed. Leaves out pods that are bound there, and places that are gone. */
 function homesOf(nodes: readonly NodeView[], { made, existing }: Placed): Map<string, string> {
   const views = new Map<string, NodeView>();
   for (const view of nodes) {
@@ -170,7 +170,7 @@ function homesOf(nodes: readonly NodeView[], { made, existing }: Placed): Map<st
   return homes;
 }
 
-/** A claim that holds reservations is launched into one of them, and names no others. */
+/** The reservations of the claim. A claim that holds reservations is launched into one of them. */
 function reservationsOf({ instanceTypes, requirements }: PlannedClaim): readonly string[] {
   const wanted = (key: string | undefined) =>
     requirements.find((one) => one.key === key && one.operator === "In")?.values ?? [];

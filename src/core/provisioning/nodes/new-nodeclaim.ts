@@ -1,7 +1,7 @@
 /**
- * A node that this pass plans: it starts as anything its pool allows, and each pod narrows what it
- * can be: labels, and with them the instance types that are left. upstream:
- * pkg/controllers/provisioning/scheduling/nodeclaim.go
+ * A planned node. It starts with everything that its pool allows. Each pod narrows its requirements, and so the
+ * instance types that are left.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
  */
 import { type HostPort, hostPortsConflict } from "../../../apis/core/host-ports.ts";
 import type { Taint } from "../../../apis/core/node.ts";
@@ -63,31 +63,31 @@ export class NewNodeClaim implements Place {
   types: Bits;
   requests: Resources = NO_RESOURCES;
   minValuesRelaxed = false;
-  /** Reservations it may be launched into; none = what anyone can buy. */
+  /** Reservations into which it can be launched; empty: it uses other capacity. */
   reserved: readonly string[] = NOTHING_RESERVED;
   readonly #context: PlanningContext;
   readonly #ports: HostPort[] = [];
   #attached: VolumeUsage = NOTHING_ATTACHED;
-  /** Groups that will count so many pods here once the label they look at is settled. */
+  /** Topology group → number of pods here that it will count once the node's domain is settled. */
   #waiting = NOBODY_WAITS;
   /** What the node would be, while topology is asked about it: the set and the types. */
   #considered: SetId | undefined;
   #consideredTypes: Bits | undefined;
   #launchable: LaunchableValues | undefined;
-  /** What {@link price} was when it was last asked for. */
+  /** The last answer of {@link price}. */
   #priced: (Pick<Fit, "types" | "set"> & { readonly price: number }) | undefined;
-  /** Spreads that the pods who wait keep themselves. */
+  /** Spreads that the waiting pods have themselves. */
   #kept = NONE_KEPT;
-  /** The pod that is asked about comes before those who wait, but for one of these; undefined: after them. */
+  /** Set while the asked pod is placed ahead of the waiting pods: one of these pods comes before it. */
   #leaders: readonly Pod[] | undefined;
   joins = false;
   readonly #share: LimitShare;
-  /** What stood in topology's way is this node's own: its types, or who waits there to be counted. */
+  /** The refusal by topology depends on this node alone: on its types, or on pods that wait here. */
   #ownFault = false;
-  /** Why the last trial waits for reservations. */
+  /** Why the last trial waits for a reservation. */
   #deferred: string | undefined;
 
-  /** `types`: those of the template that its limits still allow. */
+  /** `types`: types of the template that the limits still allow. */
   constructor(id: number, template: Template, types: Bits, context: PlanningContext) {
     this.id = id;
     this.template = template;
@@ -159,7 +159,7 @@ export class NewNodeClaim implements Place {
   waiting(group: TopologyGroup): number {
     const waiting = this.#waiting.get(group) ?? 0;
     if (this.#leaders === undefined || waiting === 0) return waiting;
-    // Others that wait elsewhere may come first, and then the smallest count is no longer that.
+    // Pods that wait elsewhere may be bound first, which changes the smallest count.
     return isLedByOneOf(group, this.#leaders) && !isLiftedElsewhere(group, this) ? 1 : 0;
   }
 
@@ -171,7 +171,7 @@ export class NewNodeClaim implements Place {
     return table.leastPrice(this.#consideredTypes ?? this.types, set);
   }
 
-  /** Micro-dollars an hour of the cheapest machine that it may still become. */
+  /** Price of the cheapest offering that is left, in micro-dollars per hour. */
   get price(): number {
     const { types, set } = this;
     if (this.#priced?.types !== types || this.#priced.set !== set)
@@ -179,12 +179,12 @@ export class NewNodeClaim implements Place {
     return this.#priced.price;
   }
 
-  /** The same once a pod is on it that fits so. */
+  /** The price with the pod on it, as described by the fit. */
   priceWith({ types, set }: Pick<Fit, "types" | "set">): number {
     return this.template.table.leastPrice(types, set);
   }
 
-  /** Whether the variant could go here, and what the node would then be. Changes nothing. */
+  /** Whether the node takes the variant, and the node's requirements then. Changes nothing. */
   accepts(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     const { space } = this.#context;
     const set = admittedSet(this, variant, space);
@@ -215,7 +215,7 @@ export class NewNodeClaim implements Place {
       : trial;
   }
 
-  /** As {@link accepts}, of a pod that is to be near others of its kind wherever they wait to be counted. */
+  /** As {@link accepts}, for a pod that joins pods of its affinity which wait here to be counted. */
   acceptsBeside(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     this.joins = true;
     const trial = this.accepts(pod, podClass, variant);
@@ -224,9 +224,9 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * As {@link accepts}, of a pod that comes before those who wait here to be counted: it keeps its spread if
-   * the scheduler binds it first, which nobody can promise; or next to the first, if it must be near one of them.
-   * Not where they could then come no more.
+   * As {@link accepts}, for a pod that is counted before the pods that wait here. Its spread holds only if
+   * kube-scheduler binds it first, which is not certain. A pod with affinity to a waiting pod is bound after that
+   * one. Refuses the pod if the waiting pods could then no longer be bound.
    */
   acceptsAhead(pod: Pod, podClass: PodClass, variant: Variant): Trial {
     if (!variant.narrowingRules.some(({ group }) => this.#waiting.has(group))) return NOT_NOW;
@@ -236,12 +236,12 @@ export class NewNodeClaim implements Place {
     return trial;
   }
 
-  /** Keeps to the types that the pool's limits leave it, once all nodes of the plan are known. */
+  /** Drops the types for which the limits have no room, once all nodes of the plan are known. */
   settleLimits(): void {
     this.types = this.#share.settled(this.types);
   }
 
-  /** Puts the pod here, as found by {@link accepts}. */
+  /** Places the pod here, with the fit that {@link accepts} returned. */
   add(pod: Pod, podClass: PodClass, fit: Fit): void {
     assert(!isEmptyBits(fit.types), "a planned node keeps at least one instance type");
     const settles = this.pods.length === 0 || this.set !== fit.set || this.types !== fit.types;
@@ -284,7 +284,7 @@ export class NewNodeClaim implements Place {
     }
   }
 
-  /** minValues want several types, and a reservation is for some of them: such a node may not become fewer. */
+  /** Whether minValues or reservations forbid that the node loses types. */
   #payLimits(): void {
     const { space, chargesMost } = this.#context;
     const { set, reserved } = this;
@@ -292,7 +292,7 @@ export class NewNodeClaim implements Place {
     this.#share.pay(this, isFixed || chargesMost);
   }
 
-  /** Whether those who wait keep their own spreads with one of the class there before them. */
+  /** Whether the waiting pods still satisfy their own spreads if a pod of the class is bound before them. */
   #wouldStillCome({ countedBy }: PodClass): boolean {
     const { topology } = this.#context;
     return countedBy.every(
@@ -320,7 +320,7 @@ export class NewNodeClaim implements Place {
     return last;
   }
 
-  /** Hosts first: they narrow nothing. The rest may, so each choice is tried with the others. */
+  /** Rules about hosts come first: they narrow nothing. Other rules may narrow, so all their choices are combined. */
   #withTopology(variant: Variant, set: SetId, types: Bits): Trial {
     const { hostRules } = variant;
     for (let at = 0; at < hostRules.length; at++) {
@@ -335,7 +335,7 @@ export class NewNodeClaim implements Place {
     return trial.fit === undefined ? this.#withNarrowing(variant, set, types) : trial;
   }
 
-  /** The node in the cheapest domain of the spread, if it has one. */
+  /** The node, narrowed to the cheapest domain of the spread that it can have. */
   #settledIn(group: TopologyGroup, one: Pick<Fit, "set" | "types">): Pick<Fit, "set" | "types"> {
     const { space } = this.#context;
     this.#considered = one.set;
@@ -360,7 +360,7 @@ export class NewNodeClaim implements Place {
     this.#ownFault = false;
     const fit = this.#narrow(narrowing, 0, variant, set, types);
     if (fit !== undefined) return { verdict: "yes", fit };
-    // The set alone is to blame: nodes like this one need not be asked until something is counted.
+    // The requirements alone cause the refusal. Nodes with the same ones are skipped until a count changes.
     if (!this.#ownFault) {
       variant.refusedSets ??= new Map();
       variant.refusedSets.set(set, revisionOf(narrowing));
@@ -410,8 +410,8 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * The last word on types that the set allows. What is paid for comes first: a node that can be
-   * launched into a reservation keeps to it, and what would take that away goes elsewhere.
+   * Checks reservations and minValues for the types that are left. A node that can use a reservation keeps it. A pod
+   * that would take the reservation away is refused here.
    */
   #finish(set: SetId, left: Bits): Fit | undefined {
     return this.template.table.offerings.hasReserved
@@ -435,7 +435,7 @@ export class NewNodeClaim implements Place {
       this.#deferred = WOULD_LOSE;
       return undefined;
     }
-    // Reservations of too few kinds for minValues are no use, however long one waits.
+    // Reservations with too few values for minValues never help, so the pod does not wait for them.
     const isWorthWaiting = reserved.length === 0 && wanted.length > 0 && into(wanted) !== undefined;
     const types = intersectionOf(left, table.open(set));
     if (isWorthWaiting && (strictReservations || isEmptyBits(types))) {
@@ -448,8 +448,8 @@ export class NewNodeClaim implements Place {
   }
 
   /**
-   * When those types that can be launched no longer offer the set's minValues, they are not enough; by
-   * best effort a new node's minValues are lowered.
+   * Whether the types that can be launched satisfy minValues. With policy BestEffort the minValues of a new node are
+   * lowered instead.
    */
   #withMinValues(
     set: SetId,

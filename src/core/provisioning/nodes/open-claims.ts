@@ -1,21 +1,21 @@
 /**
- * The nodes a pass plans, to be walked by how many pods they have, fewest first. Equals in the
- * order they were opened. A walk passes over the nodes that are out of the question word by word.
+ * The planned nodes of a pass, in the order in which a pod asks them: fewest pods first, then in the order of
+ * opening. Nodes that cannot take the pod are skipped 32 at a time.
  */
 import { Marks } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import type { NewNodeClaim } from "./new-nodeclaim.ts";
 
-/** To the question whether a claim is the one; `noneLikeIt`: nor is any of the same set now. */
+/** The answer of a node that is asked. `noneLikeIt`: no node with the same requirements takes the pod now. */
 export type Answer = "take" | "pass" | "noneLikeIt";
 
 export class OpenClaims {
   readonly #all: NewNodeClaim[] = [];
   /** `[n]`: ids of claims with n pods, and how many they are. */
   readonly #byCount: { readonly ids: Marks; size: number }[] = [];
-  /** The n of which there is a claim. */
+  /** The numbers of pods for which there is a claim. */
   readonly #counts = new Marks();
-  /** Ids of claims that are alike in what they may become. */
+  /** Ids of claims with the same requirements. */
   readonly #bySet = new Map<SetId, Marks>();
   #asked = 0;
 
@@ -27,19 +27,19 @@ export class OpenClaims {
     return this.#all.length;
   }
 
-  /** How many answers walks have asked for so far: what a pod costs goes by that. */
+  /** Number of answers so far. It measures the cost of placing pods. */
   get asked(): number {
     return this.#asked;
   }
 
-  /** Its id is its place in the order of opening. */
+  /** The id of the new claim: its number in the order of opening. */
   open(claim: NewNodeClaim): void {
     this.#all.push(claim);
     this.#enter(claim.id, claim.pods.length);
     this.#like(claim.set).add(claim.id);
   }
 
-  /** The claim is about to get one more pod, and to become what `set` says. */
+  /** Notes that the claim gets one more pod, and the requirements `set`. */
   moveUp(claim: NewNodeClaim, set: SetId): void {
     const count = claim.pods.length;
     const from = this.#bucket(count);
@@ -51,7 +51,7 @@ export class OpenClaims {
     this.#like(set).add(claim.id);
   }
 
-  /** The first claim in the walk that is in none of the sets of the `dead`, and that is taken. */
+  /** The first claim that takes the pod. Claims whose requirements are in `dead` are skipped. */
   find(dead: readonly Marks[], ask: (claim: NewNodeClaim) => Answer): NewNodeClaim | undefined {
     if (this.#all.length === 0) return undefined;
     const passedOver = [...dead];

@@ -1,6 +1,6 @@
 /**
- * What a planned node becomes in the result: its candidates by price, cut to as many as a claim may
- * name, and what the cheapest of them costs.
+ * Turns a planned node into a `PlannedClaim`: its instance types by price, at most as many as a claim may name, and the
+ * cheapest offering.
  */
 import { CAPACITY_TYPE_LABEL_KEY, HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { addResources, type Resources } from "../../../apis/resources.ts";
@@ -40,7 +40,7 @@ export interface Kind {
   readonly choices: Map<number, Choice[]>;
 }
 
-/** What a node of the kind may be of which these types are still possible. */
+/** The result for a node of this kind with these types left. */
 interface Choice {
   readonly types: Bits;
   readonly chosen: Pick<PlannedClaim, "instanceTypes" | "cheapest" | "requirements">;
@@ -50,8 +50,8 @@ interface Choice {
 const CLAIMS_PER_STEP = 64;
 
 /**
- * The planned nodes in the order in which they were opened. Nodes that are alike share lists; `kinds`
- * keeps them for later calls with the same space.
+ * The planned nodes in the order in which they were opened. Equal nodes share their lists. `kinds` keeps the lists
+ * for later calls with the same space.
  */
 export function planClaims(
   claims: readonly NewNodeClaim[],
@@ -101,7 +101,7 @@ function planned(
   };
 }
 
-/** A node that holds reservations is launched into one of them, any other into none. */
+/** A node that holds reservations is launched into one of them. Any other node is launched into none. */
 function requirementsOf({ template, reserved }: NewNodeClaim, own: Requirements): Requirements {
   const leftOut = new Set([HOSTNAME_LABEL_KEY, ...simulatedKeys(template.pool)]);
   const requirements = own.without(leftOut);
@@ -162,9 +162,8 @@ function choiceOf(claim: NewNodeClaim, kind: Kind, most: number): Choice {
 }
 
 /**
- * The cheapest, but never fewer values than minValues asks for: for each such label the cheapest
- * type of every value still missing goes in first. Upstream cuts blindly and then gives the claim
- * up.
+ * The cheapest types, with at least the values that minValues demands. For each such label the cheapest type of each
+ * missing value comes first. Upstream cuts the list by price only, and then drops a claim that has too few values.
  */
 function chosen(
   { rows, requirements }: Chosen,

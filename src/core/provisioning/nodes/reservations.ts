@@ -1,8 +1,7 @@
 /**
- * Who in a pass may count on which capacity reservation. A planned node takes one unit of each
- * reservation that it might still be launched into, so that no unit is promised twice; what it can
- * no longer use it gives back. upstream:
- * pkg/controllers/provisioning/scheduling/reservationmanager.go
+ * Units of capacity reservations that planned nodes hold. A planned node holds one unit of each reservation into
+ * which it can still be launched, so no unit is planned twice. It releases a unit that it can no longer use.
+ * upstream: pkg/controllers/provisioning/scheduling/reservationmanager.go
  */
 import { assert } from "../../../base/assert.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
@@ -15,10 +14,10 @@ export const WOULD_LOSE =
   "satisfying updated nodeclaim constraints would remove all compatible reserved offering options";
 
 export class Reservations {
-  /** Id → units that nobody holds. */
+  /** Reservation id → free units. */
   readonly #left = new Map<string, number>();
 
-  /** Clouds may know of an id by several offerings, and not equally well: the least counts. */
+  /** Several offerings may report the same id with different units. The smallest number counts. */
   constructor(types: Iterable<InstanceType>) {
     for (const { offerings } of types) {
       for (const offering of offerings) {
@@ -31,7 +30,7 @@ export class Reservations {
     }
   }
 
-  /** As it stands, to go on from without touching this one. */
+  /** A copy. */
   copy(): Reservations {
     if (this.#left.size === 0) return this;
     const copy = new Reservations([]);
@@ -39,12 +38,12 @@ export class Reservations {
     return copy;
   }
 
-  /** Of `wanted` those that a node could hold which has `held` so far. */
+  /** The reservations of `wanted` that a node can hold, given that it holds `held`. */
   holdable(wanted: readonly string[], held: readonly string[]): readonly string[] {
     return wanted.filter((id) => held.includes(id) || (this.#left.get(id) ?? 0) > 0);
   }
 
-  /** A node that had `before` now has `after`. */
+  /** A node releases `before` and holds `after`. */
   exchange(before: readonly string[], after: readonly string[]): void {
     for (const id of before) if (!after.includes(id)) this.#add(id, 1);
     for (const id of after) if (!before.includes(id)) this.#add(id, -1);

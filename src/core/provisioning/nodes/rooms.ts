@@ -1,7 +1,6 @@
 /**
- * Which of the nodes that are there have no room for an amount of a resource, all of them at once: a class
- * of pods that is tried for the first time in a cluster of a hundred thousand nodes is asked of those only
- * that could take it.
+ * Finds the existing nodes that have no room for an amount of a resource, all at once. So a new class of pods in a
+ * cluster of 100,000 nodes is tried only on nodes that could take it.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { atOnce, eachInSteps, type Steps } from "../../../base/steps.ts";
@@ -11,7 +10,7 @@ import type { ExistingNode } from "./existing-node.ts";
 
 const NODES_PER_STEP = 4_096;
 
-/** What is left of one resource, by node index; and for each amount that was asked for, who has less. */
+/** For one resource: what each node has left, by index; and for each requested amount, the nodes with less. */
 interface Column {
   readonly left: Float64Array;
   readonly short: Map<number, Marks>;
@@ -25,7 +24,7 @@ export class Rooms {
     this.#nodes = [...nodes];
   }
 
-  /** The same where others have joined or left: `former` has each node's index before, or -1. */
+  /** Takes over what is known after nodes were added or removed. `former`: each node's earlier index, or -1. */
   moved(nodes: readonly ExistingNode[], former: Int32Array): Rooms {
     const rooms = new Rooms(nodes);
     for (const [name, { left: before }] of this.#columns) {
@@ -39,7 +38,7 @@ export class Rooms {
     return rooms;
   }
 
-  /** What all nodes have left of these, in steps: the first question need not look at all of them. */
+  /** Reads what all nodes have left, in steps, ahead of the first question. */
   *read(names: Iterable<string>): Steps<void> {
     for (const name of names) {
       if (this.#columns.has(name)) continue;
@@ -54,7 +53,7 @@ export class Rooms {
     }
   }
 
-  /** Adds the nodes that cannot take this much, as they stand between questions. */
+  /** Adds the nodes that have less than this between questions. */
   addFull(requests: Resources, marks: Marks): void {
     for (const name in requests) {
       const amount = requests[name] as number;
@@ -62,7 +61,7 @@ export class Rooms {
     }
   }
 
-  /** The node is another than before; all others are as they were. */
+  /** Notes that this node changed. */
   update(node: ExistingNode): void {
     this.#nodes[node.index] = node;
     for (const [name, { left, short }] of this.#columns) {

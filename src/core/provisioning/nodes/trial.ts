@@ -1,4 +1,4 @@
-/** What is asked of a planned node about a pod, and what it answers. */
+/** What a planned node answers when it is asked whether it takes a pod. */
 import type { Bits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
@@ -6,7 +6,7 @@ import type { Topology } from "../topology/topology.ts";
 import type { Verdict } from "./existing-node.ts";
 import type { Reservations } from "./reservations.ts";
 
-/** A way the planned node could be once the pod is on it. */
+/** The planned node with the pod on it. */
 export interface Fit {
   readonly set: SetId;
   readonly types: Bits;
@@ -18,9 +18,9 @@ export interface Fit {
 export interface Trial {
   readonly verdict: Verdict;
   readonly fit?: Fit;
-  /** What refuses the pod holds for every planned node of the same set, until counts change. */
+  /** The refusal holds for every planned node with the same requirements, until counts change. */
   readonly noneLikeIt?: true;
-  /** Reservations that would do are promised to others: upstream's sentence for that. */
+  /** Other planned nodes hold the reservations that would fit. The text is upstream's. */
   readonly deferred?: string;
 }
 
@@ -30,8 +30,8 @@ export interface PlanningContext {
   readonly minValuesPolicy: "Strict" | "BestEffort";
   readonly volumes: VolumeIndex;
   readonly reservations: Reservations;
-  /** Upstream: a planned node takes of limits what the largest type it may become has. */
+  /** Charge limits as upstream does: a planned node counts as the largest type that it may become. */
   readonly chargesMost: boolean;
-  /** Wait for reservations rather than buy. */
+  /** Wait for reservations instead of using other capacity. */
   readonly strictReservations: boolean;
 }

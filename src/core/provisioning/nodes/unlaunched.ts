@@ -1,6 +1,6 @@
 /**
- * What may be supposed of a machine that was asked for and is not launched yet: the labels it will have, which of
- * them are still open, and which pods cannot be placed until that is known.
+ * What is known about a claim before it is launched: labels that its node will have, labels that are still open (such
+ * as its zone), and pods that must wait until these are known.
  */
 import type { Namespace } from "../../../apis/core/kinds.ts";
 import type { Pod, PodAffinity, PodAffinityTerm } from "../../../apis/core/pod.ts";
@@ -19,7 +19,7 @@ import { Requirements } from "../../scheduling/requirements.ts";
 import type { PlannedClaim } from "../result.ts";
 import { namespacesOf, withLabelKeys } from "../topology/topology-group.ts";
 
-/** Those of the cheapest machine that the claim allows; without those of the `keys` that are open. */
+/** Labels of the cheapest instance that the claim allows, without those of `keys` that are still open. */
 export function supposedLabels(
   plan: PlannedClaim,
   keys: ReadonlySet<string>,
@@ -29,7 +29,7 @@ export function supposedLabels(
   if (type === undefined) return {};
   const wanted = Requirements.fromSpecs(requirements);
   const labels: Record<string, string> = {};
-  // An id of a reservation is among the type's labels, and on no machine that is bought.
+  // A type's labels include ids of reservations. An instance that is not reserved has none.
   const ofOfferings = new Set(type.offerings.flatMap((one) => Object.keys(one.labels ?? {})));
   for (const [key, values] of Object.entries(type.labels)) {
     if (ofOfferings.has(key)) continue;
@@ -47,7 +47,7 @@ export function supposedLabels(
   return labels;
 }
 
-/** Labels that the pods' rules of topology go by. Of its own name nothing is open about a node. */
+/** Topology keys of the pods' rules, without the host name: a node's own name is never open. */
 export function topologyKeys(pods: Iterable<Pod>): Set<string> {
   const keys = new Set<string>();
   for (const { spec } of pods) {
@@ -65,10 +65,10 @@ export function topologyKeys(pods: Iterable<Pod>): Set<string> {
 type Types = PlannedClaim["instanceTypes"];
 type Specs = PlannedClaim["requirements"];
 
-/** Claims that are alike share their lists, and there may be thousands. */
+/** Answers of {@link isOpen}. Equal claims share their lists, and there may be thousands of claims. */
 const answers = new WeakMap<Types, WeakMap<Specs, Map<string, boolean>>>();
 
-/** Whether machines with different values of the label may come of the claim. */
+/** Whether the claim may be launched with different values of the label. */
 function isOpen({ instanceTypes, requirements }: PlannedClaim, key: string): boolean {
   const ofTypes = answers.get(instanceTypes) ?? new WeakMap<Specs, Map<string, boolean>>();
   answers.set(instanceTypes, ofTypes);
@@ -107,26 +107,27 @@ function valuesOf(
   return own === undefined ? (type.labels[key] ?? []) : [own];
 }
 
-/** A claim as it stands among the nodes. */
+/** An unlaunched claim, and the labels that its node will have. */
 interface Asked {
   readonly plan: PlannedClaim;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** A pod of a claim of which these labels are open. */
+/** A pod on an unlaunched claim, and the labels of the claim that are open. */
 interface Met {
   readonly there: Pod;
   readonly open: ReadonlySet<string>;
 }
 
 const CLAIMS_PER_STEP = 16;
-/** Each may be held against thousands. */
+/** Each pod may be compared with thousands of others. */
 const PODS_PER_STEP = 16;
 
 /**
- * Those that need not wait until it is known where the claims come up. Who keeps apart from pods there might come
- * to the same place; who must be near its like might be the first elsewhere. Whether others of it are counted
- * already nobody asks: it is a wait of one pass.
+ * The pods that need not wait for the launch of these claims. Two kinds of pods wait for one pass. A pod with
+ * anti-affinity to a pod on such a claim could get a node in the same domain. A pod with affinity to its own kind
+ * could become a first pod in another domain. Such a pod waits also if others of its kind are already counted
+ * elsewhere.
  */
 export function* withoutWaiting(
   pods: readonly Pod[],
@@ -134,7 +135,7 @@ export function* withoutWaiting(
   namespaces: readonly Namespace[],
 ): Steps<readonly Pod[]> {
   const met = [...(yield* metBy(pods, claims)).values()];
-  // Of pods without rules nearly all have nobody to look at, and each pod of a Job has labels of its own.
+  // A pod without rules depends only on pods that have an anti-affinity. Most clusters have few of those.
   const apart = met.filter(({ there }) => holdsApart(there));
   const known = new Map<string, boolean>();
   return yield* filterInSteps(pods, PODS_PER_STEP, (pod) => {
@@ -148,7 +149,7 @@ export function* withoutWaiting(
   });
 }
 
-/** One of each look. */
+/** One pod of each kind, as {@link looks} tells kinds apart. */
 function* metBy(pods: readonly Pod[], claims: readonly Asked[]): Steps<ReadonlyMap<string, Met>> {
   const keys = topologyKeys([...pods, ...claims.flatMap(({ plan }) => plan.pods)]);
   const met = new Map<string, Met>();
@@ -169,7 +170,7 @@ function hasRules(pod: Pod): boolean {
   return holdsApart(pod) || requiredOf(pod.spec.affinity?.podAffinity).length > 0;
 }
 
-/** Pods that are alike to these rules need not be looked at twice. */
+/** Equal texts: the pods are equal for these rules. */
 function looks({ metadata: { namespace, labels }, spec: { affinity } }: Pod): string {
   return JSON.stringify([namespace, labels, affinity]);
 }
