@@ -1,7 +1,7 @@
 /**
- * The nodes of a prepared picture, and who is counted as being there. A node can come and leave again;
- * what is left is as if it had never been: counts, domains that only nodes make, and hosts that a rule
- * looks at. So a picture can follow a cluster without being made anew.
+ * The nodes of a prepared cluster, and the pods that are counted on them. A node can be added and removed again.
+ * Removing it restores counts, domains that exist only because of nodes, and hosts of rules. So a prepared cluster
+ * can follow the real one.
  */
 import { isTerminating, type Pod, type PodAffinityTerm } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -18,30 +18,30 @@ import type { Topology } from "../topology/topology.ts";
 import { eligible, type TopologyGroup } from "../topology/topology-group.ts";
 import type { Tried } from "./trying.ts";
 
-/** A node, and who is counted as being there. */
+/** A node, and the pods that are counted on it. */
 export interface Host {
   readonly place: ExistingNode;
-  /** It is not leaving: pods may go there, and it stands for its domains. */
+  /** Whether pods can be placed there: it is not leaving. Only then its domains exist because of it. */
   readonly isTarget: boolean;
-  /** Once for each pod that the group counts. */
+  /** One entry for each counted pod and each group that counts it. */
   readonly counted: readonly TopologyGroup[];
-  /** Of those the ones whose counts here matter elsewhere, or may. */
+  /** The entries whose counts can matter on other nodes. */
   readonly felt: readonly TopologyGroup[];
-  /** Of a target: domains that would not be there without nodes like it. */
+  /** For a node that takes pods: domains that exist only because of such nodes. */
   readonly stands: readonly Stand[];
-  /** What it would leave behind; undefined: nobody has asked yet. */
+  /** The pods that would need a place if it were removed; undefined: not computed yet. */
   left: Left | undefined;
-  /** Of each pod there that may have to leave. */
+  /** Drafts of its pods that may need another node. */
   drafts: readonly Draft[];
 }
 
-/** A node's pods that would need another. */
+/** The pods of a node that would need another node. */
 export interface Left {
-  /** As the node's view has them: the very list. */
+  /** The list of the node's view, by identity. */
   readonly of: readonly Pod[];
-  /** In the order in which they look for a place. */
+  /** In the order in which they are placed. */
   readonly queued: readonly LeftPod[];
-  /** Those that planning does not look at. */
+  /** Pods that are not planned. */
   readonly refused: readonly UnschedulablePod[];
 }
 
@@ -62,9 +62,9 @@ export class Census {
   readonly #perHostname = new Map<string, number>();
   /** Nodes more than there are host names. */
   #shared = 0;
-  /** Domains that new nodes could be in. */
+  /** Domains in which new nodes could be. */
   readonly #possible = new Map<TopologyGroup, ReadonlySet<string>>();
-  /** Domains that only nodes make: how many do. */
+  /** Domains that exist only because of nodes → number of these nodes. */
   readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
   /** What nodes of one kind stand for: there are many nodes, and few kinds of them. */
   readonly #stands = new Map<string, readonly Stand[]>();
@@ -82,7 +82,7 @@ export class Census {
     for (const pod of pods) this.#heldBy(pod);
   }
 
-  /** All groups are known. */
+  /** Call it when all groups are known. */
   open(): void {
     for (const group of this.#topology.groups) {
       if (group.filter.requirements?.some((one) => one.has(HOSTNAME_LABEL_KEY)))
@@ -101,7 +101,7 @@ export class Census {
     return this.#hosts.keys();
   }
 
-  /** Whether the node's host name is another node's too. */
+  /** Whether another node has the same host name. */
   sharesItsHost({ hostname }: ExistingNode): boolean {
     return this.#shared > 0 && (this.#perHostname.get(hostname) ?? 0) > 1;
   }
@@ -136,7 +136,7 @@ export class Census {
     return host;
   }
 
-  /** Says which of the host's pods may have to leave: their wishes are those of a running pod. */
+  /** Notes which pods of the host may need another node. Their wishes are those of running pods. */
   settle(host: Host, drafts: readonly Draft[]): void {
     host.drafts = drafts;
     for (const draft of drafts) draft.running++;
@@ -164,15 +164,15 @@ export class Census {
     this.#topology.forgetHost(place.hostname);
   }
 
-  /** Takes back, for good, that pods were counted there. */
+  /** Removes the counts of the pods there, permanently. */
   uncount(groups: readonly TopologyGroup[], place: ExistingNode): void {
     for (const group of groups) this.#topology.uncount(group, place);
     for (const group of new Set(groups)) this.#tidy(group, place);
   }
 
   /**
-   * Supposes that the pods there are no more. What only their own host is about is left as it is while
-   * nobody else has that host: it takes nobody. `thoroughly`: that, too, for whoever wants to see counts.
+   * Removes the counts of the pods there for the current question. Counts of rules about the host itself stay, if no
+   * other node has the host name: the host takes no pods. `thoroughly`: removes these counts, too.
    */
   vacate({ place, counted, felt }: Host, thoroughly = false): void {
     const isLeft = felt.length < counted.length && !this.sharesItsHost(place);
@@ -185,7 +185,7 @@ export class Census {
     for (const group of groups) this.#topology.uncount(group, place);
   }
 
-  /** Takes domains away that are no more without these nodes. */
+  /** Removes domains that exist only because of these nodes. */
   forgetDomains(gone: readonly Host[]): void {
     if (gone.every(({ stands }) => stands.length === 0)) return;
     const leaving = new Map<TopologyGroup, Map<string, number>>();
@@ -253,7 +253,7 @@ export class Census {
     if (counts.get(domain) === 0) counts.delete(domain);
   }
 
-  /** What nobody counts and nothing makes is no domain. */
+  /** Removes a domain without counted pods and without nodes. */
   #tidy(group: TopologyGroup, place: ExistingNode): void {
     const domain = place.domain(group.key);
     if (domain === undefined || group.counts.get(domain) !== 0) return;
@@ -262,7 +262,7 @@ export class Census {
   }
 }
 
-/** Who of a node's pods is counted there: those that are neither leaving nor looked at anew. */
+/** The pods of a node that are counted: neither leaving nor in the batch. */
 export function stayingPods(view: NodeView, batch: ReadonlySet<string>): readonly Pod[] {
   return view.pods.filter(
     (pod) => !isTerminating(pod) && !(batch.size > 0 && batch.has(keyOf(pod))),

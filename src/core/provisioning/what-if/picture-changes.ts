@@ -1,6 +1,6 @@
 /**
- * What differs between two pictures of one cluster, as far as planning is concerned: which nodes must be
- * looked at anew, and whether all else is the same.
+ * The differences between two states of one cluster that matter to planning: which nodes changed, and whether
+ * everything else is the same.
  */
 import { hostPorts } from "../../../apis/core/host-ports.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -17,18 +17,18 @@ import type { SchedulingInput, VolumeFacts } from "../scheduling-input.ts";
 /** Looked up, no more. */
 const NODES_PER_STEP = 4_096;
 
-/** What a picture has to take back, and what it has to take in. */
+/** What a prepared cluster must remove and add. */
 interface NodeChanges {
   /**
-   * Nodes that are new or others than before, those with pods that no longer or only now wait, and those
-   * whose pods' volumes are others.
+   * Nodes that are new or changed, nodes with pods that began or stopped to be pending, and nodes with pods whose
+   * volumes changed.
    */
   readonly changed: readonly NodeView[];
-  /** Those before that are not there any more, or are others now. */
+  /** Earlier nodes that are gone or changed. */
   readonly gone: readonly NodeView[];
 }
 
-/** `batch`: keys of the pods that wait now. */
+/** `batch`: keys of the pods that are pending now. */
 export function* nodeChanges(
   before: SchedulingInput,
   now: SchedulingInput,
@@ -52,7 +52,7 @@ export function* nodeChanges(
   return { changed, gone: [...gone] };
 }
 
-/** Who is in one of the lists only. Nodes come by name, so that most are found side by side. */
+/** Nodes that are in one of the lists only. Both lists are sorted by name, so most are found side by side. */
 function* apart(
   before: readonly NodeView[],
   now: readonly NodeView[],
@@ -72,12 +72,12 @@ function* apart(
     if (isOld) gone.add(before[at++] as NodeView);
     if (isYoung) fresh.add(now[to++] as NodeView);
   }
-  // In lists that are in another order some may be in both.
+  // If the order differs, a node may be in both.
   for (const view of gone) if (fresh.delete(view)) gone.delete(view);
   return { fresh, gone };
 }
 
-/** Keys of claims that are others than before, or whose volumes are. */
+/** Keys of volume claims that changed, or whose volumes changed. */
 function changedClaims(before: VolumeFacts, now: VolumeFacts): ReadonlySet<string> {
   const changed = new Set(different(before.claims, now.claims).map(keyOf));
   const volumes = new Set(different(before.volumes, now.volumes).map(keyOf));
@@ -96,14 +96,14 @@ function mountsOne({ pods }: NodeView, claims: ReadonlySet<string>): boolean {
   );
 }
 
-/** Those that are in one of the lists only. Objects never change: equal ones are the very same. */
+/** Elements that are in one of the lists only. Objects never change, so identity is equality. */
 function different<T>(a: readonly T[], b: readonly T[]): readonly T[] {
   if (a === b) return [];
   const [inA, inB] = [new Set(a), new Set(b)];
   return [...a.filter((item) => !inB.has(item)), ...b.filter((item) => !inA.has(item))];
 }
 
-/** Whether all that a picture is made of once is the same in both: all but pods, nodes, usage and volumes. */
+/** Whether everything except pods, nodes, usage and volumes is the same in both. */
 export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
   return (
     someAreAvoided(a.nodes) === someAreAvoided(b.nodes) &&
@@ -122,12 +122,12 @@ export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
   );
 }
 
-/** Objects never change: equal ones are the very same. */
+/** Objects never change, so identity is equality. */
 export function sameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a === b || (a.length === b.length && a.every((item, index) => item === b[index]));
 }
 
-/** What of a daemon matters for nodes: its live pods differ in names only. */
+/** The parts of a daemon's pod that matter to nodes. Its live pods differ in names only. */
 function asOverhead(pod: Pod): unknown {
   const { tolerations, nodeSelector, affinity } = pod.spec;
   const isLeftOut = hasDynamicResources(pod);

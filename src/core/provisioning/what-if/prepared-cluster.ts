@@ -1,10 +1,9 @@
 /**
- * A cluster made ready for questions: everything that does not depend on which nodes go is worked out once.
- * It can follow the cluster from one picture to the next: what the one before knew of changed nodes is taken
- * back, and they are counted anew.
+ * A cluster that is prepared for what-if questions. Everything that does not depend on the removed nodes is computed
+ * once. It can follow the cluster: nodes that changed are taken out and counted anew.
  *
- * Pods that wait for a place anyway, and find one on a node that is there, keep it: they are put there
- * before the first question. Those that need a new node of their own play no part.
+ * Pending pods that fit on an existing node are placed there before the first question. Pending pods that need a new
+ * node have no part in questions.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -39,19 +38,19 @@ import { Seekers } from "./seeking.ts";
 import { type Ground, Trial } from "./trial.ts";
 import { Trying } from "./trying.ts";
 
-/** The first ones are of kinds that nobody has met, and their code is cold: a hundred times what later ones take. */
+/** The first pods take a hundred times as long as later ones: their classes are new, and the code is not compiled. */
 const NODES_PER_STEP = 8;
 const NOBODY: readonly never[] = [];
 
-/** Waiting pods that are alike and that would have a place if pools had no limits. */
+/** Equal pending pods that would have a place if pools had no limits. */
 export interface Stranded {
   readonly sample: Pod;
   readonly count: number;
-  /** What their volumes ask of a node: each is enough; none: nothing. */
+  /** Requirements of their volumes; one of them must be satisfied. Empty: none. */
   readonly places: readonly Requirements[];
 }
 
-/** A waiting pod's room. */
+/** A pending pod, and the existing node on which it is placed. */
 interface Housed {
   readonly place: ExistingNode;
   readonly groups: readonly TopologyGroup[];
@@ -68,12 +67,12 @@ export class PreparedCluster implements Ground {
   #nodes: readonly ExistingNode[] = [];
   #housed: readonly Housed[] = [];
   #stranded: readonly Stranded[] = [];
-  /** Of the last question that closed any. */
+  /** The closed nodes of the last question that closed any. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
-  /** Wishes of pods long gone are kept: with more of them the cluster is made ready anew. */
+  /** Most wishes that are kept, including those of deleted pods. With more the cluster is prepared anew. */
   #mostWishes = 0;
 
-  /** `input.pods`: those that need a place as it is. */
+  /** `input.pods`: pods that need a place before any question. */
   static *inSteps(input: SchedulingInput): Steps<PreparedCluster> {
     yield* indexVolumes(input.volumes);
     const cluster = new PreparedCluster(input);
@@ -102,8 +101,8 @@ export class PreparedCluster implements Ground {
   }
 
   /**
-   * A trial with new nodes of these templates. `closed`: names of nodes that take nobody, see
-   * `Terms` in what-if.ts. Who asked ends it.
+   * Begins a trial with new nodes of these templates. `closed`: names of nodes that take no pods, see `Terms` in
+   * what-if.ts. The caller ends the trial.
    */
   suppose(templates: Pass["templates"], closed?: ReadonlySet<string>): Trial {
     const marks = closed === undefined ? undefined : this.#closedMarks(closed);
@@ -154,8 +153,8 @@ export class PreparedCluster implements Ground {
   }
 
   /**
-   * Goes on from another picture of the same cluster: what has changed is counted anew, the rest stays.
-   * False: too much has changed, and this one is good for nothing any more; make a new one.
+   * Updates to a newer state of the same cluster. Only what changed is counted anew. False: too much has changed.
+   * Then this object must not be used any more; make a new one.
    */
   *followInSteps(input: SchedulingInput): Steps<boolean> {
     if (this.base.classes.size > this.#mostWishes || !isOfOneKind(this.#input, input)) return false;
@@ -184,15 +183,15 @@ export class PreparedCluster implements Ground {
       this.seekers.announce(movable(view)),
     );
     yield* this.#come(changed, drafts, left, batch);
-    // A rule that nobody had before: it would have to be asked about everybody.
+    // A new topology rule: it would have to count all pods.
     if (context.topology.groups.length > known) return false;
     yield* this.#house(waiting);
     return true;
   }
 
   /**
-   * Takes back what the picture before knew of these nodes; says where those stood. Undefined: not to be
-   * had, for two nodes have one host name.
+   * Takes these nodes out of all counts, and returns where they were. Undefined: impossible, because two nodes share
+   * a host name.
    */
   *#leave(names: readonly string[]): Steps<ReadonlyMap<string, Host> | undefined> {
     for (const { place, groups, before } of this.#housed) {
@@ -216,7 +215,7 @@ export class PreparedCluster implements Ground {
     return left;
   }
 
-  /** Counts what has changed. Who can take the place of its former self does; else all are put in order. */
+  /** Counts the changed nodes. A node keeps its index if it can; otherwise all nodes are sorted again. */
   *#come(
     changed: readonly NodeView[],
     drafts: readonly (readonly Draft[])[],
@@ -249,7 +248,7 @@ export class PreparedCluster implements Ground {
     yield* this.trying.makeReady();
   }
 
-  /** Waiting pods that find room as it is have it from now on. */
+  /** Places pending pods on existing nodes, for all questions. */
   *#house(waiting: readonly Pod[]): Steps<void> {
     this.#stranded = [];
     if (waiting.length === 0) return;
@@ -279,7 +278,7 @@ export class PreparedCluster implements Ground {
     this.#stranded = yield* this.#keptByLimits(alike(failed, places));
   }
 
-  /** Of those that have no place the ones that would have one if pools had no limits: one of each kind is tried. */
+  /** The pods without a place that would have one if pools had no limits. One pod of each kind is tried. */
   *#keptByLimits(failed: readonly Stranded[]): Steps<readonly Stranded[]> {
     const { templates } = this.base;
     if (failed.length === 0 || !templates.some(isLimited)) return NOBODY;
@@ -296,7 +295,7 @@ function isMovable({ managed, deleting }: NodeView): boolean {
   return managed && !deleting;
 }
 
-/** Pods that may have to leave the node. */
+/** Pods of the node that may need another node. */
 function movable(view: NodeView): readonly Pod[] {
   return isMovable(view) ? reschedulablePods(view) : NOBODY;
 }
@@ -313,7 +312,7 @@ function alike(
   return [...byClass.values()];
 }
 
-/** Where those that stay had `indices`; of all nodes, in order, where they were, or -1. */
+/** For all nodes, in order, their earlier index, or -1. */
 function formerIndices(
   nodes: readonly ExistingNode[],
   staying: readonly ExistingNode[],

@@ -1,6 +1,6 @@
 /**
- * Who looks for a place: which pods planning looks at, of which class each is, and in which order they are
- * tried. The pods of one node are put in order once, for each sweep asks about each node.
+ * The pods of a question: which of them are planned, their classes, and their order. The pods of a node are sorted
+ * once, because each sweep asks about each node.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { perTemplate } from "../../../apis/core/pod-template.ts";
@@ -17,13 +17,13 @@ import type { createPass } from "../solve.ts";
 import type { Census, Host, Left, LeftPod } from "./census.ts";
 import type { Trying } from "./trying.ts";
 
-/** Who looks for a place, in order, and who does not. */
+/** The pods that need a place, in order, and the pods that are not planned. */
 export interface Seeking {
   readonly queued: readonly LeftPod[];
   readonly refused: readonly UnschedulablePod[];
 }
 
-/** What pods are looked up in. */
+/** What the look-up of pods needs. */
 interface Known {
   readonly base: ReturnType<typeof createPass>;
   readonly census: Census;
@@ -44,7 +44,7 @@ export class Seekers {
   readonly #ownerLabels: readonly string[];
   readonly #refusalOf = perTemplate((spec) => this.#reason({ metadata: NAMELESS, spec }));
 
-  /** Of `input` only what stays the same as long as a cluster is followed. */
+  /** Reads from `input` only what does not change while the cluster is followed. */
   constructor(known: Known, { options, pools }: Pick<SchedulingInput, "options" | "pools">) {
     this.#base = known.base;
     this.#census = known.census;
@@ -54,21 +54,21 @@ export class Seekers {
     this.#ownerLabels = pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
   }
 
-  /** Those that planning looks at. */
+  /** The pods that are planned. */
   eligible(pods: readonly Pod[]): readonly Pod[] {
     return pods.filter((pod) => this.#refusal(pod) === undefined);
   }
 
-  /** Pods that a question could be about: all topology groups must be known before counting. */
+  /** Makes known the pods that a question could be about. All topology groups must exist before pods are counted. */
   announce(pods: readonly Pod[]): readonly Draft[] {
     return pods.map((pod) => this.#base.classes.announce(pod));
   }
 
-  /** In order: these pods of the hosts, and those that are supposed to be there. */
+  /** These pods of the hosts, and further pods of the question, in order. */
   leaving(hosts: readonly Host[], moving: readonly Pod[]): Seeking {
     const [host, ...others] = hosts;
     const isOne = others.length === 0 && host?.place.pods.length === 0;
-    // Asked of each node in each sweep: its pods are put in order once.
+    // Each sweep asks about each node, so its pods are sorted once.
     if (isOne) {
       host.left ??= this.leftOf(host.place.view);
       if (moving === host.left.of) {
@@ -83,7 +83,7 @@ export class Seekers {
     return { queued: this.inTurn(fine), refused };
   }
 
-  /** Eligible pods in order, ready to be tried. */
+  /** The pods that are planned, in order, ready to be tried. */
   inTurn(pods: readonly Pod[]): readonly LeftPod[] {
     const queued = inOrder(
       pods.map((pod) => ({ pod, podClass: this.#trying.of(this.classOf(pod)) })),
@@ -92,7 +92,7 @@ export class Seekers {
     return queued;
   }
 
-  /** What the node would leave behind. `drafts`: of all its pods that may have to leave, where they are known. */
+  /** The pods that need a place if the node is removed. `drafts`: the drafts of its pods, if they are known. */
   leftOf(view: NodeView, drafts?: readonly Draft[]): Left {
     const movable = reschedulablePods(view);
     const { fine, refused } = this.#sortOut(movable);

@@ -1,7 +1,7 @@
 /**
- * What one question changes about a prepared cluster, while it is asked: nodes go with all that was counted there,
- * new ones have to be cheap, pods get a place. Each change stands beside what takes it back. There is one trial at
- * a time, and whoever begins it ends it, whatever happens in between.
+ * The changes that one question makes to a prepared cluster: nodes are removed with their counted pods, new nodes
+ * must be cheap, pods are placed. Each change is next to the code that undoes it. There is one trial at a time. The
+ * code that begins a trial must end it.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { Steps } from "../../../base/steps.ts";
@@ -20,24 +20,24 @@ import type { Census, Host } from "./census.ts";
 import type { Seekers } from "./seeking.ts";
 import type { Trying } from "./trying.ts";
 
-/** What a trial changes, and leaves as it was. */
+/** The parts of the prepared cluster that a trial changes and restores. */
 export interface Ground {
   readonly base: ReturnType<typeof createPass>;
   readonly census: Census;
   readonly trying: Trying;
   readonly seekers: Seekers;
-  /** Those that may take pods, by index; who has left is `gone`. */
+  /** Nodes that can take pods, by index. A removed node is `gone`. */
   readonly nodes: readonly ExistingNode[];
 }
 
-/** A node, and the pods it got. */
+/** An existing node, and the pods that were placed on it. */
 export interface Placed {
   readonly nodeName: string;
   readonly view: NodeView;
   readonly pods: readonly Pod[];
 }
 
-/** `allOrNone`: once one has no place, whatever happens, the others are not tried. */
+/** `allOrNone`: stop when one pod can have no place. */
 type Wanted = "all" | "allOrNone";
 
 const TRIES_PER_STEP = 64;
@@ -47,7 +47,7 @@ export class Trial {
   readonly pass: Pass;
   readonly fork: Fork;
   readonly #ground: Ground;
-  /** Those that are supposed away. */
+  /** The removed nodes. */
   readonly #gone: Host[] = [];
 
   /**
@@ -59,7 +59,7 @@ export class Trial {
     const fork = base.forks.openFirst({ templates, forget: () => trying.forget() });
     this.#ground = ground;
     this.fork = fork;
-    // Written out: there is one for each node of a sweep.
+    // No helper: this runs for each node of a sweep.
     this.pass = {
       context: {
         space,
@@ -81,7 +81,7 @@ export class Trial {
     };
   }
 
-  /** Supposes these nodes away; their pools may have as much more. */
+  /** Removes these nodes. Their pools get room under their limits. */
   remove(hosts: readonly Host[]): void {
     const { census, seekers } = this.#ground;
     const { topology } = this.pass.context;
@@ -100,12 +100,12 @@ export class Trial {
     census.forgetDomains(this.#gone);
   }
 
-  /** From now on pools have no limits. */
+  /** Removes the limits of all pools until the trial ends. */
   liftLimits(): void {
     for (const template of this.pass.templates) if (isLimited(template)) liftLimits(template);
   }
 
-  /** From now on new nodes are of types that can be had for less than this an hour. */
+  /** Until the trial ends new nodes must cost less than this per hour. */
   onlyBelow(belowMicroUsd: number, floor: PriceFloor): void {
     for (const template of this.pass.templates) {
       const { budget } = template;
@@ -114,7 +114,7 @@ export class Trial {
     }
   }
 
-  /** Places all it can; returns the others. */
+  /** Places the pods. Returns those without a place. */
   place(queued: readonly QueuedPod[], wanted: Wanted = "all"): readonly QueuedPod[] {
     this.#gather(queued);
     const queue = new Queue(queued);
@@ -135,13 +135,16 @@ export class Trial {
     return [...failed, ...queue.rest()];
   }
 
-  /** Where only nodes that are there take pods, each question would ask all of them: there the first pod chooses. */
+  /**
+   * If only existing nodes can take pods, waiting for a better meeting place would ask all nodes: the first pod
+   * chooses.
+   */
   #gather(queued: readonly QueuedPod[]): void {
     const { context, templates } = this.pass;
     if (templates.length > 0) context.topology.meetings.gather(meetingPlaces(this.pass, queued));
   }
 
-  /** The nodes that were there already, with the pods they got since. */
+  /** The existing nodes that took pods, with these pods. */
   placed(): readonly Placed[] {
     return this.fork.touched().map(({ node, pods }) => ({
       nodeName: node.view.name,
@@ -150,12 +153,12 @@ export class Trial {
     }));
   }
 
-  /** Counts become those of a cluster without the nodes, to the last: somebody wants to read them. */
+  /** Makes all counts those of a cluster without the removed nodes. Needed only if counts are read. */
   vacateThoroughly(): void {
     for (const host of this.#gone) this.#ground.census.vacate(host, true);
   }
 
-  /** Undoes what came after the moment. Prices and limits stay. */
+  /** Undoes placements after the moment. Prices and limits stay. */
   backTo(moment: Moment): void {
     this.fork.backTo(moment);
     this.#gone.length = moment.gone;
@@ -168,7 +171,7 @@ export class Trial {
   }
 }
 
-/** False: there is nobody left to try. */
+/** False: no pod is left to try. */
 function placeNext(pass: Pass, queue: Queue, failed: QueuedPod[]): boolean {
   const item = queue.pop();
   if (item === undefined) return false;

@@ -1,6 +1,6 @@
 /**
- * The classes of a batch as questions use them, one after the other: what one question tried, the next has
- * forgotten. Only what holds in every question is kept: nodes as they are that refuse a class.
+ * The pod classes, as successive questions use them. What one question learned by trying is forgotten before the
+ * next. Only facts that hold in every question are kept: unchanged nodes that refuse a class.
  */
 import type { Steps } from "../../../base/steps.ts";
 import {
@@ -13,15 +13,15 @@ import {
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { Rooms } from "../nodes/rooms.ts";
 
-/** A picture that is followed lasts for days: with so many changes all classes are told at once. */
+/** Number of changes after which all classes are updated at once. A prepared cluster lives for days. */
 const MOST_CHANGES = 100_000;
 
-/** A class as questions use it: the same object in all of them. */
+/** A class as questions use it. All questions share the object. */
 export interface Tried extends PodClass {
   readonly original: PodClass;
-  /** How many of the changes it knows of. */
+  /** How many of the changes it has taken in. */
   knows: number;
-  /** The question at hand is about it. */
+  /** The current question uses it. */
   isUsed: boolean;
 }
 
@@ -30,9 +30,9 @@ export class Trying {
   #rooms = new Rooms([]);
   #count = 0;
   readonly #tried = new Map<PodClass, Tried>();
-  /** Those that this question is about. */
+  /** Classes that the current question uses. */
   readonly #used: Tried[] = [];
-  /** Indices of nodes that are not as they were, oldest first: a class is told when it is used again. */
+  /** Indices of changed nodes, oldest first. A class takes them in when it is used again. */
   readonly #changes: number[] = [];
 
   constructor(classes: PodClasses) {
@@ -40,8 +40,8 @@ export class Trying {
   }
 
   /**
-   * The nodes that pods may go to from now on, by index. Nobody has been tried on them yet. `former`: their
-   * indices until now, or -1; absent: there were none.
+   * Sets the nodes on which pods can be placed, by index. No class was tried on them. `former`: their earlier
+   * indices, or -1; absent: there were none.
    */
   see(nodes: readonly ExistingNode[], former?: Int32Array): void {
     this.#rooms = former === undefined ? new Rooms(nodes) : this.#rooms.moved(nodes, former);
@@ -53,7 +53,7 @@ export class Trying {
     }
   }
 
-  /** Looks at all nodes for what the classes so far ask of them. */
+  /** Computes for all nodes what the known classes need. */
   *makeReady(): Steps<void> {
     const names = new Set<string>();
     for (const { requests } of this.#tried.keys()) for (const name in requests) names.add(name);
@@ -70,7 +70,7 @@ export class Trying {
     return tried;
   }
 
-  /** A question is about it: to be told before it is tried. */
+  /** Prepares the class for the current question. Call it before the class is tried. */
   use(tried: Tried): void {
     if (tried.knows < this.#changes.length) this.#tellChanges(tried);
     if (tried.isUsed) return;
@@ -78,7 +78,7 @@ export class Trying {
     this.#used.push(tried);
   }
 
-  /** No node that is there takes the class in any question, but for this one, which nobody has asked. */
+  /** Whether every other existing node refuses the class in every question. */
   hasNoRoom(tried: Tried, but: ExistingNode): boolean {
     for (let step = 0; ; step++) {
       const variant = this.variant(tried, step);
@@ -101,7 +101,7 @@ export class Trying {
     return fresh;
   }
 
-  /** The node is not as it was when it refused. */
+  /** Notes that the node changed since it refused. */
   roomAgain(node: ExistingNode): void {
     this.#rooms.update(node);
     if (this.#changes.length >= MOST_CHANGES) this.#tellAll();
@@ -116,7 +116,7 @@ export class Trying {
     this.#used.length = 0;
   }
 
-  /** Nobody needs the changes so far any more. */
+  /** Forgets changes that every class has taken in. */
   #tellAll(): void {
     for (const tried of this.#tried.values()) {
       this.#tellChanges(tried);

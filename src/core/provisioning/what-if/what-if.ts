@@ -1,7 +1,7 @@
 /**
- * The cluster without some of its nodes, asked many times over: on a cluster made ready once, each question
- * changes a little, looks, and takes the change back. What comes out is what `solve` would plan for the pods
- * concerned on a cluster that never had those nodes.
+ * Answers what-if questions: where do the pods go if these nodes are removed? The cluster is prepared once. Each
+ * question changes it, plans, and undoes the change. The answer is what `solve` would plan for these pods in a
+ * cluster that never had the nodes.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { keyOf } from "../../../apis/meta.ts";
@@ -26,40 +26,40 @@ import type { Placed, Trial } from "./trial.ts";
 export interface Without {
   /** New nodes that the pods would need. */
   readonly newClaims: readonly PlannedClaim[];
-  /** Nodes that would take pods of those that go, and which pods. */
+  /** Existing nodes that would take pods of the removed nodes, with these pods. */
   readonly existing: readonly Placed[];
   /** Pods without a place, by key; at most `MAX_EXPLAINED` with their reasons worked out. */
   readonly unschedulable: readonly UnschedulablePod[];
-  /** It was not worth while to the opening: nobody was placed. */
+  /** The opening found that it is not worthwhile. No pod was placed. */
   readonly gaveUp: boolean;
 }
 
 const MAX_EXPLAINED = 5;
-/** Nodes that are to go together. */
+/** Nodes that are removed together. */
 const ASKED_PER_STEP = 8;
 const NOBODY: readonly never[] = [];
 const GAVE_UP: Without = { newClaims: [], existing: [], unschedulable: [], gaveUp: true };
 
-/** A node that might go, and its pods that would need a place. */
+/** A node that may be removed, and its pods that would need a place. */
 export interface Leaving {
   readonly nodeName: string;
   readonly pods: readonly Pod[];
 }
 
-/** What a question takes for granted. */
+/** The assumptions of a question. */
 export interface Terms {
-  /** New nodes are of types that can be had for less than this an hour; absent: of any. */
+  /** New nodes must cost less than this per hour, in micro-dollars; absent: any price. */
   readonly belowMicroUsd?: number | undefined;
   /**
-   * Names of nodes that stay, with all that runs there, and on which nobody may be placed; absent: there
-   * are none. The same set for many questions costs nothing.
+   * Names of nodes that stay and take no pods; absent: none. Reuse the same set object for many questions: then it
+   * costs nothing.
    */
   readonly closed?: ReadonlySet<string> | undefined;
-  /** Has its say before the rules: places what it likes, or finds that it is not worth while. */
+  /** Runs before the greedy rules. It places pods, or finds that the question is not worthwhile. */
   readonly opening?: WorthTrying | undefined;
 }
 
-/** As an {@link Opening}; undefined: not worth while. */
+/** As an {@link Opening}; undefined: the question is not worthwhile. */
 export type WorthTrying = (
   pass: Pass,
   queued: readonly QueuedPod[],
@@ -71,7 +71,7 @@ export class WhatIf {
   readonly #kinds = new Map<string, Kind>();
   #prices: PriceFloor | undefined;
 
-  /** `input.pods`: those that need a place as it is. */
+  /** `input.pods`: pods that need a place before any question. */
   static of(input: SchedulingInput): WhatIf {
     return atOnce(WhatIf.inSteps(input));
   }
@@ -87,21 +87,19 @@ export class WhatIf {
   }
 
   /**
-   * Goes on from another picture of the same cluster: what has changed is counted anew, the rest stays.
-   * False: too much has changed, and this one is good for nothing any more; make a new one.
+   * Updates the prepared cluster to a newer state of the same cluster. Only what changed is counted anew. False: too
+   * much has changed. Then this object must not be used any more; make a new one.
    */
   follow(input: SchedulingInput): boolean {
     return atOnce(this.followInSteps(input));
   }
 
-  /** As {@link follow}. Nothing may be asked before it is done. */
+  /** As {@link follow}. Ask nothing before it is done. */
   followInSteps(input: SchedulingInput): Steps<boolean> {
     return this.#cluster.followInSteps(input);
   }
 
-  /**
-   * What happens when these nodes go, and these pods of theirs need a place.
-   */
+  /** What happens if these nodes are removed and these pods of theirs need a place. */
   without(nodeNames: readonly string[], moving: readonly Pod[], terms: Terms = {}): Without {
     if (terms.opening !== undefined) return atOnce(this.withoutInSteps(nodeNames, moving, terms));
     const { trial, queued, refused } = this.#begin(nodeNames, moving, terms);
@@ -170,9 +168,9 @@ export class WhatIf {
   }
 
   /**
-   * Of these nodes, in order, those that can go together without a new node, none of them taking pods of
-   * another. `mayGo` has the last word on each; it is asked once the pods have a place. A question that is asked
-   * before it is done is an assertion error.
+   * The nodes, in order, that can be removed together without a new node. No removed node takes pods of another one.
+   * `mayGo` decides last on each node, when its pods have a place. Asking another question before this is done is an
+   * assertion error.
    */
   *togetherInSteps<T extends Leaving>(
     leaving: readonly T[],
@@ -202,14 +200,14 @@ export class WhatIf {
     }
   }
 
-  /** One of its pods has no room on any other node, whatever else is supposed. */
+  /** Whether one of its pods fits on no other existing node, whatever else is removed. */
   #isHopeless(queued: readonly LeftPod[], place: ExistingNode): boolean {
     return queued.some(({ podClass }) => this.#cluster.trying.hasNoRoom(podClass, place));
   }
 
   /**
-   * Ids of pools, each list those that running pods of one kind could have new nodes of, as far as labels
-   * and taints go: pods of such pools may share machines.
+   * Lists of pool ids. Each list holds the pools that could launch nodes for running pods of one kind, by labels and
+   * taints. Pods of such pools may share nodes.
    */
   openTo(): readonly (readonly string[])[] {
     const { classes, templates, context } = this.#cluster.base;
@@ -221,12 +219,12 @@ export class WhatIf {
     });
   }
 
-  /** Pods that wait, and that nothing but limits keeps from a place. */
+  /** Pending pods that would have a place if NodePools had no limits. */
   stranded(): readonly Stranded[] {
     return this.#cluster.stranded;
   }
 
-  /** No new nodes that hold these pods cost less, in micro-dollars an hour. */
+  /** A lower bound on the price of new nodes for these pods, in micro-dollars per hour. */
   leastPrice(pods: readonly Pod[]): number {
     const { seekers } = this.#cluster;
     const requests = pods.reduce((sum, pod) => addResources(sum, seekers.classOf(pod).requests), {
