@@ -1,9 +1,9 @@
 /**
- * Why a pod found no place: for each pool what fell by what, and upstream's sentence for it. Worked
- * out only for pods that failed, once per class, on a node of the pool that nobody is on yet, with all
- * given up that can be, so what is named is what no giving up could cure. Of a pod with several required
- * terms the one is told that came furthest. upstream:
- * pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
+ * Explains why a pod has no place: for each pool what ruled out its instance types, with upstream's sentence. It runs
+ * only for pods without a place, once for each class. It tries an empty new node of the pool, and a pod without its
+ * preferences, so it never names a preference as the reason. If a pod has several required terms, the one that came
+ * furthest is named.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
 import { formatTaint } from "../../../apis/core/tolerations.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
@@ -87,7 +87,7 @@ export function explain(failed: readonly QueuedPod[], pass: Explained): Unschedu
   return atOnce(explainInSteps(failed, pass));
 }
 
-/** As {@link explain}; a class that many types and pools refuse takes a while. */
+/** As {@link explain}, in steps: a class takes long if many pools and types refuse it. */
 export function* explainInSteps(
   failed: readonly QueuedPod[],
   pass: Explained,
@@ -137,7 +137,7 @@ function hardestVariants(podClass: PodClass, pass: Explained): readonly Variant[
   return variants.slice(-asWritten.wishes.required.length);
 }
 
-/** The refusal by what is tested last; what else the others fell by is told beside it. */
+/** The refusal by the latest stage, together with the reasons of the others. */
 function furthestOf(refusals: readonly Refusal[]): Refusal {
   const told = refusals.reduce((a, b) => (stageOf(a) > stageOf(b) ? a : b));
   const reasons = new Set(refusals.flatMap(reasonsOf));
@@ -206,7 +206,7 @@ function admissionText(refused: AdmissionRefusal, all: number): Refusal {
   }
 }
 
-/** The pool as such would do: what is wrong with its types, or with where they could be? */
+/** The pool's labels and taints fit. Finds what rules out its types. */
 function byTypes(
   template: Template,
   podClass: PodClass,
@@ -257,7 +257,7 @@ function byTypes(
   return byRules(template, variant, pass, { set, places, types: attaching, rejected });
 }
 
-/** Those of the types that can be where the pod's volumes are; when there are none, why not. */
+/** The types that can be where the pod's volumes are; if there are none, the reason. */
 function reachingVolumes(
   template: Template,
   podClass: PodClass,
@@ -294,7 +294,7 @@ interface Left {
   readonly rejected: Rejected;
 }
 
-/** These types would do: which rule about other pods, or about the choice of types, falls? */
+/** These types fit. Finds the rule about other pods, or about the choice of types, that fails. */
 function byRules(
   template: Template,
   variant: Variant,
@@ -340,7 +340,7 @@ function byRules(
   return byLasts(lasts, template, context, { types, rejected });
 }
 
-/** All rules can be kept: what is left then is promised, or too little. */
+/** All rules can be satisfied: either reservations are held by other nodes, or minValues has too few values. */
 function byLasts(
   lasts: readonly Last[],
   template: Template,
@@ -372,24 +372,24 @@ function byLasts(
   return { text, why: text, rejected: fallen("topology"), ...promised };
 }
 
-/** What a node would be, in domains that all rules allow. */
+/** Requirements and types of a node, in domains that all rules allow. */
 interface Last {
   readonly set: SetId;
   readonly types: Bits;
 }
 
-/** Those of its types that anyone can buy. */
+/** Its types that can be launched without a reservation. */
 function openTo({ set, types }: Last, { table }: Template): Bits {
   return table.offerings.hasReserved ? intersectionOf(types, table.open(set)) : types;
 }
 
-/** Nobody can buy it, and reservations would do if they were not taken. */
+/** Whether it can be launched only into reservations, and other planned nodes hold all of them. */
 function isPromised(last: Last, template: Template, context: PlanningContext): boolean {
   if (!isEmptyBits(openTo(last, template))) return false;
   return fewerThanAsked(last, template, context).length === 0;
 }
 
-/** The requirements of which too few values are left: of what can be bought, else of what is reserved. */
+/** The requirements with too few values for minValues, without reservations if possible. */
 function fewerThanAsked(
   last: Last,
   template: Template,

@@ -1,7 +1,7 @@
 /**
- * Which classes of a batch no plan can place: whatever they give up, no pool's node could be what they ask
- * for or have as much, and none that is there is or has. It is found out once, before planning: thousands
- * of such pods then cost those beside them nothing.
+ * Finds classes that no plan can place: no new node and no existing node satisfies their requirements or has their
+ * resources, even without their preferences. This is computed once before planning. Then thousands of such pods do not
+ * slow down the others.
  */
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
@@ -18,17 +18,20 @@ interface Places {
   readonly classes: Pick<PodClasses, "variant">;
 }
 
-/** A class that fits nowhere is held against every node. */
+/** A class that fits nowhere is compared with every node. */
 const CLASSES_PER_STEP = 16;
 
-/** Takes the classes that fit nowhere out of `classes`, and their pods from the others. Nothing may have been placed yet. */
+/**
+ * Takes the classes that fit nowhere out of `classes`, and their pods from the others. Nothing may have been placed
+ * yet.
+ */
 export function* withoutLost(
   places: Places,
   pods: readonly QueuedPod[],
   classes: Set<PodClass>,
 ): Steps<{ readonly some: readonly QueuedPod[]; readonly lost: readonly QueuedPod[] }> {
   const nowhere = new Set<PodClass>();
-  // Classes that share a variant ask for the same.
+  // Classes that share a variant have the same requirements.
   const hopeful = new Set<Variant | undefined>();
   yield* eachInSteps([...classes], CLASSES_PER_STEP, (podClass) => {
     const [asWritten] = podClass.variants;

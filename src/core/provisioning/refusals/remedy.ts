@@ -1,8 +1,8 @@
 /**
- * For a pod that found no place: how close it came, and the smallest change that would give it one.
- * The change is found by making candidates and planning the whole batch anew, so that making it does
- * place the pod, and every pod like it. Small = fewest edits, then the ones that owners mind least.
- * Too dear for a live pass: `karpenter plan` asks for it.
+ * For a pod without a place: the nearest place, and the smallest change that would place it. Each candidate change is
+ * tested by planning the whole batch again, so the change places the pod and every equal pod. The smallest change has
+ * the fewest edits; among equal ones it has the edits that owners mind least. Live passes do not run this, because it
+ * is slow: `karpenter plan` does.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
@@ -35,7 +35,7 @@ import {
 import { podWays, portEdits, ruleEdits } from "./pod-ways.ts";
 import { Templates, TrialPlans } from "./trial-plans.ts";
 
-/** The place that comes closest. */
+/** The nearest place. */
 export interface NearMiss {
   readonly poolId: string;
   /** Absent when it is the pool as a whole that will not do. */
@@ -61,16 +61,19 @@ const PLANS_PER_CLASS = 24;
 /** And to make its fix as small as it can be. */
 const PLANS_PER_FIX = 64;
 const PLANS = 400;
-/** Then for kinds that have no fix yet, or a large one: each plan is that much dearer that looks at so many types and nodes. */
+/**
+ * Then for kinds that have no fix yet, or a large one: each plan is that much dearer that looks at so many types and
+ * nodes.
+ */
 const MORE_PLANS = 600;
 const MORE_PLANS_PER_FIX = 128;
 const MORE_PLANS_PER_CLASS = 128;
 const MORE_WORK = 20_000_000;
 /** Most states looked at for one kind of pod. */
 const LOOKS_PER_CLASS = 300;
-/** Pods planned in all: of a large batch fewer kinds get a fix. */
+/** Most pods planned in all. In a large batch fewer kinds of pods get a fix. */
 const PLANNED_PODS = 200_000;
-/** Most edits of a fix; more are a new design, not a fix. */
+/** Most edits of a fix. With more it would be a new design. */
 const MOST_EDITS = 4;
 /** What costs more is minded no more. */
 const MOST_DISLIKED = 1_000;
@@ -90,7 +93,10 @@ export function remedies(
   const searches = classesOf(result.unschedulable).map(
     (alike) => new Search(input, alike, plans, templates, known),
   );
-  /** Changes of NodePools that place other pods too: for these they may be less than what their own search finds, if any. */
+  /**
+   * Changes of NodePools that place other pods too: for these they may be less than what their own search finds, if
+   * any.
+   */
   const shared = new Map<Search, Fix>();
   const makeSmall = (search: Search, count: number) => {
     plans.begin(count);
@@ -164,9 +170,9 @@ type State = Towards | Anywhere;
 
 class Search {
   readonly #input: SchedulingInput;
-  /** To be placed. */
+  /** Pods that must be placed. */
   readonly #keys: ReadonlySet<string>;
-  /** To be edited: who edits one pod of a workload edits them all. */
+  /** Pods that are edited: an edit of a workload changes all its pods. */
   readonly #siblings: ReadonlySet<string>;
   /** One for all: they are alike. */
   readonly #one: UnschedulablePod;
@@ -184,7 +190,7 @@ class Search {
   #open: Heap<Ranked> | undefined;
   readonly #seen = new Set<string>();
   #looks = 0;
-  /** There is nothing more to be found. */
+  /** The search is complete. */
   #isLooked = false;
   /** It has had plans of its own, as many as a kind gets before the others have theirs. */
   #isTried = false;
