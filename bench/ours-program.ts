@@ -14,7 +14,7 @@ import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
 import { valuesOf } from "../src/cli/program/manifest-text.ts";
 import { imageNode } from "./image-node.ts";
-import type { Report } from "./run-report.ts";
+import type { RunReport } from "./run-report.ts";
 import type { Workload } from "./workload.ts";
 import { onPool } from "./workloads.ts";
 
@@ -37,7 +37,7 @@ export async function prepareOurs(folder: string, tell: (line: string) => void):
 }
 
 /** `modes`: `--greedy`, `--validate`. */
-export function runOurs([node, ...args]: OursProgram, file: string, modes: readonly string[] = []): Report {
+export function runOurs([node, ...args]: OursProgram, file: string, modes: readonly string[] = []): RunReport {
   const { status, stdout, stderr } = spawnSync(node as string, [...args, file, ...modes], { encoding: "utf8" });
   if (status !== 0) throw new Error(`planning ${file} failed: ${stderr}`);
   return JSON.parse(stdout);

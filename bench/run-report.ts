@@ -1,7 +1,7 @@
 /** What one run of either engine reports. upstream/main.go prints the same fields. */
 
 /** One run. Times are milliseconds. */
-export interface Report {
+export interface RunReport {
   readonly pods: number;
   readonly setupMs: number;
   readonly solveMs: number;

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type OursProgram, prepareOurs, runOurs } from "./ours-program.ts";
-import type { Report } from "./run-report.ts";
+import type { RunReport } from "./run-report.ts";
 import { WORKLOADS } from "./workloads.ts";
 
 /** Upstream would need ten minutes and more. */
@@ -69,8 +69,8 @@ function compare(
   upstream: string | undefined,
   isValidated: boolean,
 ): void {
-  const ours: Report[] = [];
-  const candidates = [1, 2].map((workers) => ({ workers, engine: `upstream, ${workers}w`, reports: [] as Report[] }));
+  const ours: RunReport[] = [];
+  const candidates = [1, 2].map((workers) => ({ workers, engine: `upstream, ${workers}w`, reports: [] as RunReport[] }));
   const opponents = upstream === undefined ? [] : candidates;
   // By turns: a machine that is slower for some minutes is slower for all.
   for (let at = 0; at < runs; at++) {
@@ -78,7 +78,7 @@ function compare(
     for (const { workers, reports } of opponents)
       reports.push(JSON.parse(run(upstream as string, ["-workers", String(workers), file])));
   }
-  const ratio = (of: (report: Report) => number): string => {
+  const ratio = (of: (report: RunReport) => number): string => {
     const best = Math.min(...opponents.map(({ reports }) => median(reports, of)));
     return opponents.length === 0 ? "" : `${(best / median(ours, of)).toFixed(1)}x`;
   };
@@ -87,7 +87,7 @@ function compare(
   if (isValidated) judge(name, runOurs(program, file, [...(greedy ? ["--greedy"] : []), "--validate"]));
 }
 
-function judge(name: string, { faults = [] }: Report): void {
+function judge(name: string, { faults = [] }: RunReport): void {
   for (const fault of faults.slice(0, 5)) process.stdout.write(`${name}: the plan does not stand: ${fault}\n`);
   if (faults.length > 0) process.exitCode = 1;
 }
@@ -99,20 +99,20 @@ function run(command: string, args: readonly string[]): string {
 }
 
 /** Solve and what comes before it: making the scheduler and the topology is part of ours too. */
-function timeMs(report: Report): number {
+function timeMs(report: RunReport): number {
   return report.setupMs + report.solveMs;
 }
 
 /** What contention on a busy machine inflates least. */
-function cpuMs(report: Report): number {
+function cpuMs(report: RunReport): number {
   return report.cpuMs;
 }
 
-function threadMs(report: Report): number {
+function threadMs(report: RunReport): number {
   return report.threadMs ?? report.cpuMs;
 }
 
-function median(reports: readonly Report[], of: (report: Report) => number): number {
+function median(reports: readonly RunReport[], of: (report: RunReport) => number): number {
   const sorted = reports.map(of).sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] as number;
 }
@@ -120,11 +120,11 @@ function median(reports: readonly Report[], of: (report: Report) => number): num
 function row(
   name: string,
   engine: string,
-  reports: readonly Report[],
+  reports: readonly RunReport[],
   ratios: readonly string[],
 ): void {
   const times = reports.map(timeMs);
-  const [{ pods, nodes, unschedulable, rssBytes: rss }] = reports as [Report];
+  const [{ pods, nodes, unschedulable, rssBytes: rss }] = reports as [RunReport];
   const prices = reports.map((one) => one.priceMicroUsdPerHour / 1e6);
   const spread = (values: readonly number[], digits: number): string =>
     `${Math.min(...values).toFixed(digits)} - ${Math.max(...values).toFixed(digits)}`;
