@@ -1,8 +1,8 @@
 /**
- * How many volumes of a driver a machine of each type can attach. A type may say so itself, as the
- * capacity `attachable-volumes-csi-<driver>`; else the CSINodes of running machines of the type tell.
- * Nothing known is no limit. Upstream looks at existing nodes only, so that pods with many volumes
- * get a new node which then refuses them.
+ * How many volumes of a CSI driver a node of each instance type can attach. The type may say so, as the capacity
+ * `attachable-volumes-csi-<driver>`. Otherwise the CSINodes of running nodes of the type say it. If nothing is known,
+ * there is no limit. Upstream checks existing nodes only: a pod with many volumes may get a new node that then
+ * refuses it.
  */
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { atOnce, eachInSteps, type Steps } from "../../../base/steps.ts";
@@ -13,7 +13,7 @@ import type { NodeView } from "../../state/node-view.ts";
 
 const PREFIX = "attachable-volumes-csi-";
 
-/** Type → driver → slots, the least that any machine of the type was seen with. */
+/** Type → driver → slots. The smallest number of all running nodes of the type counts. */
 export type SeenSlots = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 const NODES_PER_STEP = 4_096;
@@ -58,13 +58,13 @@ export class AttachSlots {
     this.#seen = seen;
   }
 
-  /** What running machines say by now. */
+  /** Takes in what running nodes report now. */
   see(seen: SeenSlots): void {
     this.#seen = seen;
     this.#byDriver.clear();
   }
 
-  /** Types that attach all of this; undefined = every type does. */
+  /** Types that can attach all of this; undefined: every type can. */
   holding(usage: VolumeUsage): Bits | undefined {
     let bits: Bits | undefined;
     for (const [driver, { size }] of usage) {
@@ -95,7 +95,7 @@ export class AttachSlots {
   }
 }
 
-/** What `usage` and `more` attach together; a claim that both name is one volume. */
+/** The volumes of `usage` and `more` together. A claim that both name is one volume. */
 export function attachedTogether(usage: VolumeUsage, more: VolumeUsage): VolumeUsage {
   if (usage.size === 0) return more;
   const together = new Map(usage);

@@ -20,19 +20,19 @@ import type { Requirements } from "../../scheduling/requirements.ts";
 import type { TypeRow } from "./type-rows.ts";
 import { sheetOf } from "./type-sheet.ts";
 
-/** What decides on which part of a type daemons run. */
+/** What decides on which part of an instance type a daemon runs. */
 interface Deciding {
   /** What the pool requires of its nodes. */
   readonly pool: Requirements;
-  /** What daemons select, each alternative once. */
+  /** The requirements of daemons, each alternative once. */
   readonly wanted: readonly Requirements[];
   /** Labels of offerings: zone, capacity type and further ones. */
   readonly offeringKeys: ReadonlySet<string>;
-  /** Labels that the pool allows several values of, and that types do not settle. */
+  /** Labels for which the pool allows several values, and that instance types do not set. */
   readonly poolKeys: readonly string[];
 }
 
-/** Lists by what daemons select there. Catalogues are immutable, and passes share them. */
+/** Split lists, by requirements of daemons. Catalogues are immutable, and passes share them. */
 const known = new WeakMap<readonly InstanceType[], Map<string, readonly InstanceType[]>>();
 /**
  * Lists kept for one catalogue. One is needed for each NodePool with such daemons; an edit of the NodePool or of a
@@ -41,8 +41,8 @@ const known = new WeakMap<readonly InstanceType[], Map<string, readonly Instance
 const MOST_KEPT = 64;
 
 /**
- * The types, those split on which daemons run in some places only. `wanted`: what daemons that tolerate the pool's
- * taints select, as far as the pool's nodes can have it. The same list if nothing is to be split.
+ * The instance types, split where a daemon runs only on a part of a type. `wanted`: requirements of daemons that
+ * tolerate the pool's taints, if the pool's nodes can satisfy them. Returns the same list if nothing is split.
  */
 export function rowsByDaemons(
   types: readonly InstanceType[],
@@ -64,7 +64,7 @@ export function rowsByDaemons(
   return rows;
 }
 
-/** Undefined: daemons look at nothing that differs within a type. */
+/** Undefined: no daemon depends on something that differs within a type. */
 function decidingOf(
   types: readonly InstanceType[],
   pool: Requirements,
@@ -116,7 +116,7 @@ function rowsOf(type: InstanceType, deciding: Deciding): readonly TypeRow[] {
   return rows;
 }
 
-/** Whether the type's labels allow it, whatever the place. */
+/** Whether the type's own labels satisfy it, without regard to offerings. */
 function mayRunOn(
   { labels }: InstanceType,
   wanted: Requirements,
@@ -132,8 +132,8 @@ function mayRunOn(
 }
 
 /**
- * The values that a label of the pool's nodes can have, in parts that daemons do not tell apart. Daemons that
- * compare the label with a number are not told apart: they count as running everywhere.
+ * The values that a label of the pool's nodes can have, in groups for which the same daemons run. A daemon that
+ * compares the label with a number counts as running on all values.
  */
 function partsOf(
   key: string,
@@ -158,7 +158,7 @@ function partsOf(
   return own.complement ? [...listed, rest] : listed;
 }
 
-/** Whether a node with one of these values can be what is wanted, or can do without the label. */
+/** Whether a node with one of these values satisfies the requirement, or the requirement allows a missing label. */
 export function overlaps(given: Requirement, wanted: Requirement): boolean {
   const common = intersect(given, wanted);
   if (common.complement || common.values.length > 0) return true;

@@ -1,9 +1,8 @@
 /**
- * A pool's instance types as columns of bits: which meet a set of requirements, which have an
- * offering to launch, which hold so much of a resource. Each question is answered once and
- * remembered, so that testing a pod against a planned node is a few intersections of words.
- * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
- * (filterInstanceTypesByRequirements)
+ * A pool's instance types as columns of bits: which types satisfy a set of requirements, which have an available
+ * offering, which have a given amount of a resource. Each answer is kept, so testing a pod on a planned node is a few
+ * bitwise ANDs.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (filterInstanceTypesByRequirements)
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { NO_RESOURCES, type Resources, subtractResources } from "../../../apis/resources.ts";
@@ -43,7 +42,7 @@ import {
 interface CountableValues {
   /** By position of the type. */
   readonly ofType: readonly (readonly number[])[];
-  /** By value: the question in which it was counted last. */
+  /** By value: the number of the question that counted it last. */
   readonly seenIn: Float64Array;
 }
 
@@ -103,12 +102,12 @@ export class TypeTable {
     return [...this.#sheet.given.keys(), ...this.#sheet.offeringKeys];
   }
 
-  /** Some type is several rows. */
+  /** Whether some type has several rows. */
   get hasSplitTypes(): boolean {
     return this.#sheet.hasSplitTypes;
   }
 
-  /** Takes the daemons' share off each type; to be called once, before any question of fit. */
+  /** Subtracts the daemons' requests from each type. Call it once, before any question about resources. */
   reserve(daemonRequests: readonly Resources[]): void {
     this.#allocatable = this.#allocatable.map((amounts, index) =>
       subtractResources(amounts, daemonRequests[index] ?? NO_RESOURCES),
@@ -118,8 +117,8 @@ export class TypeTable {
   }
 
   /**
-   * Types whose labels allow the set and that have an offering to launch under it. Not to be
-   * changed.
+   * Types whose labels satisfy the requirements and that have an available offering under them. Do not change the
+   * result.
    */
   compatible(set: SetId): Bits {
     let bits = this.#bySet[set];
@@ -132,7 +131,7 @@ export class TypeTable {
   }
 
   /**
-   * Types whose labels allow the set. A type that is silent about a label meets any requirement.
+   * Types whose labels satisfy the requirements. A type without a label satisfies every requirement about it.
    */
   meeting(set: SetId): Bits {
     const bits = allBits(this.size);
@@ -143,7 +142,7 @@ export class TypeTable {
   }
 
   /**
-   * Types with an available offering that the set allows. Depends on the offerings' labels only.
+   * Types with an available offering that satisfies the requirements. Looks at labels of offerings only.
    */
   offered(set: SetId): Bits {
     const id = this.#aboutOfferings(set);
@@ -155,12 +154,12 @@ export class TypeTable {
     return bits;
   }
 
-  /** Whether the set says something of labels that offerings bring. */
+  /** Whether the set has requirements about labels of offerings. */
   isAboutOfferings(set: SetId): boolean {
     return this.#space.get(this.#aboutOfferings(set)).size > 0;
   }
 
-  /** As {@link offered}, without what is reserved. */
+  /** As {@link offered}, without reserved offerings. */
   open(set: SetId): Bits {
     let bits = this.#open.get(set);
     if (bits === undefined) {
@@ -170,7 +169,7 @@ export class TypeTable {
     return bits;
   }
 
-  /** The price of the cheapest offering under the set, in micro-dollars, of those types in `bits` that it allows. */
+  /** Price of the cheapest offering of the types in `bits` under the requirements, in micro-dollars per hour. */
   leastPrice(bits: Bits, set: SetId): number {
     const found = this.#cheapestAt(bits, set);
     return found === undefined ? Number.POSITIVE_INFINITY : (found.amounts[found.at] as number);
@@ -231,9 +230,9 @@ export class TypeTable {
   }
 
   /**
-   * Those of `bits` that the set allows and that hold `added` on top of `used`; undefined = none.
-   * Types in `bits` are taken to hold `used` already, so only what is added to is looked at. Not to be
-   * changed: where nothing falls it is `bits` itself, and equal answers are mostly one object.
+   * The types of `bits` that satisfy the requirements and have room for `used` and `added` together; undefined: none.
+   * The caller knows that they have room for `used`, so only resources in `added` are checked. Do not change the
+   * result: it may be `bits` itself, and equal results share one object.
    */
   fitting(bits: Bits, set: SetId, used: Resources, added: Resources): Bits | undefined {
     const count = this.#ask(bits.length, set, used, added);
@@ -243,7 +242,7 @@ export class TypeTable {
     const starts = this.#starts;
     let isNone = true;
     let isAll = true;
-    // As `#common`, written out here: most pods ask many nodes before one takes them.
+    // The same as `#common`, inlined: most pods are tried on many nodes.
     for (let word = 0; word < bits.length; word++) {
       const own = bits[word] as number;
       let common = own;
@@ -259,7 +258,7 @@ export class TypeTable {
     return isAll ? bits : this.#given.of(left);
   }
 
-  /** Lays the rows ready that types must be in; how many, or 0 where no type has as much of something. */
+  /** Prepares the rows that are ANDed. Returns their number; 0: no type has enough of some resource. */
   #ask(words: number, set: SetId, used: Resources, added: Resources): number {
     const rows = this.#rows;
     const starts = this.#starts;
@@ -280,7 +279,7 @@ export class TypeTable {
     return count;
   }
 
-  /** What of a word is in the first `count` rows that are laid ready. */
+  /** ANDs one word of the first `count` prepared rows. */
   #common(bits: Bits, word: number, count: number): number {
     let common = bits[word] as number;
     for (let at = 0; at < count && common !== 0; at++)
@@ -288,7 +287,7 @@ export class TypeTable {
     return common;
   }
 
-  /** Whether any of `bits` allows the set and holds the requests alone. */
+  /** Whether a type of `bits` satisfies the requirements and has room for the requests alone. */
   hasFitting(bits: Bits, set: SetId, requests: Resources): boolean {
     if (bits !== this.#fitted.bits) this.#fitted = { bits, bySet: [] };
     const { bySet } = this.#fitted;
@@ -309,7 +308,7 @@ export class TypeTable {
     return false;
   }
 
-  /** Whether of each resource some type has as much, be it another for each. */
+  /** Whether for each resource some type has enough. It may be another type for each resource. */
   hasEach(requests: Resources): boolean {
     let answer = this.#each.get(requests);
     if (answer === undefined) {
@@ -327,7 +326,7 @@ export class TypeTable {
     return true;
   }
 
-  /** The largest capacity among the types in `bits`: what a limit must leave room for. */
+  /** The largest capacity of each resource among the types in `bits`. */
   mostCapacity(bits: Bits, name: string): number {
     const { order, amounts } = capacityColumn(this.#sheet, name);
     let at = 0;
@@ -335,7 +334,7 @@ export class TypeTable {
     return Math.max(0, amounts[at] ?? 0);
   }
 
-  /** Types with no more than `amount` of a capacity; undefined = all types. Not to be changed. */
+  /** Types with at most `amount` of a capacity; undefined: all types. Do not change the result. */
   withCapacityUpTo(name: string, amount: number): Bits | undefined {
     const { order, amounts } = capacityColumn(this.#sheet, name);
     if ((amounts[0] ?? 0) <= amount) return undefined;
@@ -366,8 +365,8 @@ export class TypeTable {
   }
 
   /**
-   * As {@link distinctValues}, of what is launched: into a reservation it has that capacity type only, and all
-   * else never has it.
+   * As {@link distinctValues}, for the node that is launched. A reserved node has only the capacity type `reserved`,
+   * and no other node has it.
    */
   launchedValues(bits: Bits, requirement: Requirement, isReserved: boolean): number {
     const { key } = requirement;
@@ -472,7 +471,7 @@ export class TypeTable {
     return column;
   }
 
-  /** What pods may request of a type, once daemons have theirs; for explanations. */
+  /** What pods can request on a type, after the daemons' requests. For explanations. */
   allocatable(index: number): Resources {
     return this.#allocatable[index] as Resources;
   }

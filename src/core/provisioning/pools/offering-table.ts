@@ -1,7 +1,6 @@
 /**
- * The offerings of a pool's instance types by kind: zone, capacity type and further labels. A region
- * has a handful of kinds and tens of thousands of offerings, so requirements are held against the
- * kinds. Only what a plan may count on now is in the table.
+ * The available offerings of a pool's instance types, by kind. A kind is a zone, a capacity type and further labels.
+ * A region has a few kinds and tens of thousands of offerings, so requirements are compared with kinds.
  */
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
 import { isCheaper, isCompatible, isUsable, reservationOf } from "../../cloudprovider/offerings.ts";
@@ -14,13 +13,13 @@ interface Entry {
 }
 
 export class OfferingTable {
-  /** Some type has an offering that is reserved. */
+  /** Whether some type has a reserved offering. */
   readonly hasReserved: boolean;
-  /** An offering that stands for each kind. */
+  /** One offering for each kind. */
   readonly #kinds: Offering[] = [];
   /** By position of the type. */
   readonly #entries: readonly (readonly Entry[])[];
-  /** By which kinds are allowed: what was asked before. */
+  /** Earlier answers, by the kinds that are allowed. */
   readonly #cheapest = new Map<string, readonly (Offering | undefined)[]>();
 
   constructor(types: readonly InstanceType[]) {
@@ -51,7 +50,7 @@ export class OfferingTable {
     return this.#kinds.push(offering) - 1;
   }
 
-  /** Types that have an offering which the requirements allow and which is there for anyone. */
+  /** Types with an offering that satisfies the requirements and is not reserved. */
   open(requirements: Requirements): Bits {
     const allowed = this.#allowed(requirements);
     const bits = noBits(this.#entries.length);
@@ -73,7 +72,7 @@ export class OfferingTable {
     });
   }
 
-  /** Types that have an offering which the requirements allow. */
+  /** Types with an offering that satisfies the requirements. */
   offered(requirements: Requirements): Bits {
     const allowed = this.#allowed(requirements);
     const bits = noBits(this.#entries.length);
@@ -83,7 +82,7 @@ export class OfferingTable {
     return bits;
   }
 
-  /** By position of the type: its cheapest offering which the requirements allow. */
+  /** By position of the type: its cheapest offering that satisfies the requirements. */
   cheapest(requirements: Requirements): readonly (Offering | undefined)[] {
     const allowed = this.#allowed(requirements);
     const text = allowed.map((one) => (one ? "1" : "0")).join("");

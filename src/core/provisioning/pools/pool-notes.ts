@@ -1,4 +1,4 @@
-/** What is to be told of pools, whatever the pods: types that their limits leave out, and that nothing is left. */
+/** Messages about pools that do not depend on pods: types that limits exclude, and pools without any type. */
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { bitIndices } from "../../scheduling/bits.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
@@ -10,14 +10,14 @@ export type PoolNotes = Pick<
   "excludedByLimits" | "withoutTypes" | "withTooFewTypes"
 >;
 
-/** By the limits as they are now: planned claims eat into them. */
+/** With the limits as they are now. Planned claims count against them. */
 export function poolNotes(
   templates: readonly Template[],
   { space, minValuesPolicy }: NotedIn,
 ): PoolNotes {
   const some = templates.filter((one) => !hasNoType(one));
   const withoutTypes = templates.filter(hasNoType).map(({ pool }) => pool.id);
-  // By best effort the pool's minValues are lowered to what there is.
+  // With policy BestEffort the pool's minValues are lowered to the values that exist.
   const tooFew = minValuesPolicy === "Strict" ? some.filter((one) => isTooFew(one, space)) : [];
   const withTooFewTypes = tooFew.map(({ pool }) => pool.id);
   return {
@@ -32,7 +32,7 @@ interface NotedIn {
   readonly minValuesPolicy: "Strict" | "BestEffort";
 }
 
-/** Whether all usable types together have fewer values than the pool's own minValues ask for. */
+/** Whether all usable types together have fewer values than the pool's minValues demands. */
 function isTooFew({ set, table, usable }: Template, space: RequirementSpace): boolean {
   return space
     .get(set)

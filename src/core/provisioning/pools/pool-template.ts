@@ -1,7 +1,7 @@
 /**
- * What a new node of one pool would be: its requirements, taints, candidate types, the daemons that
- * will run on it, and how much of the pool's limits is left. upstream:
- * pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
+ * The template of a pool's new nodes: requirements, taints, instance types, daemons, and what is left of the pool's
+ * limits.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
  */
 import { LABEL_INSTANCE_PODS } from "../../../apis/aws/labels.ts";
 import { type HostPort, hostPorts, hostPortsConflict } from "../../../apis/core/host-ports.ts";
@@ -41,7 +41,7 @@ import { AttachSlots, type SeenSlots } from "./attach-slots.ts";
 import { rowsByDaemons } from "./daemon-rows.ts";
 import { TypeTable } from "./instance-types.ts";
 
-/** What every node has that pods (daemons above all) may ask for, and claims do not carry. */
+/** Labels that every node has and claims lack. Pods, above all daemons, may select them. */
 const SIMULATED_LABELS: Readonly<Record<string, string>> = {
   [NODE_REGISTERED_LABEL_KEY]: "true",
   [NODE_INITIALIZED_LABEL_KEY]: "true",
@@ -82,15 +82,15 @@ export interface Template {
   readonly daemonRequests: readonly Resources[];
   readonly daemons: readonly Daemon[];
   readonly slots: AttachSlots;
-  /** Types that give all they have all the time. Undefined: all do. */
+  /** Types that are not burstable; undefined: none is burstable. */
   readonly steady: Bits | undefined;
-  /** Another as claims are opened: to go back is to set what it was before. */
+  /** What is left of the limits. Replaced when a claim is opened, so an earlier value can be set again. */
   budget: Budget;
-  /** Its limits have room for as many of the largest nodes as there are pods: nobody need count. Absent: they may not. */
+  /** The limits have room for one of the largest nodes for each pod, so they need not be counted. Absent: not known. */
   isAmple?: boolean;
 }
 
-/** Whether the pool's own requirements leave nothing that could be launched, whatever the pod. */
+/** Whether the pool's own requirements leave no type that can be launched. */
 export function hasNoType({ table, usable }: Template): boolean {
   return table.size === 0 || isEmptyBits(usable);
 }
@@ -102,7 +102,7 @@ export interface Budget {
   readonly exhausted: boolean;
 }
 
-/** The pool's template; daemons are matched against its types once. */
+/** Makes the pool's template. Daemons are matched with its types once. */
 export function createTemplate(
   input: PoolInput,
   index: number,
@@ -169,9 +169,9 @@ function steadyTypes({ types, size }: TypeTable): Bits | undefined {
 }
 
 /**
- * A planned node of this pool needs so much of its limits that it may become one of these types. Returns what it
- * is charged in all: never less than it was `charged` before. Unlike upstream the node itself counts too, so that
- * `nodes` is not overshot within a batch.
+ * Charges a planned node against the pool's limits, so that it can become any of these types. Returns the whole
+ * charge, which is never less than `charged`. karpenter-ts also charges the node itself, so that a batch does not
+ * exceed the limit `nodes`.
  */
 export function chargeLimits(
   template: Template,
@@ -194,7 +194,7 @@ export function chargeLimits(
   return amounts;
 }
 
-/** The types that a planned node may still become, if it is charged so much already. Undefined: all. */
+/** The types that the limits leave to a planned node that was charged this much; undefined: all. */
 export function affordable(
   { table, budget: { remaining } }: Template,
   charged: Resources,
@@ -208,36 +208,36 @@ export function affordable(
   return types;
 }
 
-/** What a node that may be any of these is charged: of `nodes` itself, of all else the most. */
+/** The charge of a node that may become any of these types: one node, and the largest amount of each resource. */
 function chargeOf(table: TypeTable, candidates: Bits, name: string): number {
   const most = table.mostCapacity(candidates, name);
   return name === "nodes" ? Math.max(1, most) : most;
 }
 
-/** Whether it has limits at all: without, there is nothing to charge and nothing to credit. */
+/** Whether the pool has limits. */
 export function isLimited({ pool }: Template): boolean {
   for (const _ in pool.limits) return true;
   return false;
 }
 
-/** Whether so many new nodes, the largest the pool may have, could come up against its limits. */
+/** Whether this many of the pool's largest nodes could reach its limits. */
 export function mayRunOut(
   { table, budget: { remaining, within } }: Template,
   nodes: number,
 ): boolean {
   for (const name in remaining) {
-    // Room for one more is left, or its type would be out of reach.
+    // One more must fit, or the largest type would be excluded.
     if ((remaining[name] as number) < chargeOf(table, within, name) * (nodes + 1)) return true;
   }
   return false;
 }
 
-/** Finds out whether so many new nodes could ever reach the pool's limits. */
+/** Notes whether this many new nodes could reach the pool's limits. */
 export function weighLimits(template: Template, nodes: number): void {
   template.isAmple = !mayRunOut(template, nodes);
 }
 
-/** A node of this pool with that capacity is supposed away: the limits have that much more room. */
+/** Removes a node with this capacity for a question: the limits have that much more room. */
 export function creditLimits(template: Template, capacity: Resources): void {
   const { table, budget, usable } = template;
   const remaining: Record<string, number> = {};
@@ -246,7 +246,7 @@ export function creditLimits(template: Template, capacity: Resources): void {
   template.budget = budgetOf(table, remaining, usable);
 }
 
-/** The pool is supposed to have no limits. */
+/** Removes the pool's limits for a question. */
 export function liftLimits(template: Template): void {
   const { table, usable } = template;
   template.budget = budgetOf(table, NO_RESOURCES, usable);
@@ -259,13 +259,13 @@ export function unlimited(template: Template): Template {
   return { ...template, pool: { ...pool, limits: {} }, budget };
 }
 
-/** The pool's nodes use this much by now. */
+/** Sets what the pool's nodes use now. */
 export function resetLimits(template: Template, usage: Resources): void {
   const { table, pool, usable } = template;
   template.budget = budgetOf(table, remainingLimits(pool.limits, usage), usable);
 }
 
-/** Drops the types of which the pool's daemons hold a port that the pod wants too. */
+/** Drops the types on which a daemon holds a host port of the pod. */
 export function dropPortConflicts(
   template: Template,
   ports: readonly HostPort[],
@@ -278,7 +278,7 @@ export function dropPortConflicts(
   }
 }
 
-/** The least that daemons will take on whichever of these types is launched. */
+/** The smallest daemon overhead among these types. */
 export function leastDaemonRequests(template: Template, candidates: Bits): Resources {
   if (template.daemons.length === 0) return NO_RESOURCES;
   let least: Record<string, number> | undefined;
@@ -296,8 +296,8 @@ export function leastDaemonRequests(template: Template, candidates: Bits): Resou
 }
 
 /**
- * The ways in which a daemon selects nodes, as far as the pool's can have it; none if it does not tolerate the
- * pool's taints. Daemons tolerate PreferNoSchedule, and any of their required terms will do.
+ * The required terms of a daemon that the pool's nodes can satisfy; empty if it does not tolerate the pool's taints.
+ * Daemons tolerate PreferNoSchedule, and one satisfied term is enough.
  */
 function selectionOf(
   pod: Pod,
@@ -341,7 +341,7 @@ function daemonRows(
   return rows;
 }
 
-/** Whether a node of this type would stay within what the pool's limits leave. */
+/** Whether a node of this type fits within what is left of the pool's limits. */
 export function withinLimits({ budget }: Template, { capacity }: InstanceType): boolean {
   if (budget.exhausted) return false;
   for (const name in budget.remaining) {

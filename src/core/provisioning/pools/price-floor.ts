@@ -1,7 +1,6 @@
 /**
- * What capacity costs at the least: for a question about price a whole plan is not always needed. The
- * cheapest offering of each type that a pool may launch, and the least price of a unit of each resource
- * over all of them.
+ * Lower bounds on prices, to answer questions about price without a whole plan: the cheapest offering of each type
+ * that a pool can launch, and the lowest price of one unit of each resource.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { type Bits, hasBit, noBits, setBit } from "../../scheduling/bits.ts";
@@ -9,9 +8,9 @@ import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Template } from "./pool-template.ts";
 
 export class PriceFloor {
-  /** By template, then type; infinite where there is nothing to launch. */
+  /** By template, then type; infinite: nothing can be launched. */
   readonly #prices: readonly (readonly number[])[];
-  /** Micro-dollars an hour for one unit. */
+  /** Micro-dollars per hour for one unit. */
   readonly #perUnit = new Map<string, number>();
 
   constructor(templates: readonly Template[], space: RequirementSpace) {
@@ -41,7 +40,7 @@ export class PriceFloor {
     return this.#prices[template] ?? [];
   }
 
-  /** No set of new nodes that holds this is cheaper, in micro-dollars an hour. */
+  /** Every set of new nodes with room for this costs at least so much, in micro-dollars per hour. */
   least(requests: Resources): number {
     let least = 0;
     for (const name in requests) {
@@ -51,7 +50,7 @@ export class PriceFloor {
     return least;
   }
 
-  /** The template's types that can be had for less. */
+  /** The template's types that cost less than this. */
   below({ index, table }: Template, priceMicroUsd: number): Bits {
     const bits = noBits(table.size);
     this.#prices[index]?.forEach((price, type) => {

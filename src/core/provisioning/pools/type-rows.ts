@@ -1,7 +1,8 @@
 /**
- * Instance types as planning looks at them. A type is one row for each capacity that its offerings come with, and for
- * each set of daemons that run there (daemon-rows.ts). So whatever holds of a row (what fits, which daemons, what
- * limits exclude) holds of each of its offerings. upstream: pkg/cloudprovider/types.go (AllocatableOfferings)
+ * Rows of instance types. A type has one row for each capacity of its offerings, and for each set of daemons that run
+ * on it (daemon-rows.ts). So every fact about a row (what fits, its daemons, its limits) holds for each of its
+ * offerings.
+ * upstream: pkg/cloudprovider/types.go (AllocatableOfferings)
  */
 import { canonicalJson } from "../../../base/json.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
@@ -9,7 +10,7 @@ import type { Requirement } from "../../scheduling/requirement.ts";
 
 /** An instance type, or the part of one where the same daemons run. */
 export interface TypeRow extends InstanceType {
-  /** Labels of the NodePool that nodes of this row have one of these values of. Absent: any that the pool allows. */
+  /** Labels of the pool's nodes that have one of these values in this row. Absent: all values that the pool allows. */
   readonly given?: readonly Requirement[];
 }
 
@@ -24,7 +25,7 @@ export function haveSplitTypes(rows: readonly TypeRow[]): boolean {
   return rows.some(({ name }, at) => at > 0 && rows[at - 1]?.name === name);
 }
 
-/** Rows of one type as one type again, in the order of their first rows. */
+/** Joins the rows of each type into one type again, in the order of their first rows. */
 export function mergedRows(rows: readonly TypeRow[]): InstanceType[] {
   const byName = new Map<string, InstanceType>();
   for (const { given: _, ...row } of rows) {

@@ -1,6 +1,7 @@
 /**
- * What a list of instance types is by itself, whoever asks and for which pool: its rows by name, and columns that are made
- * when wanted. Pools of one class share a list, and passes do until prices or capacity change, so it is worked out once.
+ * Facts about a list of instance types that do not depend on a pool: its rows by name, and columns that are made on
+ * demand. Pools of one class share a list, and so do passes until prices or capacity change. So the facts are
+ * computed once.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,
@@ -17,7 +18,7 @@ import { haveSplitTypes, type TypeRow, typeRows } from "./type-rows.ts";
 /** Types by the value a label has on them. */
 export interface LabelColumn {
   readonly byValue: ReadonlyMap<string, Bits>;
-  /** Types that say nothing about the label. */
+  /** Types that do not set the label. */
   readonly silent: Bits;
   /** Types that never have it. */
   readonly never: Bits;
@@ -32,7 +33,7 @@ export interface ResourceColumn {
   readonly rows: Bits;
 }
 
-/** Types in order: by what machines of them have of a resource, most first; by price, least first. */
+/** Types in order: by an amount of a resource, largest first; or by price, cheapest first. */
 export interface OrderedColumn {
   readonly order: readonly number[];
   readonly amounts: readonly number[];
@@ -95,10 +96,10 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
   return sheet;
 }
 
-/** What every pass asks of the list. */
+/** What every pass needs of the list. */
 const ASKED_RESOURCES = ["cpu", "memory", "pods"];
 
-/** Works out ahead what a pass will ask of the list anyway. */
+/** Computes ahead what every pass needs of the list. */
 export function readTypes(list: readonly InstanceType[]): void {
   const sheet = sheetOf(list);
   for (const key of sheet.labelKeys) labelColumn(sheet, key);

@@ -115,7 +115,7 @@ function labelsOf({ row: { given = [] }, offering }: Launchable): Requirements {
   return Requirements.fromLabels({ ...labels, ...own }).and(Requirements.of(given));
 }
 
-/** As many more values of the label as may be, those first that rows with the least price have. */
+/** Adds as many values of the label as possible, those of the cheapest rows first. */
 function widened(
   narrowed: Requirements,
   key: string,
