@@ -14,7 +14,7 @@ interface NamedMetric {
   readonly selector?: unknown;
 }
 
-export interface MetricSpec {
+export interface AutoscalerMetric {
   readonly type: "Resource" | "ContainerResource" | "Pods" | "Object" | "External";
   readonly resource?: { readonly name: string; readonly target: MetricTarget };
   readonly containerResource?: {
@@ -52,7 +52,7 @@ export interface HorizontalPodAutoscaler extends KubeObject {
     };
     readonly minReplicas?: number;
     readonly maxReplicas: number;
-    readonly metrics?: readonly MetricSpec[];
+    readonly metrics?: readonly AutoscalerMetric[];
     readonly behavior?: { readonly scaleUp?: ScalingRules; readonly scaleDown?: ScalingRules };
   };
   readonly status?: {

@@ -16,11 +16,11 @@ import {
   type ContainerUsage,
   containerUsages,
   loadOn,
-  type Measured,
+  type MeasuredResource,
   type OddAnnotation,
   type SharedLoad,
-  type Steering,
   type Usage,
+  type UsageSteering,
 } from "./usage.ts";
 
 /** Metrics server's own default between two scrapes. */
@@ -110,7 +110,7 @@ function usagesOf(
   return steered
     .filter(({ pod }) => ranThrough(pod, atMs - RESOLUTION_MS))
     .map(({ pod, steering }) => {
-      const load = (resource: Measured): SharedLoad | undefined =>
+      const load = (resource: MeasuredResource): SharedLoad | undefined =>
         loads.get(loadKey(steering, resource));
       return { pod, containers: containerUsages(pod, steering, load, (odd) => onOdd(pod, odd)) };
     });
@@ -140,7 +140,7 @@ const OWNERS: Readonly<Record<string, string>> = {
   ReplicationController: "replicationcontrollers",
 };
 
-function steeringOf(store: StoreReader, pod: Pod): Steering {
+function steeringOf(store: StoreReader, pod: Pod): UsageSteering {
   const owner = ownerOf(store, pod);
   const upper = owner === undefined ? undefined : ownerOf(store, owner);
   // A ReplicaSet has its Deployment's annotations of another day.
@@ -156,13 +156,13 @@ function ownerOf(store: StoreReader, { metadata }: KubeObject): KubeObject | und
   return owner?.metadata.uid === reference.uid ? owner : undefined;
 }
 
-function loadKey(steering: Steering, resource: Measured): string {
+function loadKey(steering: UsageSteering, resource: MeasuredResource): string {
   return `${resource}/${steering.at(-1)?.metadata.uid ?? ""}`;
 }
 
 /** The loads that workloads name, each with the number of ready pods that divide it. */
 function sharedLoads(
-  steered: readonly { readonly pod: Pod; readonly steering: Steering }[],
+  steered: readonly { readonly pod: Pod; readonly steering: UsageSteering }[],
   onOdd: OnOdd,
 ): ReadonlyMap<string, SharedLoad> {
   const loads = new Map<string, SharedLoad>();

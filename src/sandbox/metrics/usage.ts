@@ -10,13 +10,13 @@ import { parseMilli } from "../../base/quantity.ts";
 
 /** The resources that the metrics API tells of. */
 const MEASURED = ["cpu", "memory"] as const;
-export type Measured = (typeof MEASURED)[number];
+export type MeasuredResource = (typeof MEASURED)[number];
 
 const PREFIX = "karpenter-ts.sandbox/";
 const DEFAULT_PERCENT = 50;
 
 /** Thousandths of a core, thousandths of a byte. */
-export type Usage = Readonly<Record<Measured, number>>;
+export type Usage = Readonly<Record<MeasuredResource, number>>;
 
 export interface ContainerUsage {
   readonly name: string;
@@ -31,7 +31,7 @@ export interface OddAnnotation {
 }
 
 /** The objects that steer a pod: itself first, then its owner, and the owner's owner. */
-export type Steering = readonly Pick<KubeObject, "metadata">[];
+export type UsageSteering = readonly Pick<KubeObject, "metadata">[];
 
 /** A load on a workload, and how many pods divide it. */
 export interface SharedLoad {
@@ -40,20 +40,20 @@ export interface SharedLoad {
 }
 
 /** The annotation of a percentage of the requests: on the pod, or on the workload. */
-function utilizationAnnotation(resource: Measured): string {
+function utilizationAnnotation(resource: MeasuredResource): string {
   return `${PREFIX}${resource}-utilization`;
 }
 
 /** The annotation of an amount that the ready pods of a workload use together. */
-function loadAnnotation(resource: Measured): string {
+function loadAnnotation(resource: MeasuredResource): string {
   return `${PREFIX}${resource}-load`;
 }
 
 /** What each container uses. `loadOf` tells the load that the pod has a part in, where a workload has one. */
 export function containerUsages(
   pod: Pod,
-  steering: Steering,
-  loadOf: (resource: Measured) => SharedLoad | undefined,
+  steering: UsageSteering,
+  loadOf: (resource: MeasuredResource) => SharedLoad | undefined,
   onOdd: (odd: OddAnnotation) => void,
 ): readonly ContainerUsage[] {
   const containers = measuredContainers(pod);
@@ -76,7 +76,7 @@ export function containerUsages(
 /** The load that `object` puts on its pods; undefined when it names none, or none that can be read. */
 export function loadOn(
   object: Pick<KubeObject, "metadata">,
-  resource: Measured,
+  resource: MeasuredResource,
   onOdd: (odd: OddAnnotation) => void,
 ): number | undefined {
   const annotation = loadAnnotation(resource);
@@ -89,8 +89,8 @@ export function loadOn(
 }
 
 function percentOf(
-  resource: Measured,
-  steering: Steering,
+  resource: MeasuredResource,
+  steering: UsageSteering,
   onOdd: (odd: OddAnnotation) => void,
 ): number {
   const annotation = utilizationAnnotation(resource);
@@ -110,14 +110,14 @@ function measuredContainers({ spec }: Pod): readonly Container[] {
   return [...spec.containers, ...sidecars];
 }
 
-function used(container: Container, resource: Measured, share: number): number {
+function used(container: Container, resource: MeasuredResource, share: number): number {
   const wanted = Math.round(requested(container, resource) * share);
   const limit = container.resources?.limits?.[resource];
   const most = limit === undefined ? undefined : parseMilli(limit);
   return most === undefined ? wanted : Math.min(wanted, most);
 }
 
-function requested({ resources }: Container, resource: Measured): number {
+function requested({ resources }: Container, resource: MeasuredResource): number {
   const amount = resources?.requests?.[resource] ?? resources?.limits?.[resource];
   return amount === undefined ? 0 : (parseMilli(amount) ?? 0);
 }

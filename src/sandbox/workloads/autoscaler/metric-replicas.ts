@@ -3,7 +3,7 @@
  * metrics API; the others need adapters that the sandbox has not, and fail as on a cluster without them.
  * upstream of behaviour: pkg/controller/podautoscaler/horizontal.go
  */
-import type { MetricSpec, MetricTarget } from "../../../apis/autoscaling/kinds.ts";
+import type { AutoscalerMetric, MetricTarget } from "../../../apis/autoscaling/kinds.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { PodMetrics } from "../../../apis/metrics/kinds.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
@@ -11,7 +11,7 @@ import { parseDuration } from "../../../base/duration.ts";
 import { formatBytes, formatMilli, parseMilli } from "../../../base/quantity.ts";
 import {
   type Problem,
-  type Proposal,
+  type ReplicaProposal,
   replicasForAverage,
   replicasForUtilization,
   type Sample,
@@ -19,7 +19,7 @@ import {
 } from "./replica-count.ts";
 
 /** The pods of the target and what the metrics API told of them. */
-export interface Measured {
+export interface MeasuredPods {
   readonly namespace: string;
   readonly currentReplicas: number;
   readonly pods: readonly Pod[];
@@ -41,7 +41,10 @@ export interface MetricFailure {
   readonly told: string;
 }
 
-export function answerMetric(metric: MetricSpec, measured: Measured): MetricAnswer | MetricFailure {
+export function answerMetric(
+  metric: AutoscalerMetric,
+  measured: MeasuredPods,
+): MetricAnswer | MetricFailure {
   if (metric.type === "Resource" && metric.resource !== undefined) {
     const { name, target } = metric.resource;
     return resourceAnswer(
@@ -64,7 +67,7 @@ interface ResourceQuestion {
   readonly name: string;
   readonly container: string | undefined;
   readonly target: MetricTarget;
-  readonly measured: Measured;
+  readonly measured: MeasuredPods;
 }
 
 function resourceAnswer(
@@ -99,7 +102,12 @@ function resourceAnswer(
   };
 }
 
-function proposalFor({ name, container, target, measured }: ResourceQuestion): Proposal | Problem {
+function proposalFor({
+  name,
+  container,
+  target,
+  measured,
+}: ResourceQuestion): ReplicaProposal | Problem {
   const { currentReplicas, pods, metrics, nowMs } = measured;
   if (metrics.length === 0) {
     const why = "no metrics returned from resource metrics API";
@@ -156,7 +164,7 @@ const NO_CUSTOM_METRICS =
   "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered";
 
 /** What a cluster without adapters says. upstream spells an object's error with its words out of order. */
-function adapterMissing(metric: MetricSpec, namespace: string): MetricFailure {
+function adapterMissing(metric: AutoscalerMetric, namespace: string): MetricFailure {
   const { pods, object, external } = metric;
   if (pods !== undefined) {
     const problem = `unable to get metric ${pods.metric.name}: ${NO_CUSTOM_METRICS}`;

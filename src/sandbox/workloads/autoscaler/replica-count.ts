@@ -28,7 +28,7 @@ export interface Question {
   readonly nowMs: number;
 }
 
-export interface Proposal {
+export interface ReplicaProposal {
   readonly replicas: number;
   /** Percent of the requests; absent where the target is an amount. */
   readonly utilization?: number;
@@ -49,7 +49,10 @@ const CPU_INITIALIZATION_MS = 300_000;
 const INITIAL_READINESS_MS = 30_000;
 
 /** Replicas for a percentage of the requests. */
-export function replicasForUtilization(question: Question, target: number): Proposal | Problem {
+export function replicasForUtilization(
+  question: Question,
+  target: number,
+): ReplicaProposal | Problem {
   const { pods, resource, container } = question;
   const groups = groupPods(question);
   if ("problem" in groups) return groups;
@@ -62,7 +65,7 @@ export function replicasForUtilization(question: Question, target: number): Prop
 }
 
 /** Replicas for an average amount. */
-export function replicasForAverage(question: Question, target: number): Proposal | Problem {
+export function replicasForAverage(question: Question, target: number): ReplicaProposal | Problem {
   const groups = groupPods(question);
   if ("problem" in groups) return groups;
   return replicasFor(question, groups, {
@@ -98,7 +101,7 @@ function replicasFor(
   { currentReplicas }: Question,
   { ready, unready, missing, usages }: Groups,
   target: Target,
-): Proposal | Problem {
+): ReplicaProposal | Problem {
   const first = target.ratio(usages);
   if ("problem" in first) return first;
   const { ratio, ...measured } = first;

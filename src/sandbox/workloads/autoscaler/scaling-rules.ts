@@ -27,7 +27,7 @@ export interface Saying {
   readonly message: string;
 }
 
-export interface Decision {
+export interface ScalingDecision {
   readonly replicas: number;
   readonly ableToScale: Saying;
   readonly limited: Saying & { readonly status: "True" | "False" };
@@ -58,7 +58,7 @@ export function decideScale(
   wish: Wish,
   behavior: Behavior | undefined,
   memory: ScalingMemory,
-): Decision {
+): ScalingDecision {
   const windows = windowsOf(behavior);
   const steady = stabilized(wish, windows, memory, behavior !== undefined);
   const calm = { ...wish, desired: steady.replicas };
