@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../programs.ts";
 import { type FoundKubectl, findKubectls, type Kubectl, kubectlOf } from "./kubectl-client.ts";
 import { type LiveSandbox, startLiveSandbox } from "./live-sandbox.ts";
+import { stage } from "./stage.ts";
 
 const kubectls = await findKubectls();
 const [newest] = kubectls;
@@ -79,6 +80,28 @@ function editing(from: string, to: string): { readonly env: Record<string, strin
   return { env: { KUBE_EDITOR: `${process.execPath} ${script} '${from}' '${to}'` } };
 }
 
+/** A pool, its class and a Deployment; what kubectl says of that. */
+const applied = stage(() => k.ok(`apply -f ${NODEPOOL} -f ${INFLATE}`));
+
+/** Five pods of the Deployment, on a node of the pool; what kubectl says of that, and shows in a watch. */
+const running = stage(async () => {
+  await applied();
+  const watch = k.follow("get nodeclaims -w");
+  const scaled = await k.ok("scale deployment inflate --replicas=5");
+  const rolledOut = await k.ok("rollout status deployment inflate --timeout=20s");
+  await watch.sees(/^default-\w+ +\S+\.\S+ +spot +us-west-2\w +ip-\S+ +True +\S+$/m);
+  await watch.interrupt();
+  return { scaled, rolledOut, watched: watch.text() };
+});
+
+/** A namespace with a Deployment of two pods; what kubectl says of that. */
+const played = stage(async () => {
+  const namespace = await k.ok("create namespace play");
+  const deployment = await k.ok(`-n play create -f ${inFolder("web.yaml")} --save-config`);
+  const rolledOut = await k.ok("-n play rollout status deploy/web");
+  return { namespace, deployment, rolledOut };
+});
+
 describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
   it("finds the cluster as a real one", async () => {
     expect(await k.ok("version")).toMatch(/Server Version: v1\.34\./);
@@ -126,7 +149,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
   });
 
   it("applies both ways, twice, and tells what changes", async () => {
-    const made = await k.ok(`apply -f ${NODEPOOL} -f ${INFLATE}`);
+    const made = await applied();
     expect(made).toContain("nodepool.karpenter.sh/default created");
     expect(made).toContain("ec2nodeclass.karpenter.k8s.aws/default created");
     expect(made).toContain("deployment.apps/inflate created");
@@ -153,17 +176,11 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
   });
 
   it("shows nodes come, in a watch that Ctrl-C ends", async () => {
-    const watch = k.follow("get nodeclaims -w");
-    expect(await k.ok("scale deployment inflate --replicas=5")).toBe(
-      "deployment.apps/inflate scaled\n",
-    );
-    expect(await k.ok("rollout status deployment inflate --timeout=20s")).toMatch(
-      /deployment "inflate" successfully rolled out\n$/,
-    );
-    await watch.sees(/^default-\w+ +\S+\.\S+ +spot +us-west-2\w +ip-\S+ +True +\S+$/m);
-    await watch.interrupt();
-    expect(watch.text()).toMatch(/^NAME +TYPE +CAPACITY +ZONE +NODE +READY +AGE/);
-    expect(watch.text()).not.toMatch(/error/i);
+    const { scaled, rolledOut, watched } = await running();
+    expect(scaled).toBe("deployment.apps/inflate scaled\n");
+    expect(rolledOut).toMatch(/deployment "inflate" successfully rolled out\n$/);
+    expect(watched).toMatch(/^NAME +TYPE +CAPACITY +ZONE +NODE +READY +AGE/);
+    expect(watched).not.toMatch(/error/i);
     expect(await k.ok("get karpenter")).toMatch(/nodeclaim.karpenter.sh\/default-\w+ .* True/);
     expect(await k.ok("get nodeclaims,nodes,pods")).toMatch(/pod\/inflate-\S+ +1\/1 +Running +0/);
     const waited = await k.ok(
@@ -173,6 +190,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
   });
 
   it("describes what stands and what happened", async () => {
+    await running();
     const pool = await k.ok("describe nodepool default");
     expect(pool).toMatch(/Reason: +NodeClassReady\n/);
     expect(pool).toMatch(/Events:\n +Type +Reason +Age +From +Message\n(.*\n)* +Normal +Ready +/);
@@ -199,6 +217,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
   });
 
   it("finds objects by short names, full names, labels and in any format", async () => {
+    await running();
     for (const name of ["nodepool", "nodepools.karpenter.sh", "nodepool.v1beta1.karpenter.sh"]) {
       expect(await k.ok(`get ${name} -o name`)).toBe("nodepool.karpenter.sh/default\n");
     }
@@ -262,6 +281,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
   });
 
   it("reads logs", async () => {
+    await running();
     expect(await k.ok("-n karpenter logs karpenter-0 --tail=1")).toMatch(/^[^\n]+\n$/);
     const all = await k.ok("logs -l app=inflate --tail=1 --prefix");
     expect(all.trim().split("\n")).toHaveLength(5);
@@ -273,6 +293,7 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
   });
 
   it("refuses what is misspelt, where and as kube-apiserver does", async () => {
+    await applied();
     const file = inFolder("strict.yaml");
     expect(await k.fails(`apply -f ${file}`)).toBe(
       `Error from server (BadRequest): error when creating "${file}": Deployment in version "v1" cannot be handled as a Deployment: strict decoding error: unknown field "spec.replicaz"\n`,
@@ -301,14 +322,13 @@ describe.skipIf(newest === undefined)("kubectl with a pool of nodes", () => {
 
 describe.skipIf(newest === undefined)("kubectl with workloads", () => {
   it("makes, changes and rolls out a Deployment", async () => {
-    expect(await k.ok("create namespace play")).toBe("namespace/play created\n");
+    const { namespace, deployment, rolledOut } = await played();
+    expect(namespace).toBe("namespace/play created\n");
     expect(await k.fails("create namespace play")).toBe(
       'Error from server (AlreadyExists): namespaces "play" already exists\n',
     );
-    expect(await k.ok(`-n play create -f ${inFolder("web.yaml")} --save-config`)).toBe(
-      "deployment.apps/web created\n",
-    );
-    expect(await k.ok("-n play rollout status deploy/web")).toContain("successfully rolled out");
+    expect(deployment).toBe("deployment.apps/web created\n");
+    expect(rolledOut).toContain("successfully rolled out");
     expect(await k.ok("-n play set image deploy/web web=nginx:1.28")).toBe(
       "deployment.apps/web image updated\n",
     );
@@ -332,6 +352,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
   });
 
   it("patches in each language and edits", async () => {
+    await played();
     const patch = (type: string, body: string): Promise<string> =>
       k.ok(`-n play patch deploy web --type=${type} -p '${body}'`);
     const three = '{"spec":{"replicas":3}}';
@@ -355,6 +376,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
   });
 
   it("labels, annotates, taints and cordons", async () => {
+    await played();
     const node = (await k.ok("get nodes -l '!karpenter.sh/nodepool' -o name")).split(
       "\n",
     )[0] as string;
@@ -406,6 +428,7 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
   });
 
   it("makes the usual small things", async () => {
+    await played();
     expect(await k.ok("-n play create configmap one --from-literal=a=b")).toBe(
       "configmap/one created\n",
     );
@@ -431,28 +454,36 @@ describe.skipIf(newest === undefined)("kubectl with workloads", () => {
   });
 
   it("deletes with each cascade, and namespaces with all that is in them", async () => {
-    expect(await k.ok("-n play delete deploy web --cascade=orphan")).toMatch(
+    await k.ok("create namespace going");
+    await k.ok(`-n going create -f ${inFolder("web.yaml")}`);
+    await k.ok("-n going create job once --image=busybox");
+    await k.ok("-n going run one --image=busybox --restart=Never");
+    await k.ok("-n going rollout status deploy/web");
+    expect(await k.ok("-n going delete deploy web --cascade=orphan")).toMatch(
       /^deployment.apps "web" deleted/,
     );
-    const left = await k.ok("-n play get rs,pods -l app=web -o name");
+    const left = await k.ok("-n going get rs,pods -l app=web -o name");
     expect(left).toMatch(/^replicaset.apps\/web-/);
     expect(left).toMatch(/^pod\/web-/m);
-    await k.ok("-n play delete rs -l app=web --cascade=foreground");
-    expect(await k.ok("-n play get rs,pods -l app=web -o name")).toBe("");
-    await k.ok("-n play delete job once --cascade=background");
-    expect(await k.ok("-n play delete pod one --now")).toMatch(/^pod "one" deleted/);
-    expect(await k.fails("-n play delete pod one")).toBe(
+    await k.ok("-n going delete rs -l app=web --cascade=foreground");
+    expect(await k.ok("-n going get rs,pods -l app=web -o name")).toBe("");
+    await k.ok("-n going delete job once --cascade=background");
+    expect(await k.ok("-n going delete pod one --now")).toMatch(/^pod "one" deleted/);
+    expect(await k.fails("-n going delete pod one")).toBe(
       'Error from server (NotFound): pods "one" not found\n',
     );
-    expect(await k.ok("-n play delete pod one --ignore-not-found")).toBe("");
-    expect(await k.ok("delete namespace play --timeout=10s")).toBe('namespace "play" deleted\n');
-    expect(await k.fails("get namespace play")).toContain('namespaces "play" not found');
+    expect(await k.ok("-n going delete pod one --ignore-not-found")).toBe("");
+    expect(await k.ok("delete namespace going --timeout=10s")).toBe('namespace "going" deleted\n');
+    expect(await k.fails("get namespace going")).toContain('namespaces "going" not found');
   });
 
   it("deletes by file, and the nodes go with their pool", async () => {
+    await running();
     expect(await k.ok(`delete -f ${INFLATE} -f ${NODEPOOL} --timeout=15s`)).toMatch(
       /^deployment.apps "inflate" deleted.*\nnodepool.karpenter.sh "default" deleted.*\nec2nodeclass.karpenter.k8s.aws "default" deleted/,
     );
+    applied.forget();
+    running.forget();
     await k.ok("wait --for=delete nodeclaims --all --timeout=10s");
     expect(await k.ok("get nodes -l karpenter.sh/nodepool -o name")).toBe("");
   });

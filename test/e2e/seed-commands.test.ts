@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { findKubectls, type Kubectl, kubectlOf } from "./kubectl-client.ts";
 import { type LiveSandbox, startLiveSandbox } from "./live-sandbox.ts";
+import { stage } from "./stage.ts";
 
 const [newest] = await findKubectls();
 const SEEDS = fileURLToPath(new URL("../fixtures/seeds/", import.meta.url));
@@ -33,23 +34,32 @@ function seedFile(name: string): string {
   return sandbox.file(name, text);
 }
 
+/** The Ubuntu template and its provisioner; what kubectl says of each. */
+const created = stage(async () => [
+  await k.ok(`create -f ${seedFile("s0-03-custom_ami_node_template.yaml")}`),
+  await k.ok(`-f ${seedFile("s0-04-custom_karpenter_provisioner.yaml")} create`),
+]);
+
+/** An application on machines of theirs. */
+const deployed = stage(async () => {
+  await created();
+  await k.ok(`apply -f ${seedFile("s0-05-basic-deploy.yaml")}`);
+  await k.ok("rollout status deployment inflate --timeout=30s");
+});
+
 describe.skipIf(newest === undefined)("the commands of seed S0", () => {
   it("create the Ubuntu template and its provisioner, flag before or after the verb (S0-21, S0-22, S0-27)", async () => {
     const template = seedFile("s0-03-custom_ami_node_template.yaml");
-    const provisioner = seedFile("s0-04-custom_karpenter_provisioner.yaml");
-    expect(await k.ok(`create -f ${template}`)).toBe(
+    expect(await created()).toEqual([
       "awsnodetemplate.karpenter.k8s.aws/custom created\n",
-    );
-    expect(await k.fails(`create -f ${template}`)).toContain("(AlreadyExists)");
-    expect(await k.ok(`-f ${provisioner} create`)).toBe(
       "provisioner.karpenter.sh/custom created\n",
-    );
+    ]);
+    expect(await k.fails(`create -f ${template}`)).toContain("(AlreadyExists)");
     expect(await k.ok("get provisioners")).toMatch(/^NAME +TEMPLATE *\ncustom +custom *\n$/);
   });
 
   it("show the machine, its node and what the controller said of it (S0-24, S0-28, S0-29, S0-36)", async () => {
-    await k.ok(`apply -f ${seedFile("s0-05-basic-deploy.yaml")}`);
-    await k.ok("rollout status deployment inflate --timeout=30s");
+    await deployed();
     expect(await k.ok("get pods -o name")).toMatch(/^(?:pod\/inflate-\S+\n){5}$/);
     expect(await k.ok("get nodes -l eks-immersion-team=default --no-headers")).toMatch(
       /^ip-\S+ +Ready +[^\n]*\n$/,
@@ -61,6 +71,9 @@ describe.skipIf(newest === undefined)("the commands of seed S0", () => {
   });
 
   it("delete in the seed's order, and find nothing the second time (S0-02, S0-03, S0-04, S0-37)", async () => {
+    await deployed();
+    created.forget();
+    deployed.forget();
     expect(await k.ok("delete deployment inflate")).toContain('deployment.apps "inflate" deleted');
     expect(await k.ok("delete awsnodetemplates.karpenter.k8s.aws custom")).toContain("deleted");
     expect(await k.ok("delete provisioners.karpenter.sh custom")).toContain("deleted");
