@@ -2,7 +2,7 @@
  * The first days of `npm run fuzz -- calm`, and proof that the witness sees what it is there for: a hand that
  * does what Karpenter must not do, on a cluster where Karpenter is away.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { toRfc3339 } from "../../src/base/clock.ts";
 import { isUsual, openWorld, type TestWorld } from "../world.ts";
@@ -68,22 +68,22 @@ describe("the witness", () => {
   let world: TestWorld;
   let witness: Witness;
 
-  beforeAll(async () => {
+  // A cluster for each: what one hand did must not be what the next witness sees.
+  beforeEach(async () => {
     world = await openWorld({ logLevel: "error", sells: isUsual });
     await world.box.operator.stop();
     for (const name of ["one", "two"]) {
       await world.apply(node(name));
       await world.apply(claim(name));
       await world.apply(pod(name));
+      await status(name, { conditions: conditions() });
     }
-  });
-  afterAll(() => world.close());
-
-  beforeEach(async () => {
-    witness?.close();
-    for (const name of ["one", "two"]) await status(name, { conditions: conditions() });
     witness = new Witness({ world, pools: [POOL], troubled: () => false });
     await witness.synced();
+  });
+  afterEach(async () => {
+    witness.close();
+    await world.close();
   });
 
   const key = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
