@@ -5,6 +5,7 @@ export interface Stage<T> {
   forget(): void;
 }
 
+/** Makes what tests start from when the first one asks, and again after {@link Stage.forget}. */
 export function stage<T>(make: () => Promise<T>): Stage<T> {
   let made: Promise<T> | undefined;
   const get = (): Promise<T> => {
