@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CUSTOM_RESOURCE_DEFINITION } from "../../src/apis/core/custom-resource-definition.ts";
 import { SILENT } from "../../src/base/log.ts";
 import { Random } from "../../src/base/random.ts";
 import { VirtualClock } from "../../src/base/virtual-clock.ts";
@@ -14,7 +15,7 @@ import { bareApiServer } from "../../src/sandbox/testing/bare-api-server.ts";
 import { workloadControllers } from "../../src/sandbox/workloads/workloads.ts";
 import { RECORDING, type Told } from "./workloads/recording.ts";
 import { STORIES } from "./workloads/stories.ts";
-import { type Stage, tell } from "./workloads/story.ts";
+import { METRICS_KIND, type Stage, tell } from "./workloads/story.ts";
 
 const { stories: recorded } = JSON.parse(readFileSync(RECORDING, "utf8")) as Told;
 
@@ -38,6 +39,7 @@ async function openStage(): Promise<Stage & { close(): Promise<void> }> {
   });
   const transport = server.transport({ name: "admin", groups: ["system:masters"] });
   const client = createKubeClient(transport);
+  await client.create(CUSTOM_RESOURCE_DEFINITION, METRICS_KIND);
   const mirrors = new LiveMirrors({ client, clock, random: random.fork("mirrors"), log: SILENT });
   const deps = { clock, random: random.fork("parts"), kube: mirrors.client, mirrors, log: SILENT };
   const manager = createManager({ mirrors, clock, random: random.fork("manager"), log: SILENT });

@@ -1,5 +1,5 @@
 /** HorizontalPodAutoscalers of autoscaling/v2, and the Scale through which they size their target. */
-import type { Condition, Kind, KubeObject } from "../meta.ts";
+import type { Condition, Kind, KubeObject, LabelSelector } from "../meta.ts";
 
 export interface MetricTarget {
   readonly type: string;
@@ -11,7 +11,7 @@ export interface MetricTarget {
 
 interface NamedMetric {
   readonly name: string;
-  readonly selector?: unknown;
+  readonly selector?: LabelSelector;
 }
 
 export interface AutoscalerMetric {

@@ -10,7 +10,7 @@ import { kubernetesVersion } from "../../cluster/binaries.ts";
 import { startControlPlane } from "../../cluster/control-plane.ts";
 import { RECORDING, type Told } from "./recording.ts";
 import { STORIES } from "./stories.ts";
-import { type Stage, tell } from "./story.ts";
+import { METRICS_KIND, type Stage, tell } from "./story.ts";
 
 const AT_ONCE = 6;
 /** Nothing happened for so long: calm. */
@@ -55,6 +55,12 @@ async function warmUp(): Promise<void> {
 }
 
 try {
+  await stage.transport.send({
+    method: "POST",
+    path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    headers: { "content-type": "application/json" },
+    body: METRICS_KIND,
+  });
   await warmUp();
   const { stories } = JSON.parse(readFileSync(RECORDING, "utf8")) as Told;
   const told: Record<string, readonly string[][]> = {};

@@ -1,4 +1,5 @@
 /** What is told: rollouts, updates in order, daemons, drains; with those of jobs and of services. */
+import { AUTOSCALERS } from "./autoscaler-stories.ts";
 import { CRON_JOBS, JOBS } from "./job-stories.ts";
 import { SERVICES, VOLUMES } from "./service-stories.ts";
 import { ALL, LABELS, rolling, rounds, spec, template, update, workload } from "./steps.ts";
@@ -376,4 +377,5 @@ export const STORIES: readonly Story[] = [
   ...CRON_JOBS,
   ...VOLUMES,
   ...SERVICES,
+  ...AUTOSCALERS,
 ];

@@ -24,6 +24,8 @@ export type Step =
   | { readonly gone: "all" | number }
   /** Evicts up to `count` ready pods, as a drain does; the answers are written down. */
   | { readonly evict: number }
+  /** The first `count` (default all) pods that run use so much of a resource, by the metrics API. */
+  | { readonly uses: string; readonly of?: string; readonly count?: number }
   /** Time passes. */
   | { readonly wait: number }
   /** Time passes until so long after the next full minute. */
@@ -72,7 +74,36 @@ const TIMED_NAME = /\bweb-\d{8}\b/g;
 const RANDOM_NAME = /\bweb-(?:\d{8}-)?[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
 /** A pod that was never let in, after its set. */
 const REFUSED_POD = /(@app:\d+)-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g;
+/** In the order of a Go map. */
+const MANY_AUTOSCALERS = /(controlled by multiple HPAs: \[)([^\]]+)/g;
 const GONE_SET = /\bweb-[bcdfghjklmnpqrstvwxz2456789]{8,10}\b/g;
+
+const METRICS = "/apis/metrics.k8s.io/v1beta1";
+
+/** Makes a server without a metrics server keep what stories say of usage. */
+export const METRICS_KIND: KubeObject & { readonly spec: object } = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: {
+    name: "pods.metrics.k8s.io",
+    annotations: { "api-approved.kubernetes.io": "unapproved, of a test" },
+  },
+  spec: {
+    group: "metrics.k8s.io",
+    scope: "Namespaced",
+    names: { plural: "pods", kind: "PodMetrics" },
+    versions: [
+      {
+        name: "v1beta1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
+        },
+      },
+    ],
+  },
+};
 
 const APPS = ["deployments", "replicasets", "statefulsets", "daemonsets", "controllerrevisions"];
 
@@ -127,7 +158,8 @@ class Teller {
           gracePeriodSeconds: 0,
         }),
       );
-    } else if ("evict" in step) return this.#evict(step.evict);
+    } else if ("uses" in step) await this.#measure(step.of ?? "cpu", step.uses, step.count);
+    else if ("evict" in step) return this.#evict(step.evict);
     return [];
   }
 
@@ -144,6 +176,7 @@ class Teller {
         this.#list(`/apis/batch/v1/namespaces/${this.#namespace}/${plural}`),
       ),
       this.#list(`/apis/policy/v1/namespaces/${this.#namespace}/poddisruptionbudgets`),
+      this.#list(this.#path("horizontalpodautoscalers")),
       this.#list(this.#path("persistentvolumeclaims")),
       this.#list(this.#path("endpoints")),
       this.#list(`/apis/discovery.k8s.io/v1/namespaces/${this.#namespace}/endpointslices`),
@@ -158,7 +191,10 @@ class Teller {
     for (const pod of pods)
       if (pod.metadata.generateName !== undefined) names.set(pod.metadata.name, "POD");
     const plain = (text: string): string => {
-      let result = text;
+      let result = text.replace(
+        MANY_AUTOSCALERS,
+        (_, before: string, all: string) => `${before}${all.split(" ").sort().join(" ")}`,
+      );
       for (const [from, to] of names) result = result.replaceAll(from, to);
       return result
         .replace(TIMED_NAME, "web-MINUTE")
@@ -235,6 +271,24 @@ class Teller {
     });
   }
 
+  async #measure(resource: string, amount: string, count: number | undefined): Promise<void> {
+    const running = (await this.#pods()).filter(({ status }) => status?.phase === "Running");
+    const timestamp = new Date(await this.#now()).toISOString();
+    for (const { metadata } of running.slice(0, count)) {
+      const { name, labels } = metadata;
+      const path = `${METRICS}/namespaces/${this.#namespace}/pods`;
+      await this.#stage.transport.send({ method: "DELETE", path: `${path}/${name}` });
+      await this.#call("POST", path, {
+        apiVersion: "metrics.k8s.io/v1beta1",
+        kind: "PodMetrics",
+        metadata: { name, labels },
+        timestamp,
+        window: "15s",
+        containers: [{ name: "main", usage: { [resource]: amount } }],
+      });
+    }
+  }
+
   async #end(pod: Pod, phase: string, exitCode = phase === "Failed" ? 1 : 0): Promise<void> {
     const finishedAt = new Date(await this.#now()).toISOString().replace(/\.\d+/, "");
     await this.#status(pod, {
@@ -289,7 +343,8 @@ class Teller {
         .replace(/on node ds-\S+-\d/, "on node NODE");
       return `event ${involvedObject.kind} ${type} ${reason}: ${plain}`;
     });
-    const ofWorkloads = /^event (Deployment|StatefulSet|DaemonSet|Job|CronJob) /;
+    const ofWorkloads =
+      /^event (Deployment|StatefulSet|DaemonSet|Job|CronJob|HorizontalPodAutoscaler) /;
     return lines.filter((line) => ofWorkloads.test(line));
   }
 
@@ -329,6 +384,7 @@ class Teller {
 
 function groupOf(plural: string): string {
   if (APPS.includes(plural)) return "/apis/apps/v1";
+  if (plural === "horizontalpodautoscalers") return "/apis/autoscaling/v2";
   if (plural === "jobs" || plural === "cronjobs") return "/apis/batch/v1";
   return plural === "poddisruptionbudgets" ? "/apis/policy/v1" : "/api/v1";
 }
@@ -443,7 +499,10 @@ function withCounts(status: Record<string, unknown>): Record<string, unknown> {
 /** Without times, with its fields and conditions in order. */
 function statusOf(status: Record<string, unknown>): object {
   const { conditions, ...rest } = status as { conditions?: readonly Condition[] };
-  const fields = Object.entries(withCounts(rest))
+  const { currentMetrics } = rest as { readonly currentMetrics?: unknown };
+  // Their fields come in one order from Go and in another from here.
+  const measured = currentMetrics ? { currentMetrics: canonicalJson(currentMetrics) } : {};
+  const fields = Object.entries({ ...withCounts(rest), ...measured })
     .filter(([key]) => !/Time$/.test(key) && key !== "disruptedPods")
     .sort(([a], [b]) => (a < b ? -1 : 1));
   const all = [...(conditions ?? [])].sort((a, b) => (a.type < b.type ? -1 : 1));

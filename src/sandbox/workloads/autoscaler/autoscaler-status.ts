@@ -42,9 +42,11 @@ export class StatusDraft {
 
   /** Sets what was seen; `scaled`: the target was just resized. */
   replicas(current: number, desired: number, metrics: readonly unknown[], scaled: boolean): void {
+    const { currentReplicas: _before, ...status } = this.#status;
     this.#status = {
-      ...this.#status,
-      currentReplicas: current,
+      ...status,
+      // Go leaves a zero out here, and here only.
+      ...(current === 0 ? {} : { currentReplicas: current }),
       desiredReplicas: desired,
       currentMetrics: metrics.length === 0 ? null : metrics,
       ...(scaled ? { lastScaleTime: toRfc3339(this.#nowMs) } : {}),

@@ -194,7 +194,7 @@ describe("a HorizontalPodAutoscaler", () => {
       {},
       { scaleTargetRef: { apiVersion: "apps/v1", kind: "Robot", name: "web" } },
       "FailedGetScale",
-      'no matches for kind "Robot" in version "apps/v1"',
+      'no matches for kind "Robot" in group "apps"',
     ],
     [
       "a metric of an adapter",

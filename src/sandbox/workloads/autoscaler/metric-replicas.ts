@@ -5,6 +5,7 @@
  */
 import type { AutoscalerMetric, MetricTarget } from "../../../apis/autoscaling/kinds.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
+import type { LabelSelector } from "../../../apis/meta.ts";
 import type { PodMetrics } from "../../../apis/metrics/kinds.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { parseDuration } from "../../../base/duration.ts";
@@ -168,24 +169,53 @@ function adapterMissing(metric: AutoscalerMetric, namespace: string): MetricFail
   const { pods, object, external } = metric;
   if (pods !== undefined) {
     const problem = `unable to get metric ${pods.metric.name}: ${NO_CUSTOM_METRICS}`;
-    return failure("pods", "FailedGetPodsMetric", problem);
+    return failure("pods", { reason: "FailedGetPodsMetric", problem });
   }
   if (object !== undefined) {
     const { kind, name } = object.describedObject;
-    const why = `unable to get metric ${object.metric.name}: ${kind} on ${namespace} ${name}/${NO_CUSTOM_METRICS}`;
+    const problem = `unable to get metric ${object.metric.name}: ${kind} on ${namespace} ${name}/${NO_CUSTOM_METRICS}`;
     const isAverage = object.target.averageValue !== undefined;
-    const problem = isAverage ? `failed to get ${object.metric.name} object metric: ${why}` : why;
-    return failure("object", "FailedGetObjectMetric", problem);
+    const about = isAverage ? `failed to get ${object.metric.name} object metric: ` : "";
+    const wrapped = `${about}${problem}`;
+    return failure("object", { reason: "FailedGetObjectMetric", problem, wrapped });
   }
   if (external !== undefined) {
-    const { name } = external.metric;
-    const problem = `failed to get ${name} external metric: unable to get external metric ${namespace}/${name}: unable to fetch metrics from external metrics API: the server could not find the requested resource (get ${name}.external.metrics.k8s.io)`;
-    return failure(`${name} external`, "FailedGetExternalMetric", problem);
+    const { name, selector } = external.metric;
+    const missing = `the server could not find the requested resource (get ${name}.external.metrics.k8s.io)`;
+    const problem = `unable to get external metric ${namespace}/${name}/${shownSelector(selector)}: unable to fetch metrics from external metrics API: ${missing}`;
+    const about =
+      external.target.averageValue === undefined
+        ? `failed to get external metric ${name}: `
+        : `failed to get ${name} external metric: `;
+    const wrapped = `${about}${problem}`;
+    return failure(`${name} external`, { reason: "FailedGetExternalMetric", problem, wrapped });
   }
   const problem = `unknown metric source type "${metric.type}"`;
   return { reason: "InvalidMetricSourceType", problem, told: problem };
 }
 
-function failure(what: string, reason: string, problem: string): MetricFailure {
-  return { reason, problem, told: `failed to get ${what} metric value: ${problem}` };
+/** `wrapped`: the problem as it is told among those of several metrics. */
+function failure(
+  what: string,
+  {
+    reason,
+    problem,
+    wrapped = problem,
+  }: Pick<MetricFailure, "reason" | "problem"> & {
+    readonly wrapped?: string;
+  },
+): MetricFailure {
+  return { reason, problem, told: `failed to get ${what} metric value: ${wrapped}` };
+}
+
+/** A label selector as Go prints the struct. */
+function shownSelector(selector: LabelSelector | undefined): string {
+  if (selector === undefined) return "nil";
+  const labels = Object.entries(selector.matchLabels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
+  const expressions = (selector.matchExpressions ?? []).map(
+    ({ key, operator, values = [] }) =>
+      `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(" ")}],},`,
+  );
+  const map = labels.map(([key, value]) => `${key}: ${value},`).join("");
+  return `&LabelSelector{MatchLabels:map[string]string{${map}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join("")}},}`;
 }

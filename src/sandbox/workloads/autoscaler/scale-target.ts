@@ -31,7 +31,11 @@ export function createTargets(kube: KubeClient): Targets {
   return {
     read: async ({ metadata: { namespace }, spec: { scaleTargetRef } }) => {
       const { apiVersion = "", kind: kindName, name } = scaleTargetRef;
-      const kind = await resources.kind(apiVersion, kindName);
+      const kind = await resources.kind(apiVersion, kindName).catch(() => {
+        // upstream asks for the kind in any version of the group.
+        const [group = ""] = apiVersion.includes("/") ? apiVersion.split("/") : [];
+        throw new Error(`no matches for kind "${kindName}" in group "${group}"`);
+      });
       return {
         kind,
         scale: await scaleOf(kind, namespace === undefined ? { name } : { name, namespace }),
