@@ -102,6 +102,26 @@ export async function clientsBinary(
   return join(folder, "clients");
 }
 
+/** Programs by which people look at pods, as their authors release them. */
+const VIEWERS = {
+  k9s: "github.com/derailed/k9s@v0.50.16",
+  stern: "github.com/stern/stern@v1.33.0",
+} as const;
+
+/** The path of such a program; builds it when it is not there. */
+export async function viewerBinary(
+  name: keyof typeof VIEWERS,
+  tell: (line: string) => void = () => undefined,
+): Promise<string> {
+  const program = VIEWERS[name];
+  const folder = await built(
+    `${name}-${program.split("@")[1]}`,
+    (into) => goRun(into, ["install", "-trimpath", "-ldflags=-s -w", program], { GOBIN: into }),
+    () => tell(`building ${program} (once; some minutes)`),
+  );
+  return join(folder, name);
+}
+
 /** The folder of this name in the cache, made by `make` when it is not there yet. */
 async function built(
   name: string,
@@ -164,10 +184,22 @@ async function goBuild(
 ): Promise<void> {
   const flags = ["-s", "-w", ...stamps.map((stamp) => `-X ${stamp}`)].join(" ");
   const args = ["build", "-trimpath", `-ldflags=${flags}`, "-o", `${into}/`, packages];
-  const child = spawn("go", args, { cwd, stdio: ["ignore", "inherit", "inherit"] });
+  await goRun(cwd, args);
+}
+
+async function goRun(
+  cwd: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const child = spawn("go", args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", resolve);
   });
-  if (code !== 0) throw new Error(`go build in ${cwd} failed with exit code ${code}`);
+  if (code !== 0) throw new Error(`go ${args[0]} in ${cwd} failed with exit code ${code}`);
 }
