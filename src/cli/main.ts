@@ -2,6 +2,7 @@
 /** The `karpenter` command. Each subcommand is a file in `commands/`. */
 import { Command } from "commander";
 import { mustNotFail } from "../base/must-not-fail.ts";
+import { consoleCommand } from "./commands/console.ts";
 import { controllerCommand } from "./commands/controller.ts";
 import { convertCommand } from "./commands/convert.ts";
 import { explainCommand } from "./commands/explain.ts";
@@ -23,6 +24,7 @@ program.addCommand(planCommand());
 program.addCommand(explainCommand());
 program.addCommand(simulateCommand());
 program.addCommand(topCommand());
+program.addCommand(consoleCommand());
 program.addCommand(interruptCommand());
 program.addCommand(convertCommand());
 

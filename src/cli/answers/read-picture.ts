@@ -27,7 +27,7 @@ import { factsIn, type ReadFacts, settingsWith } from "../plan/facts.ts";
 import { SELECTING } from "../plan/live-cluster.ts";
 import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
-import { cloudOf, liveObjects } from "../plan/sources.ts";
+import { cloudOf, liveObjects, type ReadLive } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
 import { lostNodesOf, nominationsOf } from "./nominations.ts";
 
@@ -67,8 +67,11 @@ const NO_FACTS =
   "no ConfigMap karpenter-facts tells Karpenter's settings: taken to be the defaults";
 const UNTOLD = "known to the running controller only: offerings that had no capacity of late";
 
-/** Throws CliError for bad input. */
-export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
+/** `live`: how a cluster is read. Throws CliError for bad input. */
+export async function readObjects(
+  flags: PictureFlags,
+  live: ReadLive = liveObjects,
+): Promise<ReadObjects> {
   // As kubectl does: the cluster at hand, unless files are named.
   const readsCluster = flags.cluster === true || flags.filename === undefined;
   const clock = new SystemClock();
@@ -82,14 +85,14 @@ export async function readObjects(flags: PictureFlags): Promise<ReadObjects> {
     const selecting = (settingsBy(facts).settings.defaultSpread ?? []).length > 0 ? SELECTING : [];
     return [EVENT, DEPLOYMENT as Kind, ...selecting];
   };
-  const live = readsCluster
-    ? await liveObjects(clock, further)
+  const there = readsCluster
+    ? await live(clock, further)
     : { found: [], notes: [], nowMs: clock.now() };
-  const nowMs = flags.at === undefined ? live.nowMs : instant(flags.at);
-  const found = [...live.found, ...readDocuments(flags.filename ?? [])];
+  const nowMs = flags.at === undefined ? there.nowMs : instant(flags.at);
+  const found = [...there.found, ...readDocuments(flags.filename ?? [])];
   const facts = factsIn(found);
   const { settings, notes: ofSettings, used } = settingsBy(facts);
-  const notes = [...live.notes, ...ofSettings];
+  const notes = [...there.notes, ...ofSettings];
   if (readsCluster) {
     if (facts === undefined) notes.push(NO_FACTS);
     notes.push(UNTOLD);

@@ -2,10 +2,12 @@
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { KubeconfigError } from "../../kube/kubeconfig/entry.ts";
 import { clusterAccess } from "../../kube/kubeconfig/kubeconfig.ts";
 import { createHttpTransport } from "../../kube/transport/http-transport.ts";
+import type { Transport } from "../../kube/transport/transport.ts";
 import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "../../providers/kwok/instance-types.ts";
 import { isAwsRegion } from "../program/aws-region.ts";
 import { BUILD } from "../program/build.ts";
@@ -20,19 +22,41 @@ import { regionOf } from "./region.ts";
 
 type Live = Awaited<ReturnType<typeof readCluster>> & { readonly nowMs: number };
 
+/** Kinds beyond what a plan needs, by what Karpenter tells of itself. */
+type Further = (facts: ReadFacts | undefined) => readonly Kind[];
+
+/** Reads the objects of a cluster. */
+export type ReadLive = (clock: Clock, further: Further) => Promise<Live>;
+
 /** From the cluster that KUBECONFIG names, or the one this runs in; and what time it is there. */
-export async function liveObjects(
-  clock: Clock,
-  further: (facts: ReadFacts | undefined) => readonly Kind[] = () => [],
-): Promise<Live> {
+export async function liveObjects(clock: Clock, further: Further = () => []): Promise<Live> {
+  const { transport, warnings } = currentCluster(clock);
+  const client = createKubeClient(transport);
+  const nowMs = (await timeOf(client)) ?? clock.now();
+  const { found, notes } = await objectsOf(client, further);
+  return { found, notes: [...warnings, ...notes], nowMs };
+}
+
+/** What is read of a cluster, Karpenter's facts among it. */
+export async function objectsOf(
+  client: Pick<KubeClient, "get" | "list">,
+  further: Further,
+): ReturnType<typeof readCluster> {
+  const maps = await readFacts(client);
+  const { found, notes } = await readCluster(client, further(factsIn(maps)));
+  return { found: [...maps, ...found], notes };
+}
+
+/** The cluster that KUBECONFIG names, or the one this runs in. Throws CliError where there is none. */
+export function currentCluster(clock: Clock): {
+  readonly transport: Transport;
+  readonly server: string;
+  readonly warnings: readonly string[];
+} {
   try {
     const access = clusterAccess(process.env["KUBECONFIG"], process.env, clock);
     const transport = createHttpTransport({ ...access, userAgent: `karpenter/${BUILD.version}` });
-    const client = createKubeClient(transport);
-    const nowMs = (await timeOf(client)) ?? clock.now();
-    const maps = await readFacts(client);
-    const { found, notes } = await readCluster(client, further(factsIn(maps)));
-    return { found: [...maps, ...found], notes: [...(access.warnings ?? []), ...notes], nowMs };
+    return { transport, server: access.server, warnings: access.warnings ?? [] };
   } catch (error) {
     if (error instanceof KubeconfigError)
       throw new CliError(`--cluster: ${error.message}; or read files: -f FILE`);

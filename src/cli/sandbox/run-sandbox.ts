@@ -5,6 +5,8 @@ import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { PacedClock } from "../../base/paced-clock.ts";
 import { printedLines } from "../../base/printable.ts";
+import { Random } from "../../base/random.ts";
+import type { Source } from "../../console/source.ts";
 import { checkPort, PortError } from "../../listen/listener.ts";
 import { serveEndpoints } from "../../operator/endpoints.ts";
 import { createLogger } from "../../operator/logging/logger.ts";
@@ -17,9 +19,10 @@ import { interrupted } from "../program/interrupted.ts";
 import { exitOnUncaught } from "../program/last-resort.ts";
 import { besides, toStderr } from "../program/output.ts";
 import { Parts } from "../program/parts.ts";
-import { openBox } from "./box.ts";
+import { type Box, openBox } from "./box.ts";
 import { restartWithPod } from "./karpenter-pod.ts";
 import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
+import { actOnSandbox, SANDBOX_ACTS } from "./sandbox-acts.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
@@ -109,16 +112,42 @@ async function serve(
   });
   parts.add(() => endpoints.close());
   writeKubeconfig(file, https);
+  const { serveConsole } = await import("../console/serve-console.ts");
+  const page = await serveConsole(await sourceOf(box, flags, clock, log), { port: 0, log });
+  parts.add(() => page.close());
   // Listened for before anybody is told that there is something to interrupt.
   const interruption = interrupted();
-  const urls = { api: https.url, metrics: endpoints.metricsUrl ?? "", aws: awsUrl };
+  const metrics = endpoints.metricsUrl ?? "";
+  const urls = { api: https.url, console: page.url, metrics, aws: awsUrl };
   say(...greeting(flags, relative(process.cwd(), file), urls).split("\n"));
   await interruption;
   say("stopping…");
 }
 
+/** Read as the administrator. */
+async function sourceOf(
+  box: Box,
+  flags: SandboxFlags,
+  clock: PacedClock,
+  log: Logger,
+): Promise<Source> {
+  const { liveSource } = await import("../console/live-source.ts");
+  return liveSource({
+    name: flags.clusterName,
+    mode: "sandbox",
+    transport: box.sandbox.transport,
+    clock,
+    random: new Random(flags.seed).fork("console"),
+    log,
+    nowMs: () => clock.now(),
+    acts: SANDBOX_ACTS,
+    act: (name, values) => actOnSandbox(box, flags.provider, name, values),
+  });
+}
+
 interface Urls {
   readonly api: string;
+  readonly console: string;
   readonly metrics: string;
   readonly aws: string;
 }
@@ -157,7 +186,9 @@ function greeting(flags: SandboxFlags, file: string, urls: Urls): string {
   return `
 cluster ${flags.clusterName} is up at ${urls.api} (Kubernetes ${flags.kubernetesVersion}, provider ${flags.provider}, speed ${flags.speed})
 
-in another terminal:
+open in a browser: ${urls.console}
+
+or in another terminal:
   export KUBECONFIG=${file}
   kubectl apply -f ${nodepool} -f ${examples}/inflate.yaml
   kubectl scale deployment inflate --replicas=5

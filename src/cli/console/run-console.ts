@@ -1,0 +1,59 @@
+/** What `karpenter console` does: serves the console of the current cluster on loopback, read-only, until Ctrl-C. */
+import { randomInt } from "node:crypto";
+import { printedLines } from "../../base/printable.ts";
+import { Random } from "../../base/random.ts";
+import { SystemClock } from "../../base/system-clock.ts";
+import { createKubeClient } from "../../kube/client/kube-client.ts";
+import { PortError } from "../../listen/listener.ts";
+import { createLogger } from "../../operator/logging/logger.ts";
+import { timeOf } from "../plan/live-cluster.ts";
+import { currentCluster } from "../plan/sources.ts";
+import { BUILD } from "../program/build.ts";
+import { CliError } from "../program/cli-error.ts";
+import { interrupted } from "../program/interrupted.ts";
+import { toStderr, toStdout } from "../program/output.ts";
+import { liveSource } from "./live-source.ts";
+import { serveConsole } from "./serve-console.ts";
+
+export interface ConsoleFlags {
+  readonly port: number;
+}
+
+/** Throws CliError where there is no cluster, or the port is taken. */
+export async function runConsole({ port }: ConsoleFlags): Promise<void> {
+  const clock = new SystemClock();
+  const log = createLogger({
+    clock,
+    level: "info",
+    encoding: "console",
+    commit: BUILD.commit,
+    write: (line) => toStderr(printedLines([line])),
+  });
+  const { transport, server, warnings } = currentCluster(clock);
+  const client = createKubeClient(transport);
+  // The cluster's clock and ours may differ: what lasted how long is told by the cluster's.
+  const aheadMs = ((await timeOf(client)) ?? clock.now()) - clock.now();
+  const source = liveSource({
+    name: new URL(server).host,
+    mode: "cluster",
+    transport,
+    clock,
+    random: new Random(randomInt(2 ** 31)),
+    log,
+    nowMs: () => clock.now() + aheadMs,
+    notes: warnings,
+  });
+  const served = await serveConsole(source, { port, log }).catch((error: unknown) => {
+    if (!(error instanceof PortError)) throw error;
+    throw new CliError(`${error.message}: choose another port with --port`);
+  });
+  const interruption = interrupted();
+  const lines = [
+    `console of ${server}, read-only: ${served.url}`,
+    "The address holds a secret: whoever has it sees what you may see. Ctrl-C ends it.",
+  ];
+  toStdout(printedLines(lines));
+  await interruption;
+  await served.close();
+  transport.close();
+}

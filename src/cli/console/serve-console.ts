@@ -1,0 +1,49 @@
+/** Opens the console on loopback, and says where. */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import type { Logger } from "../../base/log.ts";
+import { SystemClock } from "../../base/system-clock.ts";
+import { createConsole } from "../../console/serve.ts";
+import type { Source } from "../../console/source.ts";
+import { startListener } from "../../listen/listener.ts";
+import { dashboardFiles } from "./page.ts";
+
+export interface ServedConsole {
+  /** With the token: for the terminal of the person who started it, and for no log. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+const TOKEN_BYTES = 16;
+
+/** Pages that look keep a connection each, and load a few files. */
+const LIMITS = { maxConnections: 64, maxRequests: 32, sharePercent: 100 } as const;
+
+/** Rejects with PortError. `port` 0: any free one. */
+export async function serveConsole(
+  source: Source,
+  { port, log }: { readonly port: number; readonly log: Logger },
+): Promise<ServedConsole> {
+  const clock = new SystemClock();
+  const token = randomBytes(TOKEN_BYTES).toString("hex");
+  const handler = createConsole({ source, clock, assets: dashboardFiles(), token, isEqual });
+  const listener = await startListener({
+    name: "console",
+    port,
+    host: "127.0.0.1",
+    limits: LIMITS,
+    handle: (exchange) => handler.handle(exchange),
+    log,
+  });
+  return {
+    url: `http://127.0.0.1:${listener.port}/#${token}`,
+    close: async () => {
+      handler.close();
+      await listener.close();
+    },
+  };
+}
+
+function isEqual(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}

@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { VirtualClock } from "../base/virtual-clock.ts";
+import type { Fleet } from "../core/answers/fleet.ts";
+import { Feed } from "./feed.ts";
+import type { Scene, Source } from "./source.ts";
+
+const FLEET: Fleet = {
+  at: "2026-01-01T00:00:00Z",
+  nodes: [],
+  pools: [],
+  waiting: [],
+  totals: {
+    nodes: 0,
+    pods: 0,
+    waiting: 0,
+    allocatable: {},
+    requested: {},
+    priceMicroUsdPerHour: 0,
+    unpriced: 0,
+  },
+};
+
+class FakeSource implements Source {
+  readonly name = "fake";
+  readonly mode = "cluster";
+  readonly acts = [];
+  readonly act = () => Promise.resolve("");
+  isOpen = false;
+  readings = 0;
+  poolsAsked = 0;
+  pods = 0;
+  problem: string | undefined;
+
+  open(): () => void {
+    this.isOpen = true;
+    return () => {
+      this.isOpen = false;
+    };
+  }
+
+  scene(): Promise<Scene> {
+    this.readings += 1;
+    if (this.problem !== undefined) return Promise.reject(new Error(this.problem));
+    const fleet = { ...FLEET, totals: { ...FLEET.totals, pods: this.pods } };
+    return Promise.resolve({
+      nowMs: this.readings,
+      notes: [],
+      events: [],
+      fleet: () => fleet,
+      pools: () => {
+        this.poolsAsked += 1;
+        return [];
+      },
+      next: () => [],
+      unplaced: () => [],
+      explain: ({ name }) => ({ says: name }),
+    });
+  }
+}
+
+class FakeSink {
+  isReady = true;
+  readonly sent: [event: string, data: unknown][] = [];
+
+  send(event: string, data: string): void {
+    this.sent.push([event, JSON.parse(data)]);
+  }
+
+  of(event: string): unknown[] {
+    return this.sent.filter(([name]) => name === event).map(([, data]) => data);
+  }
+}
+
+function start() {
+  const clock = new VirtualClock();
+  const source = new FakeSource();
+  return { clock, source, feed: new Feed(source, clock), sink: new FakeSink() };
+}
+
+describe("the feed", () => {
+  it("reads nothing while nobody looks, and stops a minute after the last one has gone", async () => {
+    const { clock, source, feed, sink } = start();
+    await clock.advance(60_000);
+    expect([source.readings, source.isOpen]).toEqual([0, false]);
+    const stop = feed.watch(["map"], sink);
+    await clock.advance(5_000);
+    expect(source.readings).toBeGreaterThanOrEqual(5);
+    stop();
+    const { readings } = source;
+    await clock.advance(59_000);
+    expect([source.readings, source.isOpen]).toEqual([readings, true]);
+    await clock.advance(2_000);
+    expect(source.isOpen).toBe(false);
+  });
+
+  it("works out only what somebody looks at", async () => {
+    const { clock, source, feed, sink } = start();
+    feed.watch(["map"], sink);
+    await clock.advance(3_000);
+    expect(source.poolsAsked).toBe(0);
+    feed.watch(["pools"], new FakeSink());
+    await clock.advance(2_000);
+    expect(source.poolsAsked).toBeGreaterThan(0);
+  });
+
+  it("passes over a viewer that reads slowly, and then sends it one patch", async () => {
+    const { clock, source, feed, sink } = start();
+    feed.watch(["map"], sink);
+    await clock.advance(500);
+    sink.isReady = false;
+    for (let at = 1; at <= 5; at++) {
+      source.pods = at;
+      await clock.advance(1_000);
+    }
+    expect(sink.of("map")).toHaveLength(1);
+    sink.isReady = true;
+    await clock.advance(1_000);
+    expect(sink.of("map")).toHaveLength(2);
+    expect(sink.of("map")[1]).toMatchObject({ head: { pods: 5 } });
+  });
+
+  it("tells a problem, keeps what was shown, and goes on", async () => {
+    const { clock, source, feed, sink } = start();
+    feed.watch(["map"], sink);
+    await clock.advance(500);
+    source.problem = "the API server does not answer";
+    await clock.advance(1_000);
+    expect(sink.of("problem").at(-1)).toEqual({ says: "the API server does not answer" });
+    source.problem = undefined;
+    source.pods = 3;
+    await clock.advance(2_000);
+    expect(sink.of("map").at(-1)).toMatchObject({ head: { pods: 3 } });
+  });
+
+  it("answers a question also of somebody who has no stream", async () => {
+    const { feed } = start();
+    const question = { kind: "node", name: "a", namespace: "" };
+    expect(await feed.ask((scene) => scene.explain(question))).toEqual({ says: "a" });
+  });
+});

@@ -1,0 +1,181 @@
+import { request } from "node:http";
+import { afterEach, describe, expect, it } from "vitest";
+import type { Logger } from "../base/log.ts";
+import { SystemClock } from "../base/system-clock.ts";
+import { type Listener, startListener } from "../listen/listener.ts";
+import { createConsole } from "./serve.ts";
+import type { Act, Source } from "./source.ts";
+
+const TOKEN = "0123456789abcdef0123456789abcdef";
+const HOSTILE = `<img src=x onerror=alert(1)>\u202e\u001b]8;;x`;
+
+const open: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0)) await close();
+});
+
+function source(acts: readonly Act[]): Source {
+  return {
+    name: HOSTILE,
+    mode: acts.length > 0 ? "sandbox" : "cluster",
+    acts,
+    act: async (name, values) => `${name} ${JSON.stringify(values)}`,
+    open: () => () => undefined,
+    scene: async () => {
+      throw new Error("no cluster");
+    },
+  };
+}
+
+async function serve(acts: readonly Act[] = []) {
+  const logged: string[] = [];
+  const write = (message: string, fields?: object) => {
+    logged.push(`${message} ${JSON.stringify(fields)}`);
+  };
+  const log = { debug: write, info: write, warn: write, error: write } as unknown as Logger;
+  const clock = new SystemClock();
+  const handler = createConsole({
+    source: source(acts),
+    clock,
+    token: TOKEN,
+    isEqual: (a, b) => a === b,
+    assets: new Map([["/", { contentType: "text/html", body: Buffer.from("<!doctype html>") }]]),
+  });
+  const listener = await startListener({
+    name: "console",
+    port: 0,
+    host: "127.0.0.1",
+    log,
+    handle: (exchange) => handler.handle(exchange),
+  });
+  open.push(async () => {
+    handler.close();
+    await listener.close();
+  });
+  return { logged, listener };
+}
+
+interface Asked {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+}
+
+function ask(
+  { port }: Listener,
+  path: string,
+  { method = "GET", headers = {}, body }: Asked = {},
+): Promise<{ status: number; headers: Record<string, unknown>; text: string }> {
+  return new Promise((resolve, reject) => {
+    const call = request({ port, host: "127.0.0.1", path, method, headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (part: string) => {
+        text += part;
+        // A stream has no end: what comes first is enough.
+        if (response.headers["content-type"]?.startsWith("text/event-stream")) response.destroy();
+      });
+      response.on("close", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
+      );
+    });
+    call.on("error", reject);
+    call.end(body);
+  });
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
+const cookie = ({ port }: Listener) => ({ cookie: `karpenter-console-${port}=${TOKEN}` });
+const origin = ({ port }: Listener) => ({ origin: `http://127.0.0.1:${port}` });
+
+describe("the console's door", () => {
+  it("gives the page to everybody on this machine, with a strict policy and no data", async () => {
+    const { listener } = await serve();
+    const { status, headers, text } = await ask(listener, "/");
+    expect([status, text]).toEqual([200, "<!doctype html>"]);
+    const policy = String(headers["content-security-policy"]);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain("unsafe");
+  });
+
+  it.each(["/api/about", "/api/stream?views=map", "/api/explain?kind=node&name=a"])(
+    "refuses %s without the cookie, and with a wrong one",
+    async (path) => {
+      const { listener } = await serve();
+      expect((await ask(listener, path)).status).toBe(401);
+      const headers = { cookie: `karpenter-console-${listener.port}=${"0".repeat(32)}` };
+      expect((await ask(listener, path, { headers })).status).toBe(401);
+    },
+  );
+
+  it("trades the token for a cookie that scripts cannot read, and logs it nowhere", async () => {
+    const { listener, logged } = await serve();
+    const headers = { ...JSON_TYPE, ...origin(listener) };
+    const login = (token: string) =>
+      ask(listener, "/api/login", { method: "POST", headers, body: JSON.stringify({ token }) });
+    expect((await login("wrong")).status).toBe(401);
+    const { status, headers: answered } = await login(TOKEN);
+    expect(status).toBe(204);
+    expect(String(answered["set-cookie"])).toMatch(/; HttpOnly; SameSite=Strict$/);
+    expect(logged.length).toBeGreaterThan(0);
+    expect(logged.join("\n")).not.toContain(TOKEN);
+  });
+
+  it.each([
+    ["another host (DNS rebinding)", { host: "evil.example" }],
+    ["a page of another site", { "sec-fetch-site": "cross-site" }],
+    ["a page on another port of this machine", { "sec-fetch-site": "same-site" }],
+    ["an origin on another port", { origin: "http://127.0.0.1:1" }],
+    ["an opaque origin", { origin: "null" }],
+  ])("refuses calls of %s, even with the cookie", async (_, headers) => {
+    const { listener } = await serve();
+    const all = { ...cookie(listener), ...headers };
+    expect((await ask(listener, "/api/about", { headers: all })).status).toBe(403);
+  });
+
+  it("takes an act only where there are acts, from its own page", async () => {
+    const acts = [{ name: "scale", label: "Scale", wants: ["replicas"] }];
+    const body = JSON.stringify({ name: "scale", replicas: "3" });
+    const sandbox = (await serve(acts)).listener;
+    const cluster = (await serve()).listener;
+    const post = (listener: Listener, headers: Record<string, string>) =>
+      ask(listener, "/api/act", { method: "POST", headers: { ...JSON_TYPE, ...headers }, body });
+    const own = (listener: Listener) => ({ ...cookie(listener), ...origin(listener) });
+    expect(await post(sandbox, own(sandbox))).toMatchObject({
+      status: 200,
+      text: JSON.stringify({ says: `scale {"replicas":"3"}` }),
+    });
+    expect((await post(sandbox, cookie(sandbox))).status).toBe(403);
+    expect((await post(sandbox, origin(sandbox))).status).toBe(401);
+    expect((await post(cluster, own(cluster))).status).toBe(403);
+    const form = { ...own(sandbox), "content-type": "text/plain" };
+    expect((await post(sandbox, form)).status).toBe(415);
+    const nested = { headers: { ...JSON_TYPE, ...own(sandbox) }, body: "[".repeat(9_000) };
+    expect((await ask(sandbox, "/api/act", { method: "POST", ...nested })).status).toBe(400);
+  });
+
+  it("sends hostile names as JSON that no browser takes for a page", async () => {
+    const { listener } = await serve();
+    const { headers, text } = await ask(listener, "/api/about", { headers: cookie(listener) });
+    expect(JSON.parse(text)).toMatchObject({ name: HOSTILE });
+    expect(headers["x-content-type-options"]).toBe("nosniff");
+    expect(String(headers["content-type"])).toMatch(/^application\/json/);
+  });
+
+  it("answers a question that fails with a sentence, and an unknown view with the known ones", async () => {
+    const { listener } = await serve();
+    const headers = cookie(listener);
+    const explained = await ask(listener, "/api/explain?kind=node&name=a", { headers });
+    expect([explained.status, explained.text]).toEqual([404, `{"problem":"no cluster"}`]);
+    const stream = await ask(listener, "/api/stream?views=secrets", { headers });
+    expect(stream.status).toBe(400);
+    expect(stream.text).toContain("map, money");
+  });
+
+  it("opens a stream of events", async () => {
+    const { listener } = await serve();
+    const headers = cookie(listener);
+    const { status, headers: answered } = await ask(listener, "/api/stream?views=map", { headers });
+    expect([status, answered["content-type"]]).toEqual([200, "text/event-stream; charset=utf-8"]);
+  });
+});

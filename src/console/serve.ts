@@ -1,0 +1,196 @@
+/**
+ * The console over HTTP: the page, the stream of views, questions, and in a sandbox acts. Who wants data shows the cookie
+ * that the token of the printed address was traded for. Pages of other sites, and of other ports of this machine, are
+ * refused. See docs/designs/005-console.md.
+ */
+import { parseBoundedJson } from "../base/bounded-json.ts";
+import type { Clock } from "../base/clock.ts";
+import { firstLineOf } from "../base/error-text.ts";
+import { openEventStream } from "../listen/event-stream.ts";
+import { type Exchange, Refusal } from "../listen/exchange.ts";
+import { Feed, VIEWS, type ViewName } from "./feed.ts";
+import type { Source } from "./source.ts";
+
+export interface Asset {
+  readonly contentType: string;
+  readonly body: Buffer;
+  /** Absent: as it is. */
+  readonly gzipped?: Buffer;
+}
+
+export interface ConsoleOptions {
+  readonly source: Source;
+  readonly clock: Pick<Clock, "after" | "elapsedMs">;
+  /** By path, `/` among them. */
+  readonly assets: ReadonlyMap<string, Asset>;
+  /** Of the printed address. Random, and in no log. */
+  readonly token: string;
+  /** Equal in constant time. */
+  readonly isEqual: (a: string, b: string) => boolean;
+}
+
+export interface ConsoleHandler {
+  handle(exchange: Exchange): Promise<void>;
+  close(): void;
+}
+
+const HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+} as const;
+
+const MOST_BODY_BYTES = 16 * 1_024;
+
+export function createConsole(options: ConsoleOptions): ConsoleHandler {
+  const feed = new Feed(options.source, options.clock);
+  return {
+    handle: async (exchange) => {
+      refuseOtherSites(exchange);
+      const asset = options.assets.get(exchange.path);
+      if (asset !== undefined && exchange.method === "GET") return sendAsset(exchange, asset);
+      return answer(exchange, options, feed);
+    },
+    close: () => feed.close(),
+  };
+}
+
+/** For the listener another port of this machine is no other machine; for the console it is another site. */
+function refuseOtherSites({ request, method }: Exchange): void {
+  const { origin, host = "" } = request.headers;
+  const site = request.headers["sec-fetch-site"];
+  if (site !== undefined && site !== "same-origin" && site !== "none")
+    throw new Refusal(403, "the call comes from a page of another site");
+  if (origin !== undefined && origin !== `http://${host}`)
+    throw new Refusal(403, "the Origin header names another site");
+  if (method === "GET") return;
+  if (method !== "POST") throw new Refusal(405, "wanted GET or POST");
+  if (origin === undefined) throw new Refusal(403, "a POST needs an Origin header");
+}
+
+async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): Promise<void> {
+  const { source } = options;
+  const route = `${exchange.method} ${exchange.path}`;
+  if (route === "POST /api/login") return login(exchange, options);
+  if (!exchange.path.startsWith("/api/")) throw new Refusal(404, "not found");
+  if (!isKnown(exchange, options))
+    throw new Refusal(401, "open the address that was printed at the start: it ends in a token");
+  switch (route) {
+    case "GET /api/about": {
+      const { name, mode, acts } = source;
+      return sendJson(exchange, 200, { name, mode, acts, views: VIEWS });
+    }
+    case "GET /api/stream":
+      return stream(exchange, options, feed);
+    case "GET /api/explain":
+      return explain(exchange, feed);
+    case "POST /api/act":
+      return act(exchange, source);
+    default:
+      throw new Refusal(404, "not found");
+  }
+}
+
+function cookieName({ request }: Exchange): string {
+  // Cookies know no ports: two consoles of one machine must not take each other's.
+  const port = /:(\d+)$/.exec(request.headers.host ?? "")?.[1] ?? "80";
+  return `karpenter-console-${port}`;
+}
+
+function isKnown(exchange: Exchange, { token, isEqual }: ConsoleOptions): boolean {
+  const name = cookieName(exchange);
+  return (exchange.request.headers.cookie ?? "")
+    .split(";")
+    .map((one) => one.trim().split("="))
+    .some(([key, value = ""]) => key === name && isEqual(value, token));
+}
+
+async function login(exchange: Exchange, { token, isEqual }: ConsoleOptions): Promise<void> {
+  const given = stringsIn(await readJson(exchange))["token"] ?? "";
+  if (!isEqual(given, token)) throw new Refusal(401, "the token is not the one that was printed");
+  const cookie = `${cookieName(exchange)}=${token}; Path=/; HttpOnly; SameSite=Strict`;
+  exchange.response.writeHead(204, { ...HEADERS, "set-cookie": cookie });
+  exchange.response.end();
+}
+
+async function stream(exchange: Exchange, { clock }: ConsoleOptions, feed: Feed): Promise<void> {
+  const wanted = (queryOf(exchange).get("views") ?? "").split(",");
+  const views = VIEWS.filter((name) => wanted.includes(name));
+  const unknown = wanted.filter((name) => !VIEWS.includes(name as ViewName));
+  if (unknown.length > 0)
+    throw new Refusal(400, `views: "${unknown[0]}": wanted some of ${VIEWS.join(", ")}`);
+  let stop = (): void => undefined;
+  const events = openEventStream(exchange, clock, HEADERS, () => stop());
+  stop = feed.watch(views, events);
+}
+
+async function explain(exchange: Exchange, feed: Feed): Promise<void> {
+  const query = queryOf(exchange);
+  const question = {
+    kind: query.get("kind") ?? "",
+    name: query.get("name") ?? "",
+    namespace: query.get("namespace") ?? "default",
+  };
+  try {
+    sendJson(exchange, 200, await feed.ask((scene) => scene.explain(question)));
+  } catch (error) {
+    sendJson(exchange, 404, { problem: firstLineOf(error) });
+  }
+}
+
+async function act(exchange: Exchange, source: Source): Promise<void> {
+  const { name = "", ...values } = stringsIn(await readJson(exchange));
+  if (!source.acts.some((one) => one.name === name))
+    throw new Refusal(source.acts.length === 0 ? 403 : 400, `"${name}" cannot be done here`);
+  try {
+    sendJson(exchange, 200, { says: await source.act(name, values) });
+  } catch (error) {
+    sendJson(exchange, 400, { problem: firstLineOf(error) });
+  }
+}
+
+async function readJson(exchange: Exchange): Promise<unknown> {
+  if (!/^application\/json\b/.test(exchange.request.headers["content-type"] ?? ""))
+    throw new Refusal(415, "wanted application/json");
+  const body = await exchange.readBody(MOST_BODY_BYTES);
+  try {
+    return parseBoundedJson(body.toString("utf8"));
+  } catch (error) {
+    throw new Refusal(400, `the body is not JSON: ${firstLineOf(error)}`);
+  }
+}
+
+/** The string members of an object; none of anything else. */
+function stringsIn(value: unknown): Readonly<Record<string, string>> {
+  if (typeof value !== "object" || value === null) return {};
+  const strings = Object.entries(value).filter((one) => typeof one[1] === "string");
+  return Object.fromEntries(strings) as Record<string, string>;
+}
+
+function queryOf({ url }: Exchange): URLSearchParams {
+  return new URLSearchParams(url.split("?")[1] ?? "");
+}
+
+function sendJson({ response }: Exchange, status: number, value: unknown): void {
+  response.writeHead(status, {
+    ...HEADERS,
+    "content-type": "application/json; charset=utf-8",
+    "cache-control": "no-store",
+  });
+  response.end(JSON.stringify(value));
+}
+
+function sendAsset({ request, response }: Exchange, { contentType, body, gzipped }: Asset): void {
+  const zips = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
+  const isZipped = zips && gzipped !== undefined;
+  response.writeHead(200, {
+    ...HEADERS,
+    "content-type": contentType,
+    "cache-control": "no-cache",
+    ...(isZipped ? { "content-encoding": "gzip" } : {}),
+  });
+  response.end(isZipped ? gzipped : body);
+}

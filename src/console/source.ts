@@ -1,0 +1,64 @@
+/**
+ * Where the console gets what it shows. A scene is one moment of a cluster; each part of it is worked out when somebody
+ * asks for it, by what `karpenter explain`, `top` and `plan` use. Today scenes come from a live cluster; a recording can be
+ * another source.
+ */
+import type { Event } from "../apis/core/kinds.ts";
+import type { CommandAnswer } from "../core/answers/command-answer.ts";
+import type { Fleet } from "../core/answers/fleet.ts";
+import type { PoolAnswer } from "../core/answers/pool-answer.ts";
+
+/** A pod that fits nowhere. */
+export interface UnplacedPod {
+  readonly pod: string;
+  /** RFC 3339. */
+  readonly since?: string | undefined;
+  readonly reason: string;
+  /** The smallest change that would place it. */
+  readonly fix?: string | undefined;
+}
+
+/** Each function answers the same at every call, so a change is seen by identity or value. */
+export interface Scene {
+  /** Of the cluster's clock. */
+  readonly nowMs: number;
+  /** What could not be seen, and what was assumed. */
+  readonly notes: readonly string[];
+  readonly events: readonly Event[];
+  fleet(): Fleet;
+  pools(): readonly PoolAnswer[];
+  /** What the disruption loop would do next. */
+  next(): readonly CommandAnswer[];
+  unplaced(): readonly UnplacedPod[];
+  /** The answer of `karpenter explain`. Throws an error whose message is for people. */
+  explain(question: Question): unknown;
+}
+
+export interface Question {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** Something that may be done to a sandbox. */
+export interface Act {
+  readonly name: string;
+  /** What the button says. */
+  readonly label: string;
+  /** What the person is asked for, in order; the names of the values. */
+  readonly wants: readonly string[];
+}
+
+export interface Source {
+  /** Of the cluster. */
+  readonly name: string;
+  readonly mode: "sandbox" | "cluster";
+  /** Empty: nothing may be done. */
+  readonly acts: readonly Act[];
+  /** Throws an error whose message is for people. Resolves with what was done. */
+  act(name: string, values: Readonly<Record<string, string>>): Promise<string>;
+  /** Somebody looks: watches open. Returns "nobody looks any more". */
+  open(): () => void;
+  /** How things are now; the same scene until something changes. */
+  scene(): Promise<Scene>;
+}

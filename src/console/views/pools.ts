@@ -1,0 +1,12 @@
+/** Every NodePool with its limits, budgets and what keeps its nodes: the answers of `karpenter explain nodepool`. */
+import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
+import type { View } from "./view.ts";
+
+export type PoolRow = Omit<PoolAnswer, "at">;
+
+export function poolsView(pools: readonly PoolAnswer[]): View<Record<string, never>, PoolRow> {
+  return {
+    head: {},
+    rows: new Map(pools.map(({ at: _, ...row }) => [`${row.kind}/${row.name}`, row])),
+  };
+}

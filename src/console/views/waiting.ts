@@ -1,0 +1,58 @@
+/** Pods without a place, grouped by cause: why, since when, and the smallest change that would place them. */
+import { compareText } from "../../base/text-order.ts";
+import type { Fleet } from "../../core/answers/fleet.ts";
+import type { UnplacedPod } from "../source.ts";
+import type { View } from "./view.ts";
+
+export interface WaitingHead {
+  readonly pods: number;
+}
+
+export interface WaitingRow {
+  readonly waitingFor: "nodeExists" | "nodeWanted" | "nothing";
+  readonly says: string;
+  readonly pods: number;
+  /** At most five, by name. */
+  readonly examples: readonly string[];
+  /** RFC 3339: the oldest; absent: nobody tells. */
+  readonly since?: string;
+  readonly fix?: string;
+}
+
+const MOST_NAMED = 5;
+
+const SAYS = {
+  nodeExists: "There is room on a node that exists or is coming up.",
+  nodeWanted: "A new node will be launched.",
+} as const;
+
+export function waitingView(
+  { waiting, totals }: Fleet,
+  unplaced: readonly UnplacedPod[],
+): View<WaitingHead, WaitingRow> {
+  const rows = new Map<string, WaitingRow>();
+  for (const { waitingFor, pods, example, since } of waiting) {
+    if (waitingFor === "nothing") continue;
+    const says = SAYS[waitingFor];
+    rows.set(waitingFor, { waitingFor, says, pods, examples: [example], ...sinceOf(since) });
+  }
+  for (const { pod, reason, since, fix } of unplaced) {
+    const key = `nothing ${reason}`;
+    const known = rows.get(key);
+    const oldest = [known?.since, since].flatMap((one) => one ?? []).sort(compareText)[0];
+    const smallest = known?.fix ?? fix;
+    rows.set(key, {
+      waitingFor: "nothing",
+      says: reason,
+      pods: (known?.pods ?? 0) + 1,
+      examples: [...(known?.examples ?? []), pod].sort(compareText).slice(0, MOST_NAMED),
+      ...sinceOf(oldest),
+      ...(smallest === undefined ? {} : { fix: smallest }),
+    });
+  }
+  return { head: { pods: totals.waiting }, rows };
+}
+
+function sinceOf(since: string | undefined): { readonly since?: string } {
+  return since === undefined ? {} : { since };
+}
