@@ -1,0 +1,162 @@
+/** The frame of the page: the strip with what matters at one glance, the views, the drawer with reasons, the keys. */
+import { useEffect, useRef } from "preact/hooks";
+import { ActsPanel, actsAreOpen } from "./acts.tsx";
+import { DecisionsPage } from "./decisions-page.tsx";
+import { Drawer } from "./drawer.tsx";
+import { counted, percent, perHour, plain } from "./format.ts";
+import { HealthPage } from "./health-page.tsx";
+import { MapPage } from "./map-page.tsx";
+import { MoneyPage } from "./money-page.tsx";
+import { go, PAGES, type Page, place } from "./place.ts";
+import { PoolsPage } from "./pools-page.tsx";
+import { about, connection, look, problem, silentS, views } from "./store.ts";
+import { WaitingPage } from "./waiting-page.tsx";
+
+const TITLES: Readonly<Record<Page, string>> = {
+  map: "Map",
+  money: "Money",
+  decisions: "Decisions",
+  waiting: "Waiting",
+  pools: "Pools",
+  health: "Health",
+};
+
+const CONTENT: Readonly<Record<Page, () => preact.JSX.Element>> = {
+  map: MapPage,
+  money: MoneyPage,
+  decisions: DecisionsPage,
+  waiting: WaitingPage,
+  pools: PoolsPage,
+  health: HealthPage,
+};
+
+export function App() {
+  const { view } = place.value;
+  const search = useRef<HTMLInputElement>(null);
+  const isKnown = about.value !== undefined;
+  useEffect(() => {
+    if (isKnown) look();
+  }, [view, isKnown]);
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => onKey(event, search.current);
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  }, []);
+  if (connection.value === "shut") return <Shut />;
+  const Content = CONTENT[view];
+  return (
+    <>
+      <header class="top">
+        <h1>
+          {plain(about.value?.name ?? "Karpenter")}
+          <span class="tag">{about.value?.mode === "sandbox" ? "sandbox" : "read-only"}</span>
+        </h1>
+        <Strip />
+        <input
+          ref={search}
+          type="search"
+          placeholder="Filter  /"
+          aria-label="Filter"
+          value={place.value.filter}
+          onInput={({ currentTarget: { value } }) => go({ filter: value })}
+        />
+        {(about.value?.acts.length ?? 0) > 0 && (
+          <button
+            type="button"
+            aria-expanded={actsAreOpen.value}
+            onClick={() => {
+              actsAreOpen.value = !actsAreOpen.value;
+            }}
+          >
+            Act
+          </button>
+        )}
+      </header>
+      <nav aria-label="Views">
+        {PAGES.map((page, index) => (
+          <a
+            key={page}
+            href={`#${page}`}
+            aria-current={page === view ? "page" : undefined}
+            title={`Key ${index + 1}`}
+          >
+            {TITLES[page]}
+            {page === "waiting" && (views.map.value.head?.waiting ?? 0) > 0 && (
+              <span class="badge">{views.map.value.head?.waiting}</span>
+            )}
+          </a>
+        ))}
+      </nav>
+      {actsAreOpen.value && <ActsPanel />}
+      <main aria-label={TITLES[view]}>
+        <Content />
+      </main>
+      <Drawer />
+    </>
+  );
+}
+
+function Strip() {
+  const { head } = views.map.value;
+  const isOld = connection.value === "lost" || problem.value !== undefined;
+  const quiet = silentS.value > 20 ? ` · ${silentS.value} s old` : "";
+  return (
+    <div class="strip">
+      <span class={isOld ? "state error" : "state ok"} role="status">
+        {isOld
+          ? `✕ ${problem.value ?? "no connection, trying again"}`
+          : connection.value === "live"
+            ? "● live"
+            : "◐ opening"}
+        {quiet}
+      </span>
+      {head !== undefined && (
+        <>
+          <span>{counted(head.nodes, "node")}</span>
+          <span>{counted(head.pods, "pod")}</span>
+          <span class={head.waiting > 0 ? "state warn" : ""}>
+            {head.waiting > 0 ? "▲ " : ""}
+            {head.waiting} waiting
+          </span>
+          <span>
+            {perHour(head.priceMicroUsdPerHour)}
+            {head.unpriced > 0 ? ` + ${head.unpriced} unknown` : ""}
+          </span>
+          <span>CPU {percent(...head.cpu)} requested</span>
+          <span>{head.moving} moving</span>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Shut() {
+  return (
+    <main class="shut">
+      <h1>Karpenter</h1>
+      <p>This address lacks its token.</p>
+      <p>Open the address that the program printed at its start: it ends in # and 32 characters.</p>
+    </main>
+  );
+}
+
+/** Single keys, unless somebody types; `event.code`, so that keyboards of all languages have them. */
+function onKey(event: KeyboardEvent, search: HTMLInputElement | null): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const target = event.target as HTMLElement;
+  if (event.code === "Escape") {
+    if (target === search && place.value.filter !== "") go({ filter: "" });
+    else if (place.value.about !== "") go({ about: "" });
+    search?.blur();
+    return;
+  }
+  if (/^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+  const digit = /^Digit([1-9])$/.exec(event.code)?.[1];
+  const page = digit === undefined ? undefined : PAGES[Number(digit) - 1];
+  if (page !== undefined && !event.shiftKey) go({ view: page });
+  else if (event.code === "Slash") search?.focus();
+  else if (event.code === "KeyT") go({ asTable: !place.value.asTable });
+  else if (event.code === "KeyF") dispatchEvent(new Event("map-fit"));
+  else return;
+  event.preventDefault();
+}

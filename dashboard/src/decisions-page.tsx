@@ -1,0 +1,161 @@
+/** What happened, newest first, each as a sentence; and what would happen next. */
+import { useMemo, useState } from "preact/hooks";
+import { clockTime, perHour, plain } from "./format.ts";
+import { Empty } from "./pieces.tsx";
+import { go, place } from "./place.ts";
+import { views } from "./store.ts";
+import type { DecisionRow } from "./wire.ts";
+
+/** Chips: which reasons of events belong together. */
+const KINDS: readonly (readonly [string, RegExp])[] = [
+  [
+    "Launches",
+    /^(Launched|Nominated|Registered|Initialized|.*Launching|NoCompatible.*|Insufficient.*)$/,
+  ],
+  [
+    "Disruptions",
+    /^(Disrupt.*|Unconsolidatable|Consolidation.*|Evicted|.*Terminating|Drift.*|Expired)$/,
+  ],
+  ["Interruptions", /Interrupt|Rebalance|Stopp|Terminat|Health/],
+  ["Waiting", /^(FailedScheduling|NoCompatible.*|Insufficient.*)$/],
+];
+const PAGE = 200;
+
+type Row = readonly [string, DecisionRow];
+
+function newestFirst(): readonly Row[] {
+  return [...views.decisions.value.rows].sort(([a, x], [b, y]) =>
+    x.at < y.at ? 1 : x.at > y.at ? -1 : a < b ? 1 : -1,
+  );
+}
+
+export function DecisionsPage() {
+  const [kind, setKind] = useState<string | undefined>();
+  const [count, setCount] = useState(PAGE);
+  const { head, rows } = views.decisions.value;
+  const { filter } = place.value;
+  const pattern = KINDS.find(([name]) => name === kind)?.[1];
+  const shown = useMemo(
+    () =>
+      newestFirst().filter(
+        ([, row]) =>
+          (pattern?.test(row.reason) ?? true) &&
+          `${row.reason} ${row.says} ${row.name}`.toLowerCase().includes(filter.toLowerCase()),
+      ),
+    [rows, pattern, filter],
+  );
+  const next = head?.next ?? [];
+  return (
+    <div class="page">
+      <h2>Next</h2>
+      {next.length === 0 ? (
+        <p class="muted">Nothing would be disrupted now.</p>
+      ) : (
+        <ul class="sentences">
+          {next.map(({ says, savesMicroUsdPerHour }) => (
+            <li key={says}>
+              {plain(says)} <span class="muted">−{perHour(savesMicroUsdPerHour)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      <h2>Happened</h2>
+      <div class="tools">
+        {KINDS.map(([name]) => (
+          <button
+            type="button"
+            key={name}
+            aria-pressed={kind === name}
+            onClick={() => setKind(kind === name ? undefined : name)}
+          >
+            {name}
+          </button>
+        ))}
+        <span class="muted">
+          {shown.length} events{(head?.dropped ?? 0) > 0 ? `, ${head?.dropped} older left out` : ""}
+        </span>
+      </div>
+      {shown.length === 0 ? (
+        <Empty
+          says="No event."
+          next="Events live one hour in most clusters. Change the filter, or wait."
+        />
+      ) : (
+        <Events rows={shown.slice(0, count)} />
+      )}
+      {shown.length > count && (
+        <button type="button" onClick={() => setCount(count + PAGE)}>
+          Show {Math.min(PAGE, shown.length - count)} more
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The last of them, beside the map. */
+export function Feed() {
+  const rows = merged(newestFirst()).slice(0, 60);
+  return rows.length === 0 ? (
+    <Empty says="Nothing happened yet." next="Events of Karpenter show here." />
+  ) : (
+    <Events rows={rows} />
+  );
+}
+
+/** Events of one moment that say the same of several objects: one, with how many others. */
+function merged(rows: readonly Row[]): readonly Row[] {
+  const last = new Map<
+    string,
+    { readonly key: string; readonly row: DecisionRow; others: number }
+  >();
+  for (const [key, row] of rows) {
+    const same = `${row.at} ${row.reason} ${row.says}`;
+    const known = last.get(same);
+    if (known === undefined) last.set(same, { key, row, others: 0 });
+    else known.others += 1;
+  }
+  return [...last.values()].map(({ key, row, others }) => [
+    key,
+    others === 0 ? row : { ...row, says: `${row.says} (and ${others} more ${row.kind}s)` },
+  ]);
+}
+
+function Events({ rows }: { rows: readonly Row[] }) {
+  return (
+    <ol class="events">
+      {rows.map(([key, row]) => (
+        <li key={key} class={row.isWarning ? "warning" : ""}>
+          <time>{clockTime(row.at)}</time>{" "}
+          <b>
+            {row.isWarning ? "▲ " : ""}
+            {plain(row.reason)}
+          </b>{" "}
+          {aboutOf(row) === undefined ? (
+            `${row.kind} ${plain(row.name)}`
+          ) : (
+            <button type="button" class="link" onClick={() => go({ about: aboutOf(row) ?? "" })}>
+              {row.kind} {plain(row.name)}
+            </button>
+          )}
+          <span class="says">
+            {plain(row.says)}
+            {row.count > 1 ? ` (×${row.count})` : ""}
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function aboutOf({ kind, name, namespace }: DecisionRow): string | undefined {
+  switch (kind) {
+    case "Node":
+    case "NodeClaim":
+    case "NodePool":
+      return `${kind.toLowerCase()}/${name}`;
+    case "Pod":
+      return `pod/${namespace ?? "default"}/${name}`;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,131 @@
+/** Why: the answer of `karpenter explain` for what was chosen. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { plain } from "./format.ts";
+import { go, place } from "./place.ts";
+import { nowMs } from "./store.ts";
+
+type Answer = Readonly<Record<string, unknown>>;
+
+export function Drawer() {
+  const { about } = place.value;
+  const [answer, setAnswer] = useState<Answer | undefined>();
+  const box = useRef<HTMLElement>(null);
+  // Asked anew as the cluster changes, at most every ten seconds.
+  const moment = Math.floor(nowMs.value / 10_000);
+  useEffect(() => {
+    if (about === "") return undefined;
+    let isOver = false;
+    void ask(about).then((found) => {
+      if (!isOver) setAnswer(found);
+    });
+    return () => {
+      isOver = true;
+    };
+  }, [about, moment]);
+  useEffect(() => {
+    setAnswer(undefined);
+    box.current?.focus();
+  }, [about]);
+  if (about === "") return null;
+  const [kind = "", ...rest] = about.split("/");
+  return (
+    <section ref={box} class="drawer" tabIndex={-1} aria-label={`Why: ${about}`}>
+      <header>
+        <h2>
+          {kind} {plain(rest.join("/"))}
+        </h2>
+        <button type="button" onClick={() => go({ about: "" })}>
+          Close
+        </button>
+      </header>
+      {answer === undefined ? <p class="skeleton" /> : <Explained answer={answer} />}
+    </section>
+  );
+}
+
+async function ask(about: string): Promise<Answer> {
+  const [kind = "", ...rest] = about.split("/");
+  const name = rest.at(-1) ?? "";
+  const query = new URLSearchParams({ kind, name });
+  if (rest.length > 1) query.set("namespace", rest[0] ?? "");
+  try {
+    return (await (await fetch(`/api/explain?${query}`)).json()) as Answer;
+  } catch {
+    return { problem: "the console does not answer; it is asked again" };
+  }
+}
+
+function Explained({ answer }: { answer: Answer }) {
+  const { says, problem, holds, origin, next, alone, removal, pods, plan, ...rest } = answer;
+  return (
+    <div class="explained">
+      {typeof problem === "string" && <p class="state warn">▲ {plain(problem)}</p>}
+      {typeof says === "string" && <p class="lead">{plain(says)}</p>}
+      <Says title="Made for" value={origin} />
+      <Says title="It is removed" value={removal} />
+      <Says title="What keeps it" value={holds} />
+      <Says title="If nothing kept it" value={alone} />
+      <Says title="Next in the cluster" value={next} />
+      <Names title="Pods" value={pods} />
+      <details>
+        <summary>All of the answer</summary>
+        <pre>{plainJson({ ...rest, origin, holds, removal, alone, plan })}</pre>
+      </details>
+      <p class="muted">
+        The same in a terminal: <code>karpenter explain {place.value.about}</code>
+      </p>
+    </div>
+  );
+}
+
+/** Line breaks are ours; everything in the strings is made plain. */
+function plainJson(value: unknown): string {
+  return JSON.stringify(
+    value,
+    (_, inner: unknown) => (typeof inner === "string" ? plain(inner) : inner),
+    2,
+  );
+}
+
+/** The sentences of one thing, or of several. */
+function Says({ title, value }: { title: string; value: unknown }) {
+  const list = (Array.isArray(value) ? value : [value]) as readonly unknown[];
+  const sentences = list.flatMap((one) => {
+    const { says, until } = (one ?? {}) as { says?: unknown; until?: unknown };
+    if (typeof says !== "string") return [];
+    return [typeof until === "string" && !says.includes(until) ? `${says}, until ${until}` : says];
+  });
+  if (sentences.length === 0) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <ul class="sentences">
+        {sentences.map((text) => (
+          <li key={text}>{plain(text)}</li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Names({ title, value }: { title: string; value: unknown }) {
+  if (!Array.isArray(value) || value.length === 0) return null;
+  const names = value.filter((one): one is string => typeof one === "string");
+  return (
+    <>
+      <h3>
+        {title} ({names.length})
+      </h3>
+      <ul class="names">
+        {names.slice(0, 50).map((name) => (
+          <li key={name}>
+            <button type="button" class="link" onClick={() => go({ about: `pod/${name}` })}>
+              {plain(name)}
+            </button>
+          </li>
+        ))}
+        {names.length > 50 && <li>and {names.length - 50} more</li>}
+      </ul>
+    </>
+  );
+}

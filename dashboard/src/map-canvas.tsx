@@ -1,0 +1,250 @@
+/**
+ * The map as a picture. What does not move is drawn once and then copied while the person pans and zooms; it is drawn anew
+ * at rest. Hover, selection and the ring of the keyboard are on a canvas of their own.
+ */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { percent, perHour, plain } from "./format.ts";
+import { categoriesOf, groupOf, isMeant } from "./node-list.ts";
+import { type Drawn, paint, paletteOf, tileGap } from "./paint.ts";
+import { go, place } from "./place.ts";
+import { layoutOf, placeOfSlot, type Slotted, slotAt, slotted } from "./slots.ts";
+import type { MapRow } from "./wire.ts";
+
+interface View {
+  readonly scale: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+const WHOLE: View = { scale: 1, x: 0, y: 0 };
+const MOST_SCALE = 24;
+/** After the last movement. */
+const REST_MS = 120;
+const NOTHING: Slotted = { groups: new Map() };
+
+export function MapCanvas({
+  rows,
+  marked,
+}: {
+  rows: ReadonlyMap<string, MapRow>;
+  marked: string | undefined;
+}) {
+  const frame = useRef<HTMLDivElement>(null);
+  const base = useRef<HTMLCanvasElement>(null);
+  const over = useRef<HTMLCanvasElement>(null);
+  const known = useRef<{ group: string; slots: Slotted }>({ group: "", slots: NOTHING });
+  const [size, setSize] = useState({ width: 0, height: 0 });
+  const [view, setView] = useState(WHOLE);
+  const [hovered, setHovered] = useState<{ name: string; x: number; y: number } | undefined>();
+  const [theme, setTheme] = useState(0);
+  const { group, fill, filter, about } = place.value;
+
+  useEffect(() => {
+    const element = frame.current;
+    if (element === null) return undefined;
+    const observer = new ResizeObserver(() =>
+      setSize({ width: element.clientWidth, height: element.clientHeight }),
+    );
+    observer.observe(element);
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    const changed = () => setTheme((count) => count + 1);
+    scheme.addEventListener("change", changed);
+    const fit = () => setView(WHOLE);
+    addEventListener("map-fit", fit);
+    return () => {
+      observer.disconnect();
+      scheme.removeEventListener("change", changed);
+      removeEventListener("map-fit", fit);
+    };
+  }, []);
+
+  const drawn = useMemo((): Drawn => {
+    const before = known.current.group === group ? known.current.slots : NOTHING;
+    const wanted = [...rows].map(([name, row]) => [name, groupOf(row, group)] as const);
+    wanted.sort(([a], [b]) => {
+      const [x = "", y = ""] = [rows.get(a)?.created, rows.get(b)?.created];
+      return x < y ? -1 : x > y ? 1 : a < b ? -1 : 1;
+    });
+    const slots = slotted(before, new Map(wanted));
+    known.current = { group, slots };
+    const meant = [...rows].filter(([name, row]) => isMeant(name, row, filter));
+    return {
+      slots,
+      layout: layoutOf(slots, size.width, size.height),
+      rows,
+      fill,
+      categories: categoriesOf(rows.values(), fill),
+      meant: filter === "" ? undefined : new Set(meant.map(([name]) => name)),
+    };
+  }, [rows, group, fill, filter, size]);
+
+  useBase(base, drawn, view, size, theme);
+  useEffect(() => {
+    const context = prepared(over.current, size);
+    if (context === undefined || frame.current === null) return;
+    const colours = paletteOf(frame.current);
+    const selected = about.startsWith("node/") ? about.slice("node/".length) : undefined;
+    for (const [name, width] of [
+      [hovered?.name, 1],
+      [marked, 2],
+      [selected, 3],
+    ] as const) {
+      const spot = name === undefined ? undefined : spotOf(drawn, name);
+      if (spot === undefined) continue;
+      context.strokeStyle = colours.text;
+      context.lineWidth = width;
+      const edge = (drawn.layout.tile - tileGap(drawn.layout.tile)) * view.scale;
+      context.strokeRect(
+        spot.x * view.scale + view.x - 1,
+        spot.y * view.scale + view.y - 1,
+        edge + 2,
+        edge + 2,
+      );
+    }
+  }, [drawn, view, size, hovered, marked, about, theme]);
+
+  const nameAt = (x: number, y: number): string | undefined => {
+    const spot = slotAt(drawn.layout, (x - view.x) / view.scale, (y - view.y) / view.scale);
+    if (spot === undefined) return undefined;
+    const slots = drawn.slots.groups.get(spot.group)?.slots ?? [];
+    for (const [name, slot] of slots) if (slot === spot.slot) return name;
+    return undefined;
+  };
+  const hoveredRow = hovered === undefined ? undefined : rows.get(hovered.name);
+  return (
+    <div
+      ref={frame}
+      class="map"
+      aria-hidden="true"
+      {...movement(view, setView, nameAt, setHovered, (name) => go({ about: `node/${name}` }))}
+    >
+      <canvas ref={base} />
+      <canvas ref={over} class="overlay" />
+      {hovered !== undefined && hoveredRow !== undefined && (
+        <div
+          class="tip"
+          style={{
+            left: `${Math.max(0, Math.min(hovered.x + 12, size.width - 240))}px`,
+            top: `${Math.max(0, Math.min(hovered.y + 12, size.height - 84))}px`,
+          }}
+        >
+          <b>{plain(hovered.name)}</b>
+          <br />
+          {[hoveredRow.type, hoveredRow.zone, hoveredRow.capacity].filter(Boolean).join(" · ")}
+          <br />
+          {perHour(hoveredRow.price)} · CPU {percent(...hoveredRow.cpu)} · {hoveredRow.pods} pods
+          <br />
+          {hoveredRow.state}
+          {hoveredRow.held === undefined ? "" : ` · held: ${plain(hoveredRow.held)}`}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function spotOf({ slots, layout }: Drawn, name: string) {
+  for (const box of layout.boxes) {
+    const slot = slots.groups.get(box.name)?.slots.get(name);
+    if (slot !== undefined) return placeOfSlot(box, slot, layout.tile);
+  }
+  return undefined;
+}
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Cleared, in CSS pixels. */
+function prepared(canvas: HTMLCanvasElement | null, { width, height }: Size) {
+  const context = canvas?.getContext("2d");
+  if (canvas === null || context === null || context === undefined || width === 0) return undefined;
+  const ratio = devicePixelRatio;
+  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+  }
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}
+
+/** Draws the tiles: at once when they changed, scaled from the last picture while the view moves. */
+function useBase(
+  canvas: { readonly current: HTMLCanvasElement | null },
+  drawn: Drawn,
+  view: View,
+  size: Size,
+  theme: number,
+): void {
+  const last = useRef<{ picture: HTMLCanvasElement; view: View; drawn: Drawn } | undefined>(
+    undefined,
+  );
+  useEffect(() => {
+    const redraw = () => {
+      const element = canvas.current;
+      const context = prepared(element, size);
+      if (context === undefined || element === null) return;
+      const colours = paletteOf(element);
+      context.translate(view.x, view.y);
+      context.scale(view.scale, view.scale);
+      paint(context, drawn, colours);
+      const picture = document.createElement("canvas");
+      picture.width = element.width;
+      picture.height = element.height;
+      picture.getContext("2d")?.drawImage(element, 0, 0);
+      last.current = { picture, view, drawn };
+    };
+    const before = last.current;
+    if (before === undefined || before.drawn !== drawn || before.view === view) {
+      redraw();
+      return undefined;
+    }
+    const context = prepared(canvas.current, size);
+    const scale = view.scale / before.view.scale;
+    const [x, y] = [view.x - before.view.x * scale, view.y - before.view.y * scale];
+    context?.drawImage(before.picture, x, y, size.width * scale, size.height * scale);
+    const rest = setTimeout(redraw, REST_MS);
+    return () => clearTimeout(rest);
+  }, [drawn, view, size, theme]);
+}
+
+/** Wheel zooms at the pointer, dragging pans, a click opens. */
+function movement(
+  view: View,
+  setView: (view: View) => void,
+  nameAt: (x: number, y: number) => string | undefined,
+  setHovered: (spot: { name: string; x: number; y: number } | undefined) => void,
+  open: (name: string) => void,
+) {
+  const here = (event: MouseEvent) => {
+    const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  return {
+    onWheel: (event: WheelEvent) => {
+      event.preventDefault();
+      const { x, y } = here(event);
+      const factor = Math.exp(-event.deltaY / 400);
+      const scale = Math.max(1, Math.min(MOST_SCALE, view.scale * factor));
+      const by = scale / view.scale;
+      setView(scale === 1 ? WHOLE : { scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by });
+    },
+    onPointerMove: (event: PointerEvent) => {
+      if (event.buttons === 1) {
+        setView({ ...view, x: view.x + event.movementX, y: view.y + event.movementY });
+        return;
+      }
+      const { x, y } = here(event);
+      const name = nameAt(x, y);
+      setHovered(name === undefined ? undefined : { name, x, y });
+    },
+    onPointerLeave: () => setHovered(undefined),
+    onClick: (event: MouseEvent) => {
+      const { x, y } = here(event);
+      const name = nameAt(x, y);
+      if (name !== undefined) open(name);
+    },
+  };
+}

@@ -1,0 +1,181 @@
+/** Draws the map's tiles on a canvas: fill, bars, pods as marks, the shape of what happens to a node. */
+import { perHour, plain, shortName } from "./format.ts";
+import type { Fill } from "./place.ts";
+import { type Box, HEADER, type Layout, placeOfSlot, type Slotted } from "./slots.ts";
+import type { MapRow } from "./wire.ts";
+
+/** Colours of the style sheet, which follow the system's wish. */
+export interface Palette {
+  readonly surface: string;
+  readonly raised: string;
+  readonly line: string;
+  readonly text: string;
+  readonly muted: string;
+  readonly info: string;
+  readonly warn: string;
+  readonly ramp: readonly string[];
+  readonly categories: readonly string[];
+}
+
+export function paletteOf(element: Element): Palette {
+  const style = getComputedStyle(element);
+  const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const numbered = (name: string, count: number) =>
+    Array.from({ length: count }, (_, index) => colour(`${name}-${index + 1}`));
+  return {
+    surface: colour("surface-1"),
+    raised: colour("surface-2"),
+    line: colour("line"),
+    text: colour("text"),
+    muted: colour("muted"),
+    info: colour("info"),
+    warn: colour("warn"),
+    ramp: numbered("ramp", 7),
+    categories: numbered("cat", 8),
+  };
+}
+
+export interface Drawn {
+  readonly slots: Slotted;
+  readonly layout: Layout;
+  readonly rows: ReadonlyMap<string, MapRow>;
+  readonly fill: Fill;
+  /** Nodes that the filter does not name are pale. Absent: all are meant. */
+  readonly meant?: ReadonlySet<string> | undefined;
+  readonly categories: readonly string[];
+}
+
+const LABELS = { nodepool: "no NodePool" } as const;
+
+export function groupLabel({ name, count }: Box): string {
+  return `${plain(name === "" ? LABELS.nodepool : name)} · ${count}`;
+}
+
+export function paint(context: CanvasRenderingContext2D, drawn: Drawn, colours: Palette): void {
+  const { slots, layout, rows } = drawn;
+  for (const box of layout.boxes) {
+    context.fillStyle = colours.raised;
+    context.fillRect(box.x, box.y, box.width, box.height);
+    context.fillStyle = colours.text;
+    context.font = "600 13px system-ui, sans-serif";
+    context.textBaseline = "middle";
+    context.fillText(groupLabel(box), box.x + 8, box.y + HEADER / 2, box.width - 16);
+    for (const [name, slot] of slots.groups.get(box.name)?.slots ?? []) {
+      const row = rows.get(name);
+      if (row === undefined) continue;
+      const { x, y } = placeOfSlot(box, slot, layout.tile);
+      context.globalAlpha = drawn.meant === undefined || drawn.meant.has(name) ? 1 : 0.2;
+      tile(context, { name, row, x, y, size: layout.tile - tileGap(layout.tile) }, drawn, colours);
+      context.globalAlpha = 1;
+    }
+  }
+}
+
+export function tileGap(tile: number): number {
+  return tile >= 20 ? 4 : tile >= 10 ? 2 : 1;
+}
+
+interface Tile {
+  readonly name: string;
+  readonly row: MapRow;
+  readonly x: number;
+  readonly y: number;
+  readonly size: number;
+}
+
+function tile(context: CanvasRenderingContext2D, one: Tile, drawn: Drawn, colours: Palette): void {
+  const { row, x, y, size } = one;
+  const { colour, level } = fillOf(row, drawn, colours);
+  context.fillStyle = colours.surface;
+  context.fillRect(x, y, size, size);
+  // Full tiles read as full: the fill rises from the bottom.
+  const filled = Math.max(size >= 10 ? 2 : 1, Math.round(size * Math.min(1, level)));
+  context.fillStyle = colour;
+  context.fillRect(x, y + size - filled, size, filled);
+  context.strokeStyle = colours.line;
+  context.lineWidth = 1;
+  context.strokeRect(x + 0.5, y + 0.5, size - 1, size - 1);
+  if (size >= 84) card(context, one, colours);
+  else if (size >= 22) podMarks(context, one, colours);
+  if (size >= 8) stateMark(context, one, colours);
+}
+
+function share([requested, there]: MapRow["cpu"]): number {
+  return there <= 0 ? 0 : requested / there;
+}
+
+function fillOf(
+  row: MapRow,
+  { fill, categories }: Drawn,
+  { ramp, categories: colours, warn, line }: Palette,
+) {
+  const level = share(row.cpu);
+  if (fill === "cpu" || fill === "memory") {
+    const part = share(row[fill]);
+    const step = Math.min(ramp.length - 1, Math.floor(part * ramp.length));
+    return { colour: ramp[step] ?? line, level: part };
+  }
+  if (fill === "held") return { colour: row.held === undefined ? (ramp[1] ?? line) : warn, level };
+  const at = categories.indexOf(row[fill] ?? "");
+  return { colour: colours[Math.min(at, colours.length - 1)] ?? line, level };
+}
+
+function card(
+  context: CanvasRenderingContext2D,
+  { name, row, x, y, size }: Tile,
+  colours: Palette,
+) {
+  const line = (text: string, at: number, weight: string) => {
+    context.font = `${weight} 11px system-ui, sans-serif`;
+    const shown = plain(text);
+    const wide = Math.min(size - 8, context.measureText(shown).width);
+    context.globalAlpha *= 0.86;
+    context.fillStyle = colours.surface;
+    context.fillRect(x + 3, y + at - 7, wide + 4, 14);
+    context.globalAlpha /= 0.86;
+    context.fillStyle = colours.text;
+    context.fillText(shown, x + 5, y + at, size - 10);
+  };
+  line(shortName(name), 12, "600");
+  line(row.type ?? "", 27, "400");
+  line(`${perHour(row.price)} · ${row.pods} pods`, 42, "400");
+}
+
+function podMarks(context: CanvasRenderingContext2D, { row, x, y, size }: Tile, colours: Palette) {
+  const across = Math.floor((size - 4) / 5);
+  const most = across * Math.floor((size - 4) / 5);
+  context.fillStyle = colours.text;
+  for (let at = 0; at < Math.min(row.pods, most); at++)
+    context.fillRect(x + 3 + (at % across) * 5, y + 3 + Math.floor(at / across) * 5, 3, 3);
+}
+
+/** A shape, so that colour is never the only sign: half circle = comes up, triangle = chosen, bar = leaves, dot = drifted. */
+function stateMark(context: CanvasRenderingContext2D, { row, x, y, size }: Tile, colours: Palette) {
+  const r = Math.max(3, Math.min(8, size / 5));
+  const [cx, cy] = [x + size - r - 2, y + size - r - 2];
+  const { state } = row;
+  if (state === "running" && row.drifted !== true) return;
+  if (state === "unmanaged") return;
+  context.fillStyle = colours.surface;
+  context.fillRect(cx - r - 1, cy - r - 1, 2 * r + 2, 2 * r + 2);
+  context.fillStyle = context.strokeStyle =
+    state === "chosen" || state === "running" ? colours.warn : colours.info;
+  context.beginPath();
+  if (state === "launching" || state === "joining" || state === "initializing") {
+    context.arc(cx, cy, r - 1, -Math.PI / 2, Math.PI / 2);
+    context.fill();
+    context.beginPath();
+    context.arc(cx, cy, r - 1, 0, 2 * Math.PI);
+    context.stroke();
+  } else if (state === "chosen") {
+    context.moveTo(cx, cy - r);
+    context.lineTo(cx + r, cy + r);
+    context.lineTo(cx - r, cy + r);
+    context.fill();
+  } else if (state === "running") {
+    context.arc(cx, cy, r / 2, 0, 2 * Math.PI);
+    context.fill();
+  } else {
+    context.fillRect(cx - r, cy - r / 3, 2 * r, (2 * r) / 3);
+  }
+}

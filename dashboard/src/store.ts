@@ -1,0 +1,151 @@
+/** What the page knows: the views it was sent, the cluster's clock, and how the connection is. */
+import { batch, computed, signal } from "@preact/signals";
+import { place } from "./place.ts";
+import type {
+  Act,
+  DecisionRow,
+  DecisionsHead,
+  HealthHead,
+  MapHead,
+  MapRow,
+  MoneyHead,
+  MoneyRow,
+  Patch,
+  PoolRow,
+  PricePoint,
+  WaitingHead,
+  WaitingRow,
+} from "./wire.ts";
+
+interface Shown<Head, Row> {
+  readonly head: Head | undefined;
+  readonly rows: ReadonlyMap<string, Row>;
+}
+
+function shown<Head, Row>() {
+  return signal<Shown<Head, Row>>({ head: undefined, rows: new Map() });
+}
+
+export const views = {
+  map: shown<MapHead, MapRow>(),
+  money: shown<MoneyHead, MoneyRow>(),
+  history: shown<object, PricePoint>(),
+  decisions: shown<DecisionsHead, DecisionRow>(),
+  waiting: shown<WaitingHead, WaitingRow>(),
+  pools: shown<object, PoolRow>(),
+  health: shown<HealthHead, never>(),
+};
+
+type ViewName = keyof typeof views;
+
+export interface About {
+  readonly name: string;
+  readonly mode: "sandbox" | "cluster";
+  readonly acts: readonly Act[];
+}
+
+export const about = signal<About | undefined>(undefined);
+/** `shut`: the address has no token, or not the right one. */
+export const connection = signal<"opening" | "live" | "lost" | "shut">("opening");
+/** Why the last reading failed; what is shown is older. */
+export const problem = signal<string | undefined>(undefined);
+/** The cluster's clock when it was last told, and the browser's then. */
+const clock = signal({ clusterMs: 0, hereMs: 0 });
+/** Browser time, every second. */
+const tick = signal(Date.now());
+setInterval(() => {
+  tick.value = Date.now();
+}, 1_000);
+
+/** The cluster's time at the last message. Simulated time runs at its own speed, so it is not guessed on. */
+export const nowMs = computed(() => clock.value.clusterMs);
+/** How long ago the page last heard anything, in seconds of the browser. */
+export const silentS = computed(() =>
+  clock.value.hereMs === 0 ? 0 : Math.max(0, Math.round((tick.value - clock.value.hereMs) / 1_000)),
+);
+
+/** What each page looks at, beside the map, whose head is the strip at the top. */
+const VIEWS_OF: Readonly<Record<string, readonly ViewName[]>> = {
+  map: ["decisions"],
+  money: ["money", "history"],
+  decisions: ["decisions"],
+  waiting: ["waiting"],
+  pools: ["pools"],
+  health: ["health"],
+};
+
+let stream: EventSource | undefined;
+let looksAt = "";
+
+/** Opens a stream of what the page looks at; the one before ends. */
+export function look(): void {
+  const wanted = ["map", ...(VIEWS_OF[place.value.view] ?? [])].join();
+  if (wanted === looksAt && stream !== undefined) return;
+  looksAt = wanted;
+  stream?.close();
+  const opened = new EventSource(`/api/stream?views=${wanted}`);
+  stream = opened;
+  opened.onopen = () => {
+    connection.value = "live";
+  };
+  opened.onerror = () => {
+    connection.value = "lost";
+    // A refusal ends the stream for good; the reason is asked for.
+    if (opened.readyState === EventSource.CLOSED) setTimeout(() => void start(), 2_000);
+  };
+  for (const name of Object.keys(views) as ViewName[])
+    opened.addEventListener(name, (event) => take(name, JSON.parse(event.data) as Patch));
+  opened.addEventListener("clock", (event) => {
+    const { nowMs: clusterMs } = JSON.parse(event.data) as { nowMs: number };
+    batch(() => {
+      clock.value = { clusterMs, hereMs: Date.now() };
+      problem.value = undefined;
+    });
+  });
+  opened.addEventListener("problem", (event) => {
+    problem.value = (JSON.parse(event.data) as { says: string }).says;
+  });
+}
+
+function take(name: ViewName, patch: Patch): void {
+  const view = views[name] as { value: Shown<unknown, unknown> };
+  const rows = new Map(patch.whole === true ? [] : view.value.rows);
+  for (const [key, row] of Object.entries(patch.set)) rows.set(key, row);
+  for (const key of patch.del) rows.delete(key);
+  view.value = { head: patch.head === undefined ? view.value.head : patch.head, rows };
+}
+
+/** Trades the token of the address for a cookie, then asks what this is, and looks. */
+export async function start(): Promise<void> {
+  const token = /^#([0-9a-f]{32})$/.exec(location.hash)?.[1];
+  if (token !== undefined) {
+    history.replaceState(null, "", "#map");
+    await post("/api/login", { token });
+  }
+  const answer = await fetch("/api/about").catch(() => undefined);
+  if (answer?.status === 401) {
+    connection.value = "shut";
+    return;
+  }
+  if (answer?.ok !== true) {
+    connection.value = "lost";
+    setTimeout(() => void start(), 2_000);
+    return;
+  }
+  about.value = (await answer.json()) as About;
+  stream?.close();
+  stream = undefined;
+  look();
+}
+
+/** What was done, or why not. */
+export async function act(values: Readonly<Record<string, string>>): Promise<string> {
+  const answer = await post("/api/act", values);
+  const said = (await answer.json()) as { says?: string; problem?: string };
+  return said.says ?? said.problem ?? "";
+}
+
+function post(path: string, body: object): Promise<Response> {
+  const headers = { "content-type": "application/json" };
+  return fetch(path, { method: "POST", headers, body: JSON.stringify(body) });
+}

@@ -1,0 +1,51 @@
+/** Pods without a place, by cause, with the smallest change that would place them. */
+import { ageOf, counted, plain } from "./format.ts";
+import { Empty } from "./pieces.tsx";
+import { go } from "./place.ts";
+import { nowMs, views } from "./store.ts";
+
+export function WaitingPage() {
+  const { head, rows } = views.waiting.value;
+  if (head === undefined) return <div class="page skeleton" />;
+  const sorted = [...rows].sort(([a, x], [b, y]) => y.pods - x.pods || (a < b ? -1 : 1));
+  if (sorted.length === 0)
+    return (
+      <div class="page">
+        <Empty
+          says="All pods have a node."
+          next="Pods that wait show here, grouped by what they wait for."
+        />
+      </div>
+    );
+  return (
+    <div class="page">
+      {sorted.map(([key, row]) => (
+        <article key={key} class="cause">
+          <h2>
+            <span class={row.waitingFor === "nothing" ? "state warn" : "state info"}>
+              {row.waitingFor === "nothing" ? "▲" : "◐"}
+            </span>{" "}
+            {counted(row.pods, "pod")}
+            <span class="muted"> · oldest {ageOf(row.since, nowMs.value)}</span>
+          </h2>
+          <p class="says">{plain(row.says)}</p>
+          {row.fix !== undefined && (
+            <p>
+              <b>This would place the first of them:</b> {plain(row.fix)}
+            </p>
+          )}
+          <ul class="names">
+            {row.examples.map((name) => (
+              <li key={name}>
+                <button type="button" class="link" onClick={() => go({ about: `pod/${name}` })}>
+                  {plain(name)}
+                </button>
+              </li>
+            ))}
+            {row.pods > row.examples.length && <li>and {row.pods - row.examples.length} more</li>}
+          </ul>
+        </article>
+      ))}
+    </div>
+  );
+}

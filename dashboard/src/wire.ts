@@ -1,0 +1,9 @@
+/** Shapes of what the console sends: its own types, and nothing else of the product. */
+export type { Act } from "../../src/console/source.ts";
+export type { DecisionRow, DecisionsHead } from "../../src/console/views/decisions.ts";
+export type { HealthHead } from "../../src/console/views/health.ts";
+export type { MapHead, MapRow } from "../../src/console/views/map.ts";
+export type { MoneyHead, MoneyRow, PricePoint } from "../../src/console/views/money.ts";
+export type { PoolRow } from "../../src/console/views/pools.ts";
+export type { Patch } from "../../src/console/views/view.ts";
+export type { WaitingHead, WaitingRow } from "../../src/console/views/waiting.ts";
