@@ -116,7 +116,7 @@ function merged(rows: readonly Row[]): readonly Row[] {
   }
   return [...last.values()].map(({ key, row, others }) => [
     key,
-    others === 0 ? row : { ...row, says: `${row.says} (and ${others} more ${row.kind}s)` },
+    others === 0 ? row : { ...row, says: `${row.says} (and ${others} more)` },
   ]);
 }
 
