@@ -1,0 +1,131 @@
+/** The console on a live cluster: what it says is what the commands say, it writes nothing, and it names what it may not see. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import type { Pod } from "../src/apis/core/pod.ts";
+import type { KubeObject } from "../src/apis/meta.ts";
+import { SILENT } from "../src/base/log.ts";
+import { Random } from "../src/base/random.ts";
+import { explain, explainPools } from "../src/cli/answers/explain.ts";
+import { readObjects, readPicture } from "../src/cli/answers/read-picture.ts";
+import { liveSource } from "../src/cli/console/live-source.ts";
+import { objectsOf } from "../src/cli/plan/sources.ts";
+import type { Scene } from "../src/console/source.ts";
+import { createKubeClient } from "../src/kube/client/kube-client.ts";
+import type { Transport } from "../src/kube/transport/transport.ts";
+import { ROOT } from "./tidy/sources.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld | undefined;
+afterEach(async () => {
+  await world?.close();
+  world = undefined;
+});
+
+async function busyWorld(): Promise<TestWorld> {
+  const opened = await openWorld({ isAsked: true, sells: isUsual });
+  for (const file of ["v1/nodepool.yaml", "inflate.yaml"])
+    await opened.apply(readFileSync(join(ROOT, "examples", file), "utf8"));
+  await opened.scale("inflate", 7);
+  await opened.until("7 pods run", async () => {
+    const pods = await opened.list<Pod>("Pod", "v1", "app=inflate");
+    return pods.filter(({ status }) => status?.phase === "Running").length === 7;
+  });
+  // More than its NodePool may ever have room for: they wait.
+  await opened.apply({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "giant", namespace: "default" },
+    spec: {
+      containers: [{ name: "giant", image: "giant", resources: { requests: { cpu: "9000" } } }],
+    },
+  } as KubeObject);
+  return opened;
+}
+
+/** Time passes until the work is done: watches need it. */
+async function during<T>({ clock }: TestWorld, work: Promise<T>): Promise<T> {
+  let isDone = false;
+  const done = work.finally(() => {
+    isDone = true;
+  });
+  while (!isDone) await clock.advance(0);
+  return done;
+}
+
+async function sceneOf(of: TestWorld, transport: Transport): Promise<Scene> {
+  const source = liveSource({
+    name: "test",
+    mode: "cluster",
+    transport,
+    clock: of.clock,
+    random: new Random(1),
+    log: SILENT,
+    nowMs: () => of.clock.now(),
+  });
+  const close = source.open();
+  try {
+    return await during(of, source.scene());
+  } finally {
+    close();
+  }
+}
+
+it("says what explain and plan say of the same moment", async () => {
+  world = await busyWorld();
+  const { clock, box } = world;
+  const scene = await sceneOf(world, box.sandbox.transport);
+  const client = createKubeClient(box.sandbox.transport);
+  const objects = await readObjects({ cluster: true }, async (_, further) => ({
+    ...(await objectsOf(client, further)),
+    nowMs: clock.now(),
+  }));
+  const read = await readPicture({}, objects);
+  expect(scene.pools()).toEqual(explainPools(read).items);
+  const ours = scene.fleet().nodes.filter(({ state }) => state === "running");
+  expect(ours.length).toBeGreaterThan(0);
+  for (const { name, priceMicroUsdPerHour } of ours) {
+    const wanted = explain(read, { subject: "node", name }, "default");
+    expect(scene.explain({ kind: "node", name, namespace: "default" })).toEqual(wanted);
+    expect(wanted).toMatchObject({ type: { priceMicroUsdPerHour } });
+  }
+  expect(scene.unplaced().map(({ pod }) => pod)).toEqual(["default/giant"]);
+  const why = explain(read, { subject: "pod", name: "giant" }, "default");
+  expect(why.says).toContain(scene.unplaced()[0]?.reason);
+});
+
+it("writes nothing, and reads no Secret and no ConfigMap but Karpenter's facts", async () => {
+  world = await busyWorld();
+  const asked: string[] = [];
+  const { transport } = world.box.sandbox;
+  await sceneOf(world, {
+    send: (request) => {
+      asked.push(`${request.method} ${request.path}`);
+      return transport.send(request);
+    },
+    close: () => undefined,
+  });
+  expect(asked.length).toBeGreaterThan(20);
+  expect(asked.filter((one) => !one.startsWith("GET "))).toEqual([]);
+  expect(asked.filter((one) => one.includes("secrets"))).toEqual([]);
+  const maps = asked.filter((one) => one.includes("configmaps"));
+  expect(maps.filter((one) => !one.includes("karpenter-facts"))).toEqual([]);
+});
+
+it("names what it may not see, and shows the rest", async () => {
+  world = await busyWorld();
+  const { transport } = world.box.sandbox;
+  const scene = await sceneOf(world, {
+    send: async (request) =>
+      /poddisruptionbudgets|persistentvolumes/.test(request.path)
+        ? {
+            status: 403,
+            headers: {},
+            body: { kind: "Status", status: "Failure", reason: "Forbidden", code: 403 },
+          }
+        : transport.send(request),
+    close: () => undefined,
+  });
+  expect(scene.notes).toContain("left out, as reading them is forbidden: poddisruptionbudgets");
+  expect(scene.fleet().totals.nodes).toBeGreaterThan(2);
+});
