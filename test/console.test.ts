@@ -89,6 +89,11 @@ it("says what explain and plan say of the same moment", async () => {
     expect(scene.explain({ kind: "node", name, namespace: "default" })).toEqual(wanted);
     expect(wanted).toMatchObject({ type: { priceMicroUsdPerHour } });
   }
+  const node = ours[0]?.name ?? "";
+  expect(scene.simulate({ nodes: [node], zones: [], consolidate: false })).toMatchObject({
+    before: { pendingPods: 1 },
+    steps: [{ kind: "removal", removed: [node] }, {}],
+  });
   expect(scene.unplaced().map(({ pod }) => pod)).toEqual(["default/giant"]);
   const why = explain(read, { subject: "pod", name: "giant" }, "default");
   expect(why.says).toContain(scene.unplaced()[0]?.reason);

@@ -11,6 +11,7 @@ import { go, PAGES, type Page, place } from "./place.ts";
 import { PoolsPage } from "./pools-page.tsx";
 import { about, connection, look, problem, silentS, views } from "./store.ts";
 import { WaitingPage } from "./waiting-page.tsx";
+import { WhatIfPage } from "./what-if-page.tsx";
 
 const TITLES: Readonly<Record<Page, string>> = {
   map: "Map",
@@ -19,6 +20,7 @@ const TITLES: Readonly<Record<Page, string>> = {
   waiting: "Waiting",
   pools: "Pools",
   health: "Health",
+  whatif: "What if",
 };
 
 const CONTENT: Readonly<Record<Page, () => preact.JSX.Element>> = {
@@ -28,6 +30,7 @@ const CONTENT: Readonly<Record<Page, () => preact.JSX.Element>> = {
   waiting: WaitingPage,
   pools: PoolsPage,
   health: HealthPage,
+  whatif: WhatIfPage,
 };
 
 export function App() {

@@ -5,19 +5,15 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { percent, perHour, plain } from "./format.ts";
 import { categoriesOf, groupOf, isMeant } from "./node-list.ts";
-import { type Drawn, paint, paletteOf, tileGap } from "./paint.ts";
+import { type Drawn, paint, paletteOf, tileGap, type View } from "./paint.ts";
 import { go, place } from "./place.ts";
 import { layoutOf, placeOfSlot, type Slotted, slotAt, slotted } from "./slots.ts";
 import type { MapRow } from "./wire.ts";
 
-interface View {
-  readonly scale: number;
-  readonly x: number;
-  readonly y: number;
-}
-
 const WHOLE: View = { scale: 1, x: 0, y: 0 };
 const MOST_SCALE = 24;
+/** Pixels: less is the tremble of a hand. */
+const DRAG = 5;
 /** After the last movement. */
 const REST_MS = 120;
 const NOTHING: Slotted = { groups: new Map() };
@@ -116,7 +112,7 @@ export function MapCanvas({
       ref={frame}
       class="map"
       aria-hidden="true"
-      {...movement(view, setView, nameAt, setHovered, (name) => go({ about: `node/${name}` }))}
+      {...useMovement(view, setView, nameAt, setHovered, (name) => go({ about: `node/${name}` }))}
     >
       <canvas ref={base} />
       <canvas ref={over} class="overlay" />
@@ -187,9 +183,7 @@ function useBase(
       const context = prepared(element, size);
       if (context === undefined || element === null) return;
       const colours = paletteOf(element);
-      context.translate(view.x, view.y);
-      context.scale(view.scale, view.scale);
-      paint(context, drawn, colours);
+      paint(context, drawn, colours, { view, ...size });
       const picture = document.createElement("canvas");
       picture.width = element.width;
       picture.height = element.height;
@@ -211,13 +205,15 @@ function useBase(
 }
 
 /** Wheel zooms at the pointer, dragging pans, a click opens. */
-function movement(
+function useMovement(
   view: View,
   setView: (view: View) => void,
   nameAt: (x: number, y: number) => string | undefined,
   setHovered: (spot: { name: string; x: number; y: number } | undefined) => void,
   open: (name: string) => void,
 ) {
+  // The end of a drag is a click, too, for the browser.
+  const travelled = useRef(0);
   const here = (event: MouseEvent) => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
@@ -233,6 +229,7 @@ function movement(
     },
     onPointerMove: (event: PointerEvent) => {
       if (event.buttons === 1) {
+        travelled.current += Math.abs(event.movementX) + Math.abs(event.movementY);
         setView({ ...view, x: view.x + event.movementX, y: view.y + event.movementY });
         return;
       }
@@ -240,11 +237,14 @@ function movement(
       const name = nameAt(x, y);
       setHovered(name === undefined ? undefined : { name, x, y });
     },
+    onPointerDown: () => {
+      travelled.current = 0;
+    },
     onPointerLeave: () => setHovered(undefined),
     onClick: (event: MouseEvent) => {
       const { x, y } = here(event);
       const name = nameAt(x, y);
-      if (name !== undefined) open(name);
+      if (name !== undefined && travelled.current < DRAG) open(name);
     },
   };
 }

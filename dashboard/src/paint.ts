@@ -51,21 +51,40 @@ export function groupLabel({ name, count }: Box): string {
   return `${plain(name === "" ? LABELS.nodepool : name)} · ${count}`;
 }
 
-export function paint(context: CanvasRenderingContext2D, drawn: Drawn, colours: Palette): void {
+/** Where the person looks: layout pixels × scale + offset are pixels of the screen. */
+export interface View {
+  readonly scale: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Details go by the size on the screen; what is out of sight is not drawn. `width`, `height`: of the screen. */
+export function paint(
+  context: CanvasRenderingContext2D,
+  drawn: Drawn,
+  colours: Palette,
+  { view, width, height }: { readonly view: View; readonly width: number; readonly height: number },
+): void {
   const { slots, layout, rows } = drawn;
+  const { scale } = view;
+  const size = (layout.tile - tileGap(layout.tile)) * scale;
   for (const box of layout.boxes) {
+    const [left, top] = [box.x * scale + view.x, box.y * scale + view.y];
+    const [wide, high] = [box.width * scale, box.height * scale];
+    if (left > width || top > height || left + wide < 0 || top + high < 0) continue;
     context.fillStyle = colours.raised;
-    context.fillRect(box.x, box.y, box.width, box.height);
+    context.fillRect(left, top, wide, high);
     context.fillStyle = colours.text;
     context.font = "600 13px system-ui, sans-serif";
     context.textBaseline = "middle";
-    context.fillText(groupLabel(box), box.x + 8, box.y + HEADER / 2, box.width - 16);
+    context.fillText(groupLabel(box), Math.max(left, 0) + 8, top + (HEADER * scale) / 2, wide - 16);
     for (const [name, slot] of slots.groups.get(box.name)?.slots ?? []) {
+      const spot = placeOfSlot(box, slot, layout.tile);
+      const [x, y] = [spot.x * scale + view.x, spot.y * scale + view.y];
       const row = rows.get(name);
-      if (row === undefined) continue;
-      const { x, y } = placeOfSlot(box, slot, layout.tile);
+      if (row === undefined || x > width || y > height || x + size < 0 || y + size < 0) continue;
       context.globalAlpha = drawn.meant === undefined || drawn.meant.has(name) ? 1 : 0.2;
-      tile(context, { name, row, x, y, size: layout.tile - tileGap(layout.tile) }, drawn, colours);
+      tile(context, { name, row, x, y, size }, drawn, colours);
       context.globalAlpha = 1;
     }
   }
@@ -89,7 +108,7 @@ function tile(context: CanvasRenderingContext2D, one: Tile, drawn: Drawn, colour
   context.fillStyle = colours.surface;
   context.fillRect(x, y, size, size);
   // Full tiles read as full: the fill rises from the bottom.
-  const filled = Math.max(size >= 10 ? 2 : 1, Math.round(size * Math.min(1, level)));
+  const filled = Math.max(size >= 10 ? 2 : 1, size * Math.min(1, level));
   context.fillStyle = colour;
   context.fillRect(x, y + size - filled, size, filled);
   context.strokeStyle = colours.line;

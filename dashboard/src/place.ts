@@ -1,7 +1,7 @@
 /** Where the page is: view, selection, filter, grouping. It stands in the address, so that a link can be shared. */
 import { signal } from "@preact/signals";
 
-export const PAGES = ["map", "money", "decisions", "waiting", "pools", "health"] as const;
+export const PAGES = ["map", "money", "decisions", "waiting", "pools", "health", "whatif"] as const;
 export type Page = (typeof PAGES)[number];
 
 export const GROUPINGS = ["pool", "zone", "type", "capacity", "state"] as const;

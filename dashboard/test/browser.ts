@@ -12,7 +12,7 @@ import { type LiveSandbox, startSandbox } from "./live-sandbox.ts";
 
 const PICTURES = fileURLToPath(new URL("../../dist/browser/", import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const VIEWS = ["map", "money", "decisions", "waiting", "pools", "health"] as const;
+const VIEWS = ["map", "money", "decisions", "waiting", "pools", "health", "whatif"] as const;
 const SIZES = [
   { width: 390, height: 844 },
   { width: 1_280, height: 800 },
@@ -95,6 +95,14 @@ async function drive(browser: Browser, sandbox: LiveSandbox): Promise<void> {
   await check("the keyboard alone reaches every view, the table and the reasons", () =>
     byKeyboard(page),
   );
+  await check("what if a node goes: what simulate says", async () => {
+    await page.keyboard.press("7");
+    const choice = page.getByRole("combobox", { name: "Node", exact: true });
+    await choice.selectOption({ index: 1 });
+    await page.getByRole("button", { name: "Simulate" }).click();
+    await page.getByRole("table", { name: "Before and after" }).waitFor();
+    await page.screenshot({ path: `${PICTURES}whatif.png` });
+  });
   await check("a hostile event is text", async () => {
     await page.keyboard.press("3");
     await page.getByText("<img src=x onerror").first().waitFor();
@@ -127,7 +135,7 @@ async function lookAt(page: Page, view: string, name: string): Promise<void> {
   await page.evaluate((hash) => {
     location.hash = hash;
   }, view);
-  await page.locator(`main[aria-label="${view[0]?.toUpperCase()}${view.slice(1)}"]`).waitFor();
+  await page.locator(`nav a[aria-current="page"][href="#${view}"]`).waitFor();
   await page.locator(".skeleton").waitFor({ state: "detached", timeout: 20_000 });
   await page.waitForTimeout(300);
   await page.screenshot({ path: `${PICTURES}${name}.png` });

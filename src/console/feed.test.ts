@@ -54,6 +54,7 @@ class FakeSource implements Source {
       next: () => [],
       unplaced: () => [],
       explain: ({ name }) => ({ says: name }),
+      simulate: () => ({}),
     });
   }
 }

@@ -9,7 +9,7 @@ import { firstLineOf } from "../base/error-text.ts";
 import { openEventStream } from "../listen/event-stream.ts";
 import { type Exchange, Refusal } from "../listen/exchange.ts";
 import { Feed, VIEWS, type ViewName } from "./feed.ts";
-import type { Source } from "./source.ts";
+import type { Question, Scene, Source, Supposition } from "./source.ts";
 
 export interface Asset {
   readonly contentType: string;
@@ -86,7 +86,9 @@ async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): 
     case "GET /api/stream":
       return stream(exchange, options, feed);
     case "GET /api/explain":
-      return explain(exchange, feed);
+      return ask(exchange, feed, (scene, query) => scene.explain(questionIn(query)));
+    case "GET /api/simulate":
+      return ask(exchange, feed, (scene, query) => scene.simulate(suppositionIn(query)));
     case "POST /api/act":
       return act(exchange, source);
     default:
@@ -127,18 +129,33 @@ async function stream(exchange: Exchange, { clock }: ConsoleOptions, feed: Feed)
   stop = feed.watch(views, events);
 }
 
-async function explain(exchange: Exchange, feed: Feed): Promise<void> {
-  const query = queryOf(exchange);
-  const question = {
+/** A question about the scene of now. */
+async function ask(
+  exchange: Exchange,
+  feed: Feed,
+  question: (scene: Scene, query: URLSearchParams) => unknown,
+): Promise<void> {
+  try {
+    sendJson(exchange, 200, await feed.ask((scene) => question(scene, queryOf(exchange))));
+  } catch (error) {
+    sendJson(exchange, 404, { problem: firstLineOf(error) });
+  }
+}
+
+function questionIn(query: URLSearchParams): Question {
+  return {
     kind: query.get("kind") ?? "",
     name: query.get("name") ?? "",
     namespace: query.get("namespace") ?? "default",
   };
-  try {
-    sendJson(exchange, 200, await feed.ask((scene) => scene.explain(question)));
-  } catch (error) {
-    sendJson(exchange, 404, { problem: firstLineOf(error) });
-  }
+}
+
+function suppositionIn(query: URLSearchParams): Supposition {
+  return {
+    nodes: query.getAll("node"),
+    zones: query.getAll("zone"),
+    consolidate: query.has("consolidate"),
+  };
 }
 
 async function act(exchange: Exchange, source: Source): Promise<void> {

@@ -32,12 +32,21 @@ export interface Scene {
   unplaced(): readonly UnplacedPod[];
   /** The answer of `karpenter explain`. Throws an error whose message is for people. */
   explain(question: Question): unknown;
+  /** The answer of `karpenter simulate`. Throws an error whose message is for people. */
+  simulate(supposition: Supposition): unknown;
 }
 
 export interface Question {
   readonly kind: string;
   readonly name: string;
   readonly namespace: string;
+}
+
+/** What if: these nodes go, these zones are drained, the cluster is consolidated to its end. */
+export interface Supposition {
+  readonly nodes: readonly string[];
+  readonly zones: readonly string[];
+  readonly consolidate: boolean;
 }
 
 /** Something that may be done to a sandbox. */

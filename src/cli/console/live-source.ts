@@ -6,7 +6,14 @@
 import { EVENT, type Event } from "../../apis/core/kinds.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { SystemClock } from "../../base/system-clock.ts";
-import type { Act, Question, Scene, Source, UnplacedPod } from "../../console/source.ts";
+import type {
+  Act,
+  Question,
+  Scene,
+  Source,
+  Supposition,
+  UnplacedPod,
+} from "../../console/source.ts";
 import { fleetOf } from "../../core/answers/fleet.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { poolAnswer } from "../../core/answers/pool-answer.ts";
@@ -20,7 +27,8 @@ import {
   readObjects,
   readPicture,
 } from "../answers/read-picture.ts";
-import { modelOf } from "../answers/simulate.ts";
+import { modelOf, type Simulated, simulate } from "../answers/simulate.ts";
+import { nodesToRemove, withOfferings } from "../answers/what-if.ts";
 import { planOf } from "../plan/plan.ts";
 import { objectsOf } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -43,6 +51,9 @@ export interface LiveSourceOptions extends MirroredDoors {
 
 /** Waits, windows of budgets and nominations end by themselves: real milliseconds until all is read again. */
 const STALE_MS = 10_000;
+
+/** How far consolidation is played, as `karpenter simulate` does without `--horizon`. */
+const HORIZON_MS = 24 * 3_600_000;
 
 export function liveSource(options: LiveSourceOptions): Source {
   const clock = new SystemClock();
@@ -100,6 +111,7 @@ function sceneOf(read: ReadPicture, { found }: ReadObjects): Scene {
     next: once(() => commandAnswers(next())),
     unplaced: once(() => unplacedOf(read, plan())),
     explain: (question) => explained(read, question),
+    simulate: (supposition) => simulated(read, supposition),
   };
 }
 
@@ -124,6 +136,20 @@ function explained(read: ReadPicture, { kind, name, namespace }: Question): unkn
   const { subject, name: known } = subjectOf([kind, name]);
   if (known === undefined) throw new CliError(`which ${subject}? Say its name`);
   return explain(read, { subject, name: known }, namespace);
+}
+
+/** As `karpenter simulate --remove-node --drain-zone --consolidate`. */
+function simulated(read: ReadPicture, { nodes, zones, consolidate }: Supposition): Simulated {
+  const drained = new Set(zones);
+  const before = modelOf(read);
+  const start = withOfferings(before, [], drained);
+  const removed = nodesToRemove(start.picture, nodes, drained);
+  return simulate(
+    before,
+    start,
+    { removed, zones, consolidate, horizonMs: HORIZON_MS },
+    read.settings,
+  );
 }
 
 function once<T>(make: () => T): () => T {
