@@ -1,4 +1,5 @@
 /** `docs/reference/limits.md`: what each listener takes from strangers, made from the limits in the code. */
+import { CONSOLE_LIMITS } from "../src/cli/console/serve-console.ts";
 import { DEFAULT_LIMITS, type Limits } from "../src/listen/limits.ts";
 import { CONVERSION_BYTES, WEBHOOK_LIMITS } from "../src/operator/webhooks/server.ts";
 import { API_SERVER_LIMITS } from "../src/sandbox/apiserver/https/https-server.ts";
@@ -7,6 +8,7 @@ import { AWS_LIMITS } from "../src/sandbox/ec2/wire/server.ts";
 const LISTENERS: readonly (readonly [name: string, limits: Partial<Limits>])[] = [
   ["webhooks", WEBHOOK_LIMITS],
   ["metrics, health", {}],
+  ["console", CONSOLE_LIMITS],
   ["sandbox: API server", API_SERVER_LIMITS],
   ["sandbox: simulated AWS", AWS_LIMITS],
 ];

@@ -16,7 +16,7 @@ export interface ServedConsole {
 const TOKEN_BYTES = 16;
 
 /** Pages that look keep a connection each, and load a few files. */
-const LIMITS = { maxConnections: 64, maxRequests: 32, sharePercent: 100 } as const;
+export const CONSOLE_LIMITS = { maxConnections: 64, maxRequests: 32, sharePercent: 100 } as const;
 
 /** Rejects with PortError. `port` 0: any free one. */
 export async function serveConsole(
@@ -30,7 +30,7 @@ export async function serveConsole(
     name: "console",
     port,
     host: "127.0.0.1",
-    limits: LIMITS,
+    limits: CONSOLE_LIMITS,
     handle: (exchange) => handler.handle(exchange),
     log,
   });
