@@ -1,4 +1,4 @@
-/** The console on a live cluster: what it says is what the commands say, it writes nothing, and it names what it may not see. */
+/** The console on a live cluster: it says what the commands say, writes nothing, and names what it may not see. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
@@ -10,7 +10,7 @@ import { explain, explainPools } from "../src/cli/answers/explain.ts";
 import { readObjects, readPicture } from "../src/cli/answers/read-picture.ts";
 import { liveSource } from "../src/cli/console/live-source.ts";
 import { objectsOf } from "../src/cli/plan/sources.ts";
-import type { Scene } from "../src/console/source.ts";
+import type { ConsoleScene } from "../src/console/source.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";
 import type { Transport } from "../src/kube/transport/transport.ts";
 import { ROOT } from "./tidy/sources.ts";
@@ -53,7 +53,7 @@ async function during<T>({ clock }: TestWorld, work: Promise<T>): Promise<T> {
   return done;
 }
 
-async function sceneOf(of: TestWorld, transport: Transport): Promise<Scene> {
+async function sceneOf(of: TestWorld, transport: Transport): Promise<ConsoleScene> {
   const source = liveSource({
     name: "test",
     mode: "cluster",

@@ -10,9 +10,9 @@ import type {
   MapRow,
   MoneyHead,
   MoneyRow,
-  Patch,
   PoolRow,
   PricePoint,
+  ViewPatch,
   WaitingHead,
   WaitingRow,
 } from "./wire.ts";
@@ -94,7 +94,7 @@ export function look(): void {
     if (opened.readyState === EventSource.CLOSED) setTimeout(() => void start(), 2_000);
   };
   for (const name of Object.keys(views) as ViewName[])
-    opened.addEventListener(name, (event) => take(name, JSON.parse(event.data) as Patch));
+    opened.addEventListener(name, (event) => take(name, JSON.parse(event.data) as ViewPatch));
   opened.addEventListener("clock", (event) => {
     const { nowMs: clusterMs } = JSON.parse(event.data) as { nowMs: number };
     batch(() => {
@@ -107,7 +107,7 @@ export function look(): void {
   });
 }
 
-function take(name: ViewName, patch: Patch): void {
+function take(name: ViewName, patch: ViewPatch): void {
   const view = views[name] as { value: Shown<unknown, unknown> };
   const rows = new Map(patch.whole === true ? [] : view.value.rows);
   for (const [key, row] of Object.entries(patch.set)) rows.set(key, row);

@@ -5,5 +5,5 @@ export type { HealthHead } from "../../src/console/views/health.ts";
 export type { MapHead, MapRow } from "../../src/console/views/map.ts";
 export type { MoneyHead, MoneyRow, PricePoint } from "../../src/console/views/money.ts";
 export type { PoolRow } from "../../src/console/views/pools.ts";
-export type { Patch } from "../../src/console/views/view.ts";
+export type { ViewPatch } from "../../src/console/views/view.ts";
 export type { WaitingHead, WaitingRow } from "../../src/console/views/waiting.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { VirtualClock } from "../base/virtual-clock.ts";
 import type { Fleet } from "../core/answers/fleet.ts";
 import { Feed } from "./feed.ts";
-import type { Scene, Source } from "./source.ts";
+import type { ConsoleScene, ConsoleSource } from "./source.ts";
 
 const FLEET: Fleet = {
   at: "2026-01-01T00:00:00Z",
@@ -20,7 +20,7 @@ const FLEET: Fleet = {
   },
 };
 
-class FakeSource implements Source {
+class FakeSource implements ConsoleSource {
   readonly name = "fake";
   readonly mode = "cluster";
   readonly acts = [];
@@ -38,7 +38,7 @@ class FakeSource implements Source {
     };
   }
 
-  scene(): Promise<Scene> {
+  scene(): Promise<ConsoleScene> {
     this.readings += 1;
     if (this.problem !== undefined) return Promise.reject(new Error(this.problem));
     const fleet = { ...FLEET, totals: { ...FLEET.totals, pods: this.pods } };

@@ -1,11 +1,11 @@
 /**
- * Sends views to those who look, as patches of what each has. While nobody looks nothing is read and nothing is worked out.
- * A viewer that reads slowly is passed over until it has taken what it was sent, and then gets all changes in one patch.
+ * Sends views to those who look, as patches of what each has. While nobody looks nothing is read or worked out.
+ * A viewer that reads slowly is passed over until it has taken what it was sent. Then one patch has all changes.
  */
 import type { Clock, Timer } from "../base/clock.ts";
 import { firstLineOf } from "../base/error-text.ts";
 import { mustNotFail } from "../base/must-not-fail.ts";
-import type { Scene, Source } from "./source.ts";
+import type { ConsoleScene, ConsoleSource } from "./source.ts";
 import { decisionsView } from "./views/decisions.ts";
 import { healthView } from "./views/health.ts";
 import { mapView } from "./views/map.ts";
@@ -24,7 +24,7 @@ export const VIEWS = [
   "health",
 ] as const;
 
-export type ViewName = (typeof VIEWS)[number];
+export type ConsoleViewName = (typeof VIEWS)[number];
 
 /** Where patches go. */
 export interface Sink {
@@ -42,20 +42,20 @@ const MOST_REST_MS = 10_000;
 const LINGER_MS = 60_000;
 
 interface Viewer {
-  readonly views: readonly ViewName[];
+  readonly views: readonly ConsoleViewName[];
   readonly sink: Sink;
-  readonly has: Map<ViewName, Written>;
+  readonly has: Map<ConsoleViewName, Written>;
   clockSaid: number;
 }
 
 /** A scene, and what was worked out of it so far. */
 interface Shown {
-  readonly scene: Scene;
-  readonly views: Map<ViewName, Written>;
+  readonly scene: ConsoleScene;
+  readonly views: Map<ConsoleViewName, Written>;
 }
 
 export class Feed {
-  readonly #source: Source;
+  readonly #source: ConsoleSource;
   readonly #clock: Pick<Clock, "after" | "elapsedMs">;
   readonly #viewers = new Set<Viewer>();
   #history: readonly PricePoint[] = [];
@@ -66,13 +66,13 @@ export class Feed {
   #readingMs = 0;
   #shown: Shown | undefined;
 
-  constructor(source: Source, clock: Pick<Clock, "after" | "elapsedMs">) {
+  constructor(source: ConsoleSource, clock: Pick<Clock, "after" | "elapsedMs">) {
     this.#source = source;
     this.#clock = clock;
   }
 
   /** Returns "looks no more". */
-  watch(views: readonly ViewName[], sink: Sink): () => void {
+  watch(views: readonly ConsoleViewName[], sink: Sink): () => void {
     const viewer: Viewer = { views, sink, has: new Map(), clockSaid: 0 };
     this.#viewers.add(viewer);
     this.#lingering?.cancel();
@@ -86,7 +86,7 @@ export class Feed {
   }
 
   /** A question of somebody who may have no stream open. Opens the watches for a while. */
-  async ask<T>(question: (scene: Scene) => T): Promise<T> {
+  async ask<T>(question: (scene: ConsoleScene) => T): Promise<T> {
     if (this.#shown !== undefined && this.#viewers.size > 0) return question(this.#shown.scene);
     this.#close ??= this.#source.open();
     this.#lingering?.cancel();
@@ -130,7 +130,7 @@ export class Feed {
     if (this.#viewers.size > 0) this.#soon(Math.max(PACE_MS, restMs));
   }
 
-  #show(scene: Scene): void {
+  #show(scene: ConsoleScene): void {
     if (this.#shown?.scene !== scene) {
       this.#shown = { scene, views: new Map() };
       this.#history = withPoint(this.#history, pricePoint(scene.fleet(), scene.nowMs));
@@ -144,7 +144,7 @@ export class Feed {
     }
   }
 
-  #send({ has, sink }: Viewer, name: ViewName, shown: Shown): void {
+  #send({ has, sink }: Viewer, name: ConsoleViewName, shown: Shown): void {
     let now = shown.views.get(name);
     if (now === undefined) {
       now = written(this.#viewOf(name, shown.scene));
@@ -155,7 +155,7 @@ export class Feed {
     if (patch !== undefined) sink.send(name, patch);
   }
 
-  #viewOf(name: ViewName, scene: Scene): View {
+  #viewOf(name: ConsoleViewName, scene: ConsoleScene): View {
     switch (name) {
       case "map":
         return mapView(scene.fleet());

@@ -4,7 +4,7 @@ import type { Logger } from "../base/log.ts";
 import { SystemClock } from "../base/system-clock.ts";
 import { type Listener, startListener } from "../listen/listener.ts";
 import { createConsole } from "./serve.ts";
-import type { Act, Source } from "./source.ts";
+import type { Act, ConsoleSource } from "./source.ts";
 
 const TOKEN = "0123456789abcdef0123456789abcdef";
 const HOSTILE = `<img src=x onerror=alert(1)>\u202e\u001b]8;;x`;
@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const close of open.splice(0)) await close();
 });
 
-function source(acts: readonly Act[]): Source {
+function source(acts: readonly Act[]): ConsoleSource {
   return {
     name: HOSTILE,
     mode: acts.length > 0 ? "sandbox" : "cluster",

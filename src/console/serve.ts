@@ -1,15 +1,15 @@
 /**
- * The console over HTTP: the page, the stream of views, questions, and in a sandbox acts. Who wants data shows the cookie
- * that the token of the printed address was traded for. Pages of other sites, and of other ports of this machine, are
- * refused. See docs/designs/005-console.md.
+ * The console over HTTP: the page, the stream of views, questions, and in a sandbox acts. Data is for holders of a
+ * cookie, which the token of the printed address is traded for. Pages of other sites, and of other ports of this
+ * machine, are refused. See docs/designs/005-console.md.
  */
 import { parseBoundedJson } from "../base/bounded-json.ts";
 import type { Clock } from "../base/clock.ts";
 import { firstLineOf } from "../base/error-text.ts";
 import { openEventStream } from "../listen/event-stream.ts";
 import { type Exchange, Refusal } from "../listen/exchange.ts";
-import { Feed, VIEWS, type ViewName } from "./feed.ts";
-import type { Question, Scene, Source, Supposition } from "./source.ts";
+import { type ConsoleViewName, Feed, VIEWS } from "./feed.ts";
+import type { ConsoleQuestion, ConsoleScene, ConsoleSource, Supposition } from "./source.ts";
 
 export interface Asset {
   readonly contentType: string;
@@ -19,7 +19,7 @@ export interface Asset {
 }
 
 export interface ConsoleOptions {
-  readonly source: Source;
+  readonly source: ConsoleSource;
   readonly clock: Pick<Clock, "after" | "elapsedMs">;
   /** By path, `/` among them. */
   readonly assets: ReadonlyMap<string, Asset>;
@@ -45,6 +45,7 @@ const HEADERS = {
 
 const MOST_BODY_BYTES = 16 * 1_024;
 
+/** One handler serves all who look; `close` ends its watches. */
 export function createConsole(options: ConsoleOptions): ConsoleHandler {
   const feed = new Feed(options.source, options.clock);
   return {
@@ -121,11 +122,11 @@ async function login(exchange: Exchange, { token, isEqual }: ConsoleOptions): Pr
 async function stream(exchange: Exchange, { clock }: ConsoleOptions, feed: Feed): Promise<void> {
   const wanted = (queryOf(exchange).get("views") ?? "").split(",");
   const views = VIEWS.filter((name) => wanted.includes(name));
-  const unknown = wanted.filter((name) => !VIEWS.includes(name as ViewName));
+  const unknown = wanted.filter((name) => !VIEWS.includes(name as ConsoleViewName));
   if (unknown.length > 0)
     throw new Refusal(400, `views: "${unknown[0]}": wanted some of ${VIEWS.join(", ")}`);
   let stop = (): void => undefined;
-  const events = openEventStream(exchange, clock, HEADERS, () => stop());
+  const events = openEventStream(exchange, { clock, headers: HEADERS, over: () => stop() });
   stop = feed.watch(views, events);
 }
 
@@ -133,7 +134,7 @@ async function stream(exchange: Exchange, { clock }: ConsoleOptions, feed: Feed)
 async function ask(
   exchange: Exchange,
   feed: Feed,
-  question: (scene: Scene, query: URLSearchParams) => unknown,
+  question: (scene: ConsoleScene, query: URLSearchParams) => unknown,
 ): Promise<void> {
   try {
     sendJson(exchange, 200, await feed.ask((scene) => question(scene, queryOf(exchange))));
@@ -142,7 +143,7 @@ async function ask(
   }
 }
 
-function questionIn(query: URLSearchParams): Question {
+function questionIn(query: URLSearchParams): ConsoleQuestion {
   return {
     kind: query.get("kind") ?? "",
     name: query.get("name") ?? "",
@@ -158,7 +159,7 @@ function suppositionIn(query: URLSearchParams): Supposition {
   };
 }
 
-async function act(exchange: Exchange, source: Source): Promise<void> {
+async function act(exchange: Exchange, source: ConsoleSource): Promise<void> {
   const { name = "", ...values } = stringsIn(await readJson(exchange));
   if (!source.acts.some((one) => one.name === name))
     throw new Refusal(source.acts.length === 0 ? 403 : 400, `"${name}" cannot be done here`);

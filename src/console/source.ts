@@ -1,7 +1,7 @@
 /**
- * Where the console gets what it shows. A scene is one moment of a cluster; each part of it is worked out when somebody
- * asks for it, by what `karpenter explain`, `top` and `plan` use. Today scenes come from a live cluster; a recording can be
- * another source.
+ * Where the console gets what it shows. A scene is one moment of a cluster. Each part of it is worked out when somebody
+ * asks, by what `karpenter explain`, `top` and `plan` use. Today scenes come from a live cluster.
+ * A recording can be another source.
  */
 import type { Event } from "../apis/core/kinds.ts";
 import type { CommandAnswer } from "../core/answers/command-answer.ts";
@@ -19,7 +19,7 @@ export interface UnplacedPod {
 }
 
 /** Each function answers the same at every call, so a change is seen by identity or value. */
-export interface Scene {
+export interface ConsoleScene {
   /** Of the cluster's clock. */
   readonly nowMs: number;
   /** What could not be seen, and what was assumed. */
@@ -31,12 +31,12 @@ export interface Scene {
   next(): readonly CommandAnswer[];
   unplaced(): readonly UnplacedPod[];
   /** The answer of `karpenter explain`. Throws an error whose message is for people. */
-  explain(question: Question): unknown;
+  explain(question: ConsoleQuestion): unknown;
   /** The answer of `karpenter simulate`. Throws an error whose message is for people. */
   simulate(supposition: Supposition): unknown;
 }
 
-export interface Question {
+export interface ConsoleQuestion {
   readonly kind: string;
   readonly name: string;
   readonly namespace: string;
@@ -58,7 +58,7 @@ export interface Act {
   readonly wants: readonly string[];
 }
 
-export interface Source {
+export interface ConsoleSource {
   /** Of the cluster. */
   readonly name: string;
   readonly mode: "sandbox" | "cluster";
@@ -69,5 +69,5 @@ export interface Source {
   /** Somebody looks: watches open. Returns "nobody looks any more". */
   open(): () => void;
   /** How things are now; the same scene until something changes. */
-  scene(): Promise<Scene>;
+  scene(): Promise<ConsoleScene>;
 }

@@ -17,12 +17,17 @@ export interface EventStream {
   end(): void;
 }
 
-/** `over`: the caller has gone, or `end` was called. */
+export interface EventStreamOptions {
+  readonly clock: Pick<Clock, "after">;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The caller has gone, or `end` was called. */
+  readonly over: () => void;
+}
+
+/** Begins the answer. It lasts until the caller goes. */
 export function openEventStream(
   exchange: Exchange,
-  clock: Pick<Clock, "after">,
-  headers: Readonly<Record<string, string>>,
-  over: () => void,
+  { clock, headers, over }: EventStreamOptions,
 ): EventStream {
   const { request, response } = exchange;
   const zips = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));

@@ -8,9 +8,9 @@ import { keyOf } from "../../apis/meta.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type {
   Act,
-  Question,
-  Scene,
-  Source,
+  ConsoleQuestion,
+  ConsoleScene,
+  ConsoleSource,
   Supposition,
   UnplacedPod,
 } from "../../console/source.ts";
@@ -40,13 +40,13 @@ import {
 
 export interface LiveSourceOptions extends MirroredDoors {
   readonly name: string;
-  readonly mode: Source["mode"];
+  readonly mode: ConsoleSource["mode"];
   /** By the cluster's clock. */
   readonly nowMs: () => number | Promise<number>;
   /** Said with every scene. */
   readonly notes?: readonly string[];
   readonly acts?: readonly Act[];
-  readonly act?: Source["act"];
+  readonly act?: ConsoleSource["act"];
 }
 
 /** Waits, windows of budgets and nominations end by themselves: real milliseconds until all is read again. */
@@ -55,11 +55,12 @@ const STALE_MS = 10_000;
 /** How far consolidation is played, as `karpenter simulate` does without `--horizon`. */
 const HORIZON_MS = 24 * 3_600_000;
 
-export function liveSource(options: LiveSourceOptions): Source {
+/** Watches open when somebody looks, and end when nobody does. */
+export function liveSource(options: LiveSourceOptions): ConsoleSource {
   const clock = new SystemClock();
   let cluster: MirroredCluster | undefined;
   let last:
-    | { readonly scene: Scene; readonly changes: number; readonly readMs: number }
+    | { readonly scene: ConsoleScene; readonly changes: number; readonly readMs: number }
     | undefined;
   return {
     name: options.name,
@@ -90,7 +91,7 @@ export function liveSource(options: LiveSourceOptions): Source {
 async function readScene(
   client: MirroredCluster["client"],
   options: LiveSourceOptions,
-): Promise<Scene> {
+): Promise<ConsoleScene> {
   const objects = await readObjects({ cluster: true }, async (_, further) => {
     const { found, notes } = await objectsOf(client, further);
     return { found, notes: [...(options.notes ?? []), ...notes], nowMs: await options.nowMs() };
@@ -98,7 +99,7 @@ async function readScene(
   return sceneOf(await readPicture({}, objects), objects);
 }
 
-function sceneOf(read: ReadPicture, { found }: ReadObjects): Scene {
+function sceneOf(read: ReadPicture, { found }: ReadObjects): ConsoleScene {
   const { picture, settings, planning } = read;
   const plan = once(() => planBatch(picture.scheduling, settings.planner));
   const next = once(() => nextCommands(picture));
@@ -132,7 +133,7 @@ function unplacedOf(
   }));
 }
 
-function explained(read: ReadPicture, { kind, name, namespace }: Question): unknown {
+function explained(read: ReadPicture, { kind, name, namespace }: ConsoleQuestion): unknown {
   const { subject, name: known } = subjectOf([kind, name]);
   if (known === undefined) throw new CliError(`which ${subject}? Say its name`);
   return explain(read, { subject, name: known }, namespace);

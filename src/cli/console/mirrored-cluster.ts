@@ -1,7 +1,7 @@
 /**
- * A cluster whose lists are answered from watches: whoever reads it again and again costs the API server nothing more. A
- * kind is watched from the first time it is listed. What may not be read, or is not served, is refused as the server
- * refuses it.
+ * A cluster whose lists are answered from watches: whoever reads it again and again costs the API server nothing
+ * more. A kind is watched from the first time it is listed. What may not be read, or is not served, is refused as the
+ * server refuses it.
  */
 import { EVENT } from "../../apis/core/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
@@ -32,6 +32,7 @@ export interface MirroredDoors {
   readonly log: Logger;
 }
 
+/** Nothing is asked of the server until the first list. */
 export function openMirroredCluster({
   transport,
   clock,

@@ -3,7 +3,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Logger } from "../../base/log.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { createConsole } from "../../console/serve.ts";
-import type { Source } from "../../console/source.ts";
+import type { ConsoleSource } from "../../console/source.ts";
 import { startListener } from "../../listen/listener.ts";
 import { dashboardFiles } from "./page.ts";
 
@@ -20,7 +20,7 @@ export const CONSOLE_LIMITS = { maxConnections: 64, maxRequests: 32, sharePercen
 
 /** Rejects with PortError. `port` 0: any free one. */
 export async function serveConsole(
-  source: Source,
+  source: ConsoleSource,
   { port, log }: { readonly port: number; readonly log: Logger },
 ): Promise<ServedConsole> {
   const clock = new SystemClock();

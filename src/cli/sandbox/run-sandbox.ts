@@ -6,7 +6,7 @@ import type { Logger } from "../../base/log.ts";
 import { PacedClock } from "../../base/paced-clock.ts";
 import { printedLines } from "../../base/printable.ts";
 import { Random } from "../../base/random.ts";
-import type { Source } from "../../console/source.ts";
+import type { ConsoleSource } from "../../console/source.ts";
 import { checkPort, PortError } from "../../listen/listener.ts";
 import { serveEndpoints } from "../../operator/endpoints.ts";
 import { createLogger } from "../../operator/logging/logger.ts";
@@ -113,7 +113,7 @@ async function serve(
   parts.add(() => endpoints.close());
   writeKubeconfig(file, https);
   const { serveConsole } = await import("../console/serve-console.ts");
-  const page = await serveConsole(await sourceOf(box, flags, clock, log), { port: 0, log });
+  const page = await serveConsole(await sourceOf({ box, flags, clock, log }), { port: 0, log });
   parts.add(() => page.close());
   // Listened for before anybody is told that there is something to interrupt.
   const interruption = interrupted();
@@ -125,12 +125,17 @@ async function serve(
 }
 
 /** Read as the administrator. */
-async function sourceOf(
-  box: Box,
-  flags: SandboxFlags,
-  clock: PacedClock,
-  log: Logger,
-): Promise<Source> {
+async function sourceOf({
+  box,
+  flags,
+  clock,
+  log,
+}: {
+  readonly box: Box;
+  readonly flags: SandboxFlags;
+  readonly clock: PacedClock;
+  readonly log: Logger;
+}): Promise<ConsoleSource> {
   const { liveSource } = await import("../console/live-source.ts");
   return liveSource({
     name: flags.clusterName,
@@ -141,7 +146,7 @@ async function sourceOf(
     log,
     nowMs: () => clock.now(),
     acts: SANDBOX_ACTS,
-    act: (name, values) => actOnSandbox(box, flags.provider, name, values),
+    act: (name, values) => actOnSandbox({ box, provider: flags.provider }, name, values),
   });
 }
 

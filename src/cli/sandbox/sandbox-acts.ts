@@ -23,10 +23,14 @@ const EXAMPLES = new URL("../../../examples/", import.meta.url);
 /** More pods than a sandbox of one process is for. */
 const MOST_REPLICAS = 5_000;
 
-/** Throws CliError, which says what to mend. */
+export interface Actor {
+  readonly box: Pick<Box, "sandbox" | "restart">;
+  readonly provider: "aws" | "kwok";
+}
+
+/** Carries an act out. Throws CliError, which says what to mend. */
 export async function actOnSandbox(
-  box: Pick<Box, "sandbox" | "restart">,
-  provider: "aws" | "kwok",
+  { box, provider }: Actor,
   name: string,
   values: Readonly<Record<string, string>>,
 ): Promise<string> {

@@ -25,6 +25,7 @@ export interface DecisionRow {
 /** A page that holds more is read by nobody. */
 const MOST_ROWS = 2_000;
 
+/** A row per event, oldest first. */
 export function decisionsView(
   events: readonly Event[],
   next: readonly CommandAnswer[],

@@ -1,5 +1,5 @@
 /** Whether what the console shows can be trusted: how old it is, what it cannot see, what it costs. */
-import type { Scene } from "../source.ts";
+import type { ConsoleScene } from "../source.ts";
 import type { View } from "./view.ts";
 
 export interface HealthHead {
@@ -12,8 +12,9 @@ export interface HealthHead {
   readonly events: number;
 }
 
+/** A head alone. */
 export function healthView(
-  { notes, events }: Pick<Scene, "notes" | "events">,
+  { notes, events }: Pick<ConsoleScene, "notes" | "events">,
   readingMs: number,
   viewers: number,
 ): View<HealthHead, never> {

@@ -36,6 +36,7 @@ export interface MapRow {
   readonly drifted?: true;
 }
 
+/** A row per node, by name. */
 export function mapView({ nodes, totals }: Fleet): View<MapHead, MapRow> {
   return {
     head: {

@@ -28,6 +28,7 @@ export interface MoneyRow {
   readonly idleMicroUsdPerHour: number;
 }
 
+/** A row per NodePool and capacity type. */
 export function moneyView({ nodes, totals }: Fleet): View<MoneyHead, MoneyRow> {
   const rows = new Map<string, MoneyRow>();
   for (const node of nodes) {

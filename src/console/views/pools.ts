@@ -4,6 +4,7 @@ import type { View } from "./view.ts";
 
 export type PoolRow = Omit<PoolAnswer, "at">;
 
+/** A row per NodePool or Provisioner. */
 export function poolsView(pools: readonly PoolAnswer[]): View<Record<string, never>, PoolRow> {
   return {
     head: {},

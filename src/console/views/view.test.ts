@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { type Patch, patchText, written } from "./view.ts";
+import { patchText, type ViewPatch, written } from "./view.ts";
 
 const view = (head: unknown, rows: Record<string, unknown>) =>
   written({ head, rows: new Map(Object.entries(rows)) });
-const read = (text: string | undefined): Patch | undefined =>
-  text === undefined ? undefined : (JSON.parse(text) as Patch);
+const read = (text: string | undefined): ViewPatch | undefined =>
+  text === undefined ? undefined : (JSON.parse(text) as ViewPatch);
 
 describe("a patch", () => {
   it("has everything for whoever has nothing", () => {

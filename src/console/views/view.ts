@@ -1,6 +1,6 @@
 /**
- * The one shape of every view: a head and rows by key, and what differs between two of them. Rows that did not change are
- * not sent again.
+ * The one shape of every view: a head and rows by key, and what differs between two of them. Rows that did not
+ * change are not sent again.
  */
 
 export interface View<Head = unknown, Row = unknown> {
@@ -9,7 +9,7 @@ export interface View<Head = unknown, Row = unknown> {
 }
 
 /** What a page that has `before` needs to have `after`. */
-export interface Patch {
+export interface ViewPatch {
   /** Everything is in it: what the page had before counts for nothing. */
   readonly whole?: true;
   readonly head?: unknown;
@@ -23,6 +23,7 @@ export interface Written {
   readonly rows: ReadonlyMap<string, string>;
 }
 
+/** To be compared with what was sent before. */
 export function written({ head, rows }: View): Written {
   return {
     head: JSON.stringify(head),
@@ -30,7 +31,7 @@ export function written({ head, rows }: View): Written {
   };
 }
 
-/** As JSON of a {@link Patch}; undefined: nothing changed. */
+/** As JSON of a {@link ViewPatch}; undefined: nothing changed. */
 export function patchText(before: Written | undefined, after: Written): string | undefined {
   const set: string[] = [];
   const del: string[] = [];

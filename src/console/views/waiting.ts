@@ -26,6 +26,7 @@ const SAYS = {
   nodeWanted: "A new node will be launched.",
 } as const;
 
+/** A row per cause. */
 export function waitingView(
   { waiting, totals }: Fleet,
   unplaced: readonly UnplacedPod[],
