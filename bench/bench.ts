@@ -9,6 +9,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   consolidation: async () => (await import("./consolidation.ts")).consolidation,
   cost: async () => (await import("./cost.ts")).cost,
   growth: async () => (await import("./growth.ts")).growth,
+  heuristics: async () => (await import("./heuristics.ts")).heuristics,
   model: async () => (await import("./model.ts")).model,
   played: async () => (await import("./settled/played.ts")).played,
   repack: async () => (await import("./repack.ts")).repack,

@@ -10,10 +10,11 @@
 import { createRequire } from "node:module";
 import { atOnce } from "../src/base/steps.ts";
 import { bestMix } from "../src/core/planner/packing/columns.ts";
-import { fillingOrders, packByGreed } from "../src/core/planner/packing/greedy-patterns.ts";
-import { type Bin, mostOf, type Packing, type Pattern, type Row } from "../src/core/planner/packing/packing.ts";
+import { packByGreed } from "../src/core/planner/packing/greedy-patterns.ts";
+import { fillingOrders } from "../src/core/planner/packing/row-orders.ts";
+import { type Bin, mostInBin, type Packing, type Pattern, type Row } from "../src/core/planner/packing/packing.ts";
 import { resourcePrices } from "../src/core/planner/packing/resource-prices.ts";
-import { Search } from "../src/core/planner/packing/search.ts";
+import { BranchAndBound } from "../src/core/planner/packing/branch-and-bound.ts";
 import { podAmounts } from "../test/validator/kubernetes.ts";
 import { outcomesOf } from "../test/validator/places.ts";
 import { wholeMachines } from "./whole-machines.ts";
@@ -74,10 +75,10 @@ async function boundOf(workload: Workload, quick: boolean): Promise<number> {
   const seeds: Pattern[] = [];
   for (const order of fillingOrders(packing, plain)) {
     const unlimited = { units: Number.POSITIVE_INFINITY };
-    const uses = atOnce(packByGreed(packing, bins, counts, plain, order, unlimited));
+    const uses = atOnce(packByGreed({ packing, bins, counts, values: plain }, order, unlimited));
     seeds.push(...(uses ?? []).map(({ pattern }) => pattern));
   }
-  const mix = atOnce(bestMix(packing, counts, prices, { units: SEARCH_UNITS }, bins, seeds));
+  const mix = atOnce(bestMix({ packing, resourcePrices: prices, bins, seeds }, counts, { units: SEARCH_UNITS }));
   if (mix === undefined) return Math.floor(bound);
   const patterns = [...seeds, ...mix.columns.map(({ pattern }) => pattern)];
   let centre = plain;
@@ -141,7 +142,7 @@ function mostWorth(
   const patterns: Pattern[] = [];
   for (const [at, { index, bin, prices, ratio: atMost }] of relaxed.entries()) {
     if (atMost <= 1 || (at >= FILLED_PER_ROUND && atMost <= ratio)) break;
-    const search = new Search(packing, bin, counts, worth, prices);
+    const search = new BranchAndBound(packing, bin, counts, worth, prices);
     const filling = search.best(bin.price * 1.0001, SEARCH_STEPS);
     if (filling !== undefined) patterns.push({ bin: index, ...filling });
     let most = Math.min(atMost, search.bound / bin.price);
@@ -213,7 +214,7 @@ function knapsack(packing: Packing, bin: Bin, worth: Float64Array): { readonly n
   const limits: string[][] = Array.from({ length: packing.dimensions }, () => []);
   const bounds: string[] = [];
   packing.rows.forEach((row, index) => {
-    const most = mostOf(packing, bin, row, row.count);
+    const most = mostInBin(packing, bin, row, row.count);
     if (most <= 0 || (worth[index] as number) <= 0) return;
     names.push(`x${index}`);
     row.amounts.forEach((amount, d) => {

@@ -1,8 +1,8 @@
 /** docs/guide/planner.md: its prose, and the tables of plan sources, conditions and improvements from core/planner. */
 import { CONDITIONS, SAVINGS } from "../src/core/planner/acceptance.ts";
+import { IMPROVEMENTS, SOURCES } from "../src/core/planner/heuristics.ts";
 import { PLAN_IMPROVEMENTS } from "../src/core/planner/improvements/all.ts";
 import { DEFAULT_PLANNER } from "../src/core/planner/planner-options.ts";
-import { IMPROVEMENTS, SOURCES } from "../src/core/planner/record.ts";
 import { LARGEST_REPLANNED_BATCH, MIN_SPREAD_SHARE } from "../src/core/planner/settings.ts";
 import { PLAN_SOURCES } from "../src/core/planner/sources/all.ts";
 

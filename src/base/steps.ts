@@ -30,8 +30,8 @@ export function inTurns<T>(clock: Clock, steps: Steps<T>, turnMs: number): Promi
 export type StepRunner = <T>(steps: Steps<T>) => Promise<T>;
 
 /**
- * As {@link inTurns} for several pieces of work, one after the other: what one has left of a turn, the next has. What is
- * done between them counts, and counts from now on.
+ * As {@link inTurns} for several pieces of work, one after the other: what one has left of a turn, the next has. What
+ * is done between them counts, and counts from now on.
  */
 export function stepRunner(clock: Clock, turnMs: number): StepRunner {
   let startedMs = clock.elapsedMs();
@@ -78,12 +78,18 @@ function untilTurnIsOver(clock: Pick<Clock, "turnMs">, steps: Steps<void>): bool
   }
 }
 
+/**
+ * Items of one step where a caller names no number: each may take some microseconds, and a step stays within a turn.
+ */
+const ITEMS_PER_STEP = 64;
+
+/** A number of items for one step, if the default does not serve, and what is done with each item. */
+type EachItem<T, R> = [Visit<T, R>] | [perStep: number, visit: Visit<T, R>];
+type Visit<T, R> = (item: T, index: number) => R;
+
 /** `items.forEach(visit)`, stopping after every `perStep` items. */
-export function* eachInSteps<T>(
-  items: readonly T[],
-  perStep: number,
-  visit: (item: T, index: number) => void,
-): Steps<void> {
+export function* eachInSteps<T>(items: readonly T[], ...each: EachItem<T, void>): Steps<void> {
+  const [perStep, visit] = each.length === 1 ? [ITEMS_PER_STEP, each[0]] : each;
   for (let index = 0; index < items.length; index++) {
     if (index > 0 && index % perStep === 0) yield;
     visit(items[index] as T, index);
@@ -91,25 +97,19 @@ export function* eachInSteps<T>(
 }
 
 /** `items.map(make)`, stopping after every `perStep` items. */
-export function* mapInSteps<T, R>(
-  items: readonly T[],
-  perStep: number,
-  make: (item: T, index: number) => R,
-): Steps<R[]> {
+export function* mapInSteps<T, R>(items: readonly T[], ...each: EachItem<T, R>): Steps<R[]> {
+  const [perStep, make] = each.length === 1 ? [ITEMS_PER_STEP, each[0]] : each;
   const made: R[] = [];
   yield* eachInSteps(items, perStep, (item, index) => made.push(make(item, index)));
   return made;
 }
 
 /** `items.filter(keeps)`, stopping after every `perStep` items. */
-export function* filterInSteps<T>(
-  items: readonly T[],
-  perStep: number,
-  keeps: (item: T) => boolean,
-): Steps<T[]> {
+export function* filterInSteps<T>(items: readonly T[], ...each: EachItem<T, boolean>): Steps<T[]> {
+  const [perStep, keeps] = each.length === 1 ? [ITEMS_PER_STEP, each[0]] : each;
   const kept: T[] = [];
-  yield* eachInSteps(items, perStep, (item) => {
-    if (keeps(item)) kept.push(item);
+  yield* eachInSteps(items, perStep, (item, index) => {
+    if (keeps(item, index)) kept.push(item);
   });
   return kept;
 }

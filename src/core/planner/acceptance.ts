@@ -79,8 +79,9 @@ export function failureByPrice(
 }
 
 /**
- * A NodePool of a lower weight serves only the pods that the heavier ones cannot serve, however cheap it is. So for each
- * weight, the pools of that weight and above must get as many pods as in `known`. Pods on existing nodes need no pool.
+ * A NodePool of a lower weight serves only the pods that the heavier ones cannot serve, however cheap it is. So for
+ * each weight, the pools of that weight and above must get as many pods as in `known`. Pods on existing nodes need no
+ * pool.
  */
 function keepsPoolWeights(found: SchedulingResult, known: SchedulingResult): boolean {
   const ranks = new Set([...found.newClaims, ...known.newClaims].map(({ pool }) => rankOf(pool)));

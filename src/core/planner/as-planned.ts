@@ -1,6 +1,6 @@
 /**
- * Repeats nodes of a plan in a further plan of the same batch: the same pods on a node like the planned one, as far as the
- * rules allow. Improvements change one node and repeat the others.
+ * Repeats nodes of a plan in a further plan of the same batch: the same pods on a node like the planned one, as far
+ * as the rules allow. Improvements change one node and repeat the others.
  */
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { QueuedPod } from "../provisioning/batch/queue.ts";
@@ -9,9 +9,7 @@ import { onExistingNode, type Pass } from "../provisioning/place.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import { type Batch, planByThrift } from "../provisioning/solve.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
-import { typesFor } from "./packing/carry-out.ts";
-
-const PODS_PER_STEP = 64;
+import { typesFor } from "./packing/place-packed.ts";
 
 /** For callers to whom a plan is of no use once a pod has lost its planned node. */
 interface Kept {
@@ -38,7 +36,7 @@ export function* asPlanned(
   const homes = new Map(claims.flatMap((claim) => claim.pods.map((pod) => [pod, claim] as const)));
   const opened = new Map<PlannedClaim, NewNodeClaim>();
   const rest: QueuedPod[] = [];
-  yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
+  yield* eachInSteps(queued, (item) => {
     if (kept?.isLost === true) return;
     const home = homes.get(item.pod);
     const isPlaced =
@@ -106,8 +104,8 @@ function placeOn(
 }
 
 /**
- * A node without pods, with the labels that the planned one has settled, for topology spread looks at those. Undefined: the
- * limits of the NodePool allow no such node any more.
+ * A node without pods, with the labels that the planned one has settled, for topology spread looks at those.
+ * Undefined: the limits of the NodePool allow no such node any more.
  */
 function nodeLike(
   { templates, claims, context }: Pass,
@@ -124,7 +122,10 @@ function nodeLike(
   return claim;
 }
 
-/** The labels of the pool, narrowed to each value that these requirements settle. Undefined: no node can have them all. */
+/**
+ * The labels of the pool, narrowed to each value that these requirements settle. Undefined: no node can have them
+ * all.
+ */
 export function setAsPlanned(
   space: RequirementSpace,
   ofPool: SetId,

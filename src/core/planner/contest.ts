@@ -1,16 +1,17 @@
 /**
- * One batch, the best plan so far, and a record of every plan that was offered. Plan sources and improvements offer plans;
- * the acceptance rule alone decides which one stays.
+ * One batch, the best plan so far, and a record of every plan that was offered. Plan sources and improvements offer
+ * plans; the acceptance rule alone decides which one stays.
  */
 import { assert } from "../../base/assert.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
 import { type AcceptanceRule, firstFailure } from "./acceptance.ts";
+import { type Heuristic, type ImprovementName, type SourceName, uses } from "./heuristics.ts";
 import { countDivided } from "./packing/domains.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 import type { PlannerOptions } from "./planner-options.ts";
-import type { Considered, ImprovementName, PlannerRecord, SourceName } from "./record.ts";
+import type { Considered, PlannerRecord } from "./record.ts";
 import { LARGEST_REPLANNED_BATCH, MIN_SPREAD_SHARE } from "./settings.ts";
 import type { Race } from "./sources/race.ts";
 
@@ -35,6 +36,11 @@ export class Contest {
     this.mayPack = mayPack(batch, options);
   }
 
+  /** Whether this part of the planner is used: all are, except in the bench of heuristics. */
+  uses(name: SourceName | Heuristic): boolean {
+    return name === "greedy" || uses(this.options, name);
+  }
+
   get hasPlan(): boolean {
     return this.#best !== undefined;
   }
@@ -44,7 +50,9 @@ export class Contest {
     return this.#best;
   }
 
-  /** The plan that the best one had to beat under the rule of its source; the best one itself where it was the first. */
+  /**
+   * The plan that the best one had to beat under the rule of its source; the best one itself where it was the first.
+   */
   get beaten(): SchedulingResult {
     return this.#beaten ?? this.best;
   }
@@ -77,7 +85,10 @@ export class Contest {
     return !hasReservations(batch) && options.domainNow === undefined;
   }
 
-  /** Offers the plan of a source. `known`: the plan that it must beat under the rule, beside being cheaper than the best. */
+  /**
+   * Offers the plan of a source. `known`: the plan that it must beat under the rule, beside being cheaper than the
+   * best.
+   */
   *offer(
     source: SourceName,
     plan: SchedulingResult,

@@ -1,8 +1,8 @@
 /**
- * What new nodes for the pods of a plan cost at least, whatever the plan: proven, not estimated. Resources
- * are priced so that no instance type holds more worth than it costs; the pods, less all that is free on
- * nodes that are there or paid for by reservations, are worth no more than any plan must pay. Labels,
- * zones and neighbours are left out, which can only lower the bound.
+ * A proven lower bound on the price of new nodes for the pods of a plan. Each resource gets a dual price, such that
+ * no instance type has resources worth more than it costs. The pods' requests at these prices are then no more than
+ * any plan must pay. What existing nodes and reservations have free is taken off first. Labels, zones and rules
+ * between pods are left out, which can only lower the bound.
  */
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
@@ -18,12 +18,12 @@ import { Requirements } from "../scheduling/requirements.ts";
 import type { Bin } from "./packing/packing.ts";
 import { resourcePrices } from "./packing/resource-prices.ts";
 
-/** Reserved machines are counted apart. */
+/** Reserved offerings are taken off the demand instead. */
 const BOUGHT = Requirements.fromSpecs([
   { key: CAPACITY_TYPE_LABEL_KEY, operator: "NotIn", values: ["reserved"] },
 ]);
 
-/** Micro-dollars an hour, for the pods that `result` places. */
+/** The bound in micro-dollars an hour, for the pods that `result` places. */
 export function leastPriceMicroUsd(input: SchedulingInput, result: SchedulingResult): number {
   const placed = [...result.newClaims, ...result.existing].flatMap(({ pods }) => pods);
   const demand = placed.map(podRequests).reduce<Resources>(addResources, {});
@@ -32,17 +32,17 @@ export function leastPriceMicroUsd(input: SchedulingInput, result: SchedulingRes
   const missing = names.map((name) => (demand[name] as number) - (paid[name] ?? 0));
   if (missing.every((amount) => amount <= 0)) return 0;
   const amounts = Float64Array.from(missing, (amount) => Math.max(0, amount));
-  const bins = binsOf(input, names);
+  const bins = cheapestBins(input, names);
   if (bins.length === 0) return 0;
   const packing = { rows: [{ amounts, count: 1 }], bins, dimensions: names.length };
   const { leastCost } = resourcePrices(packing, [1]);
-  // There are no parts of nodes.
+  // At least one whole node is needed.
   const one = Math.min(...bins.map(({ price }) => price));
-  // Prices are whole: so is the least sum of them, once what rounding may have added is off.
+  // Prices are whole numbers, so the bound is rounded up; first down by what rounding errors may have added.
   return Math.max(one, Math.ceil(leastCost * (1 - 1e-9)));
 }
 
-/** Free on nodes, and what reservations could add to it at most. */
+/** The resources that cost nothing more: free on existing nodes, and all that open reservations could give. */
 function paidFor({ nodes, pools }: SchedulingInput): Resources {
   let total: Resources = {};
   for (const { deleting, available } of nodes) {
@@ -71,8 +71,8 @@ function paidFor({ nodes, pools }: SchedulingInput): Resources {
   return total;
 }
 
-/** Each type of each pool at its lowest price, with what daemons leave of it; amounts by name. */
-export function binsOf(
+/** Each instance type of each NodePool at its lowest price, less what daemons take; one dimension for each name. */
+export function cheapestBins(
   input: Pick<SchedulingInput, "pools" | "daemonPods" | "options">,
   names: readonly string[],
 ): Bin[] {

@@ -1,6 +1,6 @@
 /**
- * What the limits of NodePools cost: the batch is planned once more as if its pools had none. Only asked where limits
- * kept types from the plan, for it takes as long as the plan itself.
+ * The cost of NodePool limits: the batch is planned again as if the NodePools had none. That takes as long as the
+ * first plan, so it is done only where limits kept instance types out of the plan.
  */
 import { NO_RESOURCES, type Resources, subtractResources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
@@ -15,7 +15,10 @@ import type { Batch } from "../provisioning/solve.ts";
 import { bitIndices, hasBit } from "../scheduling/bits.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 
-/** Undefined: nothing, or other pods would have a place without them. `plan`: as the batch itself was planned. */
+/**
+ * Undefined: limits cost nothing, or change which pods find a place. `plan`: the function that planned the batch
+ * itself.
+ */
 export function* limitCost(
   batch: Batch,
   result: SchedulingResult,
@@ -32,7 +35,7 @@ export function* limitCost(
   return { poolIds: limiting.map(({ pool }) => pool.id).sort(), microUsdPerHour };
 }
 
-/** Whether one more node, beside those of the plan, could not be of every type that the pool may use. */
+/** Whether one more node beside those of the plan could not be of every instance type of the NodePool. */
 function keepsTypesOut(template: Template, { newClaims }: SchedulingResult): boolean {
   if (!isLimited(template)) return false;
   const own = newClaims.filter(({ pool }) => pool.id === template.pool.id);

@@ -1,7 +1,8 @@
 /**
- * The planner. Each plan source makes a plan of the batch, the acceptance rule keeps the best one, and improvements change
- * it. The greedy rules are the first source, so no batch costs more than by these rules unless more pods get a place.
- * Every plan is carried out by the same checks, whatever made it. How to read the result: docs/guide/planner.md.
+ * The planner. Each plan source makes a plan of the batch, the acceptance rule keeps the best one, and improvements
+ * change it. The greedy rules are the first source, so no batch costs more than by these rules unless more pods get a
+ * place. Every plan is carried out by the same checks, whatever made it. How to read the result:
+ * docs/guide/planner.md.
  */
 import { atOnce, type Steps } from "../../base/steps.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
@@ -9,6 +10,7 @@ import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { type Batch, importantPodsFirst, prepare, wholePlan } from "../provisioning/solve.ts";
 import { placesMore } from "./acceptance.ts";
 import { Contest } from "./contest.ts";
+import { uses } from "./heuristics.ts";
 import { PLAN_IMPROVEMENTS } from "./improvements/all.ts";
 import { limitCost } from "./limit-cost.ts";
 import type { PlannerOptions } from "./planner-options.ts";
@@ -54,10 +56,13 @@ interface BestPlan {
   readonly record: PlannerRecord;
 }
 
-/** The best plan of the batch; where it leaves pods that must share a host, the best with these ahead, if it places more. */
+/**
+ * The best plan of the batch; where it leaves pods that must share a host, the best with these ahead, if it places
+ * more.
+ */
 function* bestPlan(batch: Batch, options: PlannerOptions): Steps<BestPlan> {
   const best = yield* contest(batch, options);
-  if (options.policy === "greedy") return best;
+  if (options.policy === "greedy" || !uses(options, "hostGroupsFirst")) return best;
   const ahead = yield* withHostGroupsFirst(batch, best.plan);
   if (ahead === undefined) return best;
   const other = yield* contest(ahead, options);
@@ -70,13 +75,17 @@ function* contest(batch: Batch, options: PlannerOptions): Steps<BestPlan> {
   const run = new Contest(batch, options);
   const isGreedy = options.policy === "greedy";
   for (const source of isGreedy ? [greedy] : PLAN_SOURCES)
-    if (!run.isSettled && source.applies(run)) yield* source.plan(run);
+    if (!run.isSettled && run.uses(source.name) && source.applies(run)) yield* source.plan(run);
   for (const improvement of isGreedy ? [] : PLAN_IMPROVEMENTS)
-    if (!run.isSettled && improvement.applies(run)) yield* improvement.improve(run);
+    if (!run.isSettled && run.uses(improvement.name) && improvement.applies(run))
+      yield* improvement.improve(run);
   return { plan: run.best, record: run.record };
 }
 
-/** Marks the nodes that must fill last, because pods of other nodes could take their room. Not for large batches: it takes long. */
+/**
+ * Marks the nodes that must fill last, because pods of other nodes could take their room. Not for large batches: it
+ * takes long.
+ */
 function* withFillingOrder(
   batch: Batch,
   plan: SchedulingResult,

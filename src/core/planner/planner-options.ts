@@ -1,31 +1,37 @@
-/** How much the planner may look for. All of it is counted in work, not in time: plans repeat. */
+/** The options of the planner. Work is counted in steps, not in time, so that the same batch gets the same plan. */
+import type { WithoutHeuristics } from "./heuristics.ts";
 import type { DomainNow } from "./packing/domains.ts";
+import { MOST_BINS } from "./settings.ts";
 
-export interface PlannerOptions {
+export interface PlannerOptions extends WithoutHeuristics {
   /** `greedy`: upstream's rules alone. */
   readonly policy: "cost" | "greedy";
-  /** What a node costs an hour beyond its machine: its disk, its address, its agents. */
+  /** The cost of a node beyond its machine (disk, address, agents), in micro-dollars an hour. */
   readonly nodeMicroUsdPerHour: number;
-  /**
-   * Smaller batches follow the rules alone: there is little to save, and few nodes are wanted. A fifth is enough of
-   * pods that are spread over zones, where the rules cost most.
-   */
+  /** Pods. Smaller batches are not packed by price, unless a fifth of this number is spread over zones. */
   readonly minPods: number;
-  /** Share of the rules' cost that must be saved for the packing to be taken. */
+  /** Share of the greedy plan's price that a packing must save to replace it. */
   readonly minSaving: number;
-  /** Steps of search for any batch, and for each pod where that is more. A step is some nanoseconds. */
+  /** Steps of search for a batch of any size, some nanoseconds each. */
   readonly baseWork: number;
+  /** Steps of search for each pod, where that comes to more than `baseWork`. */
   readonly workPerPod: number;
-  /** Most types that are weighed for each set of requirements at first; others join when they do better. */
+  /** Kinds of bins for each set of requirements that a packing starts with; others join if they do better. */
   readonly maxBins: number;
-  /** Orders in which greed fills by what the columns taught, which takes no work of the above. Absent: one. */
-  readonly learnedOrders?: number;
-  /** Steps of search more, for a better division of pods that are spread over zones (exchange.ts). Absent: none. */
-  readonly exchangeWork?: number;
-  /** Pods that are spread over zones stay in theirs as far as that keeps the spread. Absent: they run nowhere yet. */
+  /** Orders of greedy filling by dual prices. They take no work of the budget. Absent: one. */
+  readonly dualPriceOrders?: number;
+  /**
+   * Further steps to search for a better division of spread pods over zones (packing/domain-search.ts). Absent: none.
+   */
+  readonly domainSearchWork?: number;
+  /** The zone where a spread pod runs now: it stays there if the spread stays even. Absent: the pods run nowhere. */
   readonly domainNow?: DomainNow;
 }
 
+/**
+ * Chosen by `bench -- cost` and `bench -- speed` together. With twenty times the work T-openb costs 2.0 % less. 20,000
+ * micro-dollars an hour are about the disk and the address of a node on AWS.
+ */
 export const DEFAULT_PLANNER: PlannerOptions = {
   policy: "cost",
   nodeMicroUsdPerHour: 20_000,
@@ -33,13 +39,13 @@ export const DEFAULT_PLANNER: PlannerOptions = {
   minSaving: 0.02,
   baseWork: 500_000,
   workPerPod: 120,
-  maxBins: 16,
+  maxBins: MOST_BINS,
 };
 
-/** The settings as people give them. */
+/** The options from the settings of `--planner-*`. */
 export function plannerOptions(settings: {
   readonly policy: string;
-  /** Times the default work. */
+  /** A multiple of the default work. */
   readonly effort: number;
   readonly nodeUsdPerHour: number;
   readonly minSavingPercent: number;

@@ -1,14 +1,17 @@
 /**
  * Every number that the planner was tuned with: its unit, its meaning, and what it was chosen by. Work is counted in
- * steps, never in time, so that the same batch gets the same plan.
+ * steps, never in time, so that the same batch gets the same plan. `npm run bench -- heuristics` tells what each part
+ * of the planner is worth; the measurements named here stand in docs/cost.md unless another page is named.
  */
+
+// Plans of the whole batch
 
 /** Pods. Larger batches are planned once: their plans differ by less, and each plan takes longer (`bench -- speed`). */
 export const LARGEST_REPLANNED_BATCH = 500;
 
 /**
- * Share of the price. A small batch is not packed, so a plan by price replaces the greedy one only if it saves this much:
- * then the greedy plan made a mistake, such as a large node that the wish of one pod makes dear.
+ * Share of the price. A small batch is not packed, so a plan by price replaces the greedy one only if it saves this
+ * much: then the greedy plan made a mistake, such as a large node that the wish of one pod makes dear.
  */
 export const SAVING_OF_A_MISTAKE = 0.25;
 
@@ -29,3 +32,160 @@ export const MOST_NODES_MOVED = 8;
 
 /** Rounds of packing: the pods that one round could not place are packed again. */
 export const PACKING_ROUNDS = 3;
+
+// Steps
+
+/** Units of counted work between two steps of a search: 1 to 5 ms, within the 50 ms of a turn (`bench -- turns`). */
+export const WORK_PER_STEP = 200_000;
+
+// From pods to a packing problem
+
+/**
+ * Sets of node requirements in one packing, those of most pods first. Pods of further sets go through the greedy
+ * rules. The bins of a packing grow with its sets. Not measured.
+ */
+export const MOST_REQUIREMENT_SETS = 48;
+
+/** Host rules that become dimensions of the packing. Each makes every filling of a bin dearer. Not measured. */
+export const MOST_HOST_DIMENSIONS = 2;
+
+/** Share of the batch: a host rule becomes a dimension if its pods need at least this many hosts. Not measured. */
+export const HOST_DIMENSION_SHARE = 0.02;
+
+// What is tried for a packing
+
+/**
+ * Kinds of bins for each set of requirements that a packing starts with: `maxBins` by default. 24 save 0.7 % in half
+ * as much time again.
+ */
+export const MOST_BINS = 16;
+
+/** Share of the price: of packings that differ by no more, the one with fewest nodes is taken. Not measured. */
+export const ABOUT_EQUAL = 0.005;
+
+/** Times the lower bound: an even packing that costs no more ends the search, which could save 1 % at most. */
+export const GOOD_ENOUGH = 1.01;
+
+/**
+ * Share of the pods under host dimensions. From this share on even patterns are skipped: in U-mix they find nothing,
+ * and take a tenth of a plan of 1,000 pods.
+ */
+export const MANY_HOST_RULES = 0.1;
+
+/**
+ * Pods. Larger batches use columns in place of reweighted greedy: from 7,000 pods on columns save 0.1 to 1.6 % more.
+ */
+export const MOST_REWEIGHTED = 6_000;
+
+/** Pods. Batches of no more use columns and then reweighted greedy. Not measured. */
+export const FEW_PODS = 500;
+
+/** Steps of reweighted greedy for such a small batch: ten milliseconds at most. */
+export const WORK_FOR_FEW_PODS = 2_000_000;
+
+/**
+ * Steps for each pod that the first filling may take above the budget, 6 µs a pod; and the most steps in all. Without
+ * them no packing was found for 10,000 pods of 500 Deployments that are spread over zones.
+ */
+export const LENT_WORK_PER_POD = 1_000;
+export const MOST_LENT_WORK = 10_000_000;
+
+// Even patterns
+
+/**
+ * A pattern takes one of this many equal parts of the bins that would hold all items; then shares are worked out
+ * anew. Not measured.
+ */
+export const PARTS_OF_EVEN_BINS = 8;
+
+/**
+ * Share of the items. Resources are priced again when no more are left than this share of those at the last pricing.
+ * Not measured.
+ */
+export const PRICED_AGAIN_AT = 0.95;
+
+/** Times the lower bound for the items packed so far. Even patterns that cost more are given up. */
+export const MOST_OVER_EVEN = 1.25;
+
+/** Units of work for one row when a bin is filled evenly: the row is counted, given its share, and topped up. */
+export const EVEN_WORK_PER_ROW = 3;
+
+// Columns
+
+/**
+ * Nodes of the search tree for one bin. Not measured: without any search (`branchAndBound`) A-basic costs 1.6 % more.
+ */
+export const BRANCH_AND_BOUND_STEPS = 1_000;
+
+/** Column generation ends when this many rounds together save less than this share of the price. Not measured. */
+export const ROUNDS_WITHOUT_GAIN = 5;
+export const LEAST_GAIN_OF_ROUNDS = 0.00005;
+
+/** Patterns that enter the linear program in one round. Not measured. */
+export const PATTERNS_PER_ROUND = 40;
+
+/**
+ * When no pattern of the bins in use pays, all other bins are asked: this many of the best join, and at most this
+ * many times. Not measured.
+ */
+export const BINS_JOINING = 8;
+export const MOST_JOINS = 4;
+
+/**
+ * Share of what a row's resources cost: the least value of an item for greedy filling by dual prices. A dual price of
+ * zero or less would leave the item for the end, where it opens bins of its own.
+ */
+export const LEAST_DUAL_SHARE = 0.01;
+
+// Reweighted greedy
+
+/** Rounds. 12 cost 1.1 % more on U-mix and the same on A-mix; 24 save 0.3 %, and take half as much time again. */
+export const REWEIGHTED_ROUNDS = 16;
+
+/**
+ * Every so many rounds fill by shape (cpu over memory, then memory over cpu). Rounds by value alone repeat
+ * themselves. Not measured.
+ */
+export const ROUNDS_PER_SHAPE = 3;
+
+// Merging bins
+
+/**
+ * Bins that are tried for a merge, the cheapest first. Without any merge U-mix-5k costs 0.6 % more; the number is not
+ * measured.
+ */
+export const MOST_MERGES_TRIED = 16;
+
+// Placing pods as the packing says
+
+/**
+ * Classes of a row that may refuse a node before the class with fewest rules is asked. 12 save 0.1 to 0.2 % against
+ * 6.
+ */
+export const MOST_REFUSALS = 12;
+
+// Leftovers
+
+/**
+ * Share of the batch: no more than this many leftovers are not packed again, whatever the rest of these numbers says.
+ */
+export const FEW_LEFTOVERS = 0.02;
+
+/**
+ * Share of the batch: no more than this many leftovers go through the greedy rules. Asking for prices saves nothing
+ * there.
+ */
+export const LEFTOVERS_NOT_PRICED = 0.002;
+
+/**
+ * Share of the batch: up to this many leftovers go where the price rises least, which saves 0.2 to 0.5 % (111 sizes).
+ */
+export const LEFTOVERS_BY_PRICE = 0.15;
+
+/** Questions whether a pod fits a planned node, for all leftovers together: about 50 ms. */
+export const MOST_LEFTOVER_QUESTIONS = 100_000;
+
+// A better division over zones (repack)
+
+/** Share of the price. A pod moves to another zone only if the packing then costs less by this share. Not measured. */
+export const LEAST_GAIN_OF_DOMAIN = 0.001;

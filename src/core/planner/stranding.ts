@@ -1,7 +1,7 @@
 /**
- * How well a plan holds against kube-scheduler, which knows nothing of it: whichever waiting pod comes first gets
- * whichever node comes first. Where a pod that may go anywhere takes the room of one that may not, one more node must
- * come for that one, and later an empty one goes.
+ * Stranded pods. kube-scheduler does not know the plan: the first pending pod gets the first node that is ready. A
+ * pod that may run on many nodes may take the room of a pod that may run on few. Then one more node is launched for
+ * the latter, and later an empty node is removed.
  */
 
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -14,29 +14,27 @@ import type { Batch } from "../provisioning/solve.ts";
 import { hasBit } from "../scheduling/bits.ts";
 import type { SetId } from "../scheduling/requirement-space.ts";
 import { setAsPlanned } from "./as-planned.ts";
-import { requestsOf } from "./packing/class-requests.ts";
+import { totalRequests } from "./packing/total-requests.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 
 type Base = Batch["base"];
 
-/** Planned nodes that come up alike, each as the cheapest machine that it may be. */
-interface Machine {
+/** Planned nodes with equal labels and of one instance type, the cheapest that each may be of. */
+interface AlikeNodes {
   readonly template: Template;
-  /** Of the template's types. */
+  /** The index of the instance type in the table of the NodePool. */
   readonly type: number;
   readonly set: SetId;
-  /** Who is planned to go to one of them. */
+  /** The classes of all pods that are planned on them. */
   readonly planned: Set<PodClass>;
-  /** Of each of them: its claim, and who is planned to go there. */
+  /** Each node, with the classes of the pods that are planned on it. */
   readonly nodes: { readonly claim: PlannedClaim; readonly own: ReadonlySet<PodClass> }[];
 }
 
-const CLASSES_PER_STEP = 64;
-
 /**
- * Whether that may happen on more nodes of the plan than of the one that is known, and the nodes that must then be
- * launched may cost all that the plan saves.
+ * Whether `plan` may strand pods of more nodes than `known` does, and the further nodes for them may cost as much as
+ * the plan saves.
  */
 export function* strandsMore(
   batch: Batch,
@@ -49,18 +47,19 @@ export function* strandsMore(
   const before = yield* strandingNodes(batch, known);
   const more = stranding.size - before.size;
   if (more <= 0) return false;
-  const cost = Math.max(0, priceOf(stranding) - priceOf(before)) + more * nodeMicroUsdPerHour;
+  const cost =
+    Math.max(0, priceOfNodes(stranding) - priceOfNodes(before)) + more * nodeMicroUsdPerHour;
   return cost >= priceMicroUsd(known) - priceMicroUsd(plan);
 }
 
-/** What as many more nodes like these cost an hour: the most that must be launched for such pods. */
-function priceOf(claims: ReadonlySet<PlannedClaim>): number {
+/** The price of one more node like each of these: the most that is launched for stranded pods. */
+function priceOfNodes(claims: ReadonlySet<PlannedClaim>): number {
   return priceMicroUsd({ newClaims: [...claims] });
 }
 
 /**
- * New nodes where pods may lose their room to others that are planned elsewhere, though they could not go there
- * in exchange. Rules between pods are not looked at.
+ * The new nodes whose pods may be stranded: pods that are planned elsewhere may take their room, and they themselves
+ * may not run elsewhere instead. Rules between pods are not checked.
  */
 export function* strandingNodes(
   { base, queued }: Batch,
@@ -68,28 +67,31 @@ export function* strandingNodes(
 ): Steps<ReadonlySet<PlannedClaim>> {
   const classOf = new Map(queued.map(({ pod, podClass }) => [pod, podClass]));
   const counts = new Map<PodClass, number>();
-  const machines = new Map<string, Machine>();
+  const groups = new Map<string, AlikeNodes>();
   for (const claim of newClaims) {
     const own = claim.pods.flatMap((pod) => classOf.get(pod) ?? []);
     for (const podClass of own) counts.set(podClass, (counts.get(podClass) ?? 0) + 1);
-    addNode(machines, base, claim, new Set(own));
+    addNode(groups, base, claim, new Set(own));
   }
-  const guests = new Map<Machine, Set<PodClass>>();
-  for (const machine of machines.values()) {
-    const welcome = new Set<PodClass>();
-    yield* eachInSteps([...counts.keys()], CLASSES_PER_STEP, (podClass) => {
-      if (mayGo(base, podClass, machine)) welcome.add(podClass);
+  /** For each group of nodes: the classes whose pods may run there. */
+  const guests = new Map<AlikeNodes, Set<PodClass>>();
+  for (const group of groups.values()) {
+    const classes = new Set<PodClass>();
+    yield* eachInSteps([...counts.keys()], (podClass) => {
+      if (mayRunOn(base, podClass, group)) classes.add(podClass);
     });
-    guests.set(machine, welcome);
+    guests.set(group, classes);
   }
   const stranding = new Set<PlannedClaim>();
-  for (const [machine, mayCome] of guests) {
+  for (const [group, classes] of guests) {
     yield;
-    const { template, type, nodes } = machine;
-    if (hasBit(template.table.holding(requestsOf(counts, mayCome)), type)) continue;
-    const homes = [...guests].filter(([{ planned }]) => haveOneOf(planned, mayCome));
+    const { template, type, nodes } = group;
+    // One node holds all pods that may come: nobody loses room.
+    if (hasBit(template.table.holding(totalRequests(counts, classes)), type)) continue;
+    // The pods that come leave room on the nodes where they are planned. May the node's own pods all run there instead?
+    const left = [...guests].filter(([{ planned }]) => haveOneOf(planned, classes));
     const isStranding = (own: ReadonlySet<PodClass>) =>
-      homes.some(([, welcome]) => ![...own].every((podClass) => welcome.has(podClass)));
+      left.some(([, mayRunThere]) => ![...own].every((podClass) => mayRunThere.has(podClass)));
     for (const { claim, own } of nodes) if (isStranding(own)) stranding.add(claim);
   }
   return stranding;
@@ -100,9 +102,9 @@ function haveOneOf<T>(some: ReadonlySet<T>, others: ReadonlySet<T>): boolean {
   return false;
 }
 
-/** Not where there is no such machine any more. */
+/** Adds nothing if no NodePool or instance type like the planned one is left. */
 function addNode(
-  machines: Map<string, Machine>,
+  groups: Map<string, AlikeNodes>,
   { templates, context: { space } }: Base,
   claim: PlannedClaim,
   own: ReadonlySet<PodClass>,
@@ -116,24 +118,28 @@ function addNode(
     { key: CAPACITY_TYPE_LABEL_KEY, operator: "In", values: [capacityType] },
   ]);
   if (set === undefined) return;
-  // A type is several of the table's where offerings come with other capacities.
+  // One name may stand for several types of the table: offerings differ in capacity.
   const launchable = template.table.compatible(set);
   const type = template.table.types.findIndex(
     ({ name }, at) => name === instanceType && hasBit(launchable, at),
   );
   if (type < 0) return;
   const key = `${template.index} ${type} ${set}`;
-  const known = machines.get(key);
+  const known = groups.get(key);
   if (known === undefined) {
-    machines.set(key, { template, type, set, planned: new Set(own), nodes: [{ claim, own }] });
+    groups.set(key, { template, type, set, planned: new Set(own), nodes: [{ claim, own }] });
     return;
   }
   known.nodes.push({ claim, own });
   for (const podClass of own) known.planned.add(podClass);
 }
 
-/** To the empty machine: with all wishes given up, for kube-scheduler insists on none. */
-function mayGo({ context: { space }, classes }: Base, podClass: PodClass, to: Machine): boolean {
+/** Whether a pod of the class may run on an empty node. Preferences do not count: kube-scheduler insists on none. */
+function mayRunOn(
+  { context: { space }, classes }: Base,
+  podClass: PodClass,
+  to: AlikeNodes,
+): boolean {
   const { template, type, set } = to;
   if (!hasBit(template.table.holding(podClass.requests), type)) return false;
   for (let step = 0; ; step++) {

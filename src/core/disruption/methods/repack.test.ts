@@ -85,10 +85,10 @@ describe("repack", () => {
     };
     atOnce(repack.propose({ ...one, simulator }));
     expect(given.length).toBeGreaterThan(0);
-    const { baseWork, workPerPod, learnedOrders = 1 } = DEFAULT_PLANNER;
+    const { baseWork, workPerPod, dualPriceOrders = 1 } = DEFAULT_PLANNER;
     for (const { pods, planner } of given) {
       expect(planner.baseWork).toBe(20 * (baseWork + workPerPod * pods));
-      expect(planner.learnedOrders).toBeGreaterThan(learnedOrders);
+      expect(planner.dualPriceOrders).toBeGreaterThan(dualPriceOrders);
     }
   });
 

@@ -3,7 +3,7 @@
  * by which nodes are found wasteful before anything is planned.
  */
 import type { Resources } from "../../../apis/resources.ts";
-import { binsOf } from "../../planner/least-price.ts";
+import { cheapestBins } from "../../planner/least-price.ts";
 import type { Bin, Packing } from "../../planner/packing/packing.ts";
 import { type ResourcePrices, resourcePrices } from "../../planner/packing/resource-prices.ts";
 import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
@@ -16,7 +16,7 @@ export class Machines {
   constructor(input: SchedulingInput, poolIds: ReadonlySet<string>, names: readonly string[]) {
     this.names = names;
     const pools = input.pools.filter(({ pool }) => poolIds.has(pool.id));
-    this.#bins = worthHaving(binsOf({ ...input, pools }, names));
+    this.#bins = worthHaving(cheapestBins({ ...input, pools }, names));
   }
 
   amounts(resources: Resources): Float64Array {

@@ -146,8 +146,8 @@ function thorough(planner: PlannerOptions, candidates: readonly Candidate[]): Pl
     ...planner,
     baseWork: (baseWork + workPerPod * pods) * EFFORT,
     workPerPod: 0,
-    exchangeWork: baseWork * EXCHANGE_EFFORT,
-    learnedOrders: LEARNED_ORDERS,
+    domainSearchWork: baseWork * EXCHANGE_EFFORT,
+    dualPriceOrders: LEARNED_ORDERS,
     domainNow: ({ spec }, key) => nodes.get(spec.nodeName ?? "")?.[key],
   };
 }

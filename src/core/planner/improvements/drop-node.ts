@@ -1,7 +1,7 @@
 /**
- * Drops one node of the plan and places its pods where the prices of the other nodes rise least, or on new nodes that cost
- * less. Greedy and packed plans end with nodes for the pods that were left over, though other nodes have room by then. And
- * the greedy rules put pods on one dear node that two cheap ones would serve.
+ * Drops one node of the plan and places its pods where the prices of the other nodes rise least, or on new nodes that
+ * cost less. Greedy and packed plans end with nodes for the pods that were left over, though other nodes have room by
+ * then. And the greedy rules put pods on one dear node that two cheap ones would serve.
  */
 
 import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.ts";

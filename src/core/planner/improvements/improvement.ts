@@ -2,7 +2,7 @@
 import type { Steps } from "../../../base/steps.ts";
 import type { AcceptanceRule } from "../acceptance.ts";
 import type { Contest } from "../contest.ts";
-import type { ImprovementName } from "../record.ts";
+import type { ImprovementName } from "../heuristics.ts";
 
 export interface Improvement {
   readonly name: ImprovementName;

@@ -1,6 +1,6 @@
 /**
- * Moves one node of the plan, with the pods that it has, to another zone or capacity type. The first pod on a node settles
- * these; pods that join later may need an instance type that is cheaper elsewhere.
+ * Moves one node of the plan, with the pods that it has, to another zone or capacity type. The first pod on a node
+ * settles these; pods that join later may need an instance type that is cheaper elsewhere.
  */
 import {
   CAPACITY_TYPE_LABEL_KEY,

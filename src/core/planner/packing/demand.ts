@@ -1,365 +1,226 @@
 /**
- * From a pass of the engine to a packing problem: pods that ask for as much, of as much, are a row;
- * a type at the price of its cheapest offering is a bin, for each set of requirements that some row
- * has. A burstable type is as large as what it gives all the time: credits are nothing to plan with. Pods that are spread over zones are divided among them first (domains.ts); what else a packing
- * cannot say (neighbours to be near) is left out here and looked at by the engine when the packing is
- * carried out.
+ * Makes a packing problem of the pods of a batch. Pods with equal requests and equal node requirements are one row.
+ * An instance type is a kind of bin, once for each set of requirements that some row has. Pods with topology spread
+ * are divided over their domains before that (domains.ts). Affinity between pods is left out: it is checked when pods
+ * are placed.
  */
-import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
-import type { InstanceType } from "../../cloudprovider/instance-type.ts";
-import type { PodClass, Variant } from "../../provisioning/batch/pod-class.ts";
+import type { Variant } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import type { Pass } from "../../provisioning/place.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
-import { rankOf } from "../../provisioning/pools/rank.ts";
 import type { Rule } from "../../provisioning/topology/topology-group.ts";
-import { type Bits, bitIndices, hasBit } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
+import { uses, type WithoutHeuristics } from "../heuristics.ts";
+import { HOST_DIMENSION_SHARE, MOST_HOST_DIMENSIONS, MOST_REQUIREMENT_SETS } from "../settings.ts";
 import { perHostOf } from "../sources/least-hosts.ts";
+import type { ClassDemand, ClassPods, Domain } from "./class-demand.ts";
+import { ClassDemands } from "./class-demands.ts";
 import { type DomainNow, dividedByDomain } from "./domains.ts";
-import type { Domain, Home, Waiting } from "./homes.ts";
-import { type Bin, holds, type Packing, type Row } from "./packing.ts";
+import { type NodeBin, nodeBins } from "./node-bins.ts";
+import type { Packing, Row } from "./packing.ts";
 import { type ResourcePrices, resourcePrices } from "./resource-prices.ts";
-import { UnitPrices } from "./unit-prices.ts";
 
+/** Pods with equal requests, for nodes with equal requirements. */
 export interface PodRow extends Row {
+  /** The NodePool. */
   readonly template: Template;
+  /** The requirements of the NodePool and of the pods together. */
   readonly set: SetId;
-  /** Of what it is spread over: where these pods go. */
+  /** The domain of these pods, if topology spread divides them over domains. */
   readonly domain?: Domain | undefined;
-  /** The hardest to please first. */
-  readonly classes: readonly Waiting[];
+  /** The classes of these pods, those with most rules between pods first. */
+  readonly classes: readonly ClassPods[];
 }
 
-/** A machine of a type under a set of requirements. */
-export interface TypeBin extends Bin {
-  readonly template: Template;
-  readonly set: SetId;
-  /** Where it stands, if some of its pods ask. */
-  readonly domain?: Domain | undefined;
-  /** Bit of the type in the pool's table. */
-  readonly type: number;
-}
-
-export interface Demand extends Packing {
+/** The packing problem of a batch. */
+export interface PackingDemand extends Packing {
   readonly rows: readonly PodRow[];
-  readonly bins: readonly TypeBin[];
-  /** Of all rows as they are. */
-  readonly worth: ResourcePrices;
-  /** Pods that no packing is made for. */
+  readonly bins: readonly NodeBin[];
+  /** The dual prices of all rows as they are. */
+  readonly resourcePrices: ResourcePrices;
+  /** Pods that are not packed. */
   readonly others: readonly QueuedPod[];
 }
 
-export interface DemandOptions {
+export interface DemandOptions extends WithoutHeuristics {
   readonly nodeMicroUsdPerHour: number;
-  /** Most bins for each set of requirements. */
+  /** Kinds of bins for each set of requirements that a packing starts with. */
   readonly maxBins: number;
-  /** Absent: they run nowhere. */
+  /** Absent: the pods run nowhere yet. */
   readonly domainNow?: DomainNow | undefined;
 }
 
-/** Sets of requirements beyond this many are left to the engine, those of the fewest pods first. */
-const MAX_SETS = 48;
-/** Put with those of their class before others get a turn. */
-const PODS_PER_STEP = 8_192;
-/** No space holds as many sets. */
-const MOST_INTERNED = 2 ** 32;
-const MAX_SLOTS = 2;
-/** A rule about hosts shapes the packing when it concerns this share of the pods. */
-const SLOT_SHARE = 0.02;
-
-/** `queued` in the order in which the engine would place them. */
-export function* demandOf(
+/** `queued`: in the order in which the greedy rules would place them. */
+export function* packingDemandOf(
   pass: Pass,
   queued: readonly QueuedPod[],
   options: DemandOptions,
-): Steps<Demand> {
-  const others: QueuedPod[] = [];
-  const homes: Home[] = [];
-  const byClass = new Map<PodClass, Home | undefined>();
-  const pools: Pools = { found: new Map(), prices: unitPrices(pass) };
-  yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
-    const { podClass } = item;
-    let home = byClass.get(podClass);
-    if (home === undefined && !byClass.has(podClass)) {
-      home = homeOf(pass, item, pools);
-      byClass.set(podClass, home);
-      if (home === undefined) others.push(item);
-      else homes.push(home);
-    } else if (home === undefined) others.push(item);
-    else home.waiting.items.push(item);
+): Steps<PackingDemand> {
+  const classes = new ClassDemands(pass);
+  yield* eachInSteps(queued, (item) => classes.add(item));
+  yield;
+  const { demands, others } = classes;
+  const kept = ofLargestSets(demands, others);
+  const divided = dividedByDomain(pass, kept, classes.podClasses(), options.domainNow);
+  yield;
+  const hosts = hostDimensionsOf(demands, queued.length);
+  const resources = resourceNames(demands);
+  const dimensions = resources.length + hosts.length;
+  const rows = rowsOf({
+    demands: divided,
+    resources,
+    hosts,
+    isDivided: divided !== kept,
+    isHardestFirst: uses(options, "hardestFirst"),
   });
-  yield;
-  const kept = largestSets(homes, others);
-  const divided = dividedByDomain(pass, kept, byClass.keys(), options.domainNow);
-  yield;
-  const slots = slotsOf(homes, queued.length);
-  const names = resourceNames(homes);
-  const dimensions = names.length + slots.length;
-  const rows = rowsOf(divided, names, slots, divided !== kept);
-  const bins = binsOf(pass, rows, names, slots, options);
+  const perHost = hosts.map((host) => host.perHost);
+  const bins = nodeBins(pass, rows, { resources, perHost, ...options });
   const counts = rows.map(({ count }) => count);
-  const worth = resourcePrices({ rows, bins, dimensions }, counts);
-  return { rows, bins, dimensions, slots: slots.length, worth, others };
+  const prices = resourcePrices({ rows, bins, dimensions }, counts);
+  return { rows, bins, dimensions, hostDimensions: hosts.length, resourcePrices: prices, others };
 }
 
-type Pool = Pick<Home, "template" | "set">;
-
-/** Where pods of a variant would go; classes that share one ask for the same. */
-interface Pools {
-  readonly found: Map<Variant, Pool | undefined>;
-  /** Undefined: ranks tell which of them comes first. */
-  readonly prices: UnitPrices | undefined;
-}
-
-function unitPrices(pass: Pass): UnitPrices | undefined {
-  const ranks = new Set(pass.templates.map(({ pool }) => rankOf(pool)));
-  return ranks.size === pass.templates.length ? undefined : new UnitPrices(pass.context.space);
-}
-
-/** With its first pod in it. */
-function homeOf(pass: Pass, item: QueuedPod, pools: Pools): Home | undefined {
-  const { podClass } = item;
-  for (let step = 0; ; step++) {
-    const variant = pass.classes.variant(podClass, step);
-    if (variant === undefined) return undefined;
-    if (variant.hostname !== undefined || joinsHosts(variant)) return undefined;
-    let pool = pools.found.get(variant);
-    if (pool === undefined && !pools.found.has(variant)) {
-      pool = poolFor(pass, podClass, variant, pools.prices);
-      pools.found.set(variant, pool);
-    }
-    if (pool === undefined) continue;
-    const hardness = hardnessOf(podClass, variant);
-    const { template, set } = pool;
-    return { template, set, waiting: { podClass, step, variant, items: [item], hardness } };
-  }
-}
-
-/** The highest in rank that can; of equals the one that asks least, for a name is worth no price. */
-function poolFor(
-  { templates, context: { space } }: Pass,
-  { requests }: PodClass,
-  { tolerations, set: wanted }: Variant,
-  prices: UnitPrices | undefined,
-): Pool | undefined {
-  let best: Pool | undefined;
-  let least = Number.POSITIVE_INFINITY;
-  for (const template of templates) {
-    if (best !== undefined && rankOf(template.pool) < rankOf(best.template.pool)) break;
-    const { taints, budget, table } = template;
-    if (budget.exhausted) continue;
-    if (taints.length > 0 && firstUntolerated(tolerations, taints) !== undefined) continue;
-    const set = space.join(template.set, wanted);
-    if (set === undefined || !table.hasFitting(budget.within, set, requests)) continue;
-    if (prices === undefined) return { template, set };
-    const price = prices.of(template, set, requests);
-    if (price >= least) continue;
-    best = { template, set };
-    least = price;
-  }
-  return best;
-}
-
-/** Pods that must share a host are the engine's: it opens the host and keeps them together. */
-function joinsHosts({ hostRules }: Variant): boolean {
-  return hostRules.some(({ group }) => group.type === "affinity");
-}
-
-/** A rule that lets so many of its pods on one host. */
-interface Slot {
+/** A host rule that is a dimension of the packing. */
+interface HostDimension {
   readonly group: object;
+  /** The most pods of the rule on one host. */
   readonly perHost: number;
 }
 
-function slotsOf(homes: readonly Home[], pods: number): Slot[] {
+/** The host rules that need most hosts. */
+function hostDimensionsOf(demands: readonly ClassDemand[], batchPods: number): HostDimension[] {
   const found = new Map<object, { perHost: number; hosts: number }>();
-  for (const { waiting } of homes) {
-    const { hostRules } = waiting.variant;
+  for (const { pods } of demands) {
+    const { hostRules } = pods.variant;
     for (let at = 0; at < hostRules.length; at++) {
       const { group, self } = hostRules[at] as Rule;
       if (!self || group.inverse || group.key !== HOSTNAME_LABEL_KEY) continue;
       const perHost = perHostOf(group);
-      const slot = found.get(group) ?? { perHost, hosts: 0 };
-      slot.hosts += waiting.items.length / perHost;
-      found.set(group, slot);
+      const known = found.get(group) ?? { perHost, hosts: 0 };
+      known.hosts += pods.items.length / perHost;
+      found.set(group, known);
     }
   }
   return [...found]
-    .filter(([, { hosts }]) => hosts >= Math.max(2, pods * SLOT_SHARE))
+    .filter(([, { hosts }]) => hosts >= Math.max(2, batchPods * HOST_DIMENSION_SHARE))
     .sort(([, a], [, b]) => b.hosts - a.hosts)
-    .slice(0, MAX_SLOTS)
+    .slice(0, MOST_HOST_DIMENSIONS)
     .map(([group, { perHost }]) => ({ group, perHost }));
 }
 
-/** cpu and memory first. */
-function resourceNames(homes: readonly Home[]): string[] {
+/** The resources that pods request: cpu, memory, then the others by name. */
+function resourceNames(demands: readonly ClassDemand[]): string[] {
   const names = new Set(["cpu", "memory"]);
-  for (const { waiting } of homes) {
-    for (const name in waiting.podClass.requests) {
-      if ((waiting.podClass.requests[name] as number) > 0) names.add(name);
-    }
+  for (const { pods } of demands) {
+    const { requests } = pods.podClass;
+    for (const name in requests) if ((requests[name] as number) > 0) names.add(name);
   }
   const [cpu, memory, ...more] = names;
   return [cpu as string, memory as string, ...more.sort()];
 }
 
-function largestSets(homes: readonly Home[], others: QueuedPod[]): readonly Home[] {
-  const pods = new Map<number, number>();
-  const keyOf = ({ template, set }: Home) => template.index * MOST_INTERNED + set;
-  for (const home of homes) {
-    const key = keyOf(home);
-    pods.set(key, (pods.get(key) ?? 0) + home.waiting.items.length);
+/** More than any number of sets: NodePool and set make one number. */
+const ABOVE_ALL_SETS = 2 ** 32;
+
+/** The demands of the sets with most pods. Pods of all other sets are added to `others`. */
+function ofLargestSets(
+  demands: readonly ClassDemand[],
+  others: QueuedPod[],
+): readonly ClassDemand[] {
+  const podCounts = new Map<number, number>();
+  const keyOf = ({ template, set }: ClassDemand) => template.index * ABOVE_ALL_SETS + set;
+  for (const demand of demands) {
+    const key = keyOf(demand);
+    podCounts.set(key, (podCounts.get(key) ?? 0) + demand.pods.items.length);
   }
-  if (pods.size <= MAX_SETS) return homes;
+  if (podCounts.size <= MOST_REQUIREMENT_SETS) return demands;
   const kept = new Set(
-    [...pods]
+    [...podCounts]
       .sort(([, a], [, b]) => b - a)
-      .slice(0, MAX_SETS)
+      .slice(0, MOST_REQUIREMENT_SETS)
       .map(([key]) => key),
   );
-  for (const home of homes) if (!kept.has(keyOf(home))) others.push(...home.waiting.items);
-  return homes.filter((home) => kept.has(keyOf(home)));
-}
-
-function rowsOf(
-  homes: readonly Home[],
-  names: readonly string[],
-  slots: readonly Slot[],
-  isDivided: boolean,
-): PodRow[] {
-  const groups = new Map<string, RowDraft>();
-  const texts = new Map<Resources, string>();
-  const byVariant = new Map<Variant, RowDraft>();
-  for (const home of homes) {
-    const { podClass, variant } = home.waiting;
-    // Classes that share a variant ask for the same.
-    const alike = byVariant.get(variant);
-    if (alike?.home.template === home.template && alike.home.set === home.set) {
-      alike.classes.push(home.waiting);
-      continue;
-    }
-    const { requests } = podClass;
-    // Many classes are of one template, which is written out once.
-    let text = texts.get(requests);
-    if (text === undefined) {
-      text = names.map((name) => requests[name] ?? 0).join();
-      texts.set(requests, text);
-    }
-    const held = slots.map(({ group }) =>
-      variant.hostRules.some((rule) => rule.self && rule.group === group) ? 1 : 0,
-    );
-    // Of a zone's few nodes each counts; elsewhere more rows would only be more work.
-    const beside = isDivided ? hostRulesBeside(slots, variant) : [];
-    const alone = beside.map(({ group }) => group.index);
-    const key = `${home.template.index} ${home.set} ${text} ${held.join()} ${alone.join()}`;
-    let row = groups.get(key);
-    if (row === undefined) {
-      const amounts = Float64Array.from([...names.map((name) => requests[name] ?? 0), ...held]);
-      const perBin = least(beside.map(({ group }) => perHostOf(group)));
-      row = { home, amounts, classes: [], perBin };
-      groups.set(key, row);
-    }
-    row.classes.push(home.waiting);
-    byVariant.set(variant, row);
-  }
-  return [...groups.values()].map(({ home, amounts, classes, perBin }) => ({
-    template: home.template,
-    set: home.set,
-    domain: home.domain,
-    amounts,
-    perBin,
-    count: classes.reduce((sum, { items }) => sum + items.length, 0),
-    classes: classes.sort((a, b) => b.hardness - a.hardness),
-  }));
-}
-
-function least(numbers: readonly number[]): number | undefined {
-  return numbers.length === 0 ? undefined : Math.min(...numbers);
+  for (const demand of demands) if (!kept.has(keyOf(demand))) others.push(...demand.pods.items);
+  return demands.filter((demand) => kept.has(keyOf(demand)));
 }
 
 interface RowDraft {
-  readonly home: Home;
+  /** The first of the demands that make up the row. */
+  readonly demand: ClassDemand;
   readonly amounts: Float64Array;
-  readonly classes: Waiting[];
+  readonly classes: ClassPods[];
   readonly perBin: number | undefined;
 }
 
-/** By which only so many may be on one host, and which no slot stands for. */
-function hostRulesBeside(slots: readonly Slot[], { hostRules }: Variant): readonly Rule[] {
-  return hostRules.filter(
-    ({ group, self }) => self && !group.inverse && !slots.some((slot) => slot.group === group),
-  );
+interface RowInput {
+  readonly demands: readonly ClassDemand[];
+  readonly resources: readonly string[];
+  readonly hosts: readonly HostDimension[];
+  /** Whether topology spread divides any of the demands over domains. */
+  readonly isDivided: boolean;
+  readonly isHardestFirst: boolean;
 }
 
-function hardnessOf({ ports }: PodClass, { narrowingRules, hostRules }: Variant): number {
-  let hardness = narrowingRules.length * 10 + hostRules.length + ports.length;
-  for (const { group } of narrowingRules) if (group.type === "affinity") hardness += 100;
-  return hardness;
-}
-
-function binsOf(
-  pass: Pass,
-  rows: readonly PodRow[],
-  names: readonly string[],
-  slots: readonly Slot[],
-  options: DemandOptions,
-): TypeBin[] {
-  const { space } = pass.context;
-  const sets = new Map<string, Pick<PodRow, "template" | "set" | "domain">>();
-  for (const row of rows) {
-    const key = `${row.template.index} ${row.set}`;
-    if (row.domain !== undefined || !sets.has(key)) sets.set(key, row);
-  }
-  return [...sets.values()].flatMap(({ template, set, domain }) => {
-    const welcome: number[] = [];
-    rows.forEach((row, index) => {
-      if (row.template === template && space.join(set, row.set) === set) welcome.push(index);
-    });
-    const { table, budget } = template;
-    const usable: Bits = table.compatible(set);
-    const prices = table.offerings.cheapest(space.get(set));
-    const bins: TypeBin[] = [];
-    for (const type of bitIndices(usable)) {
-      const offering = prices[type];
-      if (offering === undefined || !hasBit(budget.within, type)) continue;
-      const free = table.allocatable(type);
-      const amounts = new Float64Array(names.length + slots.length);
-      const { capacity, baseline } = table.types[type] as InstanceType;
-      for (let d = 0; d < names.length; d++) {
-        const name = names[d] as string;
-        const onCredits =
-          baseline?.[name] === undefined ? 0 : (capacity[name] ?? 0) - baseline[name];
-        amounts[d] = (free[name] ?? 0) - onCredits;
-      }
-      for (let d = 0; d < slots.length; d++) amounts[names.length + d] = (slots[d] as Slot).perHost;
-      if (amounts.some((amount) => amount < 0)) continue;
-      const price = offering.priceMicroUsd + options.nodeMicroUsdPerHour;
-      bins.push({ template, set, domain, type, amounts, price, rows: welcome });
-    }
-    return worthwhile(bins);
-  });
-}
-
-/** Without bins for which another has as much and costs no more. */
-function worthwhile(bins: TypeBin[]): TypeBin[] {
-  const kept: TypeBin[] = [];
-  const most = new Float64Array(bins[0]?.amounts.length ?? 0);
-  bins.sort((a, b) => a.price - b.price || total(b) - total(a) || a.type - b.type);
-  for (const bin of bins) {
-    // With more of something than any cheaper one there is nothing to compare.
-    if (holds(most, bin.amounts) && kept.some(({ amounts }) => holds(amounts, bin.amounts)))
+function rowsOf({ demands, resources, hosts, isDivided, isHardestFirst }: RowInput): PodRow[] {
+  const drafts = new Map<string, RowDraft>();
+  const texts = new Map<Resources, string>();
+  const byVariant = new Map<Variant, RowDraft>();
+  for (const demand of demands) {
+    const { podClass, variant } = demand.pods;
+    // Classes that share a variant ask for the same.
+    const alike = byVariant.get(variant);
+    if (alike?.demand.template === demand.template && alike.demand.set === demand.set) {
+      alike.classes.push(demand.pods);
       continue;
-    kept.push(bin);
-    for (let d = 0; d < most.length; d++)
-      most[d] = Math.max(most[d] as number, bin.amounts[d] as number);
+    }
+    const { requests } = podClass;
+    // Many classes share one object of requests, which is made text once.
+    let text = texts.get(requests);
+    if (text === undefined) {
+      text = resources.map((name) => requests[name] ?? 0).join();
+      texts.set(requests, text);
+    }
+    const perHost = hosts.map(({ group }) =>
+      variant.hostRules.some((rule) => rule.self && rule.group === group) ? 1 : 0,
+    );
+    // A zone has few nodes, so each host rule counts there. Elsewhere more rows would only be more work.
+    const otherRules = isDivided ? otherHostRules(hosts, variant) : [];
+    const groups = otherRules.map(({ group }) => group.index);
+    const key = `${demand.template.index} ${demand.set} ${text} ${perHost.join()} ${groups.join()}`;
+    let row = drafts.get(key);
+    if (row === undefined) {
+      const amounts = Float64Array.from([
+        ...resources.map((name) => requests[name] ?? 0),
+        ...perHost,
+      ]);
+      const perBin = smallest(otherRules.map(({ group }) => perHostOf(group)));
+      row = { demand, amounts, classes: [], perBin };
+      drafts.set(key, row);
+    }
+    row.classes.push(demand.pods);
+    byVariant.set(variant, row);
   }
-  return kept;
+  return [...drafts.values()].map(({ demand, amounts, classes, perBin }) => ({
+    template: demand.template,
+    set: demand.set,
+    domain: demand.domain,
+    amounts,
+    perBin,
+    count: classes.reduce((sum, { items }) => sum + items.length, 0),
+    classes: isHardestFirst ? classes.sort((a, b) => b.hardness - a.hardness) : classes,
+  }));
 }
 
-function total({ amounts }: TypeBin): number {
-  return amounts[0] as number;
+function smallest(numbers: readonly number[]): number | undefined {
+  return numbers.length === 0 ? undefined : Math.min(...numbers);
+}
+
+/** The rules that limit the pods on one host and are no dimension of the packing. */
+function otherHostRules(hosts: readonly HostDimension[], { hostRules }: Variant): readonly Rule[] {
+  return hostRules.filter(
+    ({ group, self }) => self && !group.inverse && !hosts.some((host) => host.group === group),
+  );
 }

@@ -91,7 +91,7 @@ describe("pods that are spread over zones", () => {
     const options = { ...PLANNER, domainNow: ({ metadata }: Pod) => before.get(metadata.name) };
     const asTheyRun = plan(pods, options);
     expect(asTheyRun.zoneOf).toEqual(before);
-    const exchanged = plan(pods, { ...options, exchangeWork: 1_000_000 });
+    const exchanged = plan(pods, { ...options, domainSearchWork: 1_000_000 });
     expect([asTheyRun.priceMicroUsd, exchanged.priceMicroUsd]).toEqual([630_000, 560_000]);
     const goingOn = [...before].filter(([name, zone]) => exchanged.zoneOf.get(name) !== zone);
     expect(goingOn).toEqual([["large-1", "zone-a"]]);

@@ -1,8 +1,8 @@
 /**
- * Pods that are spread over zones, divided among them before anything is packed: a packing knows of no zones, and
- * what it puts on one node the engine would refuse there, for the others have too few yet. As many go to each as
- * keep the spread even; those that run already stay in their zone as far as that allows, for kube-scheduler
- * lets a pod go to another zone only when that one has fewer.
+ * Divides pods with topology spread over their domains (zones, mostly) before they are packed. A packing knows no
+ * domains: it would put pods together that the spread rule then refuses. Each domain gets as many pods as keep the
+ * spread even. Pods that run already stay in their domain as far as that allows: kube-scheduler lets a pod change the
+ * zone only for one with fewer.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { assert } from "../../../base/assert.ts";
@@ -12,44 +12,44 @@ import type { Pass } from "../../provisioning/place.ts";
 import type { Rule, TopologyGroup } from "../../provisioning/topology/topology-group.ts";
 import { allows } from "../../scheduling/requirement.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
-import type { Home } from "./homes.ts";
+import type { ClassDemand } from "./class-demand.ts";
 
-/** Which value the label has where the pod runs; undefined: it runs nowhere, or that is not known. */
+/** The value of the label on the node where the pod runs. Undefined: it runs nowhere, or that is not known. */
 export type DomainNow = (pod: Pod, key: string) => string | undefined;
 
 /**
- * Homes of spread pods as one for each domain that gets some; all others as they are. `classes`: of all pods
- * that wait.
+ * Replaces each demand of pods with topology spread by one demand for each domain that gets pods. All others stay as
+ * they are; the same list comes back if there are none with spread. `classes`: of all pods of the batch.
  */
 export function dividedByDomain(
   pass: Pass,
-  homes: readonly Home[],
+  demands: readonly ClassDemand[],
   classes: Iterable<PodClass>,
   domainNow: DomainNow = nowhere,
-): readonly Home[] {
-  const counts = new Counts();
-  const strangers = countingStrangers(classes);
-  const spread = homes.map((home) => spreadOf(pass, home, strangers));
-  if (spread.every((one) => one === undefined)) return homes;
+): readonly ClassDemand[] {
+  const counts = new DomainCounts();
+  const withOtherPods = groupsWithOtherPods(classes);
+  const spread = demands.map((demand) => spreadOf(pass, demand, withOtherPods));
+  if (spread.every((one) => one === undefined)) return demands;
   for (const one of spread) if (one !== undefined) counts.expect(one);
-  return homes.flatMap((home, index) => {
+  return demands.flatMap((demand, index) => {
     const one = spread[index];
-    if (one === undefined) return [home];
-    const { items } = home.waiting;
-    const cpu = home.waiting.podClass.requests["cpu"] ?? 0;
-    const staying = items.map(({ pod }) => counts.stay(one, domainNow(pod, one.key), cpu));
+    if (one === undefined) return [demand];
+    const { items } = demand.pods;
+    const cpu = demand.pods.podClass.requests["cpu"] ?? 0;
+    const kept = items.map(({ pod }) => counts.keep(one, domainNow(pod, one.key), cpu));
     const byDomain = new Map<string, QueuedPod[]>();
     items.forEach((item, at) => {
-      const domain = staying[at] ?? counts.emptiest(one, cpu);
+      const domain = kept[at] ?? counts.sendToEmptiest(one, cpu);
       const own = byDomain.get(domain);
       if (own === undefined) byDomain.set(domain, [item]);
       else own.push(item);
     });
-    return one.places.flatMap(({ domain, set }) => {
+    return one.domains.flatMap(({ domain, set }) => {
       const own = byDomain.get(domain);
       if (own === undefined) return [];
-      const waiting = { ...home.waiting, items: own };
-      return [{ template: home.template, set, domain: { key: one.key, value: domain }, waiting }];
+      const pods = { ...demand.pods, items: own };
+      return [{ template: demand.template, set, domain: { key: one.key, value: domain }, pods }];
     });
   });
 }
@@ -58,37 +58,40 @@ function nowhere(): undefined {
   return undefined;
 }
 
-/** What divides the pods of a home. */
+/** The topology spread of a demand. */
 interface Spread {
   readonly key: string;
-  /** Groups whose rules hold for the pods. */
+  /** The groups whose rules the pods must keep. */
   readonly groups: readonly TopologyGroup[];
-  /** Groups that count them. */
+  /** The groups that count the pods. */
   readonly counting: readonly TopologyGroup[];
-  /** Where they may go, and what a node there must be. By name. */
-  readonly places: readonly { readonly domain: string; readonly set: SetId }[];
+  /** The domains that the pods may go to, by name, each with the requirements of a node there. */
+  readonly domains: readonly { readonly domain: string; readonly set: SetId }[];
   readonly pods: number;
 }
 
-/** How many of the pods are divided, if they are packed. `classes`: theirs, each once. */
+/** The number of pods that would be divided over domains. `classes`: the classes of these pods. */
 export function countDivided(queued: readonly QueuedPod[], classes: ReadonlySet<PodClass>): number {
-  const strangers = countingStrangers(classes);
+  const withOtherPods = groupsWithOtherPods(classes);
   const divided = new Set<PodClass>();
   for (const podClass of classes) {
     const [asWritten] = podClass.variants;
-    if (asWritten !== undefined && spreadGroups(asWritten, strangers).length > 0)
+    if (asWritten !== undefined && spreadGroups(asWritten, withOtherPods).length > 0)
       divided.add(podClass);
   }
   if (divided.size === 0) return 0;
   return queued.reduce((sum, { podClass }) => sum + (divided.has(podClass) ? 1 : 0), 0);
 }
 
-/** Groups that count pods which do not keep to them: where those end nobody knows, and it is not even with them. */
-function countingStrangers(classes: Iterable<PodClass>): ReadonlySet<TopologyGroup> {
+/**
+ * The groups that count pods without keeping them: a selector matches pods that have no such spread rule. Nobody
+ * knows which domain those pods go to, so an even division of the others would not make the spread even.
+ */
+function groupsWithOtherPods(classes: Iterable<PodClass>): ReadonlySet<TopologyGroup> {
   const found = new Set<TopologyGroup>();
   for (const { countedBy, variants } of classes) {
     const rules = variants[0]?.narrowingRules ?? NO_RULES;
-    // By number: there are nearly as many classes as pods, and this is not compiled yet.
+    // Loops by index: there may be as many classes as pods, and V8 has not optimised this code yet.
     for (let at = 0; at < countedBy.length; at++) {
       const group = countedBy[at] as TopologyGroup;
       if (!found.has(group) && !isAmong(rules, group)) found.add(group);
@@ -104,57 +107,63 @@ function isAmong(rules: readonly Rule[], group: TopologyGroup): boolean {
 
 const NO_RULES: readonly Rule[] = [];
 
-/** By which such pods are spread, over one label; none: topology asks nothing of them, or something else too. */
+/**
+ * The spread groups of the pods, all over one label. Empty: the pods have no spread rule, or other topology rules,
+ * too.
+ */
 function spreadGroups(
   { narrowingRules }: Variant,
-  strangers: ReadonlySet<TopologyGroup>,
+  withOtherPods: ReadonlySet<TopologyGroup>,
 ): readonly TopologyGroup[] {
   if (narrowingRules.length === 0) return NO_GROUPS;
   const key = narrowingRules[0]?.group.key;
   const isSpread = ({ group, self }: Rule) =>
-    group.type === "spread" && self && group.key === key && !strangers.has(group);
+    group.type === "spread" && self && group.key === key && !withOtherPods.has(group);
   return narrowingRules.every(isSpread) ? narrowingRules.map(({ group }) => group) : NO_GROUPS;
 }
 
 const NO_GROUPS: readonly TopologyGroup[] = [];
 
-/** Undefined: the engine finds out where they go. */
+/** Undefined: the pods are not divided, and get their domains when they are placed. */
 function spreadOf(
   { context: { space } }: Pass,
-  home: Home,
-  strangers: ReadonlySet<TopologyGroup>,
+  demand: ClassDemand,
+  withOtherPods: ReadonlySet<TopologyGroup>,
 ): Spread | undefined {
-  const { template, set, waiting } = home;
-  const { podClass, variant, items } = waiting;
-  const spreads = spreadGroups(variant, strangers);
+  const { template, set, pods } = demand;
+  const { podClass, variant, items } = pods;
+  const spreads = spreadGroups(variant, withOtherPods);
   if (spreads.length === 0) return undefined;
   const [first, ...others] = spreads as [TopologyGroup, ...TopologyGroup[]];
   const { key } = first;
   const wanted = variant.strict.get(key);
   const known = [...first.counts.keys()].filter((one) => allows(wanted, one)).sort();
-  const places = known.flatMap((domain) => {
+  const domains = known.flatMap((domain) => {
     const narrowed = space.narrow(set, key, [domain]);
     if (narrowed === undefined) return [];
     const { table, budget } = template;
     const fits = table.hasFitting(budget.within, narrowed, podClass.requests);
     return fits ? [{ domain, set: narrowed }] : [];
   });
-  if (places.length === 0) return undefined;
+  if (domains.length === 0) return undefined;
   const groups = [first, ...others];
-  return { key, groups, counting: countingOf(podClass, key), places, pods: items.length };
+  return { key, groups, counting: countingOf(podClass, key), domains, pods: items.length };
 }
 
-/** The groups that count such pods by that label. */
+/** The groups that count pods of this class by this label. */
 export function countingOf({ countedBy }: PodClass, key: string): readonly TopologyGroup[] {
   return countedBy.filter((group) => group.key === key && !group.inverse);
 }
 
-/** Pods of each group by domain: those that stay where they are, and those divided up to now. */
-class Counts {
+/** For each group, the pods in each domain: those that run there and those that the division has sent there. */
+class DomainCounts {
   readonly #counts = new Map<TopologyGroup, Map<string, number>>();
-  /** Pods still to be divided. */
+  /** For each group: the pods that are not divided yet. */
   readonly #expected = new Map<TopologyGroup, number>();
-  /** Of all pods together, so that small remainders do not all end in the same domain. */
+  /**
+   * The cpu that all groups have sent to each domain. It breaks ties, or every group's odd pod would go to the first
+   * domain.
+   */
   readonly #cpu = new Map<string, number>();
 
   expect({ counting, pods }: Spread): void {
@@ -162,39 +171,44 @@ class Counts {
       this.#expected.set(group, (this.#expected.get(group) ?? 0) + pods);
   }
 
-  /** The pod's own domain, if it has not got its even share yet. */
-  stay(spread: Spread, now: string | undefined, cpu: number): string | undefined {
-    if (now === undefined || !spread.places.some(({ domain }) => domain === now)) return undefined;
+  /**
+   * Keeps the pod in its domain and returns that. Undefined: the domain has its even share already, or is not
+   * allowed.
+   */
+  keep(spread: Spread, now: string | undefined, cpu: number): string | undefined {
+    if (now === undefined || !spread.domains.some(({ domain }) => domain === now)) return undefined;
     if (!spread.groups.every((group) => this.#hasRoom(group, spread, now))) return undefined;
     this.#add(spread, now, cpu);
     return now;
   }
 
-  /** Where fewest are. */
-  emptiest(spread: Spread, cpu: number): string {
-    const { places, groups } = spread;
+  /** Sends a pod to the domain with the fewest pods and returns that. */
+  sendToEmptiest(spread: Spread, cpu: number): string {
+    const { domains, groups } = spread;
     let [best, least, lightest] = [undefined as string | undefined, 0, 0];
-    for (const { domain } of places) {
+    for (const { domain } of domains) {
       let most = 0;
       for (const group of groups) most = Math.max(most, this.#of(group).get(domain) ?? 0);
       const weight = this.#cpu.get(domain) ?? 0;
       if (best !== undefined && (most > least || (most === least && weight >= lightest))) continue;
       [best, least, lightest] = [domain, most, weight];
     }
-    assert(best !== undefined, "spread pods have somewhere to go");
+    assert(best !== undefined, "pods with topology spread have a domain to go to");
     this.#add(spread, best, cpu);
     return best;
   }
 
-  /** As long as it has no more than all have in the end, or one more where that does not come out even. */
-  #hasRoom(group: TopologyGroup, { places }: Spread, now: string): boolean {
+  /**
+   * Whether the domain has less than its even share; where the pods do not divide evenly, some domains get one more.
+   */
+  #hasRoom(group: TopologyGroup, { domains }: Spread, now: string): boolean {
     const counts = this.#of(group);
-    const here = places.map(({ domain }) => counts.get(domain) ?? 0);
+    const here = domains.map(({ domain }) => counts.get(domain) ?? 0);
     const total = here.reduce((sum, one) => sum + one, this.#expected.get(group) ?? 0);
-    const share = Math.floor(total / places.length);
+    const share = Math.floor(total / domains.length);
     const own = counts.get(now) ?? 0;
     if (own !== share) return own < share;
-    return here.filter((one) => one > share).length < total % places.length;
+    return here.filter((one) => one > share).length < total % domains.length;
   }
 
   #add({ counting }: Spread, domain: string, cpu: number): void {

@@ -2,17 +2,18 @@ import { describe, expect, it } from "vitest";
 import { Random } from "../../../base/random.ts";
 import { atOnce } from "../../../base/steps.ts";
 import { packEvenly } from "./even-patterns.ts";
-import { fillingOrders, packByGreed } from "./greedy-patterns.ts";
+import { packByGreed } from "./greedy-patterns.ts";
 import { pack } from "./pack.ts";
-import { type Packing, priceOf, type Use } from "./packing.ts";
+import { type Packing, type PatternUse, packingPrice } from "./packing.ts";
 import { resourcePrices } from "./resource-prices.ts";
+import { fillingOrders } from "./row-orders.ts";
 
 const KINDS = 25;
 const UNLIMITED = { units: Number.POSITIVE_INFINITY };
 
 /**
- * What asks for cores and what asks for memory, a few of each of many sizes: together they ask for eight of memory a core, as
- * the cheapest bins have; those with less memory save little.
+ * What asks for cores and what asks for memory, a few of each of many sizes: together they ask for eight of memory a
+ * core, as the cheapest bins have; those with less memory save little.
  */
 function families(each: number): Packing {
   const rows = Array.from({ length: KINDS * 2 }, (_, index) => {
@@ -31,7 +32,7 @@ function families(each: number): Packing {
   return { rows, bins, dimensions: 2 };
 }
 
-function evenly(packing: Packing, units = UNLIMITED.units): readonly Use[] | undefined {
+function evenly(packing: Packing, units = UNLIMITED.units): readonly PatternUse[] | undefined {
   const bins = [...packing.bins.keys()];
   return atOnce(
     packEvenly(
@@ -44,7 +45,7 @@ function evenly(packing: Packing, units = UNLIMITED.units): readonly Use[] | und
 }
 
 /** Of each row, how many are in the bins. Throws where a bin holds more than it may. */
-function placed({ rows, bins, dimensions }: Packing, uses: readonly Use[]): number[] {
+function placed({ rows, bins, dimensions }: Packing, uses: readonly PatternUse[]): number[] {
   const found = rows.map(() => 0);
   for (const { pattern, bins: count } of uses) {
     const bin = bins[pattern.bin];
@@ -71,21 +72,23 @@ describe("bins that are filled alike", () => {
     const packing = families(12);
     const counts = packing.rows.map(({ count }) => count);
     const { prices, leastCost } = resourcePrices(packing, counts);
-    const worth = Float64Array.from(
+    const values = Float64Array.from(
       packing.rows,
       ({ amounts }) => (amounts[0] ?? 0) * (prices[0] ?? 0) + (amounts[1] ?? 0) * (prices[1] ?? 0),
     );
-    const byGreed = fillingOrders(packing, worth).map((order) =>
-      priceOf(
+    const byGreed = fillingOrders(packing, values).map((order) =>
+      packingPrice(
         packing,
         atOnce(
-          packByGreed(packing, [...packing.bins.keys()], counts, worth, order, { ...UNLIMITED }),
+          packByGreed({ packing, bins: [...packing.bins.keys()], counts, values }, order, {
+            ...UNLIMITED,
+          }),
         ) ?? [],
       ),
     );
     const uses = evenly(packing) ?? [];
     expect(placed(packing, uses)).toEqual(counts);
-    expect(priceOf(packing, uses)).toBeLessThan(leastCost * 1.04);
+    expect(packingPrice(packing, uses)).toBeLessThan(leastCost * 1.04);
     expect(Math.min(...byGreed)).toBeGreaterThan(leastCost * 1.06);
   });
 
@@ -106,7 +109,7 @@ describe("bins that are filled alike", () => {
         { maxBins: 8 },
       ),
     );
-    expect(priceOf(packing, uses ?? [])).toBeLessThan(leastCost * 1.04);
+    expect(packingPrice(packing, uses ?? [])).toBeLessThan(leastCost * 1.04);
   });
 
   it("hold every item once, and no more than they may, whatever the items are", () => {

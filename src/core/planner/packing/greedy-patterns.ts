@@ -1,46 +1,52 @@
 /**
- * Patterns by greed: of all bins, filled in some fixed order, the one that holds most worth for its
- * price, as often as the items last; then anew with what is left.
+ * Greedy filling: each kind of bin is filled in a fixed order of rows, the kind with the most value for its price is
+ * taken as often as the items last, and then the same starts again with the items that are left.
  */
 import type { Steps } from "../../../base/steps.ts";
-import {
-  type Bin,
-  type Budget,
-  Filling,
-  largestKeyFirst,
-  type Packing,
-  type Pattern,
-  type Use,
-} from "./packing.ts";
+import { WORK_PER_STEP } from "../settings.ts";
+import { BinFiller } from "./bin-filler.ts";
+import type { Bin, Packing, Pattern, PatternUse, WorkBudget } from "./packing.ts";
 
-/** Units of work before others get a turn: some milliseconds. */
-const WORK_PER_STEP = 500_000;
+/** What greedy filling fills, and with what. */
+export interface GreedyTask {
+  readonly packing: Packing;
+  /** The kinds of bins that it may use, as indices. */
+  readonly bins: readonly number[];
+  /** For each row: the items to pack. */
+  readonly counts: ArrayLike<number>;
+  /** For each row: the value of one item. */
+  readonly values: Float64Array;
+  /** Which kinds are filled anew after each step, beside those whose last filling needs more items than are left. */
+  readonly refilled?: Refilled;
+}
 
 /**
- * Takes all of `counts` into these bins; undefined when something fits in none, or the budget is spent. Takes a while.
- * `refilled`: of bins whose last filling there are not items enough for any more `all` are filled anew each time, or those
- * that were `ahead` of the best one. The latter is a tenth of the work, of which only what is done counts.
+ * `all`: every kind of bin whose last filling does not last any more. `ahead`: only those of them whose last filling
+ * was better than the best one now, a tenth of the work.
  */
+export type Refilled = "all" | "ahead";
+
+/** Packs all items; undefined: an item fits no bin, or the budget is spent. */
 export function* packByGreed(
-  packing: Packing,
-  among: readonly number[],
-  counts: ArrayLike<number>,
-  worth: Float64Array,
+  task: GreedyTask,
   order: readonly number[],
-  budget: Budget,
-  refilled: "all" | "ahead" = "all",
-): Steps<Use[] | undefined> {
-  // Whole numbers, which code that is not compiled yet need not box.
+  budget: WorkBudget,
+): Steps<PatternUse[] | undefined> {
+  const { packing, bins: among, counts, values, refilled = "all" } = task;
+  // Int32Array: V8 boxes each element that it reads from a Float64Array in code that is not optimised yet.
   const left = Int32Array.from(counts);
-  const filling = Filling.of(packing);
-  const uses: Use[] = [];
+  const filler = BinFiller.of(packing);
+  const solution: PatternUse[] = [];
   let rest = left.reduce((sum, count) => sum + count, 0);
   const orders = ordersOf(packing, among, order);
   const lists = new Set(orders);
-  // Rows that have run out are looked at no more, but count: by that the budget is reckoned.
+  // The budget counts all rows, though those without items are skipped: so it ends at the same step for every order.
   const perRound = orders.reduce((sum, { length }) => sum + length, 0);
   const known: (Pattern | undefined)[] = among.map(() => undefined);
-  /** Their worth for their price. Nothing at first, or each would be boxed anew whenever it is read. */
+  /**
+   * For each kind of bin: the value of its last filling over its price. Undefined at first, so that V8 boxes no
+   * zeros.
+   */
   const ratios: (number | undefined)[] = among.map(() => undefined);
   let spent = 0;
   while (rest > 0) {
@@ -58,8 +64,8 @@ export function* packByGreed(
       if (pattern === undefined || !lasts(pattern, left)) {
         const index = among[at] as number;
         const bin = packing.bins[index] as Bin;
-        ratio = filling.fill(bin, orders[at] as number[], left, worth) / bin.price;
-        pattern = filling.content(index);
+        ratio = filler.fill(bin, orders[at] as number[], left, values) / bin.price;
+        pattern = filler.content(index);
         known[at] = pattern;
         ratios[at] = ratio;
         if (refilled === "ahead") work += (orders[at] as number[]).length;
@@ -74,24 +80,24 @@ export function* packByGreed(
     const { rows, times } = best;
     let bins = Number.POSITIVE_INFINITY;
     for (let at = 0; at < rows.length; at++) {
-      const held = (left[rows[at] as number] as number) / (times[at] as number);
-      bins = Math.min(bins, Math.floor(held));
+      const enoughFor = (left[rows[at] as number] as number) / (times[at] as number);
+      bins = Math.min(bins, Math.floor(enoughFor));
     }
-    let isOut = false;
+    let isRowEmpty = false;
     for (let at = 0; at < rows.length; at++) {
-      const gone = (times[at] as number) * bins;
+      const packed = (times[at] as number) * bins;
       const row = rows[at] as number;
-      left[row] = (left[row] as number) - gone;
-      rest -= gone;
-      if (left[row] === 0) isOut = true;
+      left[row] = (left[row] as number) - packed;
+      rest -= packed;
+      if (left[row] === 0) isRowEmpty = true;
     }
-    if (isOut) for (const list of lists) dropRunOut(list, left);
-    uses.push({ pattern: best, bins });
+    if (isRowEmpty) for (const list of lists) dropEmptyRows(list, left);
+    solution.push({ pattern: best, bins });
   }
-  return uses;
+  return solution;
 }
 
-/** Of each bin: the rows that may go in, in order. Bins that welcome the same rows share the list. */
+/** For each kind of bin: the rows that it may hold, in order. Kinds that may hold the same rows share the list. */
 function ordersOf(
   { rows, bins }: Packing,
   among: readonly number[],
@@ -99,19 +105,19 @@ function ordersOf(
 ): number[][] {
   const made = new Map<readonly number[], number[]>();
   return among.map((index) => {
-    const welcome = (bins[index] as Bin).rows;
-    let list = made.get(welcome);
+    const own = (bins[index] as Bin).rows;
+    let list = made.get(own);
     if (list === undefined) {
-      const allowed = welcome.length === rows.length ? undefined : new Set(welcome);
+      const allowed = own.length === rows.length ? undefined : new Set(own);
       list = allowed === undefined ? [...order] : order.filter((row) => allowed.has(row));
-      made.set(welcome, list);
+      made.set(own, list);
     }
     return list;
   });
 }
 
-/** In place: rows run out all the time. */
-function dropRunOut(list: number[], left: Int32Array): void {
+/** Drops rows without items, in place: a new list each time would be much garbage. */
+function dropEmptyRows(list: number[], left: Int32Array): void {
   let kept = 0;
   for (let at = 0; at < list.length; at++) {
     const row = list[at] as number;
@@ -120,34 +126,9 @@ function dropRunOut(list: number[], left: Int32Array): void {
   list.length = kept;
 }
 
-/** Whether the bin would be filled the very same way: what did not go in then does not with fewer of it. */
+/** Whether enough items are left for the pattern. Then filling the bin again gives the same pattern. */
 function lasts({ rows, times }: Pattern, left: Int32Array): boolean {
   for (let at = 0; at < rows.length; at++)
     if ((left[rows[at] as number] as number) < (times[at] as number)) return false;
   return true;
-}
-
-/** Orders worth a try: by worth, by each of the first two dimensions, by their ratio. */
-export function fillingOrders(packing: Packing, worth: Float64Array): number[][] {
-  const by = (key: (amounts: Float64Array) => number) =>
-    byKeys(packing.rows.map(({ amounts }) => key(amounts)));
-  return [
-    byKeys(worth),
-    by((amounts) => amounts[0] as number),
-    by((amounts) => amounts[1] as number),
-    ...ratioOrders(packing),
-  ];
-}
-
-/** By the ratio of the first two dimensions, and by its inverse. */
-export function ratioOrders({ rows }: Packing): [number[], number[]] {
-  const over = (a: 0 | 1, b: 0 | 1) =>
-    byKeys(rows.map(({ amounts }) => (amounts[a] as number) / ((amounts[b] as number) + 1)));
-  return [over(0, 1), over(1, 0)];
-}
-
-/** Rows by these, the largest first. */
-export function byKeys(keys: ArrayLike<number>): number[] {
-  const own = Float64Array.from(keys);
-  return largestKeyFirst([...own.keys()], own);
 }

@@ -5,7 +5,7 @@ import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
 import { type Pass, place } from "../../provisioning/place.ts";
 import { planOf, prepare } from "../../provisioning/solve.ts";
-import { isTail, placeTail } from "./leftovers.ts";
+import { areFewLeftovers, placeLeftovers } from "./leftovers.ts";
 
 const inZone = (zone: string) => ({
   spec: { nodeSelector: { "topology.kubernetes.io/zone": zone } },
@@ -40,7 +40,8 @@ function nodesWhere(
   return plan.newClaims.map(({ pods }) => pods.map(({ metadata }) => metadata.name).join(" "));
 }
 
-const byPrice = (pass: Pass, rest: readonly QueuedPod[]) => atOnce(placeTail(pass, rest, 10, 0));
+const byPrice = (pass: Pass, rest: readonly QueuedPod[]) =>
+  atOnce(placeLeftovers(pass, rest, 10, 0));
 
 describe("pods that a packing leaves", () => {
   it("go where the price rises least, the rules' to the node with the fewest pods", () => {
@@ -50,12 +51,13 @@ describe("pods that a packing leaves", () => {
 
   it("are the rules' where they are too few to ask about prices", () => {
     const ofMany = (pass: Pass, rest: readonly QueuedPod[]) =>
-      atOnce(placeTail(pass, rest, 500, 0));
+      atOnce(placeLeftovers(pass, rest, 500, 0));
     expect(nodesWhere(ofMany)).toEqual(["large last", "one two"]);
   });
 
   it("are the rules' where nothing is packed, for then they are all", () => {
-    const ofAll = (pass: Pass, rest: readonly QueuedPod[]) => atOnce(placeTail(pass, rest, 4, 0));
+    const ofAll = (pass: Pass, rest: readonly QueuedPod[]) =>
+      atOnce(placeLeftovers(pass, rest, 4, 0));
     expect(nodesWhere(ofAll)).toEqual(["large last", "one two"]);
   });
 
@@ -67,11 +69,11 @@ describe("pods that a packing leaves", () => {
   it("are packed once more if they are many, or many for so many nodes", () => {
     const passOf = (size: number, steady?: object) =>
       ({ claims: { size }, templates: [{ steady }] }) as unknown as Pass;
-    expect(isTail(passOf(200), 150, 1_000)).toBe(true);
-    expect(isTail(passOf(200), 151, 1_000)).toBe(false);
-    expect(isTail(passOf(200, {}), 20, 1_000)).toBe(true);
-    expect(isTail(passOf(200, {}), 21, 1_000)).toBe(false);
-    expect(isTail(passOf(2_000), 51, 10_000)).toBe(true);
-    expect(isTail(passOf(2_000), 201, 10_000)).toBe(false);
+    expect(areFewLeftovers(passOf(200), 150, 1_000)).toBe(true);
+    expect(areFewLeftovers(passOf(200), 151, 1_000)).toBe(false);
+    expect(areFewLeftovers(passOf(200, {}), 20, 1_000)).toBe(true);
+    expect(areFewLeftovers(passOf(200, {}), 21, 1_000)).toBe(false);
+    expect(areFewLeftovers(passOf(2_000), 51, 10_000)).toBe(true);
+    expect(areFewLeftovers(passOf(2_000), 201, 10_000)).toBe(false);
   });
 });

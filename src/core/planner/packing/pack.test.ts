@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../../base/steps.ts";
+import { BinFiller } from "./bin-filler.ts";
 import { packEvenly } from "./even-patterns.ts";
 import { pack } from "./pack.ts";
-import { Filling, type Packing, priceOf, type Use } from "./packing.ts";
+import { type Packing, type PatternUse, packingPrice } from "./packing.ts";
 import { resourcePrices } from "./resource-prices.ts";
 
 const SHAPES = 60;
@@ -27,15 +28,15 @@ function packingOf(shapes: number, each: number): Packing {
 const packing = packingOf(SHAPES, EACH);
 const prices = { prices: Float64Array.of(1), leastCost: 0 };
 
-function packed(units: number): readonly Use[] | undefined {
+function packed(units: number): readonly PatternUse[] | undefined {
   return atOnce(pack(packing, prices, { units }, { maxBins: 3 }));
 }
 
-describe("a filling", () => {
-  it("does not take for small what is larger than any bin", () => {
+describe("a bin filler", () => {
+  it("does not overflow with items that are larger than any bin", () => {
     const rows = [2 ** 32, 1].map((amount) => ({ amounts: Float64Array.of(amount), count: 5 }));
     const bin = { amounts: Float64Array.of(3), price: 1, rows: [0, 1] };
-    const filling = Filling.of({ rows, bins: [bin], dimensions: 1 });
+    const filling = BinFiller.of({ rows, bins: [bin], dimensions: 1 });
     filling.fill(bin, [0, 1], [5, 5], Float64Array.of(1, 1));
     expect(filling.content(0)).toEqual({ bin: 0, rows: [1], times: [3] });
   });
@@ -65,16 +66,16 @@ describe("pack", () => {
   });
 
   it("does not fill bins alike where items keep apart on hosts: that is spared", () => {
-    const unitsFor = (count: number, perHost: number, slots: number) => {
+    const unitsFor = (count: number, perHost: number, hostDimensions: number) => {
       // Half of the items take a second dimension, too.
       const rows = [1, 0].map((apart) => ({ amounts: Float64Array.of(10, apart), count }));
       const bins = [{ amounts: Float64Array.of(40, perHost), price: 40, rows: [0, 1] }];
       const budget = { units: 1e7 };
       const ofBoth = { prices: Float64Array.of(1, 0), leastCost: 0 };
       const uses = atOnce(
-        pack({ rows, bins, dimensions: 2, slots }, ofBoth, budget, { maxBins: 3 }),
+        pack({ rows, bins, dimensions: 2, hostDimensions }, ofBoth, budget, { maxBins: 3 }),
       );
-      expect(priceOf({ rows, bins, dimensions: 2 }, uses ?? [])).toBe(count * 20);
+      expect(packingPrice({ rows, bins, dimensions: 2 }, uses ?? [])).toBe(count * 20);
       return 1e7 - budget.units;
     };
     expect(unitsFor(400, 2, 1) * 2).toBeLessThan(unitsFor(400, 2, 0));
@@ -90,8 +91,8 @@ describe("pack", () => {
       const all = { rows, bins: [bin], dimensions: 1 };
       const counts = rows.map(({ count }) => count);
       const priced = resourcePrices(all, counts);
-      const over = (uses: readonly Use[] | undefined) =>
-        priceOf(all, uses ?? []) / priced.leastCost;
+      const over = (uses: readonly PatternUse[] | undefined) =>
+        packingPrice(all, uses ?? []) / priced.leastCost;
       const budget = { units: 1e8 };
       const alike = over(atOnce(packEvenly(all, [0], counts, { ...budget })));
       const best = over(atOnce(pack(all, priced, budget, { maxBins: 1 })));
@@ -122,11 +123,11 @@ describe("pack", () => {
       price: 10 * (index + 1) + 3,
       rows: [...rows.keys()],
     }));
-    const mixed: Packing = { rows, bins, dimensions: 3, slots: 1 };
+    const mixed: Packing = { rows, bins, dimensions: 3, hostDimensions: 1 };
     const counts = rows.map(({ count }) => count);
     const uses = atOnce(
       pack(mixed, resourcePrices(mixed, counts), { units: 30_000 }, { maxBins: 16 }),
-    ) as readonly Use[];
+    ) as readonly PatternUse[];
     const packedOf = new Array<number>(rows.length).fill(0);
     for (const { pattern, bins: times } of uses)
       pattern.rows.forEach((row, at) => {
@@ -134,7 +135,7 @@ describe("pack", () => {
       });
     expect(packedOf).toEqual(counts);
     // By greed alone it is 1,455.
-    expect(priceOf(mixed, uses)).toBeLessThan(1_400);
+    expect(packingPrice(mixed, uses)).toBeLessThan(1_400);
   });
 
   it("finishes it where such a row is worth exactly nothing, too", () => {
@@ -152,12 +153,12 @@ describe("pack", () => {
       })),
       bins: [{ amounts: Float64Array.of(18, 17, 1), price: 17, rows: [0, 1, 2, 3, 4, 5] }],
       dimensions: 3,
-      slots: 1,
+      hostDimensions: 1,
     };
     const counts = mixed.rows.map(({ count }) => count);
     const steps = pack(mixed, resourcePrices(mixed, counts), { units: 100 }, { maxBins: 16 });
     // A bin more by greed alone.
-    expect(priceOf(mixed, atOnce(steps) ?? [])).toBe(18 * 17);
+    expect(packingPrice(mixed, atOnce(steps) ?? [])).toBe(18 * 17);
   });
 
   it("fills in more orders by what the columns taught where it may: what is left may need another", () => {
@@ -180,16 +181,21 @@ describe("pack", () => {
       dimensions: 2,
     };
     const counts = mixed.rows.map(({ count }) => count);
-    const priceIn = (learnedOrders?: number) => {
-      const options = { maxBins: 16, ...(learnedOrders === undefined ? {} : { learnedOrders }) };
+    const priceIn = (dualPriceOrders?: number) => {
+      const options = {
+        maxBins: 16,
+        ...(dualPriceOrders === undefined ? {} : { dualPriceOrders }),
+      };
       const steps = pack(mixed, resourcePrices(mixed, counts), { units: 300 }, options);
-      return priceOf(mixed, atOnce(steps) ?? []);
+      return packingPrice(mixed, atOnce(steps) ?? []);
     };
     expect([priceIn(), priceIn(1), priceIn(2)]).toEqual([215, 215, 212]);
   });
 
   it("looks further with a larger one, and never pays more then", () => {
     const [short, long] = [packed(1), packed(2e5)];
-    expect(priceOf(packing, long ?? [])).toBeLessThanOrEqual(priceOf(packing, short ?? []));
+    expect(packingPrice(packing, long ?? [])).toBeLessThanOrEqual(
+      packingPrice(packing, short ?? []),
+    );
   });
 });

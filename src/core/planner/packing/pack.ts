@@ -1,73 +1,69 @@
 /**
- * The cheapest packing that the budget allows: bins that are filled alike first, which is often all that there is to
- * find; patterns by greed, which take no time either, then column generation on top of them while there is work left,
- * then greed again by what the columns taught. Where many items keep apart on hosts, greed again and again instead.
- * Of all of them the cheapest; and of its bins two are made one where that costs no more.
+ * Packs the items of a packing problem into bins that cost as little as the work budget allows. The steps, in order:
+ *
+ * 1. Even patterns. If they cost hardly more than the lower bound, the search ends.
+ * 2. Greedy filling in five orders, which takes little work.
+ * 3. Column generation, which starts from the patterns of steps 1 and 2, and greedy filling by its dual prices.
+ * 4. In place of step 3, where many items are under host rules: reweighted greedy.
+ *
+ * The cheapest solution is taken. At last two of its bins become one where that costs no more.
  */
 import type { Steps } from "../../../base/steps.ts";
+import { uses, type WithoutHeuristics } from "../heuristics.ts";
 import type { PlannerOptions } from "../planner-options.ts";
+import {
+  ABOUT_EQUAL,
+  FEW_PODS,
+  GOOD_ENOUGH,
+  LEAST_DUAL_SHARE,
+  LENT_WORK_PER_POD,
+  MANY_HOST_RULES,
+  MOST_LENT_WORK,
+  MOST_REWEIGHTED,
+  WORK_FOR_FEW_PODS,
+} from "../settings.ts";
 import { packByColumns } from "./columns.ts";
 import { packEvenly } from "./even-patterns.ts";
-import { fillingOrders, packByGreed } from "./greedy-patterns.ts";
-import { merge } from "./merge.ts";
+import { type GreedyTask, packByGreed } from "./greedy-patterns.ts";
+import { mergeBins } from "./merge-bins.ts";
 import {
   type Bin,
-  type Budget,
+  dot,
   holds,
   type Packing,
   type Pattern,
-  priceOf,
+  type PatternUse,
+  packingPrice,
   type Row,
-  type Use,
+  type WorkBudget,
 } from "./packing.ts";
-import { partsOf, sharesOf } from "./parts.ts";
+import { partsOf } from "./parts.ts";
 import type { ResourcePrices } from "./resource-prices.ts";
-import { annealed } from "./reweighted-greedy.ts";
+import { reweightedGreedy } from "./reweighted-greedy.ts";
+import { fillingOrders } from "./row-orders.ts";
 
-/** Plans whose prices differ by no more than this share are about equal. */
-const ABOUT_EQUAL = 0.005;
-/** What costs no more than this times what it costs at the least is not looked for any better. */
-const GOOD_ENOUGH = 1.01;
-/** From this share of items that keep apart on hosts on, bins that are filled alike come to too many. */
-const MOST_APART = 0.1;
-/** More items have time for columns, which then find a little more. */
-const MOST_ANNEALED = 6_000;
-/** So few have columns as well. */
-const FEW = 500;
-/** Steps of greed for these after columns, some ten milliseconds at most. */
-const MOST_FOR_FEW = 2_000_000;
-/**
- * Steps for each item that one filling may take whatever the budget says, and at most: with hundreds of rows of a
- * few items each it would else be cut short before it comes to anything. About a tenth of what the engine takes.
- */
-const LEAST_WORK = 1_000;
-const MOST_LENT = 10_000_000;
-/** Of what its resources cost, for a row that columns hold more of than there is. */
-const LEAST_WORTH = 0.01;
-/** Dividing takes away most of the work: so much of what it spares goes into the search. */
-const STEPS_OF_SHARE = 2.5;
+type Solution = readonly PatternUse[];
 
-/** `bins` of the uses are positions in `packing.bins`; undefined when nothing was found. */
+type PackOptions = Pick<PlannerOptions, "maxBins" | "dualPriceOrders"> & WithoutHeuristics;
+
+/** Undefined: an item fits no bin, or the budget was spent before a solution was found. */
 export function* pack(
   packing: Packing,
   { prices }: ResourcePrices,
-  budget: Budget,
-  options: Pick<PlannerOptions, "maxBins" | "learnedOrders">,
-): Steps<readonly Use[] | undefined> {
-  const apart = partsOf(packing);
-  // Where there are several each has fewer nodes: too many would be half empty in shares of them.
-  const parts = apart.length === 1 ? apart.flatMap(sharesOf) : apart;
-  const steps = parts === apart || parts.length === 1 ? 1 : STEPS_OF_SHARE;
+  budget: WorkBudget,
+  options: PackOptions,
+): Steps<Solution | undefined> {
+  const parts = partsOf(packing);
   let rest = parts.reduce((sum, { count }) => sum + count, 0);
-  const found: (readonly Use[])[] = [];
+  const found: Solution[] = [];
   for (const { packing: part, count, inWhole } of parts) {
-    // What one part leaves of its work is the others'.
+    // By the number of items. Work that a part leaves over goes to the later parts.
     const share = rest === 0 ? 0 : (budget.units * count) / rest;
-    const own = { units: share * steps };
+    const own = { units: share };
     rest -= count;
-    const uses = yield* packPart(part, prices, own, options);
-    budget.units += own.units / steps - share;
-    if (uses !== undefined) found.push(inWhole(uses));
+    const solution = yield* packPart(part, prices, own, options);
+    budget.units += own.units - share;
+    if (solution !== undefined) found.push(inWhole(solution));
   }
   return found.length === 0 ? undefined : found.flat();
 }
@@ -75,171 +71,197 @@ export function* pack(
 function* packPart(
   packing: Packing,
   prices: Float64Array,
-  budget: Budget,
-  { maxBins, learnedOrders = 1 }: Pick<PlannerOptions, "maxBins" | "learnedOrders">,
-): Steps<readonly Use[] | undefined> {
+  budget: WorkBudget,
+  options: PackOptions,
+): Steps<Solution | undefined> {
+  const best = yield* cheapestSolution(packing, prices, budget, options);
+  if (best === undefined || !uses(options, "mergeBins")) return best;
+  return mergeBins(packing, best);
+}
+
+/** Which steps are tried for a part. */
+interface Plan {
+  readonly isEven: boolean;
+  readonly isReweighted: boolean;
+  readonly hasColumns: boolean;
+}
+
+function stepsFor(packing: Packing, items: number, options: PackOptions): Plan {
+  const hasFewHostRules = hostRuleShare(packing) < MANY_HOST_RULES;
+  const isReweighted =
+    !hasFewHostRules && items <= MOST_REWEIGHTED && uses(options, "reweightedGreedy");
+  return {
+    isEven: hasFewHostRules && uses(options, "evenPatterns"),
+    isReweighted,
+    hasColumns: !isReweighted || items <= FEW_PODS,
+  };
+}
+
+function* cheapestSolution(
+  packing: Packing,
+  prices: Float64Array,
+  budget: WorkBudget,
+  options: PackOptions,
+): Steps<Solution | undefined> {
   const counts = packing.rows.map(({ count }) => count);
-  const kept = bestBuys(packing, prices, maxBins);
-  const worth = Float64Array.from(packing.rows, ({ amounts }) =>
-    amounts.reduce((sum, amount, d) => sum + amount * (prices[d] as number), 0),
-  );
-  const found: (readonly Use[])[] = [];
-  const seeds: Pattern[] = [];
-  let lent = lentTo(budget, counts);
-  const mayBeAlike = shareApart(packing) < MOST_APART;
-  const even = mayBeAlike ? yield* evenly(packing, kept, counts, budget, lent) : undefined;
-  if (even !== undefined) {
-    if (priceOf(packing, even) <= leastCostOf(worth, counts) * GOOD_ENOUGH)
-      return merge(packing, even);
-    found.push(even);
-    seeds.push(...even.map(({ pattern }) => pattern));
+  const items = counts.reduce((sum, count) => sum + count, 0);
+  const bins = bestBuys(packing, prices, options.maxBins);
+  // An item is worth what its resources cost.
+  const values = Float64Array.from(packing.rows, ({ amounts }) => dot(amounts, prices));
+  const { isEven, isReweighted, hasColumns } = stepsFor(packing, items, options);
+  const found: Solution[] = [];
+  let lent = lentWork(budget, items);
+  if (isEven) {
+    const even = yield* packEvenlyWithin(packing, bins, counts, budget, lent);
+    if (even !== undefined) {
+      const least = counts.reduce((sum, count, row) => sum + count * (values[row] as number), 0);
+      if (packingPrice(packing, even) <= least * GOOD_ENOUGH) return even;
+      found.push(even);
+    }
   }
-  const items = itemsOf(counts);
-  const isAnnealed = !mayBeAlike && items <= MOST_ANNEALED;
-  const hasColumns = !isAnnealed || items <= FEW;
   const refilled = hasColumns ? "all" : "ahead";
-  const orders = fillingOrders(packing, worth);
-  // Rounds from there come to as much as from the best of all orders, for they end far from where they begin.
-  for (const order of hasColumns ? orders : orders.slice(0, 1)) {
+  const greedy: GreedyTask = { packing, bins, counts, values, refilled };
+  const orders = fillingOrders(packing, values);
+  // Reweighted rounds end far from where they begin: the first order is as good a start as the best of five.
+  const isOneOrder = !hasColumns || !uses(options, "fillingOrders");
+  for (const order of isOneOrder ? orders.slice(0, 1) : orders) {
     yield;
     const own = { units: budget.units + lent };
-    const uses = yield* packByGreed(packing, kept, counts, worth, order, own, refilled);
+    const solution = yield* packByGreed(greedy, order, own);
     budget.units = own.units - lent;
     lent = 0;
-    if (uses === undefined) continue;
-    found.push(uses);
-    seeds.push(...uses.map(({ pattern }) => pattern));
+    if (solution !== undefined) found.push(solution);
   }
-  if (hasColumns && budget.units > 0) {
-    const settings = { learnedOrders, mayBeAlike };
-    found.push(...(yield* fromColumns({ packing, prices, kept, worth, seeds }, budget, settings)));
-  }
-  const start = isAnnealed ? bestOf(packing, found) : undefined;
+  if (hasColumns && budget.units > 0 && uses(options, "columns"))
+    found.push(
+      ...(yield* solutionsByColumns({ greedy, bins, prices, isEven }, found, budget, options)),
+    );
+  const start = isReweighted ? bestOf(packing, found) : undefined;
   if (start !== undefined) {
-    const own = hasColumns ? { units: MOST_FOR_FEW } : budget;
-    found.push(...(yield* annealed({ packing, kept, counts, worth }, found, start, own)));
+    const own = hasColumns ? { units: WORK_FOR_FEW_PODS } : budget;
+    found.push(...(yield* reweightedGreedy(greedy, found, start, own)));
   }
-  const best = bestOf(packing, found);
-  return best === undefined ? undefined : merge(packing, best);
+  return bestOf(packing, found);
 }
 
-/** What a packing is made of. */
-interface Makings {
-  readonly packing: Packing;
+interface ColumnStep {
+  readonly greedy: GreedyTask;
+  /** The kinds of bins of all steps. Those that column generation finds better join them. */
+  readonly bins: number[];
   readonly prices: Float64Array;
-  /** Bins that are weighed; those that turn out better join them. */
-  readonly kept: number[];
-  readonly worth: Float64Array;
-  readonly seeds: readonly Pattern[];
+  readonly isEven: boolean;
 }
 
-/** By the cheapest mix of patterns, and by greed by what items are worth in it. */
-function* fromColumns(
-  { packing, prices, kept, worth, seeds }: Makings,
-  budget: Budget,
-  { learnedOrders, mayBeAlike }: { readonly learnedOrders: number; readonly mayBeAlike: boolean },
-): Steps<readonly (readonly Use[])[]> {
-  const columns = yield* packByColumns(packing, prices, budget, kept, seeds);
+/**
+ * By the cheapest mix of patterns; what it leaves is packed evenly or greedily. And all items greedily, by its dual
+ * prices.
+ */
+function* solutionsByColumns(
+  { greedy, bins, prices, isEven }: ColumnStep,
+  known: readonly Solution[],
+  budget: WorkBudget,
+  options: PackOptions,
+): Steps<readonly Solution[]> {
+  const { packing, counts, values } = greedy;
+  const seeds: readonly Pattern[] = known.flatMap((one) => one.map(({ pattern }) => pattern));
+  const task = { ...options, packing, resourcePrices: prices, bins, seeds };
+  const columns = yield* packByColumns(task, budget);
   if (columns === undefined) return [];
-  const { left, uses } = columns;
-  const found: (readonly Use[])[] = [];
-  const counts = packing.rows.map(({ count }) => count);
-  const learned = neverNothing(columns.worth, worth);
-  const reserve = { units: Number.POSITIVE_INFINITY };
-  const alike = mayBeAlike ? yield* packEvenly(packing, kept, left, reserve) : undefined;
-  if (alike !== undefined) found.push([...uses, ...alike]);
-  for (const order of fillingOrders(packing, learned).slice(0, learnedOrders)) {
+  const { left, solution } = columns;
+  const found: Solution[] = [];
+  const dualPrices = aboveZero(columns.dualPrices, values);
+  const unlimited = { units: Number.POSITIVE_INFINITY };
+  const even = isEven ? yield* packEvenly(packing, bins, left, unlimited) : undefined;
+  if (even !== undefined) found.push([...solution, ...even]);
+  const orders = fillingOrders(packing, dualPrices).slice(0, options.dualPriceOrders ?? 1);
+  for (const order of orders) {
+    const byDuals: GreedyTask = { packing, bins, counts: left, values: dualPrices };
     yield;
-    const rest = yield* packByGreed(packing, kept, left, learned, order, reserve);
-    if (rest !== undefined) found.push([...uses, ...rest]);
+    const rest = yield* packByGreed(byDuals, order, unlimited);
+    if (rest !== undefined) found.push([...solution, ...rest]);
+    if (!uses(options, "dualPriceGreedy")) continue;
     yield;
-    const again = yield* packByGreed(packing, kept, counts, learned, order, reserve);
-    if (again !== undefined) found.push(again);
+    const all = yield* packByGreed({ ...byDuals, counts }, order, unlimited);
+    if (all !== undefined) found.push(all);
   }
   return found;
 }
 
 /**
- * Columns that hold more of a row than there is make it worth nothing, or less where the budget ended first. By greed
- * such a bin of it would then never be filled, and all that the columns found would be lost for its last few items.
+ * A row of which the mix packs more items than there are has a dual price of zero, or less if the budget ended first.
+ * Greedy filling would never fill a bin for it, and the whole solution would be lost for its last few items.
  */
-function neverNothing(learned: Float64Array, worth: Float64Array): Float64Array {
-  return learned.map((one, row) => Math.max(one, (worth[row] as number) * LEAST_WORTH));
+function aboveZero(dualPrices: Float64Array, values: Float64Array): Float64Array {
+  return dualPrices.map((one, row) => Math.max(one, (values[row] as number) * LEAST_DUAL_SHARE));
 }
 
-/** Of all items: those of which only so many may be on one host. */
-function shareApart({ rows, dimensions, slots = 0 }: Packing): number {
-  let [all, apart] = [0, 0];
+/** The share of the items that are under a host rule. */
+function hostRuleShare({ rows, dimensions, hostDimensions = 0 }: Packing): number {
+  let [all, under] = [0, 0];
   for (const { amounts, count } of rows) {
     all += count;
-    if (amounts.subarray(dimensions - slots).some((amount) => amount > 0)) apart += count;
+    if (amounts.subarray(dimensions - hostDimensions).some((amount) => amount > 0)) under += count;
   }
-  return all === 0 ? 0 : apart / all;
+  return all === 0 ? 0 : under / all;
 }
 
-/** What it takes beyond what is lent is the budget's. */
-function* evenly(
+/** Takes from the budget only the work beyond what is lent. */
+function* packEvenlyWithin(
   packing: Packing,
-  kept: readonly number[],
+  bins: readonly number[],
   counts: readonly number[],
-  budget: Budget,
+  budget: WorkBudget,
   lent: number,
-): Steps<readonly Use[] | undefined> {
+): Steps<Solution | undefined> {
   const own = { units: budget.units + lent };
-  const uses = yield* packEvenly(packing, kept, counts, own);
+  const solution = yield* packEvenly(packing, bins, counts, own);
   budget.units = Math.min(budget.units, own.units);
-  return uses;
+  return solution;
 }
 
-function leastCostOf(worth: Float64Array, counts: readonly number[]): number {
-  return counts.reduce((sum, count, row) => sum + count * (worth[row] as number), 0);
+/** Work beyond a small budget for the first filling: hundreds of rows of a few items each would get none otherwise. */
+function lentWork({ units }: WorkBudget, items: number): number {
+  return Math.max(0, Math.min(items * LENT_WORK_PER_POD, MOST_LENT_WORK) - units);
 }
 
-function lentTo({ units }: Budget, counts: readonly number[]): number {
-  return Math.max(0, Math.min(itemsOf(counts) * LEAST_WORK, MOST_LENT) - units);
-}
-
-function itemsOf(counts: readonly number[]): number {
-  return counts.reduce((sum, count) => sum + count, 0);
-}
-
-/** The cheapest; of those that cost about as much the one with fewest nodes. */
-function bestOf(packing: Packing, found: readonly (readonly Use[])[]): readonly Use[] | undefined {
-  const plans = found.map((uses) => ({
-    uses,
-    price: priceOf(packing, uses),
-    nodes: uses.reduce((sum, { bins }) => sum + bins, 0),
+/** The cheapest solution; of those that cost about the same, the one with the fewest bins. */
+function bestOf(packing: Packing, found: readonly Solution[]): Solution | undefined {
+  const priced = found.map((solution) => ({
+    solution,
+    price: packingPrice(packing, solution),
+    nodes: solution.reduce((sum, { bins }) => sum + bins, 0),
   }));
-  const least = Math.min(...plans.map(({ price }) => price));
-  const near = plans.filter(({ price }) => price <= least * (1 + ABOUT_EQUAL));
-  return near.sort((a, b) => a.nodes - b.nodes || a.price - b.price)[0]?.uses;
+  const least = Math.min(...priced.map(({ price }) => price));
+  const near = priced.filter(({ price }) => price <= least * (1 + ABOUT_EQUAL));
+  return near.sort((a, b) => a.nodes - b.nodes || a.price - b.price)[0]?.solution;
 }
 
-/** The bins with most worth for their price, and for each row the one it is cheapest in. */
+/**
+ * For each list of rows the `most` kinds of bins that have most value for their price; for each row its cheapest
+ * kind, too.
+ */
 function bestBuys(packing: Packing, prices: Float64Array, most: number): number[] {
-  const ratio = packing.bins.map(
-    ({ amounts, price }) =>
-      amounts.reduce((sum, amount, d) => sum + amount * (prices[d] as number), 0) / price,
-  );
-  const bySet = new Map<readonly number[], number[]>();
+  const ratios = packing.bins.map(({ amounts, price }) => dot(amounts, prices) / price);
+  const byRows = new Map<readonly number[], number[]>();
   packing.bins.forEach((bin, index) => {
-    const list = bySet.get(bin.rows) ?? [];
+    const list = byRows.get(bin.rows) ?? [];
     list.push(index);
-    bySet.set(bin.rows, list);
+    byRows.set(bin.rows, list);
   });
   const kept = new Set<number>();
-  for (const list of bySet.values()) {
-    list.sort((a, b) => (ratio[b] as number) - (ratio[a] as number) || a - b);
+  for (const list of byRows.values()) {
+    list.sort((a, b) => (ratios[b] as number) - (ratios[a] as number) || a - b);
     for (const index of list.slice(0, most)) kept.add(index);
   }
   packing.rows.forEach((row, index) => {
-    const bin = cheapestAlone(packing, row, index);
+    const bin = cheapestFor(packing, row, index);
     if (bin !== undefined) kept.add(bin);
   });
   return [...kept].sort((a, b) => a - b);
 }
 
-function cheapestAlone({ bins }: Packing, { amounts }: Row, index: number): number | undefined {
+/** The cheapest kind of bin that holds one item of the row. */
+function cheapestFor({ bins }: Packing, { amounts }: Row, index: number): number | undefined {
   let best: number | undefined;
   let least = Number.POSITIVE_INFINITY;
   for (let at = 0; at < bins.length; at++) {

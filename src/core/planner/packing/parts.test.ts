@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../../base/steps.ts";
 import { pack } from "./pack.ts";
-import { type Packing, priceOf } from "./packing.ts";
-import { partsOf, sharesOf } from "./parts.ts";
+import { type Packing, packingPrice } from "./packing.ts";
+import { partsOf } from "./parts.ts";
 import { resourcePrices } from "./resource-prices.ts";
 
 const row = (cpu: number, count: number) => ({
@@ -61,7 +61,7 @@ describe("parts of a packing", () => {
       });
     expect(packed).toEqual([4, 6, 4, 2]);
     // Nothing of any bin is left over: four with 3 and 2, one with 5 and 5, one with six of 1.
-    expect(priceOf(whole, uses)).toBe(4 * 50 + 100 + 60);
+    expect(packingPrice(whole, uses)).toBe(4 * 50 + 100 + 60);
     expect(budget.units).toBeLessThan(100_000);
   });
 
@@ -72,10 +72,10 @@ describe("parts of a packing", () => {
     const uses = atOnce(pack(whole, worth, { units: 100_000 }, { maxBins: 16 })) ?? [];
     for (const { pattern } of uses) expect(Math.max(...pattern.times)).toBe(1);
     // Six bins for the six of 1, where one had been enough.
-    expect(priceOf(whole, uses)).toBe(4 * 50 + 6 * 60);
+    expect(packingPrice(whole, uses)).toBe(4 * 50 + 6 * 60);
   });
 
-  it("are divided where they are hundreds of rows, into shares that are alike, every item in one", () => {
+  it("pack every item once where one part has hundreds of rows", () => {
     const rows = Array.from({ length: 400 }, (_, index) => ({
       amounts: Float64Array.of(1 + (index % 7), 1 + (index % 5)),
       count: 1 + (index % 3),
@@ -86,12 +86,6 @@ describe("parts of a packing", () => {
       rows: rows.map((_, index) => index),
     });
     const whole = { rows, bins: [bin(16), bin(64)], dimensions: 2 };
-    const [part, ...others] = partsOf(whole);
-    expect(others).toEqual([]);
-    const shares = part === undefined ? [] : sharesOf(part);
-    expect(shares.length).toBe(10);
-    expect(shares.flatMap((one) => one.rows).sort((a, b) => a - b)).toEqual([...rows.keys()]);
-    for (const share of shares) expect(share.packing.rows.length).toBe(40);
     const counts = rows.map(({ count }) => count);
     const worth = resourcePrices(whole, counts);
     const uses = atOnce(pack(whole, worth, { units: 500_000 }, { maxBins: 16 })) ?? [];

@@ -1,84 +1,62 @@
 /**
- * Rows that can share no bin have nothing to do with each other, pods of different zones above all: each part of
- * a packing is packed as if it were the whole, which takes far less work than all of them at once.
+ * Divides a packing into independent parts. Rows that no kind of bin may hold together, such as pods of different
+ * zones, have nothing to do with each other. Each part is packed alone, which takes far less work than all parts at
+ * once.
  */
 import { assert } from "../../../base/assert.ts";
-import type { Packing, Use } from "./packing.ts";
+import type { Packing, PatternUse } from "./packing.ts";
 
-export interface Part {
+export interface PackingPart {
   readonly packing: Packing;
-  /** Its rows, as rows of the whole. */
+  /** For each of its rows: the index in the whole packing. */
   readonly rows: readonly number[];
-  /** How many items. */
+  /** The number of its items. */
   readonly count: number;
-  /** As uses of the whole packing. */
-  readonly inWhole: (uses: readonly Use[]) => readonly Use[];
+  /** A solution of the part as one of the whole packing. */
+  readonly inWhole: (uses: readonly PatternUse[]) => readonly PatternUse[];
 }
 
-/** One part: the packing as it is. */
-export function partsOf(packing: Packing): readonly Part[] {
-  const partOf = linked(packing);
-  const names = [...new Set(partOf)];
-  if (names.length <= 1) {
+/** The parts; the packing itself where it has only one. */
+export function partsOf(packing: Packing): readonly PackingPart[] {
+  const firstRows = linked(packing);
+  const firsts = [...new Set(firstRows)];
+  if (firsts.length <= 1) {
     const rows = packing.rows.map((_, index) => index);
-    return [partAs(packing, rows, (uses) => uses)];
+    return [partOf(packing, rows, (uses) => uses)];
   }
-  return names.map((name) => {
-    const rows = indicesWhere(packing.rows, (_, index) => partOf[index] === name);
-    const bins = indicesWhere(packing.bins, (bin) => partOf[bin.rows[0] as number] === name);
+  return firsts.map((first) => {
+    const rows = indicesWhere(packing.rows, (_, index) => firstRows[index] === first);
+    const bins = indicesWhere(packing.bins, (bin) => firstRows[bin.rows[0] as number] === first);
     return selected(packing, rows, bins);
   });
 }
 
-/** So many rows and more are divided, into shares of about so many. */
-const MANY_ROWS = 200;
-const ROWS_OF_SHARE = 40;
-
 /**
- * The part, or shares of it where it is hundreds of rows, to be packed each for itself. They are alike: rows are
- * dealt out in turn by their shape, so that what goes well together is in each. A few bins of each stay half empty,
- * which costs less than a search that is cut short.
+ * For each row: the first row of its part. Two rows are of one part if a kind of bin may hold both, or through other
+ * rows.
  */
-export function sharesOf(part: Part): readonly Part[] {
-  const { rows, bins } = part.packing;
-  if (rows.length < MANY_ROWS) return [part];
-  const shapes = rows.map(({ amounts }) => (amounts[0] as number) / ((amounts[1] as number) + 1));
-  const byShape = [...rows.keys()].sort(
-    (a, b) => (shapes[a] as number) - (shapes[b] as number) || a - b,
-  );
-  const all = [...bins.keys()];
-  const shares = Math.ceil(rows.length / ROWS_OF_SHARE);
-  return Array.from({ length: shares }, (_, share) => {
-    const own = byShape.filter((_, at) => at % shares === share);
-    const { packing, rows: inPart, count, inWhole } = selected(part.packing, own, all);
-    return {
-      packing,
-      rows: inPart.map((row) => part.rows[row] as number),
-      count,
-      inWhole: (uses) => part.inWhole(inWhole(uses)),
-    };
-  });
-}
-
-/** For each row the first one that it is linked to by bins, or by rows that are. */
 function linked({ rows, bins }: Packing): readonly number[] {
-  const partOf = rows.map((_, index) => index);
+  const firstRows = rows.map((_, index) => index);
   for (const list of new Set(bins.map((bin) => bin.rows))) {
-    const joined = new Set(list.map((row) => partOf[row] as number));
+    const joined = new Set(list.map((row) => firstRows[row] as number));
     if (joined.size <= 1) continue;
     const first = Math.min(...joined);
-    partOf.forEach((part, index) => {
-      if (joined.has(part)) partOf[index] = first;
+    firstRows.forEach((known, index) => {
+      if (joined.has(known)) firstRows[index] = first;
     });
   }
-  return partOf;
+  return firstRows;
 }
 
 function indicesWhere<T>(list: readonly T[], is: (one: T, index: number) => boolean): number[] {
   return list.flatMap((one, index) => (is(one, index) ? [index] : []));
 }
 
-function partAs(packing: Packing, rows: readonly number[], inWhole: Part["inWhole"]): Part {
+function partOf(
+  packing: Packing,
+  rows: readonly number[],
+  inWhole: PackingPart["inWhole"],
+): PackingPart {
   return {
     packing,
     rows,
@@ -87,10 +65,10 @@ function partAs(packing: Packing, rows: readonly number[], inWhole: Part["inWhol
   };
 }
 
-/** `rows`, `bins`: which ones of the whole. */
-function selected(whole: Packing, rows: readonly number[], bins: readonly number[]): Part {
+/** The part with these rows and kinds of bins of the whole. */
+function selected(whole: Packing, rows: readonly number[], bins: readonly number[]): PackingPart {
   const at = new Map(rows.map((row, index) => [row, index]));
-  // Bins of one set share their list, in the part too.
+  // Kinds of bins with equal rows share one array in the part, too.
   const lists = new Map<readonly number[], readonly number[]>();
   const own = (list: readonly number[]) => {
     const known = lists.get(list) ?? list.flatMap((row) => at.get(row) ?? []);
@@ -101,13 +79,13 @@ function selected(whole: Packing, rows: readonly number[], bins: readonly number
     rows: rows.map((row) => whole.rows[row] as Packing["rows"][number]),
     bins: bins.map((index) => {
       const bin = whole.bins[index];
-      assert(bin !== undefined, "a part's bins are the whole's");
+      assert(bin !== undefined, "the bins of a part are bins of the whole");
       return { amounts: bin.amounts, price: bin.price, rows: own(bin.rows) };
     }),
     dimensions: whole.dimensions,
-    slots: whole.slots ?? 0,
+    hostDimensions: whole.hostDimensions ?? 0,
   };
-  return partAs(part, rows, (uses) =>
+  return partOf(part, rows, (uses) =>
     uses.map(({ pattern, bins: count }) => ({
       pattern: {
         bin: bins[pattern.bin] as number,

@@ -1,17 +1,19 @@
 /**
- * What a unit of each resource is worth, so that no bin holds more worth than its price: the demand
- * at these prices is a proven least cost, and the prices tell which bin is a good buy.
+ * Dual prices of resources: a price for one unit of each dimension, such that the content of no bin is worth more
+ * than the bin costs. The demand at these prices is then a lower bound on the price of every packing (linear
+ * programming duality), and the kinds of bins whose content is worth most for their price are good buys.
  */
 import type { Packing } from "./packing.ts";
 import { maximise } from "./simplex.ts";
 
 export interface ResourcePrices {
-  /** By dimension. */
+  /** For each dimension. */
   readonly prices: Float64Array;
-  /** What any packing costs at least. */
+  /** The lower bound on the price of every packing. */
   readonly leastCost: number;
 }
 
+/** `counts`: for each row, the items that are to be packed. */
 export function resourcePrices(packing: Packing, counts: ArrayLike<number>): ResourcePrices {
   const { dimensions, rows, bins } = packing;
   const demand = new Float64Array(dimensions);
@@ -21,7 +23,7 @@ export function resourcePrices(packing: Packing, counts: ArrayLike<number>): Res
     }
   });
   const wanted = [...demand.keys()].filter((d) => (demand[d] as number) > 0);
-  // In shares of the whole demand, so that bytes and cores are of a size.
+  // As shares of the demand: bytes and cores become numbers of one size, which keeps the simplex method exact.
   const table = bins.map(({ amounts }) =>
     wanted.map((d) => Math.max(0, (amounts[d] as number) / (demand[d] as number))),
   );
@@ -33,11 +35,12 @@ export function resourcePrices(packing: Packing, counts: ArrayLike<number>): Res
   );
   const prices = new Float64Array(dimensions);
   if (shares === undefined) return { prices, leastCost: 0 };
-  // Rounding may have left a price a hair too high: scaled down, it is a bound again.
+  // Rounding may leave a bin worth a little more than its price. Prices are scaled down until the bound is proven
+  // again.
   let over = 1;
   table.forEach((row, at) => {
-    const worth = row.reduce((sum, share, d) => sum + share * (shares[d] as number), 0);
-    if (worth > (limits[at] as number)) over = Math.max(over, worth / (limits[at] as number));
+    const value = row.reduce((sum, share, d) => sum + share * (shares[d] as number), 0);
+    if (value > (limits[at] as number)) over = Math.max(over, value / (limits[at] as number));
   });
   let leastCost = 0;
   wanted.forEach((d, at) => {

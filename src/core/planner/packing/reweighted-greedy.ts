@@ -1,98 +1,102 @@
 /**
- * Greed again and again: items that went into bins which hold little for their price are worth more the next time, so
- * that they are packed sooner and in better company. A few rounds find as much as column generation does where rules of
- * hosts ask for many small bins, in a fraction of its time.
+ * Reweighted greedy: greedy filling is repeated, each time with higher values for the items that went into bins which
+ * hold little value for their price. Such items are packed earlier in the next round, in better company. Where host
+ * rules ask for many small bins, a few rounds find as much as column generation does, in a fraction of its time.
  */
 import type { Steps } from "../../../base/steps.ts";
-import { byKeys, packByGreed, ratioOrders } from "./greedy-patterns.ts";
-import type { Bin, Budget, Packing, Pattern, Use } from "./packing.ts";
-
-const ROUNDS = 16;
-/** Every third round fills by shape, now the one way and now the other, for worth alone comes to the same bins again. */
-const BY_SHAPE = 3;
-
-/** What greed fills, and with what. */
-interface Greedy {
-  readonly packing: Packing;
-  /** Bins that are weighed. */
-  readonly kept: readonly number[];
-  /** By row: how many items, and what one is worth. */
-  readonly counts: readonly number[];
-  readonly worth: Float64Array;
-}
+import { REWEIGHTED_ROUNDS, ROUNDS_PER_SHAPE } from "../settings.ts";
+import { type GreedyTask, packByGreed } from "./greedy-patterns.ts";
+import type { Bin, Packing, Pattern, PatternUse, WorkBudget } from "./packing.ts";
+import { byKeys, ratioOrders } from "./row-orders.ts";
 
 /**
- * What rounds that started from `best` came to. Ends when the budget is spent. By worth they fill only bins that are in
- * a packing that is `known`: bins that greed has no use for take most of the time.
+ * The solutions of all rounds, the first one reweighted from `start`. It ends when the budget is spent. Rounds by
+ * value use only the kinds of bins that occur in a `known` solution: greedy filling spends most of its time on kinds
+ * that it never takes.
  */
-export function* annealed(
-  { packing, kept, counts, worth }: Greedy,
-  known: readonly (readonly Use[])[],
-  best: readonly Use[],
-  budget: Budget,
-): Steps<readonly (readonly Use[])[]> {
-  const used = new Set(known.flatMap((uses) => uses.map(({ pattern }) => pattern.bin)));
-  const ofUse = kept.filter((bin) => used.has(bin));
+export function* reweightedGreedy(
+  task: Omit<GreedyTask, "refilled">,
+  known: readonly (readonly PatternUse[])[],
+  start: readonly PatternUse[],
+  budget: WorkBudget,
+): Steps<readonly (readonly PatternUse[])[]> {
+  const { packing, bins } = task;
+  const used = new Set(known.flatMap((solution) => solution.map(({ pattern }) => pattern.bin)));
+  const usedBins = bins.filter((bin) => used.has(bin));
   const shapes = ratioOrders(packing);
-  const warm = worth.slice();
-  const found: (readonly Use[])[] = [];
-  let last = best;
-  for (let round = 0; round < ROUNDS && budget.units > 0; round++) {
+  const values = task.values.slice();
+  const found: (readonly PatternUse[])[] = [];
+  let last = start;
+  for (let round = 0; round < REWEIGHTED_ROUNDS && budget.units > 0; round++) {
     yield;
-    heat(packing, last, warm);
-    const shape = round % BY_SHAPE === BY_SHAPE - 1 ? shapes[round % 2] : undefined;
-    const [order, among] = shape === undefined ? [byKeys(warm), ofUse] : [shape, kept];
-    const uses = yield* packByGreed(packing, among, counts, warm, order, budget, "ahead");
-    if (uses === undefined) continue;
-    found.push(uses);
-    last = uses;
+    reweight(packing, last, values);
+    const isByShape = round % ROUNDS_PER_SHAPE === ROUNDS_PER_SHAPE - 1;
+    const shape = isByShape ? shapes[round % 2] : undefined;
+    const [order, among] = shape === undefined ? [byKeys(values), usedBins] : [shape, bins];
+    const own: GreedyTask = { ...task, bins: among, values, refilled: "ahead" };
+    const solution = yield* packByGreed(own, order, budget);
+    if (solution === undefined) continue;
+    found.push(solution);
+    last = solution;
   }
   return found;
 }
 
-/** Makes each row worth more, or less, by what the bins that it is in hold for their price. */
-function heat({ rows, bins }: Packing, uses: readonly Use[], worth: Float64Array): void {
+/**
+ * Raises the value of each row whose bins hold less value for their price than all bins on average; lowers the
+ * others.
+ */
+function reweight(
+  { rows, bins }: Packing,
+  solution: readonly PatternUse[],
+  values: Float64Array,
+): void {
   const items = new Int32Array(rows.length);
-  const held = new Float64Array(rows.length);
+  const ratios = new Float64Array(rows.length);
   let [value, price] = [0, 0];
-  for (const use of uses) {
-    const own = (bins[use.pattern.bin] as Bin).price;
-    const inOne = worthOf(use.pattern, worth);
+  for (const use of solution) {
+    const binPrice = (bins[use.pattern.bin] as Bin).price;
+    const inOne = contentValue(use.pattern, values);
     value += inOne * use.bins;
-    price += own * use.bins;
-    hold(use, inOne / own, items, held);
+    price += binPrice * use.bins;
+    addItems(use, inOne / binPrice, items, ratios);
   }
   for (let row = 0; row < rows.length; row++) {
-    const own = held[row] as number;
+    const own = ratios[row] as number;
     if (own > 0)
-      worth[row] =
-        (worth[row] as number) * tempered(((value / price) * (items[row] as number)) / own);
+      values[row] =
+        (values[row] as number) * damped(((value / price) * (items[row] as number)) / own);
   }
 }
 
 /**
- * How much more an item is worth of what its bins lack: to the power of 3/8. A square root is exact wherever it is taken,
- * a power is not: its last digit differs between versions of V8, and plans with it.
+ * The factor to the power of 3/8, from square roots. A square root is exact; the last digit of a power differs
+ * between versions of V8.
  */
-function tempered(lack: number): number {
-  return Math.sqrt(Math.sqrt(lack * Math.sqrt(lack)));
+function damped(factor: number): number {
+  return Math.sqrt(Math.sqrt(factor * Math.sqrt(factor)));
 }
 
-/** What one bin holds is worth. */
-function worthOf({ rows, times }: Pattern, worth: Float64Array): number {
+/** The value of the content of one bin. */
+function contentValue({ rows, times }: Pattern, values: Float64Array): number {
   let sum = 0;
   for (let at = 0; at < rows.length; at++)
-    sum += (worth[rows[at] as number] as number) * (times[at] as number);
+    sum += (values[rows[at] as number] as number) * (times[at] as number);
   return sum;
 }
 
-/** Adds the items of these bins, and the same each times what its bin holds for its price. */
-function hold({ pattern, bins }: Use, ratio: number, items: Int32Array, held: Float64Array): void {
+/** Adds the items of these bins to `items`, and each item's ratio (value of its bin over price) to `ratios`. */
+function addItems(
+  { pattern, bins }: PatternUse,
+  ratio: number,
+  items: Int32Array,
+  ratios: Float64Array,
+): void {
   const { rows, times } = pattern;
   for (let at = 0; at < rows.length; at++) {
     const row = rows[at] as number;
-    const gone = (times[at] as number) * bins;
-    items[row] = (items[row] as number) + gone;
-    held[row] = (held[row] as number) + gone * ratio;
+    const count = (times[at] as number) * bins;
+    items[row] = (items[row] as number) + count;
+    ratios[row] = (ratios[row] as number) + count * ratio;
   }
 }

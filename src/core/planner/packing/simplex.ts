@@ -1,11 +1,11 @@
 /**
- * A small linear programme: the best mix under upper limits that all are zero or more, so that
- * doing nothing is a start. Dense, for tens of columns; equal input takes equal steps.
+ * The simplex method for small, dense linear programs: tens of variables. All limits are zero or more, so that x = 0
+ * is a solution to start from. Equal input takes equal steps.
  */
 
 /**
  * Maximises `objective · x` with `rows[i] · x <= limits[i]` and `x >= 0`; limits are not negative.
- * Undefined when it has no end, or none was found in `maxPivots` steps.
+ * Undefined: the objective is unbounded, or `maxPivots` steps were not enough.
  */
 export function maximise(
   objective: readonly number[],
@@ -14,11 +14,11 @@ export function maximise(
   maxPivots = 2_000,
 ): readonly number[] | undefined {
   const columns = objective.length;
-  // Row of the table: coefficients, then the limit. The last row is the objective, negated.
+  // A row of the table holds its coefficients, then its limit. The last row is the negated objective.
   const table = rows.map((row, at) => [...row, limits[at] as number]);
   table.push([...objective.map((one) => -one), 0]);
   const goal = table[rows.length] as number[];
-  /** What stands in each row or column: an x (below `columns`) or a slack. */
+  /** The variable of each row and of each column: an x if below `columns`, else a slack. */
   const inRow = rows.map((_, at) => columns + at);
   const inColumn = objective.map((_, at) => at);
   for (let step = 0; step < maxPivots; step++) {
@@ -42,6 +42,7 @@ export function maximise(
 
 const EPSILON = 1e-10;
 
+/** The column that raises the objective most for one unit; -1: none does, and the solution is optimal. */
 function steepest(goal: readonly number[], columns: number): number {
   let best = -1;
   for (let at = 0; at < columns; at++) {
@@ -51,11 +52,12 @@ function steepest(goal: readonly number[], columns: number): number {
   return best;
 }
 
-/** Never goes round in circles. */
+/** Bland's rule: the first column that raises the objective. It never cycles, but takes more steps. */
 function first(goal: readonly number[], columns: number): number {
   return goal.findIndex((value, at) => at < columns && value < -EPSILON);
 }
 
+/** The row whose limit is reached first when the entering variable grows; -1: none is. */
 function tightest(
   table: readonly (readonly number[])[],
   entering: number,
@@ -78,6 +80,7 @@ function tightest(
   return best;
 }
 
+/** Exchanges the variable of the row for that of the column. */
 function pivot(table: readonly number[][], leaving: number, entering: number): void {
   const row = table[leaving] as number[];
   const by = row[entering] as number;
@@ -86,7 +89,7 @@ function pivot(table: readonly number[][], leaving: number, entering: number): v
   for (const other of table) if (other !== row) clearColumn(other, row, entering, by);
 }
 
-/** A function of its own, for it is soon called often enough to be compiled. */
+/** A function of its own: V8 compiles it early, because it is called often. */
 function clearColumn(other: number[], row: readonly number[], entering: number, by: number): void {
   const factor = other[entering] as number;
   if (factor === 0) return;

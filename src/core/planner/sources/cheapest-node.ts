@@ -1,6 +1,7 @@
 /**
- * Each pod goes to the planned node whose price rises least, or to a new node where that is cheaper. The greedy rules pay
- * any price for a node that is planned already: one wish that only dear instance types meet makes a large node dear.
+ * Each pod goes to the planned node whose price rises least, or to a new node where that is cheaper. The greedy rules
+ * pay any price for a node that is planned already: one wish that only dear instance types meet makes a large node
+ * dear.
  *
  * It is tried again with each zone closed that its plan buys in. The first pod chooses the zone that is cheapest for it
  * alone, and the pods that follow it there may find no instance type that is large enough.
@@ -20,6 +21,7 @@ export const cheapestNode: PlanSource = {
     const { rule } = cheapestNode;
     const first = yield* planByThrift(batch, options.nodeMicroUsdPerHour);
     yield* contest.offer("cheapestNode", first, rule, known);
+    if (!contest.uses("cheapestNodeWithoutZone")) return;
     for (const fewer of withOneZoneClosed(batch, first)) {
       const other = yield* planByThrift(fewer, options.nodeMicroUsdPerHour);
       yield* contest.offer("cheapestNodeWithoutZone", other, rule, known);

@@ -8,7 +8,7 @@ import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { type Batch, planOf, planUntil } from "../../provisioning/solve.ts";
 import type { Contest } from "../contest.ts";
-import { requestsOf } from "../packing/class-requests.ts";
+import { totalRequests } from "../packing/total-requests.ts";
 import { priceMicroUsd } from "../plan-price.ts";
 import type { PlannerOptions } from "../planner-options.ts";
 import { raceOf } from "./race.ts";
@@ -20,7 +20,8 @@ export const greedy: PlanSource = {
   applies: () => true,
   plan: function* (contest) {
     const { batch, mayPack, options } = contest;
-    contest.race = mayPack ? yield* raceOf(batch, options) : undefined;
+    const races = mayPack && contest.uses("race") && contest.uses("packing");
+    contest.race = races ? yield* raceOf(batch, options) : undefined;
     const plan = yield* contest.race === undefined
       ? planOf(batch)
       : planUntil(batch, contest.race.isLost);
@@ -47,7 +48,7 @@ function isNearTheBound(
   const counts = new Map<PodClass, number>();
   for (const { pod, podClass } of queued)
     if (!elsewhere.has(pod)) counts.set(podClass, (counts.get(podClass) ?? 0) + 1);
-  const least = new PriceFloor(base.templates, base.context.space).least(requestsOf(counts));
+  const least = new PriceFloor(base.templates, base.context.space).least(totalRequests(counts));
   const fewerNodes = (newClaims.length - 1) * nodeMicroUsdPerHour;
   return least - fewerNodes > priceMicroUsd({ newClaims }) * (1 - minSaving);
 }

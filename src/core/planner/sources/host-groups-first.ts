@@ -1,6 +1,6 @@
 /**
- * Pods that must share a host are placed ahead of all others. By size they come late, and larger pods may have taken the
- * room that the last of a group needs.
+ * Pods that must share a host are placed ahead of all others. By size they come late, and larger pods may have taken
+ * the room that the last of a group needs.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
@@ -8,7 +8,10 @@ import { type Batch, planOf } from "../../provisioning/solve.ts";
 import { kindsOf } from "../../provisioning/together.ts";
 import { placesMore } from "../acceptance.ts";
 
-/** The batch with the groups first that the plan left pods of; undefined: there are none, or more pods find no place by that. */
+/**
+ * The batch with the groups first that the plan left pods of; undefined: there are none, or more pods find no place
+ * by that.
+ */
 export function* withHostGroupsFirst(
   batch: Batch,
   plan: SchedulingResult,

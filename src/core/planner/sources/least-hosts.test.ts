@@ -4,11 +4,11 @@ import { atOnce } from "../../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/builders.ts";
 import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
 import { planUntil, prepare } from "../../provisioning/solve.ts";
-import { demandOf } from "../packing/demand.ts";
+import { packingDemandOf } from "../packing/demand.ts";
 import { priceMicroUsd } from "../plan-price.ts";
 import { DEFAULT_PLANNER } from "../planner-options.ts";
 import { leastHosts } from "./least-hosts.ts";
-import { LeastSoFar } from "./least-so-far.ts";
+import { PartialPlanBound } from "./partial-plan-bound.ts";
 
 const HOST = "kubernetes.io/hostname";
 const labels = { app: "web" };
@@ -41,7 +41,7 @@ function batchOf(count: number, spec: Partial<PodSpec>, limits: Record<string, n
 }
 
 function hostsOf({ base, queued }: ReturnType<typeof batchOf>): number {
-  const { rows } = atOnce(demandOf(base, queued, DEFAULT_PLANNER));
+  const { rows } = atOnce(packingDemandOf(base, queued, DEFAULT_PLANNER));
   return leastHosts(base.classes, base.templates, rows, queued.length);
 }
 
@@ -75,7 +75,9 @@ describe("how many nodes any plan needs", () => {
     const batch = batchOf(150, { affinity: apart });
     const { templates, context } = batch.base;
     const floor = new PriceFloor(templates, context.space);
-    const [soFar, opened] = [hostsOf(batch), 0].map((n) => new LeastSoFar(templates, floor, n));
+    const [soFar, opened] = [hostsOf(batch), 0].map(
+      (n) => new PartialPlanBound(templates, floor, n),
+    );
     const seen: (readonly [known: number, opened: number])[] = [];
     const plan = atOnce(
       planUntil(batch, ({ all }) => {

@@ -1,7 +1,7 @@
 /**
- * How many new nodes any plan needs in the end, whatever else it does: of pods that keep apart on hosts only so many
- * may share one. Proven for pods that are sure to be placed by the rules if a packing placed everybody: nothing but
- * hosts matters to them, and no limit may keep a node from being opened for one.
+ * A proven lower bound on the number of new nodes: host rules allow only so many of their pods on one node. It counts
+ * only pods that the greedy rules will place if a packing places all pods: host rules are their only topology rules,
+ * and no limit can prevent a node for them.
  */
 import type { PodClass } from "../../provisioning/batch/pod-class.ts";
 import type { Pass } from "../../provisioning/place.ts";
@@ -11,17 +11,20 @@ import {
   type Rule,
   type TopologyGroup,
 } from "../../provisioning/topology/topology-group.ts";
-import type { Waiting } from "../packing/homes.ts";
+import type { ClassPods } from "../packing/class-demand.ts";
 
-/** Of the rule that asks for most. `rows`: with all pods that such rules are about; `waiting`: how many wait, these and others. */
+/**
+ * The bound of the rule that needs most nodes. `rows`: the rows of the packing demand; `batchPods`: all pods of the
+ * batch.
+ */
 export function leastHosts(
   classes: Pass["classes"],
   templates: readonly Template[],
-  rows: readonly { readonly classes: readonly Waiting[] }[],
-  waiting: number,
+  rows: readonly { readonly classes: readonly ClassPods[] }[],
+  batchPods: number,
 ): number {
-  // The rules open no more nodes than there are pods.
-  if (templates.some((template) => mayRunOut(template, waiting))) return 0;
+  // The greedy rules open at most one node for each pod.
+  if (templates.some((template) => mayRunOut(template, batchPods))) return 0;
   const pods = new Map<TopologyGroup, number>();
   for (const row of rows)
     for (const { podClass, items } of row.classes)
@@ -32,18 +35,18 @@ export function leastHosts(
   return hosts;
 }
 
-/** Most pods of their own kind on one host. */
+/** The most pods of the group on one host. */
 export function perHostOf({ type, maxSkew }: TopologyGroup): number {
   return type === "spread" ? maxSkew : 1;
 }
 
-/** Rules by which pods of the class keep apart on hosts, however many wishes are given up. */
+/** The host rules of the class that hold however many preferences are given up. */
 function alwaysKept(classes: Pass["classes"], podClass: PodClass): readonly Rule[] {
   let kept: readonly Rule[] | undefined;
   for (let step = 0; ; step++) {
     const variant = classes.variant(podClass, step);
     if (variant === undefined) return kept ?? [];
-    // Zones may be full, and volumes where no node is.
+    // A zone may be full, and a volume in a zone without nodes: such a pod may find no place.
     if (variant.narrowingRules.length > 0 || podClass.hasVolumes) return [];
     const own = variant.hostRules;
     kept =

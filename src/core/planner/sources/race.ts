@@ -1,7 +1,7 @@
 /**
- * A race between the greedy rules and a packing by price. The price of a greedy plan only grows while it is made. Once it
- * exceeds what a packing is expected to cost, the greedy rules stop, and the packing is made. If the packing then costs
- * as little as expected, the greedy plan could not have been taken and is never finished.
+ * A race between the greedy rules and a packing by price. The price of a greedy plan only grows while it is made.
+ * Once it exceeds what a packing is expected to cost, the greedy rules stop, and the packing is made. If the packing
+ * then costs as little as expected, the greedy plan could not have been taken and is never finished.
  */
 import type { Steps } from "../../../base/steps.ts";
 import type { OpenClaims } from "../../provisioning/nodes/open-claims.ts";
@@ -10,12 +10,12 @@ import { rankOf } from "../../provisioning/pools/rank.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import type { Batch } from "../../provisioning/solve.ts";
 import { isRelaxed } from "../acceptance.ts";
-import { type Demand, demandOf } from "../packing/demand.ts";
+import { type PackingDemand, packingDemandOf } from "../packing/demand.ts";
 import { priceMicroUsd } from "../plan-price.ts";
 import type { PlannerOptions } from "../planner-options.ts";
 import { EXPECTED_PACKING_COST } from "../settings.ts";
 import { leastHosts } from "./least-hosts.ts";
-import { LeastSoFar } from "./least-so-far.ts";
+import { PartialPlanBound } from "./partial-plan-bound.ts";
 
 export interface Race {
   /** Whether the greedy plan so far costs more than a packing is expected to cost, by the saving that it must show. */
@@ -23,12 +23,13 @@ export interface Race {
   /** Whether the greedy plan, as far as it was made, proves that the packing would replace it. */
   readonly isWonBy: (packed: SchedulingResult) => boolean;
   /** What the pods of the batch ask for, for the packing. A packing takes the pods out of it, so it serves once. */
-  readonly demand: Demand;
+  readonly demand: PackingDemand;
 }
 
 /**
- * Undefined: there is no race, and the greedy plan is finished. So it is where the cost of a packing cannot be told in
- * advance: pods are placed ahead of others, differ in priority or may use existing nodes, or NodePools differ in weight.
+ * Undefined: there is no race, and the greedy plan is finished. So it is where the cost of a packing cannot be told
+ * in advance: pods are placed ahead of others, differ in priority or may use existing nodes, or NodePools differ in
+ * weight.
  */
 export function* raceOf(
   { base, queued, isOfOnePriority, together }: Batch,
@@ -37,10 +38,10 @@ export function* raceOf(
   const { templates, context, classes, nodes } = base;
   const isUncertain = together !== undefined || !isOfOnePriority || nodes.length > 0;
   if (isUncertain || !areOfOneRank(templates)) return undefined;
-  const demand = yield* demandOf(base, queued, { nodeMicroUsdPerHour, ...options });
-  const expected = demand.worth.leastCost * EXPECTED_PACKING_COST;
+  const demand = yield* packingDemandOf(base, queued, { nodeMicroUsdPerHour, ...options });
+  const expected = demand.resourcePrices.leastCost * EXPECTED_PACKING_COST;
   const hosts = leastHosts(classes, templates, demand.rows, queued.length);
-  const soFar = new LeastSoFar(templates, new PriceFloor(templates, context.space), hosts);
+  const soFar = new PartialPlanBound(templates, new PriceFloor(templates, context.space), hosts);
   let [least, nodeCount] = [0, 0];
   const beats = (price: number, size: number) =>
     price < least && price + (size - nodeCount) * nodeMicroUsdPerHour <= least * (1 - minSaving);

@@ -2,7 +2,7 @@
 import type { Steps } from "../../../base/steps.ts";
 import type { AcceptanceRule } from "../acceptance.ts";
 import type { Contest } from "../contest.ts";
-import type { SourceName } from "../record.ts";
+import type { SourceName } from "../heuristics.ts";
 
 export interface PlanSource {
   readonly name: SourceName;

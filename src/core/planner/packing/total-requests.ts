@@ -1,9 +1,9 @@
-/** What all pods of some classes ask for together. */
+/** The sum of the resource requests of all pods of some classes. */
 import type { Resources } from "../../../apis/resources.ts";
 import type { PodClass } from "../../provisioning/batch/pod-class.ts";
 
-/** `counts`: how many there are of each; `some`: of which classes, all if absent. */
-export function requestsOf(
+/** `counts`: the number of pods of each class; `some`: the classes to add up, all if absent. */
+export function totalRequests(
   counts: ReadonlyMap<PodClass, number>,
   some: Iterable<PodClass> = counts.keys(),
 ): Resources {

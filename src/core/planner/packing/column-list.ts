@@ -1,20 +1,24 @@
-/** Columns end to end, as plain numbers, for they are weighed again at every step of the simplex method. */
+/**
+ * Columns of the linear program, stored one after the other as plain numbers: every step of the simplex method compares
+ * all of them with the dual prices.
+ */
 import type { Pattern } from "./packing.ts";
 
-/** A pattern that may be let in, and what one bin of it costs. */
-export interface Column {
+/** A pattern as a column of the linear program. */
+export interface PatternColumn {
   readonly pattern: Pattern;
+  /** The price of one bin of it. */
   readonly price: number;
 }
 
-export class Listed {
+export class ColumnList {
   readonly #prices: Float64Array;
-  /** Where each begins, and behind them where the last one ends. */
+  /** For each column: where it begins in `#rows`. One more number: where the last one ends. */
   readonly #starts: Int32Array;
   readonly #rows: Int32Array;
   readonly #times: Float64Array;
 
-  constructor(columns: readonly Column[]) {
+  constructor(columns: readonly PatternColumn[]) {
     this.#prices = Float64Array.from(columns, ({ price }) => price);
     this.#starts = new Int32Array(columns.length + 1);
     columns.forEach(({ pattern }, at) => {
@@ -29,10 +33,10 @@ export class Listed {
   }
 
   /**
-   * The one that is worth `most` for its price, beyond the price itself; -1: none is worth more, by the
-   * margin as a share of it.
+   * The column whose value at the dual prices exceeds its price most, as a share of the price (`gain`). `at` is -1 if
+   * no gain exceeds `margin`.
    */
-  best(worth: Float64Array, margin: number): { readonly at: number; readonly most: number } {
+  best(dualPrices: Float64Array, margin: number): { readonly at: number; readonly gain: number } {
     const prices = this.#prices;
     const starts = this.#starts;
     const rows = this.#rows;
@@ -44,13 +48,13 @@ export class Listed {
       const end = starts[at + 1] as number;
       let value = 0;
       for (; item < end; item++)
-        value += (worth[rows[item] as number] as number) * (times[item] as number);
-      const saved = value / (prices[at] as number) - 1;
-      if (saved > most) {
+        value += (dualPrices[rows[item] as number] as number) * (times[item] as number);
+      const gain = value / (prices[at] as number) - 1;
+      if (gain > most) {
         best = at;
-        most = saved;
+        most = gain;
       }
     }
-    return { at: best, most };
+    return { at: best, gain: most };
   }
 }

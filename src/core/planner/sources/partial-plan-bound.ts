@@ -1,8 +1,8 @@
 /**
- * What a plan that is being made will cost at the least: each node it has opened so far at the price of the
- * cheapest type that the node still may be. Pods only take types away from a node and nodes are never
- * closed, so a plan that costs too much halfway need not be made to its end. Nodes that it is known to need
- * besides count at the price of the cheapest type of all.
+ * A lower bound on the price of a greedy plan while it is made: each open node counts with the cheapest instance type
+ * that it may still be of. Each further pod only takes types away from a node, and no node is closed, so the bound
+ * never falls. A plan whose bound is too high need not be finished. Nodes that are sure to be needed later count with
+ * the cheapest type of all.
  */
 import type { NewNodeClaim } from "../../provisioning/nodes/new-nodeclaim.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
@@ -14,18 +14,18 @@ interface PricedType {
   readonly price: number;
 }
 
-export class LeastSoFar {
-  /** By template: types by price. */
+export class PartialPlanBound {
+  /** For each NodePool: its types, the cheapest first. */
   readonly #byPrice: readonly (readonly PricedType[])[];
-  /** By claim: where its cheapest type is in that list. It only ever moves on. */
+  /** For each claim: the position of its cheapest type in that list. It only grows. */
   readonly #at: number[] = [];
-  /** By claim: the types it had at the last call, and the price of the cheapest of them. */
+  /** For each claim: its types at the last call, and the price of the cheapest of them. */
   readonly #types: Bits[] = [];
   readonly #prices: number[] = [];
 
-  /** Nodes it will have in the end at the least. */
+  /** A lower bound on the number of nodes of the finished plan. */
   readonly #nodes: number;
-  /** What any node costs. */
+  /** The price of the cheapest type of all. */
   readonly #leastPrice: number;
 
   constructor(templates: readonly Template[], floor: PriceFloor, nodes = 0) {
@@ -41,24 +41,24 @@ export class LeastSoFar {
     this.#leastPrice = prices.length === 0 ? 0 : Math.min(...prices);
   }
 
-  /** How many nodes it will have at the least. `claims`: as of {@link of}. */
+  /** The lower bound on the number of nodes. `claims`: the open nodes. */
   nodes(claims: readonly NewNodeClaim[]): number {
     return Math.max(claims.length, this.#nodes);
   }
 
-  /** Micro-dollars an hour. `claims`: as at the last call, or more of them. */
+  /** The bound in micro-dollars an hour. `claims`: the open nodes, those of the last call first. */
   of(claims: readonly NewNodeClaim[]): number {
     let sum = (this.nodes(claims) - claims.length) * this.#leastPrice;
     for (let id = 0; id < claims.length; id++) {
       const { template, types } = claims[id] as NewNodeClaim;
-      // Most got no pod since.
-      if (types !== this.#types[id]) this.#look(id, template, types);
+      // Most claims have got no pod since the last call.
+      if (types !== this.#types[id]) this.#update(id, template, types);
       sum += this.#prices[id] as number;
     }
     return sum;
   }
 
-  #look(id: number, { index }: Template, types: Bits): void {
+  #update(id: number, { index }: Template, types: Bits): void {
     const byPrice = this.#byPrice[index] as readonly PricedType[];
     let at = this.#at[id] ?? 0;
     while (at < byPrice.length && !hasBit(types, (byPrice[at] as PricedType).type)) at++;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { merge } from "./merge.ts";
+import { mergeBins } from "./merge-bins.ts";
 import type { Packing } from "./packing.ts";
 
 /** Items of one resource, of 2 and of 3; bins of 4, 6 and 8. */
@@ -25,7 +25,7 @@ const threes = { pattern: { bin: 0, rows: [1], times: [1] }, bins: 3 };
 
 describe("merge", () => {
   it("makes one bin of two where that costs no more, and keeps what they hold", () => {
-    expect(merge(packing([10, 20, 30]), [twos, threes])).toEqual([
+    expect(mergeBins(packing([10, 20, 30]), [twos, threes])).toEqual([
       { pattern: { bin: 1, rows: [0, 1], times: [1, 1] }, bins: 1 },
       { ...threes, bins: 2 },
     ]);
@@ -36,7 +36,7 @@ describe("merge", () => {
       [10, 21, 30],
       [10, 21, 15],
     ] as const)
-      expect(merge(packing(prices), [twos, threes])).toEqual([twos, threes]);
+      expect(mergeBins(packing(prices), [twos, threes])).toEqual([twos, threes]);
   });
 
   it("keeps two that together would hold more of a row than may be in one bin", () => {
@@ -44,7 +44,7 @@ describe("merge", () => {
     const limited = { ...rest, rows: rows.map((row) => ({ ...row, perBin: 1 })) };
     const both = { pattern: { bin: 0, rows: [0], times: [1] }, bins: 1 };
     const more = { pattern: { bin: 0, rows: [0], times: [1] }, bins: 1 };
-    expect(merge({ ...rest, rows }, [both, more])).not.toEqual([both, more]);
-    expect(merge(limited, [both, more])).toEqual([both, more]);
+    expect(mergeBins({ ...rest, rows }, [both, more])).not.toEqual([both, more]);
+    expect(mergeBins(limited, [both, more])).toEqual([both, more]);
   });
 });

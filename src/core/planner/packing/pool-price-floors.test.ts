@@ -8,7 +8,7 @@ import { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { planBatch } from "../plan-batch.ts";
 import { DEFAULT_PLANNER } from "../planner-options.ts";
-import { UnitPrices } from "./unit-prices.ts";
+import { PoolPriceFloors } from "./pool-price-floors.ts";
 
 const pods = (count: number) =>
   Array.from({ length: count }, (_, at) => pod({ name: `p-${at}`, cpu: "1800m", memory: "1Gi" }));
@@ -42,7 +42,7 @@ describe("what pods cost at the least in a pool", () => {
   const template = (index: number, name: string) =>
     createTemplate(poolInput({ name }, [name === "both" ? small : large, large]), index, space, []);
   const [both, large2] = [template(0, "both"), template(1, "large")];
-  const prices = new UnitPrices(space);
+  const prices = new PoolPriceFloors(space);
   const under = (of: typeof both, specs: readonly object[] = []) =>
     space.join(of.set, space.intern(Requirements.fromSpecs(specs as never))) as number;
   const onDemand = [{ key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] }];

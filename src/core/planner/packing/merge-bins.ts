@@ -1,16 +1,21 @@
 /**
- * Fewer nodes for no more money: what a bin that is used once holds goes together with what another one
- * holds into a larger bin, where there is one that costs no more than the two. Patterns are found one by
- * one and rounded; the last of them are often such halves.
+ * Merges two bins into one larger bin where that costs no more than the two. The last patterns of a solution are
+ * often two halves: patterns are found one after the other and rounded down.
  */
-import { type Bin, holds, type Packing, type Pattern, type Row, type Use } from "./packing.ts";
+import { MOST_MERGES_TRIED } from "../settings.ts";
+import {
+  type Bin,
+  holds,
+  type Packing,
+  type Pattern,
+  type PatternUse,
+  type Row,
+} from "./packing.ts";
 
-/** Bins that are tried: those with least in them. */
-const MOST_TRIED = 16;
-
-export function merge(packing: Packing, uses: readonly Use[]): readonly Use[] {
+/** Tries the bins whose pattern is used once, the cheapest first; each is merged with the bin where that saves most. */
+export function mergeBins(packing: Packing, uses: readonly PatternUse[]): readonly PatternUse[] {
   let merged = [...uses];
-  const price = ({ pattern }: Use) => (packing.bins[pattern.bin] as Bin).price;
+  const price = ({ pattern }: PatternUse) => (packing.bins[pattern.bin] as Bin).price;
   const single = uses.filter(({ bins }) => bins === 1).sort((a, b) => price(a) - price(b));
   const byPrice = [...packing.bins.keys()].sort(
     (a, b) => (packing.bins[a] as Bin).price - (packing.bins[b] as Bin).price || a - b,
@@ -18,19 +23,19 @@ export function merge(packing: Packing, uses: readonly Use[]): readonly Use[] {
   const isFree = packing.rows.every(({ perBin }) => perBin === undefined);
   const together = new Float64Array(packing.dimensions);
   const amounts = new Map(merged.map(({ pattern }) => [pattern, amountsOf(packing, pattern)]));
-  for (const one of single.slice(0, MOST_TRIED)) {
+  for (const one of single.slice(0, MOST_MERGES_TRIED)) {
     if (!merged.includes(one)) continue;
     const own = amounts.get(one.pattern) as Float64Array;
-    let best: { readonly other: Use; readonly bin: number } | undefined;
+    let best: { readonly other: PatternUse; readonly bin: number } | undefined;
     let most = 0;
     for (const other of merged) {
       if (other === one) continue;
-      if (!isFree && !maySit(packing, contentOf(one.pattern, other.pattern))) continue;
+      if (!isFree && !isWithinPerBin(packing, contentOf(one.pattern, other.pattern))) continue;
       addInto(together, own, amounts.get(other.pattern) as Float64Array);
       const all = price(one) + price(other);
       const bin = byPrice.find((index) => {
         const bin = packing.bins[index] as Bin;
-        return bin.price > all || (holds(bin.amounts, together) && welcomes(bin, one, other));
+        return bin.price > all || (holds(bin.amounts, together) && mayHold(bin, one, other));
       });
       if (bin === undefined) continue;
       const saved = all - (packing.bins[bin] as Bin).price;
@@ -62,19 +67,19 @@ function addInto(sum: Float64Array, a: Float64Array, b: Float64Array): void {
   for (let d = 0; d < sum.length; d++) sum[d] = (a[d] as number) + (b[d] as number);
 }
 
-function welcomes({ rows }: Bin, ...uses: readonly Use[]): boolean {
+function mayHold({ rows }: Bin, ...uses: readonly PatternUse[]): boolean {
   return uses.every(({ pattern }) => pattern.rows.every((row) => rows.includes(row)));
 }
 
-/** Whether so many of each row may be in one bin. */
-function maySit({ rows: all }: Packing, { rows, times }: Omit<Pattern, "bin">): boolean {
+/** Whether one bin may hold so many items of each row. */
+function isWithinPerBin({ rows: all }: Packing, { rows, times }: Omit<Pattern, "bin">): boolean {
   return rows.every((row, at) => {
     const { perBin } = all[row] as Row;
     return perBin === undefined || (times[at] as number) <= perBin;
   });
 }
 
-/** How often of each row both hold together. */
+/** The items of both patterns together. */
 function contentOf(...patterns: readonly Pattern[]): Omit<Pattern, "bin"> {
   const times = new Map<number, number>();
   for (const pattern of patterns)

@@ -4,7 +4,7 @@ import { instanceType, pod, poolInput, schedulingInput } from "../../../testing/
 import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
 import { planUntil, prepare } from "../../provisioning/solve.ts";
 import { priceMicroUsd } from "../plan-price.ts";
-import { LeastSoFar } from "./least-so-far.ts";
+import { PartialPlanBound } from "./partial-plan-bound.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 
@@ -18,7 +18,7 @@ describe("what a plan will cost at the least", () => {
   it("grows as nodes fill, and is never more than it costs in the end", () => {
     const one = batch();
     const { templates, context } = one.base;
-    const soFar = new LeastSoFar(templates, new PriceFloor(templates, context.space));
+    const soFar = new PartialPlanBound(templates, new PriceFloor(templates, context.space));
     const seen: number[] = [];
     const plan = atOnce(
       planUntil(one, ({ all }) => {

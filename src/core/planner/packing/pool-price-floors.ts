@@ -1,21 +1,23 @@
-/** Of pools that only their names tell apart: what pods cost at the least in each. */
-
+/**
+ * A lower bound on what pods cost in each NodePool. It chooses between NodePools that differ only in name, taints
+ * aside.
+ */
 import type { Resources } from "../../../apis/resources.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
 import { PriceFloor } from "../../provisioning/pools/price-floor.ts";
 import { intersectionOf } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 
-export class UnitPrices {
+export class PoolPriceFloors {
   readonly #space: RequirementSpace;
-  /** By template and set. */
+  /** By NodePool and set of requirements. */
   readonly #floors = new Map<string, PriceFloor>();
 
   constructor(space: RequirementSpace) {
     this.#space = space;
   }
 
-  /** Micro-dollars an hour for so much, on nodes of this set that pods fill to the last unit. */
+  /** Micro-dollars an hour for these requests, on nodes with these requirements that are filled to the last unit. */
   of(template: Template, set: SetId, requests: Resources): number {
     const key = `${template.index} ${set}`;
     let floor = this.#floors.get(key);

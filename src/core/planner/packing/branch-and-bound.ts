@@ -1,50 +1,50 @@
 /**
- * The most that one bin can hold, by branch and bound: rows in the order of worth for what they
- * take at resource prices, most of each first, and nothing below what is known already. Cut short
- * after so many steps, it still says what no filling can exceed.
+ * The pricing problem of column generation, solved by branch and bound: the content of one bin with the greatest
+ * value. Rows are tried by value over resource cost, most items of each row first. A branch is cut when even its
+ * upper bound does not exceed the best value so far. Cut short after a number of steps, the search still gives a
+ * proven upper bound.
  */
-import { type Bin, mostOf, type Packing, type Row } from "./packing.ts";
+import { type Bin, dot, mostInBin, type Packing, type Row } from "./packing.ts";
 
-export class Search {
+export class BranchAndBound {
   steps = 0;
-  /** Of the best found. */
+  /** The best value so far. */
   value = 0;
   readonly #packing: Packing;
-  /** By density. */
+  /** The rows that may be in the bin, by value over resource cost. */
   readonly #rows: readonly number[];
-  readonly #worth: Float64Array;
+  readonly #values: Float64Array;
   readonly #counts: ArrayLike<number>;
-  readonly #price: Float64Array;
+  readonly #resourcePrices: Float64Array;
+  /** For each row: value over resource cost. */
   readonly #density: Float64Array;
   readonly #free: Float64Array;
   readonly #times: Int32Array;
   #best: Int32Array | undefined;
-  #limit = 0;
-  /** Of what was left unsearched: the most it could have held. */
+  #mostSteps = 0;
+  /** The greatest upper bound of the branches that were left because the steps ran out. */
   #unsearched = 0;
 
+  /** `counts`: the items of each row; `values`: the value of one item of each row. */
   constructor(
     packing: Packing,
     bin: Bin,
     counts: ArrayLike<number>,
-    worth: Float64Array,
-    resourcePrice: Float64Array,
+    values: Float64Array,
+    prices: Float64Array,
   ) {
     this.#packing = packing;
-    this.#worth = worth;
+    this.#values = values;
     this.#counts = counts;
-    this.#price = resourcePrice;
+    this.#resourcePrices = prices;
     const density = new Float64Array(packing.rows.length);
     this.#rows = bin.rows
       .filter((index) => {
-        if ((worth[index] as number) <= 0 || (counts[index] as number) === 0) return false;
+        if ((values[index] as number) <= 0 || (counts[index] as number) === 0) return false;
         const row = packing.rows[index] as Row;
-        if (mostOf(packing, bin, row, 1) === 0) return false;
-        let price = 0;
-        for (let d = 0; d < packing.dimensions; d++) {
-          price += (row.amounts[d] as number) * (resourcePrice[d] as number);
-        }
-        density[index] = (worth[index] as number) / Math.max(price, 1e-300);
+        if (mostInBin(packing, bin, row, 1) === 0) return false;
+        const cost = dot(row.amounts, prices);
+        density[index] = (values[index] as number) / Math.max(cost, 1e-300);
         return true;
       })
       .sort((a, b) => (density[b] as number) - (density[a] as number) || a - b);
@@ -53,10 +53,10 @@ export class Search {
     this.#times = new Int32Array(this.#rows.length);
   }
 
-  /** What is worth more than `floor`, if anything. */
-  best(floor: number, steps: number): { rows: number[]; times: number[] } | undefined {
+  /** The best content that the search finds; undefined: none is worth more than `floor`. */
+  best(floor: number, mostSteps: number): { rows: number[]; times: number[] } | undefined {
     this.value = floor;
-    this.#limit = steps;
+    this.#mostSteps = mostSteps;
     this.#descend(0, 0);
     const best = this.#best;
     if (best === undefined) return undefined;
@@ -67,11 +67,12 @@ export class Search {
     };
   }
 
-  /** After {@link best}: no filling is worth more. */
+  /** After {@link best}: no content of the bin is worth more than this. */
   get bound(): number {
     return Math.max(this.value, this.#unsearched);
   }
 
+  /** Tries the rows from position `at` on. `value`: of the items that are in the bin so far. */
   #descend(at: number, value: number): void {
     this.steps++;
     if (value > this.value) {
@@ -80,13 +81,10 @@ export class Search {
     }
     const index = this.#rows[at];
     if (index === undefined) return;
-    let room = 0;
-    for (let d = 0; d < this.#free.length; d++) {
-      room += (this.#free[d] as number) * (this.#price[d] as number);
-    }
+    const room = dot(this.#free, this.#resourcePrices);
     const bound = value + room * (this.#density[index] as number);
     if (bound <= this.value * (1 + 1e-9)) return;
-    if (this.steps > this.#limit) {
+    if (this.steps > this.#mostSteps) {
       if (bound > this.#unsearched) this.#unsearched = bound;
       return;
     }
@@ -97,15 +95,16 @@ export class Search {
       if (amount > 0) most = Math.min(most, Math.floor((this.#free[d] as number) / amount));
     }
     for (let times = most; times >= 0; times--) {
-      this.#take(amounts, times);
+      this.#add(amounts, times);
       this.#times[at] = times;
-      this.#descend(at + 1, value + times * (this.#worth[index] as number));
-      this.#take(amounts, -times);
+      this.#descend(at + 1, value + times * (this.#values[index] as number));
+      this.#add(amounts, -times);
     }
     this.#times[at] = 0;
   }
 
-  #take(amounts: Float64Array, times: number): void {
+  /** Adds items to the bin; with negative `times`, takes them out. */
+  #add(amounts: Float64Array, times: number): void {
     for (let d = 0; d < this.#free.length; d++) {
       this.#free[d] = (this.#free[d] as number) - times * (amounts[d] as number);
     }

@@ -1,0 +1,71 @@
+/**
+ * The parts of the planner by name: plan sources, improvements and the steps of the packing. `npm run bench --
+ * heuristics` plans without each of them in turn and prints what it is worth. Nothing else leaves a part out.
+ */
+
+/** The ways to make a plan, with what each does. In the order in which they are asked. */
+export const SOURCES = {
+  greedy:
+    "Upstream's rules, with this project's own choices of domains: the largest pod first, each on the first node that takes it.",
+  packing:
+    "The batch as a packing problem: patterns of pods for instance types by price, carried out pod by pod on the rules.",
+  upstreamGreedy: "Upstream's rules to the letter.",
+  cheapestNode:
+    "Each pod goes to the planned node whose price rises least, or to a new node where that is cheaper.",
+  cheapestNodeWithoutZone: "The same, with one of the zones that it used closed.",
+} as const;
+
+export type SourceName = keyof typeof SOURCES;
+
+/** The ways to improve the best plan, in the order in which they are asked. */
+export const IMPROVEMENTS = {
+  openZones:
+    "Nodes whose pods accept any zone are opened to all zones again after a zone was closed.",
+  dropNode: "One node is dropped, and its pods go to the other nodes.",
+  moveNode: "One node keeps its pods and moves to another zone or capacity type.",
+} as const;
+
+export type ImprovementName = keyof typeof IMPROVEMENTS;
+
+/** The steps of the packing source, with what each does. */
+const PACKING_STEPS = {
+  race: "The greedy rules stop once their plan costs more than a packing is expected to cost.",
+  evenPatterns: "Each node gets the same share of every kind of pod.",
+  fillingOrders: "Nodes are filled greedily in five orders, not in one.",
+  columns: "Column generation: the cheapest fractional mix of patterns, rounded.",
+  branchAndBound: "Column generation searches for patterns that greedy filling does not find.",
+  dualPriceGreedy: "Greedy filling by the dual prices that column generation found.",
+  reweightedGreedy: "Greedy filling again, with higher values for pods that were packed badly.",
+  mergeBins: "Two nodes become one where one larger node costs no more.",
+  hardestFirst: "Of equal pods, those with most rules between pods are placed first.",
+  fillGaps: "Pods that their planned node refused go to other planned nodes with room.",
+  moreRounds: "Pods that one packing could not place are packed again.",
+  leftovers: "The last few pods go where they raise the price least, not to a further packing.",
+} as const;
+
+type PackingStep = keyof typeof PACKING_STEPS;
+
+export type Heuristic =
+  | Exclude<SourceName, "greedy">
+  | ImprovementName
+  | PackingStep
+  | "hostGroupsFirst";
+
+/** All of them, in the order in which a plan uses them. */
+export const HEURISTICS: readonly Heuristic[] = [
+  ...(Object.keys(SOURCES) as SourceName[]).filter((name) => name !== "greedy"),
+  "hostGroupsFirst",
+  ...(Object.keys(IMPROVEMENTS) as ImprovementName[]),
+  ...(Object.keys(PACKING_STEPS) as PackingStep[]),
+];
+
+/** The parts of the planner that a plan does without. */
+export interface WithoutHeuristics {
+  /** Absent: every part is used. */
+  readonly without?: ReadonlySet<Heuristic>;
+}
+
+/** Whether the part is used. */
+export function uses({ without }: WithoutHeuristics, heuristic: Heuristic): boolean {
+  return without?.has(heuristic) !== true;
+}

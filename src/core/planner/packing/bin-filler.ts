@@ -1,0 +1,134 @@
+/**
+ * Fills one bin again and again. Searches fill thousands of bins and drop most of them, so the last content is kept
+ * as plain numbers, and only {@link BinFiller.content} makes lists of it. Amounts are divided by the greatest common
+ * divisor of all rows: small whole numbers, which V8 stores without boxing them.
+ */
+import type { Bin, Packing, Pattern } from "./packing.ts";
+
+const fillers = new WeakMap<Packing, BinFiller>();
+
+export class BinFiller {
+  readonly #dimensions: number;
+  /** For each dimension: the greatest common divisor of the rows' amounts. */
+  readonly #units: readonly number[];
+  /** The amounts of all rows, one row after the other. */
+  readonly #amounts: Numbers;
+  readonly #perBin: Int32Array;
+  /** For each dimension: the least that any row takes. A bin with less left is full. */
+  readonly #least: Numbers;
+  /** What an empty bin has, for the kinds that were filled before. */
+  readonly #rooms = new Map<Bin, Numbers>();
+  readonly #numbers: (from: readonly number[]) => Numbers;
+  readonly #free: Numbers;
+  readonly #rows: number[] = [];
+  readonly #times: number[] = [];
+  /** How many rows the last filling holds. */
+  #size = 0;
+
+  /** The one filler of this packing. Read the content before anyone fills again. */
+  static of(packing: Packing): BinFiller {
+    let filler = fillers.get(packing);
+    if (filler === undefined) {
+      filler = new BinFiller(packing);
+      fillers.set(packing, filler);
+    }
+    return filler;
+  }
+
+  private constructor({ rows, bins, dimensions }: Packing) {
+    const each = Array.from({ length: dimensions }, (_, d) => d);
+    const of = (d: number) => rows.map(({ amounts }) => amounts[d] as number);
+    this.#dimensions = dimensions;
+    this.#units = each.map((d) => of(d).reduce(commonDivisor, 0) || 1);
+    const isSmall = [...rows, ...bins].every(({ amounts }) =>
+      amounts.every((amount, d) => amount / (this.#units[d] as number) <= MOST_INT32),
+    );
+    this.#numbers = (from) => (isSmall ? Int32Array.from(from) : Float64Array.from(from));
+    const least = (d: number) => of(d).reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+    this.#least = this.#numbers(
+      each.map((d) => Math.min(MOST_INT32, least(d) / (this.#units[d] as number))),
+    );
+    this.#perBin = Int32Array.from(rows, ({ perBin = MOST_INT32 }) => perBin);
+    this.#free = this.#numbers(each);
+    this.#amounts = this.#numbers(
+      rows.flatMap(({ amounts }) =>
+        each.map((d) => (amounts[d] as number) / (this.#units[d] as number)),
+      ),
+    );
+  }
+
+  /**
+   * Fills an empty bin: for each row in the given order, as many items as have room. `counts`: the items of each row
+   * that are left. Returns the value of the content.
+   */
+  fill(
+    bin: Bin,
+    order: readonly number[],
+    counts: ArrayLike<number>,
+    values: Float64Array,
+  ): number {
+    const dimensions = this.#dimensions;
+    const amounts = this.#amounts;
+    const perBin = this.#perBin;
+    const free = this.#free;
+    free.set(this.#roomOf(bin));
+    let size = 0;
+    let value = 0;
+    let isFull = false;
+    for (let at = 0; at < order.length && !isFull; at++) {
+      const row = order[at] as number;
+      let most = counts[row] as number;
+      if (most > (perBin[row] as number)) most = perBin[row] as number;
+      const start = row * dimensions;
+      for (let d = 0; d < dimensions && most > 0; d++) {
+        const amount = amounts[start + d] as number;
+        const room = free[d] as number;
+        // A division takes longer than two comparisons, and is seldom needed.
+        if (amount > room) most = 0;
+        else if (amount * most > room) most = Math.floor(room / amount);
+      }
+      if (most <= 0) continue;
+      for (let d = 0; d < dimensions; d++) {
+        const left = (free[d] as number) - most * (amounts[start + d] as number);
+        free[d] = left;
+        if (left < (this.#least[d] as number)) isFull = true;
+      }
+      this.#rows[size] = row;
+      this.#times[size++] = most;
+      value += (values[row] as number) * most;
+    }
+    this.#size = size;
+    return value;
+  }
+
+  #roomOf(bin: Bin): Numbers {
+    let room = this.#rooms.get(bin);
+    if (room === undefined) {
+      const whole = this.#units.map((unit, d) => Math.floor((bin.amounts[d] as number) / unit));
+      room = this.#numbers(whole);
+      this.#rooms.set(bin, room);
+    }
+    return room;
+  }
+
+  /** The last content, as a pattern of this kind of bin, in new lists. */
+  content(bin: number): Pattern {
+    return { bin, rows: this.#rows.slice(0, this.#size), times: this.#times.slice(0, this.#size) };
+  }
+}
+
+type Numbers = Int32Array | Float64Array;
+
+const MOST_INT32 = 2 ** 31 - 1;
+
+/** The greatest common divisor; of zero and a number, the number. */
+function commonDivisor(a: number, b: number): number {
+  let larger = a;
+  let smaller = b;
+  while (smaller > 0) {
+    const rest = larger % smaller;
+    larger = smaller;
+    smaller = rest;
+  }
+  return larger;
+}

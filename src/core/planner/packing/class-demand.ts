@@ -1,0 +1,35 @@
+/** Pods that are to be packed, class by class. Pods of one class ask for the same in every respect. */
+import type { PodClass, Variant } from "../../provisioning/batch/pod-class.ts";
+import type { QueuedPod } from "../../provisioning/batch/queue.ts";
+import type { Template } from "../../provisioning/pools/pool-template.ts";
+import type { SetId } from "../../scheduling/requirement-space.ts";
+
+/** Pods of one class, or those of them that go to one zone. */
+export interface ClassPods {
+  readonly podClass: PodClass;
+  /** The number of preferences that are given up, because no node of any NodePool could meet them. */
+  readonly step: number;
+  /** The class without these preferences. */
+  readonly variant: Variant;
+  /** The pods that are not placed yet. Placing a pod takes it out. */
+  readonly items: QueuedPod[];
+  /** How many rules between pods restrict where such a pod may go, weighted. */
+  readonly hardness: number;
+}
+
+/** One value of a topology label, such as one zone. */
+export interface Domain {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** Pods of one class, and the nodes that they are packed for. */
+export interface ClassDemand {
+  /** The NodePool. */
+  readonly template: Template;
+  /** The requirements of the NodePool and of the pods together. */
+  readonly set: SetId;
+  /** The domain of these pods, if topology spread divides the class over domains. */
+  readonly domain?: Domain;
+  readonly pods: ClassPods;
+}

@@ -1,0 +1,106 @@
+/** Groups pods by class, and finds the NodePool that each class is packed for. */
+import { firstUntolerated } from "../../../apis/core/tolerations.ts";
+import type { PodClass, Variant } from "../../provisioning/batch/pod-class.ts";
+import type { QueuedPod } from "../../provisioning/batch/queue.ts";
+import type { Pass } from "../../provisioning/place.ts";
+import { rankOf } from "../../provisioning/pools/rank.ts";
+import type { ClassDemand } from "./class-demand.ts";
+import { PoolPriceFloors } from "./pool-price-floors.ts";
+
+type NodePoolAndSet = Pick<ClassDemand, "template" | "set">;
+
+export class ClassDemands {
+  /** Of each class that is packed, in the order of their first pods. */
+  readonly demands: ClassDemand[] = [];
+  /** Pods that are not packed. */
+  readonly others: QueuedPod[] = [];
+  readonly #pass: Pass;
+  /** Undefined: the class is not packed. */
+  readonly #byClass = new Map<PodClass, ClassDemand | undefined>();
+  /** Classes that share a variant ask for the same. */
+  readonly #byVariant = new Map<Variant, NodePoolAndSet | undefined>();
+  /** Undefined: no two NodePools have the same rank, so prices need not choose between them. */
+  readonly #floors: PoolPriceFloors | undefined;
+
+  constructor(pass: Pass) {
+    this.#pass = pass;
+    const ranks = new Set(pass.templates.map(({ pool }) => rankOf(pool)));
+    const isRanked = ranks.size === pass.templates.length;
+    this.#floors = isRanked ? undefined : new PoolPriceFloors(pass.context.space);
+  }
+
+  add(item: QueuedPod): void {
+    const { podClass } = item;
+    let demand = this.#byClass.get(podClass);
+    if (demand === undefined && !this.#byClass.has(podClass)) {
+      demand = this.#demandOf(item);
+      this.#byClass.set(podClass, demand);
+      if (demand === undefined) this.others.push(item);
+      else this.demands.push(demand);
+    } else if (demand === undefined) this.others.push(item);
+    else demand.pods.items.push(item);
+  }
+
+  /** All classes, packed or not. */
+  podClasses(): Iterable<PodClass> {
+    return this.#byClass.keys();
+  }
+
+  /** The demand of a class, with its first pod. Undefined: it is not packed. */
+  #demandOf(item: QueuedPod): ClassDemand | undefined {
+    const { podClass } = item;
+    for (let step = 0; ; step++) {
+      const variant = this.#pass.classes.variant(podClass, step);
+      if (variant === undefined) return undefined;
+      if (variant.hostname !== undefined || mustShareHost(variant)) return undefined;
+      let found = this.#byVariant.get(variant);
+      if (found === undefined && !this.#byVariant.has(variant)) {
+        found = this.#poolFor(podClass, variant);
+        this.#byVariant.set(variant, found);
+      }
+      if (found === undefined) continue;
+      const hardness = hardnessOf(podClass, variant);
+      const { template, set } = found;
+      return { template, set, pods: { podClass, step, variant, items: [item], hardness } };
+    }
+  }
+
+  /**
+   * The NodePool of the highest rank that can launch a node for the pod; of equal ranks, the one where the pod costs
+   * least.
+   */
+  #poolFor(
+    { requests }: PodClass,
+    { tolerations, set: wanted }: Variant,
+  ): NodePoolAndSet | undefined {
+    const { templates, context } = this.#pass;
+    let best: NodePoolAndSet | undefined;
+    let least = Number.POSITIVE_INFINITY;
+    for (const template of templates) {
+      if (best !== undefined && rankOf(template.pool) < rankOf(best.template.pool)) break;
+      const { taints, budget, table } = template;
+      if (budget.exhausted) continue;
+      if (taints.length > 0 && firstUntolerated(tolerations, taints) !== undefined) continue;
+      const set = context.space.join(template.set, wanted);
+      if (set === undefined || !table.hasFitting(budget.within, set, requests)) continue;
+      if (this.#floors === undefined) return { template, set };
+      const price = this.#floors.of(template, set, requests);
+      if (price >= least) continue;
+      best = { template, set };
+      least = price;
+    }
+    return best;
+  }
+}
+
+/** Pods that must share a host go through the greedy rules, which open the host and keep them together. */
+function mustShareHost({ hostRules }: Variant): boolean {
+  return hostRules.some(({ group }) => group.type === "affinity");
+}
+
+/** Affinity restricts most, then spread over domains, then host rules and host ports. */
+function hardnessOf({ ports }: PodClass, { narrowingRules, hostRules }: Variant): number {
+  let hardness = narrowingRules.length * 10 + hostRules.length + ports.length;
+  for (const { group } of narrowingRules) if (group.type === "affinity") hardness += 100;
+  return hardness;
+}

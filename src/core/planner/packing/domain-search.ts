@@ -1,0 +1,263 @@
+/**
+ * Searches for a better division of pods with topology spread over domains. domains.ts divides them before they are
+ * packed, and which of the domains gets an odd pod is arbitrary then, though it may decide how large a node is needed
+ * there. This search moves one pod of a class to a domain that has fewer pods of its groups, if packing both domains
+ * again costs less. It takes the move that saves most, and starts again, until no move saves enough or the budget is
+ * spent.
+ */
+import { assert } from "../../../base/assert.ts";
+import type { Steps } from "../../../base/steps.ts";
+import type { PodClass } from "../../provisioning/batch/pod-class.ts";
+import type { TopologyGroup } from "../../provisioning/topology/topology-group.ts";
+import type { PlannerOptions } from "../planner-options.ts";
+import { LEAST_GAIN_OF_DOMAIN } from "../settings.ts";
+import type { ClassPods, Domain } from "./class-demand.ts";
+import type { PackingDemand, PodRow } from "./demand.ts";
+import { countingOf, type DomainNow } from "./domains.ts";
+import { pack } from "./pack.ts";
+import { type Packing, type PatternUse, packingPrice, type WorkBudget } from "./packing.ts";
+import { type PackingPart, partsOf } from "./parts.ts";
+import type { ResourcePrices } from "./resource-prices.ts";
+
+/** Moves between two steps. The packing of most moves is known already, so a move takes microseconds. */
+const MOVES_PER_STEP = 64;
+
+/** A demand with its packing. */
+export interface PackedDemand {
+  readonly demand: PackingDemand;
+  readonly solution: readonly PatternUse[];
+}
+
+/** The demand with its pods divided better, and its packing. Moves the pods between the rows. */
+export function* withBetterDomains(
+  { demand, solution }: PackedDemand,
+  options: PlannerOptions,
+): Steps<PackedDemand> {
+  const budget = { units: options.domainSearchWork ?? 0 };
+  const divided = budget.units > 0 ? dividedClasses(demand.rows) : [];
+  if (divided.length === 0) return { demand, solution };
+  const packings = new Packings(demand, budget, options);
+  const counts = new GroupCounts(divided);
+  const rowCounts = demand.rows.map(({ count }) => count);
+  let price = packingPrice(demand, solution);
+  let better = solution;
+  let tried = 0;
+  for (;;) {
+    let best: { readonly move: Move; readonly packed: PackedWhole } | undefined;
+    let least = price * (1 - LEAST_GAIN_OF_DOMAIN);
+    for (const move of divided.flatMap(movesOf)) {
+      if (budget.units <= 0) break;
+      if (move.from.pods.items.length === 0 || !counts.allow(move)) continue;
+      if (++tried % MOVES_PER_STEP === 0) yield;
+      const packed = yield* packings.after(move, rowCounts);
+      if (packed === undefined || packed.price >= least) continue;
+      best = { move, packed };
+      least = packed.price;
+    }
+    if (best === undefined) break;
+    const { from, to } = best.move;
+    rowCounts[from.row] = (rowCounts[from.row] as number) - 1;
+    rowCounts[to.row] = (rowCounts[to.row] as number) + 1;
+    counts.noteMove(best.move);
+    packings.noteMove(best.move);
+    movePod(best.move, options.domainNow);
+    [better, price] = [best.packed.solution(), least];
+  }
+  const rows = demand.rows.map((row, index) => ({ ...row, count: rowCounts[index] as number }));
+  return { demand: { ...demand, rows }, solution: better };
+}
+
+/** Pods of one class in one domain. */
+interface ClassInDomain {
+  readonly row: number;
+  readonly domain: Domain;
+  readonly pods: ClassPods;
+}
+
+/** A class that is divided over several domains. */
+interface DividedClass {
+  readonly domains: readonly ClassInDomain[];
+  /** The topology groups that count its pods. */
+  readonly counting: readonly TopologyGroup[];
+}
+
+/** One pod of a class moves to another domain. */
+interface Move {
+  readonly divided: DividedClass;
+  readonly from: ClassInDomain;
+  readonly to: ClassInDomain;
+}
+
+/** The classes with pods in more than one domain. */
+function dividedClasses(rows: readonly PodRow[]): readonly DividedClass[] {
+  const domains = new Map<PodClass, ClassInDomain[]>();
+  rows.forEach(({ domain, classes }, row) => {
+    if (domain === undefined) return;
+    for (const pods of classes) {
+      const own = domains.get(pods.podClass);
+      if (own === undefined) domains.set(pods.podClass, [{ row, domain, pods }]);
+      else own.push({ row, domain, pods });
+    }
+  });
+  return [...domains]
+    .filter(([, own]) => own.length > 1)
+    .map(([podClass, own]) => ({
+      domains: own,
+      counting: countingOf(podClass, (own[0] as ClassInDomain).domain.key),
+    }));
+}
+
+function movesOf(divided: DividedClass): readonly Move[] {
+  const { domains } = divided;
+  return domains.flatMap((from) =>
+    domains.flatMap((to) => (from === to ? [] : [{ divided, from, to }])),
+  );
+}
+
+/** For each group, the pods in each domain, those of the division included. */
+class GroupCounts {
+  readonly #counts = new Map<TopologyGroup, Map<string, number>>();
+
+  constructor(divided: readonly DividedClass[]) {
+    for (const { domains, counting } of divided)
+      for (const { domain, pods } of domains)
+        for (const group of counting) this.#add(group, domain, pods.items.length);
+  }
+
+  /** Whether the move is to a domain with fewer pods of every group: then no spread becomes less even. */
+  allow({ divided, from, to }: Move): boolean {
+    return divided.counting.every(
+      (group) => this.#of(group, to.domain) < this.#of(group, from.domain),
+    );
+  }
+
+  noteMove({ divided, from, to }: Move): void {
+    for (const group of divided.counting) {
+      this.#add(group, from.domain, -1);
+      this.#add(group, to.domain, 1);
+    }
+  }
+
+  #of(group: TopologyGroup, { value }: Domain): number {
+    return this.#counts.get(group)?.get(value) ?? 0;
+  }
+
+  #add(group: TopologyGroup, { value }: Domain, pods: number): void {
+    const counts = this.#counts.get(group) ?? new Map(group.counts);
+    this.#counts.set(group, counts.set(value, (counts.get(value) ?? 0) + pods));
+  }
+}
+
+/** The packing of one part. */
+interface PackedPart {
+  readonly solution: readonly PatternUse[];
+  readonly price: number;
+}
+
+/** The packing of all parts. */
+interface PackedWhole {
+  readonly price: number;
+  /** Made only for the move that is taken. */
+  readonly solution: () => readonly PatternUse[];
+}
+
+interface KnownPart extends PackingPart {
+  /** Parts with equal rows and bins, whatever their counts, have the same number. */
+  readonly shape: number;
+  /** Its rows, as rows of the whole packing. */
+  readonly has: ReadonlySet<number>;
+  /** Its packing after a move, by the rows that the move changes. Undefined: it cannot be packed. */
+  readonly afterMoves: Map<string, PackedPart | undefined>;
+}
+
+/** Packs the parts that a move changes and remembers each packing: most parts are the same for most moves. */
+class Packings {
+  readonly #parts: readonly KnownPart[];
+  /** By shape and counts. */
+  readonly #known = new Map<string, PackedPart | undefined>();
+  readonly #resourcePrices: ResourcePrices;
+  readonly #budget: WorkBudget;
+  readonly #options: PlannerOptions;
+
+  constructor(demand: PackingDemand, budget: WorkBudget, options: PlannerOptions) {
+    // Zones with equal offerings at equal prices have equal packings.
+    const shapes = new Map<string, number>();
+    this.#parts = partsOf(demand).map((part) => {
+      const text = textOf(part.packing);
+      const shape = shapes.get(text) ?? shapes.size;
+      shapes.set(text, shape);
+      return { ...part, shape, has: new Set(part.rows), afterMoves: new Map() };
+    });
+    this.#resourcePrices = demand.resourcePrices;
+    this.#budget = budget;
+    this.#options = options;
+  }
+
+  /** The packing after the move. `rowCounts`: the pods of each row before it. Undefined: a part cannot be packed. */
+  *after(move: Move, rowCounts: readonly number[]): Steps<PackedWhole | undefined> {
+    const found: PackedPart[] = [];
+    let price = 0;
+    for (const part of this.#parts) {
+      const change = [move.from, move.to].map(({ row }) => (part.has.has(row) ? row : "")).join();
+      let one = part.afterMoves.get(change);
+      if (one === undefined && !part.afterMoves.has(change)) {
+        one = yield* this.#packed(part, afterMove(rowCounts, move));
+        part.afterMoves.set(change, one);
+      }
+      if (one === undefined) return undefined;
+      price += one.price;
+      found.push(one);
+    }
+    const solution = () =>
+      found.flatMap((one, index) => (this.#parts[index] as KnownPart).inWhole(one.solution));
+    return { price, solution };
+  }
+
+  /** Call it after a move is made: packings of the parts that it changes are out of date. */
+  noteMove({ from, to }: Move): void {
+    for (const { has, afterMoves } of this.#parts)
+      if (has.has(from.row) || has.has(to.row)) afterMoves.clear();
+  }
+
+  *#packed(
+    { packing, rows, shape }: KnownPart,
+    rowCounts: readonly number[],
+  ): Steps<PackedPart | undefined> {
+    const counts = rows.map((row) => rowCounts[row] as number);
+    const key = `${shape} ${counts.join()}`;
+    if (this.#known.has(key)) return this.#known.get(key);
+    const part = {
+      ...packing,
+      rows: packing.rows.map((row, at) => ({ ...row, count: counts[at] as number })),
+    };
+    const solution = yield* pack(part, this.#resourcePrices, this.#budget, this.#options);
+    const found =
+      solution === undefined ? undefined : { solution, price: packingPrice(part, solution) };
+    this.#known.set(key, found);
+    return found;
+  }
+}
+
+function textOf({ rows, bins }: Packing): string {
+  return JSON.stringify([
+    rows.map(({ amounts, perBin }) => [[...amounts], perBin]),
+    bins.map(({ amounts, price, rows: allowed }) => [[...amounts], price, allowed]),
+  ]);
+}
+
+/** Moves a pod that runs in the new domain already, if there is one; else one that does not run in its old domain. */
+function movePod({ from, to }: Move, domainNow: DomainNow = () => undefined): void {
+  const { items } = from.pods;
+  const now = items.map(({ pod }) => domainNow(pod, from.domain.key));
+  const there = now.indexOf(to.domain.value);
+  const elsewhere = now.findIndex((one) => one !== from.domain.value);
+  const [item] = items.splice(there >= 0 ? there : elsewhere, 1);
+  assert(item !== undefined, "a class has a pod in the domain that the move starts from");
+  to.pods.items.push(item);
+}
+
+function afterMove(rowCounts: readonly number[], { from, to }: Move): readonly number[] {
+  return rowCounts.map(
+    (count, row) => count - (row === from.row ? 1 : 0) + (row === to.row ? 1 : 0),
+  );
+}

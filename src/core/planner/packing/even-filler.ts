@@ -1,0 +1,159 @@
+/** Fills one bin again and again, each time with its even share of the items that are left. */
+import type { Steps } from "../../../base/steps.ts";
+import { EVEN_WORK_PER_ROW, PARTS_OF_EVEN_BINS, WORK_PER_STEP } from "../settings.ts";
+import {
+  type Bin,
+  dot,
+  holds,
+  type Packing,
+  type Pattern,
+  type PatternUse,
+  type Row,
+} from "./packing.ts";
+import { resourcePrices } from "./resource-prices.ts";
+import { byShape } from "./row-orders.ts";
+
+export class EvenFiller {
+  /** Steps of work since the caller last set it to 0. */
+  work = 0;
+  /** The kind of bin that was filled last; -1: none. */
+  bin = -1;
+  /** A lower bound on the price of bins for all items that were left at the last pricing. */
+  leastCost = 0;
+  readonly #packing: Packing;
+  /** For each row: the items that are left. The caller changes it. */
+  readonly #left: Float64Array;
+  /** Shares are rounded in this order: what rounding takes from one row goes to a row of nearly the same shape. */
+  readonly #byShape: readonly number[];
+  #byValue: readonly number[] = [];
+  readonly #values: Float64Array;
+  readonly #times: Float64Array;
+  readonly #free: Float64Array;
+  /** For each row: 1 if the bin at hand may hold it. */
+  readonly #isAllowed: Uint8Array;
+  readonly #allowed = new Map<readonly number[], ReadonlySet<number>>();
+  /** How many bins of the kind at hand all items would fill that it may hold. */
+  #binsForAll = 1;
+
+  constructor(packing: Packing, left: Float64Array) {
+    this.#packing = packing;
+    this.#left = left;
+    this.#byShape = byShape(packing);
+    this.#values = new Float64Array(packing.rows.length);
+    this.#times = new Float64Array(packing.rows.length);
+    this.#isAllowed = new Uint8Array(packing.rows.length);
+    this.#free = new Float64Array(packing.dimensions);
+  }
+
+  /**
+   * Prices resources for the items that are left. Returns, for each kind of bin, the value of its content over its
+   * price.
+   */
+  *price(among: readonly number[]): Steps<Float64Array> {
+    const { rows, bins } = this.#packing;
+    const { prices, leastCost } = resourcePrices(this.#packing, this.#left);
+    this.leastCost = leastCost;
+    rows.forEach(({ amounts }, row) => {
+      this.#values[row] = dot(amounts, prices);
+    });
+    this.#byValue = this.#byShape.toSorted(
+      (a, b) => (this.#values[b] as number) - (this.#values[a] as number) || a - b,
+    );
+    this.work += bins.length + rows.length;
+    const ratios = new Float64Array(among.length);
+    let spent = 0;
+    for (const [at, bin] of among.entries()) {
+      ratios[at] = this.fill(bin);
+      spent += EVEN_WORK_PER_ROW * rows.length;
+      if (spent < WORK_PER_STEP) continue;
+      yield;
+      spent = 0;
+    }
+    return ratios;
+  }
+
+  /**
+   * Fills a bin: first the even share of each row, then items by value while there is room. Returns value over price.
+   */
+  fill(index: number): number {
+    const { rows, bins } = this.#packing;
+    const bin = bins[index] as Bin;
+    const allowed = this.#allowedRows(bin);
+    this.bin = index;
+    this.#free.set(bin.amounts);
+    this.#times.fill(0);
+    this.#binsForAll = this.#countBins(bin, allowed);
+    let value = 0;
+    // Shares are fractions. What is owed carries over from row to row; 0.5 rounds to the nearest.
+    let owed = 0.5;
+    for (const row of allowed) {
+      owed += (this.#left[row] as number) / this.#binsForAll;
+      const whole = Math.floor(owed);
+      owed -= whole;
+      value += this.#add(row, whole);
+    }
+    for (const row of this.#byValue)
+      if (this.#isAllowed[row] === 1) value += this.#add(row, this.#left[row] as number);
+    this.work += EVEN_WORK_PER_ROW * rows.length;
+    // Not 0 / 0, where items and bins cost nothing.
+    return value > 0 ? value / bin.price : 0;
+  }
+
+  /** The last content, and for how many bins it is used before shares are worked out anew. */
+  content(): PatternUse {
+    const rows = this.#byShape.filter((row) => (this.#times[row] as number) > 0);
+    const times = rows.map((row) => this.#times[row] as number);
+    let bins = Math.max(1, Math.floor(this.#binsForAll / PARTS_OF_EVEN_BINS));
+    rows.forEach((row, at) => {
+      bins = Math.min(bins, Math.floor((this.#left[row] as number) / (times[at] as number)));
+    });
+    const pattern: Pattern = { bin: this.bin, rows, times };
+    return { pattern, bins };
+  }
+
+  /** The rows with items left of which one fits into the empty bin, by shape. Sets `#isAllowed` for them. */
+  #allowedRows({ rows, amounts }: Bin): readonly number[] {
+    const own = this.#allowed.get(rows) ?? new Set(rows);
+    this.#allowed.set(rows, own);
+    this.#isAllowed.fill(0);
+    return this.#byShape.filter((row) => {
+      const isAllowed =
+        (this.#left[row] as number) > 0 &&
+        own.has(row) &&
+        holds(amounts, (this.#packing.rows[row] as Row).amounts);
+      if (isAllowed) this.#isAllowed[row] = 1;
+      return isAllowed;
+    });
+  }
+
+  /** How many bins all items of these rows fill, if items could be cut: the scarcest dimension decides. */
+  #countBins({ amounts: size }: Bin, allowed: readonly number[]): number {
+    const wanted = new Float64Array(size.length);
+    for (const row of allowed) {
+      const { amounts } = this.#packing.rows[row] as Row;
+      for (let d = 0; d < size.length; d++)
+        wanted[d] = (wanted[d] as number) + (amounts[d] as number) * (this.#left[row] as number);
+    }
+    let bins = 1;
+    for (let d = 0; d < size.length; d++)
+      if ((wanted[d] as number) > 0)
+        bins = Math.max(bins, (wanted[d] as number) / (size[d] as number));
+    return bins;
+  }
+
+  /** Adds items of the row, `most` or as many as are left and have room. Returns their value. */
+  #add(row: number, most: number): number {
+    const { amounts, perBin = Number.POSITIVE_INFINITY } = this.#packing.rows[row] as Row;
+    const known = this.#times[row] as number;
+    let times = Math.min(most, (this.#left[row] as number) - known, perBin - known);
+    for (let d = 0; d < amounts.length && times > 0; d++) {
+      const amount = amounts[d] as number;
+      if (amount > 0) times = Math.min(times, Math.floor((this.#free[d] as number) / amount));
+    }
+    if (times <= 0) return 0;
+    for (let d = 0; d < amounts.length; d++)
+      this.#free[d] = (this.#free[d] as number) - times * (amounts[d] as number);
+    this.#times[row] = known + times;
+    return times * (this.#values[row] as number);
+  }
+}

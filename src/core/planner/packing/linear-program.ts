@@ -1,0 +1,208 @@
+/** The linear program of column generation. */
+import { ColumnList, type PatternColumn } from "./column-list.ts";
+import {
+  type Bin,
+  mostInBin,
+  type Packing,
+  type Pattern,
+  type Row,
+  type WorkBudget,
+} from "./packing.ts";
+
+/** Rounding of the simplex method: a number of this size counts as zero. */
+export const ZERO = 1e-9;
+/**
+ * Share of the price. A pattern enters only if its content is worth more than its price by this share, or rounding
+ * could go in circles.
+ */
+export const ENTRY_MARGIN = 1e-6;
+
+/** A solution of the linear program. */
+export interface PatternMix {
+  /** The number of bins of each pattern, a fraction. */
+  readonly columns: readonly { readonly pattern: Pattern; readonly bins: number }[];
+  /** For each row: the price of one more item. */
+  readonly dualPrices: Float64Array;
+}
+
+/**
+ * The restricted master problem: the cheapest mix of the patterns that have entered so far. Solved by the revised
+ * simplex method, which keeps the inverse of the basis.
+ */
+export class LinearProgram {
+  readonly #rows: readonly number[];
+  /** For each row of the packing: its position in `#rows`; -1: it has no items. */
+  readonly #at: Int32Array;
+  /** The columns of the basis; undefined: the surplus of a row (more items packed than there are). */
+  readonly #basis: (PatternColumn | undefined)[];
+  readonly #inverse: Float64Array[];
+  /** For each column of the basis: the number of bins, or of surplus items. */
+  readonly #amount: Float64Array;
+  /** For each row of the packing: the price of one more item, kept up to date with the basis. */
+  readonly #dualPrices: Float64Array;
+  /** Scratch of {@link #pivot}: the positions where the line that leaves is not zero. */
+  readonly #filled: Int32Array;
+
+  private constructor(
+    packing: Packing,
+    rows: readonly number[],
+    basis: readonly PatternColumn[],
+    counts: ArrayLike<number>,
+  ) {
+    this.#rows = rows;
+    this.#at = new Int32Array(packing.rows.length).fill(-1);
+    rows.forEach((row, at) => {
+      this.#at[row] = at;
+    });
+    this.#basis = [...basis];
+    this.#amount = new Float64Array(rows.length);
+    this.#dualPrices = new Float64Array(packing.rows.length);
+    this.#filled = new Int32Array(rows.length);
+    this.#inverse = rows.map((row, at) => {
+      const { pattern, price } = basis[at] as PatternColumn;
+      const times = pattern.times[0] as number;
+      this.#amount[at] = (counts[row] as number) / times;
+      this.#dualPrices[row] = price / times;
+      const line = new Float64Array(rows.length);
+      line[at] = 1 / times;
+      return line;
+    });
+  }
+
+  /**
+   * Starts with one pattern for each row: its items alone, in the bin that is cheapest for them. Undefined: a row
+   * fits no bin.
+   */
+  static start(
+    packing: Packing,
+    bins: readonly number[],
+    rows: readonly number[],
+    counts: ArrayLike<number>,
+  ): LinearProgram | undefined {
+    const basis: PatternColumn[] = [];
+    for (const index of rows) {
+      const row = packing.rows[index] as Row;
+      let best: PatternColumn | undefined;
+      let least = Number.POSITIVE_INFINITY;
+      for (const at of bins) {
+        const bin = packing.bins[at] as Bin;
+        if (!bin.rows.includes(index)) continue;
+        const times = mostInBin(packing, bin, row, counts[index] as number);
+        if (times === 0 || bin.price / times >= least) continue;
+        least = bin.price / times;
+        best = { pattern: { bin: at, rows: [index], times: [times] }, price: bin.price };
+      }
+      if (best === undefined) return undefined;
+      basis.push(best);
+    }
+    return new LinearProgram(packing, rows, basis, counts);
+  }
+
+  /** For each row of the packing: the price of one more item. A copy. */
+  get dualPrices(): Float64Array {
+    return this.#dualPrices.slice();
+  }
+
+  get price(): number {
+    let price = 0;
+    for (let at = 0; at < this.#basis.length; at++)
+      price += (this.#basis[at]?.price ?? 0) * (this.#amount[at] as number);
+    return price;
+  }
+
+  /** Enters those of the columns that lower the price, one by one, until none does. Returns whether any did. */
+  improve(columns: readonly PatternColumn[], budget: WorkBudget): boolean {
+    let changed = false;
+    const dualPrices = this.#dualPrices;
+    const list = new ColumnList(columns);
+    for (let step = 0; step < columns.length * 3 && budget.units > 0; step++) {
+      // By the gain for the price. By the gain alone, large bins would enter first and be replaced later.
+      const { at, gain: share } = list.best(dualPrices, ENTRY_MARGIN);
+      const best = columns[at];
+      // A row with a negative dual price: to pack more items than there are lowers the price.
+      const surplus =
+        best === undefined
+          ? this.#rows.findIndex((row) => (dualPrices[row] as number) < -ZERO)
+          : -1;
+      if (best === undefined && surplus < 0) return changed;
+      budget.units -= (this.#rows.length * this.#rows.length) >> 2;
+      const gain =
+        best === undefined
+          ? (dualPrices[this.#rows[surplus] as number] as number)
+          : -share * best.price;
+      if (!this.#pivot(best, surplus, gain)) return changed;
+      changed = true;
+    }
+    return changed;
+  }
+
+  mix(): PatternMix {
+    const columns: { pattern: Pattern; bins: number }[] = [];
+    this.#basis.forEach((column, at) => {
+      const bins = this.#amount[at] as number;
+      if (column === undefined || bins <= ZERO) return;
+      columns.push({ pattern: column.pattern, bins });
+    });
+    return { columns, dualPrices: this.dualPrices };
+  }
+
+  /**
+   * Enters the column, or the surplus of a row. `gain`: how much one bin of it changes the price, negative. False: it
+   * is unbounded.
+   */
+  #pivot(column: PatternColumn | undefined, surplus: number, gain: number): boolean {
+    const size = this.#rows.length;
+    const direction = new Float64Array(size);
+    for (let at = 0; at < size; at++) {
+      const line = this.#inverse[at] as Float64Array;
+      if (column === undefined) direction[at] = -(line[surplus] as number);
+      else {
+        const { rows, times } = column.pattern;
+        let sum = 0;
+        for (let item = 0; item < rows.length; item++) {
+          sum +=
+            (line[this.#at[rows[item] as number] as number] as number) * (times[item] as number);
+        }
+        direction[at] = sum;
+      }
+    }
+    let leaving = -1;
+    let step = Number.POSITIVE_INFINITY;
+    for (let at = 0; at < size; at++) {
+      if ((direction[at] as number) <= ZERO) continue;
+      const ratio = (this.#amount[at] as number) / (direction[at] as number);
+      if (ratio < step) {
+        step = ratio;
+        leaving = at;
+      }
+    }
+    if (leaving < 0) return false;
+    const pivoted = this.#inverse[leaving] as Float64Array;
+    const by = direction[leaving] as number;
+    // Most of the line stays zero for many rounds, so only the others are noted.
+    const [filled, rows] = [this.#filled, this.#rows];
+    let count = 0;
+    for (let to = 0; to < size; to++) {
+      if (pivoted[to] === 0) continue;
+      const line = (pivoted[to] as number) / by;
+      pivoted[to] = line;
+      const row = rows[to] as number;
+      this.#dualPrices[row] = (this.#dualPrices[row] as number) + gain * line;
+      filled[count++] = to;
+    }
+    for (let at = 0; at < size; at++) {
+      if (at === leaving) continue;
+      const factor = direction[at] as number;
+      if (factor === 0) continue;
+      const line = this.#inverse[at] as Float64Array;
+      for (let item = 0; item < count; item++) {
+        const to = filled[item] as number;
+        line[to] = (line[to] as number) - factor * (pivoted[to] as number);
+      }
+      this.#amount[at] = Math.max(0, (this.#amount[at] as number) - factor * step);
+    }
+    this.#amount[leaving] = step;
+    this.#basis[leaving] = column;
+    return true;
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * The kinds of bins of a packing: instance types at the price of their cheapest offering, for each set of
+ * requirements.
+ */
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
+import type { Pass } from "../../provisioning/place.ts";
+import type { Template } from "../../provisioning/pools/pool-template.ts";
+import { type Bits, bitIndices, hasBit } from "../../scheduling/bits.ts";
+import type { SetId } from "../../scheduling/requirement-space.ts";
+import type { Domain } from "./class-demand.ts";
+import { type Bin, holds, type Row } from "./packing.ts";
+
+/** Nodes of one instance type with one set of requirements. */
+export interface NodeBin extends Bin {
+  /** The NodePool. */
+  readonly template: Template;
+  readonly set: SetId;
+  /** The domain of the node, if topology spread divides some of its pods over domains. */
+  readonly domain?: Domain | undefined;
+  /** The bit of the instance type in the NodePool's table. */
+  readonly type: number;
+}
+
+type RowOfPods = Row & Pick<NodeBin, "template" | "set" | "domain">;
+
+interface BinOptions {
+  /** The resources that are the first dimensions. */
+  readonly resources: readonly string[];
+  /** For each dimension of a host rule: the most pods of the rule on one host. */
+  readonly perHost: readonly number[];
+  readonly nodeMicroUsdPerHour: number;
+}
+
+/** The price of a bin includes what a node costs beyond its machine. */
+export function nodeBins(
+  { context: { space } }: Pass,
+  rows: readonly RowOfPods[],
+  options: BinOptions,
+): NodeBin[] {
+  const sets = new Map<string, Pick<NodeBin, "template" | "set" | "domain">>();
+  for (const row of rows) {
+    const key = `${row.template.index} ${row.set}`;
+    if (row.domain !== undefined || !sets.has(key)) sets.set(key, row);
+  }
+  return [...sets.values()].flatMap(({ template, set, domain }) => {
+    const allowed: number[] = [];
+    rows.forEach((row, index) => {
+      if (row.template === template && space.join(set, row.set) === set) allowed.push(index);
+    });
+    const { table, budget } = template;
+    const types: Bits = table.compatible(set);
+    const offerings = table.offerings.cheapest(space.get(set));
+    const bins: NodeBin[] = [];
+    for (const type of bitIndices(types)) {
+      const offering = offerings[type];
+      if (offering === undefined || !hasBit(budget.within, type)) continue;
+      const amounts = amountsOf(template, type, options);
+      if (amounts.some((amount) => amount < 0)) continue;
+      const price = offering.priceMicroUsd + options.nodeMicroUsdPerHour;
+      bins.push({ template, set, domain, type, amounts, price, rows: allowed });
+    }
+    return withoutDominated(bins);
+  });
+}
+
+/** What a node of the type has for pods. A burstable type counts with its baseline: CPU credits run out. */
+function amountsOf(
+  { table }: Template,
+  type: number,
+  { resources, perHost }: BinOptions,
+): Float64Array {
+  const free = table.allocatable(type);
+  const amounts = new Float64Array(resources.length + perHost.length);
+  const { capacity, baseline } = table.types[type] as InstanceType;
+  for (let d = 0; d < resources.length; d++) {
+    const name = resources[d] as string;
+    const onCredits = baseline?.[name] === undefined ? 0 : (capacity[name] ?? 0) - baseline[name];
+    amounts[d] = (free[name] ?? 0) - onCredits;
+  }
+  amounts.set(perHost, resources.length);
+  return amounts;
+}
+
+/** Drops each kind of bin for which another one has as much of everything and costs no more. */
+function withoutDominated(bins: NodeBin[]): NodeBin[] {
+  const kept: NodeBin[] = [];
+  const most = new Float64Array(bins[0]?.amounts.length ?? 0);
+  bins.sort((a, b) => a.price - b.price || cpuOf(b) - cpuOf(a) || a.type - b.type);
+  for (const bin of bins) {
+    // With more of some resource than every cheaper kind there is nothing to compare.
+    if (holds(most, bin.amounts) && kept.some(({ amounts }) => holds(amounts, bin.amounts)))
+      continue;
+    kept.push(bin);
+    for (let d = 0; d < most.length; d++)
+      most[d] = Math.max(most[d] as number, bin.amounts[d] as number);
+  }
+  return kept;
+}
+
+function cpuOf({ amounts }: NodeBin): number {
+  return amounts[0] as number;
+}

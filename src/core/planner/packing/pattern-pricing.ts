@@ -1,0 +1,145 @@
+/**
+ * The pricing step of column generation: patterns whose content is worth more than their bin costs at the dual
+ * prices. Bins are filled greedily in four orders first; if that finds nothing, branch and bound searches.
+ */
+import { uses, type WithoutHeuristics } from "../heuristics.ts";
+import { BRANCH_AND_BOUND_STEPS, PATTERNS_PER_ROUND } from "../settings.ts";
+import { BinFiller } from "./bin-filler.ts";
+import { BranchAndBound } from "./branch-and-bound.ts";
+import type { PatternColumn } from "./column-list.ts";
+import { ENTRY_MARGIN, ZERO } from "./linear-program.ts";
+import { type Bin, dot, type Packing, type Pattern, type Row, type WorkBudget } from "./packing.ts";
+import { largestKeyFirst } from "./row-orders.ts";
+
+/** What column generation works on. */
+export interface ColumnTask extends WithoutHeuristics {
+  readonly packing: Packing;
+  readonly resourcePrices: Float64Array;
+  /** The kinds of bins that are priced in every round, as indices. Kinds that turn out better join them. */
+  readonly bins: number[];
+  /** Patterns to start with. */
+  readonly seeds?: readonly Pattern[];
+}
+
+export class PatternPricing {
+  readonly #task: ColumnTask;
+  readonly #counts: ArrayLike<number>;
+  readonly #budget: WorkBudget;
+  readonly #orders: PricingOrders;
+  readonly #filler: BinFiller;
+
+  /** `rows`: those with items left; `counts`: their items. */
+  constructor(
+    task: ColumnTask,
+    rows: readonly number[],
+    counts: ArrayLike<number>,
+    budget: WorkBudget,
+  ) {
+    this.#task = task;
+    this.#counts = counts;
+    this.#budget = budget;
+    this.#orders = new PricingOrders(task.packing, rows, task.resourcePrices);
+    this.#filler = BinFiller.of(task.packing);
+  }
+
+  /** The best pattern of each kind of bin by greedy filling, those that are worth more than their price. */
+  greedily(bins: readonly number[], dualPrices: Float64Array): PatternColumn[] {
+    const { packing } = this.#task;
+    const found: Found[] = [];
+    const lists = this.#orders.by(dualPrices);
+    for (const index of bins) {
+      const bin = packing.bins[index] as Bin;
+      const allowed = bin.rows.length === packing.rows.length ? undefined : new Set(bin.rows);
+      let pattern: Pattern | undefined;
+      let most = bin.price * (1 + ENTRY_MARGIN);
+      for (const list of lists) {
+        const order = allowed === undefined ? list : list.filter((row) => allowed.has(row));
+        this.#budget.units -= order.length;
+        const value = this.#filler.fill(bin, order, this.#counts, dualPrices);
+        if (value <= most) continue;
+        most = value;
+        pattern = this.#filler.content(index);
+      }
+      if (pattern !== undefined)
+        found.push({ column: { pattern, price: bin.price }, ratio: most / bin.price });
+    }
+    return bestOf(found);
+  }
+
+  /** As {@link greedily}, by branch and bound. */
+  bySearch(bins: readonly number[], dualPrices: Float64Array): PatternColumn[] {
+    const { packing, resourcePrices } = this.#task;
+    if (!uses(this.#task, "branchAndBound")) return [];
+    const found: Found[] = [];
+    for (const index of bins) {
+      if (this.#budget.units <= 0) break;
+      const bin = packing.bins[index] as Bin;
+      const search = new BranchAndBound(packing, bin, this.#counts, dualPrices, resourcePrices);
+      const pattern = search.best(bin.price * (1 + ENTRY_MARGIN), BRANCH_AND_BOUND_STEPS);
+      this.#budget.units -= search.steps * packing.dimensions;
+      if (pattern === undefined) continue;
+      found.push({
+        column: { pattern: { bin: index, ...pattern }, price: bin.price },
+        ratio: search.value / bin.price,
+      });
+    }
+    return bestOf(found);
+  }
+}
+
+interface Found {
+  readonly column: PatternColumn;
+  /** The value of the content over the price of the bin. */
+  readonly ratio: number;
+}
+
+function bestOf(found: Found[]): PatternColumn[] {
+  found.sort((a, b) => b.ratio - a.ratio || a.column.pattern.bin - b.column.pattern.bin);
+  return found.slice(0, PATTERNS_PER_ROUND).map(({ column }) => column);
+}
+
+/** Four orders of the rows: by dual price over resource cost, over cpu, over memory, and over both together. */
+class PricingOrders {
+  /** For each order, for each row: what its dual price is divided by. */
+  readonly #divisors: readonly Float64Array[];
+  /** The last result of each order: nearly sorted already for the next dual prices. */
+  readonly #last: readonly number[][];
+  readonly #keys: Float64Array;
+
+  constructor(packing: Packing, rows: readonly number[], resourcePrices: Float64Array) {
+    this.#keys = new Float64Array(packing.rows.length);
+    const totals = new Float64Array(packing.dimensions);
+    for (const { amounts, count } of packing.rows) {
+      for (let d = 0; d < totals.length; d++) {
+        totals[d] = (totals[d] as number) + (amounts[d] as number) * count;
+      }
+    }
+    const share = (d: number, row: number) =>
+      (totals[d] as number) === 0
+        ? 0
+        : ((packing.rows[row] as Row).amounts[d] as number) / (totals[d] as number);
+    // A little more than nothing: no division by zero.
+    const divisors = (of: (row: number) => number) =>
+      Float64Array.from(packing.rows, (_, row) => of(row) + 1e-15);
+    this.#divisors = [
+      divisors((row) => dot((packing.rows[row] as Row).amounts, resourcePrices)),
+      divisors((row) => share(0, row)),
+      divisors((row) => share(1, row)),
+      divisors((row) => share(0, row) + share(1, row)),
+    ];
+    this.#last = this.#divisors.map(() => [...rows]);
+  }
+
+  /** Without rows whose dual price is zero or less. */
+  by(dualPrices: Float64Array): number[][] {
+    const keys = this.#keys;
+    return this.#divisors.map((divisors, index) => {
+      const rows = this.#last[index] as number[];
+      for (let at = 0; at < rows.length; at++) {
+        const row = rows[at] as number;
+        keys[row] = (dualPrices[row] as number) / (divisors[row] as number);
+      }
+      return largestKeyFirst(rows, keys).filter((row) => (dualPrices[row] as number) > ZERO);
+    });
+  }
+}
