@@ -39,7 +39,12 @@ export interface KeepOptions<T extends KubeObject> {
 /** One page of a list. */
 export interface ListPage<T> {
   readonly items: readonly T[];
-  readonly metadata: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly metadata: {
+    readonly resourceVersion?: string;
+    readonly continue?: string;
+    /** Objects of the list that later pages hold; absent: not known, or none. */
+    readonly remainingItemCount?: number;
+  };
 }
 
 /** Reads one page of a list in Kubernetes' protobuf encoding. Throws for what it cannot read. */

@@ -45,3 +45,20 @@ describe("a list read in bytes", () => {
     expect(asked.map(({ takesBytes }) => takesBytes)).toEqual([true, undefined]);
   });
 });
+
+describe("a list that is not whole", () => {
+  it.each([
+    ["a page that lacks the rest", { items: [named("a")], metadata: { remainingItemCount: 2 } }],
+    ["no list", { kind: "Pod", metadata: {} }],
+    ["a page of a proxy", "<html></html>"],
+  ])("%s rejects", async (_, body) => {
+    const first = { metadata: { resourceVersion: "5", continue: "more" }, items: [named("b")] };
+    await expect(answering(body).client.list(POD)).rejects.toThrow("listing pods");
+    await expect(answering(first, body).client.list(POD)).rejects.toThrow("listing pods");
+  });
+
+  it("is none where nothing remains: Go writes no objects as null", async () => {
+    const { items } = await answering({ items: null, metadata: {} }).client.list(POD);
+    expect(items).toEqual([]);
+  });
+});

@@ -32,8 +32,8 @@ import {
 } from "./request.ts";
 
 interface ListBody {
-  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
-  readonly items?: readonly KubeObject[];
+  readonly metadata?: ListPage<KubeObject>["metadata"];
+  readonly items?: readonly KubeObject[] | null;
 }
 
 export function createKubeClient(transport: Transport): KubeClient {
@@ -62,6 +62,7 @@ export function createKubeClient(transport: Transport): KubeClient {
     let token: string | undefined;
     do {
       const page = await pageOf(raw, listRequest(kind, options, token), { kind, keep, readPage });
+      checkWhole(kind, page.metadata);
       for (const item of page.items) items.push(item);
       // Later pages carry the version of the first: the whole list is one moment.
       resourceVersion = page.metadata.resourceVersion ?? resourceVersion;
@@ -112,8 +113,25 @@ async function pageOf<T extends KubeObject>(
       body = (await raw(request)).body;
     }
   }
-  const { items = [], metadata = {} } = body as ListBody;
+  const { items, metadata } = listOf(kind, body);
   return { items: items.map((item) => keep(stamp(kind, item as T))), metadata };
+}
+
+/** A proxy may answer anything with 200: what is no list must not pass for one without objects. */
+function listOf({ plural }: Kind, body: unknown): Pick<ListPage<KubeObject>, "items" | "metadata"> {
+  const { items, metadata } = (body ?? {}) as ListBody;
+  // Go writes a list without objects as null.
+  if (items !== null && !Array.isArray(items))
+    throw new KubeError(502, { message: "the answer is not a list" }, `listing ${plural}`);
+  return { items: items ?? [], metadata: metadata ?? {} };
+}
+
+/** A page that says that more objects remain, and does not say where they go on, is part of a list. */
+function checkWhole({ plural }: Kind, metadata: ListPage<KubeObject>["metadata"]): void {
+  const { continue: token, remainingItemCount = 0 } = metadata;
+  if (token || remainingItemCount === 0) return;
+  const message = `the list is cut off, ${remainingItemCount} objects are missing`;
+  throw new KubeError(502, { message }, `listing ${plural}`);
 }
 
 function stamp<T extends KubeObject>(kind: Kind<T>, item: T): T {

@@ -89,6 +89,31 @@ const bookmark = (version: number): WatchEvent<Node> => ({
   object: node("", version),
 });
 
+describe("a list that is older than what was seen before", () => {
+  const gone = () => new KubeError(410, { code: 410, reason: "Expired" }, "watching");
+
+  it("proves nothing until the server has caught up", async () => {
+    const server = scripted(
+      [[node("a", 5)], [node("a", 8)]],
+      [[added("b", 20), gone()], [bookmark(19)], [bookmark(20)]],
+    );
+    const { clock, states, told, stop } = follow(server);
+    await clock.settle();
+    expect(states).toEqual([
+      "current",
+      "behind",
+      "unproven",
+      "behind",
+      "unproven",
+      "current",
+      "behind",
+      "current",
+    ]);
+    expect(told.join()).toContain("list is older than what was seen before");
+    stop();
+  });
+});
+
 describe("list and watch", () => {
   it("resumes where a watch ended, without listing again; bookmarks move that place", async () => {
     const server = scripted([[node("a", 5)]], [[added("b", 7), bookmark(20)], []]);

@@ -58,7 +58,8 @@ const RELAXED_QUIET_LIMIT_MS = 300_000;
  * - `current`: its watch is open, or the kind is proven not to be installed.
  * - `behind`: the watch broke, or the kind is not served just now. The picture is the last one that was listed.
  * - `unproven`: empty because the kind is not served or may not be read, and nothing proves that it is not
- *   installed. Good enough to plan with; no proof that an object is gone.
+ *   installed; or listed at an older version than was seen before. Good enough to plan with; no proof that an object
+ *   is gone.
  */
 export type ViewState = "current" | "behind" | "unproven";
 
@@ -126,6 +127,10 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   /** The last failure was the server's: away, on its way up, or overloaded. */
   #troubled = false;
   #heardMs = 0;
+  /** The newest version that came, of a list or an event. */
+  #newest = 0;
+  /** The list is older than what came before it: a server that lags behind, or a store that was set back. */
+  #isSetBack = false;
   /** It has been listed before: what was listed stays until its definition is gone. */
   #listed = false;
   /** How often in a row it was found not to be installed. */
@@ -208,11 +213,23 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#absent = 0;
     this.#listed = true;
     this.#unservedToldMs = undefined;
+    const version = Number(list.resourceVersion) || 0;
+    this.#isSetBack = version < this.#newest;
+    if (this.#isSetBack) this.#saySetBack(version);
     await this.#handOver(list);
     // Not before: half a list is no picture to go on from.
     this.#resourceVersion = list.resourceVersion;
     this.#failures = 0;
-    this.#tell("current");
+    this.#tellOpen(version);
+  }
+
+  /** The stream is open, and this version of it is known. */
+  #tellOpen(version: number): void {
+    if (version >= this.#newest) {
+      this.#newest = version;
+      this.#isSetBack = false;
+    }
+    this.#tell(this.#isSetBack ? "unproven" : "current");
   }
 
   /** The kind may not be read, or is not there. */
@@ -237,7 +254,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       return true;
     }
     this.#watch = watch;
-    this.#tell("current");
+    this.#tellOpen(0);
     const guard = this.#endWhenQuiet(watch);
     try {
       for await (const event of watch) {
@@ -294,6 +311,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#troubled = false;
     this.#expired = 0;
     this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;
+    this.#tellOpen(Number(this.#resourceVersion) || 0);
     if (event.type === "BOOKMARK") return;
     try {
       this.#options.onEvent(event);
@@ -362,6 +380,19 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     } catch (error) {
       return isNotFound(error) ? "gone" : "unknown";
     }
+  }
+
+  #saySetBack(version: number): void {
+    const { kind, log } = this.#options;
+    log.error(
+      "list is older than what was seen before, no end rests on it until it has caught up",
+      {
+        kind: kind.kind,
+        version,
+        seen: this.#newest,
+        remedy: "look at the API server; after a restore of etcd restart this controller",
+      },
+    );
   }
 
   #sayUnserved(): void {

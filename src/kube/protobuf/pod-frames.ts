@@ -7,7 +7,7 @@
  */
 import type { Pod, PodSpec, PodStatus, Volume } from "../../apis/core/pod.ts";
 import { deepFreeze } from "../../base/json.ts";
-import type { ReadFrame, ReadPage, WatchEventType } from "../client/client.ts";
+import type { ListPage, ReadFrame, ReadPage, WatchEventType } from "../client/client.ts";
 import { unwrap } from "./envelope.ts";
 import { Fields } from "./fields.ts";
 import { readMessage, readTime } from "./messages.ts";
@@ -55,7 +55,9 @@ export function createPodPageReader(project: (pod: Pod) => Pod): ReadPage<Pod> {
     const bytes = Buffer.from(page.buffer, page.byteOffset, page.byteLength);
     const { kind, message } = unwrap(new Fields(bytes));
     if (kind !== "PodList") throw new Error(`a list of pods brought a ${kind}`);
-    const metadata: { resourceVersion?: string; continue?: string } = {};
+    const metadata: {
+      -readonly [K in keyof ListPage<Pod>["metadata"]]: ListPage<Pod>["metadata"][K];
+    } = {};
     const items: Pod[] = [];
     while (message.next()) {
       if (message.number === 2) items.push(readPod(message.inner(), false));
@@ -64,6 +66,7 @@ export function createPodPageReader(project: (pod: Pod) => Pod): ReadPage<Pod> {
       while (fields.next()) {
         if (fields.number === 2) metadata.resourceVersion = fields.text();
         else if (fields.number === 3) metadata.continue = fields.text();
+        else if (fields.number === 4) metadata.remainingItemCount = fields.value();
       }
     }
     return { items, metadata };
