@@ -49,10 +49,16 @@ import type { World } from "../world.ts";
 import { account, writeOnTarget } from "./account.ts";
 import { Backoff } from "./backoff.ts";
 import { launching, replacementFailed, terminating, waitingReadiness } from "./events.ts";
-import { commandLabels, disruptedLabels, objectsOf, recordedDecision } from "./labels.ts";
+import {
+  commandLabels,
+  countDecision,
+  disruptedLabels,
+  objectsOf,
+  recordedDecision,
+} from "./labels.ts";
 import { type BackFor, type Running, UnderWay } from "./running.ts";
 import type { Steering } from "./steering.ts";
-import { discardReplacement, markedNames, rollBack } from "./take-back.ts";
+import { discardReplacement, markedNames, openedAsUsed, rollBack } from "./take-back.ts";
 
 const POLL_MS = 1_000;
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
@@ -268,16 +274,6 @@ function tellFailure(
   world.events.publish(...replacementFailed(candidates, new Map(waits)));
 }
 
-function countDecision(world: World, { candidates }: Command, record: CommandRecord): void {
-  const labels = commandLabels(record);
-  world.metrics.count("voluntary_disruption_decisions_total", labels);
-  for (const nodepool of new Set(candidates.map(({ pool }) => pool.name)))
-    world.metrics.count("voluntary_disruption_decisions_by_nodepool_total", {
-      nodepool,
-      ...labels,
-    });
-}
-
 /** A replacement that goes is noticed at once: planning would else make up for it a second time. */
 function commandsWaitingFor(claim: KubeObject, running: Iterable<Running>): readonly Request[] {
   const { kind, name } = claimRequest(claim);
@@ -453,6 +449,10 @@ async function remove(parts: Parts, one: Running, candidate: Candidate): Promise
   const { claim, generation, node } = candidate;
   const step = underWay.stepOf(one, node.name);
   if (step === "deleted") return;
+  if (reason === "Empty" && (await openedAsUsed(parts, one, candidate))) {
+    underWay.note(one, node.name, "deleted");
+    return;
+  }
   if (step === undefined)
     world.events.publish(...terminating(objectsOf(candidate), generation, reason));
   underWay.note(one, node.name, "told");

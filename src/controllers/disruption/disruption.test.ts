@@ -1,7 +1,7 @@
 // The loop and its queue over the real manager: what is looked at twice, taken back, or left alone.
 import { describe, expect, it } from "vitest";
 import { NAMESPACE } from "../../apis/core/kinds.ts";
-import { NODE } from "../../apis/core/node.ts";
+import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -254,6 +254,27 @@ describe("the disruption loop", () => {
       status: "True",
       reason: "Empty",
     });
+    await world.stop();
+  });
+
+  it("leaves and opens an empty node on which pods run that its mirror lacks", async () => {
+    const world = await twoEmptyNodes();
+    const { list } = world.kube;
+    const unseen = pod({ name: "unseen", nodeName: "a" });
+    const whole = (kind: Kind, options: { fieldSelector?: string } = {}) =>
+      options.fieldSelector === "spec.nodeName=a"
+        ? Promise.resolve({ items: [unseen], resourceVersion: "1" })
+        : list(kind, options);
+    Object.assign(world.kube, { list: whole });
+    await world.clock.advance(30_000);
+    expect(left(world)).toEqual(["a"]);
+    const a = world.api.find(NODE, "a") as Node;
+    expect(a.metadata.deletionTimestamp).toBeUndefined();
+    expect(a.spec?.taints ?? []).toEqual([]);
+    expect(condition(world.api.find(NODE_CLAIM, "a") as NodeClaim, "DisruptionReason")).toBe(
+      undefined,
+    );
+    expect(world.lines.join("\n")).toContain("leaving a node, pods run there");
     await world.stop();
   });
 

@@ -4,8 +4,9 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
-import type { CommandReason, Decision } from "../../core/disruption/command.ts";
+import type { Command, CommandReason, Decision } from "../../core/disruption/command.ts";
 import type { CommandRecord } from "../../core/disruption/record.ts";
+import type { World } from "../world.ts";
 
 export function commandLabels(record: CommandRecord): Record<string, string> {
   return {
@@ -46,4 +47,15 @@ export function objectsOf({
   claim,
 }: Pick<Candidate, "node" | "claim">): readonly KubeObject[] {
   return node.node === undefined ? [claim] : [node.node, claim];
+}
+
+/** Counts a command once, and once for each NodePool that it is about. */
+export function countDecision(world: World, { candidates }: Command, record: CommandRecord): void {
+  const labels = commandLabels(record);
+  world.metrics.count("voluntary_disruption_decisions_total", labels);
+  for (const nodepool of new Set(candidates.map(({ pool }) => pool.name)))
+    world.metrics.count("voluntary_disruption_decisions_by_nodepool_total", {
+      nodepool,
+      ...labels,
+    });
 }

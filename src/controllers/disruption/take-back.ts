@@ -6,6 +6,7 @@ import { NODE, type Node } from "../../apis/core/node.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { withoutCondition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Logger } from "../../base/log.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import { withoutMove } from "../../core/disruption/moves.ts";
 import { withoutRecord } from "../../core/disruption/record.ts";
@@ -14,6 +15,7 @@ import { uncordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
 import { changeClaim, claimRequest, isDeleting, readClaim } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
+import { reschedulablePodsNow } from "../ending/live-reads.ts";
 import { nodes } from "../mirrors.ts";
 import type { World } from "../world.ts";
 import type { Running } from "./running.ts";
@@ -45,6 +47,26 @@ export async function rollBack(
   await Promise.all(candidates.map((candidate) => reopen(world, candidate)));
   world.cluster.unmarkForDeletion(...candidates.flatMap((one) => markedNames(world, one)));
   return allStay;
+}
+
+/**
+ * Opens a node that was thought to be empty if pods run there, as the API server lists them, and answers whether it
+ * did. It is closed by now: no pod comes any more that is not there then.
+ */
+export async function openedAsUsed(
+  { world, log }: { readonly world: World; readonly log: Logger },
+  { record }: Pick<Running, "record">,
+  candidate: Candidate,
+): Promise<boolean> {
+  if ((await reschedulablePodsNow(world, candidate.node.name)).length === 0) return false;
+  const marked = markedNames(world, candidate);
+  await reopen(world, candidate);
+  world.cluster.unmarkForDeletion(...marked);
+  log.info("leaving a node, pods run there that were not seen before", {
+    "command-id": record.id,
+    node: candidate.node.name,
+  });
+  return true;
 }
 
 /** Deletes a replacement that is not needed any more, unless it has a Node by now: pods may run there. */

@@ -105,6 +105,7 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   const uid = clusterUid(world);
   const origin = originOf(instance, { clusterUid: uid, hasNode: standing.length > 0 });
   if (origin === "another") return "gone";
+  if (await isClaimed(world, instance, standing)) return "changed";
   const facts = { ...commonFacts(world, act, instance), isProvenGone: false };
   const verdict =
     origin === "unknown" ? held("otherCluster", otherCluster(uid)) : judge(act, facts, world.brake);
@@ -119,6 +120,24 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   await endInstance(world, instance, []);
   for (const node of standing) await deleteNode(world, node);
   return "ended";
+}
+
+/**
+ * Whether a claim that a Node of the instance names as its owner is stored and stands for the instance, read by name: a
+ * list may be short.
+ */
+async function isClaimed(
+  world: World,
+  instance: NodeClaim,
+  standing: readonly Node[],
+): Promise<boolean> {
+  const owners = standing.flatMap(({ metadata }) => metadata.ownerReferences ?? []);
+  for (const { name } of owners.filter(({ kind }) => kind === instance.kind)) {
+    const named = { ...instance, metadata: { ...instance.metadata, name } };
+    const live = await storedClaim(world, named);
+    if (live?.status?.providerID === instance.status?.providerID) return true;
+  }
+  return false;
 }
 
 function otherCluster(uid: string | undefined): string {

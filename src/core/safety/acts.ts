@@ -52,10 +52,11 @@ export const CLAIM_ACTS = {
     why: "a disruption command replaces or removes its node",
     askedBy: "the settings",
     views: ["pods", "nodes", "claims", "pools"],
-    proof: "the claim, read live by UID, still bears the mark of this command; budgets hold",
+    proof:
+      "the claim, read live by UID, still bears the mark of this command; budgets hold; where its node is to be empty, the pods of that node, listed live after it was closed, are none that would want another",
     byClock: false,
     braked: false,
-    test: "src/controllers/ending/delete-claim.test.ts",
+    test: "src/controllers/disruption/disruption.test.ts",
   },
   staticScaleDown: {
     what: "NodeClaim",
@@ -92,10 +93,11 @@ export const CLAIM_ACTS = {
     why: "its node did not register in time",
     askedBy: "nobody",
     views: ["nodes", "claims"],
-    proof: "the claim, read live by UID, is not registered; no pod ever ran there, so no brake",
+    proof:
+      "the claim, read live by UID, is not registered; of all Nodes, listed live, none stands for it but one that could not be written, and no pod that would want another runs there, so no brake",
     byClock: true,
     braked: false,
-    test: "test/safety.test.ts: a clock that is wrong",
+    test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts",
   },
   initializationTimeout: {
     what: "NodeClaim",
@@ -103,7 +105,7 @@ export const CLAIM_ACTS = {
     askedBy: "nobody",
     views: ["pods", "nodes", "claims"],
     proof:
-      "the claim, read live by UID, is not initialized; pods of its node, listed live, are daemons",
+      "the claim, read live by UID, is not initialized; its Node, listed live, neither; pods of that Node, listed live, are daemons",
     byClock: true,
     braked: true,
     test: "src/controllers/ending/delete-claim.test.ts",
@@ -184,7 +186,7 @@ export const INSTANCE_ACTS = {
     askedBy: "nobody",
     views: ["nodes", "claims"],
     proof:
-      "its tags name this cluster by name and by the UID of kube-system, or a Node of this cluster stands for it; all claims, listed live, name another instance and none waits for one; it was without a claim for 30 s of elapsed time",
+      "its tags name this cluster by name and by the UID of kube-system, or a Node of this cluster stands for it; all claims, listed live, name another instance and none waits for one; the claim that its Node names as its owner, read live by name, is gone or stands for another; it was without a claim for 30 s of elapsed time",
     byClock: false,
     braked: true,
     test: "test/safety.test.ts",

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NODE } from "../../../apis/core/node.ts";
+import { POD } from "../../../apis/core/pod.ts";
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { MACHINE } from "../../../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
@@ -9,7 +10,7 @@ import { toRfc3339 } from "../../../base/clock.ts";
 import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
 import { KubeError } from "../../../kube/errors.ts";
 import type { Informer } from "../../../kube/mirror/informer.ts";
-import { nodePool } from "../../../testing/builders.ts";
+import { nodePool, pod } from "../../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../../testing/fake-world.ts";
 import { meteredCloud } from "../../metered-cloud.ts";
 import { Overlays, overlaidCloud } from "../../nodeoverlay/overlays.ts";
@@ -270,6 +271,44 @@ describe("the life of a claim", () => {
     await world.clock.advance(6_000);
     expect(lost).toBeGreaterThan(8);
     expect(statusOf(world, "Registered")).toBe("True Registered");
+    await world.stop();
+  });
+
+  it("does not give a claim up whose Node has joined and is not seen yet", async () => {
+    const world = await start();
+    const { list } = world.kube;
+    const providerID = claimOf(world).status?.providerID;
+    const unseen = { metadata: { name: "unseen" }, spec: { providerID } };
+    const withIt = async (kind: Kind, options = {}) => {
+      const listed = await list(kind, options);
+      return kind === NODE ? { ...listed, items: [...listed.items, unseen] } : listed;
+    };
+    Object.assign(world.kube, { list: withIt });
+    await world.clock.advance(20 * 60_000);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeUndefined();
+    expect(timeouts(world)).toEqual([]);
+    Object.assign(world.kube, { list });
+    await world.clock.advance(2 * 60_000);
+    expect(timeouts(world)).toEqual([1]);
+    await world.stop();
+  });
+
+  it("does not give a claim up whose Node cannot be written while pods run there", async () => {
+    const world = await start();
+    const { list, patch } = world.kube;
+    Object.assign(world.kube, {
+      patch: async (...call: Parameters<typeof patch>) => {
+        if (call[0] === NODE) throw new Error("connection reset");
+        return patch(...call);
+      },
+      list: async (kind: Kind, options = {}) =>
+        kind === (POD as Kind)
+          ? { items: [pod({ name: "a", nodeName: "x" })], resourceVersion: "1" }
+          : list(kind, options),
+    });
+    await world.join(claimOf(world));
+    await world.clock.advance(20 * 60_000);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeUndefined();
     await world.stop();
   });
 

@@ -4,16 +4,15 @@
  * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
  */
 import type { Node } from "../../../apis/core/node.ts";
-import { POD } from "../../../apis/core/pod.ts";
 import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
 import { condition, isTrue } from "../../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { formatDuration } from "../../../base/duration.ts";
 import {
-  heldBy,
   LAUNCH_TIMEOUT_MS,
   type LateReason,
   type Liveness,
+  type LivenessInput,
   liveness,
   REGISTRATION_TIMEOUT_MS,
 } from "../../../core/nodeclaim/liveness.ts";
@@ -22,6 +21,7 @@ import type { EventToPublish } from "../../../kube/events/events.ts";
 import { AWAIT_CHANGE } from "../../../kube/manager/controller.ts";
 import { deleteClaim } from "../../ending/delete-claim.ts";
 import { HELD_RETRY_MS } from "../../ending/ended.ts";
+import { nodesStandingFor, reschedulablePodsNow } from "../../ending/live-reads.ts";
 import { nodes, pods } from "../../mirrors.ts";
 import { poolById } from "../../pools.ts";
 import { claimLog } from "../../words.ts";
@@ -75,20 +75,22 @@ const ACT_OF: Readonly<Record<LateReason, ClaimAct>> = {
   initialization_timeout: "initializationTimeout",
 };
 
-/** The same verdict on the claim as stored and, where pods matter, on the pods that the API server lists now. */
+/** The same verdict on the claim as stored, and on the Nodes and pods that the API server has now. */
 async function isStillLate(world: World, live: NodeClaim, memory: Memory): Promise<boolean> {
   const waitedMs = lookedForMs(world, live, memory);
-  const verdict = verdictOn(world, live, waitedMs);
-  if (verdict.state !== "late" || verdict.reason !== "initialization_timeout")
-    return verdict.state === "late";
-  const joined = nodesOf(world, live);
-  const lists = joined.map(({ metadata: { name } }) =>
-    world.kube.list(POD, { fieldSelector: `spec.nodeName=${name}` }),
-  );
-  const listed = (await Promise.all(lists)).flatMap(({ items }) => items);
-  return (
-    heldBy({ claim: live, nodes: joined, pods: listed }, { ...verdict, atMs: 0 }) === undefined
-  );
+  const suspected = verdictOn(world, live, waitedMs);
+  if (suspected.state !== "late" || suspected.reason === "launch_timeout")
+    return suspected.state === "late";
+  const joined = await nodesStandingFor(world, live.status?.providerID);
+  const isKnown = ({ metadata }: Node) => nodes(world).get(metadata.name) !== undefined;
+  // One that nobody has seen yet may still register.
+  if (!joined.every(isKnown)) return false;
+  const lists = joined.map(({ metadata: { name } }) => reschedulablePodsNow(world, name));
+  const listed = (await Promise.all(lists)).flat();
+  // Pods run on a Node that cannot be registered: whoever mends that must not find it ended.
+  if (suspected.reason === "registration_timeout") return listed.length === 0;
+  const input = { ...inputOf(world, live, waitedMs), nodes: joined, pods: listed };
+  return liveness(input).state === "late";
 }
 
 /** By elapsed time: a clock that is set forward makes no node late. */
@@ -105,16 +107,20 @@ function lookedForMs({ clock }: World, claim: NodeClaim, { comingUp }: Memory): 
 }
 
 function verdictOn(world: World, claim: NodeClaim, lookedForMs: number): Liveness {
-  const { clock, settings } = world;
+  return liveness(inputOf(world, claim, lookedForMs));
+}
+
+/** As the mirrors have it. */
+function inputOf(world: World, claim: NodeClaim, lookedForMs: number): LivenessInput {
   const joined = nodesOf(world, claim);
-  return liveness({
+  return {
     claim,
     nodes: joined,
     pods: joined.flatMap(({ metadata }) => pods(world).byIndex("node", metadata.name)),
-    initializationTimeoutMs: settings.initializationTimeoutMs,
+    initializationTimeoutMs: world.settings.initializationTimeoutMs,
     lookedForMs,
-    nowMs: clock.now(),
-  });
+    nowMs: world.clock.now(),
+  };
 }
 
 function nodesOf(world: World, { status }: NodeClaim): readonly Node[] {
