@@ -12,7 +12,7 @@ import type { Command } from "../src/core/disruption/command.ts";
 import { Ledger } from "../src/core/disruption/ledger.ts";
 import { moveOf } from "../src/core/disruption/moves.ts";
 import { outcomeOf, unjudged } from "../src/core/disruption/outcome.ts";
-import { nextCommands } from "../src/core/disruption/round.ts";
+import { nextCommands } from "../src/core/disruption/run-round.ts";
 import { createSimulator } from "../src/core/disruption/simulate.ts";
 import { planBatch } from "../src/core/planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../src/core/planner/planner-options.ts";

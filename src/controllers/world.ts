@@ -12,7 +12,7 @@ import type { Random } from "../base/random.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { ForSpot } from "../core/disruption/cheaper.ts";
 import type { Restraint } from "../core/disruption/ledger.ts";
-import type { Repack } from "../core/disruption/methods/method.ts";
+import type { Repack } from "../core/disruption/round.ts";
 import type { ExpiryRules } from "../core/nodeclaim/expired.ts";
 import type { PlannerOptions } from "../core/planner/planner-options.ts";
 import type { Brake, BrakeLimit } from "../core/safety/brake.ts";

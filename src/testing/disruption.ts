@@ -7,7 +7,7 @@ import { atOnce, type Steps } from "../base/steps.ts";
 import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
 import { balancedTotals } from "../core/disruption/balanced.ts";
 import { type Candidate, findCandidates } from "../core/disruption/candidates.ts";
-import type { MethodInput } from "../core/disruption/methods/method.ts";
+import type { Round } from "../core/disruption/round.ts";
 import { createSimulator } from "../core/disruption/simulate.ts";
 import type { SchedulingInput } from "../core/provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../core/provisioning/static-nodes.ts";
@@ -129,7 +129,7 @@ function running(node: string, index: number, cpu: string, options: CandidateOpt
 export interface MethodInputOptions
   extends Partial<
     Pick<
-      MethodInput,
+      Round,
       | "nowMs"
       | "pdbs"
       | "objection"
@@ -157,7 +157,7 @@ export interface MethodInputOptions
 export function methodInput(
   candidates: readonly Candidate[],
   options: MethodInputOptions = {},
-): MethodInput {
+): Round {
   const { allowed = 10, types = TYPES, scheduling = {}, ...rest } = options;
   const everywhere = { nodes: 10, disrupting: 0, allowed: options.allowedInAll ?? 1_000 };
   const nodes = [...candidates.map(({ node }) => node), ...(scheduling.nodes ?? [])];

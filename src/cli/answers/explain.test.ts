@@ -378,7 +378,7 @@ describe("karpenter explain node", () => {
         (await nodeAnswer("a", often)).holds?.filter(({ block }) => block === "restraint") ?? [];
       expect(held).toEqual({
         block: "restraint",
-        says: "Pods of ReplicaSet shop/web were moved 4 time(s) within the hour, no more than 4 are",
+        says: "Pods of ReplicaSet shop/web were moved 4 times within the hour; the limit is 4",
         until: "2026-01-05T12:10:00Z",
         against: [condition],
       });
@@ -418,7 +418,7 @@ describe("karpenter explain node", () => {
       snapshotPod("b-0", { node: "b", cpu: "5", app: "other" }),
     ]);
     expect(often).toMatchObject({ block: "restraint", until: "2026-01-05T12:10:00Z" });
-    expect(often.says).toContain("moved 4 time(s)");
+    expect(often.says).toContain("moved 4 times");
   });
 
   it("says what ruled out each cheaper type", async () => {

@@ -14,7 +14,7 @@ import { poolObject } from "../../core/answers/objects.ts";
 import { type BoundPodAnswer, boundPodAnswer, tiesOf } from "../../core/answers/pod-answer.ts";
 import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
 import type { RepairPolicy } from "../../core/cloudprovider/cloud-provider.ts";
-import { nextCommands } from "../../core/disruption/round.ts";
+import { nextCommands } from "../../core/disruption/run-round.ts";
 import type { Picture } from "../../core/disruption/survey.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";

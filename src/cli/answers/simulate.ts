@@ -20,7 +20,7 @@ import {
   type Totals,
   totalsOf,
 } from "../../core/answers/rehearsal.ts";
-import { nextCommands } from "../../core/disruption/round.ts";
+import { nextCommands } from "../../core/disruption/run-round.ts";
 import { expiry } from "../../core/nodeclaim/expired.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { planOf } from "../plan/plan.ts";

@@ -17,7 +17,7 @@ import type {
 import { fleetOf } from "../../core/answers/fleet.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { poolAnswer } from "../../core/answers/pool-answer.ts";
-import { nextCommands } from "../../core/disruption/round.ts";
+import { nextCommands } from "../../core/disruption/run-round.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { explain, subjectOf } from "../answers/explain.ts";

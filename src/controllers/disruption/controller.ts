@@ -16,15 +16,9 @@ import { eachInSteps, type StepRunner, type Steps, stepRunner, TURN_MS } from ".
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
 import type { Command, Verdict } from "../../core/disruption/command.ts";
-import { METHODS } from "../../core/disruption/methods/all.ts";
-import type {
-  Method,
-  MethodInput,
-  Proposal,
-  Rejection,
-  Remark,
-} from "../../core/disruption/methods/method.ts";
-import { besides } from "../../core/disruption/round.ts";
+import type { Method, Rejection, Remark } from "../../core/disruption/methods/method.ts";
+import type { Round } from "../../core/disruption/round.ts";
+import { type Found, type RoundDoors, runMethods } from "../../core/disruption/run-round.ts";
 import { stillGoing } from "../../core/disruption/second-look.ts";
 import {
   findUnfinished,
@@ -52,13 +46,15 @@ import {
   look,
   lookAgain,
   lookAt,
+  type Planned,
   poolsInUse,
+  type ReadCluster,
   reportRound,
   type Surroundings,
   surroundings,
 } from "./look.ts";
 import { judgeMoves, learnOutcomes } from "./outcomes.ts";
-import { factsOf, Sweeps } from "./sweeps.ts";
+import { type Facts, factsOf, Sweeps } from "./sweeps.ts";
 import { discardReplacement, reopen } from "./take-back.ts";
 
 const POLL_MS = 10_000;
@@ -74,11 +70,18 @@ const SELF: Request = { kind: "", name: "disruption" };
 type Again = "now" | "later";
 
 /** A command waiting for its second look. */
-interface Pending {
-  readonly method: Method;
-  readonly command: Command;
+interface Pending extends Planned {
   /** By the clock that never goes back. */
   readonly validateAtMs: number;
+}
+
+/** What one run of the loop works with. */
+interface Loop {
+  readonly world: World;
+  readonly queue: CommandQueue;
+  readonly memory: Memory;
+  readonly log: Logger;
+  readonly run: StepRunner;
 }
 
 /** What the loop remembers from one run to the next. */
@@ -126,18 +129,15 @@ export function disruption(world: World, queue: CommandQueue): Controller {
         memory.isWoken = true;
         ask(SELF);
       }),
-    reconcile: () => reconcile(world, queue, memory, log),
+    reconcile: () => reconcile({ world, queue, memory, log }),
   };
 }
 
-async function reconcile(
-  world: World,
-  queue: CommandQueue,
-  memory: Memory,
-  log: Logger,
-): Promise<Outcome> {
+async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
+  const { world, queue, memory, log } = doors;
   if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
   const run = stepRunner(world.clock, TURN_MS);
+  const loop: Loop = { ...doors, run };
   // All that follows reads all nodes in one go, and the first round is when nobody has looked at any.
   await catchUp(world, run);
   const nowMs = world.clock.now();
@@ -154,96 +154,88 @@ async function reconcile(
   memory.isWoken = false;
   let again: Again;
   if (dueOf(world, memory).length > 0) {
-    again = await validate(world, queue, memory, log, run);
+    again = await validate(loop);
   } else {
-    await pickUp(world, queue, memory, log, run);
+    await pickUp(loop);
     const { revision } = world.cluster;
     if (memory.borneAt !== revision) await keepBorne(world, log, queue, run);
     memory.borneAt = revision;
-    again = await propose(world, queue, memory, log, run, isEarly);
+    again = await propose(loop, isEarly);
   }
   if (again === "now") return requeueAfter(AGAIN_MS);
   if (!isEarly) memory.roundAtMs = world.clock.elapsedMs() + POLL_MS;
   return whenNext(world, memory);
 }
 
-/**
- * The first method with a command. While one waits, those that need no wait go on. `isEarly`: a look between
- * two rounds, which leaves sweeps to the round.
- */
-async function propose(
-  world: World,
-  queue: CommandQueue,
-  memory: Memory,
-  log: Logger,
-  run: StepRunner,
-  isEarly: boolean,
-): Promise<Again> {
-  const { sweeps } = memory;
-  const around = await surroundings(world, memory.problems, run, memory.around);
-  memory.around = around;
+/** Asks the methods in order. `isEarly`: between two rounds, for the sake of an empty node. */
+async function propose(loop: Loop, isEarly: boolean): Promise<Again> {
+  const { world, queue, memory, log, run } = loop;
+  const around = await readAround(loop);
   await judgeMoves(world, log, queue, around.pools);
   await queue.backoff.write(world, log);
   const pending = memory.pending.map(({ command }) => command);
   await run(reportRound(world, around, memory.problems));
-  for (const method of METHODS) {
-    if ((pending.length > 0 && method.waits) || (isEarly && method.costly)) continue;
-    const input = await run(look(world, queue, around, method));
-    const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
-    const atMs = world.clock.elapsedMs();
-    const facts = await run(factsOf(method, input, around, { counting, atMs }));
-    if (sweeps.rests(method, facts)) continue;
-    const startMs = world.clock.elapsedMs();
-    const proposal = await run(sweep(method, input));
-    world.metrics.observe(
-      "voluntary_disruption_decision_evaluation_duration_seconds",
-      { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
-      (world.clock.elapsedMs() - startMs) / 1_000,
-    );
-    await run(tell(world, method, proposal.remarks));
-    countMoves(world, proposal.refused ?? []);
-    sweeps.note(method, proposal, facts);
-    queue.ledger.turns.note(proposal, world.clock.now());
-    const commands = proposal.commands.flatMap((one) => besides(pending, one));
-    if (commands.length > 0) return take(world, queue, memory, log, around, method, commands);
-  }
-  return "later";
+  const found = await run(runMethods({ pending, isEarly }, roundDoors(loop, around)));
+  return found === undefined ? "later" : take(loop, around, found);
 }
 
-/** Every candidate on one picture of the cluster: events that come meanwhile count in the next round. */
-function* sweep(method: Method, input: MethodInput): Steps<Proposal> {
-  if (method.costly) yield* input.simulator.ready();
-  return yield* method.propose(input);
+async function readAround({ world, memory, run }: Loop): Promise<Surroundings> {
+  const around = await surroundings({ world, problems: memory.problems, run }, memory.around);
+  memory.around = around;
+  return around;
+}
+
+/** The doors of the live loop: the cluster as it was read, the memory of earlier rounds, metrics and events. */
+function roundDoors({ world, queue, memory }: Loop, around: Surroundings): RoundDoors {
+  const { sweeps } = memory;
+  let facts: Facts;
+  let startMs: number;
+  return {
+    survey: (method) => look({ world, queue, around }, method),
+    *isKnown(method, round) {
+      const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
+      const atMs = world.clock.elapsedMs();
+      facts = yield* factsOf(method, round, { ...around, counting, atMs });
+      startMs = world.clock.elapsedMs();
+      return sweeps.rests(method, facts);
+    },
+    *hear({ method, proposal, ruling }) {
+      world.metrics.observe(
+        "voluntary_disruption_decision_evaluation_duration_seconds",
+        { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
+        (world.clock.elapsedMs() - startMs) / 1_000,
+      );
+      yield* tell(world, method, proposal.remarks);
+      countMoves(world, proposal.refused ?? []);
+      sweeps.note(method, ruling, facts);
+      queue.ledger.turns.note(ruling, world.clock.now());
+    },
+  };
 }
 
 function* validated(
-  method: Method,
-  command: Command,
-  input: MethodInput,
+  { method, command }: Planned,
+  round: Round,
   { ledger }: Pick<CommandQueue, "ledger">,
 ): Steps<Command | Rejection> {
-  if (method.costly) yield* input.simulator.ready();
-  yield* ledger.ready(input.nodes, input.nowMs);
+  if (method.costly) yield* round.simulator.ready();
+  yield* ledger.ready(round.nodes, round.nowMs);
   return method.validateInSteps === undefined
-    ? method.validate(command, input)
-    : yield* method.validateInSteps(command, input);
+    ? method.validate(command, round)
+    : yield* method.validateInSteps(command, round);
 }
 
 /** Starts commands, or keeps them for their second look. */
 async function take(
-  world: World,
-  queue: CommandQueue,
-  memory: Memory,
-  log: Logger,
+  { world, queue, memory, log }: Loop,
   around: Surroundings,
-  method: Method,
-  commands: readonly Command[],
+  { method, commands }: Found,
 ): Promise<Again> {
   const nowMs = world.clock.elapsedMs();
   let again: Again = "later";
   for (const command of commands) {
     if (command.validateAfterMs === 0) {
-      const still = stillNow(world, queue, around, method, command);
+      const still = stillNow({ world, queue, around }, { method, command });
       if (typeof still === "string") putOff(log, command, still);
       else if (await start(queue, still, log)) again = "now";
       continue;
@@ -311,25 +303,19 @@ function dueOf({ clock }: World, { pending }: Memory): readonly Pending[] {
 }
 
 /** Commands whose wait is over are decided anew on what is true now. */
-async function validate(
-  world: World,
-  queue: CommandQueue,
-  memory: Memory,
-  log: Logger,
-  run: StepRunner,
-): Promise<Again> {
+async function validate(loop: Loop): Promise<Again> {
+  const { world, queue, memory, log, run } = loop;
   const due = dueOf(world, memory);
   memory.pending = memory.pending.filter((one) => !due.includes(one));
   let again: Again = "later";
   for (const { method, command } of due) {
     // Each anew: the one before may have closed nodes.
-    const around = await surroundings(world, memory.problems, run, memory.around);
-    memory.around = around;
-    const input = await run(lookAt(world, queue, around, method, command));
-    const still = await run(validated(method, command, input, queue));
-    const now = typeof still === "string" ? still : stillNow(world, queue, around, method, still);
+    const sight = { world, queue, around: await readAround(loop) };
+    const round = await run(lookAt(sight, { method, command }));
+    const still = await run(validated({ method, command }, round, queue));
+    const now = typeof still === "string" ? still : stillNow(sight, { method, command: still });
     if (typeof now === "string") {
-      reject(world, log, command, now);
+      reject(loop, command, now);
     } else if (await start(queue, now, log)) {
       again = "now";
     }
@@ -338,16 +324,11 @@ async function validate(
 }
 
 /** Others had their turns while it was worked out: what is left of it, or why nothing is. */
-function stillNow(
-  world: World,
-  queue: CommandQueue,
-  around: Surroundings,
-  method: Method,
-  command: Command,
-): Command | Rejection {
-  const nodes = world.cluster.nodes();
-  if (nodes === around.scheduling.nodes) return command;
-  return stillGoing(command, method, lookAgain(world, queue, around, method, command, nodes));
+function stillNow(sight: ReadCluster, planned: Planned): Command | Rejection {
+  const { method, command } = planned;
+  const nodes = sight.world.cluster.nodes();
+  if (nodes === sight.around.scheduling.nodes) return command;
+  return stillGoing(command, method, lookAgain(sight, planned, nodes));
 }
 
 /** Of what was not announced yet nothing is told to people: the next round decides anew. */
@@ -356,7 +337,7 @@ function putOff(log: Logger, { candidates, via }: Command, why: Rejection): void
   log.debug("putting off a disruption, something changed meanwhile", { nodes, via, reason: why });
 }
 
-function reject(world: World, log: Logger, command: Command, why: Rejection): void {
+function reject({ world, log }: Loop, command: Command, why: Rejection): void {
   if (command.consolidationType === "empty") {
     log.debug(
       "abandoning empty node consolidation attempt due to pod churn, command is no longer valid",
@@ -388,16 +369,11 @@ async function start(queue: CommandQueue, command: Command, log: Logger): Promis
 }
 
 /** Commands that no process is carrying out any more go on or are taken back. */
-async function pickUp(
-  world: World,
-  queue: CommandQueue,
-  { problems }: Memory,
-  log: Logger,
-  run: StepRunner,
-): Promise<void> {
+async function pickUp(loop: Loop): Promise<void> {
+  const { world, queue, memory, run } = loop;
   const looking = findUnfinished(world.cluster.nodes(), queue.nodeNames, world.clock.now());
   const found = await run(looking);
-  const pools = found.resume.length === 0 ? [] : await poolsInUse(world, problems);
+  const pools = found.resume.length === 0 ? [] : await poolsInUse(world, memory.problems);
   const owners = new Map(pools.map((one) => [one.pool.id, one]));
   const takenBack = [...found.takenBack];
   for (const { record, nodes, replacements } of found.resume) {
@@ -414,14 +390,12 @@ async function pickUp(
     const all = nodes.length === record.nodes.length ? "stay" : "go";
     takenBack.push(takenBackOf(record.id, nodes, replacements, all));
   }
-  for (const one of takenBack) await takeBack(world, queue, log, one);
+  for (const one of takenBack) await takeBack(loop, one);
 }
 
 /** One object that cannot be written does not hold up other commands; the next run tries again. */
 async function takeBack(
-  world: World,
-  { ledger }: CommandQueue,
-  log: Logger,
+  { world, queue, log }: Loop,
   { nodes, discard, undone }: TakenBack,
 ): Promise<void> {
   // Before the nodes open: a claim made for a command is found by the marks on them.
@@ -433,7 +407,7 @@ async function takeBack(
     if (!(await attempt(log, claim, () => changeClaim(world, claim, change)))) isDone = false;
   }
   if (!isDone) return;
-  if (undone !== undefined) ledger.forget(undone.command);
+  if (undone !== undefined) queue.ledger.forget(undone.command);
   for (const node of nodes) {
     const { claim } = node;
     if (claim === undefined) continue;

@@ -22,8 +22,9 @@ import type {
   FoundCandidates,
 } from "../../core/disruption/candidates.ts";
 import type { Command, CommandReason } from "../../core/disruption/command.ts";
-import type { Method, MethodInput } from "../../core/disruption/methods/method.ts";
+import type { Method } from "../../core/disruption/methods/method.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
+import type { Round } from "../../core/disruption/round.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
 import { type Picture, surveyInSteps } from "../../core/disruption/survey.ts";
 import { isReplacedFirst } from "../../core/nodeclaim/expired.ts";
@@ -64,11 +65,17 @@ export interface Surroundings {
   readonly found: Map<DisruptionClass, FoundCandidates>;
 }
 
+/** What reading the cluster takes. */
+export interface Reading {
+  readonly world: World;
+  /** Of pools: each is told once. */
+  readonly problems: StandingProblems;
+  readonly run: StepRunner;
+}
+
 /** `last`: those of the run before, whose prepared simulations serve as long as nothing has changed. */
 export async function surroundings(
-  world: World,
-  problems: StandingProblems,
-  run: StepRunner,
+  { world, problems, run }: Reading,
   last?: Surroundings,
 ): Promise<Surroundings> {
   await catchUp(world, run);
@@ -170,52 +177,46 @@ export function* reportRound(
 const aboutTypes = ({ id }: Pool) => `instance types of ${id}`;
 const aboutBudgets = ({ id }: Pool) => `budgets of ${id}`;
 
-/** What a method may know now; says what blocks nodes and pools. */
-export function* look(
-  world: World,
-  queue: CommandQueue,
-  around: Surroundings,
-  method: Method,
-): Steps<MethodInput> {
+/** A read cluster, with what is under way in it. */
+export interface ReadCluster {
+  readonly world: World;
+  readonly queue: CommandQueue;
+  readonly around: Surroundings;
+}
+
+/** A command and the method that proposed it. */
+export interface Planned {
+  readonly method: Method;
+  readonly command: Command;
+}
+
+/** What a method may know now. Publishes what blocks nodes and pools. */
+export function* look(sight: ReadCluster, method: Method): Steps<Round> {
+  const { world, around } = sight;
   const isToldAlready = around.found.has(method.disruptionClass);
-  const picture = { ...pictureOf(world, queue, around), found: around.found };
-  const { input, blocked: held } = yield* surveyInSteps(picture, method);
-  yield* report(world, method, input, isToldAlready ? [] : held);
-  return input;
+  const picture = { ...pictureOf(sight), found: around.found };
+  const { input: round, blocked: held } = yield* surveyInSteps(picture, method);
+  yield* report(world, method, { round, held: isToldAlready ? [] : held });
+  return round;
 }
 
-/** What a method may know now about the nodes of a command, on the picture at hand. */
-export function lookAt(
-  world: World,
-  queue: CommandQueue,
-  around: Surroundings,
-  method: Method,
-  command: Command,
-): Steps<MethodInput> {
-  return aboutCommand(world, queue, around, method, command, {});
+/** What a method may know now about the nodes of a command, on the cluster as it was read. */
+export function lookAt(sight: ReadCluster, planned: Planned): Steps<Round> {
+  return aboutCommand(sight, planned, {});
 }
 
-/** The same in one go, on the whole cluster as it is now: of `nodes` it is looked at what is not as in the picture. */
-export function lookAgain(
-  world: World,
-  queue: CommandQueue,
-  around: Surroundings,
-  method: Method,
-  command: Command,
-  nodes: readonly NodeView[],
-): MethodInput {
-  const now = { nodes, nodesBefore: around.scheduling.nodes };
-  return atOnce(aboutCommand(world, queue, around, method, command, now));
+/** The same without steps, on `nodes` as they are now: only nodes that changed since the reading are counted anew. */
+export function lookAgain(sight: ReadCluster, planned: Planned, nodes: readonly NodeView[]): Round {
+  const now = { nodes, nodesBefore: sight.around.scheduling.nodes };
+  return atOnce(aboutCommand(sight, planned, now));
 }
 
 function* aboutCommand(
-  world: World,
-  queue: CommandQueue,
-  around: Surroundings,
-  method: Method,
-  command: Command,
+  sight: ReadCluster,
+  { method, command }: Planned,
   now: Partial<Pick<Picture, "nodes" | "nodesBefore">>,
-): Steps<MethodInput> {
+): Steps<Round> {
+  const { world, around } = sight;
   const among = new Set(command.candidates.map(({ node }) => node.name));
   // A pool may have got other budgets since.
   const current = new Map(listPools(world).map((pool) => [pool.id, pool]));
@@ -223,15 +224,12 @@ function* aboutCommand(
     const pool = current.get(one.pool.id);
     return pool === undefined ? [] : [{ ...one, pool }];
   });
-  const picture = { ...pictureOf(world, queue, { ...around, pools }), ...now, among };
+  const picture = { ...pictureOf({ ...sight, around: { ...around, pools } }), ...now, among };
   return (yield* surveyInSteps(picture, method)).input;
 }
 
-function pictureOf(
-  world: World,
-  queue: CommandQueue,
-  { pools, scheduling, simulator, staticPools }: Surroundings,
-): Picture {
+function pictureOf({ world, queue, around }: ReadCluster): Picture {
+  const { pools, scheduling, simulator, staticPools } = around;
   return {
     nowMs: world.clock.now(),
     // Those that simulations know, whatever has changed since.
@@ -260,9 +258,9 @@ function pictureOf(
 function* report(
   world: World,
   { reason, isEligible }: Method,
-  { nowMs, candidates, allowances: allowed }: MethodInput,
-  held: readonly Blocked[],
+  { round, held }: { readonly round: Round; readonly held: readonly Blocked[] },
 ): Steps<void> {
+  const { nowMs, candidates, allowances: allowed } = round;
   yield* eachInSteps(held, NODES_PER_STEP, ({ node, kind, message, untilMs }) => {
     if (node.claim === undefined) return;
     const objects = objectsOf({ node, claim: node.claim });
@@ -289,7 +287,7 @@ function* report(
     world.metrics.set("nodepools_nodes_consuming_budgets", labels, allowance.disrupting);
     const native = poolById(world, pool.id)?.native;
     if (native === undefined || nodes === 0 || allowance.allowed > 0) continue;
-    const block = blockOf(world, reason, allowance, nowMs);
+    const block = blockOf(world, reason, { allowance, nowMs });
     // Used up is no news where nothing waits for it: the last node of a pool goes, say.
     if (block.next.when === "busy" && !waiting.has(pool.id)) continue;
     world.events.publish(blockedByBudget(native, pool.generation, block));
@@ -307,9 +305,9 @@ function* report(
 function blockOf(
   world: World,
   reason: CommandReason,
-  { pool, nodes, disrupting, everywhere }: PoolAllowance,
-  nowMs: number,
+  { allowance, nowMs }: { readonly allowance: PoolAllowance; readonly nowMs: number },
 ): BudgetBlock {
+  const { pool, nodes, disrupting, everywhere } = allowance;
   const own = { budgets: pool.disruption.budgets, nodes, disrupting };
   const ofCluster = { budgets: world.settings.clusterBudgets, ...everywhere };
   return {

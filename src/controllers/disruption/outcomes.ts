@@ -49,7 +49,7 @@ export async function judgeMoves(
     if (outcome === undefined) continue;
     ledger.judge(pool.id, outcome);
     const restsMs = ledger.repackRestEndsMs(pool.id, nowMs);
-    log.info("held what moves of nodes saved against what they were to save", {
+    log.info("compared realised savings of replaced nodes with predicted savings", {
       ...poolFields(pool),
       "predicted-savings": dollars(outcome.predictedMicroUsd),
       "realised-savings": dollars(outcome.realisedMicroUsd),
@@ -74,7 +74,7 @@ async function write(world: World, log: Logger, id: string, outcome: Outcome): P
     await changePool(world, stored, (native) => withOutcome(native, outcome));
   } catch (error) {
     // A restart would forget it; that is no reason not to go on.
-    log.debug("failed writing down what moves came to", {
+    log.debug("failed writing the outcome of moves on the NodePool", {
       ...poolFields(stored.pool),
       error: errorText(error),
     });

@@ -300,7 +300,10 @@ async function mark(
       } catch (error) {
         if (isLast) marked.delete(name);
         const text = errorText(error);
-        log.debug("failed telling where pods had better go", { Node: { name }, error: text });
+        log.debug("failed writing the other-nodes-first taint on a node", {
+          Node: { name },
+          error: text,
+        });
       }
     }),
   );

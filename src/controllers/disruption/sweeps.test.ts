@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { atOnce } from "../../base/steps.ts";
+import { rule } from "../../core/disruption/arbiter.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import { drift } from "../../core/disruption/methods/drift.ts";
 import { emptiness } from "../../core/disruption/methods/emptiness.ts";
-import type { MethodInput, Proposal } from "../../core/disruption/methods/method.ts";
+import type { Proposal } from "../../core/disruption/methods/method.ts";
 import { singleNodeConsolidation } from "../../core/disruption/methods/single-node-consolidation.ts";
 import { staticDrift } from "../../core/disruption/methods/static-drift.ts";
+import type { Round } from "../../core/disruption/round.ts";
 import { candidate, methodInput } from "../../testing/disruption.ts";
 import { type Facts, factsOf, Sweeps } from "./sweeps.ts";
 
@@ -25,18 +27,18 @@ describe("sweeps", () => {
   it("let a method rest while nothing has changed, for as long as prices are the same", () => {
     const sweeps = new Sweeps();
     expect(sweeps.rests(drift, facts("a"))).toBe(false);
-    sweeps.note(drift, nothing, facts("a"));
+    sweeps.note(drift, rule(drift, nothing, []), facts("a"));
     expect(sweeps.rests(drift, facts("a", 29 * MINUTE_MS))).toBe(true);
     expect(sweeps.rests(drift, facts("a", 30 * MINUTE_MS))).toBe(false);
     const single = singleNodeConsolidation;
-    sweeps.note(single, nothing, facts("a"));
+    sweeps.note(single, rule(single, nothing, []), facts("a"));
     expect(sweeps.rests(single, facts("a", 4 * MINUTE_MS, []))).toBe(true);
     expect(sweeps.rests(single, facts("a", 5 * MINUTE_MS, []))).toBe(false);
     // What drifted waits for capacity, not for a price.
     expect(sweeps.rests(drift, facts("a", MINUTE_MS - 1, []))).toBe(true);
     expect(sweeps.rests(drift, facts("a", MINUTE_MS, []))).toBe(false);
     expect(sweeps.rests(drift, facts("b"))).toBe(false);
-    sweeps.note(emptiness, nothing, facts("a"));
+    sweeps.note(emptiness, rule(emptiness, nothing, []), facts("a"));
     expect(sweeps.rests(emptiness, facts("a"))).toBe(false);
   });
 
@@ -49,16 +51,24 @@ describe("sweeps", () => {
         pods: ["3"],
       }),
     );
-    const keptPods: MethodInput["keptPods"] = (candidates) =>
+    const keptPods: Round["keptPods"] = (candidates) =>
       new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
     const input = (allowed: number) =>
       methodInput(held, { scheduling: { pools: [] }, keptPods, allowed });
     const sweeps = new Sweeps();
-    sweeps.note(staticDrift, atOnce(staticDrift.propose(input(20))), facts("a"));
+    sweeps.note(
+      staticDrift,
+      rule(staticDrift, atOnce(staticDrift.propose(input(20))), []),
+      facts("a"),
+    );
     expect(sweeps.rests(staticDrift, facts("a"))).toBe(true);
     expect(sweeps.rests(staticDrift, facts("b"))).toBe(false);
     // Budgets that allow none: nothing was simulated, and asking costs nothing.
-    sweeps.note(staticDrift, atOnce(staticDrift.propose(input(0))), facts("a"));
+    sweeps.note(
+      staticDrift,
+      rule(staticDrift, atOnce(staticDrift.propose(input(0))), []),
+      facts("a"),
+    );
     expect(sweeps.rests(staticDrift, facts("a"))).toBe(false);
   });
 
@@ -70,12 +80,15 @@ describe("sweeps", () => {
         factsOf(
           singleNodeConsolidation,
           methodInput([candidate("n", { pods: ["1"] })], { rests: () => rests }),
-          around,
-          { counting, atMs: 0 },
+          { ...around, counting, atMs: 0 },
         ),
       );
     const sweeps = new Sweeps();
-    sweeps.note(singleNodeConsolidation, nothing, read(true, ["a"]));
+    sweeps.note(
+      singleNodeConsolidation,
+      rule(singleNodeConsolidation, nothing, []),
+      read(true, ["a"]),
+    );
     expect(sweeps.rests(singleNodeConsolidation, read(true, ["a"]))).toBe(true);
     expect(sweeps.rests(singleNodeConsolidation, read(false, ["a"]))).toBe(false);
     expect(sweeps.rests(singleNodeConsolidation, read(true, []))).toBe(false);
@@ -84,7 +97,7 @@ describe("sweeps", () => {
   it("ask a method again once other nodes could be meant", () => {
     const sweeps = new Sweeps();
     const of = (...names: readonly string[]) => ({ ...facts("a"), names: [names] });
-    sweeps.note(drift, nothing, of("x", "y"));
+    sweeps.note(drift, rule(drift, nothing, []), of("x", "y"));
     expect(sweeps.rests(drift, of("x", "y"))).toBe(true);
     expect(sweeps.rests(drift, of("x", "z"))).toBe(false);
     expect(sweeps.rests(drift, of("x"))).toBe(false);
@@ -93,7 +106,7 @@ describe("sweeps", () => {
   it("ask a method again once a PodDisruptionBudget is another", () => {
     const sweeps = new Sweeps();
     const guard = { metadata: { name: "guard", namespace: "default" }, spec: {} };
-    sweeps.note(drift, nothing, { ...facts("a"), guards: [guard] });
+    sweeps.note(drift, rule(drift, nothing, []), { ...facts("a"), guards: [guard] });
     expect(sweeps.rests(drift, { ...facts("a"), guards: [guard] })).toBe(true);
     expect(sweeps.rests(drift, { ...facts("a"), guards: [{ ...guard }] })).toBe(false);
   });
@@ -108,11 +121,11 @@ describe("sweeps", () => {
     };
     const under = (pdb: PodDisruptionBudget) =>
       atOnce(
-        factsOf(drift, { ...methodInput([]), pdbs: [pdb] }, around, { counting: [], atMs: 0 }),
+        factsOf(drift, { ...methodInput([]), pdbs: [pdb] }, { ...around, counting: [], atMs: 0 }),
       );
     const rests = (before: PodDisruptionBudget, after: PodDisruptionBudget) => {
       const sweeps = new Sweeps();
-      sweeps.note(drift, nothing, under(before));
+      sweeps.note(drift, rule(drift, nothing, []), under(before));
       return sweeps.rests(drift, under(after));
     };
     const { metadata, spec, status } = guard;
@@ -131,18 +144,22 @@ describe("sweeps", () => {
 
   it("start anew once something was found", () => {
     const sweeps = new Sweeps();
-    sweeps.note(drift, nothing, facts("a"));
+    sweeps.note(drift, rule(drift, nothing, []), facts("a"));
     const [command] = atOnce(
       drift.propose(methodInput([candidate("n", { conditions: { Drifted: 1_000 } })])),
     ).commands;
     expect(command).toBeDefined();
-    sweeps.note(drift, { ...nothing, commands: [command as Command] }, facts("b"));
+    sweeps.note(drift, rule(drift, { ...nothing, commands: [command as Command] }, []), facts("b"));
     expect(sweeps.rests(drift, facts("a"))).toBe(false);
   });
 
   it("ask a method again that gave way to another, which may come to nothing", () => {
     const sweeps = new Sweeps();
-    sweeps.note(drift, { ...nothing, waived: true }, facts("a"));
+    sweeps.note(
+      drift,
+      rule(drift, { ...nothing, later: [{ poolIds: new Set(["p"]), until: "repacked" }] }, []),
+      facts("a"),
+    );
     expect(sweeps.rests(drift, facts("a"))).toBe(false);
   });
 
@@ -152,9 +169,13 @@ describe("sweeps", () => {
       drift.propose(methodInput([candidate("n", { conditions: { Drifted: 1_000 } })])),
     ).commands as [Command];
     const poolIds = new Set([command.candidates[0]?.pool.id ?? ""]);
-    sweeps.note(drift, { ...nothing, later: [{ command, poolIds, until: "settled" }] }, facts("a"));
+    sweeps.note(
+      drift,
+      rule(drift, { ...nothing, later: [{ poolIds, until: "settled" }] }, []),
+      facts("a"),
+    );
     expect(sweeps.rests(drift, facts("a"))).toBe(false);
-    sweeps.note(drift, { ...nothing, later: [] }, facts("a"));
+    sweeps.note(drift, rule(drift, { ...nothing, later: [] }, []), facts("a"));
     expect(sweeps.rests(drift, facts("a"))).toBe(true);
   });
 

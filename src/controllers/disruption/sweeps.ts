@@ -6,7 +6,9 @@ import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
-import type { Method, MethodInput, Proposal } from "../../core/disruption/methods/method.ts";
+import type { Ruling } from "../../core/disruption/arbiter.ts";
+import type { Method } from "../../core/disruption/methods/method.ts";
+import type { Round } from "../../core/disruption/round.ts";
 import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
 import type { Surroundings } from "./look.ts";
 
@@ -47,27 +49,28 @@ export class Sweeps {
     return now.atMs - known.atMs < (same ? LATEST_LOOK_MS : changedMs);
   }
 
-  /** Takes down what came of asking; `facts`: those that were asked about. */
-  note(method: Method, { commands, waived, later = [], costly }: Proposal, facts: Facts): void {
-    // What was preferred to it may come to nothing.
-    const isOpen = waived === true || later.length > 0;
-    const isCheap = !method.costly && costly !== true;
-    if (commands.length > 0 || isOpen || isCheap) this.#settled.delete(method.name);
-    else this.#settled.set(method.name, facts);
+  /** Remembers a final answer, and the facts that it was given to. */
+  note(method: Method, { isFinal }: Pick<Ruling, "isFinal">, facts: Facts): void {
+    if (isFinal) this.#settled.set(method.name, facts);
+    else this.#settled.delete(method.name);
   }
 }
 
 /** `counting`: commands whose moves count against the next ones. `atMs`: see {@link Facts}. */
 export function* factsOf(
   method: Method,
-  { nowMs, candidates, allowances, pdbs, alphaBusy, backingOff, rests, poolRests }: MethodInput,
+  { nowMs, candidates, allowances, pdbs, alphaBusy, backingOff, rests, poolRests }: Round,
   {
     pools,
     scheduling,
     revision,
     surging,
-  }: Pick<Surroundings, "pools" | "scheduling" | "revision" | "surging">,
-  { counting, atMs }: { readonly counting: readonly string[]; readonly atMs: number },
+    counting,
+    atMs,
+  }: Pick<Surroundings, "pools" | "scheduling" | "revision" | "surging"> & {
+    readonly counting: readonly string[];
+    readonly atMs: number;
+  },
 ): Steps<Facts> {
   const eligible: string[] = [];
   // What the ledger held back may go once these end.

@@ -18,11 +18,12 @@ import {
   unconsolidatable,
 } from "../disruption/consolidation.ts";
 import { METHODS } from "../disruption/methods/all.ts";
-import type { MethodInput } from "../disruption/methods/method.ts";
+import { emptyCommand } from "../disruption/methods/emptiness.ts";
 import { replaced } from "../disruption/methods/replacing.ts";
 import { singleNodeConsolidation } from "../disruption/methods/single-node-consolidation.ts";
 import { keptByLimit, keptStatic } from "../disruption/methods/static-drift.ts";
 import { recordOf } from "../disruption/record.ts";
+import type { Round } from "../disruption/round.ts";
 import { type Picture, survey } from "../disruption/survey.ts";
 import { consolidatable } from "../nodeclaim/empty.ts";
 import { budgetHold } from "./budget-answer.ts";
@@ -215,28 +216,17 @@ function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
 
 /** What taking away this node alone would come to if nothing kept it; undefined: nothing is to be had. */
 export function aloneCommand(picture: Picture, candidate: Candidate): Command | undefined {
-  const { pool, reschedulablePods, generation } = candidate;
+  const { pool, reschedulablePods } = candidate;
   if (pool.replicas !== undefined || candidate.instanceType === undefined) return undefined;
-  if (reschedulablePods.length === 0) {
-    return {
-      reason: "Empty",
-      consolidationType: "empty",
-      via: "emptiness",
-      generation,
-      candidates: [candidate],
-      replacements: [],
-      targets: [],
-      validateAfterMs: 15_000,
-    };
-  }
+  if (reschedulablePods.length === 0) return emptyCommand(candidate);
   const found = consolidate([candidate], inputOf(picture));
   return "message" in found ? undefined : found;
 }
 
-const inputs = new WeakMap<Picture, MethodInput>();
+const inputs = new WeakMap<Picture, Round>();
 
 /** What consolidation may know; worked out once a picture, for a pool asks about each of its nodes. */
-function inputOf(picture: Picture): MethodInput {
+function inputOf(picture: Picture): Round {
   const known = inputs.get(picture);
   if (known !== undefined) return known;
   const { input } = survey(picture, singleNodeConsolidation);

@@ -12,7 +12,7 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { savingsMicroUsd } from "../disruption/command.ts";
 import { madeFor } from "../disruption/record.ts";
-import type { Found } from "../disruption/round.ts";
+import type { Found } from "../disruption/run-round.ts";
 import type { Picture } from "../disruption/survey.ts";
 import { shapeIssues } from "../nodeclaim/consistent.ts";
 import { expiry } from "../nodeclaim/expired.ts";

@@ -6,7 +6,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { type CommandReason, savingsMicroUsd } from "../disruption/command.ts";
-import { type Found, nextCommands } from "../disruption/round.ts";
+import { type Found, nextCommands } from "../disruption/run-round.ts";
 import type { Picture } from "../disruption/survey.ts";
 import { isReplacedFirst } from "../nodeclaim/expired.ts";
 import { type Allowed, allowedNow, type BudgetAnswer, budgetAnswers } from "./budget-answer.ts";

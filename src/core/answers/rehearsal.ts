@@ -13,7 +13,7 @@ import { priceOf } from "../disruption/candidates.ts";
 import type { Command } from "../disruption/command.ts";
 import type { Method } from "../disruption/methods/method.ts";
 import { moveOf } from "../disruption/moves.ts";
-import { type Found, nextCommands } from "../disruption/round.ts";
+import { type Found, nextCommands } from "../disruption/run-round.ts";
 import { countStatic, missing, surplus } from "../disruption/static-pools.ts";
 import { survey } from "../disruption/survey.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";

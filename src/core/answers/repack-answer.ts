@@ -8,12 +8,13 @@ import { counted } from "../../base/counted.ts";
 import { atOnce } from "../../base/steps.ts";
 import type { Candidate } from "../disruption/candidates.ts";
 import { isConsolidatable } from "../disruption/consolidation.ts";
-import type { MethodInput, Until } from "../disruption/methods/method.ts";
+import type { Until } from "../disruption/methods/method.ts";
 import { openToRepack, repack } from "../disruption/methods/repack.ts";
 import { type Choice, chooseFrom } from "../disruption/repack/choice.ts";
 import { type Group, groupsOf } from "../disruption/repack/groups.ts";
 import { countsOf, shareOf, worthTrying } from "../disruption/repack/search.ts";
-import type { Found } from "../disruption/round.ts";
+import type { Round } from "../disruption/round.ts";
+import type { Found } from "../disruption/run-round.ts";
 import { type Picture, survey } from "../disruption/survey.ts";
 import type { NodeView } from "../state/node-view.ts";
 
@@ -56,14 +57,14 @@ export function repackAnswer(
 }
 
 /** What its pools wait for with a command; undefined: there is none. */
-function waitsUntil({ poolIds }: Group, input: MethodInput): Until | undefined {
+function waitsUntil({ poolIds }: Group, input: Round): Until | undefined {
   const [some] = poolIds;
   const { later = [] } = atOnce(repack.propose(input));
   return later.find((one) => some !== undefined && one.poolIds.has(some))?.until;
 }
 
 /** What it would be packed anew with: those before it, dearest first, have been tried in vain. */
-function choiceWith(candidate: Candidate, group: Group, input: MethodInput): Choice | undefined {
+function choiceWith(candidate: Candidate, group: Group, input: Round): Choice | undefined {
   const minShare = input.wantedShare(group.candidates);
   for (let left = group.candidates; left.length > 0; ) {
     const choice = atOnce(chooseFrom({ ...group, candidates: left }, input));

@@ -21,14 +21,14 @@ import { type Candidate, priceOfAll } from "./candidates.ts";
 import { cheaperPlan, NOT_CHEAPER, withoutSameTypes } from "./cheaper.ts";
 import type { Command, Verdict } from "./command.ts";
 import { guardCounter } from "./guards.ts";
-import { budgetCounter, type MethodInput, type Rejection } from "./methods/method.ts";
+import { budgetCounter, type Rejection } from "./methods/method.ts";
+import type { Round } from "./round.ts";
 import type { Simulation } from "./simulate.ts";
+import { VALIDATION_MS } from "./validation.ts";
 
 /** Most nodes that may come in the place of others in one move. Older generations know of one only. */
 const MOST_REPLACEMENTS = 10;
 const MOST_PACKED = 50;
-/** Pods come and go: the nodes must still be superfluous after this. */
-const VALIDATION_MS = 15_000;
 
 /** Why a node is not consolidated whatever else is true; undefined when it may be. */
 export function unconsolidatable(candidate: Candidate): string | undefined {
@@ -134,20 +134,20 @@ export interface Staying {
 /** The command that takes these nodes away, or why there is none. All of one generation. */
 export function consolidate(
   candidates: readonly Candidate[],
-  input: MethodInput,
+  round: Round,
 ): (Command & { readonly verdicts: readonly Verdict[] }) | Staying {
-  const found = cheapestMove(candidates, input);
-  return "message" in found ? found : weighed(found, input);
+  const found = cheapestMove(candidates, round);
+  return "message" in found ? found : weighed(found, round);
 }
 
 /** The command, unless what was done of late or the policy of a pool speaks against it. */
 export function weighed(
   found: Command,
-  input: MethodInput,
+  round: Round,
 ): (Command & { readonly verdicts: readonly Verdict[] }) | Staying {
-  const objection = input.objection(found);
+  const objection = round.objection(found);
   if (objection !== undefined) return { kind: "restraint", ...objection };
-  const verdicts = weigh(found, input.balancedTotals());
+  const verdicts = weigh(found, round.balancedTotals());
   const refused = verdicts.find(({ approved }) => !approved);
   if (refused === undefined) return { ...found, verdicts };
   return {
@@ -161,26 +161,26 @@ export function weighed(
  * As provisioning would plan it; and if that is no cheaper, with several smaller nodes in the place of a
  * large one, where their price could be less at all.
  */
-function cheapestMove(candidates: readonly Candidate[], input: MethodInput): Command | Staying {
-  const { simulator } = input;
+function cheapestMove(candidates: readonly Candidate[], round: Round): Command | Staying {
+  const { simulator } = round;
   const simulation = simulator.without(candidates);
-  const move = asPlanned(candidates, simulation, input);
+  const move = asPlanned(candidates, simulation, round);
   if (!("message" in move) || candidates[0]?.generation !== "v1") return move;
-  if (simulation.unsettled.length > 0) return aroundRestless(candidates, input) ?? move;
+  if (simulation.unsettled.length > 0) return aroundRestless(candidates, round) ?? move;
   const before = priceOfAll(candidates);
   if (move.message !== NOT_CHEAPER || simulator.leastPriceMicroUsd(candidates) >= before)
     return move;
   const supposing = { belowMicroUsd: before };
-  const split = asPlanned(candidates, simulator.without(candidates, supposing), input);
+  const split = asPlanned(candidates, simulator.without(candidates, supposing), round);
   return "message" in split ? move : { ...split, supposing };
 }
 
 /** Onto nodes that have come to rest, if there is room on them: none is bought for lack of patience. */
-function aroundRestless(candidates: readonly Candidate[], input: MethodInput): Command | undefined {
-  const supposing = { closed: input.simulator.restless() };
-  const simulation = input.simulator.without(candidates, supposing);
+function aroundRestless(candidates: readonly Candidate[], round: Round): Command | undefined {
+  const supposing = { closed: round.simulator.restless() };
+  const simulation = round.simulator.without(candidates, supposing);
   if (simulation.replacements.length > 0) return undefined;
-  const move = asPlanned(candidates, simulation, input);
+  const move = asPlanned(candidates, simulation, round);
   return "message" in move ? undefined : { ...move, supposing };
 }
 
@@ -192,7 +192,7 @@ export function lastFailed(poolName: string): string {
 /** When new nodes may be asked for again, of all their pools. */
 export function triedAgainMs(
   replacements: Command["replacements"],
-  { backingOff }: Pick<MethodInput, "backingOff">,
+  { backingOff }: Pick<Round, "backingOff">,
 ): number {
   return Math.max(...replacements.map(({ pool }) => backingOff.get(pool.id) ?? 0));
 }
@@ -204,7 +204,7 @@ export function triedAgainMs(
 export function asPlanned(
   candidates: readonly Candidate[],
   { replacements, targets, placements, homeless, unsettled }: Simulation,
-  { forSpot, backingOff }: MethodInput,
+  { forSpot, backingOff }: Round,
   packed = false,
 ): Command | Staying {
   if (homeless.length > 0)
@@ -289,10 +289,10 @@ function losesWork(pod: Pod, replacements: number): Staying {
  * Whether a command still holds on fresh facts: its nodes may still go, budgets have room for all of
  * them, and their pods would still do with the same.
  */
-export function confirm(command: Command, input: MethodInput): Command | Rejection {
-  const still = stillThere(command, input);
+export function confirm(command: Command, round: Round): Command | Rejection {
+  const still = stillThere(command, round);
   if (typeof still === "string") return still;
-  const { replacements, targets, placements, homeless, unsettled } = input.simulator.without(
+  const { replacements, targets, placements, homeless, unsettled } = round.simulator.without(
     still,
     command.supposing,
   );
@@ -307,16 +307,16 @@ export function confirm(command: Command, input: MethodInput): Command | Rejecti
 }
 
 /** The command's nodes as they are now, all of them, if they may still go together. */
-export function stillThere(command: Command, input: MethodInput): readonly Candidate[] | Rejection {
+export function stillThere(command: Command, round: Round): readonly Candidate[] | Rejection {
   const names = new Set(command.candidates.map(({ node }) => node.name));
-  const still = input.candidates.filter(
-    (one) => names.has(one.node.name) && isConsolidatable(one, input.nowMs),
+  const still = round.candidates.filter(
+    (one) => names.has(one.node.name) && isConsolidatable(one, round.nowMs),
   );
   if (still.length < names.size) return "churn";
-  if (command.generation === "alpha" && input.alphaBusy) return "budget";
-  const budgets = budgetCounter(input.allowances);
+  if (command.generation === "alpha" && round.alphaBusy) return "budget";
+  const budgets = budgetCounter(round.allowances);
   if (!still.every((one) => budgets.take(one))) return "budget";
   // Each may go by itself still; all together they may not, once a workload's budget allows less than it did.
-  const guards = guardCounter(input.pdbs);
+  const guards = guardCounter(round.pdbs);
   return still.every((one) => guards.take(one.reschedulablePods)) ? still : "churn";
 }

@@ -54,7 +54,7 @@ describe("the ledger of consolidation", () => {
     const node = { ...candidate("a"), reschedulablePods: [slow] };
     const saving = (share: number) => command([node], (1 - share) * node.priceMicroUsd);
     expect(objection(new Ledger(restraint), saving(0.1))).toMatch(
-      /^Can't save within 4h0m0s what 1h[0-9]m0s of old and new nodes side by side cost, only within 9h[0-9]+m0s$/,
+      /^Can't save within 4h0m0s the cost of running old and new nodes side by side for 1h[0-9]m0s, only within 9h[0-9]+m0s$/,
     );
     expect(objection(new Ledger(restraint), saving(0.5))).toBeUndefined();
     expect(objection(new Ledger({ ...restraint, maxPaybackMs: 0 }), saving(0.1))).toBeUndefined();
@@ -73,7 +73,7 @@ describe("the ledger of consolidation", () => {
     const metadata = { ...born.claim.metadata, annotations };
     const young = { ...born, claim: { ...born.claim, metadata } };
     expect(objection(ledger, command([young], 1), bornMs + HOUR_MS / 2)).toBe(
-      'Node "a" came in place of another a while ago, it is not replaced for 30 more minute(s)',
+      'Node "a" replaced another node a short time ago; it is not replaced itself for 30 more minutes',
     );
     expect(objected(ledger, command([young], 1), bornMs)?.untilMs).toBe(bornMs + HOUR_MS);
     expect(objection(ledger, command([young], 1), bornMs + HOUR_MS)).toBeUndefined();
@@ -92,14 +92,14 @@ describe("the ledger of consolidation", () => {
     expect(objection(ledger, one, NOW + 60_000)).toBeUndefined();
     ledger.note(moved(one, "second", NOW + 60_000), NOW + 60_000);
     expect(objection(ledger, one, NOW + 120_000)).toBe(
-      "Pods of ReplicaSet default/web were moved 2 time(s) within the hour, no more than 2 are",
+      "Pods of ReplicaSet default/web were moved 2 times within the hour; the limit is 2",
     );
     expect(objected(ledger, one, NOW + 120_000)?.untilMs).toBe(NOW + HOUR_MS);
     expect(objection(ledger, one, NOW + HOUR_MS)).toBeUndefined();
     // Whatever it was moved for, and whatever it is to be moved for.
     const drift = { ...one, reason: "Drifted" } as const;
     ledger.note(moved(drift, "third", NOW + HOUR_MS), NOW + HOUR_MS);
-    expect(objection(ledger, drift, NOW + HOUR_MS)).toContain("moved 2 time(s)");
+    expect(objection(ledger, drift, NOW + HOUR_MS)).toContain("moved 2 times");
     ledger.forget("third");
     expect(objection(ledger, drift, NOW + HOUR_MS)).toBeUndefined();
   });
@@ -123,13 +123,13 @@ describe("the ledger of consolidation", () => {
     ledger.note(moved(of("6c7b9"), "second", NOW), NOW);
     const third = of("7f9c1");
     expect(objection(ledger, third)).toBe(
-      "Pods of Deployment default/web were moved 2 time(s) within the hour, no more than 2 are",
+      "Pods of Deployment default/web were moved 2 times within the hour; the limit is 2",
     );
     expect(objected(ledger, third)?.untilMs).toBe(NOW + HOUR_MS);
     // Earlier versions wrote the ReplicaSet's UID.
     const older = new Ledger(restraint);
     older.note({ ...first, pods: { "uid-web-7f9c1": 2 } }, NOW);
-    expect(objection(older, third)).toContain("were moved 2 time(s)");
+    expect(objection(older, third)).toContain("were moved 2 times");
     expect(objection(older, of("5d4f8"))).toBeUndefined();
   });
 
@@ -162,7 +162,7 @@ describe("the ledger of consolidation", () => {
     const ledger = new Ledger(restraint);
     ledger.learn([second], later);
     expect(ledger.recent(later).map(({ command }) => command)).toEqual(["first", "second"]);
-    expect(objection(ledger, one, later)).toContain("were moved 2 time(s) within the hour");
+    expect(objection(ledger, one, later)).toContain("were moved 2 times within the hour");
     // What is over is not carried on.
     const third = withMoves(second, [moved(one, "third", NOW + HOUR_MS)], NOW + HOUR_MS);
     expect(movesOn(third).map(({ command }) => command)).toEqual(["second", "third"]);

@@ -7,6 +7,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -116,7 +117,7 @@ export class Ledger {
 
   /** Counts in steps what {@link objection} may have to know of all nodes. */
   *ready(nodes: readonly NodeView[], nowMs: number): Steps<void> {
-    if (counted.has(nodes)) return;
+    if (replicasByNodes.has(nodes)) return;
     const moved = new Map<string, number>();
     for (const { pods } of this.recent(nowMs))
       for (const [key, count] of Object.entries(pods))
@@ -159,7 +160,7 @@ export class Ledger {
     if (earnedMs <= maxPaybackMs) return undefined;
     const only = Number.isFinite(earnedMs) ? `, only within ${inMinutes(earnedMs)}` : "";
     return {
-      message: `Can't save within ${formatDuration(maxPaybackMs)} what ${inMinutes(overlapMs)} of old and new nodes side by side cost${only}`,
+      message: `Can't save within ${formatDuration(maxPaybackMs)} the cost of running old and new nodes side by side for ${inMinutes(overlapMs)}${only}`,
     };
   }
 
@@ -172,7 +173,7 @@ export class Ledger {
     if (first === undefined) return undefined;
     const minutes = Math.ceil((first.endsMs - nowMs) / 60_000);
     return {
-      message: `Node "${first.name}" came in place of another a while ago, it is not replaced for ${minutes} more minute(s)`,
+      message: `Node "${first.name}" replaced another node a short time ago; it is not replaced itself for ${counted(minutes, "more minute")}`,
       untilMs: Math.max(...resting.map(({ endsMs }) => endsMs)),
     };
   }
@@ -189,7 +190,7 @@ export class Ledger {
     if (first === undefined) return undefined;
     const { sample, most, moved } = first;
     return {
-      message: `Pods of ${workloadOf(sample)} were moved ${moved} time(s) within the hour, no more than ${most} are`,
+      message: `Pods of ${workloadOf(sample)} were moved ${counted(moved, "time")} within the hour; the limit is ${most}`,
       untilMs: Math.max(...found.map((one) => movesAgainMs(one, recent))),
     };
   }
@@ -240,11 +241,11 @@ function movesAgainMs(
   return (fromRfc3339((last ?? recent.at(-1))?.at) ?? 0) + MOVE_COUNTS_MS;
 }
 
-const counted = new WeakMap<readonly NodeView[], ReadonlyMap<string, number>>();
+const replicasByNodes = new WeakMap<readonly NodeView[], ReadonlyMap<string, number>>();
 
 /** How many pods each workload has. A list of nodes never changes. */
 function replicasOf(nodes: readonly NodeView[]): ReadonlyMap<string, number> {
-  return counted.get(nodes) ?? atOnce(countReplicas(nodes));
+  return replicasByNodes.get(nodes) ?? atOnce(countReplicas(nodes));
 }
 
 function* countReplicas(nodes: readonly NodeView[]): Steps<ReadonlyMap<string, number>> {
@@ -255,7 +256,7 @@ function* countReplicas(nodes: readonly NodeView[]): Steps<ReadonlyMap<string, n
       if (key !== undefined) replicas.set(key, (replicas.get(key) ?? 0) + 1);
     }
   });
-  counted.set(nodes, replicas);
+  replicasByNodes.set(nodes, replicas);
   return replicas;
 }
 

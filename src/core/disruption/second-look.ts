@@ -6,8 +6,9 @@
  */
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
-import { budgetCounter, type Method, type MethodInput, type Rejection } from "./methods/method.ts";
+import { budgetCounter, type Method, type Rejection } from "./methods/method.ts";
 import { mostAtOnce } from "./methods/static-drift.ts";
+import type { Round } from "./round.ts";
 
 /**
  * The command, if all its nodes may still go, or why not; of empty nodes those that still may. `now`: fresh,
@@ -16,7 +17,7 @@ import { mostAtOnce } from "./methods/static-drift.ts";
 export function stillGoing(
   command: Command,
   { isEligible }: Pick<Method, "isEligible">,
-  now: MethodInput,
+  now: Round,
 ): Command | Rejection {
   const { candidates, replacements, targets } = command;
   const before = new Map(candidates.map((one) => [one.node.name, one]));

@@ -24,9 +24,10 @@ import {
 } from "./candidates.ts";
 import type { ForSpot } from "./cheaper.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Method, MethodInput, Repack } from "./methods/method.ts";
+import type { Method } from "./methods/method.ts";
 import { wantedShare } from "./outcome.ts";
 import { keptPods, leavingUnder, rivalry } from "./rivals.ts";
+import type { Repack, Round } from "./round.ts";
 import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
 import { tallyOf } from "./tally.ts";
@@ -74,7 +75,7 @@ export interface Picture {
 
 /** What one method may know, and our nodes that it may not touch. */
 export interface Survey {
-  readonly input: MethodInput;
+  readonly input: Round;
   readonly blocked: readonly Blocked[];
 }
 
@@ -101,7 +102,7 @@ export function* surveyInSteps(
   const totals = asksTotals ? yield* balancedTotals(nodes, pools) : undefined;
   const { usedAlpha } = yield* tallyOf(nodes, picture.nodesBefore);
   const leaving = once(() => leavingUnder(nodes, pdbs));
-  const input: MethodInput = {
+  const input: Round = {
     nowMs,
     candidates: found.candidates,
     nodes,

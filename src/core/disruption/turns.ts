@@ -3,7 +3,7 @@
  * each has been waited for: nobody is passed over for ever, and nobody waits for ever. Not written down: after a
  * restart each has its turn, and may be waited for, anew.
  */
-import type { Proposal } from "./methods/method.ts";
+import type { Ruling } from "./arbiter.ts";
 import type { Move } from "./moves.ts";
 
 /** From the first time that a group could be packed anew but waits for nodes that could go along in a moment. */
@@ -34,10 +34,10 @@ export class Turns {
     return this.#proposed.get(keyOf(poolIds))?.atMs ?? 0;
   }
 
-  /** Takes down what a proposal came to. */
-  note({ later = [], turns = [] }: Pick<Proposal, "later" | "turns">, nowMs: number): void {
-    for (const { poolIds, until } of later) if (until === "quiet") this.#wait(poolIds, nowMs);
-    for (const poolIds of turns) this.#proposed.set(keyOf(poolIds), { poolIds, atMs: nowMs });
+  /** Remembers which groups had their turn, and which wait. */
+  note({ served, awaited }: Pick<Ruling, "served" | "awaited">, nowMs: number): void {
+    for (const poolIds of awaited) this.#wait(poolIds, nowMs);
+    for (const poolIds of served) this.#proposed.set(keyOf(poolIds), { poolIds, atMs: nowMs });
     for (const known of [this.#waits, this.#proposed]) forget(known, nowMs);
   }
 

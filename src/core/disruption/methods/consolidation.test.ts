@@ -9,6 +9,7 @@ import {
   methodInput,
   NOW,
 } from "../../../testing/disruption.ts";
+import { rule } from "../arbiter.ts";
 import type { Candidate } from "../candidates.ts";
 import type { ForSpot } from "../cheaper.ts";
 import { type Command, describeCommand, describeOlder } from "../command.ts";
@@ -274,7 +275,7 @@ describe("single-node consolidation", () => {
         const one = methodInput(older, { lastTurnMs: (poolIds) => turns.lastMs(poolIds) });
         const simulator = { ...one.simulator, openTo: () => apart };
         const proposal = atOnce(single.propose({ ...one, simulator }));
-        turns.note(proposal, NOW + round);
+        turns.note(rule(single, proposal, []), NOW + round);
         return proposal.commands.map(({ candidates: [first] }) => first?.pool.name);
       });
       expect(order).toEqual([["a"], ["b", "c", "a"], ["a"], ["b", "c", "a"]]);
@@ -286,7 +287,7 @@ describe("single-node consolidation", () => {
       for (let round = 0; round < 4; round++) {
         const lastTurnMs = (poolIds: ReadonlySet<string>) => turns.lastMs(poolIds);
         const proposal = ask(apart, { allowedInAll: 2, lastTurnMs });
-        turns.note(proposal, NOW + round);
+        turns.note(rule(single, proposal, []), NOW + round);
         order.push(proposal.names.map(([name = ""]) => name));
       }
       expect(order).toEqual([

@@ -10,17 +10,15 @@ import { filterInSteps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { isQuiet } from "../consolidation.ts";
+import type { Round } from "../round.ts";
+import { VALIDATION_MS } from "../validation.ts";
 import {
   budgetCounter,
   inCommands,
   LOOKED_AT_PER_STEP,
   type Method,
-  type MethodInput,
   type Rejection,
 } from "./method.ts";
-
-/** Pods come and go: an empty node must still be empty after this. */
-const VALIDATION_MS = 15_000;
 
 export const emptiness: Method = {
   name: "emptiness",
@@ -30,39 +28,51 @@ export const emptiness: Method = {
   costly: false,
   waits: false,
   isEligible: (candidate, nowMs) => wayOf(candidate, nowMs) !== undefined,
-  *propose(input) {
-    const { nowMs } = input;
+  *propose(round) {
+    const { nowMs } = round;
     const going = (one: Candidate) => wayOf(one, nowMs) !== undefined;
-    const candidates = yield* filterInSteps(input.candidates, LOOKED_AT_PER_STEP, going);
-    return { commands: commands({ ...input, candidates }), remarks: [] };
+    const candidates = yield* filterInSteps(round.candidates, LOOKED_AT_PER_STEP, going);
+    return { commands: commands({ ...round, candidates }), remarks: [] };
   },
   validate,
 };
 
-/** How a candidate goes; undefined when it stays. */
+/** How an empty node goes: the wording of its command, and how long that waits for validation. */
 interface Way {
   readonly via: "emptiness" | "consolidation";
   readonly validateAfterMs: number;
 }
 
+/** Undefined: the node stays for now. */
 function wayOf(candidate: Candidate, nowMs: number): Way | undefined {
   const { pool, claim, generation, reschedulablePods } = candidate;
   const { policy, consolidateAfter } = pool.disruption;
   if (reschedulablePods.length > 0 || pool.replicas !== undefined) return undefined;
   if (policy === "none" || consolidateAfter === "Never") return undefined;
   if (generation === "v1") {
-    if (!isQuiet(candidate, nowMs)) return undefined;
-    return { via: "emptiness", validateAfterMs: VALIDATION_MS };
+    return isQuiet(candidate, nowMs) ? wayOfEmpty(candidate) : undefined;
   }
   if (policy !== "WhenEmpty") {
-    if (candidate.doNotConsolidate) return undefined;
-    return { via: "consolidation", validateAfterMs: VALIDATION_MS };
+    return candidate.doNotConsolidate ? undefined : wayOfEmpty(candidate);
   }
   const empty = condition(claim, "Empty");
   const sinceMs = fromRfc3339(empty?.lastTransitionTime);
   if (empty?.status !== "True" || sinceMs === undefined) return undefined;
   if (nowMs - sinceMs < consolidateAfter) return undefined;
-  return { via: "emptiness", validateAfterMs: 0 };
+  return wayOfEmpty(candidate);
+}
+
+/** Older generations with WhenEmpty do not validate: the claim's condition `Empty` has waited long enough. */
+function wayOfEmpty({ generation, pool }: Pick<Candidate, "generation" | "pool">): Way {
+  if (generation === "v1") return { via: "emptiness", validateAfterMs: VALIDATION_MS };
+  return pool.disruption.policy === "WhenEmpty"
+    ? { via: "emptiness", validateAfterMs: 0 }
+    : { via: "consolidation", validateAfterMs: VALIDATION_MS };
+}
+
+/** The command that would take this empty node away alone, if nothing kept it. */
+export function emptyCommand(candidate: Candidate): Command {
+  return commandOf(wayOfEmpty(candidate), [candidate]);
 }
 
 /** For each generation and way its own, for its words and its wait are the command's; of so many nodes at the most. */
@@ -70,7 +80,7 @@ function commands({
   nowMs,
   candidates,
   allowances,
-}: Pick<MethodInput, "nowMs" | "candidates" | "allowances">): readonly Command[] {
+}: Pick<Round, "nowMs" | "candidates" | "allowances">): readonly Command[] {
   const budgets = budgetCounter(allowances);
   const groups = new Map<string, { way: Way; candidates: Candidate[] }>();
   // Few of a large cluster: only these are put in order.
@@ -106,10 +116,10 @@ function commandOf({ via, validateAfterMs }: Way, candidates: readonly Candidate
 }
 
 /** Keeps the nodes that are still empty and still allowed. */
-function validate(command: Command, input: MethodInput): Command | Rejection {
+function validate(command: Command, round: Round): Command | Rejection {
   const names = new Set(command.candidates.map(({ node }) => node.name));
-  const still = input.candidates.filter(({ node }) => names.has(node.name));
-  const again = commands({ ...input, candidates: still }).find(
+  const still = round.candidates.filter(({ node }) => names.has(node.name));
+  const again = commands({ ...round, candidates: still }).find(
     ({ generation, via }) => generation === command.generation && via === command.via,
   );
   return again === undefined ? "churn" : { ...again, validateAfterMs: 0 };

@@ -1,70 +1,8 @@
-/** What every way of disrupting nodes looks like: a file each beside this one, in order in all.ts. */
-import type { Pod } from "../../../apis/core/pod.ts";
-import type { PodDisruptionBudget } from "../../../apis/policy/kinds.ts";
+/** What every disruption method looks like. Each has a file beside this one; all.ts has their order. */
 import type { Steps } from "../../../base/steps.ts";
-import type { PlannerOptions } from "../../planner/planner-options.ts";
-import type { PlannedClaim } from "../../provisioning/result.ts";
-import type { NodeView } from "../../state/node-view.ts";
-import type { PoolTotals } from "../balanced.ts";
-import type { PoolAllowance } from "../budgets.ts";
 import type { Candidate, DisruptionClass } from "../candidates.ts";
-import type { ForSpot } from "../cheaper.ts";
-import type { Command, CommandReason, Objection, Verdict } from "../command.ts";
-import type { Simulator } from "../simulate.ts";
-
-export interface Repack {
-  readonly planner: PlannerOptions;
-  /** Of the price of what goes. */
-  readonly minSavingsPercent: number;
-}
-
-export interface MethodInput {
-  readonly nowMs: number;
-  /** By node name. */
-  readonly candidates: readonly Candidate[];
-  /** The whole cluster, by name. */
-  readonly nodes: readonly NodeView[];
-  /**
-   * That many new nodes of a static pool (by id) in the place of those named, fewer where there is no room
-   * for them; undefined when nobody keeps the pool at its size: the gate is off, or it is not ready.
-   */
-  readonly planStatic: (
-    poolId: string,
-    count: number,
-    instead: readonly string[],
-  ) => readonly PlannedClaim[] | undefined;
-  /** By pool id, for the method's reason. */
-  readonly allowances: ReadonlyMap<string, PoolAllowance>;
-  readonly pdbs: readonly PodDisruptionBudget[];
-  /** The cluster without some of its nodes. */
-  readonly simulator: Simulator;
-  /** Those of these nodes' pods that leave only after another of their workload runs: no drain ends without. */
-  readonly keptPods: (candidates: readonly Candidate[]) => ReadonlySet<Pod>;
-  /** What Balanced pools cost and hold in all, by pool id; made when first asked for. */
-  readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
-  /** Why a consolidation is left for later, whatever it saves. */
-  readonly objection: (command: Command) => Objection | undefined;
-  /** What may come in the place of nodes that are all spot. */
-  readonly forSpot: ForSpot;
-  /** How several nodes may be packed anew on several others; absent: not at all. */
-  readonly repack: Repack | undefined;
-  /** Pods that a consolidation moved are coming to rest on nodes of these pools (by id). */
-  readonly isSettling: (poolIds: ReadonlySet<string>) => Steps<boolean>;
-  /** For how long these pools (by id) may still be waited for where nodes of theirs could go along in a moment. */
-  readonly patienceMs: (poolIds: ReadonlySet<string>) => number;
-  /** When a command about these pools (by id) was proposed last; 0: never. */
-  readonly lastTurnMs: (poolIds: ReadonlySet<string>) => number;
-  /** It came in place of others so short a time ago that it is not replaced itself. */
-  readonly rests: (candidate: Candidate) => boolean;
-  /** The last repack of its pool did not save what it was to: no other one for a while. */
-  readonly poolRests: (candidate: Candidate) => boolean;
-  /** What several nodes packed anew must save of their price, as a share. */
-  readonly wantedShare: (candidates: readonly Candidate[]) => number;
-  /** A used node of an alpha pool is being replaced: alpha does one at a time. */
-  readonly alphaBusy: boolean;
-  /** Pools whose replacements failed a moment ago: no new ones of theirs until then. */
-  readonly backingOff: ReadonlyMap<string, number>;
-}
+import type { Command, CommandReason, Verdict } from "../command.ts";
+import type { Round } from "../round.ts";
 
 /** Why a candidate stays as it is, for an event on its Node and its claim. */
 export interface Remark {
@@ -73,32 +11,33 @@ export interface Remark {
   readonly message: string;
 }
 
-/** A command that is left for later, and the pools (by id) that share machines with those of its nodes. */
+/** Pools (by id) that share machines and whose nodes the method leaves for a later round. */
 export interface Later {
-  readonly command: Command;
+  /** The command that waits; absent for `repacked`. */
+  readonly command?: Command;
   readonly poolIds: ReadonlySet<string>;
   readonly until: Until;
 }
 
 /**
- * What is waited for: `settled`: pods that were moved a moment ago have come to rest; `quiet`: nothing has happened
- * on other nodes for as long as their pool asks for.
+ * `settled`: the pods that a consolidation moved have been on their new nodes for `consolidateAfter`.
+ * `quiet`: no pod came to or left other nodes of these pools for as long as their pool asks.
+ * `repacked`: repack saves much more on these pools and is asked in the same round.
  */
-export type Until = "settled" | "quiet";
+export type Until = "settled" | "quiet" | "repacked";
 
+/** A method's answer. arbiter.ts decides what becomes of it. */
 export interface Proposal {
-  /** None: nothing to do this way. */
+  /** Empty: the method has nothing to do. */
   readonly commands: readonly Command[];
-  /** There is one, but what another method has is better by far: it is to be asked. */
-  readonly waived?: boolean;
-  /** There are these, but in a moment there may be better ones. */
+  /** What the method could do but leaves for later; absent: nothing. */
   readonly later?: readonly Later[];
-  /** Which pools (by id) have had their turn with the commands. */
+  /** Groups of pools (by id) that the commands are about: the arbiter asks for others first the next time. */
   readonly turns?: readonly ReadonlySet<string>[];
   readonly remarks: readonly Remark[];
   /** Moves that a pool's policy refused; for metrics. */
   readonly refused?: readonly Verdict[];
-  /** Of a method that is not costly as a rule: this answer was, and is the same while nothing has changed that could matter. */
+  /** True where a method that is cheap as a rule had to simulate for this answer. */
   readonly costly?: boolean;
 }
 
@@ -110,18 +49,18 @@ export interface Method {
   readonly reason: CommandReason;
   readonly consolidationType: Command["consolidationType"];
   readonly disruptionClass: DisruptionClass;
-  /** Simulates candidates: not asked again while nothing has changed that could matter. */
+  /** The method simulates candidates. arbiter.ts asks it less often. */
   readonly costly: boolean;
-  /** All its commands wait for a second look: not asked while another one waits. */
+  /** All its commands wait for validation. arbiter.ts does not ask it while another command waits. */
   readonly waits: boolean;
   /** Whether the method is about this candidate at all: the metric of eligible nodes. */
   isEligible(candidate: Candidate, nowMs: number): boolean;
   /** Looks at every candidate until it finds something to do; in steps, for there may be many. */
-  propose(input: MethodInput): Steps<Proposal>;
-  /** What is left of a command once its wait is over, or why nothing is. `input` is fresh. */
-  validate(command: Command, input: MethodInput): Command | Rejection;
+  propose(round: Round): Steps<Proposal>;
+  /** What is left of a command when its wait is over, or why nothing is. `round` holds fresh facts. */
+  validate(command: Command, round: Round): Command | Rejection;
   /** The same, where it takes long. */
-  validateInSteps?(command: Command, input: MethodInput): Steps<Command | Rejection>;
+  validateInSteps?(command: Command, round: Round): Steps<Command | Rejection>;
 }
 
 /** Candidates that are only looked at before others get a turn. */
@@ -162,7 +101,7 @@ export function* inRuns(
  * Takes candidates as the budgets of their pools and of the cluster allow: one `take` after the other
  * counts. `fits`: whether these could be taken together.
  */
-export function budgetCounter(allowances: MethodInput["allowances"]): {
+export function budgetCounter(allowances: Round["allowances"]): {
   take(candidate: Candidate): boolean;
   left(candidate: Candidate): number;
   fits(candidates: readonly Candidate[]): boolean;

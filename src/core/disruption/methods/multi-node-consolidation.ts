@@ -9,15 +9,9 @@ import { bySavings, type Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable } from "../consolidation.ts";
 import { guardCounter } from "../guards.ts";
-import {
-  budgetCounter,
-  inRuns,
-  LOOKED_AT_PER_STEP,
-  type Method,
-  type MethodInput,
-  type Proposal,
-} from "./method.ts";
-import { leftToRepack } from "./repack.ts";
+import type { Round } from "../round.ts";
+import { budgetCounter, inRuns, LOOKED_AT_PER_STEP, type Method, type Proposal } from "./method.ts";
+import { leftForRepack, leftToRepack } from "./repack.ts";
 
 const MAX_NODES = 100;
 /** Of those that are only looked at. */
@@ -38,22 +32,22 @@ export const multiNodeConsolidation: Method = {
 };
 
 /** What is saved where repack would save more by far is left to it; the other pools go on. */
-function* propose(input: MethodInput): Steps<Proposal> {
+function* propose(round: Round): Steps<Proposal> {
   const left = new Set<string>();
   for (;;) {
     // Of the pools that go on: the same moves were refused the last time.
     const refused: Verdict[] = [];
     const candidates = yield* filterInSteps(
-      input.candidates,
+      round.candidates,
       LOOKED_AT_PER_STEP,
-      (one) => !left.has(one.pool.id) && isConsolidatable(one, input.nowMs),
+      (one) => !left.has(one.pool.id) && isConsolidatable(one, round.nowMs),
     );
-    const command = yield* bestOf(candidates, input, refused);
-    const others = command === undefined ? [] : yield* leftToRepack(command, input);
+    const command = yield* bestOf(candidates, round, refused);
+    const others = command === undefined ? [] : yield* leftToRepack(command, round);
     if (others.length === 0)
       return {
         commands: command === undefined ? [] : [command],
-        waived: left.size > 0,
+        later: leftForRepack(left),
         remarks: [],
         refused,
       };
@@ -64,7 +58,7 @@ function* propose(input: MethodInput): Steps<Proposal> {
 /** Of those that are consolidatable. A command speaks for one generation: the first that has one wins, oldest words first. */
 function* bestOf(
   candidates: readonly Candidate[],
-  input: MethodInput,
+  round: Round,
   refused: Verdict[],
 ): Steps<Command | undefined> {
   const removable = yield* sortInSteps(
@@ -76,19 +70,19 @@ function* bestOf(
   for (const run of inRuns(removable, PODS_AT_ONCE)) {
     yield;
     looked += run.length;
-    removal = yield* allAtOnce(run, input, refused);
+    removal = yield* allAtOnce(run, round, refused);
     // With more to look at it is enough by itself.
     if (removal !== undefined && looked < removable.length) return removal;
   }
   yield;
   for (const generation of ["alpha", "beta", "v1"] as const) {
-    if (generation === "alpha" && input.alphaBusy) continue;
+    if (generation === "alpha" && round.alphaBusy) continue;
     yield;
     const chosen = yield* together(
       candidates.filter((one) => one.generation === generation),
-      input,
+      round,
     );
-    const command = yield* longest(chosen, input, refused);
+    const command = yield* longest(chosen, round, refused);
     const best = generation === "v1" ? savingMore(removal, command) : command;
     if (best !== undefined) return best;
   }
@@ -98,17 +92,17 @@ function* bestOf(
 /** The nodes of a run that can all go without a new one. Upstream tries runs of one order only. */
 function* allAtOnce(
   candidates: readonly Candidate[],
-  input: MethodInput,
+  round: Round,
   refused: Verdict[],
 ): Steps<Command | undefined> {
-  const budgets = budgetCounter(input.allowances);
-  const guards = guardCounter(input.pdbs);
-  const going = yield* input.simulator.togetherInSteps(
+  const budgets = budgetCounter(round.allowances);
+  const guards = guardCounter(round.pdbs);
+  const going = yield* round.simulator.togetherInSteps(
     candidates.filter((one) => budgets.left(one) > 0),
     (one) => budgets.left(one) > 0 && guards.take(one.reschedulablePods) && budgets.take(one),
   );
   if (going.length < 2) return undefined;
-  const found = consolidate(going, input);
+  const found = consolidate(going, round);
   if (!("message" in found)) return found;
   refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
   return undefined;
@@ -121,12 +115,9 @@ function savingMore(a: Command | undefined, b: Command | undefined): Command | u
 }
 
 /** As many as budgets allow, whose pods the guards of their workloads let go together. */
-function* together(
-  candidates: readonly Candidate[],
-  input: MethodInput,
-): Steps<readonly Candidate[]> {
-  const budgets = budgetCounter(input.allowances);
-  const guards = guardCounter(input.pdbs);
+function* together(candidates: readonly Candidate[], round: Round): Steps<readonly Candidate[]> {
+  const budgets = budgetCounter(round.allowances);
+  const guards = guardCounter(round.pdbs);
   const sorted = yield* sortInSteps(candidates, bySavings);
   const chosen: Candidate[] = [];
   for (const [index, one] of sorted.entries()) {
@@ -142,7 +133,7 @@ function* together(
 /** `refused` takes the verdicts against moves that were tried. */
 function* longest(
   candidates: readonly Candidate[],
-  input: MethodInput,
+  round: Round,
   refused: Verdict[],
 ): Steps<Command | undefined> {
   let best: Command | undefined;
@@ -151,7 +142,7 @@ function* longest(
   while (low <= high) {
     yield;
     const count = (low + high) >> 1;
-    const found = consolidate(candidates.slice(0, count), input);
+    const found = consolidate(candidates.slice(0, count), round);
     if ("message" in found) {
       refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
       high = count - 1;

@@ -10,12 +10,14 @@ import {
   NOW,
 } from "../../../testing/disruption.ts";
 import { DEFAULT_PLANNER, type PlannerOptions } from "../../planner/planner-options.ts";
+import { rule } from "../arbiter.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd } from "../command.ts";
 import { groupsOf } from "../repack/groups.ts";
 import { asGoodMicroUsd } from "../repack/search.ts";
+import type { Round } from "../round.ts";
 import { Turns } from "../turns.ts";
-import type { Method, MethodInput, Proposal } from "./method.ts";
+import type { Method, Proposal } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
 import { leftToRepack, repack } from "./repack.ts";
 import { singleNodeConsolidation } from "./single-node-consolidation.ts";
@@ -40,6 +42,7 @@ const beside = (one: Candidate) => [
   one,
   ...["b", "c", "d", "e", "f", "g", "h"].map((name) => sparse(name)),
 ];
+const untils = ({ later = [] }: Proposal) => later.map(({ until }) => until);
 const names = ({ candidates }: Command) => candidates.map(({ node }) => node.name).sort();
 const types = ({ replacements }: Command) =>
   replacements.map(({ cheapest }) => cheapest.instanceType).sort();
@@ -67,14 +70,14 @@ describe("repack", () => {
     const [repacked] = propose(nodes).commands as [Command];
     expect([alone, repacked].map(savingsMicroUsd)).toEqual([800_000, 1_200_000]);
     expect(multi(nodes)).toEqual([]);
-    expect(atOnce(multiNodeConsolidation.propose(input(nodes))).waived).toBe(true);
+    expect(untils(atOnce(multiNodeConsolidation.propose(input(nodes))))).toEqual(["repacked"]);
     expect(multi(["a", "b"].map(empty))).toHaveLength(1);
   });
 
   it("looks further than for a batch of waiting pods: what it finds is paid for long", () => {
     const one = input(beside(sparse("a")));
     const given: { readonly pods: number; readonly planner: PlannerOptions }[] = [];
-    const simulator: MethodInput["simulator"] = {
+    const simulator: Round["simulator"] = {
       ...one.simulator,
       withoutInSteps: (candidates, supposing) => {
         const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods).length;
@@ -97,7 +100,7 @@ describe("repack", () => {
     const planned = (methods: readonly Method[]) => {
       const one = input(nodes);
       let plans = 0;
-      const simulator: MethodInput["simulator"] = {
+      const simulator: Round["simulator"] = {
         ...one.simulator,
         withoutInSteps: (...args) => {
           plans++;
@@ -120,10 +123,13 @@ describe("repack", () => {
     const options = { isSettling: () => answered(true) };
     const [soon] = propose(nodes).commands as [Command];
     const { commands, later = [] } = atOnce(repack.propose({ ...input(nodes), ...options }));
-    expect([commands, later.map(({ command }) => names(command))]).toEqual([[], [names(soon)]]);
+    expect([commands, later.map(({ command }) => names(command as Command))]).toEqual([
+      [],
+      [names(soon)],
+    ]);
     expect(atOnce(multiNodeConsolidation.propose({ ...input(nodes), ...options }))).toMatchObject({
       commands: [],
-      waived: true,
+      later: [{ until: "repacked" }],
     });
     // Budgets leave no room for those.
     expect(
@@ -141,7 +147,10 @@ describe("repack", () => {
     const six = ["a", "b", "c", "d", "e", "f"].map((name) => sparse(name));
     const ask = (nodes: readonly Candidate[], options: MethodInputOptions = {}) => {
       const { commands, later = [] } = propose(nodes, options);
-      return [commands.map(names), later.map(({ until, command }) => [until, names(command)])];
+      return [
+        commands.map(names),
+        later.map(({ until, command }) => [until, names(command as Command)]),
+      ];
     };
     const all = six.map(({ node }) => node.name);
 
@@ -176,7 +185,7 @@ describe("repack", () => {
         const patienceMs = (ids: ReadonlySet<string>) => turns.patienceMs(ids, nowMs);
         const proposal = propose(nodes, { nowMs, patienceMs });
         if (proposal.commands.length === 0) waited.push(second);
-        turns.note(proposal, nowMs);
+        turns.note(rule(repack, proposal, []), nowMs);
       }
       expect(waited).toEqual([0, 10, 20, 300, 310, 320, 600]);
     });
@@ -254,7 +263,7 @@ describe("repack", () => {
       const order: (string | undefined)[] = [];
       for (let round = 0; round < 6; round++) {
         const proposal = ask({ allowedInAll: 3, lastTurnMs: (poolIds) => turns.lastMs(poolIds) });
-        turns.note(proposal, NOW + round);
+        turns.note(rule(repack, proposal, []), NOW + round);
         order.push(...pools(proposal));
       }
       expect(order).toEqual(["a", "b", "c", "a", "b", "c"]);
@@ -310,8 +319,11 @@ describe("repack", () => {
     const one = input([...of("x", eight), ...of("y", eight.slice(0, 2))]);
     const openTo = () => [["nodepool/x"], ["nodepool/y"]];
     const apart = { ...one, simulator: { ...one.simulator, openTo } };
-    const { commands, waived } = atOnce(multiNodeConsolidation.propose(apart));
-    expect([commands.map(names), waived]).toEqual([[["y-a", "y-b"]], true]);
+    const proposal = atOnce(multiNodeConsolidation.propose(apart));
+    expect([proposal.commands.map(names), untils(proposal)]).toEqual([
+      [["y-a", "y-b"]],
+      ["repacked"],
+    ]);
   });
 
   it("takes more nodes where fewer save nearly as much, but little is left to pay", () => {

@@ -18,12 +18,12 @@ import { guardCounter } from "../guards.ts";
 import { type Choice, chooseFrom, MAX_NODES } from "../repack/choice.ts";
 import { type Group, groupsOf } from "../repack/groups.ts";
 import { asGoodMicroUsd, bestOf, repacked, worthTrying } from "../repack/search.ts";
+import type { Round } from "../round.ts";
 import type { Simulator } from "../simulate.ts";
 import {
   budgetCounter,
   type Later,
   type Method,
-  type MethodInput,
   type Proposal,
   type Rejection,
   type Until,
@@ -38,7 +38,7 @@ export const repack: Method = {
   waits: true,
   isEligible: mayBeRepacked,
   propose,
-  validate: (command, input) => atOnce(validateInSteps(command, input)),
+  validate: (command, round) => atOnce(validateInSteps(command, round)),
   validateInSteps,
 };
 
@@ -49,10 +49,10 @@ function mayBeRepacked(candidate: Candidate, nowMs: number): boolean {
 }
 
 /** Those that neither came in place of others a moment ago nor are of a pool whose last repack was in vain. */
-export function* openToRepack(input: MethodInput): Steps<readonly Candidate[]> {
+export function* openToRepack(round: Round): Steps<readonly Candidate[]> {
   const open: Candidate[] = [];
-  yield* eachInSteps(input.candidates, NODES_PER_STEP, (one) => {
-    if (mayBeRepacked(one, input.nowMs) && !input.rests(one) && !input.poolRests(one))
+  yield* eachInSteps(round.candidates, NODES_PER_STEP, (one) => {
+    if (mayBeRepacked(one, round.nowMs) && !round.rests(one) && !round.poolRests(one))
       open.push(one);
   });
   return open;
@@ -70,7 +70,7 @@ interface Found {
 
 /** On one picture, with its candidates: consolidations ask before repack itself is asked. */
 interface Search {
-  readonly candidates: MethodInput["candidates"];
+  readonly candidates: Round["candidates"];
   readonly groups: readonly Group[];
   readonly found: Map<Group, Found>;
   /** On nodes of the groups that were found. */
@@ -87,11 +87,11 @@ const NODES_PER_STEP = 1_024;
 
 const searches = new WeakMap<Simulator, Search>();
 
-function* searchOf(input: MethodInput): Steps<Search> {
-  const { simulator, candidates } = input;
+function* searchOf(round: Round): Steps<Search> {
+  const { simulator, candidates } = round;
   const known = searches.get(simulator);
   if (known?.candidates === candidates) return known;
-  const groups = yield* groupsOf(yield* openToRepack(input), simulator.openTo());
+  const groups = yield* groupsOf(yield* openToRepack(round), simulator.openTo());
   const search: Search = { candidates, groups, found: new Map(), weighed: { pods: 0 } };
   searches.set(simulator, search);
   return search;
@@ -102,11 +102,11 @@ function isEnough({ found, weighed }: Search): boolean {
 }
 
 /** The same answer for all who ask in one round: it has its second look, on fresh facts, anyway. */
-function* packedAnew(group: Group, input: MethodInput, search: Search): Steps<Found> {
+function* packedAnew(group: Group, round: Round, search: Search): Steps<Found> {
   const { found, weighed } = search;
   const known = found.get(group);
   if (known !== undefined) return known;
-  const fresh = yield* searchIn(group, input);
+  const fresh = yield* searchIn(group, round);
   found.set(group, fresh);
   for (const { reschedulablePods } of group.candidates) weighed.pods += reschedulablePods.length;
   return fresh;
@@ -117,19 +117,19 @@ function* packedAnew(group: Group, input: MethodInput, search: Search): Steps<Fo
  * budgets and guards allow together, about no more nodes than one command may be. Whose last turn is longest ago
  * comes first.
  */
-function* propose(input: MethodInput): Steps<Proposal> {
-  if (input.repack === undefined) return { commands: [], remarks: [] };
-  const search = yield* searchOf(input);
+function* propose(round: Round): Steps<Proposal> {
+  if (round.repack === undefined) return { commands: [], remarks: [] };
+  const search = yield* searchOf(round);
   const refused: Verdict[] = [];
   const later: Later[] = [];
   const commands: Command[] = [];
   const turns: ReadonlySet<string>[] = [];
-  const budgets = budgetCounter(input.allowances);
-  const guards = guardCounter(input.pdbs);
+  const budgets = budgetCounter(round.allowances);
+  const guards = guardCounter(round.pdbs);
   let room = MAX_NODES;
-  for (const group of inTurns(search.groups, input)) {
+  for (const group of inTurns(search.groups, round)) {
     const { poolIds } = group;
-    const { command, until, refused: own } = yield* packedAnew(group, input, search);
+    const { command, until, refused: own } = yield* packedAnew(group, round, search);
     refused.push(...own);
     if (command === undefined) continue;
     if (until !== undefined) {
@@ -149,26 +149,26 @@ function* propose(input: MethodInput): Steps<Proposal> {
   return { commands, remarks: [], refused, later, turns };
 }
 
-function inTurns(groups: readonly Group[], { lastTurnMs }: MethodInput): readonly Group[] {
+function inTurns(groups: readonly Group[], { lastTurnMs }: Round): readonly Group[] {
   const last = new Map(groups.map((group) => [group, lastTurnMs(group.poolIds)]));
   return groups.toSorted((a, b) => (last.get(a) ?? 0) - (last.get(b) ?? 0));
 }
 
 /** One choice after the other; what was tried in vain is not chosen again. */
-function* searchIn({ poolIds, candidates }: Group, input: MethodInput): Steps<Found> {
+function* searchIn({ poolIds, candidates }: Group, round: Round): Steps<Found> {
   yield;
-  const minShare = input.wantedShare(candidates);
+  const minShare = round.wantedShare(candidates);
   const refused: Verdict[] = [];
   for (let left = candidates; left.length > 0; ) {
     yield;
-    const choice = yield* chooseFrom({ poolIds, candidates: left }, input);
+    const choice = yield* chooseFrom({ poolIds, candidates: left }, round);
     const counts = worthTrying(choice, minShare);
     if (counts.length === 0) break;
-    const best = yield* bestOf(choice, counts, input);
-    const command = best === undefined ? undefined : weighed(best, input);
+    const best = yield* bestOf(choice, counts, round);
+    const command = best === undefined ? undefined : weighed(best, round);
     if (command !== undefined && !("message" in command)) {
       const isAll = choice.candidates.length === left.length;
-      const until = isAll ? yield* untilWhen(poolIds, choice, command, input) : undefined;
+      const until = isAll ? yield* untilWhen(poolIds, choice, command, round) : undefined;
       return { command, until, refused };
     }
     refused.push(...(command?.verdicts ?? []).filter(({ approved }) => !approved));
@@ -186,25 +186,25 @@ function* untilWhen(
   poolIds: ReadonlySet<string>,
   choice: Choice,
   command: Command,
-  input: MethodInput,
+  round: Round,
 ): Steps<Until | undefined> {
-  if (yield* input.isSettling(poolIds)) return "settled";
+  if (yield* round.isSettling(poolIds)) return "settled";
   if (command.replacements.length === 0) return undefined;
-  const atMs = input.nowMs + input.patienceMs(poolIds);
+  const atMs = round.nowMs + round.patienceMs(poolIds);
   const soon = yield* filterInSteps(
-    input.candidates,
+    round.candidates,
     NODES_PER_STEP,
     (one) =>
       poolIds.has(one.pool.id) &&
-      isConsolidatableBy(one, input.nowMs, atMs) &&
-      !input.rests(one) &&
-      !input.poolRests(one),
+      isConsolidatableBy(one, round.nowMs, atMs) &&
+      !round.rests(one) &&
+      !round.poolRests(one),
   );
-  if (atMs <= input.nowMs || soon.length === 0) return undefined;
-  const wider = yield* chooseFrom({ poolIds, candidates: [...choice.candidates, ...soon] }, input);
+  if (atMs <= round.nowMs || soon.length === 0) return undefined;
+  const wider = yield* chooseFrom({ poolIds, candidates: [...choice.candidates, ...soon] }, round);
   const more = mostMicroUsd(wider) - mostMicroUsd(choice);
   const saves = savingsMicroUsd(command);
-  const share = input.wantedShare(wider.candidates);
+  const share = round.wantedShare(wider.candidates);
   const wanted = asGoodMicroUsd(saves + more, priceOfAll(wider.candidates), share);
   return saves < wanted ? "quiet" : undefined;
 }
@@ -218,33 +218,38 @@ function mostMicroUsd({ gainsMicroUsd }: Choice): number {
  * Ids of those pools of a command's nodes that are left to repack: of each group of pools by itself, for what is
  * saved in one says nothing of the others. There packing anew saves more by far, at once or in a moment.
  */
-export function* leftToRepack(command: Command, input: MethodInput): Steps<readonly string[]> {
-  if (input.repack === undefined) return [];
-  const search = yield* searchOf(input);
+export function* leftToRepack(command: Command, round: Round): Steps<readonly string[]> {
+  if (round.repack === undefined) return [];
+  const search = yield* searchOf(round);
   const left: string[] = [];
   for (const group of search.groups) {
     const { poolIds } = group;
     const candidates = command.candidates.filter(({ pool }) => poolIds.has(pool.id));
     if (candidates.length === 0) continue;
     if (isEnough(search) && !search.found.has(group)) continue;
-    const { command: best, until } = yield* packedAnew(group, input, search);
+    const { command: best, until } = yield* packedAnew(group, round, search);
     if (best === undefined) continue;
     // Nodes that only go are not kept for the sake of others that might go along.
     if (until === "quiet" && command.replacements.length === 0) continue;
     const replacements = command.replacements.filter(({ pool }) => poolIds.has(pool.id));
     const price = priceOfAll([...new Set([...candidates, ...best.candidates])]);
-    const wanted = asGoodMicroUsd(savingsMicroUsd(best), price, input.wantedShare(best.candidates));
+    const wanted = asGoodMicroUsd(savingsMicroUsd(best), price, round.wantedShare(best.candidates));
     if (savingsMicroUsd({ candidates, replacements }) < wanted) left.push(...poolIds);
   }
   return left;
 }
 
+/** What a method says of the pools (by id) that {@link leftToRepack} named. */
+export function leftForRepack(poolIds: ReadonlySet<string>): readonly Later[] {
+  return poolIds.size === 0 ? [] : [{ poolIds, until: "repacked" }];
+}
+
 /** Packed anew on fresh facts: the same nodes must go, and it must save enough again. */
-function* validateInSteps(command: Command, input: MethodInput): Steps<Command | Rejection> {
-  const still = stillThere(command, input);
+function* validateInSteps(command: Command, round: Round): Steps<Command | Rejection> {
+  const still = stillThere(command, round);
   if (typeof still === "string") return still;
-  const again = yield* repacked(still, input, command.supposing?.closed);
+  const again = yield* repacked(still, round, command.supposing?.closed);
   if (again === undefined) return "scheduling";
-  const found = weighed(again, input);
+  const found = weighed(again, round);
   return "message" in found ? "scheduling" : { ...found, validateAfterMs: 0 };
 }

@@ -9,12 +9,12 @@ import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command, CommandReason } from "../command.ts";
 import { lastFailed, type Staying, triedAgainMs } from "../consolidation.ts";
+import type { Round } from "../round.ts";
 import {
   budgetCounter,
   inCommands,
   LOOKED_AT_PER_STEP,
   type Method,
-  type MethodInput,
   type Proposal,
   type Remark,
 } from "./method.ts";
@@ -33,9 +33,9 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
   const sinceMs = ({ claim }: Candidate) =>
     fromRfc3339(condition(claim, conditionType)?.lastTransitionTime) ?? 0;
 
-  function* propose(input: MethodInput): Steps<Proposal> {
-    const budgets = budgetCounter(input.allowances);
-    const eligible = yield* filterInSteps(input.candidates, LOOKED_AT_PER_STEP, isEligible);
+  function* propose(round: Round): Steps<Proposal> {
+    const budgets = budgetCounter(round.allowances);
+    const eligible = yield* filterInSteps(round.candidates, LOOKED_AT_PER_STEP, isEligible);
     const marked = eligible.sort(
       (a, b) => sinceMs(a) - sinceMs(b) || (a.node.name < b.node.name ? -1 : 1),
     );
@@ -43,12 +43,12 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
     if (empty.length > 0) return { commands: byGeneration(empty, reason, name), remarks: [] };
     const remarks: Remark[] = [];
     const used = marked.filter(
-      (one) => one.reschedulablePods.length > 0 && mayGo(one, input, budgets.left(one)),
+      (one) => one.reschedulablePods.length > 0 && mayGo(one, round, budgets.left(one)),
     );
     for (const [index, candidate] of used.entries()) {
       if (index % NODES_PER_STEP === 0) yield;
       const [bare] = byGeneration([candidate], reason, name) as [Command];
-      const found = replaced(bare, input);
+      const found = replaced(bare, round);
       if (!("message" in found)) return { commands: [found], remarks };
       const { kind, message } = found;
       if (kind !== "backingOff") remarks.push({ candidate, about: "blocked", message });
@@ -71,22 +71,22 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
 }
 
 /** With what its pods need elsewhere; or why they do not go now, whatever budgets say. */
-export function replaced(bare: Command, input: MethodInput): Command | Staying {
-  const { replacements, targets, placements, homeless } = input.simulator.without(bare.candidates);
+export function replaced(bare: Command, round: Round): Command | Staying {
+  const { replacements, targets, placements, homeless } = round.simulator.without(bare.candidates);
   if (homeless.length > 0)
     return { kind: "noPlace", message: `not all pods would schedule, ${homeless.join("; ")}` };
-  const failing = replacements.find(({ pool }) => input.backingOff.has(pool.id));
+  const failing = replacements.find(({ pool }) => round.backingOff.has(pool.id));
   if (failing !== undefined) {
-    const untilMs = triedAgainMs(replacements, input);
+    const untilMs = triedAgainMs(replacements, round);
     return { kind: "backingOff", message: lastFailed(failing.pool.name), untilMs };
   }
   const command = { ...bare, replacements, targets, placements };
-  const objection = input.objection(command);
+  const objection = round.objection(command);
   return objection === undefined ? command : { kind: "restraint", ...objection };
 }
 
 /** Whether budgets, and alpha's habit of doing one thing at a time, let a used node go. */
-function mayGo({ generation }: Candidate, { alphaBusy }: MethodInput, budget: number): boolean {
+function mayGo({ generation }: Candidate, { alphaBusy }: Round, budget: number): boolean {
   return budget > 0 && !(generation === "alpha" && alphaBusy);
 }
 

@@ -11,15 +11,9 @@ import type { Command, Verdict } from "../command.ts";
 import { confirm, consolidate, isConsolidatable, unconsolidatable } from "../consolidation.ts";
 import { guardCounter } from "../guards.ts";
 import { poolsTogether } from "../repack/groups.ts";
-import {
-  budgetCounter,
-  inRuns,
-  type Method,
-  type MethodInput,
-  type Proposal,
-  type Remark,
-} from "./method.ts";
-import { leftToRepack } from "./repack.ts";
+import type { Round } from "../round.ts";
+import { budgetCounter, inRuns, type Method, type Proposal, type Remark } from "./method.ts";
+import { leftForRepack, leftToRepack } from "./repack.ts";
 
 /** Of those that are only looked at. */
 const NODES_PER_STEP = 1_024;
@@ -38,11 +32,11 @@ export const singleNodeConsolidation: Method = {
   validate: confirm,
 };
 
-function* propose(input: MethodInput): Steps<Proposal> {
+function* propose(round: Round): Steps<Proposal> {
   const remarks: Remark[] = [];
-  const budgets = budgetCounter(input.allowances);
+  const budgets = budgetCounter(round.allowances);
   const allowed: Candidate[] = [];
-  yield* eachInSteps(input.candidates, NODES_PER_STEP, (candidate) => {
+  yield* eachInSteps(round.candidates, NODES_PER_STEP, (candidate) => {
     const { reschedulablePods, pool, generation } = candidate;
     if (reschedulablePods.length === 0 || pool.replicas !== undefined) return;
     const message = unconsolidatable(candidate);
@@ -50,8 +44,8 @@ function* propose(input: MethodInput): Steps<Proposal> {
       remarks.push({ candidate, about: "unconsolidatable", message });
       return;
     }
-    const isBusy = generation === "alpha" && input.alphaBusy;
-    if (isConsolidatable(candidate, input.nowMs) && budgets.left(candidate) > 0 && !isBusy)
+    const isBusy = generation === "alpha" && round.alphaBusy;
+    if (isConsolidatable(candidate, round.nowMs) && budgets.left(candidate) > 0 && !isBusy)
       allowed.push(candidate);
   });
   const refused: Verdict[] = [];
@@ -59,22 +53,28 @@ function* propose(input: MethodInput): Steps<Proposal> {
   const done = new Set<string>();
   const commands: Command[] = [];
   const turns: ReadonlySet<string>[] = [];
-  const guards = guardCounter(input.pdbs);
+  const guards = guardCounter(round.pdbs);
   yield;
-  const groupOf = poolsTogether(input.simulator.openTo());
-  const answer = () => ({ commands, waived: left.size > 0, remarks, refused, turns });
-  for (const run of inRuns(yield* inTurns(allowed, input, groupOf))) {
+  const groupOf = poolsTogether(round.simulator.openTo());
+  const answer = () => ({
+    commands,
+    later: leftForRepack(left),
+    remarks,
+    refused,
+    turns,
+  });
+  for (const run of inRuns(yield* inTurns(allowed, round, groupOf))) {
     yield;
     for (const candidate of run) {
       const { pool, generation } = candidate;
       if (left.has(pool.id) || done.has(pool.id) || budgets.left(candidate) <= 0) continue;
-      const found = consolidate([candidate], input);
+      const found = consolidate([candidate], round);
       if ("message" in found) {
         refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
         remarks.push({ candidate, about: "unconsolidatable", message: found.message });
         continue;
       }
-      const others = yield* leftToRepack(found, input);
+      const others = yield* leftToRepack(found, round);
       for (const id of others) left.add(id);
       if (others.length > 0 || !guards.take(candidate.reschedulablePods)) continue;
       budgets.take(candidate);
@@ -93,7 +93,7 @@ function* propose(input: MethodInput): Steps<Proposal> {
 /** The first of each pool, then the second of each, and so on; pools by their last turn, then by id. */
 function* inTurns(
   candidates: readonly Candidate[],
-  { lastTurnMs }: MethodInput,
+  { lastTurnMs }: Round,
   groupOf: (poolId: string) => ReadonlySet<string> | undefined,
 ): Steps<readonly Candidate[]> {
   const byPool = new Map<string, Candidate[]>();
@@ -107,12 +107,12 @@ function* inTurns(
   const pools = [...byPool.keys()]
     .sort((a, b) => (lastMs.get(a) ?? 0) - (lastMs.get(b) ?? 0) || (a < b ? -1 : 1))
     .map((id) => byPool.get(id) as Candidate[]);
-  const rounds = Math.max(0, ...pools.map(({ length }) => length));
+  const longest = Math.max(0, ...pools.map(({ length }) => length));
   const order: Candidate[] = [];
-  for (let round = 0; round < rounds; round++) {
-    if (round % NODES_PER_STEP === 0) yield;
+  for (let turn = 0; turn < longest; turn++) {
+    if (turn % NODES_PER_STEP === 0) yield;
     for (const own of pools) {
-      const candidate = own[round];
+      const candidate = own[turn];
       if (candidate !== undefined) order.push(candidate);
     }
   }

@@ -14,12 +14,12 @@ import type { NodeView } from "../../state/node-view.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { lastFailed, type Staying } from "../consolidation.ts";
+import type { Round } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
 import {
   budgetCounter,
   LOOKED_AT_PER_STEP,
   type Method,
-  type MethodInput,
   type Proposal,
   type Remark,
 } from "./method.ts";
@@ -39,10 +39,10 @@ export const staticDrift: Method = {
   validate: (command) => command,
 };
 
-function* propose(input: MethodInput): Steps<Proposal> {
-  const drifted = yield* filterInSteps(input.candidates, LOOKED_AT_PER_STEP, isEligible);
+function* propose(round: Round): Steps<Proposal> {
+  const drifted = yield* filterInSteps(round.candidates, LOOKED_AT_PER_STEP, isEligible);
   const pools = new Map(drifted.map(({ pool }) => [pool.id, pool]));
-  const budgets = budgetCounter(input.allowances);
+  const budgets = budgetCounter(round.allowances);
   const commands: Command[] = [];
   const remarks: Remark[] = [];
   let hasSimulated = false;
@@ -50,8 +50,8 @@ function* propose(input: MethodInput): Steps<Proposal> {
   let lacks = false;
   for (const id of replacedFirst(pools)) {
     const pool = pools.get(id) as Pool;
-    if (keptStatic(pool, input) !== undefined) continue;
-    const most = mostAtOnce(pool, input.nodes);
+    if (keptStatic(pool, round) !== undefined) continue;
+    const most = mostAtOnce(pool, round.nodes);
     const own = drifted.filter((one) => one.pool.id === id);
     const chosen: Candidate[] = [];
     // They drain together, and what they leave comes back only once they are gone: of one place, or of what a
@@ -66,22 +66,22 @@ function* propose(input: MethodInput): Steps<Proposal> {
     );
     for (const one of own) {
       if (chosen.length >= most.nodes || budgets.left(one) <= 0) continue;
-      if (mustMoveFirst(one, unreplaced, input) !== undefined) {
+      if (mustMoveFirst(one, unreplaced, round) !== undefined) {
         if (hasSimulated) yield;
-        else yield* input.simulator.ready();
+        else yield* round.simulator.ready();
         hasSimulated = true;
       }
       // Those of one round count together.
       const others = commands.flatMap(({ candidates }) => candidates);
       const objection =
-        input.objection(drifting([...others, ...chosen, one])) ??
-        keptByLimit(one, { unreplaced, closed }, input);
+        round.objection(drifting([...others, ...chosen, one])) ??
+        keptByLimit(one, { unreplaced, closed }, round);
       if (objection !== undefined)
         remarks.push({ candidate: one, about: "blocked", message: objection.message });
       else if (budgets.take(one)) chosen.push(one);
     }
     if (chosen.length === 0) continue;
-    const replacements = input.planStatic(
+    const replacements = round.planStatic(
       id,
       most.replaced ? chosen.length : 0,
       chosen.map(({ node }) => node.name),
@@ -114,7 +114,7 @@ function replacedFirst(pools: ReadonlyMap<string, Pool>): readonly string[] {
 /** Why no node of a static pool goes for drift now, whatever budgets say; undefined: nothing keeps all of them. */
 export function keptStatic(
   { id, name }: Pool,
-  { backingOff }: Pick<MethodInput, "backingOff">,
+  { backingOff }: Pick<Round, "backingOff">,
 ): Staying | undefined {
   const untilMs = backingOff.get(id);
   return untilMs === undefined
@@ -137,11 +137,11 @@ interface Beside {
 export function keptByLimit(
   one: Candidate,
   { unreplaced, closed }: Beside,
-  input: Pick<MethodInput, "keptPods" | "simulator">,
+  round: Pick<Round, "keptPods" | "simulator">,
 ): Staying | undefined {
-  const pod = mustMoveFirst(one, unreplaced, input);
+  const pod = mustMoveFirst(one, unreplaced, round);
   if (pod === undefined) return undefined;
-  const { homeless } = input.simulator.without([...unreplaced, one], { closed });
+  const { homeless } = round.simulator.without([...unreplaced, one], { closed });
   if (homeless.length === 0) return undefined;
   const others = unreplaced.map(({ node }) => node.name);
   const beside = others.length === 0 ? "" : `, while ${others.join(", ")} goes`;
@@ -154,7 +154,7 @@ export function keptByLimit(
 function mustMoveFirst(
   one: Candidate,
   unreplaced: readonly Candidate[],
-  { keptPods }: Pick<MethodInput, "keptPods">,
+  { keptPods }: Pick<Round, "keptPods">,
 ): Pod | undefined {
   if (roomFor(one.pool, one.pool.replicas ?? 0) > 0) return undefined;
   // Its own are named before theirs.

@@ -16,7 +16,8 @@ import type { NodeView } from "../../state/node-view.ts";
 import { ViewNotes } from "../../state/view-notes.ts";
 import type { Candidate } from "../candidates.ts";
 import { guardCounter } from "../guards.ts";
-import { budgetCounter, type MethodInput } from "../methods/method.ts";
+import { budgetCounter } from "../methods/method.ts";
+import type { Round } from "../round.ts";
 import type { Group } from "./groups.ts";
 import { Machines } from "./machines.ts";
 
@@ -36,7 +37,7 @@ export interface Choice {
 }
 
 /** Nodes of the group that budgets, and guards of their pods, let go together. */
-export function* chooseFrom({ candidates, poolIds }: Group, input: MethodInput): Steps<Choice> {
+export function* chooseFrom({ candidates, poolIds }: Group, input: Round): Steps<Choice> {
   let total: Resources = NO_RESOURCES;
   yield* eachInSteps(candidates, NODES_PER_STEP, ({ node }) => {
     total = addResources(total, usedBy(node));

@@ -10,7 +10,7 @@ import type { Candidate } from "../candidates.ts";
 import { priceOfAll } from "../candidates.ts";
 import { type Command, savingsMicroUsd } from "../command.ts";
 import { asPlanned } from "../consolidation.ts";
-import type { MethodInput } from "../methods/method.ts";
+import type { Round } from "../round.ts";
 import type { Supposing } from "../simulate.ts";
 import type { Choice } from "./choice.ts";
 
@@ -69,17 +69,17 @@ function gainOf({ gainsMicroUsd }: Choice, count: number): number {
 export function* bestOf(
   choice: Choice,
   counts: readonly number[],
-  input: MethodInput,
+  round: Round,
 ): Steps<Command | undefined> {
   const price = priceOfAll(choice.candidates);
-  const share = input.wantedShare(choice.candidates);
+  const share = round.wantedShare(choice.candidates);
   let best: Command | undefined;
   let most = 0;
   const open = [...counts];
   for (let count = open.shift(); count !== undefined; count = open.shift()) {
     const known = best === undefined ? 0 : asGoodMicroUsd(most, price, share);
     if (gainOf(choice, count) < known) continue;
-    const found = yield* repacked(choice.candidates.slice(0, count), input);
+    const found = yield* repacked(choice.candidates.slice(0, count), round);
     if (found === undefined || savingsMicroUsd(found) <= known) continue;
     best = found;
     most = Math.max(most, savingsMicroUsd(found));
@@ -96,21 +96,21 @@ export function* bestOf(
  */
 export function* repacked(
   candidates: readonly Candidate[],
-  input: MethodInput,
+  round: Round,
   shunned?: ReadonlySet<string>,
 ): Steps<Command | undefined> {
-  if (input.repack === undefined) return undefined;
-  const planner = thorough(input.repack.planner, candidates);
+  if (round.repack === undefined) return undefined;
+  const planner = thorough(round.repack.planner, candidates);
   const nodeCost = planner.nodeMicroUsdPerHour;
   const before = priceOfAll(candidates) + nodeCost * candidates.length;
-  const mostMicroUsd = before * (1 - input.wantedShare(candidates));
+  const mostMicroUsd = before * (1 - round.wantedShare(candidates));
   const supposing: Supposing = {
     packed: { planner, mostMicroUsd },
-    closed: yield* closedTo(input, shunned),
+    closed: yield* closedTo(round, shunned),
   };
-  const simulation = yield* input.simulator.withoutInSteps(candidates, supposing);
+  const simulation = yield* round.simulator.withoutInSteps(candidates, supposing);
   if (simulation.gaveUp) return undefined;
-  const move = asPlanned(candidates, simulation, input, true);
+  const move = asPlanned(candidates, simulation, round, true);
   if ("message" in move) return undefined;
   const after = move.replacements.reduce(
     (sum, { cheapest }) => sum + cheapest.priceMicroUsd + nodeCost,
@@ -124,7 +124,7 @@ export function* repacked(
  * emptiness takes it as soon as this command no longer waits, and what is put there first keeps it.
  */
 function* closedTo(
-  { simulator, nodes }: MethodInput,
+  { simulator, nodes }: Round,
   shunned: ReadonlySet<string> | undefined,
 ): Steps<ReadonlySet<string>> {
   const restless = simulator.restless();

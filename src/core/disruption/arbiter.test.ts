@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import { candidate } from "../../testing/disruption.ts";
+import { mayBeAsked, rule } from "./arbiter.ts";
+import type { Command } from "./command.ts";
+import type { Proposal } from "./methods/method.ts";
+
+const command = (
+  names: readonly string[],
+  consolidationType: Command["consolidationType"],
+  validateAfterMs = 15_000,
+): Command => ({
+  reason: "Underutilized",
+  consolidationType,
+  via: "consolidation",
+  generation: "v1",
+  candidates: names.map((name) => candidate(name)),
+  replacements: [],
+  targets: [],
+  validateAfterMs,
+});
+const cheap = { costly: false };
+const costly = { costly: true };
+const propose = (proposal: Partial<Proposal>): Proposal => ({
+  commands: [],
+  remarks: [],
+  ...proposal,
+});
+const nodesOf = (commands: readonly Command[]) =>
+  commands.map(({ candidates }) => candidates.map(({ node }) => node.name));
+
+describe("the arbiter", () => {
+  it.each([
+    // waits, costly, pending, early → asked
+    [false, false, false, false, true],
+    [false, false, true, true, true],
+    [true, false, false, true, true],
+    [true, false, true, false, false],
+    [false, true, true, false, true],
+    [false, true, false, true, false],
+    [true, true, false, false, true],
+    [true, true, true, true, false],
+  ])(
+    "asks a method (waits %s, costly %s; pending %s, early %s): %s",
+    (waits, isCostly, isPending, isEarly, asked) => {
+      const pending = isPending ? [command(["a"], "single")] : [];
+      expect(mayBeAsked({ waits, costly: isCostly }, { pending, isEarly })).toBe(asked);
+    },
+  );
+
+  const poolIds = new Set(["nodepool/p"]);
+  it.each([
+    ["a cheap method", cheap, {}, false],
+    ["a cheap method that had to simulate", cheap, { costly: true }, true],
+    ["a costly method", costly, {}, true],
+    ["a costly method with a command", costly, { commands: [command(["a"], "single")] }, false],
+    [
+      "one that waits for pods to settle",
+      costly,
+      { later: [{ poolIds, until: "settled" }] },
+      false,
+    ],
+    ["one that waits for quiet nodes", costly, { later: [{ poolIds, until: "quiet" }] }, false],
+    ["one that leaves pools to repack", costly, { later: [{ poolIds, until: "repacked" }] }, false],
+  ] as const)("takes the answer of %s as final or not", (_, method, proposal, isFinal) => {
+    expect(rule(method, propose(proposal), []).isFinal).toBe(isFinal);
+  });
+
+  const empty = command(["a", "b"], "empty");
+  it.each([
+    ["all of it while nothing waits", [], command(["a"], "multi"), [["a"]]],
+    ["all that needs no validation", [command(["x"], "multi")], command(["a"], "", 0), [["a"]]],
+    ["empty nodes that do not wait yet", [command(["a"], "empty")], empty, [["b"]]],
+    ["no empty nodes that all wait", [empty], empty, []],
+    ["no empty nodes beside a consolidation", [command(["x"], "multi")], empty, []],
+    ["no consolidation beside empty nodes", [empty], command(["c"], "single"), []],
+  ] as const)("starts %s", (_, pending, one, started) => {
+    const ruling = rule(costly, propose({ commands: [one] }), pending);
+    expect(nodesOf(ruling.commands)).toEqual(started);
+    // Something was found: the method is asked again even if it must wait now.
+    expect(ruling.isFinal).toBe(false);
+  });
+
+  it("counts a turn for each group with a command, and a wait only for quiet nodes", () => {
+    const other = new Set(["nodepool/q"]);
+    const { served, awaited } = rule(
+      costly,
+      propose({
+        turns: [other],
+        later: [
+          { poolIds, until: "quiet" },
+          { poolIds: other, until: "settled" },
+          { poolIds: other, until: "repacked" },
+        ],
+      }),
+      [],
+    );
+    expect([served, awaited]).toEqual([[other], [poolIds]]);
+  });
+});
