@@ -457,6 +457,24 @@ describe("the smallest change that places a pod", () => {
     expect(fixOf(pod({ spec }), { pools, volumes })).toBe(`let NodePool default use ${key} m-4x`);
   });
 
+  it("lowers minValues where a rule holds the pod to a node that minValues keeps it from", () => {
+    const types = [2, 8].map((cpu) => instanceType({ cpu }));
+    const requirements = [
+      { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 2 },
+    ];
+    const near = {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "db" } } },
+      ],
+    };
+    const db = pod({ name: "db", cpu: "1", labels: { app: "db" } });
+    const web = pod({ name: "web", cpu: "1500m", spec: { affinity: { podAffinity: near } } });
+    const found = fixes({ pods: [db, web], pools: [poolInput({ requirements }, types)] });
+    expect(found["web"]).toBe(
+      "lower minValues of node.kubernetes.io/instance-type in NodePool default from 2 to 1",
+    );
+  });
+
   it("lowers minValues by no more than it must", () => {
     const requirements = [
       { key: "node.kubernetes.io/instance-type", operator: "Exists" as const, minValues: 3 },

@@ -364,7 +364,8 @@ class Search {
     // others, or the types that it must be able to become. And those others may leave room by going elsewhere.
     const isFull = fell.has("limits") || fell.has("minValues");
     if (isFull || fell.has("topology") || rejection?.promised) ways.push(...domainWays(template));
-    if (isFull) ways.push(...minValuesWays(pool));
+    // A rule about others holds the pod to a node that minValues keeps it from.
+    if (isFull || fell.has("topology")) ways.push(...minValuesWays(pool));
     return { texts, ways };
   }
 
