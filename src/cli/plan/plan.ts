@@ -8,6 +8,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { compareText } from "../../base/text-order.ts";
 import { usd } from "../../core/answers/command-answer.ts";
+import type { PlayedPasses } from "../../core/answers/planning-passes.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
 import type { PlannerRecord } from "../../core/planner/record.ts";
 import type { NearMiss, Remedy } from "../../core/provisioning/refusals/remedy.ts";
@@ -38,6 +39,8 @@ export interface Plan {
   };
   /** Which plan source made the plan, and what became of the others; absent: `--planner greedy`. */
   readonly planner?: PlannerRecord;
+  /** Planning passes that placed pods: a later one sees what the earlier ones launched. */
+  readonly passes: number;
   /** What the price does not show. */
   readonly risks: readonly Risk[];
   readonly timings: { readonly parseMs: number; readonly solveMs: number };
@@ -90,6 +93,8 @@ export interface Extras {
   /** By key of the pod. */
   readonly remedies?: ReadonlyMap<string, Remedy>;
   readonly lowerBoundMicroUsd?: number;
+  /** Default: 1. */
+  readonly passes?: number;
   /** What the plan was made from: then risks are told, and fixes of volumes. */
   readonly input?: SchedulingInput;
   /** Whether to say what would place the pods that planning refuses to look at. Default: with `input`. */
@@ -100,7 +105,7 @@ export function planOf(
   result: PlannedBatch,
   pods: number,
   timings: Plan["timings"],
-  { remedies, lowerBoundMicroUsd, input, volumeFixes = true }: Extras = {},
+  { remedies, lowerBoundMicroUsd, passes = 1, input, volumeFixes = true }: Extras = {},
 ): Plan {
   const { limitCost, planner } = result;
   const newNodeClaims = result.newClaims.map(
@@ -156,9 +161,22 @@ export function planOf(
           }),
     },
     ...(planner === undefined ? {} : { planner }),
+    passes,
     risks: input === undefined ? [] : risksOf(input, result),
     timings,
   };
+}
+
+/** How many passes the plan took, where there was more than one, and whether more would follow. */
+export function passNotes({ passes, isSettled }: PlayedPasses): string[] {
+  if (!isSettled)
+    return [
+      `stopped after ${passes} passes, each of which still placed pods; Karpenter goes on until nothing changes, so the pods without a place here may get one`,
+    ];
+  if (passes === 1) return [];
+  return [
+    `planned in ${passes} passes, as Karpenter does: a later pass sees what the earlier ones launched`,
+  ];
 }
 
 /** What limits of NodePools cost; none: nothing. */

@@ -6,11 +6,14 @@
 import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
+import { playPasses } from "../../core/answers/planning-passes.ts";
 import { leastPriceMicroUsd } from "../../core/planner/least-price.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { plannerOptions } from "../../core/planner/planner-options.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import { solve } from "../../core/provisioning/solve.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
@@ -22,7 +25,7 @@ import { readDocuments, readText } from "./documents.ts";
 import { factsIn } from "./facts.ts";
 import { SELECTING } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
-import { limitNotes, type Plan, planOf } from "./plan.ts";
+import { limitNotes, type Plan, passNotes, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
@@ -127,7 +130,8 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
     minPods: flags.plannerMinPods,
   });
   progress.stage(`planning ${counted(input.pods.length, "pod")}`);
-  const result = planBatch(input, options);
+  const played = playPasses(input, (seen) => planBatch(seen, options));
+  const { result } = played;
   const timings = {
     parseMs: rounded(parsedMs - startMs),
     solveMs: rounded(performance.now() - parsedMs),
@@ -137,11 +141,17 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   const planned = planOf(result, input.pods.length, timings, {
     input,
     volumeFixes: flags.fix,
-    ...(flags.fix ? { remedies: remedies(input, result) } : {}),
+    passes: played.passes,
+    ...(flags.fix ? { remedies: remedies(input, result, settledPlan) } : {}),
     ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),
   });
-  notes.push(...limitNotes(planned));
+  notes.push(...passNotes(played), ...limitNotes(planned));
   return { planned, result, notes };
+}
+
+/** A fix is tried as it is planned: in all passes. */
+function settledPlan(input: SchedulingInput): SchedulingResult {
+  return playPasses(input, solve).result;
 }
 
 /** Why there is nothing to plan, and what to do. */

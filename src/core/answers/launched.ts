@@ -1,6 +1,7 @@
 /**
  * A planned machine as it would be once its node is ready: of the cheapest type that was asked for, registered
- * and initialized, with its pods on it. Nothing is supposed to go wrong.
+ * and initialized, with its pods on it. Nothing is supposed to go wrong. And the same machine before that: its claim is
+ * launched, its node is not there yet.
  */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
@@ -17,7 +18,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { formatResources, subtractResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { claimManifest } from "../provisioning/manifest.ts";
-import { supposedLabels } from "../provisioning/nodes/unlaunched.ts";
+import { cheapestOfferingOf, supposedLabels } from "../provisioning/nodes/unlaunched.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
 
@@ -35,8 +36,9 @@ interface Launch {
 /** It is known which machine it is. */
 const NOTHING_OPEN: ReadonlySet<string> = new Set();
 
+/** The node is ready and has the pods. */
 export function launched(launch: Launch): NodeView {
-  const claim = claimOf(launch);
+  const claim = claimOf(launch, ["Launched", "Registered", "Initialized"]);
   return nodeView({
     claim,
     node: nodeOf(launch, claim),
@@ -46,7 +48,16 @@ export function launched(launch: Launch): NodeView {
   });
 }
 
-function claimOf({ plan, name, pods, command, nowMs }: Launch): NodeClaim {
+/** The claim is launched: what machine it is is known. There is no node yet, and no pod on it. */
+export function inFlight({ plan, name, nowMs }: Pick<Launch, "plan" | "name" | "nowMs">): NodeView {
+  const claim = claimOf({ plan, name, pods: [], command: undefined, nowMs }, ["Launched"]);
+  return nodeView({ claim, node: undefined, pods: [], marked: false, nominatedUntilMs: 0 });
+}
+
+function claimOf(
+  { plan, name, pods, command, nowMs }: Launch,
+  conditions: readonly string[],
+): NodeClaim {
   const at = toRfc3339(nowMs);
   const made = toClaim(claimManifest(plan, "new"));
   const { generateName: _, ...metadata } = made.metadata;
@@ -67,11 +78,11 @@ function claimOf({ plan, name, pods, command, nowMs }: Launch): NodeClaim {
     status: {
       ...amountsOf(plan),
       providerID: `model://${name}`,
-      nodeName: name,
+      ...(conditions.includes("Registered") ? { nodeName: name } : {}),
       ...(pods.length === 0 ? {} : { lastPodEventTime: at }),
     },
   };
-  return ["Launched", "Registered", "Initialized"].reduce(
+  return conditions.reduce(
     (one, type) => withCondition(one, { type, status: "True" }, nowMs),
     claim,
   );
@@ -106,7 +117,10 @@ function typeOf({ instanceTypes, cheapest }: PlannedClaim) {
 }
 
 function amountsOf(plan: PlannedClaim) {
-  const { capacity = {}, overhead = {} } = typeOf(plan) ?? {};
+  const type = typeOf(plan);
+  const offering = cheapestOfferingOf(plan);
+  const capacity = { ...type?.capacity, ...offering?.capacityOverride };
+  const overhead = { ...type?.overhead, ...offering?.overheadOverride };
   return {
     capacity: formatResources(capacity),
     allocatable: formatResources(subtractResources(capacity, overhead)),

@@ -18,6 +18,7 @@ import type { PlannedClaim } from "../provisioning/result.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
 import { launched } from "./launched.ts";
+import { withReservationUnits } from "./reservation-units.ts";
 import { usageOf } from "./usage.ts";
 
 export interface Model {
@@ -98,7 +99,9 @@ export function change(
     (pod) => pod.spec.nodeName && !moving.has(keyOf(pod)),
   );
   const nodes = [...stayed, ...fresh].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const after = { ...model, made: model.made + plans.length };
+  const went = picture.nodes.filter(({ name }) => leaving.has(name));
+  const pools = withReservationUnits(model.pools, plans, went);
+  const after = { ...model, pools, made: model.made + plans.length };
   return { model: repainted(after, nodes, [...waits, ...leave], nowMs), names, moves };
 }
 

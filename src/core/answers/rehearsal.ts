@@ -28,6 +28,7 @@ import {
 import { holdsOf } from "./holds.ts";
 import { change, later, type Model, type Move } from "./model.ts";
 import { ownedNode } from "./owned-node.ts";
+import { playPasses } from "./planning-passes.ts";
 
 export interface Totals {
   /** All of them, Karpenter's or not. */
@@ -77,12 +78,14 @@ export function provision(model: Model, plan: Plan): { model: Model; step: Step 
   const { scheduling, nowMs } = model.picture;
   const waiting = scheduling.pods.filter(({ spec }) => !spec.nodeName);
   if (waiting.length === 0) return undefined;
-  const { newClaims, existing } = plan({ ...scheduling, pods: waiting });
+  const { result, passes } = playPasses({ ...scheduling, pods: waiting }, plan);
+  const { newClaims, existing } = result;
   if (newClaims.length === 0 && existing.length === 0) return undefined;
   const readyMs = newClaims.length === 0 ? nowMs : nowMs + LAUNCH_MS;
   const done = change(model, { launched: newClaims, placed: existing, nowMs: readyMs });
   const placed = done.moves.filter(({ to }) => to !== undefined).length;
-  const says = `${counted(placed, "pod")} placed, ${counted(newClaims.length, "node")} launched`;
+  const inPasses = passes === 1 ? "" : ` in ${passes} passes`;
+  const says = `${counted(placed, "pod")} placed, ${counted(newClaims.length, "node")} launched${inPasses}`;
   return { model: done.model, step: stepOf("provisioning", nowMs, says, done, newClaims, []) };
 }
 

@@ -34,6 +34,13 @@ export function reservationOf({
   return key === undefined ? undefined : { key, id: labels[key] as string };
 }
 
+/** Id of the reservation that a node with these labels was launched into; undefined: none. */
+export function reservationIdOf(labels: Readonly<Record<string, string>>): string | undefined {
+  if (labels[CAPACITY_TYPE_LABEL_KEY] !== "reserved") return undefined;
+  const key = Object.keys(labels).find((one) => one.endsWith(RESERVATION_ID));
+  return key === undefined ? undefined : labels[key];
+}
+
 /** Zone, capacity type and further labels of the offering, against what is required of them. */
 export function isCompatible(offering: Offering, requirements: Requirements): boolean {
   const { zone, capacityType, labels = {} } = offering;

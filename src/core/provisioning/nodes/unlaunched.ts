@@ -13,7 +13,7 @@ import {
 } from "../../../apis/karpenter/labels.ts";
 import { eachInSteps, filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { InstanceType, Offering } from "../../cloudprovider/instance-type.ts";
-import { usableOfferings } from "../../cloudprovider/offerings.ts";
+import { reservationOf, usableOfferings } from "../../cloudprovider/offerings.ts";
 import { allows } from "../../scheduling/requirement.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import type { PlannedClaim } from "../result.ts";
@@ -37,14 +37,27 @@ export function supposedLabels(
     if (value !== undefined) labels[key] = value;
   }
   const { zone, capacityType } = cheapest;
-  const offering = usableOfferings(type, wanted).find(
-    (one) => one.zone === zone && one.capacityType === capacityType,
-  );
-  Object.assign(labels, offering?.labels);
+  Object.assign(labels, cheapestOfferingOf(plan)?.labels);
   labels[TOPOLOGY_ZONE_LABEL_KEY] = zone;
   labels[CAPACITY_TYPE_LABEL_KEY] = capacityType;
   for (const key of keys) if (isOpen(plan, key)) delete labels[key];
   return labels;
+}
+
+/**
+ * The offering that the cheapest machine of the claim is bought by; of reservations that are alike the first by id.
+ * Undefined: its type is not among the candidates.
+ */
+export function cheapestOfferingOf(plan: PlannedClaim): Offering | undefined {
+  const { instanceTypes, cheapest, requirements } = plan;
+  const { zone, capacityType } = cheapest;
+  const type = instanceTypes.find(({ name }) => name === cheapest.instanceType);
+  if (type === undefined) return undefined;
+  const idOf = (offering: Offering) => reservationOf(offering)?.id ?? "";
+  const [first] = usableOfferings(type, Requirements.fromSpecs(requirements))
+    .filter((one) => one.zone === zone && one.capacityType === capacityType)
+    .sort((a, b) => a.priceMicroUsd - b.priceMicroUsd || (idOf(a) < idOf(b) ? -1 : 1));
+  return first;
 }
 
 /** Topology keys of the pods' rules, without the host name: a node's own name is never open. */

@@ -1,0 +1,159 @@
+/**
+ * All planning passes that the provisioner makes for one batch, if nothing else happens. Each pass sees what the
+ * earlier passes launched: a claim that held units of several reservations took one unit, and a claim counts against
+ * limits as the type that it became. So a later pass may place pods that an earlier pass left.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { keyOf } from "../../apis/meta.ts";
+import {
+  addResources,
+  NO_RESOURCES,
+  type Resources,
+  subtractResources,
+} from "../../apis/resources.ts";
+import type { MadeClaim } from "../provisioning/nodes/made-claims.ts";
+import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
+import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { inFlight } from "./launched.ts";
+import { withReservationUnits } from "./reservation-units.ts";
+
+/** The plan of all passes together. */
+export interface PlayedPasses<T extends SchedulingResult = SchedulingResult> {
+  /** The claims have the pods of all passes; pods are left that the last pass could not place. */
+  readonly result: T;
+  /** How many passes placed pods; 1 if none did. */
+  readonly passes: number;
+  /** False: the last pass still placed pods, and left some, when {@link MOST_PASSES} were over. */
+  readonly isSettled: boolean;
+}
+
+/** A batch takes about one pass for each reservation that it may use. Exported for tests. */
+export const MOST_PASSES = 50;
+
+/** Plays passes until all pods have a place or a pass places no other pod. `plan`: one pass. */
+export function playPasses<T extends SchedulingResult>(
+  input: SchedulingInput,
+  plan: (input: SchedulingInput) => T,
+): PlayedPasses<T> {
+  const options = { ...input.options, reservedCapacity: "strict" as const };
+  let seen: SchedulingInput = { ...input, options };
+  const first = plan(seen);
+  const made: MadeClaim[] = [];
+  const costs = [first.limitCost];
+  let last = first;
+  let passes = 1;
+  const played = (isSettled: boolean) => ({
+    result: last === first ? first : joined(made, first, { ...last, limitCost: sumOf(costs) }),
+    passes,
+    isSettled,
+  });
+  while (placedBy(last) > 0 && hasPending(last)) {
+    if (passes === MOST_PASSES) return played(false);
+    const come = named(last.newClaims, seen.nodes);
+    seen = afterPass(seen, last, come);
+    const next = plan(seen);
+    const isMore = placedBy(next) > placedBy(last);
+    made.push(...come);
+    last = next;
+    costs.push(next.limitCost);
+    if (!isMore) break;
+    passes++;
+  }
+  return played(true);
+}
+
+function hasPending({ unschedulable }: SchedulingResult): boolean {
+  return unschedulable.some(({ ignored }) => ignored !== true);
+}
+
+function placedBy({ newClaims, existing }: SchedulingResult): number {
+  return [...newClaims, ...existing].reduce((sum, { pods }) => sum + pods.length, 0);
+}
+
+/** Names that no node has. */
+function named(plans: readonly PlannedClaim[], nodes: readonly NodeView[]): readonly MadeClaim[] {
+  const taken = new Set(nodes.map(({ name }) => name));
+  let count = 0;
+  return plans.map((plan) => {
+    let name: string;
+    do name = `${plan.pool.name}-planned-${++count}`;
+    while (taken.has(name));
+    return { name, plan };
+  });
+}
+
+/** What the next pass sees: the claims are launched, and pods keep the places that they have. */
+function afterPass(
+  input: SchedulingInput,
+  { existing }: SchedulingResult,
+  made: readonly MadeClaim[],
+): SchedulingInput {
+  const sticky = new Map<string, string>();
+  for (const { nodeName, pods } of existing)
+    for (const pod of pods) sticky.set(keyOf(pod), nodeName);
+  for (const { name, plan } of made) for (const pod of plan.pods) sticky.set(keyOf(pod), name);
+  const views = made.map(({ name, plan }) => inFlight({ plan, name, nowMs: input.nowMs }));
+  const pools = withReservationUnits(
+    input.pools,
+    made.map(({ plan }) => plan),
+  );
+  return {
+    ...input,
+    sticky,
+    nodes: [...input.nodes, ...views].sort((a, b) => (a.name < b.name ? -1 : 1)),
+    pools: pools.map((one) => withUsageOf(one, views)),
+  };
+}
+
+function withUsageOf(one: PoolInput, views: readonly NodeView[]): PoolInput {
+  const more = views
+    .filter(({ poolId }) => poolId === one.pool.id)
+    .reduce<Resources>((sum, { capacity }) => addResources(sum, capacity), NO_RESOURCES);
+  return { ...one, usage: addResources(one.usage, more) };
+}
+
+/** The last pass, with what limits cost in all passes. */
+interface Last extends Omit<SchedulingResult, "limitCost"> {
+  readonly limitCost: SchedulingResult["limitCost"] | undefined;
+}
+
+/** The last pass says where pods are; claims are those of all passes. What else is told is the first pass's. */
+function joined<T extends SchedulingResult>(made: readonly MadeClaim[], first: T, last: Last): T {
+  const { limitCost } = last;
+  const places = new Map(last.existing.map(({ nodeName, pods }) => [nodeName, pods]));
+  const claims = made.map(({ name, plan }) => withPods(plan, places.get(name) ?? []));
+  const names = new Set(made.map(({ name }) => name));
+  return {
+    ...first,
+    newClaims: [...claims, ...last.newClaims],
+    existing: last.existing.filter(({ nodeName }) => !names.has(nodeName)),
+    unschedulable: last.unschedulable,
+    excludedByLimits: last.excludedByLimits,
+    ...(limitCost === undefined ? {} : { limitCost }),
+  };
+}
+
+/** Those that it was made for come first. */
+function withPods(plan: PlannedClaim, pods: readonly Pod[]): PlannedClaim {
+  const own = new Set(plan.pods.map(keyOf));
+  const there = new Set(pods.map(keyOf));
+  const joining = pods.filter((pod) => !own.has(keyOf(pod)));
+  const leaving = plan.pods.filter((pod) => !there.has(keyOf(pod)));
+  if (joining.length === 0 && leaving.length === 0) return plan;
+  const sum = (some: readonly Pod[]) =>
+    some.reduce<Resources>((all, pod) => addResources(all, podRequests(pod)), NO_RESOURCES);
+  return {
+    ...plan,
+    pods: [...plan.pods.filter((pod) => there.has(keyOf(pod))), ...joining],
+    requests: subtractResources(addResources(plan.requests, sum(joining)), sum(leaving)),
+  };
+}
+
+function sumOf(all: readonly SchedulingResult["limitCost"][]): SchedulingResult["limitCost"] {
+  const costs = all.filter((one) => one !== undefined);
+  if (costs.length === 0) return undefined;
+  const poolIds = [...new Set(costs.flatMap((one) => one.poolIds))].sort();
+  return { poolIds, microUsdPerHour: costs.reduce((sum, one) => sum + one.microUsdPerHour, 0) };
+}

@@ -1,0 +1,81 @@
+/**
+ * Plans that take the controller several passes: `karpenter plan` says what is launched in the end, not what the first
+ * pass launches.
+ */
+import { describe, expect, it } from "vitest";
+import type { Plan } from "../src/cli/plan/plan.ts";
+import { type PlanFlags, runPlan } from "../src/cli/plan/run-plan.ts";
+import { keepsToSchema, pageSchema } from "../src/testing/page-schema.ts";
+
+const FIXTURES = "test/fixtures/plans";
+const FLAGS: PlanFlags = {
+  preferencePolicy: "Respect",
+  minValuesPolicy: "Strict",
+  planner: "cost",
+  plannerEffort: 1,
+  plannerNodeCost: 0,
+  plannerMinSaving: 0,
+  plannerMinPods: 1,
+  output: "json",
+  fix: true,
+};
+
+interface Planned {
+  readonly plan: Plan;
+  readonly notes: string;
+  readonly exitCode: number;
+}
+
+async function planned(file: string, flags: Partial<PlanFlags> = {}): Promise<Planned> {
+  const said = { out: "", err: "" };
+  const exitCode = await runPlan(
+    { ...FLAGS, filename: [`${FIXTURES}/${file}`], ...flags },
+    { out: (text) => (said.out += text), err: (text) => (said.err += text) },
+  );
+  return { plan: JSON.parse(said.out), notes: said.err, exitCode };
+}
+
+/** How many nodes of each capacity type and zone. */
+function launchedBy({ newNodeClaims }: Plan): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { cheapest } of newNodeClaims) {
+    const where = `${cheapest.capacityType}/${cheapest.zone}`;
+    counts[where] = (counts[where] ?? 0) + 1;
+  }
+  return counts;
+}
+
+const RESERVED = { "reserved/a": 2, "reserved/b": 2, "reserved/c": 2 };
+const TYPES = { instanceTypes: `${FIXTURES}/reserved-types.json` };
+
+describe("a plan that takes several passes", () => {
+  it.each([
+    ["reserved-64.yaml", 2],
+    ["reserved-140.yaml", 12],
+  ])("uses up all reservations of %s before it buys", async (file, bought) => {
+    const { plan, notes, exitCode } = await planned(file, TYPES);
+    expect(launchedBy(plan)).toEqual({ ...RESERVED, "on-demand/a": bought });
+    expect(plan.totals.priceMicroUsdPerHour).toBe(bought * 400_000);
+    expect(plan.passes).toBe(4);
+    expect(notes).toContain("planned in 4 passes");
+    expect(exitCode).toBe(0);
+    keepsToSchema(pageSchema("plan"), plan, { passes: 0 });
+  });
+
+  it("has no place for pods beyond a limit of nodes, and a fix for all of them", async () => {
+    const { plan, exitCode } = await planned("node-limit.yaml");
+    expect(plan.newNodeClaims.map(({ pods }) => pods.length)).toEqual([1, 1, 1]);
+    const fixes = plan.unschedulable.map(({ fix }) => fix?.text);
+    const raise = "raise spec.limits.nodes of NodePool capped from 3 to 5";
+    expect(fixes).toEqual([raise, raise]);
+    expect(exitCode).toBe(2);
+  });
+
+  it("counts what is launched against a limit of cores, not what may be", async () => {
+    const { plan, exitCode } = await planned("cpu-limit.yaml");
+    expect(plan.newNodeClaims.map(({ cheapest }) => cheapest.instanceType)).toEqual(
+      Array.from({ length: 4 }, () => "c6g.large"),
+    );
+    expect(exitCode).toBe(0);
+  });
+});
