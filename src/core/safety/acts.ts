@@ -211,10 +211,10 @@ export const PROVIDER_ACTS: readonly Act[] = [
     askedBy: "nobody",
     views: [],
     proof:
-      "it bears this cluster's tag and not another cluster's UID; the next launch makes it anew, so no brake",
+      "EC2, asked by its name, says that it bears this cluster's tag and not another cluster's UID; the next launch makes it anew, so no brake",
     byClock: false,
     braked: false,
-    test: "test/safety.test.ts: another cluster of our name",
+    test: "src/providers/aws/provider.test.ts",
   },
   {
     what: "instance profile (AWS)",

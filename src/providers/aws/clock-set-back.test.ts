@@ -119,9 +119,13 @@ describe("once the machine's clock is set back by an hour", () => {
   it("a launch template that nobody uses goes after five minutes", async () => {
     const clock = new VirtualClock();
     const deleted: string[] = [];
+    const made: { readonly LaunchTemplateName: string }[] = [];
     const ec2 = {
-      describeLaunchTemplates: async () => ({ LaunchTemplates: [] }),
-      createLaunchTemplate: async () => ({ LaunchTemplate: { LaunchTemplateId: "lt-1" } }),
+      describeLaunchTemplates: async () => ({ LaunchTemplates: [...made] }),
+      createLaunchTemplate: async ({ LaunchTemplateName }: CreateLaunchTemplateInput) => {
+        made.push({ LaunchTemplateName });
+        return { LaunchTemplate: { LaunchTemplateId: "lt-1" } };
+      },
       deleteLaunchTemplate: async (input: { LaunchTemplateName: string }) => {
         deleted.push(input.LaunchTemplateName);
       },

@@ -303,6 +303,27 @@ describe("launching", () => {
     await expect(launch()).resolves.toBeDefined();
   });
 
+  it("leaves a launch template that another cluster has made under the name since", async () => {
+    await begin();
+    await launch();
+    const [ours] = (await world.api.ec2.describeLaunchTemplates({})).LaunchTemplates;
+    const LaunchTemplateName = ours?.LaunchTemplateName ?? "";
+    await world.api.ec2.deleteLaunchTemplate({ LaunchTemplateName });
+    await world.api.ec2.createLaunchTemplate({
+      LaunchTemplateName,
+      LaunchTemplateData: {},
+      TagSpecifications: [
+        {
+          ResourceType: "launch-template",
+          Tags: [{ Key: "karpenter.k8s.aws/cluster", Value: "another" }],
+        },
+      ],
+    });
+    await world.clock.advance(600_000);
+    const { LaunchTemplates } = await world.api.ec2.describeLaunchTemplates({});
+    expect(LaunchTemplates.map((one) => one.LaunchTemplateName)).toEqual([LaunchTemplateName]);
+  });
+
   it("S3-23 S3-03 deletes launch templates that are no longer used, and only its own", async () => {
     await begin();
     await world.api.ec2.createLaunchTemplate({

@@ -129,6 +129,16 @@ export class LaunchTemplates {
   async #delete(name: string): Promise<void> {
     this.forget(name);
     try {
+      // By name alone it may be one that another cluster has made since.
+      if (
+        !(
+          await this.#names([
+            { Name: "launch-template-name", Values: [name] },
+            this.#clusterFilter(),
+          ])
+        ).includes(name)
+      )
+        return;
       await this.#ec2.deleteLaunchTemplate({ LaunchTemplateName: name });
       this.#log.debug("deleted launch template", { "launch-template-name": name });
     } catch (error) {
