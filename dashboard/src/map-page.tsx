@@ -69,10 +69,10 @@ function NoNodes() {
   const isSandbox = about.value?.mode === "sandbox";
   return (
     <Empty
-      says="Karpenter has launched no node yet."
+      says="No node here is Karpenter's."
       next={
         isSandbox
-          ? "Apply the example, then scale the Deployment inflate: its pods need nodes."
+          ? "Nodes come when pods need them: apply the example, then scale the Deployment inflate."
           : "Nodes with a NodeClaim show here as soon as pods need them."
       }
     >

@@ -31,8 +31,6 @@ export async function runConsole({ port }: ConsoleFlags): Promise<void> {
   });
   const { transport, server, warnings } = currentCluster(clock);
   const client = createKubeClient(transport);
-  // The cluster's clock and ours may differ: what lasted how long is told by the cluster's.
-  const aheadMs = ((await timeOf(client)) ?? clock.now()) - clock.now();
   const source = liveSource({
     name: new URL(server).host,
     mode: "cluster",
@@ -40,7 +38,8 @@ export async function runConsole({ port }: ConsoleFlags): Promise<void> {
     clock,
     random: new Random(randomInt(2 ** 31)),
     log,
-    nowMs: () => clock.now() + aheadMs,
+    // Asked anew each time: a simulated cluster's clock may run faster than this machine's.
+    nowMs: async () => (await timeOf(client)) ?? clock.now(),
     notes: warnings,
   });
   const served = await serveConsole(source, { port, log }).catch((error: unknown) => {

@@ -27,7 +27,7 @@ export function htmlReport(report: Report): string {
     "<body>",
     `<h1>${xmlText(title)}</h1>`,
     `<dl>${figures.map(({ label, value }) => `<div><dt>${xmlText(label)}</dt><dd>${xmlText(value)}</dd></div>`).join("")}</dl>`,
-    `<figure>${svgReport(report)}</figure>`,
+    `<figure>${svgReport(report, false)}</figure>`,
     ...unplaced.map(unplacedSection),
     ...pools.map(poolSection),
     ...list("Risks", risks),

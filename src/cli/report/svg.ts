@@ -17,9 +17,9 @@ const CARD = { width: 236, height: 96 } as const;
 const TILE = { width: 40, height: 40 } as const;
 const POOL_HEAD = 28;
 
-/** The whole picture, an SVG document. */
-export function svgReport(report: Report): string {
-  const { body, height } = mapOf(report);
+/** The whole picture, an SVG document. `isAlone`: nothing beside it tells the figures. */
+export function svgReport(report: Report, isAlone = true): string {
+  const { body, height } = mapOf(report, isAlone);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="${xmlText(labelOf(report))}">`,
     `<style>${MAP_STYLE}</style>`,
@@ -44,21 +44,35 @@ interface Drawn {
   readonly height: number;
 }
 
-/** The map alone: shapes, and the height that they take. */
-function mapOf({ pools, figures }: Report): Drawn {
+/** The shapes, and the height that they take. */
+function mapOf({ pools, figures }: Report, isAlone: boolean): Drawn {
   const nodes = pools.reduce((sum, pool) => sum + pool.nodes.length, 0);
   const isCards = nodes <= MOST_CARDS;
-  const body = [
-    text(MARGIN, 28, "strong", figures.map(({ label, value }) => `${label}: ${value}`).join("   ")),
-  ];
-  let y = 48;
+  const body: string[] = [];
+  let y = 8;
+  if (isAlone) {
+    const told = figures.map(({ label, value }) => `${label}: ${value}`).join(" · ");
+    body.push(text(MARGIN, 28, "strong", told));
+    y = 48;
+  }
   if (pools.length === 0) body.push(text(MARGIN, y + 16, "dim", "No new node is needed."));
   for (const pool of pools) {
     const drawn = poolAt(pool, y, isCards);
     body.push(...drawn.body);
     y += drawn.height;
   }
-  return { body, height: Math.max(y + MARGIN, 96) };
+  if (isCards && pools.length > 0) {
+    body.push(
+      text(
+        MARGIN,
+        y + 16,
+        "dim",
+        "Boxes at the foot of a node are its pods, as wide as their share of its CPU.",
+      ),
+    );
+    y += 24;
+  }
+  return { body, height: Math.max(y + MARGIN, 64) };
 }
 
 function labelOf({ title, figures }: Report): string {

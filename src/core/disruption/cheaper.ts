@@ -151,7 +151,7 @@ function keepCheaper(plan: PlannedClaim, terms: PricedTerms, belowMicroUsd: numb
   return narrowed({ ...plan, instanceTypes: types }, terms);
 }
 
-/** The plan under these requirements: types by price anew, and the cheapest of them. */
+/** The claim with only those instance types that have an offering under the terms, sorted by price. */
 function narrowed(plan: PlannedClaim, terms: PricedTerms): Cheaper {
   const priced = plan.instanceTypes
     .flatMap((type) => {

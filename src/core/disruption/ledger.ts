@@ -115,7 +115,7 @@ export class Ledger {
     );
   }
 
-  /** Counts in steps what {@link objection} may have to know of all nodes. */
+  /** Prepares {@link objection}, in steps: counts the replicas of moved workloads on all nodes. */
   *ready(nodes: readonly NodeView[], nowMs: number): Steps<void> {
     if (replicasByNodes.has(nodes)) return;
     const moved = new Map<string, number>();

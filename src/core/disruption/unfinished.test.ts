@@ -47,7 +47,7 @@ const leaving = (one: CommandRecord) => [
   view(withRecord(claim("b"), one), true, true),
 ];
 
-/** All that is taken back in one. */
+/** The nodes and replacements of all commands that are taken back, in one list each. */
 function found(nodes: Parameters<typeof findUnfinished>[0], queued: readonly string[] = []) {
   const { resume, takenBack } = atOnce(findUnfinished(nodes, new Set(queued), NOW_MS));
   const reopen = takenBack.flatMap((one) => one.nodes);

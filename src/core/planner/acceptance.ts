@@ -16,11 +16,12 @@ export const CONDITIONS = {
   costsLess: "The new nodes cost less an hour.",
   savesEnough:
     "It saves the share that its source must save, the cost of each additional node included.",
-  relaxesNoMoreMinValues: "No more of its nodes ignore a NodePool's minValues.",
+  relaxesNoMoreMinValues:
+    "No more nodes ignore the minValues of their NodePool than in the other plan.",
   placesNoPodLess: "Every pod that had a place keeps one.",
   keepsPoolWeights: "NodePools of a higher weight get no fewer pods.",
   strandsNoMorePods:
-    "kube-scheduler, which does not know the plan, could take the planned room of no more pods; or the nodes that those would need cost less than the plan saves.",
+    "No more pods could lose their planned room to other pods, for kube-scheduler does not know the plan. More are allowed where the nodes that they would then need cost less than the plan saves.",
 } as const;
 
 export type ConditionName = keyof typeof CONDITIONS;
@@ -29,7 +30,7 @@ export type ConditionName = keyof typeof CONDITIONS;
 export const SAVINGS = {
   anything: "any amount",
   setting: "`--planner-min-saving`",
-  mistake: "a quarter, or `--planner-min-saving` where that is more",
+  mistake: "a quarter of the price, or `--planner-min-saving` if that is more",
 } as const;
 
 /** What is asked of the plans of one source or improvement. */

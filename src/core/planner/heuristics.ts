@@ -12,7 +12,8 @@ export const SOURCES = {
   upstreamGreedy: "Upstream's rules to the letter.",
   cheapestNode:
     "Each pod goes to the planned node whose price rises least, or to a new node where that is cheaper.",
-  cheapestNodeWithoutZone: "The same, with one of the zones that it used closed.",
+  cheapestNodeWithoutZone:
+    "As cheapestNode, but no node may be in one zone. It is tried once for each zone that cheapestNode used.",
 } as const;
 
 export type SourceName = keyof typeof SOURCES;
@@ -20,8 +21,8 @@ export type SourceName = keyof typeof SOURCES;
 /** The ways to improve the best plan, in the order in which they are asked. */
 export const IMPROVEMENTS = {
   openZones:
-    "Nodes whose pods accept any zone are opened to all zones again after a zone was closed.",
-  dropNode: "One node is dropped, and its pods go to the other nodes.",
+    "After cheapestNodeWithoutZone: nodes whose pods accept any zone may be launched in every zone again.",
+  dropNode: "One node is dropped. Its pods go to the other nodes, or to new nodes that cost less.",
   moveNode: "One node keeps its pods and moves to another zone or capacity type.",
 } as const;
 

@@ -272,7 +272,7 @@ export class ExistingNode implements Place {
     this.#settled = this.#remaining;
   }
 
-  /** What is left between questions of the resource that has this position in amounts. */
+  /** What no pod has taken of the resource at this position of {@link Amounts}, without the changes of an open fork. */
   leftAt(position: number): number {
     return this.#settled[position] ?? 0;
   }

@@ -46,7 +46,10 @@ export class Templates {
   }
 }
 
-/** Plans with edits made. Those that change pools only are the same for every kind of pod. */
+/**
+ * Plans the batch again with edits of pods or NodePools, to see whether they help. A plan with edits of NodePools alone
+ * serves every kind of pod, so it is made once and kept.
+ */
 export class TrialPlans {
   #made = 0;
   #most = 0;

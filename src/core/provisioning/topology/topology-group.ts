@@ -96,7 +96,7 @@ export interface Place extends Pricing, Numbered {
   readonly joins?: boolean;
   /** Whether the node satisfies the requirements, or can still do so. */
   canMeet(requirements: Requirements): boolean;
-  /** For a planned node that can: whether it does so only if later pods narrow its labels. */
+  /** For a planned node for which {@link canMeet} holds: whether that needs later pods to narrow its labels. */
   meetsIfNarrowed?(requirements: Requirements): boolean;
 }
 

@@ -100,7 +100,7 @@ export class Topology {
   readonly #space: RequirementSpace;
   readonly #hosts = new HostNumbers();
   readonly firsts = new Firsts();
-  /** Up to {@link end}. */
+  /** Places where pods that need each other can meet; forgotten at {@link end}. */
   readonly meetings = new Meetings();
   /** The changes to undo, newest last; undefined: changes are permanent. */
   #journal: Change[] | undefined;

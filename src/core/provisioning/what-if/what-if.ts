@@ -35,7 +35,7 @@ export interface Without {
 }
 
 const MAX_EXPLAINED = 5;
-/** Nodes that are removed together. */
+/** Nodes that a question about many nodes tries in one step. */
 const ASKED_PER_STEP = 8;
 const NOBODY: readonly never[] = [];
 const GAVE_UP: Without = { newClaims: [], existing: [], unschedulable: [], gaveUp: true };
