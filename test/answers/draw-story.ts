@@ -55,7 +55,7 @@ export function drawStory(seed: number): Story {
   };
 }
 
-const NODE_CLASS: KubeObject = {
+export const NODE_CLASS: KubeObject = {
   apiVersion: "karpenter.kwok.sh/v1alpha1",
   kind: "KWOKNodeClass",
   metadata: { name: "default" },
@@ -99,7 +99,7 @@ function drawChange(
 const CPU = "karpenter.kwok.sh/instance-cpu";
 const FAMILY = "karpenter.kwok.sh/instance-family";
 
-interface PoolObject extends KubeObject {
+export interface PoolObject extends KubeObject {
   readonly spec: { readonly template: Template; readonly disruption: object };
 }
 
@@ -111,7 +111,8 @@ interface Template {
   };
 }
 
-function drawPool(random: Random, name: string, paused: boolean): PoolObject {
+/** A NodePool of small kwok machines; `paused`: no node of the pool is disrupted. */
+export function drawPool(random: Random, name: string, paused: boolean): PoolObject {
   return {
     apiVersion: "karpenter.sh/v1",
     kind: "NodePool",
@@ -173,7 +174,7 @@ interface Rules {
   readonly guards: boolean;
   readonly spreads: boolean;
 }
-const ALL: Rules = { guards: true, spreads: true };
+export const ALL: Rules = { guards: true, spreads: true };
 const UNGUARDED: Rules = { guards: false, spreads: false };
 const RULES: Readonly<Record<Change["kind"], Rules>> = {
   add: { guards: true, spreads: false },
@@ -185,7 +186,8 @@ const RULES: Readonly<Record<Change["kind"], Rules>> = {
   nodes: UNGUARDED,
 };
 
-function drawApp(random: Random, name: string, pools: readonly string[], rules: Rules) {
+/** A Deployment of one to five pods, and sometimes a PodDisruptionBudget. */
+export function drawApp(random: Random, name: string, pools: readonly string[], rules: Rules) {
   const labels = { app: name };
   const replicas = 1 + random.int(5);
   const cpu = random.pick(["200m", "500m", "900m", "1500m", "3"]);

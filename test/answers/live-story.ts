@@ -36,7 +36,7 @@ const READ: readonly (readonly [kind: string, apiVersion: string])[] = [
 ];
 
 /** The cluster of the story, settled. */
-export async function openStory({ objects, scaled }: Story): Promise<TestWorld> {
+export async function openStory({ objects, scaled }: Omit<Story, "change">): Promise<TestWorld> {
   const world = await openWorld({
     provider: "kwok",
     isAsked: true,

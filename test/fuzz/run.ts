@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz`: random scenarios against what must hold of every plan (properties.ts); the first failure of
  * each seed is made small, written to a file, and printed with the command that replays it. USAGE names the
- * others: fixes.ts, upstream.ts, repack.ts, inputs/fuzz-inputs.ts and test/calm/run.ts.
+ * others: fixes.ts, upstream.ts, repack.ts, test/answers/plans.ts, inputs/fuzz-inputs.ts and test/calm/run.ts.
  */
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,6 +28,7 @@ npm run fuzz -- --upstream [--count N] [--seed N]  the same, compared with sigs.
 npm run fuzz -- repack [--count N] [--seed N]      what repack proposes for random clusters (2000)
 npm run fuzz -- inputs [--count N] [--from N] [--target NAME]  hostile texts through all that reads texts (10000)
 npm run fuzz -- inputs --target NAME --seed N      one of them, made small
+npm run fuzz -- plans [--count N] [--seed N]       what plans say is launched is launched in the sandbox (300)
 npm run fuzz -- calm [--from N] [--seeds N] [--workers N]  random days of random clusters (500)
 npm run fuzz -- calm --seed N [--verbose]          one of them, told in full
 npm run fuzz -- mutants [NAME …] [--from N] [--seeds N]  Karpenter with a rule taken out, played until that is seen (20)
@@ -40,7 +41,7 @@ const KNOWN: Readonly<Record<string, RegExp>> = {
   inputs: /^(?:[a-z][a-z-]*|\d+|--(?:count|from|seed|target))$/,
   calm: /^(?:calm|\d+|--(?:count|seed|from|seeds|workers|verbose))$/,
 };
-const known = KNOWN[args[0] ?? ""] ?? /^(?:repack|fixes|\d+|--(?:count|seed|upstream))$/;
+const known = KNOWN[args[0] ?? ""] ?? /^(?:repack|fixes|plans|\d+|--(?:count|seed|upstream))$/;
 const strange = args.find((arg) => !known.test(arg));
 const count = numberAfter("--count");
 const seed = numberAfter("--seed");
@@ -65,6 +66,8 @@ else if (args[0] === "mutants")
   });
 else if (args.includes("repack"))
   process.exitCode = await fuzzRepack(seed, count ?? (seed === undefined ? 2_000 : 1));
+else if (args.includes("plans"))
+  process.exitCode = await fuzzPlans(seed, count ?? (seed === undefined ? 300 : 1));
 else if (args.includes("fixes"))
   process.exitCode = fuzzFixes(seed, count ?? (seed === undefined ? 1_000 : 1));
 else if (args.includes("--upstream")) process.exitCode = againstUpstream(seed ?? 0, count ?? 2_000);
@@ -109,6 +112,28 @@ async function fuzzRepack(first = 0, clusters: number): Promise<number> {
   const outcome = failures === 0 ? "no fault" : `${failures} seeds failed`;
   process.stdout.write(`${clusters} clusters, ${commands} commands, ${outcome}\n`);
   return failures === 0 ? 0 : 1;
+}
+
+async function fuzzPlans(first = 0, waves: number): Promise<number> {
+  // Which reads the sandbox and Karpenter: not for the others.
+  const { planVerdict } = await import("../answers/plans.ts");
+  const seeds = {
+    agrees: [] as number[],
+    strandedByScheduler: [] as number[],
+    fault: [] as number[],
+  };
+  for (let at = first; at < first + waves && seeds.fault.length < MAX_REPORTS; at++) {
+    const { kind, missing, more } = await planVerdict(at);
+    seeds[kind].push(at);
+    if (kind === "agrees") continue;
+    const lines = [`seed ${at}: ${kind}`, `  not launched: ${missing}`, `  not planned: ${more}`];
+    process.stdout.write(`${lines.join("\n")}\n  again: npm run fuzz -- plans --seed ${at}\n`);
+  }
+  const { agrees, strandedByScheduler, fault } = seeds;
+  process.stdout.write(
+    `${agrees.length} agree, ${strandedByScheduler.length} stranded by the scheduler, ${fault.length} faults\n`,
+  );
+  return fault.length === 0 ? 0 : 1;
 }
 
 function fuzzFixes(first = 0, scenarios: number): number {

@@ -6,9 +6,9 @@
 import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
-import { playPasses } from "../../core/answers/planning-passes.ts";
+import { type PlayedPasses, playPasses } from "../../core/answers/planning-passes.ts";
 import { leastPriceMicroUsd } from "../../core/planner/least-price.ts";
-import { planBatch } from "../../core/planner/plan-batch.ts";
+import { type PlannedBatch, planBatch } from "../../core/planner/plan-batch.ts";
 import { plannerOptions } from "../../core/planner/planner-options.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
@@ -52,6 +52,8 @@ export interface PlanFlags {
   /** False: no search for what would place the pods that are left. */
   readonly fix: boolean;
 }
+
+type PlannerFlag = Extract<keyof PlanFlags, `planner${string}`>;
 
 /** Where the plan goes, and what is to be said beside it. */
 export interface PlanStreams {
@@ -122,15 +124,8 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   const { input } = planning;
   const notes = [...live.notes, ...emptyNotes(found.length, input.pods.length), ...planning.notes];
   const parsedMs = performance.now();
-  const options = plannerOptions({
-    policy: flags.planner,
-    effort: flags.plannerEffort,
-    nodeUsdPerHour: flags.plannerNodeCost,
-    minSavingPercent: flags.plannerMinSaving,
-    minPods: flags.plannerMinPods,
-  });
   progress.stage(`planning ${counted(input.pods.length, "pod")}`);
-  const played = playPasses(input, (seen) => planBatch(seen, options));
+  const played = playedPlan(input, flags);
   const { result } = played;
   const timings = {
     parseMs: rounded(parsedMs - startMs),
@@ -147,6 +142,21 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   });
   notes.push(...passNotes(played), ...limitNotes(planned));
   return { planned, result, notes };
+}
+
+/** The plan of all passes, with the planner that the flags set. Exported for tests. */
+export function playedPlan(
+  input: SchedulingInput,
+  flags: Pick<PlanFlags, PlannerFlag>,
+): PlayedPasses<PlannedBatch> {
+  const options = plannerOptions({
+    policy: flags.planner,
+    effort: flags.plannerEffort,
+    nodeUsdPerHour: flags.plannerNodeCost,
+    minSavingPercent: flags.plannerMinSaving,
+    minPods: flags.plannerMinPods,
+  });
+  return playPasses(input, (seen) => planBatch(seen, options));
 }
 
 /** A fix is tried as it is planned: in all passes. */

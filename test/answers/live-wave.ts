@@ -1,0 +1,206 @@
+/**
+ * A second wave of apps in the sandbox, and the plan of it. The plan is made as `karpenter plan --cluster` makes it.
+ * By then kube-scheduler has looked at each pod of the wave, and Karpenter has launched nothing for them.
+ */
+import type { Deployment } from "../../src/apis/apps/kinds.ts";
+import type { Pod } from "../../src/apis/core/pod.ts";
+import { condition, isTrue } from "../../src/apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
+import { type KubeObject, keyOf } from "../../src/apis/meta.ts";
+import { factsIn } from "../../src/cli/plan/facts.ts";
+import { sortManifests } from "../../src/cli/plan/manifests.ts";
+import { type Plan, planOf } from "../../src/cli/plan/plan.ts";
+import { planningInput } from "../../src/cli/plan/planning-input.ts";
+import { playedPlan } from "../../src/cli/plan/run-plan.ts";
+import { cloudOf, objectsOf } from "../../src/cli/plan/sources.ts";
+import { OPTIONS } from "../../src/operator/settings/options.ts";
+import type { TestWorld } from "../world.ts";
+import { drawWave } from "./draw-wave.ts";
+import { machineOf, openStory } from "./live-story.ts";
+
+const STEP_MS = 500;
+const LOOKED_AT_WITHIN_MS = 5_000;
+/** Nothing has happened for so long: the wave has settled. */
+const QUIET_MS = 120_000;
+const MOST_MS = 1_800_000;
+const LOST = "pods lost the node that was planned for them";
+
+/** What `karpenter plan` uses without flags. */
+const FLAGS = {
+  preferencePolicy: "Respect",
+  minValuesPolicy: "Strict",
+  poolNames: [],
+  planner: "cost",
+  plannerEffort: Number(OPTIONS.plannerEffort.default),
+  plannerNodeCost: Number(OPTIONS.plannerNodeCost.default),
+  plannerMinSaving: Number(OPTIONS.plannerMinSaving.default),
+  plannerMinPods: Number(OPTIONS.plannerMinPods.default),
+} as const;
+
+export interface Played {
+  /** Machines of the plan, in order: `blue/c-4x-amd64-linux/test-zone-a/spot`. */
+  readonly planned: readonly string[];
+  /** Claims of the wave, in the order of their creation. */
+  readonly created: readonly Created[];
+  /**
+   * Pods that kube-scheduler bound to a node that the plan does not have for them, in the order of time. Pods that the
+   * plan leaves without a place are among them: bound to a new node, they take the room of its pods.
+   */
+  readonly strays: readonly Stray[];
+  /** What Karpenter's log says of pods that lost their planned node. */
+  readonly told: readonly string[];
+}
+
+interface Created {
+  readonly machine: string;
+  readonly atMs: number;
+}
+
+interface Stray {
+  readonly pod: string;
+  readonly node: string;
+  readonly atMs: number;
+}
+
+/** Plays the wave of a seed. */
+export async function playWave(seed: number): Promise<Played> {
+  const { story, apps } = drawWave(seed);
+  const world = await openStory(story);
+  try {
+    return await liveThroughWave(world, apps);
+  } finally {
+    await world.close();
+  }
+}
+
+async function liveThroughWave(world: TestWorld, apps: readonly KubeObject[]): Promise<Played> {
+  const before = new Set((await claimsOf(world)).map(({ metadata }) => metadata.name));
+  for (const app of apps) await world.apply(app);
+  await world.until("each pod was looked at", () => areLookedAt(world), LOOKED_AT_WITHIN_MS);
+  const early = (await claimsOf(world)).filter(({ metadata }) => !before.has(metadata.name));
+  if (early.length > 0) throw new Error("a claim was made before the plan");
+  const plan = await planOfNow(world);
+  const from = world.log().length;
+  const places = new Places(plan, await world.list<Pod>("Pod"));
+  const seen = new Map<string, number>();
+  const machines = new Map<string, string>();
+  for (let ms = 0, quietMs = 0; ms < MOST_MS && quietMs < QUIET_MS; ms += STEP_MS) {
+    await world.advance(STEP_MS);
+    const atMs = world.clock.now();
+    const claims = (await claimsOf(world)).filter(({ metadata }) => !before.has(metadata.name));
+    const known = seen.size + machines.size;
+    for (const claim of claims) {
+      const { name } = claim.metadata;
+      if (!seen.has(name)) seen.set(name, atMs);
+      const machine = machineOf(claim);
+      if (machine !== undefined && isTrue(claim, "Launched")) machines.set(name, machine);
+    }
+    const isMore = await places.look(world, atMs);
+    quietMs = isMore || seen.size + machines.size > known ? 0 : quietMs + STEP_MS;
+  }
+  const created = [...seen].map(([name, atMs]) => ({
+    machine: machines.get(name) ?? `${name}, never launched`,
+    atMs,
+  }));
+  const lines = world.log().slice(from);
+  return {
+    planned: plan.newNodeClaims.map(machineIn).sort(),
+    created,
+    strays: places.strays,
+    told: lines.filter((line) => line.includes(LOST)),
+  };
+}
+
+/** Each pod that the wave wants exists, and is bound or marked as unschedulable. */
+async function areLookedAt(world: TestWorld): Promise<boolean> {
+  const deployments = await world.list<Deployment>("Deployment", "apps/v1");
+  const wanted = deployments.reduce((sum, { spec }) => sum + (spec?.replicas ?? 1), 0);
+  const pods = (await world.list<Pod>("Pod")).filter(isOfApp);
+  const isLookedAt = (pod: Pod) =>
+    isBound(pod) || condition(pod, "PodScheduled")?.reason === "Unschedulable";
+  return pods.length === wanted && pods.every(isLookedAt);
+}
+
+function isOfApp({ metadata }: Pod): boolean {
+  return metadata.namespace === "default";
+}
+
+function isBound({ spec }: Pod): boolean {
+  return (spec.nodeName ?? "") !== "";
+}
+
+async function claimsOf(world: TestWorld): Promise<readonly NodeClaim[]> {
+  return world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
+}
+
+/** As `karpenter plan --cluster` makes it. */
+async function planOfNow(world: TestWorld): Promise<Plan> {
+  const { found } = await objectsOf(world.client, () => []);
+  const manifests = sortManifests(found);
+  const cloud = await cloudOf({}, manifests, factsIn(found));
+  const { input } = await planningInput(
+    manifests,
+    cloud,
+    { ...FLAGS, defaultSpread: [] },
+    world.clock.now(),
+  );
+  const { result } = playedPlan(input, FLAGS);
+  return planOf(result, input.pods.length, { parseMs: 0, solveMs: 0 }, { input });
+}
+
+function machineIn({ nodePool, cheapest }: Plan["newNodeClaims"][number]): string {
+  return [nodePool, cheapest.instanceType, cheapest.zone, cheapest.capacityType].join("/");
+}
+
+/**
+ * Where pods of the plan are bound. The first pod of a planned claim says which node the claim is: a node
+ * of the planned machine that is no other planned claim.
+ */
+class Places {
+  readonly strays: Stray[] = [];
+  /** The node, or the number of the new claim, that is planned for each pod. */
+  readonly #planned = new Map<string, string | number>();
+  readonly #machines: readonly string[];
+  readonly #nodes = new Map<number, string>();
+  readonly #bound = new Set<string>();
+
+  constructor({ newNodeClaims, existingNodes }: Plan, pods: readonly Pod[]) {
+    for (const pod of pods) if (isBound(pod)) this.#bound.add(keyOf(pod));
+    this.#machines = newNodeClaims.map(machineIn);
+    for (const [at, { pods }] of newNodeClaims.entries())
+      for (const name of pods) this.#planned.set(name, at);
+    for (const { node, pods } of existingNodes)
+      for (const pod of pods) this.#planned.set(pod, node);
+  }
+
+  /** Whether more pods are bound now. */
+  async look(world: TestWorld, atMs: number): Promise<boolean> {
+    const pods = await world.list<Pod>("Pod");
+    const fresh = pods.filter(
+      (pod) => isOfApp(pod) && isBound(pod) && !this.#bound.has(keyOf(pod)),
+    );
+    if (fresh.length === 0) return false;
+    const nodes = new Map((await world.list("Node")).map((node) => [node.metadata.name, node]));
+    for (const pod of fresh) {
+      const [key, name = ""] = [keyOf(pod), pod.spec.nodeName];
+      this.#bound.add(key);
+      const planned = this.#planned.get(key);
+      const node = nodes.get(name);
+      if (node === undefined) throw new Error(`${key} is bound to ${name}, which does not exist`);
+      if (planned === undefined || !this.#isThere(planned, node))
+        this.strays.push({ pod: key, node: name, atMs });
+    }
+    return true;
+  }
+
+  #isThere(planned: string | number, node: KubeObject): boolean {
+    const { name } = node.metadata;
+    if (typeof planned === "string") return planned === name;
+    const known = this.#nodes.get(planned);
+    if (known !== undefined) return known === name;
+    const isTaken = [...this.#nodes.values()].includes(name);
+    if (isTaken || machineOf(node) !== this.#machines[planned]) return false;
+    this.#nodes.set(planned, name);
+    return true;
+  }
+}
