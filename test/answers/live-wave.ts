@@ -21,7 +21,7 @@ import { machineOf, openStory } from "./live-story.ts";
 const STEP_MS = 500;
 const LOOKED_AT_WITHIN_MS = 5_000;
 /** Nothing has happened for so long: the wave has settled. */
-const QUIET_MS = 120_000;
+const QUIET_MS = 60_000;
 const MOST_MS = 1_800_000;
 const LOST = "pods lost the node that was planned for them";
 
