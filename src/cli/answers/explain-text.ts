@@ -2,6 +2,7 @@
 
 import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
+import type { BrakeAnswer } from "../../core/answers/brake-answer.ts";
 import type { Allowed, BudgetAnswer } from "../../core/answers/budget-answer.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import { type Hold, holdText } from "../../core/answers/hold.ts";
@@ -66,6 +67,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
     expires,
     holds = [],
     repair,
+    brake,
     repack,
     removal,
     alone,
@@ -91,6 +93,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
       ? section("Why it is not removed", [
           ...(repair === undefined ? [] : [repair.says]),
           ...holds.map(holdLine),
+          ...brakeLines(brake),
           ...(repack === undefined ? [] : [repack]),
           ...(holds.length === 0 && repair === undefined ? ["nothing keeps it"] : []),
           ...marks.map(
@@ -104,6 +107,12 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
     ...(alone === undefined ? [] : section("If nothing kept it", commandLines(alone))),
     ...(removal === undefined ? nextLines(answer.next) : []),
   ];
+}
+
+function brakeLines(brake: BrakeAnswer | undefined): readonly string[] {
+  return brake === undefined
+    ? []
+    : [brake.says, brake.why, `to let them end now: ${brake.release}`];
 }
 
 function typeLines(type: LaunchChoice): readonly string[] {
@@ -168,6 +177,7 @@ function poolLines(answer: PoolAnswer): readonly string[] {
       `${policy.consolidationPolicy}, consolidateAfter ${policy.consolidateAfter}, expireAfter ${policy.expireAfter}`,
       ...answer.budgets.map(budgetLine),
       ...(answer.paused === undefined ? [] : [answer.paused]),
+      ...brakeLines(answer.brake),
       ...answer.disruptions.map(({ reason, says }: Allowed) => `${reason}: ${says}`),
       `next allowed disruption: ${answer.nextAllowedDisruption ?? "not by itself"}`,
     ]),

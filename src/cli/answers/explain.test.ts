@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Node } from "../../apis/core/node.ts";
+import { withCondition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { replacementFailed } from "../../controllers/disruption/events.ts";
@@ -10,6 +11,7 @@ import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import { withWait } from "../../core/disruption/failed-pools.ts";
+import { BRAKE_CONDITION, brakeConditionMessage } from "../../core/safety/brake-condition.ts";
 import { keepsToSchema, pageSchema } from "../../testing/page-schema.ts";
 import {
   SNAPSHOT_AT,
@@ -558,6 +560,40 @@ describe("karpenter explain node", () => {
     );
     const after = await ask("node a", [waiting, ...nodes], { at: until });
     expect(after).toContain("It would be removed next");
+  });
+
+  it("says that the brake is on, since when, why, until when, and how to release it", async () => {
+    const since = "2026-01-05T11:40:00Z";
+    const until = "2026-01-05T12:40:00Z";
+    const why = "More than 5 of 60 nodes would end within 10m.";
+    const braked = (releasedAt?: string) => {
+      const pool = snapshotPool();
+      const annotations =
+        releasedAt === undefined ? {} : { "karpenter.sh/involuntary-ends-released": releasedAt };
+      const shown = {
+        type: BRAKE_CONDITION,
+        status: "True" as const,
+        message: brakeConditionMessage(why, "NodePool", "default"),
+      };
+      const on = withCondition(pool, shown, Date.parse(since));
+      return { ...on, metadata: { ...on.metadata, annotations } };
+    };
+    const objects = [braked(), ...movable()];
+    const expected = { since, until, why, release: expect.stringContaining("nodepool default") };
+    expect((await nodeAnswer("a", objects)).brake).toMatchObject(expected);
+    for (const question of ["node a", "nodepool default"]) {
+      await keepsTo(question, objects);
+      const text = await ask(question, objects);
+      expect(text).toContain(`the brake is on since ${since}, until ${until}`);
+      expect(text).toContain(why);
+      expect(text).toContain("karpenter.sh/involuntary-ends-released=");
+    }
+    const brakeAt = async (pool: KubeObject, at = SNAPSHOT_AT) =>
+      (await nodeAnswer("a", [pool, ...movable()], { at })).brake;
+    expect(await brakeAt(braked("2026-01-05T11:39:59Z"))).toMatchObject(expected);
+    expect(await brakeAt(braked(since))).toBeUndefined();
+    expect(await brakeAt(braked(), until)).toBeUndefined();
+    expect(await brakeAt(snapshotPool())).toBeUndefined();
   });
 
   it("says so of a static pool's nodes, too, whatever runs on them", async () => {

@@ -8,6 +8,7 @@ import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { type BrakeAnswer, brakeAnswer } from "../../core/answers/brake-answer.ts";
 import { notReady } from "../../core/answers/coming-up.ts";
 import { type NodeAnswer, nodeAnswer } from "../../core/answers/node-answer.ts";
 import { poolObject } from "../../core/answers/objects.ts";
@@ -20,6 +21,7 @@ import { planBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import { shownBrake } from "../../core/safety/brake-condition.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { AWS_REPAIR_POLICIES } from "../../providers/aws/repair-policies.ts";
 import { KWOK_REPAIR_POLICIES } from "../../providers/kwok/repair-policies.ts";
@@ -90,12 +92,19 @@ export function subjectOf(words: readonly string[]): {
   return { subject, name };
 }
 
-export function explainPools({ picture, planning }: ReadPicture): PoolList {
-  const next = nextCommands(picture);
+export function explainPools(read: ReadPicture): PoolList {
+  const { picture, planning } = read;
+  const aside = { next: nextCommands(picture), brake: brakeOf(read) };
   return {
     kind: "NodePoolList",
-    items: planning.pools.map(({ pool }) => poolAnswer(picture, pool, next)),
+    items: planning.pools.map(({ pool }) => poolAnswer(picture, pool, aside)),
   };
+}
+
+/** The brake as the stored pools show it: it is one for the cluster. Undefined: it is off. */
+export function brakeOf({ picture, manifests }: ReadPicture): BrakeAnswer | undefined {
+  const shown = shownBrake(manifests.pools, picture.nowMs);
+  return shown === undefined ? undefined : brakeAnswer(shown);
 }
 
 /** Throws CliError when there is no such object. */
@@ -112,7 +121,7 @@ export function explain(
       const known = read.manifests.pools.map(({ metadata }) => metadata.name);
       throw new CliError(unknown("NodePool", name, known));
     }
-    return poolAnswer(picture, found.pool, nextCommands(picture));
+    return poolAnswer(picture, found.pool, { next: nextCommands(picture), brake: brakeOf(read) });
   }
   const node = picture.nodes.find((one) =>
     subject === "node" ? one.name === name : one.claim?.metadata.name === name,
@@ -124,7 +133,8 @@ export function explain(
     throw new CliError(unknown(subject === "node" ? "Node" : "NodeClaim", name, known));
   }
   const isOn = read.settings.gates.nodeRepair;
-  return nodeAnswer(picture, node, nextCommands(picture), { policies: policiesOf(node), isOn });
+  const repairs = { policies: policiesOf(node), isOn };
+  return nodeAnswer(picture, node, nextCommands(picture), repairs, brakeOf(read));
 }
 
 /** Of the provider that the node's class belongs to. */

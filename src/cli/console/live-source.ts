@@ -20,7 +20,7 @@ import { poolAnswer } from "../../core/answers/pool-answer.ts";
 import { nextCommands } from "../../core/disruption/run-round.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
-import { explain, subjectOf } from "../answers/explain.ts";
+import { brakeOf, explain, subjectOf } from "../answers/explain.ts";
 import {
   type ReadObjects,
   type ReadPicture,
@@ -108,7 +108,10 @@ function sceneOf(read: ReadPicture, { found }: ReadObjects): ConsoleScene {
     notes: read.notes,
     events: found.flatMap(({ object }) => (object.kind === EVENT.kind ? [object as Event] : [])),
     fleet: once(() => fleetOf(modelOf(read), plan())),
-    pools: once(() => planning.pools.map(({ pool }) => poolAnswer(picture, pool, next()))),
+    pools: once(() => {
+      const aside = { next: next(), brake: brakeOf(read) };
+      return planning.pools.map(({ pool }) => poolAnswer(picture, pool, aside));
+    }),
     next: once(() => commandAnswers(next())),
     unplaced: once(() => unplacedOf(read, plan())),
     explain: (question) => explained(read, question),

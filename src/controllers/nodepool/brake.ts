@@ -9,10 +9,14 @@ import {
   withLoneCondition,
   withoutCondition,
 } from "../../apis/karpenter/conditions.ts";
-import { INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { HOLD_MS } from "../../core/safety/brake.ts";
+import {
+  brakeConditionMessage,
+  newestRelease,
+  BRAKE_CONDITION as TYPE,
+} from "../../core/safety/brake-condition.ts";
 import { brakeMessage } from "../../core/safety/judge.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 import {
@@ -35,7 +39,6 @@ import {
 } from "../pools.ts";
 import type { World } from "../world.ts";
 
-const TYPE = "InvoluntaryEndsStopped";
 /** How many held objects the condition names. */
 const NAMED = 5;
 
@@ -92,13 +95,9 @@ function resume(world: World, native: KubeObject): void {
   if (ageMs < HOLD_MS && releasedAtMs(world) < sinceMs) brake.resume(clock.elapsedMs() - ageMs);
 }
 
-/** The newest release on any pool, in epoch ms; one that cannot be read or lies ahead counts as none. */
 function releasedAtMs(world: World): number {
-  const times = listPools(world).map(({ id }) => {
-    const annotations = poolById(world, id)?.native.metadata.annotations;
-    return fromRfc3339(annotations?.[INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY]) ?? 0;
-  });
-  return Math.max(0, ...times.filter((atMs) => atMs <= world.clock.now()));
+  const pools = listPools(world).flatMap(({ id }) => poolById(world, id)?.native ?? []);
+  return newestRelease(pools, world.clock.now());
 }
 
 /** Elapsed time of this process as epoch ms. */
@@ -110,9 +109,8 @@ async function show(world: World, stored: StoredPool, sinceMs: number): Promise<
   const { brake, clock } = world;
   const { native, pool, kind } = stored;
   const fleet = fleetSize(world);
-  const resource = `${kind.kind.toLowerCase()} ${pool.name}`;
-  const release = `kubectl annotate ${resource} --overwrite ${INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY}=$(date -u +%Y-%m-%dT%H:%M:%SZ)`;
-  const message = `${brakeMessage(brake.most(fleet), fleet)}${heldText(brake.held)} To let them end now: ${release}`;
+  const why = `${brakeMessage(brake.most(fleet), fleet)}${heldText(brake.held)}`;
+  const message = brakeConditionMessage(why, kind.kind, pool.name);
   const change = { type: TYPE, status: "True", reason: "TooManyEnds", message } as const;
   const withIt = pool.generation === "alpha" ? withLoneCondition : withCondition;
   await changePool(world, stored, (one) => withIt(one, change, clock.now()));

@@ -17,6 +17,7 @@ import type { Picture } from "../disruption/survey.ts";
 import { shapeIssues } from "../nodeclaim/consistent.ts";
 import { expiry } from "../nodeclaim/expired.ts";
 import type { NodeView } from "../state/node-view.ts";
+import type { BrakeAnswer } from "./brake-answer.ts";
 import { type CommandAnswer, commandAnswer, usd } from "./command-answer.ts";
 import { type Hold, holdText } from "./hold.ts";
 import { aloneCommand, holdsOf } from "./holds.ts";
@@ -49,6 +50,8 @@ export interface NodeAnswer {
   readonly holds?: readonly Hold[];
   /** What ails it, and when it is given up for that. Absent: nothing. */
   readonly repair?: RepairAnswer;
+  /** While the brake holds ends that nobody asked for, in the whole cluster. */
+  readonly brake?: BrakeAnswer;
   /** What repack thinks of it, while it stays. */
   readonly repack?: string;
   /** Moves of pods of late that it took. */
@@ -83,6 +86,7 @@ export function nodeAnswer(
   node: NodeView,
   next: Found | undefined,
   repairs: Repairs,
+  brake: BrakeAnswer | undefined,
 ): NodeAnswer {
   const at = toRfc3339(picture.nowMs);
   const commands = commandAnswers(next);
@@ -121,6 +125,7 @@ export function nodeAnswer(
     ...(end === undefined ? {} : { expires: { at: toRfc3339(end.atMs), mode: end.mode } }),
     holds,
     ...(repair === undefined ? {} : { repair }),
+    ...(brake === undefined ? {} : { brake }),
     ...(packing === undefined ? {} : { repack: packing }),
     moves: moveAnswers(picture, [node]),
     ...(removal === undefined ? {} : { removal }),

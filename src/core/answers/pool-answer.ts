@@ -9,6 +9,7 @@ import { type CommandReason, savingsMicroUsd } from "../disruption/command.ts";
 import { type Found, nextCommands } from "../disruption/run-round.ts";
 import type { Picture } from "../disruption/survey.ts";
 import { isReplacedFirst } from "../nodeclaim/expired.ts";
+import type { BrakeAnswer } from "./brake-answer.ts";
 import { type Allowed, allowedNow, type BudgetAnswer, budgetAnswers } from "./budget-answer.ts";
 import { type CommandAnswer, usd } from "./command-answer.ts";
 import type { HoldKind } from "./hold.ts";
@@ -27,6 +28,8 @@ export interface PoolAnswer {
   readonly ready: boolean;
   /** Why nothing of it is disrupted voluntarily now. */
   readonly paused?: string;
+  /** While the brake holds ends that nobody asked for, in the whole cluster. */
+  readonly brake?: BrakeAnswer;
   readonly nodes: { readonly total: number; readonly leaving: number; readonly wanted?: number };
   readonly priceMicroUsdPerHour: number;
   /** By resource, as Kubernetes quantities. */
@@ -63,7 +66,13 @@ export interface PoolAnswer {
 const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 const MOST_NAMED = 5;
 
-export function poolAnswer(picture: Picture, pool: Pool, next: Found | undefined): PoolAnswer {
+/** What is the same for all pools. */
+export interface PoolAside {
+  readonly next: Found | undefined;
+  readonly brake: BrakeAnswer | undefined;
+}
+
+export function poolAnswer(picture: Picture, pool: Pool, { next, brake }: PoolAside): PoolAnswer {
   const { nowMs } = picture;
   const own = picture.nodes.filter(({ poolId }) => poolId === pool.id);
   const owned = own.flatMap((node) => ownedNode(picture, node) ?? []);
@@ -83,6 +92,7 @@ export function poolAnswer(picture: Picture, pool: Pool, next: Found | undefined
     says: sentence(pool, own.length, price, pause?.message, disruptions, soonest, nowMs),
     ready: pool.ready,
     ...(pause === undefined ? {} : { paused: pause.message }),
+    ...(brake === undefined ? {} : { brake }),
     nodes: {
       total: own.length,
       leaving: own.filter(({ deleting }) => deleting).length,
