@@ -122,7 +122,7 @@ async function drive(browser: Browser, sandbox: LiveSandbox): Promise<void> {
 }
 
 async function firstSteps(page: Page): Promise<void> {
-  await page.getByText("Karpenter has launched no node yet").waitFor();
+  await page.getByText("No node here is Karpenter's").waitFor();
   await page.getByRole("button", { name: "Apply the example" }).click();
   await page.getByRole("button", { name: "Scale inflate to 10" }).waitFor();
   await page.waitForTimeout(1_000);
