@@ -2,20 +2,17 @@
  * Two programs by which people look at a cluster, k9s and stern, work with the sandbox. k9s runs in a terminal of
  * tmux, and is judged by what its screen says. Without tmux, or where a program cannot be built, one line says so.
  */
-import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../programs.ts";
 import { viewerBinary } from "./binaries.ts";
-import { END_WITH_STDIN } from "./tied.ts";
+import { type SandboxProcess, startSandboxProcess } from "./sandbox-process.ts";
 
-const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-const READY_LIMIT_MS = 60_000;
 const SCREEN_LIMIT_MS = 60_000;
 const run = promisify(execFile);
 const tell = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -23,7 +20,7 @@ const noTmux = lacks("test/cluster/clients-screen", "tmux");
 
 const directory = mkdtempSync(join(tmpdir(), "karpenter-screen-"));
 const kubeconfig = join(directory, "sandbox", "kubeconfig");
-let sandbox: ChildProcess | undefined;
+let sandbox: SandboxProcess | undefined;
 const programs = new Map<string, string>();
 
 beforeAll(async () => {
@@ -34,22 +31,11 @@ beforeAll(async () => {
       tell(`test/cluster/clients-screen: ${name} is left out: ${String(error)}`);
     }
   }
-  const flags = ["--port", "0", "--kubeconfig", kubeconfig];
-  const args = ["--import", END_WITH_STDIN, MAIN, "sandbox", ...flags];
-  sandbox = spawn(process.execPath, args, { stdio: ["pipe", "ignore", "ignore"] });
-  const deadlineMs = performance.now() + READY_LIMIT_MS;
-  while (!existsSync(kubeconfig)) {
-    if (performance.now() > deadlineMs) throw new Error("the sandbox never came up");
-    await sleep(100);
-  }
+  sandbox = await startSandboxProcess(kubeconfig);
 });
 
 afterAll(async () => {
-  if (sandbox !== undefined) {
-    const ended = new Promise((resolve) => sandbox?.once("exit", resolve));
-    sandbox.kill("SIGTERM");
-    await ended;
-  }
+  await sandbox?.stop();
   rmSync(directory, { recursive: true, force: true });
 });
 

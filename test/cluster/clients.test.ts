@@ -2,28 +2,25 @@
  * Programs written with other people's libraries, client-go and controller-runtime, see the same in the sandbox as
  * in a real control plane: `clients/` prints what it saw, and the two transcripts are the same text.
  */
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
 import { clientsBinary } from "./binaries.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
-import { END_WITH_STDIN } from "./tied.ts";
+import { type SandboxProcess, startSandboxProcess } from "./sandbox-process.ts";
 
-const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
-const READY_LIMIT_MS = 60_000;
 const tell = (line: string): void => void process.stderr.write(`${line}\n`);
 
 describe("a program written with client-go and controller-runtime", () => {
   const directory = mkdtempSync(join(tmpdir(), "karpenter-clients-"));
   const sandboxConfig = join(directory, "sandbox", "kubeconfig");
   let plane: ControlPlane | undefined;
-  let sandbox: ChildProcess | undefined;
+  let sandbox: SandboxProcess | undefined;
   let program = "";
 
   beforeAll(async () => {
@@ -34,22 +31,11 @@ describe("a program written with client-go and controller-runtime", () => {
       tell,
     });
     await installCustomKinds(plane.transport, new SystemClock());
-    const flags = ["--port", "0", "--kubeconfig", sandboxConfig];
-    const args = ["--import", END_WITH_STDIN, MAIN, "sandbox", ...flags];
-    sandbox = spawn(process.execPath, args, { stdio: ["pipe", "ignore", "ignore"] });
-    const deadlineMs = performance.now() + READY_LIMIT_MS;
-    while (!existsSync(sandboxConfig)) {
-      if (performance.now() > deadlineMs) throw new Error("the sandbox never came up");
-      await sleep(100);
-    }
+    sandbox = await startSandboxProcess(sandboxConfig);
   });
 
   afterAll(async () => {
-    if (sandbox !== undefined) {
-      const ended = new Promise((resolve) => sandbox?.once("exit", resolve));
-      sandbox.kill("SIGTERM");
-      await ended;
-    }
+    await sandbox?.stop();
     await plane?.stop();
     rmSync(directory, { recursive: true });
   });

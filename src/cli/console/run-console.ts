@@ -5,13 +5,12 @@ import { Random } from "../../base/random.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { PortError } from "../../listen/listener.ts";
-import { createLogger } from "../../operator/logging/logger.ts";
 import { timeOf } from "../plan/live-cluster.ts";
 import { currentCluster } from "../plan/sources.ts";
-import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { interrupted } from "../program/interrupted.ts";
-import { toStderr, toStdout } from "../program/output.ts";
+import { toStdout } from "../program/output.ts";
+import { textLog } from "../program/text-log.ts";
 import { liveSource } from "./live-source.ts";
 import { serveConsole } from "./serve-console.ts";
 
@@ -22,13 +21,7 @@ export interface ConsoleFlags {
 /** Throws CliError where there is no cluster, or the port is taken. */
 export async function runConsole({ port }: ConsoleFlags): Promise<void> {
   const clock = new SystemClock();
-  const log = createLogger({
-    clock,
-    level: "info",
-    encoding: "console",
-    commit: BUILD.commit,
-    write: (line) => toStderr(printedLines([line])),
-  });
+  const log = textLog(clock);
   const { transport, server, warnings } = currentCluster(clock);
   const client = createKubeClient(transport);
   const source = liveSource({

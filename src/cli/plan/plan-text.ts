@@ -4,6 +4,7 @@ import { counted } from "../../base/counted.ts";
 import type { Printed } from "../../base/printable.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import { rejectionText } from "../program/code-words.ts";
+import { perMonth } from "../program/figures.ts";
 import { fittedTable, table } from "../program/layout.ts";
 import {
   type Line,
@@ -17,9 +18,6 @@ import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
 
 /** Most pods named in one line; the rest are counted. */
 const NAMED = 4;
-
-/** Hours of a month, as AWS's own price lists count: 365 days / 12. */
-const HOURS_OF_MONTH = 730;
 
 /** Ends with a newline. `notes` go below the plan. */
 export function planText(
@@ -82,13 +80,6 @@ function costRows({ nodePools, nodes, priceMicroUsdPerHour }: Plan["totals"]): s
       perMonth(one.priceMicroUsdPerHour),
     ]),
   ];
-}
-
-/** `$1,234.56`. */
-function perMonth(microUsdPerHour: number): string {
-  const usdPerMonth = (microUsdPerHour * HOURS_OF_MONTH) / 1e6;
-  const cents = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
-  return `$${usdPerMonth.toLocaleString("en", cents)}`;
 }
 
 /** Nodes share a row that differ only in how many other types they may become; `isWide`: and in what is requested. */

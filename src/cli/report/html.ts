@@ -4,8 +4,9 @@
  */
 import { counted } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
+import { percent, perMonth } from "../program/figures.ts";
 import { xmlText } from "./escape.ts";
-import { monthly, percent, type Report, type ReportPool, type ReportUnplaced } from "./report.ts";
+import type { Report, ReportPool, ReportUnplaced } from "./report.ts";
 import { svgReport } from "./svg.ts";
 
 /** Pods that are named for one reason; the rest are counted. */
@@ -80,7 +81,7 @@ function poolSection({ name, nodes, priceMicroUsdPerHour: price }: ReportPool): 
     ]);
   });
   return [
-    `<section><h2>${xmlText(name)}: ${counted(nodes.length, "node")}, ${usd(price)} an hour, ${monthly(price)} a month</h2>`,
+    `<section><h2>${xmlText(name)}: ${counted(nodes.length, "node")}, ${usd(price)} an hour, ${perMonth(price)} a month</h2>`,
     `<div class="scroll"><table><thead>${row("th", head)}</thead><tbody>${rows.join("")}</tbody></table></div></section>`,
   ].join("");
 }

@@ -1,8 +1,9 @@
 /** A report as Markdown: what one puts into a comment on a pull request. */
 import { counted } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
+import { percent, perMonth } from "../program/figures.ts";
 import { markdownText } from "./escape.ts";
-import { monthly, percent, type Report, type ReportNode, type ReportPool } from "./report.ts";
+import type { Report, ReportNode, ReportPool } from "./report.ts";
 
 /** Pods that are named; the rest are counted. */
 const NAMED = 5;
@@ -37,7 +38,7 @@ function poolTable(pools: readonly ReportPool[]): readonly string[] {
     "|---|---:|---:|---:|---:|",
     ...pools.map(({ name, nodes, priceMicroUsdPerHour: price }) => {
       const pods = nodes.reduce((sum, one) => sum + one.pods.length, 0);
-      return `| ${markdownText(name)} | ${nodes.length} | ${pods} | ${usd(price)} | ${monthly(price)} |`;
+      return `| ${markdownText(name)} | ${nodes.length} | ${pods} | ${usd(price)} | ${perMonth(price)} |`;
     }),
     "",
   ];

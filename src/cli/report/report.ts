@@ -8,6 +8,7 @@ import { usd } from "../../core/answers/command-answer.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
 import type { Plan } from "../plan/plan.ts";
 import { unplacedGroups } from "../plan/plan-text.ts";
+import { percent, perMonth } from "../program/figures.ts";
 
 export interface Figure {
   readonly label: string;
@@ -58,9 +59,6 @@ export interface Report {
   readonly notes: readonly string[];
 }
 
-/** Hours of a month, as AWS's own price lists count: 365 days / 12. */
-const HOURS_OF_MONTH = 730;
-
 /** The report of a plan. `result`: what the plan was read from. */
 export function planReport(plan: Plan, result: SchedulingResult, notes: readonly string[]): Report {
   const { totals } = plan;
@@ -72,7 +70,7 @@ export function planReport(plan: Plan, result: SchedulingResult, notes: readonly
       { label: "Pods placed", value: `${totals.placed} of ${totals.pods}` },
       { label: "New nodes", value: String(totals.nodes) },
       { label: "Cost per hour", value: usd(price) },
-      { label: "Cost per month", value: monthly(price) },
+      { label: "Cost per month", value: perMonth(price) },
       ...(bound === undefined
         ? []
         : [{ label: "No plan costs less than", value: `${usd(bound)}/h` }]),
@@ -84,21 +82,11 @@ export function planReport(plan: Plan, result: SchedulingResult, notes: readonly
   };
 }
 
-/** `$1,234.56`. */
-export function monthly(microUsdPerHour: number): string {
-  const cents = { minimumFractionDigits: 2, maximumFractionDigits: 2 };
-  return `$${((microUsdPerHour * HOURS_OF_MONTH) / 1e6).toLocaleString("en", cents)}`;
-}
-
 /** One line on the node, for people. */
 export function nodeText({ instanceType, zone, capacityType, pods, ...node }: ReportNode): string {
   const price = usd(node.priceMicroUsdPerHour);
   const shares = `CPU ${percent(node.cpu)}, memory ${percent(node.memory)}`;
   return `${instanceType}, ${capacityType}, ${zone}, ${price}/h, ${counted(pods.length, "pod")}, ${shares}`;
-}
-
-export function percent(share: number): string {
-  return `${Math.round(share * 100)} %`;
 }
 
 function poolsOf(claims: readonly PlannedClaim[]): readonly ReportPool[] {

@@ -4,9 +4,10 @@
  */
 import { counted } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
+import { percent } from "../program/figures.ts";
 import { clipped } from "../program/layout.ts";
 import { xmlText } from "./escape.ts";
-import { nodeText, percent, type Report, type ReportNode, type ReportPool } from "./report.ts";
+import { nodeText, type Report, type ReportNode, type ReportPool } from "./report.ts";
 
 const WIDTH = 1_000;
 const GAP = 8;

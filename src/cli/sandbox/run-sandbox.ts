@@ -9,16 +9,15 @@ import { Random } from "../../base/random.ts";
 import type { ConsoleSource } from "../../console/source.ts";
 import { checkPort, PortError } from "../../listen/listener.ts";
 import { serveEndpoints } from "../../operator/endpoints.ts";
-import { createLogger } from "../../operator/logging/logger.ts";
 import { startHttps } from "../../sandbox/apiserver/https/https-server.ts";
 import { startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
-import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { interrupted } from "../program/interrupted.ts";
 import { exitOnUncaught } from "../program/last-resort.ts";
-import { besides, toStderr } from "../program/output.ts";
+import { besides } from "../program/output.ts";
 import { Parts } from "../program/parts.ts";
+import { textLog } from "../program/text-log.ts";
 import { type Box, openBox } from "./box.ts";
 import { restartWithPod } from "./karpenter-pod.ts";
 import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
@@ -39,13 +38,7 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
   const clock = new PacedClock(flags.speed, behindMs(flags.speed));
   const parts = new Parts();
   parts.add(() => clock.stop());
-  const log = createLogger({
-    clock,
-    level: "info",
-    encoding: "console",
-    commit: BUILD.commit,
-    write: (line) => toStderr(printedLines([line])),
-  });
+  const log = textLog(clock);
   const close = (withinMs?: number): Promise<void> =>
     parts.close((error) => log.error("failed to close", { error: errorText(error) }), withinMs);
   exitOnUncaught({

@@ -4,6 +4,7 @@ import { counted } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import type { Fleet, FleetNode, FleetPool, NodeState, Waiting } from "../../core/answers/fleet.ts";
 import { rejectionText } from "../program/code-words.ts";
+import { percent } from "../program/figures.ts";
 import { clipped } from "../program/layout.ts";
 import { type Line, type Paint, painted } from "../program/terminal.ts";
 import { shareOf, shownNodes, type View } from "./view.ts";
@@ -140,10 +141,6 @@ function meter(share: number, { isAscii = false }: Canvas): string {
   const full = Math.max(0, Math.min(BAR, Math.round(share * BAR)));
   const [on, off] = isAscii ? ["#", "."] : ["█", "░"];
   return `${on.repeat(full)}${off.repeat(BAR - full)} ${percent(share).padStart(4)}`;
-}
-
-function percent(share: number): string {
-  return `${Math.round(share * 100)}%`;
 }
 
 /** A mark for each state: shapes, so that no meaning hangs on a colour. */

@@ -1,6 +1,7 @@
 /**
  * The whole fleet at one moment: nodes with what is requested of them, what they cost and what happens to them, NodePools,
- * and the pods that wait. For people who look at all nodes at once (`karpenter top`).
+ * and the pods that wait. For people who look at all nodes at once: `karpenter top` and the
+ * console.
  */
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";

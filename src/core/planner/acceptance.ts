@@ -55,7 +55,11 @@ export function* firstFailure(
   return (yield* strandsMore(batch, found, known, options)) ? "strandsNoMorePods" : undefined;
 }
 
-function minSavingOf({ saves }: AcceptanceRule, { minSaving }: PlannerOptions): number {
+/** The share of the known plan's price that the rule asks for. */
+export function minSavingOf(
+  { saves }: Pick<AcceptanceRule, "saves">,
+  { minSaving }: PlannerOptions,
+): number {
   if (saves === "anything") return 0;
   return saves === "setting" ? minSaving : Math.max(SAVING_OF_A_MISTAKE, minSaving);
 }

@@ -7,7 +7,7 @@ import type { QueuedPod } from "../provisioning/batch/queue.ts";
 import { NewNodeClaim } from "../provisioning/nodes/new-nodeclaim.ts";
 import { onExistingNode, type Pass } from "../provisioning/place.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
-import { type Batch, planByThrift } from "../provisioning/solve.ts";
+import { type Batch, planByCheapestNode } from "../provisioning/solve.ts";
 import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
 import { typesFor } from "./packing/place-packed.ts";
 
@@ -56,7 +56,7 @@ export function* withNodes(
 ): Steps<Repeated | undefined> {
   const left = new Set(unschedulable.map(({ pod }) => pod));
   const kept: Kept = { isLost: false, preferencesGivenUp: 0 };
-  const result = yield* planByThrift(batch, 0, function* (pass, queued) {
+  const result = yield* planByCheapestNode(batch, 0, function* (pass, queued) {
     const rest = yield* asPlanned(pass, queued, claims, kept);
     kept.isLost ||= rest.some(({ pod }) => !left.has(pod));
     return kept.isLost ? [] : rest;

@@ -5,7 +5,7 @@ import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import { withoutRecord } from "../../testing/planner.ts";
 import type { OpenClaims } from "../provisioning/nodes/open-claims.ts";
-import { planAsUpstream, planByThrift, prepare, solve } from "../provisioning/solve.ts";
+import { planAsUpstream, planByCheapestNode, prepare, solve } from "../provisioning/solve.ts";
 import { planBatch } from "./plan-batch.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 import { DEFAULT_PLANNER, GREEDY_PLANNER } from "./planner-options.ts";
@@ -361,7 +361,7 @@ describe("planBatch", () => {
     });
   });
 
-  it("opens by thrift the cheapest node of pools that are as heavy, and none of a lighter one (seed 8400812)", () => {
+  it("opens by price the cheapest node of pools that are as heavy, and none of a lighter one (seed 8400812)", () => {
     const pools = [
       poolInput({ name: "dear", weight: 2 }, [instanceType({ cpu: 4, priceMicroUsd: 300_000 })]),
       poolInput({ name: "cheap", weight: 2 }, [instanceType({ cpu: 4, priceMicroUsd: 100_000 })]),
@@ -374,7 +374,7 @@ describe("planBatch", () => {
     expect(poolsOf(planBatch(one, DEFAULT_PLANNER))).toEqual(["cheap", "cheap"]);
   });
 
-  it("asks no more planned nodes by thrift in a step than a few of its pods may", () => {
+  it("asks no more planned nodes by price in a step than a few of its pods may", () => {
     const apart = {
       affinity: {
         podAntiAffinity: {
@@ -393,7 +393,7 @@ describe("planBatch", () => {
     );
     const one = schedulingInput({ pods: [...full, ...small], pools: [poolInput({}, TYPES)] });
     let claims: OpenClaims | undefined;
-    const plan = planByThrift(atOnce(prepare(one)), 0, function* (pass, queued) {
+    const plan = planByCheapestNode(atOnce(prepare(one)), 0, function* (pass, queued) {
       claims = pass.claims;
       yield;
       return queued;

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { atOnce } from "../../base/steps.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
-import { planByThrift, prepare, solve } from "../provisioning/solve.ts";
+import { planByCheapestNode, prepare, solve } from "../provisioning/solve.ts";
 import { planBatch } from "./plan-batch.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 import { DEFAULT_PLANNER } from "./planner-options.ts";
@@ -24,21 +24,21 @@ const small = (name: string, spec = {}) => pod({ name, cpu: "800m", spec });
 function planned(others: readonly ReturnType<typeof pod>[]) {
   const input = schedulingInput({ pods: [...BLUE, ...others], pools: POOLS });
   const batch = atOnce(prepare(input));
-  const thrifty = atOnce(planByThrift(batch, 20_000));
-  expect(thrifty.newClaims.map(({ cheapest }) => cheapest.instanceType).sort()).toEqual([
+  const byPrice = atOnce(planByCheapestNode(batch, 20_000));
+  expect(byPrice.newClaims.map(({ cheapest }) => cheapest.instanceType).sort()).toEqual([
     "m-2x",
     "m-8x",
   ]);
-  expect(priceMicroUsd(thrifty)).toBe(120_000);
-  return { input, batch, thrifty, byRules: solve(input) };
+  expect(priceMicroUsd(byPrice)).toBe(120_000);
+  return { input, batch, byPrice, byRules: solve(input) };
 }
 
 it("counts nodes that pods from elsewhere may fill before those who can go nowhere else", () => {
-  const { input, batch, thrifty, byRules } = planned(
+  const { input, batch, byPrice, byRules } = planned(
     ["a-0", "a-1", "a-2"].map((one) => small(one)),
   );
   expect(
-    [...atOnce(strandingNodes(batch, thrifty))].map(({ cheapest }) => cheapest.priceMicroUsd),
+    [...atOnce(strandingNodes(batch, byPrice))].map(({ cheapest }) => cheapest.priceMicroUsd),
   ).toEqual([100_000]);
   expect(priceMicroUsd(byRules)).toBe(400_000);
   expect(atOnce(strandingNodes(batch, byRules)).size).toBe(0);
@@ -46,7 +46,7 @@ it("counts nodes that pods from elsewhere may fill before those who can go nowhe
   expect(priceMicroUsd(planBatch(input, DEFAULT_PLANNER))).toBe(120_000);
   // It saves 280,000. One more node costs 100,000, and so much beyond its machine.
   const dear = (nodeMicroUsdPerHour: number) =>
-    atOnce(strandsMore(batch, thrifty, byRules, { nodeMicroUsdPerHour }));
+    atOnce(strandsMore(batch, byPrice, byRules, { nodeMicroUsdPerHour }));
   expect([dear(179_000), dear(181_000)]).toEqual([false, true]);
 });
 
@@ -54,9 +54,9 @@ it("but not where those from elsewhere cannot come, or have room besides", () =>
   const mayNot = planned(
     ["b-2", "b-3"].map((name) => small(name, team("blue"))).concat(small("g-0", team("green"))),
   );
-  expect(atOnce(strandingNodes(mayNot.batch, mayNot.thrifty)).size).toBe(0);
+  expect(atOnce(strandingNodes(mayNot.batch, mayNot.byPrice)).size).toBe(0);
   const haveRoom = planned([small("a-0"), small("g-0", team("green"))]);
-  expect(atOnce(strandingNodes(haveRoom.batch, haveRoom.thrifty)).size).toBe(0);
+  expect(atOnce(strandingNodes(haveRoom.batch, haveRoom.byPrice)).size).toBe(0);
 });
 
 it("nor where those who lose their room have the others' in exchange", () => {
@@ -84,7 +84,7 @@ it("knows a machine by its offering where others of its type come with another c
   const apart = { labels: { app: "a" }, cpu: "1200m", spec: { affinity: { podAntiAffinity } } };
   const pods = [...BLUE.slice(1), ...["a-0", "a-1"].map((name) => pod({ name, ...apart }))];
   const batch = atOnce(prepare(schedulingInput({ pods, pools })));
-  const plan = atOnce(planByThrift(batch, 20_000));
+  const plan = atOnce(planByCheapestNode(batch, 20_000));
   expect(plan.newClaims.map(({ cheapest }) => cheapest.priceMicroUsd)).toEqual([100_000, 20_000]);
   // Who loses the small node has the large one in exchange.
   expect(atOnce(strandingNodes(batch, plan)).size).toBe(0);

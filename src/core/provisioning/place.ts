@@ -30,7 +30,7 @@ export interface Pass {
   /** Nodes that take nobody in this trial, by index; absent: none is closed. */
   readonly closed?: Marks | undefined;
   /** What a node costs an hour beyond its machine, where prices choose between planned nodes and a new one; absent: they do not. */
-  readonly thrift?: number | undefined;
+  readonly nodeMicroUsd?: number | undefined;
 }
 
 /** Without topology rules nothing that happens later in a pass can make room for a class. */
@@ -121,7 +121,7 @@ function onOpenClaim(
   variant: Variant,
   accepts: "accepts" | "acceptsBeside" | "acceptsAhead" = "accepts",
 ): boolean {
-  const isThrifty = pass.thrift !== undefined;
+  const isByPrice = pass.nodeMicroUsd !== undefined;
   let best: { readonly claim: NewNodeClaim; readonly fit: Fit } | undefined;
   let leastRise = Number.POSITIVE_INFINITY;
   pass.claims.find(variant.closed, (claim) => {
@@ -132,7 +132,7 @@ function onOpenClaim(
     if (trial.verdict === "never") variant.deadClaims.add(claim.id);
     const { fit } = trial;
     if (fit === undefined) return trial.noneLikeIt === true ? "noneLikeIt" : "pass";
-    const rise = isThrifty ? claim.priceWith(fit) - claim.price : 0;
+    const rise = isByPrice ? claim.priceWith(fit) - claim.price : 0;
     if (rise < leastRise) {
       leastRise = rise;
       best = { claim, fit };
@@ -151,13 +151,13 @@ function onOpenClaim(
 function priceOfNew(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): number {
   const opened = newFor(pass, pod, podClass, variant);
   if (opened === undefined || opened === "deferred") return Number.POSITIVE_INFINITY;
-  return opened.claim.priceWith(opened.fit) + (pass.thrift ?? 0);
+  return opened.claim.priceWith(opened.fit) + (pass.nodeMicroUsd ?? 0);
 }
 
 /** Nothing is on it yet. Where prices choose, a burstable type is cheap only by credits that it does not have. */
-function newClaim({ claims, context, thrift }: Pass, template: Template): NewNodeClaim {
+function newClaim({ claims, context, nodeMicroUsd }: Pass, template: Template): NewNodeClaim {
   const { budget, steady } = template;
-  const counts = thrift !== undefined && steady !== undefined;
+  const counts = nodeMicroUsd !== undefined && steady !== undefined;
   const types = counts ? intersectionOf(budget.within, steady) : budget.within;
   return new NewNodeClaim(claims.size, template, types, context);
 }
@@ -206,7 +206,7 @@ function newFor(
     if (trial.verdict === "never") variant.deadTemplates.add(template.index);
     if (trial.fit === undefined) continue;
     const found = { claim, fit: trial.fit };
-    if (pass.thrift === undefined) return found;
+    if (pass.nodeMicroUsd === undefined) return found;
     const price = claim.priceWith(trial.fit);
     if (price >= least) continue;
     least = price;

@@ -53,7 +53,7 @@ import type { MeetingPlace, TopologyGroup } from "./topology/topology-group.ts";
 /** Each a few milliseconds at most. */
 const NODES_PER_STEP = 64;
 const TRIES_PER_STEP = 64;
-/** By thrift a pod may ask every planned node. */
+/** Where prices choose, a pod may ask every planned node. */
 const ASKED_PER_STEP = 1_024;
 
 /** Places what it likes before the rules below do; returns the rest. */
@@ -189,12 +189,12 @@ export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefine
  * that is planned already: one wish or label that only dear machines meet then turns a large node into such a one.
  * `nodeMicroUsd`: what a node costs an hour beyond its machine. A new node counts on no credits.
  */
-export function planByThrift(
+export function planByCheapestNode(
   batch: Batch,
   nodeMicroUsd: number,
   opening?: Opening,
 ): Steps<SchedulingResult> {
-  return plannedToItsEnd(batch, { thrift: nodeMicroUsd, opening });
+  return plannedToItsEnd(batch, { nodeMicroUsd, opening });
 }
 
 type Stop = (claims: OpenClaims) => boolean;
@@ -222,7 +222,7 @@ interface Manner {
   readonly asUpstream?: boolean;
   /** A planned node takes of limits what the largest type it may become has. */
   readonly chargesMost?: boolean;
-  readonly thrift?: number;
+  readonly nodeMicroUsd?: number;
   /** Domains that spreads are to look at from the start. */
   readonly foreseen?: readonly Latecomer[];
 }
@@ -326,8 +326,8 @@ function tryOut(
   {
     asUpstream = false,
     chargesMost = asUpstream,
-    thrift,
-  }: Pick<Manner, "asUpstream" | "chargesMost" | "thrift">,
+    nodeMicroUsd,
+  }: Pick<Manner, "asUpstream" | "chargesMost" | "nodeMicroUsd">,
 ): { readonly pass: Pass; readonly fork: Fork } {
   const { context, templates, forks } = base;
   const forget = () => {
@@ -338,7 +338,7 @@ function tryOut(
     ...base,
     context: { ...context, reservations: context.reservations.copy(), chargesMost },
     claims: asUpstream ? new ClaimsAsMoved() : new OpenClaims(),
-    thrift,
+    nodeMicroUsd,
     onTouch: (node) => fork.touch(node),
   };
   return { pass, fork };

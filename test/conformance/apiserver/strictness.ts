@@ -2,6 +2,7 @@
  * Checks of what a server must refuse or keep although a client means harm: rights by name, creating
  * without the right to create, tokens that are not good any more, keys that JavaScript inherits, bodies that
  * are no protobuf, objects that are too large, patches and expressions that would never end.
+ * One file, though long: it is a list of independent checks, which the recorder and the test walk in this order.
  */
 import {
   apply,

@@ -2,6 +2,7 @@
  * Stories of workloads, told step by step to whichever control plane: objects are written, pods are made
  * ready or ended by the story itself (no kubelet, no scheduler: nothing is left to chance), and after each
  * step, once all is calm, the state is written down as lines of text without random names and times.
+ * One file, though long: the steps, and the one way in which all of them write down what a control plane did.
  */
 import type { Pod } from "../../../src/apis/core/pod.ts";
 import type { Condition, KubeObject } from "../../../src/apis/meta.ts";

@@ -5,10 +5,10 @@
  */
 
 import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.ts";
-import { planByThrift } from "../../provisioning/solve.ts";
-import { failureByPrice } from "../acceptance.ts";
+import { planByCheapestNode } from "../../provisioning/solve.ts";
+import { failureByPrice, minSavingOf } from "../acceptance.ts";
 import { asPlanned, isBurstable } from "../as-planned.ts";
-import { MOST_NODES_DROPPED, SAVING_OF_A_MISTAKE } from "../settings.ts";
+import { MOST_NODES_DROPPED } from "../settings.ts";
 import type { Improvement } from "./improvement.ts";
 
 export const dropNode: Improvement = {
@@ -20,7 +20,7 @@ export const dropNode: Improvement = {
     const { batch, options, best: before } = contest;
     const { nodeMicroUsdPerHour } = options;
     // Of a batch that is not packed each step must mend a mistake: fewer nodes are worth more than small savings.
-    const stepSaving = contest.mayPack ? 0 : Math.max(SAVING_OF_A_MISTAKE, options.minSaving);
+    const stepSaving = contest.mayPack ? 0 : minSavingOf({ saves: "mistake" }, options);
     let best = before;
     const tried = new Set<PlannedClaim["pods"][number]>();
     for (let tries = 0; tries < MOST_NODES_DROPPED && best.newClaims.length > 1; tries++) {
@@ -29,7 +29,7 @@ export const dropNode: Improvement = {
       if (dropped === undefined || first === undefined) break;
       tried.add(first);
       const kept = best.newClaims.filter((claim) => claim !== dropped);
-      const other = yield* planByThrift(batch, nodeMicroUsdPerHour, (pass, queued) =>
+      const other = yield* planByCheapestNode(batch, nodeMicroUsdPerHour, (pass, queued) =>
         asPlanned(pass, queued, kept),
       );
       if (failureByPrice(other, best, stepSaving, options) === undefined) best = other;

@@ -30,8 +30,8 @@ export function* placeLeftovers(
 ): Steps<readonly QueuedPod[]> {
   const isPriced = left.length > batchPods * LEFTOVERS_NOT_PRICED;
   if (!isPriced || !goByPrice(pass, left.length, batchPods)) return left;
-  const thrifty = { ...pass, thrift: nodeMicroUsdPerHour };
-  return yield* filterInSteps(left, PODS_PER_STEP, (item) => place(thrifty, item) !== "placed");
+  const byPrice = { ...pass, nodeMicroUsd: nodeMicroUsdPerHour };
+  return yield* filterInSteps(left, PODS_PER_STEP, (item) => place(byPrice, item) !== "placed");
 }
 
 /** Not for many pods: they ask too many nodes. Not with burstable types: CPU credits would make them look cheap. */

@@ -8,7 +8,7 @@
  */
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
-import { type Batch, planByThrift } from "../../provisioning/solve.ts";
+import { type Batch, planByCheapestNode } from "../../provisioning/solve.ts";
 import { MOST_ZONES_CLOSED } from "../settings.ts";
 import type { PlanSource } from "./source.ts";
 
@@ -19,11 +19,11 @@ export const cheapestNode: PlanSource = {
   plan: function* (contest) {
     const { batch, options, best: known } = contest;
     const { rule } = cheapestNode;
-    const first = yield* planByThrift(batch, options.nodeMicroUsdPerHour);
+    const first = yield* planByCheapestNode(batch, options.nodeMicroUsdPerHour);
     yield* contest.offer("cheapestNode", first, rule, known);
     if (!contest.uses("cheapestNodeWithoutZone")) return;
     for (const fewer of withOneZoneClosed(batch, first)) {
-      const other = yield* planByThrift(fewer, options.nodeMicroUsdPerHour);
+      const other = yield* planByCheapestNode(fewer, options.nodeMicroUsdPerHour);
       yield* contest.offer("cheapestNodeWithoutZone", other, rule, known);
     }
   },

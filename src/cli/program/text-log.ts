@@ -1,0 +1,17 @@
+/** The log of commands that a person watches: lines of text on standard error. */
+import type { Clock } from "../../base/clock.ts";
+import { printedLines } from "../../base/printable.ts";
+import { createLogger, type RootLogger } from "../../operator/logging/logger.ts";
+import { BUILD } from "./build.ts";
+import { toStderr } from "./output.ts";
+
+/** `clock`: whose time stands on the lines. */
+export function textLog(clock: Clock): RootLogger {
+  return createLogger({
+    clock,
+    level: "info",
+    encoding: "console",
+    commit: BUILD.commit,
+    write: (line) => toStderr(printedLines([line])),
+  });
+}
