@@ -3,6 +3,7 @@
  * pass launches.
  */
 import { describe, expect, it } from "vitest";
+import { runExplain } from "../src/cli/answers/run-explain.ts";
 import type { Plan } from "../src/cli/plan/plan.ts";
 import { type PlanFlags, runPlan } from "../src/cli/plan/run-plan.ts";
 import { keepsToSchema, pageSchema } from "../src/testing/page-schema.ts";
@@ -77,5 +78,24 @@ describe("a plan that takes several passes", () => {
       Array.from({ length: 4 }, () => "c6g.large"),
     );
     expect(exitCode).toBe(0);
+  });
+});
+
+describe("explain pod", () => {
+  it("says which node each pod gets after all passes", async () => {
+    const { plan } = await planned("reserved-64.yaml", TYPES);
+    const capacityTypes: string[] = [];
+    for (const { pods } of plan.newNodeClaims) {
+      const [namespace = "", name = ""] = (pods[0] ?? "").split("/");
+      let text = "";
+      await runExplain(
+        ["pod", name],
+        { ...TYPES, filename: [`${FIXTURES}/reserved-64.yaml`], namespace, output: "json" },
+        { out: (more) => (text += more), err: () => undefined },
+      );
+      capacityTypes.push(JSON.parse(text).plan.launch.cheapest.capacityType);
+    }
+    // One pass would give two nodes to the reservations, and buy the others.
+    expect(capacityTypes.filter((one) => one === "reserved").length).toBe(6);
   });
 });

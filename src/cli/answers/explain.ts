@@ -17,7 +17,6 @@ import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
 import type { RepairPolicy } from "../../core/cloudprovider/cloud-provider.ts";
 import { nextCommands } from "../../core/disruption/run-round.ts";
 import type { Picture } from "../../core/disruption/survey.ts";
-import { planBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
@@ -26,6 +25,7 @@ import type { NodeView } from "../../core/state/node-view.ts";
 import { AWS_REPAIR_POLICIES } from "../../providers/aws/repair-policies.ts";
 import { KWOK_REPAIR_POLICIES } from "../../providers/kwok/repair-policies.ts";
 import { limitNotes, type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
+import { playBatch, settledPlan } from "../plan/played-batch.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { ReadPicture } from "./read-picture.ts";
 import { unknown } from "./unknown.ts";
@@ -185,8 +185,8 @@ function planFor(
   { picture, planning: { input, pools }, settings }: ReadPicture,
   key: string,
 ): Pick<WaitingPodAnswer, "says" | "plan"> {
-  const result = planBatch(input, settings.planner);
-  const known = remedies(input, onlyAbout(key, result));
+  const { result } = playBatch(input, settings.planner);
+  const known = remedies(input, onlyAbout(key, result), settledPlan);
   const timings = { parseMs: 0, solveMs: 0 };
   const plan: Plan = planOf(result, input.pods.length, timings, { remedies: known, input });
   const limits = limitNotes(plan)

@@ -18,7 +18,6 @@ import { fleetOf } from "../../core/answers/fleet.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { poolAnswer } from "../../core/answers/pool-answer.ts";
 import { nextCommands } from "../../core/disruption/run-round.ts";
-import { planBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { brakeOf, explain, subjectOf } from "../answers/explain.ts";
 import {
@@ -30,6 +29,7 @@ import {
 import { modelOf, type Simulated, simulate } from "../answers/simulate.ts";
 import { nodesToRemove, withOfferings } from "../answers/what-if.ts";
 import { planOf } from "../plan/plan.ts";
+import { playBatch, settledPlan } from "../plan/played-batch.ts";
 import { objectsOf } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
 import {
@@ -101,7 +101,7 @@ async function readScene(
 
 function sceneOf(read: ReadPicture, { found }: ReadObjects): ConsoleScene {
   const { picture, settings, planning } = read;
-  const plan = once(() => planBatch(picture.scheduling, settings.planner));
+  const plan = once(() => playBatch(picture.scheduling, settings.planner).result);
   const next = once(() => nextCommands(picture));
   return {
     nowMs: picture.nowMs,
@@ -121,11 +121,11 @@ function sceneOf(read: ReadPicture, { found }: ReadObjects): ConsoleScene {
 
 function unplacedOf(
   { planning: { input } }: ReadPicture,
-  result: ReturnType<typeof planBatch>,
+  result: ReturnType<typeof playBatch>["result"],
 ): readonly UnplacedPod[] {
   if (result.unschedulable.length === 0) return [];
   const timings = { parseMs: 0, solveMs: 0 };
-  const known = remedies(input, result);
+  const known = remedies(input, result, settledPlan);
   const plan = planOf(result, input.pods.length, timings, { remedies: known, input });
   const made = new Map(input.pods.map((pod) => [keyOf(pod), pod.metadata.creationTimestamp]));
   return plan.unschedulable.map(({ pod, reason, fix }) => ({

@@ -6,14 +6,13 @@
 import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
-import { type PlayedPasses, playPasses } from "../../core/answers/planning-passes.ts";
+import type { PlayedPasses } from "../../core/answers/planning-passes.ts";
 import { leastPriceMicroUsd } from "../../core/planner/least-price.ts";
-import { type PlannedBatch, planBatch } from "../../core/planner/plan-batch.ts";
+import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
 import { plannerOptions } from "../../core/planner/planner-options.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
-import { solve } from "../../core/provisioning/solve.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
@@ -28,6 +27,7 @@ import { sortManifests } from "./manifests.ts";
 import { limitNotes, type Plan, passNotes, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
 import { planningInput } from "./planning-input.ts";
+import { playBatch, settledPlan } from "./played-batch.ts";
 import { parseSchedulerConfig } from "./scheduler-config.ts";
 import { cloudOf, liveObjects } from "./sources.ts";
 
@@ -156,12 +156,7 @@ export function playedPlan(
     minSavingPercent: flags.plannerMinSaving,
     minPods: flags.plannerMinPods,
   });
-  return playPasses(input, (seen) => planBatch(seen, options));
-}
-
-/** A fix is tried as it is planned: in all passes. */
-function settledPlan(input: SchedulingInput): SchedulingResult {
-  return playPasses(input, solve).result;
+  return playBatch(input, options);
 }
 
 /** Why there is nothing to plan, and what to do. */

@@ -9,7 +9,6 @@ import { firstLineOf } from "../../base/error-text.ts";
 import { mustNotFail } from "../../base/must-not-fail.ts";
 import { printedLines } from "../../base/printable.ts";
 import { type Fleet, fleetOf } from "../../core/answers/fleet.ts";
-import { planBatch } from "../../core/planner/plan-batch.ts";
 import { explain } from "../answers/explain.ts";
 import { explainText } from "../answers/explain-text.ts";
 import {
@@ -19,6 +18,7 @@ import {
   readPicture,
 } from "../answers/read-picture.ts";
 import { modelOf } from "../answers/simulate.ts";
+import { playBatch } from "../plan/played-batch.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { CliError } from "../program/cli-error.ts";
 import { FullScreen } from "../program/full-screen.ts";
@@ -87,7 +87,7 @@ interface Reading {
 
 async function read(flags: PictureFlags): Promise<Reading> {
   const picture = await readPicture(flags, await readObjects(flags));
-  const plan = planBatch(picture.picture.scheduling, picture.settings.planner);
+  const plan = playBatch(picture.picture.scheduling, picture.settings.planner).result;
   return { picture, fleet: fleetOf(modelOf(picture), plan) };
 }
 

@@ -1,0 +1,20 @@
+/** What commands plan: all passes that the provisioner would make for a batch, never the first one alone. */
+import { type PlayedPasses, playPasses } from "../../core/answers/planning-passes.ts";
+import { type PlannedBatch, planBatch } from "../../core/planner/plan-batch.ts";
+import type { PlannerOptions } from "../../core/planner/planner-options.ts";
+import type { SchedulingResult } from "../../core/provisioning/result.ts";
+import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import { solve } from "../../core/provisioning/solve.ts";
+
+/** The plan of all passes, as the provisioner makes them with this planner. */
+export function playBatch(
+  input: SchedulingInput,
+  options: PlannerOptions,
+): PlayedPasses<PlannedBatch> {
+  return playPasses(input, (seen) => planBatch(seen, options));
+}
+
+/** The plan of all passes by the greedy rules: how a fix is tried. */
+export function settledPlan(input: SchedulingInput): SchedulingResult {
+  return playPasses(input, solve).result;
+}
