@@ -98,6 +98,23 @@ spec:
   priceAdjustment: "-10%"
 `;
 
+const BUFFERS = [
+  "{kind: Deployment, name: none}",
+  "{kind: ReplicaSet, name: none}",
+  "{kind: StatefulSet, name: none}",
+  "{apiGroup: batch, kind: Job, name: none}",
+]
+  .map(
+    (ref, index) => `
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: spare-${index}, namespace: default}
+spec: {scalableRef: ${ref}, replicas: 1}
+`,
+  )
+  .join("");
+
 const ALPHA = `
 apiVersion: karpenter.k8s.aws/v1alpha1
 kind: AWSNodeTemplate
@@ -134,7 +151,7 @@ async function liveThrough(
     flags: {
       "disable-leader-election": "false",
       "scheduler-config": SPREAD,
-      "feature-gates": "NodeOverlay=true",
+      "feature-gates": "NodeOverlay=true,CapacityBuffer=true",
     },
     connectKube: ({ transport }) =>
       underRights(transport, rights, "karpenter", ({ verb, resource }, right) => {
@@ -202,7 +219,7 @@ describe("the rights of the controller", () => {
   it("are what a life on AWS needs, of both generations, and not more", async () => {
     const { refused, unused } = await liveThrough("aws", async (world) => {
       await world.apply(EC2_NODE_CLASS);
-      await world.apply(OVERLAY);
+      await world.apply(OVERLAY + BUFFERS);
       await world.apply(pool("default", CLASS, "1m"));
       await world.apply(deployment("web", { pool: "default" }));
       await world.apply(ALPHA);

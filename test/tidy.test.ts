@@ -67,7 +67,8 @@ const MAY_IMPORT: readonly (readonly [string, readonly string[]])[] = [
 const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
   scheduling: [],
   cloudprovider: ["scheduling"],
-  state: ["scheduling", "cloudprovider"],
+  buffers: [],
+  state: ["scheduling", "cloudprovider", "buffers"],
   nodepool: ["scheduling", "cloudprovider", "state"],
   provisioning: ["scheduling", "cloudprovider", "state", "nodepool"],
   planner: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning"],

@@ -2,7 +2,10 @@
  * Every controller, in the order of the walk of one pod (ARCHITECTURE.md). The first four feed our
  * picture and must stay first: others read it in the same turn. What two of them share is made here.
  */
+import { CAPACITY_BUFFER } from "../apis/autoscaling/capacity-buffer.ts";
+import type { Kind } from "../apis/meta.ts";
 import type { Controller } from "../kube/manager/controller.ts";
+import { capacityBuffer } from "./capacitybuffer/controller.ts";
 import { type CreateReplacements, createCommandQueue } from "./disruption/command-queue.ts";
 import { disruption } from "./disruption/controller.ts";
 import { createSteering } from "./disruption/steering.ts";
@@ -83,6 +86,7 @@ export function allControllers(given: World): readonly Controller[] {
     /** Pods in, claims out. */
     podTrigger(world, batcher, times),
     nodeTrigger(world, batcher),
+    ...(world.settings.gates.capacityBuffer ? [capacityBuffer(world, batcher)] : []),
     provisioner(as("provisioner"), batcher, times, steering),
     ...(world.settings.gates.staticCapacity
       ? [
@@ -111,9 +115,11 @@ export function allControllers(given: World): readonly Controller[] {
     nodeMetrics(world),
     podMetrics(world, times),
     poolMetrics(world, lastTypes),
-    ...[...STATUS_EVENT_KINDS, ...world.cloud.nodeClassKinds].map((kind) =>
-      statusEvents(world, kind),
-    ),
+    ...[
+      ...STATUS_EVENT_KINDS,
+      ...(world.settings.gates.capacityBuffer ? [CAPACITY_BUFFER as Kind] : []),
+      ...world.cloud.nodeClassKinds,
+    ].map((kind) => statusEvents(world, kind)),
   ];
 }
 

@@ -12,12 +12,20 @@ import {
   STATEFUL_SET,
 } from "../apis/apps/kinds.ts";
 import {
+  CAPACITY_BUFFER,
+  type CapacityBuffer,
+  POD_TEMPLATE,
+  type StoredPodTemplate,
+} from "../apis/autoscaling/capacity-buffer.ts";
+import {
   NAMESPACE,
   type Namespace,
   PERSISTENT_VOLUME,
   PERSISTENT_VOLUME_CLAIM,
   type PersistentVolume,
   type PersistentVolumeClaim,
+  RESOURCE_QUOTA,
+  type ResourceQuota,
   SERVICE,
   type Service,
 } from "../apis/core/kinds.ts";
@@ -102,7 +110,10 @@ function daemonSets(world: Doors): Mirror<DaemonSet> {
   return world.mirrors.of(DAEMON_SET);
 }
 
-/** Of each what says whether it may be rolled over. Only where moves without downtime are switched on. */
+/**
+ * Of each what says whether it may be rolled over. Only where moves without downtime or
+ * CapacityBuffers are switched on.
+ */
 export function deployments(world: Doors): Mirror<Deployment> {
   return world.mirrors.of(DEPLOYMENT, { optional: true, project: withoutPodSpec });
 }
@@ -160,6 +171,21 @@ export function nodeOverlays(world: Doors): Mirror<NodeOverlay> {
   return world.mirrors.of(NODE_OVERLAY);
 }
 
+/** Only with the gate CapacityBuffer, as the next two. */
+export function capacityBuffers(world: Doors): Mirror<CapacityBuffer> {
+  return world.mirrors.of(CAPACITY_BUFFER);
+}
+
+/** What buffers are made of. */
+export function podTemplates(world: Doors): Mirror<StoredPodTemplate> {
+  return world.mirrors.of(POD_TEMPLATE);
+}
+
+/** What a namespace may have; where that may not be read, buffers are not bounded by it. */
+export function resourceQuotas(world: Doors): Mirror<ResourceQuota> {
+  return world.mirrors.of(RESOURCE_QUOTA, { optional: true });
+}
+
 export function volumeAttachments(world: Doors): Mirror<VolumeAttachment> {
   return world.mirrors.of(VOLUME_ATTACHMENT);
 }
@@ -186,4 +212,10 @@ export function openMirrors(world: Doors & Partial<Pick<World, "cloud" | "settin
   csiNodes(world);
   volumeAttachments(world);
   if (world.settings?.gates.nodeOverlay === true) nodeOverlays(world);
+  if (world.settings?.gates.capacityBuffer === true) {
+    capacityBuffers(world);
+    podTemplates(world);
+    resourceQuotas(world);
+    deployments(world);
+  }
 }

@@ -60,6 +60,7 @@ export interface Settings {
     readonly nodeRepair: boolean;
     readonly staticCapacity: boolean;
     readonly nodeOverlay: boolean;
+    readonly capacityBuffer: boolean;
   };
 }
 

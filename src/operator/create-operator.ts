@@ -284,6 +284,7 @@ export function settingsOf(options: Options): Settings {
       nodeRepair: isGateOn(options, "NodeRepair"),
       staticCapacity: isGateOn(options, "StaticCapacity"),
       nodeOverlay: isGateOn(options, "NodeOverlay"),
+      capacityBuffer: isGateOn(options, "CapacityBuffer"),
     },
   };
 }

@@ -76,6 +76,7 @@ export const RIGHTS: readonly Right[] = [
     "a kind that is not served has no objects only if it is not installed",
     {
       names: [
+        "capacitybuffers.autoscaling.x-k8s.io",
         "nodeclaims.karpenter.sh",
         "nodeoverlays.karpenter.sh",
         "nodepools.karpenter.sh",
@@ -94,6 +95,21 @@ export const RIGHTS: readonly Right[] = [
   }),
   right("karpenter.sh", ["nodeoverlays"], READ, "prices and resources laid over instance types"),
   right("karpenter.sh", ["nodeoverlays/status"], ["patch"], "whether they have an effect"),
+  right(
+    "autoscaling.x-k8s.io",
+    ["capacitybuffers"],
+    READ,
+    "room that is kept free, with the gate CapacityBuffer; so the next four",
+  ),
+  right("autoscaling.x-k8s.io", ["capacitybuffers/status"], ["patch"], "what came of them"),
+  right("", ["podtemplates", "resourcequotas"], READ, "what buffers are made of; what bounds them"),
+  right(
+    "apps",
+    ["deployments", "replicasets", "statefulsets"],
+    ["get", ...READ],
+    "workloads that buffers name",
+  ),
+  right("batch", ["jobs"], ["get"], "workloads that buffers name"),
   right("karpenter.kwok.sh", ["kwoknodeclasses"], READ, "launch settings", { provider: "kwok" }),
   right("karpenter.kwok.sh", ["kwoknodeclasses/status"], ["patch"], "conditions", {
     provider: "kwok",

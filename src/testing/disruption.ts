@@ -198,6 +198,7 @@ export function methodInput(
     },
     objection: () => undefined,
     keptPods: () => new Set(),
+    hostsBufferPods: () => false,
     balancedTotals: () =>
       atOnce(
         balancedTotals(

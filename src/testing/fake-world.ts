@@ -66,6 +66,7 @@ const SETTINGS: Settings = {
     nodeRepair: false,
     staticCapacity: false,
     nodeOverlay: false,
+    capacityBuffer: false,
   },
 };
 

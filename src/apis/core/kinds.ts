@@ -76,6 +76,15 @@ export interface PersistentVolume extends KubeObject {
   readonly status?: { readonly phase?: string; readonly lastPhaseTransitionTime?: string };
 }
 
+export interface ResourceQuota extends KubeObject {
+  readonly spec?: {
+    readonly hard?: ResourceAmounts;
+    readonly scopes?: readonly string[];
+    readonly scopeSelector?: unknown;
+  };
+  readonly status?: { readonly hard?: ResourceAmounts; readonly used?: ResourceAmounts };
+}
+
 function core<T extends KubeObject>(kind: string, plural: string, namespaced: boolean): Kind<T> {
   return { group: "", version: "v1", kind, plural, namespaced };
 }
@@ -99,6 +108,7 @@ export const PERSISTENT_VOLUME_CLAIM: Kind<PersistentVolumeClaim> = core(
   "persistentvolumeclaims",
   true,
 );
+export const RESOURCE_QUOTA: Kind<ResourceQuota> = core("ResourceQuota", "resourcequotas", true);
 export const PERSISTENT_VOLUME: Kind<PersistentVolume> = core(
   "PersistentVolume",
   "persistentvolumes",

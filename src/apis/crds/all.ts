@@ -2,6 +2,7 @@
  * Every CustomResourceDefinition of the product, in the order they are applied. `npm run generate` writes
  * them to deploy/crds; the sandbox installs them as they are.
  */
+import { capacityBufferDefinition } from "./capacity-buffers.ts";
 import { machineDefinition, nodeClaimDefinition } from "./claims.ts";
 import type { CustomResourceDefinition } from "./definition.ts";
 import { ec2NodeClassDefinition } from "./ec2nodeclasses.ts";
@@ -18,6 +19,7 @@ export function customResourceDefinitions(): readonly CustomResourceDefinition[]
     nodePoolDefinition(),
     nodeClaimDefinition(),
     nodeOverlayDefinition(),
+    capacityBufferDefinition(),
     ec2NodeClassDefinition(),
     kwokNodeClassDefinition(),
   ];

@@ -24,7 +24,7 @@ export interface CustomResourceDefinition extends KubeObject {
   readonly spec: {
     readonly group: string;
     readonly names: Readonly<Record<string, unknown>>;
-    readonly scope: "Cluster";
+    readonly scope: "Cluster" | "Namespaced";
     readonly conversion?: unknown;
     readonly versions: readonly {
       readonly name: string;
@@ -39,11 +39,20 @@ export interface CustomResourceDefinition extends KubeObject {
 /** The operator's service: webhooks of every kind are served by it. */
 export const WEBHOOK_SERVICE = { name: "karpenter", namespace: "karpenter", port: 8443 } as const;
 
-/** Builds the definition of a cluster-scoped kind with a status. */
+/** What the names of a kind say beyond the kind itself. */
+export interface DefinitionOptions {
+  readonly shortNames?: readonly string[];
+  /** Default: `karpenter`. */
+  readonly category?: string;
+  /** All versions have the same fields: the API server converts by itself. */
+  readonly isAlike?: boolean;
+}
+
+/** Builds the definition of a kind with a status. */
 export function definition(
   kind: Kind,
   versions: readonly CrdVersion[],
-  names: { readonly shortNames?: readonly string[] } = {},
+  names: DefinitionOptions = {},
 ): CustomResourceDefinition {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -52,18 +61,22 @@ export function definition(
     spec: {
       group: kind.group,
       names: {
-        categories: ["karpenter"],
+        categories: [names.category ?? "karpenter"],
         kind: kind.kind,
         listKind: `${kind.kind}List`,
         plural: kind.plural,
         ...(names.shortNames === undefined ? {} : { shortNames: names.shortNames }),
         singular: kind.kind.toLowerCase(),
       },
-      scope: "Cluster",
-      ...(versions.length > 1 ? { conversion: conversion(kind.group) } : {}),
+      scope: kind.namespaced ? "Namespaced" : "Cluster",
+      ...(versions.length > 1 ? conversionOf(kind, names) : {}),
       versions: versions.map(version),
     },
   };
+}
+
+function conversionOf({ group }: Kind, { isAlike = false }: DefinitionOptions) {
+  return { conversion: isAlike ? { strategy: "None" } : conversion(group) };
 }
 
 function version(one: CrdVersion) {

@@ -82,8 +82,8 @@ export async function surroundings(
   const pools = await poolsInUse(world, problems);
   // Provisioning's own pass says what is wrong with a pool.
   const { usable } = await poolsToUse(world, SILENT, new StandingProblems(SILENT, world.clock));
-  const { pending, leaving } = podsToPlace(world);
-  const scheduling = schedulingInput(world, [...pending, ...leaving], usable);
+  const { pending, leaving, buffered } = podsToPlace(world);
+  const scheduling = schedulingInput(world, [...pending, ...leaving, ...buffered], usable);
   const { revision } = world.cluster;
   const staticPools = pools
     .filter(({ pool }) => pool.replicas !== undefined && pool.ready && !pool.deleting)

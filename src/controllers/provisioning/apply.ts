@@ -4,6 +4,7 @@
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Logger } from "../../base/log.ts";
+import { isBufferPod } from "../../core/buffers/pods.ts";
 import type { MadeClaim } from "../../core/provisioning/nodes/made-claims.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
 import { poolFields } from "../words.ts";
@@ -31,10 +32,11 @@ export async function apply(
   const nowMs = world.clock.now();
   const untilMs = nowMs + nominationMs(world.settings);
   for (const { nodeName, pods } of existing) {
-    world.cluster.nominate(nodeName, untilMs);
+    const real = pods.filter((pod) => !isBufferPod(pod));
+    if (real.length > 0 || pods.length === 0) world.cluster.nominate(nodeName, untilMs);
     world.cluster.place(nodeName, pods, nowMs);
     const targets = targetsOf(world, nodeName);
-    for (const pod of pods) world.events.publish(nominated(pod, targets));
+    for (const pod of real) world.events.publish(nominated(pod, targets));
   }
   const created = await createClaims(world, log, newClaims, "provisioned");
   const applied = { made: [] as MadeClaim[], failed: [] as FailedClaim[] };
@@ -54,7 +56,8 @@ export async function apply(
     world.cluster.place(name, plan.pods, nowMs);
     if (plan.fillsLast === true) world.cluster.placements.fillLast(name);
     world.cluster.promise(name, world.clock.elapsedMs());
-    for (const pod of plan.pods) world.events.publish(nominated(pod, [claimTarget(claim)]));
+    for (const pod of plan.pods)
+      if (!isBufferPod(pod)) world.events.publish(nominated(pod, [claimTarget(claim)]));
   }
   return applied;
 }

@@ -30,8 +30,17 @@ import type { World } from "../world.ts";
 /** Most instance types one claim names. upstream: MaxInstanceTypes */
 const MAX_INSTANCE_TYPES = 600;
 
-/** Pods without a place, and those of nodes that are leaving. By key. */
-export function podsToPlace(world: World): { pending: readonly Pod[]; leaving: readonly Pod[] } {
+/** Who needs a place. */
+export interface PodsToPlace {
+  readonly pending: readonly Pod[];
+  /** Of nodes that are leaving. By key. */
+  readonly leaving: readonly Pod[];
+  /** Those that CapacityBuffers stand for. */
+  readonly buffered: readonly Pod[];
+}
+
+/** All pods that a planning pass is to place. */
+export function podsToPlace(world: World): PodsToPlace {
   const nowMs = world.clock.now();
   const guards = disruptionBudgets(world).list();
   // Nodes first, then pods: what changes in between errs towards planning too little.
@@ -42,7 +51,11 @@ export function podsToPlace(world: World): { pending: readonly Pod[]; leaving: r
     .filter((pod) => !hasSuccessor(world, pod))
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   const pending = world.cluster.unboundPods().filter(isProvisionable);
-  return { pending: placeable(world, pending), leaving: placeable(world, leaving) };
+  return {
+    pending: placeable(world, pending),
+    leaving: placeable(world, leaving),
+    buffered: placeable(world, world.cluster.headroom.pods),
+  };
 }
 
 /** Without those that have a claim of unknown capacity. Once claims are launched, planning places their pods there. */

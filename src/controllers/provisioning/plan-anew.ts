@@ -7,6 +7,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
+import { isBufferPod } from "../../core/buffers/pods.ts";
 import {
   type MadeClaim,
   withinReservations,
@@ -54,7 +55,7 @@ export async function placeRefused(world: World, log: Logger, pass: Pass): Promi
     await placeInTurn(world, log, pass, soFar);
   } finally {
     for (const { pod, message } of soFar.words.values())
-      world.events.publish(failedScheduling(pod, message));
+      if (!isBufferPod(pod)) world.events.publish(failedScheduling(pod, message));
   }
 }
 
@@ -80,8 +81,8 @@ async function placeAgain(
   own: ReadonlySet<string>,
 ): Promise<readonly FailedClaim[]> {
   // As they are now: plans and claims take their time, and pods may be bound or gone by then.
-  const { pending, leaving } = podsToPlace(world);
-  const all = [...pending, ...leaving];
+  const { pending, leaving, buffered } = podsToPlace(world);
+  const all = [...pending, ...leaving, ...buffered];
   const sticky = world.cluster.placements.assign(all, world.clock.now());
   // Pods keep the room that was planned for them, also those that the plan would have wait.
   const some = all.filter((pod) => own.has(keyOf(pod)) || sticky.has(keyOf(pod)));

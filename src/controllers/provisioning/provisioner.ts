@@ -10,6 +10,8 @@ import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
+import { withoutBufferPods } from "../../core/buffers/feedback.ts";
+import { isBufferPod } from "../../core/buffers/pods.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import { zonesOfPods } from "../../core/provisioning/refusals/effective-zone.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
@@ -21,6 +23,7 @@ import {
   type Request,
   requeueAfter,
 } from "../../kube/manager/controller.ts";
+import { tellBuffers } from "../capacitybuffer/feedback.ts";
 import type { Steering } from "../disruption/steering.ts";
 import { showAll } from "../metrics/observer.ts";
 import { mayDecide } from "../patience.ts";
@@ -110,20 +113,24 @@ async function reconcile(
   const batchedMs = batcher.openMs;
   batcher.close();
   ahead.end();
-  const { pending, leaving } = podsToPlace(world);
-  if (pending.length + leaving.length === 0) return AWAIT_CHANGE;
-  progress.begin(pending.length + leaving.length);
+  const { pending, leaving, buffered } = podsToPlace(world);
+  const pods = [...pending, ...leaving];
+  if (pods.length + buffered.length === 0) return AWAIT_CHANGE;
+  progress.begin(pods.length);
   const { usable: pools, unusable } = await poolsToUse(world, log, idle);
   if (pools.length === 0) return withoutPools(world, log, told, { pending, unusable });
   told.over(NO_POOLS);
-  const pods = [...pending, ...leaving];
-  const input = schedulingInput(world, pods, pools);
+  const input = schedulingInput(world, [...pods, ...buffered], pools);
   const options = { ...input.options, reservedCapacity: "strict" as const };
   const result = await planned(world, { ...input, options }, steering);
   progress.decided();
   tellOfPods(world, { times, progress }, pending, { input, result });
   const asked = pools.map(({ pool }) => pool);
-  report(world, log, told, { result, pods, startMs, batchedMs, pools: asked });
+  if (pods.length > 0) {
+    const real = withoutBufferPods(result);
+    report(world, log, told, { result: real, pods, startMs, batchedMs, pools: asked });
+  }
+  if (buffered.length > 0) await tellBuffers(world, log, result);
   tellUnstuck(world, log, result.unstuck);
   const applied = await apply(world, log, result);
   const plan = (some: SchedulingInput) => planned(world, { ...some, options }, steering);
@@ -144,7 +151,9 @@ async function planned(
   { hasPlace }: Pick<Steering, "hasPlace">,
 ): Promise<SchedulingResult> {
   const plan = (pods: readonly Pod[]) =>
-    inTurns(clock, planBatchInSteps({ ...input, pods }, settings.planner), TURN_MS);
+    realPodsFirst(pods, (some) =>
+      inTurns(clock, planBatchInSteps({ ...input, pods: some }, settings.planner), TURN_MS),
+    );
   const isNeedless = ({ pods }: PlannedClaim) => pods.every(hasPlace);
   const all = await plan(input.pods);
   const needless = all.newClaims.filter(isNeedless);
@@ -155,6 +164,26 @@ async function planned(
   const housed = new Set(needless.flatMap(({ pods }) => pods.map(keyOf)));
   const result = isShort ? await plan(input.pods.filter((pod) => !housed.has(keyOf(pod)))) : all;
   return { ...result, newClaims: result.newClaims.filter((claim) => !isNeedless(claim)) };
+}
+
+/**
+ * Pods of CapacityBuffers are planned with the others, so that they share nodes. Where a pod stays without a place,
+ * their room is its room: the others are planned without them, and the buffers wait for a later pass.
+ */
+async function realPodsFirst(
+  pods: readonly Pod[],
+  plan: (some: readonly Pod[]) => Promise<SchedulingResult>,
+): Promise<SchedulingResult> {
+  const all = await plan(pods);
+  const buffered = pods.filter(isBufferPod);
+  const real = (of: SchedulingResult) =>
+    of.unschedulable.filter((one) => one.ignored !== true && !isBufferPod(one.pod)).length;
+  if (buffered.length === 0 || real(all) === 0) return all;
+  const alone = await plan(pods.filter((pod) => !isBufferPod(pod)));
+  if (real(alone) >= real(all)) return all;
+  const message = "pods that somebody created need the room";
+  const waiting = buffered.map((pod) => ({ pod, message, pools: [] }));
+  return { ...alone, unschedulable: [...alone.unschedulable, ...waiting] };
 }
 
 /** The gauges and durations of pods that wait. */

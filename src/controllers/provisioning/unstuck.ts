@@ -5,6 +5,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
+import { isBufferPod } from "../../core/buffers/pods.ts";
 import type { Unstuck } from "../../core/provisioning/result.ts";
 import { some } from "../words.ts";
 import type { World } from "../world.ts";
@@ -29,7 +30,8 @@ const SENTENCES: Readonly<Record<Unstuck["reason"], string>> = {
 /** Gives up these places, and tells people. */
 export function tellUnstuck(world: World, log: Logger, unstuck: readonly Unstuck[] = []): void {
   const byNode = new Map<string, { first: Unstuck; pods: Pod[] }>();
-  for (const one of unstuck) {
+  // Room that a CapacityBuffer loses is taken by a pod: that is what it is for.
+  for (const one of unstuck.filter(({ pod }) => !isBufferPod(pod))) {
     const key = `${one.target} ${one.reason}`;
     const known = byNode.get(key);
     if (known === undefined) byNode.set(key, { first: one, pods: [one.pod] });

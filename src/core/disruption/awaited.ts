@@ -16,7 +16,7 @@ import { madeFor, recordOf } from "./record.ts";
 const MOST_AWAITED_MS = 60 * 60_000;
 
 /** What is known of pods on their way to a claim's node. */
-export type Seats = Pick<Placements, "awaitedAt">;
+export type Seats = Pick<Placements, "awaitedAt" | "hostsBufferPods">;
 
 type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 

@@ -33,6 +33,8 @@ export interface Round {
   readonly pdbs: readonly PodDisruptionBudget[];
   /** Plans the cluster without some of its nodes. */
   readonly simulator: Simulator;
+  /** The node keeps room for pods of a CapacityBuffer: it is not empty. */
+  readonly hostsBufferPods: (candidate: Candidate) => boolean;
   /** Pods of these nodes that leave only after a new pod of their workload runs: the drain waits for that. */
   readonly keptPods: (candidates: readonly Candidate[]) => ReadonlySet<Pod>;
   /** Price and pods of each Balanced pool, by pool id; computed on the first call. */

@@ -122,6 +122,10 @@ export function* surveyInSteps(
     }),
     pdbs,
     simulator,
+    hostsBufferPods: ({ node, claim }) =>
+      [node.name, claim.metadata.name].some(
+        (name) => picture.seats?.hostsBufferPods(name) === true,
+      ),
     keptPods: (candidates) =>
       keptPods(candidates, { leaving, pdbs, movesFirst: picture.movesFirst }),
     objection: (command) =>

@@ -10,6 +10,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Resources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
+import type { Headroom } from "../buffers/headroom.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Placements } from "./placements.ts";
 
@@ -56,8 +57,17 @@ export interface ClusterState {
   /** Which node is planned for each pod, and what came of it. */
   readonly placements: Pick<
     Placements,
-    "assign" | "giveUp" | "takersOf" | "awaitedAt" | "fillLast" | "isFilledLast"
+    | "assign"
+    | "giveUp"
+    | "gone"
+    | "takersOf"
+    | "awaitedAt"
+    | "hostsBufferPods"
+    | "fillLast"
+    | "isFilledLast"
   >;
+  /** Pods that CapacityBuffers stand for. */
+  readonly headroom: Headroom;
   /** Once a process: places that claims say are planned. `nowMs`: epoch. */
   recall(nowMs: number): Steps<void>;
   /**

@@ -12,6 +12,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import type { Resources } from "../../apis/resources.ts";
 import type { Steps } from "../../base/steps.ts";
+import { Headroom } from "../buffers/headroom.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod, LivePods } from "./daemon-pod.ts";
 import { isLeaving, type NodeView, nodeView } from "./node-view.ts";
@@ -48,6 +49,7 @@ class Cluster implements ClusterState {
   /** By name of claims that are not launched: since when it is known what they were planned for. */
   readonly #promises = new Map<string, number>();
   readonly placements = new Placements();
+  readonly headroom = new Headroom();
   #isRecalled = false;
   /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
   readonly #views = new Map<string, NodeView>();

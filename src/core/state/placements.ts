@@ -9,6 +9,7 @@ import { condition } from "../../apis/karpenter/conditions.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { isBufferPodUid } from "../buffers/pods.ts";
 import type { NodeView } from "./node-view.ts";
 import { countPlanned, plannedAs, plannedPodsOn } from "./planned-pods.ts";
 
@@ -164,6 +165,13 @@ export class Placements {
       untilMs = Math.max(untilMs, endMs);
     }
     return count === 0 ? undefined : { count, untilMs };
+  }
+
+  /** Whether room there is kept for pods of a CapacityBuffer. */
+  hostsBufferPods(target: string): boolean {
+    for (const { podUid } of this.#byTarget.get(target) ?? [])
+      if (isBufferPodUid(podUid)) return true;
+    return false;
   }
 
   /**

@@ -266,7 +266,7 @@ export const OPTIONS = {
     "Feature gates as Name=true or Name=false, separated by commas. Unknown names are ignored.",
     {
       notActedOn:
-        "of the gates only Drift (v1beta1), SpotToSpotConsolidation, NodeRepair, ReservedCapacity, StaticCapacity and NodeOverlay have an effect yet",
+        "of the gates only Drift (v1beta1), SpotToSpotConsolidation, NodeRepair, ReservedCapacity, StaticCapacity, NodeOverlay and CapacityBuffer have an effect yet",
     },
   ),
   schedulerConfig: core(

@@ -31,11 +31,21 @@ export const emptiness: Method = {
   *propose(round) {
     const { nowMs } = round;
     const going = (one: Candidate) => wayOf(one, nowMs) !== undefined;
-    const candidates = yield* filterInSteps(round.candidates, LOOKED_AT_PER_STEP, going);
-    return { commands: commands({ ...round, candidates }), remarks: [] };
+    const empty = yield* filterInSteps(round.candidates, LOOKED_AT_PER_STEP, going);
+    const candidates = empty.filter((one) => !round.hostsBufferPods(one));
+    const remarks = empty.filter(round.hostsBufferPods).map((candidate) => ({
+      candidate,
+      about: "unconsolidatable" as const,
+      message: bufferRemark(candidate),
+    }));
+    return { commands: commands({ ...round, candidates }), remarks };
   },
   validate,
 };
+
+function bufferRemark({ node }: Candidate): string {
+  return `Node "${node.name}" has buffer pods`;
+}
 
 /** How an empty node goes: the wording of its command, and how long that waits for validation. */
 interface Way {
@@ -118,7 +128,9 @@ function commandOf({ via, validateAfterMs }: Way, candidates: readonly Candidate
 /** Keeps the nodes that are still empty and still allowed. */
 function validate(command: Command, round: Round): Command | Rejection {
   const names = new Set(command.candidates.map(({ node }) => node.name));
-  const still = round.candidates.filter(({ node }) => names.has(node.name));
+  const still = round.candidates
+    .filter(({ node }) => names.has(node.name))
+    .filter((one) => !round.hostsBufferPods(one));
   const again = commands({ ...round, candidates: still }).find(
     ({ generation, via }) => generation === command.generation && via === command.via,
   );

@@ -1,0 +1,60 @@
+/**
+ * The CapacityBuffer kind: room that is kept free for pods that may come. It is served as v1beta1 and v1alpha1, whose
+ * fields are equal; v1beta1 is stored. Shared with Cluster Autoscaler.
+ * upstream: pkg/apis/autoscaling/v1beta1/capacitybuffer.go
+ */
+import type { PodTemplateSpec } from "../apps/kinds.ts";
+import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
+
+export interface ScalableRef {
+  /** Absent or empty: `apps`. */
+  readonly apiGroup?: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+export interface CapacityBufferSpec {
+  readonly provisioningStrategy?: string;
+  readonly podTemplateRef?: { readonly name: string };
+  readonly scalableRef?: ScalableRef;
+  readonly replicas?: number;
+  /** Of the pods of {@link scalableRef}. */
+  readonly percentage?: number;
+  /** Most that all pods of the buffer request together. */
+  readonly limits?: ResourceAmounts;
+}
+
+export interface CapacityBuffer extends KubeObject {
+  readonly spec: CapacityBufferSpec;
+  readonly status?: {
+    readonly podTemplateRef?: { readonly name: string };
+    readonly replicas?: number;
+    readonly podTemplateGeneration?: number;
+    readonly provisioningStrategy?: string;
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+/** A pod template that is an object of its own. */
+export interface StoredPodTemplate extends KubeObject {
+  readonly template: PodTemplateSpec;
+}
+
+/** The one strategy that this controller serves: nodes run for the buffer. */
+export const ACTIVE_CAPACITY = "buffer.x-k8s.io/active-capacity";
+
+export const CAPACITY_BUFFER: Kind<CapacityBuffer> = {
+  group: "autoscaling.x-k8s.io",
+  version: "v1beta1",
+  kind: "CapacityBuffer",
+  plural: "capacitybuffers",
+  namespaced: true,
+};
+
+export const POD_TEMPLATE: Kind<StoredPodTemplate> = {
+  group: "",
+  version: "v1",
+  kind: "PodTemplate",
+  plural: "podtemplates",
+  namespaced: true,
+};

@@ -1,0 +1,261 @@
+/**
+ * Turns each CapacityBuffer into pods that stand for its room (core/buffers). Says on the buffer what came of that, and
+ * asks for a planning pass: when a buffer, its template or its workload changes, when a pod is bound to a node that
+ * keeps room, and every half minute. Only with the gate CapacityBuffer.
+ * upstream: pkg/controllers/capacitybuffer/controller.go
+ */
+import { DEPLOYMENT, REPLICA_SET, STATEFUL_SET } from "../../apis/apps/kinds.ts";
+import {
+  ACTIVE_CAPACITY,
+  CAPACITY_BUFFER,
+  type CapacityBuffer,
+  POD_TEMPLATE,
+} from "../../apis/autoscaling/capacity-buffer.ts";
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import {
+  type ConditionChange,
+  withLoneCondition,
+  withoutCondition,
+} from "../../apis/karpenter/conditions.ts";
+import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
+import { canonicalJson } from "../../base/json.ts";
+import { bufferPods } from "../../core/buffers/pods.ts";
+import { allowedByQuotas } from "../../core/buffers/quota.ts";
+import { wantedPods } from "../../core/buffers/size.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
+import { isConflict } from "../../kube/errors.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requestFor,
+  requeueAfter,
+  source,
+} from "../../kube/manager/controller.ts";
+import { capacityBuffers, resourceQuotas, volumeClaims } from "../mirrors.ts";
+import type { Batcher } from "../provisioning/batcher.ts";
+import type { World } from "../world.ts";
+import { type PodSource, sourceOf, type Unresolved } from "./template.ts";
+
+/** Kinds without a watch of ours are looked at this often. upstream: the same */
+const POLL_MS = 30_000;
+/** Name of the request that asks for a pass only. No buffer has it. */
+const ROOM_TAKEN: Request = { kind: "Node", name: "" };
+
+/** Kinds of apps/v1 that buffers may name. */
+const WORKLOADS: readonly Kind[] = [DEPLOYMENT, REPLICA_SET, STATEFUL_SET] as readonly Kind[];
+
+/** `capacitybuffer`. `batcher`: of the provisioner, which is asked for passes. */
+export function capacityBuffer(world: World, batcher: Batcher): Controller {
+  const keeper: Keeper = { world, batcher, made: new Map() };
+  return {
+    name: "capacitybuffer",
+    watches: [
+      source(CAPACITY_BUFFER, (after, event, before) =>
+        event === "updated" && before?.metadata.generation === after.metadata.generation
+          ? []
+          : [requestFor("CapacityBuffer", after)],
+      ),
+      source(POD_TEMPLATE, (template) => buffersOf(world, template, "PodTemplate")),
+      ...WORKLOADS.map((kind) =>
+        source(kind, (workload, _event, before) =>
+          before?.metadata.generation === workload.metadata.generation
+            ? []
+            : buffersOf(world, workload, kind.kind),
+        ),
+      ),
+      source(POD, (pod, event, before) =>
+        event !== "removed" && takesRoom(world, pod, before) ? [ROOM_TAKEN] : [],
+      ),
+    ],
+    concurrency: 10,
+    reconcile: (request) => reconcile(keeper, request),
+  };
+}
+
+/** Whether this pod was bound just now to a node that keeps room. */
+function takesRoom({ cluster }: World, pod: Pod, before: Pod | undefined): boolean {
+  const { nodeName } = pod.spec;
+  if (nodeName === undefined || before?.spec.nodeName !== undefined) return false;
+  if (cluster.headroom.pods.length === 0) return false;
+  const claimName = cluster.node(nodeName)?.claim?.metadata.name;
+  return [claimName, nodeName].some(
+    (name) => name !== undefined && cluster.placements.hostsBufferPods(name),
+  );
+}
+
+/** Buffers of the object's namespace that name it. */
+function buffersOf(world: World, { metadata }: KubeObject, kind: string): readonly Request[] {
+  return capacityBuffers(world)
+    .each()
+    .filter(({ metadata: { namespace }, spec: { podTemplateRef, scalableRef } }) => {
+      if (namespace !== metadata.namespace) return false;
+      if (kind === "PodTemplate") return podTemplateRef?.name === metadata.name;
+      const group = scalableRef?.apiGroup || "apps";
+      return group === "apps" && scalableRef?.kind === kind && scalableRef.name === metadata.name;
+    })
+    .map((buffer) => requestFor("CapacityBuffer", buffer));
+}
+
+/** What the pods of a buffer were made of: as long as it is the same, so are they. */
+interface Made {
+  readonly of: string;
+  readonly pods: readonly Pod[];
+}
+
+/** What one reconcile hands to the next. */
+interface Keeper {
+  readonly world: World;
+  readonly batcher: Batcher;
+  /** By key of a buffer. */
+  readonly made: Map<string, Made>;
+}
+
+async function reconcile(keeper: Keeper, request: Request): Promise<Outcome> {
+  const { world, batcher, made } = keeper;
+  if (request.kind === ROOM_TAKEN.kind) {
+    batcher.trigger("capacity buffers");
+    return AWAIT_CHANGE;
+  }
+  const key = `${request.namespace}/${request.name}`;
+  const buffer = capacityBuffers(world).get(key);
+  if (buffer === undefined || buffer.metadata.deletionTimestamp !== undefined) {
+    made.delete(key);
+    keepRoomFor(keeper, key, []);
+    return AWAIT_CHANGE;
+  }
+  const found = await resolve(world, buffer);
+  const pods = "reason" in found ? [] : podsOf(keeper, buffer, found);
+  keepRoomFor(keeper, key, pods);
+  await tell(world, buffer, found);
+  return requeueAfter(POLL_MS);
+}
+
+/** The pods that a buffer stands for. */
+interface Resolved extends PodSource {
+  readonly count: number;
+  /** The ResourceQuota that allows no more than these, and how many were wanted. */
+  readonly limited?: { readonly by: string; readonly wanted: number };
+}
+
+async function resolve(world: World, buffer: CapacityBuffer): Promise<Resolved | Unresolved> {
+  const { provisioningStrategy = ACTIVE_CAPACITY } = buffer.spec;
+  if (provisioningStrategy !== ACTIVE_CAPACITY) {
+    const message = `spec.provisioningStrategy: "${provisioningStrategy}" is not served here; use "${ACTIVE_CAPACITY}"`;
+    return { reason: "ResolutionFailed", message };
+  }
+  const found = await sourceOf(world, buffer);
+  if ("reason" in found) return found;
+  const { replicas } = found;
+  const { template } = found;
+  const [sample] = bufferPods(buffer, { template, count: 1, isBound: () => true }) as [Pod];
+  const wanted = wantedPods(
+    buffer.spec,
+    podRequests(sample),
+    replicas === undefined ? undefined : { replicas },
+  );
+  const { count, by } = allowedByQuotas(wanted, {
+    sample,
+    quotas: quotasOf(world, buffer),
+    before: podsBefore(world, buffer),
+  });
+  return { ...found, count, ...(by === undefined ? {} : { limited: { by, wanted } }) };
+}
+
+function quotasOf(world: World, { metadata }: CapacityBuffer) {
+  return resourceQuotas(world)
+    .list()
+    .filter(({ metadata: { namespace } }) => namespace === metadata.namespace);
+}
+
+/** Pods of the namespace's buffers that come earlier by name. */
+function podsBefore({ cluster, ...world }: World, { metadata }: CapacityBuffer): readonly Pod[] {
+  return capacityBuffers(world)
+    .list()
+    .filter((one) => one.metadata.namespace === metadata.namespace)
+    .filter((one) => one.metadata.name < metadata.name)
+    .flatMap((one) => cluster.headroom.of(keyOf(one)));
+}
+
+function podsOf(
+  { world, made }: Keeper,
+  buffer: CapacityBuffer,
+  { template, count }: Resolved,
+): readonly Pod[] {
+  const key = keyOf(buffer);
+  const { namespace } = buffer.metadata;
+  const isBound = (name: string) =>
+    volumeClaims(world).get(`${namespace}/${name}`)?.spec.volumeName !== undefined;
+  const claims = (template.spec.volumes ?? []).flatMap(
+    ({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [],
+  );
+  const of = canonicalJson([buffer.metadata.uid, count, template, claims.map(isBound)]);
+  const before = made.get(key);
+  if (before?.of === of) return before.pods;
+  const pods = bufferPods(buffer, { template, count, isBound });
+  made.set(key, { of, pods });
+  return pods;
+}
+
+/** Also where nothing has changed: room may have been taken in ways that no watch told. */
+function keepRoomFor({ world, batcher }: Keeper, key: string, pods: readonly Pod[]): void {
+  const { headroom, placements } = world.cluster;
+  const gone = headroom.set(key, pods);
+  for (const pod of gone) placements.gone(pod);
+  if (gone.length > 0) world.cluster.noteChange();
+  batcher.trigger(`capacity buffer ${key}`);
+}
+
+/** Status and conditions. Whoever changed the buffer in between has it looked at again. */
+async function tell(
+  world: World,
+  buffer: CapacityBuffer,
+  found: Resolved | Unresolved,
+): Promise<void> {
+  const nowMs = world.clock.now();
+  let after = buffer;
+  for (const change of conditionsOf(found)) after = withLoneCondition(after, change, nowMs);
+  if (!("reason" in found) && found.limited === undefined)
+    after = withoutCondition(after, "LimitedByQuotas");
+  const { podTemplateRef: _, podTemplateGeneration: __, ...status } = after.status ?? {};
+  const stored = "reason" in found ? undefined : found.stored;
+  after = {
+    ...after,
+    status: {
+      ...status,
+      provisioningStrategy: buffer.spec.provisioningStrategy ?? ACTIVE_CAPACITY,
+      replicas: "reason" in found ? 0 : found.count,
+      ...(stored === undefined
+        ? {}
+        : { podTemplateRef: { name: stored.name }, podTemplateGeneration: stored.generation }),
+    },
+  };
+  try {
+    await patchObject(world.kube, CAPACITY_BUFFER, buffer, after);
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+  }
+}
+
+function conditionsOf(found: Resolved | Unresolved): readonly ConditionChange[] {
+  const ready = "ReadyForProvisioning";
+  const provisioning = { type: "Provisioning", status: "False" } as const;
+  if ("reason" in found)
+    return [
+      { type: ready, status: "False", ...found },
+      { ...provisioning, reason: "NotReadyForProvisioning", message: found.message },
+    ];
+  const { count, limited } = found;
+  return [
+    { type: ready, status: "True", reason: "Resolved" },
+    ...(count > 0 ? [] : [{ ...provisioning, reason: "BufferEmpty" }]),
+    ...(limited === undefined ? [] : [limitedBy(limited, count)]),
+  ];
+}
+
+function limitedBy({ by, wanted }: { by: string; wanted: number }, count: number): ConditionChange {
+  const message = `ResourceQuota "${by}" has room for ${count} of ${wanted} pods`;
+  return { type: "LimitedByQuotas", status: "True", reason: "QuotaExceeded", message };
+}

@@ -1,0 +1,62 @@
+/**
+ * What a planning pass means for each CapacityBuffer: its condition Provisioning.
+ * upstream: pkg/controllers/provisioning/provisioner.go
+ */
+
+import type { Pod } from "../../apis/core/pod.ts";
+import type { ConditionChange } from "../../apis/karpenter/conditions.ts";
+import { bufferKeyOf, isBufferPod } from "./pods.ts";
+
+/** Pods of one buffer by what became of them. */
+interface Counts {
+  housed: number;
+  fresh: number;
+  failed: number;
+}
+
+interface WithPods {
+  readonly pods: readonly Pod[];
+}
+
+/** The part of a plan that says where pods are placed. */
+interface Outcome {
+  readonly existing: readonly WithPods[];
+  readonly newClaims: readonly WithPods[];
+  readonly unschedulable: readonly { readonly pod: Pod }[];
+}
+
+/** By key of each buffer with pods in the pass: its condition. */
+export function provisioningConditions(result: Outcome): ReadonlyMap<string, ConditionChange> {
+  const counts = new Map<string, Counts>();
+  const note = (what: keyof Counts) => (pod: Pod) => {
+    if (!isBufferPod(pod)) return;
+    const key = bufferKeyOf(pod);
+    const known = counts.get(key) ?? { housed: 0, fresh: 0, failed: 0 };
+    known[what]++;
+    counts.set(key, known);
+  };
+  for (const { pods } of result.existing) pods.forEach(note("housed"));
+  for (const { pods } of result.newClaims) pods.forEach(note("fresh"));
+  for (const { pod } of result.unschedulable) note("failed")(pod);
+  return new Map([...counts].map(([key, one]) => [key, conditionOf(one)]));
+}
+
+function conditionOf({ housed, fresh, failed }: Counts): ConditionChange {
+  const type = "Provisioning";
+  if (fresh + failed === 0) return { type, status: "True", reason: "FitsExistingCapacity" };
+  const message = `${fresh}/${housed + fresh + failed} virtual pods required new capacity, ${failed} failed`;
+  return { type, status: "False", reason: "RequiresNewCapacity", message };
+}
+
+/** The result without the pods of buffers: what is told of pods that somebody created. */
+export function withoutBufferPods<T extends Outcome>(result: T): T {
+  const real = (pods: readonly Pod[]) => pods.filter((pod) => !isBufferPod(pod));
+  return {
+    ...result,
+    existing: result.existing.map((one) => ({ ...one, pods: real(one.pods) })),
+    newClaims: result.newClaims
+      .map((one) => ({ ...one, pods: real(one.pods) }))
+      .filter(({ pods }) => pods.length > 0),
+    unschedulable: result.unschedulable.filter(({ pod }) => !isBufferPod(pod)),
+  };
+}

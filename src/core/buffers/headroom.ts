@@ -1,0 +1,31 @@
+/** The pods of all CapacityBuffers, as they were last resolved. */
+import type { Pod } from "../../apis/core/pod.ts";
+
+export class Headroom {
+  readonly #byBuffer = new Map<string, readonly Pod[]>();
+  #all: readonly Pod[] | undefined;
+
+  /** Of all buffers, by the buffers' keys. The same list until something changes. */
+  get pods(): readonly Pod[] {
+    this.#all ??= [...this.#byBuffer.keys()].sort().flatMap((key) => this.of(key));
+    return this.#all;
+  }
+
+  /** Pods of the buffer `namespace/name`. */
+  of(key: string): readonly Pod[] {
+    return this.#byBuffer.get(key) ?? NOBODY;
+  }
+
+  /** Replaces the pods of one buffer, none for one that is gone. Returns the pods that are no more. */
+  set(key: string, pods: readonly Pod[]): readonly Pod[] {
+    const before = this.of(key);
+    if (before === pods) return NOBODY;
+    if (pods.length === 0) this.#byBuffer.delete(key);
+    else this.#byBuffer.set(key, pods);
+    this.#all = undefined;
+    const uids = new Set(pods.map(({ metadata }) => metadata.uid));
+    return before.filter(({ metadata }) => !uids.has(metadata.uid));
+  }
+}
+
+const NOBODY: readonly Pod[] = [];

@@ -1,0 +1,103 @@
+/**
+ * The pods that stand for a CapacityBuffer: planned like any other, but never stored, so kube-scheduler does not see
+ * them. A pod that needs the room has it at once.
+ * upstream: pkg/controllers/capacitybuffer, pkg/state/virtualpods
+ */
+
+import type { PodTemplateSpec } from "../../apis/apps/kinds.ts";
+import type { CapacityBuffer } from "../../apis/autoscaling/capacity-buffer.ts";
+import type { Pod, PodSpec, PodStatus, Volume } from "../../apis/core/pod.ts";
+import { deepFreeze } from "../../base/json.ts";
+
+/** No object of an API server has such a UID: nobody can pass a stored pod off as one of a buffer. */
+const UID_PREFIX = "capacity-buffer:";
+/** Below every PriorityClass: any other pod is more important. */
+const LOWEST_PRIORITY = -(2 ** 31);
+
+const FAKE_POD = "karpenter.sh/capacity-buffer-fake-pod";
+const BUFFER_NAME = "karpenter.sh/capacity-buffer-name";
+const BUFFER_NAMESPACE = "karpenter.sh/capacity-buffer-namespace";
+
+/** Whether the pod only stands for room that a CapacityBuffer keeps free. */
+export function isBufferPod({ metadata }: Pod): boolean {
+  return isBufferPodUid(metadata.uid);
+}
+
+/** As {@link isBufferPod}, by the pod's UID. */
+export function isBufferPodUid(uid: string | undefined): boolean {
+  return uid?.startsWith(UID_PREFIX) === true;
+}
+
+/** `namespace/name` of the buffer whose pod this is. */
+export function bufferKeyOf({ metadata }: Pod): string {
+  return `${metadata.namespace}/${metadata.annotations?.[BUFFER_NAME]}`;
+}
+
+/** What the pods of a buffer are made of. */
+export interface BufferPodPlan {
+  readonly template: PodTemplateSpec;
+  readonly count: number;
+  /** Whether the PersistentVolumeClaim of that name, in the buffer's namespace, has a volume already. */
+  readonly isBound: (claimName: string) => boolean;
+}
+
+/**
+ * The pods of a buffer. Volumes of bound claims are kept, because they say where the pods can run. Other claims are
+ * left out: nobody would make volumes for a pod that is not there.
+ */
+export function bufferPods(
+  buffer: CapacityBuffer,
+  { template, count, isBound }: BufferPodPlan,
+): readonly Pod[] {
+  const { name, namespace = "default", uid, creationTimestamp } = buffer.metadata;
+  const spec = deepFreeze(specOf(template.spec, isBound));
+  const annotations = Object.freeze({
+    [FAKE_POD]: "true",
+    [BUFFER_NAME]: name,
+    [BUFFER_NAMESPACE]: namespace,
+  });
+  const labels = template.metadata?.labels;
+  const status: PodStatus = deepFreeze({
+    phase: "Pending",
+    conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }],
+  });
+  return Array.from({ length: count }, (_, index) => ({
+    metadata: {
+      // A colon: no stored pod has such a name.
+      name: `capacity-buffer:${name}:${index + 1}`,
+      namespace,
+      uid: `${UID_PREFIX}${uid}-${index + 1}`,
+      annotations,
+      ...(labels === undefined ? {} : { labels }),
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+    },
+    spec,
+    status,
+  }));
+}
+
+function specOf(template: PodSpec, isBound: (claimName: string) => boolean): PodSpec {
+  const { nodeName: _, volumes = [], ...rest } = template;
+  const kept = volumes.filter((one) => isKept(one, isBound));
+  const left = new Set(volumes.filter((one) => !kept.includes(one)).map(({ name }) => name));
+  return {
+    ...rest,
+    priority: LOWEST_PRIORITY,
+    containers: rest.containers.map((one) => withoutMounts(one, left)),
+    ...(rest.initContainers === undefined
+      ? {}
+      : { initContainers: rest.initContainers.map((one) => withoutMounts(one, left)) }),
+    ...(kept.length === 0 ? {} : { volumes: kept }),
+  };
+}
+
+function isKept({ persistentVolumeClaim, ephemeral }: Volume, isBound: (name: string) => boolean) {
+  if (persistentVolumeClaim !== undefined) return isBound(persistentVolumeClaim.claimName);
+  return ephemeral === undefined;
+}
+
+function withoutMounts<T extends object>(container: T, left: ReadonlySet<string>): T {
+  const { volumeMounts } = container as { volumeMounts?: readonly { name: string }[] };
+  if (volumeMounts === undefined || left.size === 0) return container;
+  return { ...container, volumeMounts: volumeMounts.filter(({ name }) => !left.has(name)) };
+}

@@ -1,0 +1,76 @@
+/**
+ * How many pods of a CapacityBuffer its namespace's ResourceQuotas would still allow, as Cluster Autoscaler counts it:
+ * room that no pod could be created for helps nobody. Quotas with scopes are about some pods only, and are left out.
+ */
+import type { ResourceQuota } from "../../apis/core/kinds.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { podLimits, podRequests } from "../../apis/core/pod-resources.ts";
+import { parseResources, type Resources } from "../../apis/resources.ts";
+import { mostWithin } from "./size.ts";
+
+/** How many may be, and the quota that allows no more; `by` absent: all that were wanted. */
+export interface QuotaVerdict {
+  readonly count: number;
+  readonly by?: string;
+}
+
+/** What bounds the pods of one buffer. */
+interface QuotaFacts {
+  /** One of its pods. */
+  readonly sample: Pod;
+  /** Of its namespace. */
+  readonly quotas: readonly ResourceQuota[];
+  /** Pods of other buffers of the namespace, which have their share first. */
+  readonly before: readonly Pod[];
+}
+
+/** How many of the `wanted` pods the quotas have room for. */
+export function allowedByQuotas(
+  wanted: number,
+  { sample, quotas, before }: QuotaFacts,
+): QuotaVerdict {
+  let allowed: QuotaVerdict = { count: wanted };
+  const each = chargeOf(sample);
+  for (const quota of quotas) {
+    const most = mostWithin(roomOf(quota, before), each) ?? wanted;
+    if (most < allowed.count) allowed = { count: most, by: quota.metadata.name };
+  }
+  return allowed;
+}
+
+function roomOf({ spec, status }: ResourceQuota, before: readonly Pod[]): Resources {
+  if (spec?.scopes !== undefined || spec?.scopeSelector !== undefined) return {};
+  const hard = parseAmounts(status?.hard ?? spec?.hard ?? {});
+  const used = parseAmounts(status?.used ?? {});
+  const room: Record<string, number> = {};
+  for (const name of Object.keys(hard)) room[name] = (hard[name] ?? 0) - (used[name] ?? 0);
+  for (const pod of before) {
+    const charge = chargeOf(pod);
+    for (const name in room) room[name] = (room[name] as number) - (charge[name] ?? 0);
+  }
+  return room;
+}
+
+/** Amounts by the names that quotas use. */
+function chargeOf(pod: Pod): Resources {
+  const requests = podRequests(pod);
+  const charge: Record<string, number> = { pods: 1, "count/pods": 1 };
+  for (const [name, amount] of Object.entries(requests)) {
+    if (name === "pods") continue;
+    charge[`requests.${name}`] = amount;
+    if (name === "cpu" || name === "memory" || name === "ephemeral-storage") charge[name] = amount;
+  }
+  for (const [name, amount] of Object.entries(podLimits(pod))) charge[`limits.${name}`] = amount;
+  return charge;
+}
+
+/** As `parseResources`, where the names of cpu have a prefix. */
+function parseAmounts(amounts: Readonly<Record<string, string | number>>): Resources {
+  const parsed: Record<string, number> = {};
+  for (const [name, amount] of Object.entries(amounts)) {
+    const isCpu = name === "cpu" || name.endsWith(".cpu");
+    const key = isCpu ? "cpu" : name;
+    parsed[name] = parseResources({ [key]: amount })[key] ?? 0;
+  }
+  return parsed;
+}

@@ -1,0 +1,47 @@
+/**
+ * How many pods a CapacityBuffer stands for. upstream: pkg/controllers/capacitybuffer/helpers.go
+ */
+import type { CapacityBufferSpec } from "../../apis/autoscaling/capacity-buffer.ts";
+import { parseResources, type Resources } from "../../apis/resources.ts";
+
+/** A buffer of more pods is a slip: they would be planned every half minute. */
+const MOST_PODS = 10_000;
+
+/** A workload that a buffer names, as far as its size matters. */
+export interface Scalable {
+  /** Pods that it is to have. */
+  readonly replicas: number;
+}
+
+/**
+ * The larger of `replicas` and the share of the workload's pods (at least one, of a workload that has any). `limits`
+ * bound it, and alone say how many. `requests`: of one pod.
+ */
+export function wantedPods(
+  spec: CapacityBufferSpec,
+  requests: Resources,
+  scalable?: Scalable,
+): number {
+  const { replicas, percentage } = spec;
+  const sizes: number[] = [];
+  if (replicas !== undefined) sizes.push(replicas);
+  if (percentage !== undefined && scalable !== undefined)
+    sizes.push(scalable.replicas > 0 ? shareOf(scalable.replicas, percentage) : 0);
+  const most =
+    spec.limits === undefined ? undefined : mostWithin(parseResources(spec.limits), requests);
+  if (sizes.length === 0) return Math.min(most ?? 0, MOST_PODS);
+  return Math.min(Math.max(...sizes), most ?? MOST_PODS, MOST_PODS);
+}
+
+function shareOf(replicas: number, percentage: number): number {
+  return Math.max(1, Math.ceil((replicas * percentage) / 100));
+}
+
+/** How many pods fit; undefined: they request none of these resources. */
+export function mostWithin(limits: Resources, requests: Resources): number | undefined {
+  const counts = Object.entries(limits).flatMap(([name, amount]) => {
+    const each = requests[name] ?? 0;
+    return each > 0 ? [Math.max(0, Math.floor(amount / each))] : [];
+  });
+  return counts.length === 0 ? undefined : Math.min(...counts);
+}

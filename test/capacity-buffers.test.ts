@@ -1,0 +1,175 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { CAPACITY_BUFFER, type CapacityBuffer } from "../src/apis/autoscaling/capacity-buffer.ts";
+import type { Pod } from "../src/apis/core/pod.ts";
+import { condition } from "../src/apis/karpenter/conditions.ts";
+import type { KubeObject } from "../src/apis/meta.ts";
+import { openWorld, type TestWorld } from "./world.ts";
+
+const CLUSTER = `
+apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: default}
+spec: {}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      requirements:
+        - {key: node.kubernetes.io/instance-type, operator: In, values: [c-4x-amd64-linux]}
+        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s}
+---
+apiVersion: v1
+kind: PodTemplate
+metadata: {name: room, namespace: default}
+template:
+  metadata: {labels: {app: room}}
+  spec:
+    nodeSelector: {karpenter.sh/nodepool: default}
+    containers: [{name: app, image: pause, resources: {requests: {cpu: 1500m}}}]
+`;
+
+const buffer = (spec: string, name = "spare") => `
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: ${name}, namespace: default}
+spec: ${spec}
+`;
+
+const web = (replicas: number, cpu = "1500m") => `
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  replicas: ${replicas}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      nodeSelector: {karpenter.sh/nodepool: default}
+      containers: [{name: app, image: pause, resources: {requests: {cpu: ${cpu}}}}]
+`;
+
+let world: TestWorld;
+afterEach(() => world?.close());
+
+async function open(gates = "CapacityBuffer=true"): Promise<void> {
+  world = await openWorld({
+    provider: "kwok",
+    logLevel: "info",
+    flags: { "feature-gates": gates },
+  });
+}
+
+const nodes = () => world.list("Node", "v1", "karpenter.sh/nodepool=default");
+const read = (name = "spare") =>
+  world.get<CapacityBuffer>("CapacityBuffer", name, "autoscaling.x-k8s.io/v1beta1");
+const reason = async (type: string, name?: string) => condition(await read(name), type)?.reason;
+
+describe("CapacityBuffers", () => {
+  it("keep room that a pod takes at once, and that is filled up again", async () => {
+    await open();
+    await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
+    await world.advance(120_000);
+    expect(await nodes()).toHaveLength(1);
+    expect((await read()).status?.replicas).toBe(2);
+    expect(await reason("ReadyForProvisioning")).toBe("Resolved");
+    expect(await reason("Provisioning")).toBe("FitsExistingCapacity");
+    // Nothing is stored or told of pods that are not there.
+    expect(await world.list("Pod", "v1", "app=room")).toEqual([]);
+    // Empty, but kept: for hours if need be.
+    const [first] = await nodes();
+    await world.advance(20 * 60_000);
+    expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual([first?.metadata.name]);
+
+    await world.apply(web(1));
+    await world.advance(10_000);
+    const [pod] = await world.list<Pod>("Pod", "v1", "app=web");
+    expect(pod?.spec.nodeName).toBe(first?.metadata.name);
+    await world.advance(60_000);
+    expect(await nodes()).toHaveLength(2);
+    expect(await reason("Provisioning")).toBe("FitsExistingCapacity");
+  });
+
+  it("let their nodes go once they are deleted", async () => {
+    await open();
+    await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 3}"));
+    await world.advance(120_000);
+    expect(await nodes()).toHaveLength(2);
+    await world.client.delete(CAPACITY_BUFFER, { namespace: "default", name: "spare" });
+    await world.advance(120_000);
+    expect(await nodes()).toEqual([]);
+  });
+
+  it("follow a share of a workload", async () => {
+    await open();
+    await world.apply(CLUSTER + web(4, "100m"));
+    await world.apply(
+      buffer("{scalableRef: {kind: Deployment, name: web}, percentage: 50}") +
+        buffer("{scalableRef: {kind: Deployment, name: nobody}, percentage: 50}", "lost"),
+    );
+    await world.advance(120_000);
+    expect((await read()).status?.replicas).toBe(2);
+    expect(await reason("ReadyForProvisioning", "lost")).toBe("ScalableRefNotFound");
+    expect(await reason("Provisioning", "lost")).toBe("NotReadyForProvisioning");
+    await world.apply(web(12, "100m"));
+    await world.advance(20_000);
+    expect((await read()).status?.replicas).toBe(6);
+  });
+
+  it("give way under a limit to pods that somebody created", async () => {
+    await open();
+    const limited = CLUSTER.replace("  disruption:", "  limits: {cpu: 4}\n  disruption:");
+    await world.apply(limited + web(2) + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
+    await world.advance(120_000);
+    const pods = await world.list<Pod>("Pod", "v1", "app=web");
+    expect(pods.map(({ status }) => status?.phase)).toEqual(["Running", "Running"]);
+    expect(condition(await read(), "Provisioning")).toMatchObject({
+      status: "False",
+      reason: "RequiresNewCapacity",
+    });
+  });
+
+  it("are bounded by ResourceQuotas of their namespace", async () => {
+    await open();
+    const quota = `
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: few, namespace: default}
+spec: {hard: {requests.cpu: "4"}}
+`;
+    await world.apply(CLUSTER + quota + buffer("{podTemplateRef: {name: room}, replicas: 9}"));
+    await world.advance(60_000);
+    expect((await read()).status?.replicas).toBe(2);
+    expect(condition(await read(), "LimitedByQuotas")?.message).toBe(
+      'ResourceQuota "few" has room for 2 of 9 pods',
+    );
+  });
+
+  it("are stored as v1beta1 when they come as v1alpha1", async () => {
+    await open();
+    const alpha = buffer("{podTemplateRef: {name: room}, replicas: 1}").replace(
+      "v1beta1",
+      "v1alpha1",
+    );
+    await world.apply(CLUSTER + alpha);
+    await world.advance(60_000);
+    expect(await nodes()).toHaveLength(1);
+    expect((await read()).status?.provisioningStrategy).toBe("buffer.x-k8s.io/active-capacity");
+  });
+
+  it("have no effect while their gate is shut", async () => {
+    await open("CapacityBuffer=false");
+    await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
+    await world.advance(60_000);
+    expect(await nodes()).toEqual([]);
+    expect(((await read()) as KubeObject & { status?: unknown }).status).toBeUndefined();
+  });
+});
