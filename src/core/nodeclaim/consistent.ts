@@ -1,6 +1,6 @@
 /**
- * Whether a node is what its claim was promised, and what holds up one that ends. Both are found by looking
- * now and then; nothing is decided by them, people are told.
+ * Finds initialized nodes that have less than their claim was promised, and what blocks the drain of a node. Both
+ * only inform people.
  * upstream: pkg/controllers/nodeclaim/consistency/nodeshape.go; in earlier versions termination.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -13,12 +13,12 @@ import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { pdbBlock } from "../../apis/policy/pdb.ts";
 import { parseResources } from "../../apis/resources.ts";
 
-/** A node with less than this of what its claim was promised is another one than planned with. */
+/** A node with a smaller share of a promised resource is not as planned. */
 const LEAST_SHARE = 0.9;
 
 /**
- * A sentence for each resource that the claim asks for and of which its initialized node has too little, by
- * name. What was not asked for may be missing: nobody planned with it.
+ * A sentence for each requested resource of which the initialized node has too little. Other resources may be
+ * missing: no plan used them.
  */
 export function shapeIssues(claim: NodeClaim, node: Node): readonly string[] {
   if (!isTrue(claim, "Initialized")) return [];
@@ -39,14 +39,17 @@ export function shapeIssues(claim: NodeClaim, node: Node): readonly string[] {
     });
 }
 
-/** A sentence for each set of budgets that lets none of these pods go. `pods`: all of a node that ends. */
+/**
+ * A sentence for each set of disruption budgets that blocks the eviction of one of these pods. `pods`: all pods of a
+ * node that is being drained.
+ */
 export function drainIssues(
   pods: readonly Pod[],
   pdbs: readonly PodDisruptionBudget[],
   nowMs: number,
 ): readonly string[] {
   const blocking = pods
-    // One that is being deleted needs no eviction, and no budget keeps it.
+    // A pod that is being deleted needs no eviction.
     .filter((pod) => pod.metadata.deletionTimestamp === undefined)
     .filter((pod) => isWaitingEviction(pod, nowMs))
     .flatMap((pod) => pdbBlock(pod, pdbs) ?? [])
@@ -56,7 +59,7 @@ export function drainIssues(
     .map((names) => `can't drain node, PDB ${names} is blocking evictions`);
 }
 
-/** With `ConsistentStateFound` as the shape of its node has it. Generations before v1 have no such condition. */
+/** The claim with condition `ConsistentStateFound`. Generations before v1 do not have it. */
 export function withConsistency(
   claim: NodeClaim,
   issues: readonly string[],

@@ -1,7 +1,7 @@
 /**
- * Whether a claim is no longer what its pool asks for: by the hash of the template it was made from, by
- * the pool's requirements, or because its instance type is not offered any more. The cloud's own reasons
- * (`AMIDrift`, …) are asked for after these. upstream: pkg/controllers/nodeclaim/disruption/drift.go
+ * Whether a claim drifted from its pool: its template's hash changed, it no longer satisfies the pool's requirements,
+ * or its instance type is no longer offered. Drift that the cloud reports (`AMIDrift`, …) is checked after these.
+ * upstream: pkg/controllers/nodeclaim/disruption/drift.go
  */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -20,12 +20,12 @@ import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import { isCompatible } from "../cloudprovider/offerings.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 
-/** A new claim's type may be missing from a list that was read before it was launched. */
+/** A list of types that was read before the launch may lack a new claim's type. */
 const TYPE_CHECK_AGE_MS = 3_600_000;
 
 const NOTHING_UNDEFINED: ReadonlySet<string> = new Set();
 
-/** Drift that pool and claim alone show; the first reason found. */
+/** The first reason that pool and claim alone show. */
 export function poolDrift(claim: NodeClaim, pool: Pool): string | undefined {
   if (isStaticallyDrifted(claim, pool))
     return pool.generation === "alpha" ? "ProvisionerDrifted" : "NodePoolDrifted";
@@ -34,7 +34,7 @@ export function poolDrift(claim: NodeClaim, pool: Pool): string | undefined {
   return labels.accepts(wanted, NOTHING_UNDEFINED) ? undefined : "RequirementsDrifted";
 }
 
-/** Hashes of different recipes say nothing about each other. Alpha has one recipe and no version. */
+/** Hashes of different versions cannot be compared. Alpha has one version and no annotation for it. */
 function isStaticallyDrifted(claim: NodeClaim, pool: Pool): boolean {
   const annotations = claim.metadata.annotations ?? {};
   const version = annotations[NODEPOOL_HASH_VERSION_ANNOTATION_KEY];
@@ -45,9 +45,9 @@ function isStaticallyDrifted(claim: NodeClaim, pool: Pool): boolean {
 }
 
 /**
- * The pool's hash if its claims were to live as long as when this one's hash was made. In v1beta1 the lifetime is
- * no part of the template: nodes live by their pool's, whatever it was before, and none is replaced when
- * it changes. upstream: v0.37 pkg/apis/v1beta1/nodepool.go, Hash() is that of spec.template alone
+ * The pool's hash, computed with the lifetime that this claim's hash contains. In v1beta1 the lifetime is no part of
+ * the template: nodes live by their pool's current lifetime, and a change of it drifts no node.
+ * upstream: v0.37 pkg/apis/v1beta1/nodepool.go, Hash() covers spec.template only
  */
 function hashWithLifetimeOf({ metadata, spec }: NodeClaim, pool: Pool): string {
   const expireAfter = metadata.annotations?.[HASHED_LIFETIME_ANNOTATION_KEY] ?? spec.expireAfter;
@@ -64,8 +64,8 @@ function hashWithLifetimeOf({ metadata, spec }: NodeClaim, pool: Pool): string {
 }
 
 /**
- * Whether a claim of a beta pool has the pool's hash, but does not tell by which lifetime: one that was taken over, whose
- * own lifetime conversion made up. Unless it is written down now, the next change of it would be drift.
+ * Whether the hash of a beta pool's claim does not say which lifetime it contains. Conversion invented the lifetime
+ * of such a claim. It must be recorded now, or the next change of the lifetime would count as drift.
  */
 export function lacksHashedLifetime(claim: NodeClaim, pool: Pool): boolean {
   if (pool.generation !== "beta") return false;
@@ -78,12 +78,12 @@ export function mayCheckType(claim: NodeClaim, nowMs: number): boolean {
   return createdMs !== undefined && nowMs - createdMs >= TYPE_CHECK_AGE_MS;
 }
 
-/** Whether the pool's class offers the claim's type no more, in the claim's zone and capacity type. */
+/** Whether the pool's node class no longer offers the claim's type in the claim's zone and capacity type. */
 export function isTypeGone(claim: NodeClaim, types: readonly InstanceType[]): boolean {
   const labels = claim.metadata.labels ?? {};
   const type = types.find(({ name }) => name === labels[INSTANCE_TYPE_LABEL_KEY]);
   if (type === undefined) return true;
-  // A reservation that ran out leaves its machine running as an ordinary one.
+  // When a reservation ends, its instance goes on as an ordinary one.
   const reserved = labels[CAPACITY_TYPE_LABEL_KEY] === "reserved";
   const required = Requirements.fromLabels(labels);
   const wanted = reserved ? required.without(new Set([CAPACITY_TYPE_LABEL_KEY])) : required;

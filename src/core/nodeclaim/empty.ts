@@ -1,7 +1,7 @@
 /**
- * What a claim's emptiness conditions should say now. v1 keeps `Consolidatable`: nothing has happened on
- * the node for consolidateAfter. Alpha and beta keep `Empty`: nothing but daemons has been there since;
- * the wait itself is counted from that condition by the emptiness method.
+ * The conditions of a claim about emptiness. v1 has `Consolidatable`: nothing happened on the node for
+ * consolidateAfter. Alpha and beta have `Empty`: only daemons run there; the emptiness method counts the wait from
+ * this condition.
  * upstream: pkg/controllers/nodeclaim/disruption/consolidation.go, emptiness.go at v0.32
  */
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -13,17 +13,17 @@ import { quietFromMs } from "../state/quiet.ts";
 
 export type Verdict =
   | { readonly state: "set" }
-  /** `checkAfterMs`: it may be set then, if nothing happens. */
+  /** `checkAfterMs`: the condition may be set after that time if nothing happens. */
   | { readonly state: "clear"; readonly checkAfterMs: number | undefined };
 
 const CLEAR: Verdict = { state: "clear", checkAfterMs: undefined };
 
-/** Whether nothing but daemons and mirror pods is there. */
+/** Whether only daemons and mirror pods run there. */
 function isEmpty(node: NodeView): boolean {
   return !node.pods.some(isReschedulable);
 }
 
-/** v1's `Consolidatable`. */
+/** The condition `Consolidatable` of v1. */
 export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): Verdict {
   const fromMs = quietFromMs(claim, pool);
   if (fromMs === undefined) return CLEAR;
@@ -32,8 +32,8 @@ export function consolidatable(claim: NodeClaim, pool: Pool, nowMs: number): Ver
 }
 
 /**
- * Alpha's and beta's `Empty`; kept only where emptiness is what removes nodes. A nomination does not clear
- * it: a nominated node is no candidate anyway, and the time since its last pod went is what counts.
+ * The condition `Empty` of alpha and beta, for pools that remove empty nodes. A nomination does not clear it: a
+ * nominated node is no candidate anyway, and the wait counts from the last pod.
  */
 export function empty(claim: NodeClaim, pool: Pool, node: NodeView | undefined): Verdict {
   const { policy, consolidateAfter } = pool.disruption;

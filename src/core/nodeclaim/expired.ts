@@ -1,7 +1,7 @@
 /**
- * When a claim is older than it may be. v1 claims carry their lifetime and end at once (forceful), unless a
- * setting has their expiry respect budgets; alpha and beta claims live by their pool's. Those and these are only
- * marked (voluntary): the disruption loop replaces them first.
+ * When a claim expires. A v1 claim has its own lifetime and ends at once (forceful), unless a setting makes expiry
+ * respect budgets. Alpha and beta claims live by their pool's lifetime. They are only marked (voluntary), and the
+ * disruption loop replaces them first. A v1 claim that respects budgets is marked, too.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -15,15 +15,21 @@ export interface Expiry {
   readonly atMs: number;
 }
 
-/** By the controller's settings. */
+/** The operator's settings for expiry. */
 export interface ExpiryRules {
-  /** How much of its lifetime a claim may lose, each another share by its UID, so that not all of one age end together. */
+  /**
+   * Largest share of its lifetime by which a claim may end early. Each claim has a share by its UID, so claims of one
+   * age do not end together.
+   */
   readonly spreadPercent: number;
-  /** v1 claims, too, are only marked. */
+  /** v1 claims are only marked, too. */
   readonly respectsBudgets: boolean;
 }
 
-/** A claim without a pool has nobody to replace it, and a static pool's is made up for once it is gone. */
+/**
+ * Whether a replacement comes first. No pool replaces a standalone claim, and a static pool replaces a claim after it
+ * ended.
+ */
 export function isReplacedFirst(
   pool: Pool | undefined,
   { respectsBudgets }: Pick<ExpiryRules, "respectsBudgets">,
@@ -34,10 +40,10 @@ export function isReplacedFirst(
   );
 }
 
-/** Whether nodes of the pool may ever expire as its budgets allow. */
+/** Whether nodes of the pool may expire under its budgets. */
 export function isExpiryBudgeted(pool: Pool, rules: Pick<ExpiryRules, "respectsBudgets">): boolean {
   const { expireMode, expireAfter } = pool.disruption;
-  // A v1 claim has a lifetime of its own, whatever its pool says by now.
+  // A v1 claim has its own lifetime, whatever its pool says now.
   const never = expireMode === "voluntary" && expireAfter === "Never";
   return !never && isReplacedFirst(pool, rules);
 }
@@ -58,10 +64,10 @@ export function expiry(
   return { mode: isReplacedFirst(pool, rules) ? "voluntary" : "forceful", atMs };
 }
 
-/** Between nothing and the spread; always the same for one claim. */
+/** Milliseconds by which the claim ends early: between 0 and the spread, always the same for one claim. */
 function earlierMs({ metadata }: NodeClaim, lifetimeMs: number, spreadPercent: number): number {
   if (spreadPercent === 0) return 0;
-  // The last bytes of a text only reach the lowest bits.
+  // The last bytes of a text change only the lowest bits.
   const hash = fnv64Text(`${metadata.uid ?? metadata.name}/expiry`) >> 20n;
   const share = Number(hash % 10_000n) / 10_000;
   return Math.floor((lifetimeMs * spreadPercent * share) / 100);

@@ -1,6 +1,6 @@
 /**
- * Claims and instances that have lost each other. A claim without an instance goes once its Node is gone
- * or not Ready; an instance without a claim goes once it is old enough not to be one just launched.
+ * Claims and instances that lost each other. A claim without an instance is deleted once its Node is gone or not
+ * Ready. An instance without a claim is terminated once it is too old to be a new launch.
  * upstream: pkg/controllers/nodeclaim/garbagecollection (core and AWS provider)
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -9,21 +9,21 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
 
-/** An instance younger than this may belong to a claim whose status is on its way. */
+/** A younger instance may belong to a claim whose status is not written yet. */
 export const LEAK_GRACE_MS = 30_000;
 
-/** A microsecond or two each. */
+/** Each takes one or two microseconds. */
 const PER_STEP = 1_024;
 
 export interface GarbageInput {
   readonly nowMs: number;
   readonly claims: readonly NodeClaim[];
   readonly nodes: readonly Node[];
-  /** What the cloud says is there, as claims. */
+  /** The instances that the cloud lists, as claims. */
   readonly instances: readonly NodeClaim[];
 }
 
-/** Registered claims whose instance the cloud does not know, unless their Node still reports Ready. */
+/** Registered claims whose instance the cloud does not list, unless their Node still reports Ready. */
 export function* orphanedClaims(input: GarbageInput): Steps<readonly NodeClaim[]> {
   const alive = new Set<string | undefined>();
   yield* eachInSteps(input.instances, PER_STEP, ({ metadata, status }) => {
@@ -42,7 +42,7 @@ export function* orphanedClaims(input: GarbageInput): Steps<readonly NodeClaim[]
   return lost.filter((claim) => !saysReady(nodes.get(claim.status?.providerID)));
 }
 
-/** Whether it would be one without its instance: it has registered, and nobody deletes it. */
+/** Whether it is registered and not being deleted. */
 function isOrphan(claim: NodeClaim): boolean {
   const isThere = claim.metadata.deletionTimestamp === undefined && isTrue(claim, "Registered");
   return isThere && claim.status?.providerID !== undefined;
@@ -52,7 +52,7 @@ function saysReady(node: Node | undefined): boolean {
   return node?.status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
 }
 
-/** Whether a claim that was found to have lost its instance is still to go, as it and its Nodes are by now. */
+/** Whether a claim that lost its instance should still be deleted, given the claim and its Nodes now. */
 export function isStillOrphan(
   found: NodeClaim,
   claim: NodeClaim | undefined,
@@ -63,8 +63,8 @@ export function isStillOrphan(
 }
 
 /**
- * Instances of this cluster that no claim names, nor will. One that was launched for a claim just before a
- * restart is given to that claim when it asks again, and may be older than the grace by then.
+ * Instances of this cluster that no claim names or will name. A claim that asks again after a restart gets the
+ * instance that was launched for it before, which may then be older than the grace period.
  */
 export function* leakedInstances(input: GarbageInput): Steps<readonly NodeClaim[]> {
   const claimed = new Set<string | undefined>();

@@ -1,6 +1,6 @@
 /**
- * When a registered node counts as initialized, that is usable: Ready, started up (no startup and no
- * ephemeral taint left), and offering every resource that was asked for.
+ * When a registered node counts as initialized: it is Ready, has no startup taint and no ephemeral taint left, and
+ * has every requested resource.
  * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -47,7 +47,7 @@ export function initialization(claim: NodeClaim, node: Node): Initialization {
   return { ok: true };
 }
 
-/** Devices appear when their plugin has started: a zero or absent amount means "not yet". */
+/** A device appears when its plugin has started. Until then its amount is 0 or absent. */
 function missingResource(claim: NodeClaim, node: Node): string | undefined {
   const requested = parseResources(claim.spec.resources?.requests);
   const allocatable = parseResources(node.status?.allocatable);

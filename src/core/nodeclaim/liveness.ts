@@ -1,7 +1,7 @@
 /**
- * How long a claim may take: five minutes to launch, fifteen from then to register, and, while nothing runs on its
- * Node that would want another, as long as it is told to be usable. A claim that is late is given up, so that its pods
- * are planned anew. The last is ours: upstream waits for ever.
+ * How long a claim may take: 5 minutes to launch, then 15 minutes to register, then the configured time to initialize
+ * if no pod on its Node would need another node. A late claim is deleted, so that its pods are planned again. The
+ * last limit exists in karpenter-ts only; upstream waits for ever.
  * upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -17,7 +17,9 @@ import { initialization } from "./initialized.ts";
 export const LAUNCH_TIMEOUT_MS = 5 * 60_000;
 export const REGISTRATION_TIMEOUT_MS = 15 * 60_000;
 
-/** What holds a late claim may vanish without a word, as pods do: it is looked at again. */
+/**
+ * The reason that holds a late claim may end without an event, for example when a pod ends. So it is checked again.
+ */
 const HELD_AGAIN_MS = 60_000;
 
 export type LateReason = "launch_timeout" | "registration_timeout" | "initialization_timeout";
@@ -28,15 +30,15 @@ export type Liveness =
 
 export interface LivenessInput {
   readonly claim: NodeClaim;
-  /** With its provider id: one, once it has joined. */
+  /** Nodes with the claim's provider id: one, after it joined. */
   readonly nodes: readonly Node[];
-  /** Bound to those. */
+  /** Pods bound to these nodes. */
   readonly pods: readonly Pod[];
-  /** From registration on; 0: for ever. */
+  /** Counts from registration; 0: no limit. */
   readonly initializationTimeoutMs: number;
   /**
-   * For how long whoever gives claims up has looked at them: what nobody waited for while it was away, or upstream had it,
-   * is not held against a node. Undefined: another process does, so that the end is the earliest there is.
+   * For how long this process has watched claims. The time while no process watched, or upstream did, does not count
+   * against a node. Undefined: another process decides, so the earliest possible end is returned.
    */
   readonly lookedForMs: number | undefined;
   readonly nowMs: number;
@@ -51,18 +53,18 @@ export function liveness(input: LivenessInput): Liveness {
   return { state: "late", reason: end.reason };
 }
 
-/** What the claim is given up for, and when, if it stays as it is. */
+/** The reason for which the claim is deleted, and when, if nothing changes. */
 export interface Due {
   readonly reason: LateReason;
   readonly atMs: number;
 }
 
-/** Undefined: it is not, whatever comes. */
+/** Undefined: the claim has no deadline. */
 export function due(input: LivenessInput): Due | undefined {
   const { claim, nodes, initializationTimeoutMs: timeoutMs, nowMs } = input;
   if (isTrue(claim, "Registered")) {
     if (timeoutMs === 0 || isTrue(claim, "Initialized")) return undefined;
-    // What could not be written down yet is true all the same.
+    // The claim's condition may not be written yet.
     if (nodes.some((node) => isUsable(claim, node))) return undefined;
     const lookingMs = input.lookedForMs === undefined ? 0 : nowMs - input.lookedForMs;
     const atMs = Math.max(endOf(claim, "Registered", timeoutMs, nowMs), lookingMs + timeoutMs);
@@ -74,7 +76,7 @@ export function due(input: LivenessInput): Due | undefined {
   return { reason: "registration_timeout", atMs };
 }
 
-/** Pods that got onto a Node that never was usable decide what becomes of it, or whoever parked it to look into it. */
+/** A pod on a Node that was never usable keeps the claim, and so does a person's annotation. */
 export function heldBy(
   { claim, nodes, pods }: Pick<LivenessInput, "claim" | "nodes" | "pods">,
   { reason }: Due,

@@ -1,6 +1,6 @@
 /**
- * When a claim counts as registered: exactly one Node carries its provider id. Also what that Node must
- * look like then: Karpenter's finalizer, owner, labels, annotations and taints.
+ * When a claim counts as registered: exactly one Node has its provider id. Also what that Node must have: Karpenter's
+ * finalizer, owner, labels, annotations and taints.
  * upstream: pkg/controllers/nodeclaim/lifecycle/registration.go
  */
 import type { Node, Taint } from "../../apis/core/node.ts";
@@ -21,7 +21,7 @@ export type Registration =
   | {
       readonly state: "found";
       readonly node: Node;
-      /** The node did not come with the unregistered taint: pods may have slipped onto it. */
+      /** The Node joined without the unregistered taint, so pods may already run on it. */
       readonly taintMissing: boolean;
     };
 
@@ -50,8 +50,8 @@ export function registration(nodes: readonly Node[]): Registration {
 }
 
 /**
- * The Node as the claim wants it: the claim's labels and annotations win, taints are merged (key and
- * effect identify one), the unregistered taint goes, the registered label comes.
+ * The Node after registration. The claim's labels and annotations win. Taints are merged by key and effect, the
+ * unregistered taint is removed, and the registered label is added.
  */
 export function joinedNode(claim: NodeClaim, node: Node): Node {
   const { metadata, spec } = node;
@@ -81,7 +81,7 @@ export function joinedNode(claim: NodeClaim, node: Node): Node {
   };
 }
 
-/** Present taints keep their place and value; missing ones are appended. */
+/** Existing taints keep their position and value. Missing ones are appended. */
 function mergeTaints(present: readonly Taint[], wanted: readonly Taint[]): readonly Taint[] {
   const missing = wanted.filter((taint) => !present.some((one) => isSameTaint(one, taint)));
   return [...present, ...missing];

@@ -1,24 +1,24 @@
 /**
- * When a node that reports itself broken is given up, and when repair must hold back because too many
- * are broken at once: then it is rather the network, or the control plane, than the nodes.
+ * When a node that reports itself broken is repaired. If too many nodes are broken at once, the cause is probably the
+ * network or the control plane, so none is repaired.
  * upstream: pkg/controllers/node/health/controller.go
  */
 import type { Node } from "../../apis/core/node.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { RepairPolicy } from "../cloudprovider/cloud-provider.ts";
 
-/** Share of a pool (or, for claims without one, of the cluster) that may be broken; rounded up. */
+/** Largest share of a pool, or of the cluster for standalone claims, that may be broken. Rounded up. */
 const MOST_BROKEN_PERCENT = 20;
 
 export interface Ailment {
   readonly conditionType: string;
   readonly conditionStatus: string;
   readonly sinceMs: number;
-  /** From here on the node may be repaired. */
+  /** The node may be repaired from this time on. */
   readonly dueMs: number;
 }
 
-/** The condition by which the node is given up first; undefined: nothing ails it. */
+/** The condition for which the node is repaired first; undefined: the node is healthy. */
 export function ailment(node: Node, policies: readonly RepairPolicy[]): Ailment | undefined {
   let first: Ailment | undefined;
   for (const { conditionType, conditionStatus, tolerationMs } of policies) {
@@ -33,7 +33,7 @@ export function ailment(node: Node, policies: readonly RepairPolicy[]): Ailment 
   return first;
 }
 
-/** Whether more of these nodes are broken, for however short a time, than repair may trust. */
+/** Whether so many of these nodes are broken, for however short a time, that repair must stop. */
 export function tooManyBroken(nodes: readonly Node[], policies: readonly RepairPolicy[]): boolean {
   const broken = nodes.filter((node) => ailment(node, policies) !== undefined).length;
   return isTooMany(broken, nodes.length);
@@ -43,9 +43,9 @@ function isTooMany(broken: number, nodes: number): boolean {
   return broken > Math.ceil((nodes * MOST_BROKEN_PERCENT) / 100);
 }
 
-/** One node, as far as it tells of its neighbours. */
+/** One node with what {@link BrokenCount} needs. */
 interface Ward {
-  /** Absent: of no pool. */
+  /** Absent: the node has no pool. */
   readonly poolId: string | undefined;
   readonly isBroken: boolean;
 }
@@ -55,10 +55,10 @@ interface Tally {
   broken: number;
 }
 
-/** The same, kept for each pool instead of counted each time: a broken network makes ten thousand ask at once. */
+/** As {@link tooManyBroken}, with counts kept for each pool: when a network breaks, 10,000 nodes ask at once. */
 export class BrokenCount {
   readonly #wards = new Map<string, Ward>();
-  /** By pool id; of all under undefined. */
+  /** By pool id; undefined: all nodes. */
   readonly #tallies = new Map<string | undefined, Tally>();
 
   put(name: string, ward: Ward): void {
@@ -76,7 +76,7 @@ export class BrokenCount {
     this.#count(before, -1);
   }
 
-  /** Of the nodes of this pool (by id), or of all there are. */
+  /** For the nodes of the pool with this id, or for all nodes. */
   tooMany(poolId: string | undefined): boolean {
     const { nodes, broken } = this.#tallies.get(poolId) ?? { nodes: 0, broken: 0 };
     return isTooMany(broken, nodes);

@@ -1,17 +1,18 @@
 /**
- * A pool's limits against what it already has. Names a pool does not limit are free; `nodes` counts
- * nodes. upstream: pkg/apis/v1/nodepool.go (Limits.ExceededBy)
+ * Compares a pool's limits with the resources that its nodes have. Resources without a limit are unlimited; `nodes`
+ * counts nodes.
+ * upstream: pkg/apis/v1/nodepool.go (Limits.ExceededBy)
  */
 import { formatResource, type Resources } from "../../apis/resources.ts";
 
-/** What is left of each limited resource; may be negative. Unlimited names are absent. */
+/** What is left of each limited resource; may be negative. */
 export function remainingLimits(limits: Resources, usage: Resources): Resources {
   const remaining: Record<string, number> = {};
   for (const name in limits) remaining[name] = (limits[name] as number) - (usage[name] ?? 0);
   return remaining;
 }
 
-/** Why a pool may not get another node: its use is above a limit already. `undefined` = it may. */
+/** Why the pool may not get another node: its nodes exceed a limit. Undefined: it may. */
 export function limitExceeded(limits: Resources, usage: Resources): string | undefined {
   for (const name of Object.keys(limits).sort()) {
     const [limit, used] = [limits[name] as number, usage[name] ?? 0];

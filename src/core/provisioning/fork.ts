@@ -1,34 +1,34 @@
 /**
- * A trial on the scheduling state. Plans are compared, and what-if questions asked, on one state: each opens a fork,
- * changes the state, looks at it, and undoes every change, newest first. Forks nest: an inner fork is undone before the
- * outer one goes on.
+ * A fork is a set of changes to the scheduling state that can be undone. Plans are compared, and what-if questions
+ * asked, on one state. Each opens a fork, changes the state, reads the result, and undoes the changes, newest first.
+ * Forks nest: an inner fork is undone before the outer one is used again.
  */
 import { assert } from "../../base/assert.ts";
 import type { ExistingNode, Saved } from "./nodes/existing-node.ts";
 import type { Budget, Template } from "./pools/pool-template.ts";
 import type { Topology } from "./topology/topology.ts";
 
-/** A moment of a fork to go back to. */
+/** A point in time of a fork, for {@link Fork.backTo}. */
 export interface Moment {
   readonly placed: number;
   readonly gone: number;
   readonly counted: number;
 }
 
-/** What a fork changes beside nodes and counts. */
+/** What a fork changes besides nodes and topology counts. */
 export interface ForkOptions {
-  /** The templates whose limits it charges. */
+  /** The templates whose limits the fork charges. */
   readonly templates: readonly Template[];
-  /** As {@link Topology.begin}. An inner fork goes by the rules of the outer one. */
+  /** See {@link Topology.begin}. An inner fork uses the rules of the outer one. */
   readonly asUpstream?: boolean;
-  /** Takes back what pods remember of their tries. */
+  /** Makes pod classes forget where they were refused. */
   readonly forget: () => void;
 }
 
-/** The forks of one scheduling state, and who may open the next. */
+/** The open forks of one scheduling state. */
 export class Forks {
   readonly topology: Topology;
-  /** Those that are open, the innermost last. */
+  /** Innermost last. */
   readonly #open: Fork[] = [];
   #opened = 0;
 
@@ -36,14 +36,14 @@ export class Forks {
     this.topology = topology;
   }
 
-  /** Opens a fork on the state as it is, inside the one that is open. */
+  /** Opens a fork inside the innermost open one. */
   open(options: ForkOptions): Fork {
     const fork = new Fork(this, ++this.#opened, options);
     this.#open.push(fork);
     return fork;
   }
 
-  /** As {@link open}, where no fork may be open: the answer must not depend on a trial that goes on. */
+  /** Opens a fork. No other fork may be open: an answer must not depend on an unfinished plan. */
   openFirst(options: ForkOptions): Fork {
     assert(this.#open.length === 0, "a question is asked once the one before is done");
     return this.open(options);
@@ -65,15 +65,15 @@ export class Forks {
 
 export class Fork {
   readonly #forks: Forks;
-  /** No other fork of the state has it: nodes that got pods bear it. */
+  /** Unique among the forks of the state. A node stores the number of the fork that last placed a pod on it. */
   readonly #number: number;
   readonly #templates: readonly Template[];
   readonly #budgets: readonly Budget[];
   readonly #forget: () => void;
-  /** What nodes were like before each pod that they got. */
+  /** The state of nodes before each pod that was placed on them. */
   readonly #placed: Saved[] = [];
   readonly #gone: ExistingNode[] = [];
-  /** Counts that the outer fork had changed by then. */
+  /** Number of topology changes that the outer fork had made before this one was opened. */
   readonly #countedBefore: number;
   readonly #isInner: boolean;
 
@@ -94,7 +94,7 @@ export class Fork {
     if (!this.#isInner) topology.begin(asUpstream);
   }
 
-  /** The moment that {@link backTo} returns to. */
+  /** The current point in time, for {@link backTo}. */
   now(): Moment {
     return {
       placed: this.#placed.length,
@@ -103,7 +103,7 @@ export class Fork {
     };
   }
 
-  /** Undoes what came after the moment; limits stay charged. */
+  /** Undoes what happened after the moment. Charges against limits stay. */
   backTo({ placed, gone, counted }: Moment): void {
     assert(this.#forks.isInnermost(this), "an inner fork is undone before the outer one is used");
     while (this.#placed.length > placed) {
@@ -115,7 +115,7 @@ export class Fork {
     this.#forget();
   }
 
-  /** Undoes everything. The fork is of no use any more. */
+  /** Undoes everything. The fork cannot be used again. */
   undo(): void {
     this.backTo({ placed: 0, gone: 0, counted: this.#countedBefore });
     this.#templates.forEach((template, at) => {
@@ -125,7 +125,7 @@ export class Fork {
     this.#forks.close(this);
   }
 
-  /** To be told before an existing node gets a pod. */
+  /** Call it before an existing node gets a pod. */
   touch(node: ExistingNode): void {
     this.#placed.push(node.save());
     node.trial = this.#number;
@@ -135,13 +135,16 @@ export class Fork {
     return node.trial === this.#number;
   }
 
-  /** The node takes no pods under this fork. */
+  /** Removes the node: it takes no pods until the fork is undone. */
   remove(node: ExistingNode): void {
     node.gone = true;
     this.#gone.push(node);
   }
 
-  /** Nodes that got pods since the moment, by index, each as it was before; absent: since the fork was opened. */
+  /**
+   * Existing nodes that got pods since the moment, in order, with their state before. Absent: since the fork was
+   * opened.
+   */
   touched(since?: Pick<Moment, "placed">): readonly Saved[] {
     const first: Saved[] = [];
     for (let at = since?.placed ?? 0; at < this.#placed.length; at++) {

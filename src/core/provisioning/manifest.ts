@@ -1,7 +1,6 @@
 /**
- * What a planned claim looks like as an object: the NodeClaim (or, for a Provisioner, the Machine)
- * that is sent to the API. Building it is a decision, so it stands here; sending it is one call
- * elsewhere. upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
+ * Builds the NodeClaim (or, for a Provisioner, the Machine) that is created from a planned claim.
+ * upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
  */
 import { claimHead, fromClaim, withClaimKubelet } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -31,12 +30,12 @@ import { Requirements } from "../scheduling/requirements.ts";
 import { plannedPodsAnnotation } from "../state/planned-pods.ts";
 import type { PlannedClaim } from "./result.ts";
 
-/** The API server cuts a generated name's stem here, so that five random letters still fit. */
+/** Longest start of a generated name. The API server cuts it here to make room for five random letters. */
 const MAX_NAME_STEM = 58;
 
 /**
- * The native object of the pool's generation, named `<pool>-<nameSuffix>`. Ready to be created; the
- * finalizer is added by the claim's own controller.
+ * The object in the API version of its pool, named `<pool>-<nameSuffix>`. It has no finalizer: the claim's controller
+ * adds it.
  */
 export function claimManifest(planned: PlannedClaim, nameSuffix: string): KubeObject {
   const { pool } = planned;
@@ -75,16 +74,14 @@ export function claimManifest(planned: PlannedClaim, nameSuffix: string): KubeOb
   return fromClaim(withClaimKubelet(claim, pool.kubelet));
 }
 
-/** As a person writes it in a pool, and as the API's pattern wants it: `720h`, not `720h0m0s`. */
+/** Without trailing zero units, which the API's pattern refuses: `720h`, not `720h0m0s`. */
 function shortDuration(ms: number): string {
   return formatDuration(ms)
     .replace(/(?<=[hm])0s$/, "")
     .replace(/(?<=h)0m$/, "");
 }
 
-/**
- * Labels every node of this pool will carry, whatever is launched. Also the pool's requirements.
- */
+/** Labels of every node of the pool, whatever instance is launched. They are also requirements of the pool. */
 export function poolLabels(pool: Pool): Record<string, string> {
   const { generation, classRef } = pool;
   const named = generation !== "alpha" && classRef.name !== "";
@@ -96,9 +93,8 @@ export function poolLabels(pool: Pool): Record<string, string> {
 }
 
 /**
- * Well-known labels are set from what was launched. A key of the user's own that some pod needs
- * must have a value on the node: the lowest one still allowed. What only forbids values needs no
- * label.
+ * Labels for keys that users defined and pods require: the lowest value that is still allowed. Well-known labels are
+ * left out, because the launched instance sets them. A requirement that only forbids values needs no label.
  */
 function claimLabels(planned: PlannedClaim): Record<string, string> {
   const labels: Record<string, string> = {};
@@ -135,7 +131,7 @@ function claimAnnotations(planned: PlannedClaim): Record<string, string> {
   return annotations;
 }
 
-/** The narrowed requirements with the candidate types and the capacity types they come in. */
+/** The requirements of the claim, with its instance types and their capacity types. */
 function claimRequirements(planned: PlannedClaim): RequirementSpec[] {
   const narrowed = Requirements.fromSpecs(planned.requirements);
   const types = planned.instanceTypes;

@@ -1,6 +1,7 @@
 /**
- * Where one pod goes: to a node that is there, to one that this pass plans already, or to a new one; as it is
- * first, then with one wish less, and so on. upstream: pkg/controllers/provisioning/scheduling/scheduler.go
+ * Finds the place of one pod: an existing node, then a planned node, then a new node. If there is none, the pod drops
+ * one preference and is tried again.
+ * upstream: pkg/controllers/provisioning/scheduling/scheduler.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { intersectionOf, type Marks } from "../scheduling/bits.ts";
@@ -15,7 +16,7 @@ import type { Template } from "./pools/pool-template.ts";
 import { rankOf } from "./pools/rank.ts";
 import { revisionOf } from "./topology/topology-group.ts";
 
-/** What one pass works on. */
+/** The state that one plan works on. */
 export interface Pass {
   readonly context: PlanningContext;
   readonly templates: readonly Template[];
@@ -23,22 +24,25 @@ export interface Pass {
   readonly classes: Pick<PodClasses, "variant">;
   readonly claims: OpenClaims;
   readonly attempt: Attempt;
-  /** Told of a node that there is before it gets a pod; absent: nobody wants to know. */
+  /** Called before an existing node gets a pod. Absent: changes are not undone. */
   readonly onTouch?: (node: ExistingNode) => void;
-  /** Whether the node is as it was before this trial, and all others; absent: there is but one. */
+  /**
+   * Whether no pod was placed on the node since the prepared state. Then a refusal holds in every question. Absent:
+   * there is only one plan.
+   */
   readonly isAsEver?: (node: ExistingNode) => boolean;
-  /** Nodes that take nobody in this trial, by index; absent: none is closed. */
+  /** Indices of existing nodes that take no pods. Absent: none. */
   readonly closed?: Marks | undefined;
-  /** What a node costs an hour beyond its machine, where prices choose between planned nodes and a new one; absent: they do not. */
+  /** Cost of a node per hour beyond its instance. Absent: pods are placed without regard to prices. */
   readonly nodeMicroUsd?: number | undefined;
 }
 
-/** Without topology rules nothing that happens later in a pass can make room for a class. */
+/** A class without topology rules that was refused once is refused for the rest of the plan. */
 const HOPELESS = Number.POSITIVE_INFINITY;
 
 type Outcome = "placed" | "tryAgain" | "hopeless" | "deferred";
 
-/** Tries the pod as it is, then with one preference less, and so on. */
+/** Tries the pod as written, then with one preference less each time. */
 export function place(pass: Pass, item: QueuedPod): Outcome {
   const { pod, podClass } = item;
   if (podClass.failedAt === HOPELESS) return "hopeless";
@@ -56,7 +60,8 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
     if (joins && onOpenClaim(pass, pod, podClass, variant, "acceptsBeside")) return "placed";
     if (onOpenClaim(pass, pod, podClass, variant)) return "placed";
     const outcome = onNewClaim(pass, pod, podClass, variant);
-    // Nothing is given up, and no other pool paid, for what a later pass may have.
+    // A pod that waits for a reservation keeps its preferences and uses no other pool: the next pass may have the
+    // reservation.
     if (outcome === "deferred") podClass.failedAt = chances(pass, podClass);
     if (outcome !== "none") return outcome;
     waiting ||= variant.rules.length > 0;
@@ -69,15 +74,18 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
   return waiting ? "tryAgain" : "hopeless";
 }
 
-/** It failed, and nothing has happened since that could help. Pods differ in their volumes. */
+/**
+ * Whether the class failed and nothing has changed since that could help. Pods with volumes differ from each other,
+ * so they are always tried.
+ */
 export function isStuck(pass: Pass, podClass: PodClass): boolean {
   const { failedAt, hasVolumes } = podClass;
   return failedAt >= 0 && !hasVolumes && failedAt === chances(pass, podClass);
 }
 
 /**
- * Grows when something happens that may give a class which failed a place: a node is opened, or
- * the counts change by which its rules are judged. All else only takes room away.
+ * A number that grows when a class that failed may succeed: a planned node was opened, or a topology group of the
+ * class counted a pod. All other events only use up room.
  */
 function chances(pass: Pass, podClass: PodClass): number {
   let sum = pass.claims.size;
@@ -85,7 +93,7 @@ function chances(pass: Pass, podClass: PodClass): number {
   return sum;
 }
 
-/** Puts the pod on the first node of those there are that takes it; false = none does. */
+/** Puts the pod on the first existing node that takes it. False: no node takes it. */
 export function onExistingNode(
   pass: Pass,
   pod: Pod,
@@ -113,7 +121,7 @@ export function onExistingNode(
   return false;
 }
 
-/** `accepts`: in which way the pod is to go there, of those that claims know. */
+/** Puts the pod on a planned node. `accepts`: the method by which the node is asked. */
 function onOpenClaim(
   pass: Pass,
   pod: Pod,
@@ -147,14 +155,17 @@ function onOpenClaim(
   return true;
 }
 
-/** What the node that {@link onNewClaim} would open costs an hour; infinite where it would open none. */
+/** Price per hour of the node that {@link onNewClaim} would open; infinite: it would open none. */
 function priceOfNew(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): number {
   const opened = newFor(pass, pod, podClass, variant);
   if (opened === undefined || opened === "deferred") return Number.POSITIVE_INFINITY;
   return opened.claim.priceWith(opened.fit) + (pass.nodeMicroUsd ?? 0);
 }
 
-/** Nothing is on it yet. Where prices choose, a burstable type is cheap only by credits that it does not have. */
+/**
+ * A new node without pods. If pods are placed by price, it is not burstable: the price of such a type assumes CPU
+ * credits.
+ */
 function newClaim({ claims, context, nodeMicroUsd }: Pass, template: Template): NewNodeClaim {
   const { budget, steady } = template;
   const counts = nodeMicroUsd !== undefined && steady !== undefined;
@@ -182,7 +193,10 @@ interface Opened {
   readonly fit: Fit;
 }
 
-/** A node of the first pool that can; where prices choose, the cheapest of those of its rank. */
+/**
+ * A new node of the first pool that can launch one. If pods are placed by price: the cheapest one among pools of the
+ * same rank.
+ */
 function newFor(
   pass: Pass,
   pod: Pod,

@@ -1,7 +1,4 @@
-/**
- * What a planning pass decided, and why not otherwise. JSON-printable data: CLI, journal and tests
- * show it as it is.
- */
+/** The plan for one batch. All of it can be printed as JSON, so CLI, journal and tests show it as it is. */
 
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -9,17 +6,20 @@ import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import type { Resources } from "../../apis/resources.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 
-/** A machine to ask for. */
+/** A new NodeClaim. */
 export interface PlannedClaim {
   readonly pool: Pool;
-  /** Narrowed by the pods placed; instance types and capacity types are separate. */
+  /** The pool's requirements, narrowed by the pods. Instance types and capacity types are in other fields. */
   readonly requirements: readonly RequirementSpec[];
-  /** Candidates, cheapest first (by their cheapest available compatible offering), then by name. */
+  /**
+   * Instance types that may be launched: cheapest first, by the cheapest available offering that satisfies the
+   * requirements; then by name.
+   */
   readonly instanceTypes: readonly InstanceType[];
   readonly pods: readonly Pod[];
-  /** Pods and daemons, incl. `pods`. */
+  /** Requests of `pods` and of the daemons. */
   readonly requests: Resources;
-  /** Cheapest offering among the candidates that satisfies the requirements. */
+  /** The cheapest offering of all instance types that satisfies the requirements. */
   readonly cheapest: {
     readonly instanceType: string;
     readonly zone: string;
@@ -27,21 +27,24 @@ export interface PlannedClaim {
     readonly priceMicroUsd: number;
   };
   readonly minValuesRelaxed: boolean;
-  /** Pods planned for other new nodes may take the room of its pods, which cannot go there: other nodes fill up first. */
+  /**
+   * Pods planned for other new nodes fit here, too, but not the other way round. So kube-scheduler should fill the
+   * other nodes first.
+   */
   readonly fillsLast?: true;
 }
 
-/** Why one pool could not take a pod: what fell how often, and the text upstream would say. */
+/** Why a pool did not take a pod: number of refused instance types for each reason, and upstream's message. */
 export interface PoolRejection {
   readonly poolId: string;
   readonly message: string;
-  /** The same in our words, where upstream's say little. */
+  /** The message in our own words, if upstream's is vague. */
   readonly why?: string;
-  /** Reason → number of the pool's instance types that fell by it, each by its first. */
+  /** Reason → number of the pool's instance types that it refused. Each type counts for its first reason only. */
   readonly rejected: Readonly<Partial<Record<RejectionReason, number>>>;
-  /** What else other required terms of the pod fell by; what is told is of the one that came furthest. */
+  /** Reasons that refused other required terms of the pod. The message is about the term that passed most stages. */
   readonly otherwise?: readonly RejectionReason[];
-  /** By one of its ways only reservations would do, and other pods of the plan have them. */
+  /** At least one way to place the pod needs reservations that other planned nodes hold. */
   readonly promised?: true;
 }
 
@@ -59,40 +62,43 @@ export type RejectionReason =
 
 export interface UnschedulablePod {
   readonly pod: Pod;
-  /** One sentence, joined from the pools: goes into the FailedScheduling event. */
+  /** The messages of all pools as one sentence, for the FailedScheduling event. */
   readonly message: string;
   readonly pools: readonly PoolRejection[];
-  /** Refused before planning (bad selector, broken volume, …): no pool was asked. */
+  /** The pod was refused before planning, for example because of an invalid selector. No pool was asked. */
   readonly ignored?: true;
-  /** Waits for reservations that other planned nodes hold: a later pass will tell. No failure. */
+  /** The pod waits for reservations that other planned nodes hold. This is no failure: a later pass decides. */
   readonly deferred?: true;
 }
 
-/** A pod that does not keep the node that an earlier plan had for it; it was planned like any other. */
+/** A sticky pod that did not keep its planned node. It was planned like any other pod. */
 export interface Unstuck {
   readonly pod: Pod;
-  /** Name of the node, or of its claim. */
+  /** Name of the node or of its claim. */
   readonly target: string;
-  /** `gone`: the node is gone or leaves. `priority`: more important pods need its room. */
+  /** `gone`: the node is gone or is being removed. `priority`: pods of higher priority need its room. */
   readonly reason: RejectionReason | "gone" | "priority";
 }
 
 export interface SchedulingResult {
   readonly newClaims: readonly PlannedClaim[];
-  /** Nodes (or claims in flight) that will take pods, by node name. */
+  /** Existing nodes, and NodeClaims in flight, that will take pods. By node name. */
   readonly existing: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
   readonly unschedulable: readonly UnschedulablePod[];
-  /** How many instance types each pool's limits excluded, for the debug line. */
+  /** Number of instance types that each pool's limits exclude, for a debug log line. */
   readonly excludedByLimits: readonly {
     readonly poolId: string;
     readonly excluded: number;
     readonly total: number;
   }[];
-  /** Without the limits of these pools the same pods would cost so much less; absent: no less, or it is not known. */
+  /**
+   * The pods would cost this much less without the limits of these pools. Absent: nothing is saved, or it was not
+   * computed.
+   */
   readonly limitCost?: { readonly poolIds: readonly string[]; readonly microUsdPerHour: number };
-  /** Ids of pools whose own requirements leave no instance type that is to be had; absent: none. */
+  /** Ids of pools whose own requirements leave no instance type that can be launched. Absent: none. */
   readonly withoutTypes?: readonly string[];
-  /** Ids of pools whose types, all together, have too few values for the pool's own minValues; absent: none. */
+  /** Ids of pools whose instance types have too few values for the pool's own minValues. Absent: none. */
   readonly withTooFewTypes?: readonly string[];
   /** Absent: every sticky pod kept its node. */
   readonly unstuck?: readonly Unstuck[];

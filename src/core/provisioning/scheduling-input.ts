@@ -1,5 +1,5 @@
 /**
- * Everything one planning pass may know. Plain data: equal input, equal plan, in any order of
+ * All facts that one planning pass may use. Plain data: equal input gives an equal plan, whatever the order of the
  * lists.
  */
 import type { Namespace, PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
@@ -11,57 +11,54 @@ import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { DefaultSpread } from "./batch/default-spread.ts";
 
-/** A pool that may be used, with what its class can launch. */
+/** A pool that may launch nodes, and the instance types of its node class. */
 export interface PoolInput {
   readonly pool: Pool;
   readonly instanceTypes: readonly InstanceType[];
-  /** Capacity of the pool's nodes and claims (incl. `nodes`), to compare with its limits. */
+  /** Capacity of the pool's nodes and claims, those in `nodes` included. Compared with the pool's limits. */
   readonly usage: Resources;
 }
 
-/** What is known of volumes, for zones and attach limits. */
+/** Facts about volumes, for zones and attach limits. */
 export interface VolumeFacts {
   readonly claims: readonly PersistentVolumeClaim[];
   readonly volumes: readonly PersistentVolume[];
   readonly classes: readonly StorageClass[];
   readonly csiNodes: readonly CSINode[];
-  /** Provisioners whose volumes the cloud's machines cannot attach. */
+  /** Provisioners whose volumes the cloud's instances cannot attach. */
   readonly unsupportedProvisioners?: readonly string[];
 }
 
 export interface SchedulingOptions {
-  /** `Ignore` drops preferred terms and ScheduleAnyway before trying. */
+  /** `Ignore`: drop preferred terms and ScheduleAnyway spreads before planning. */
   readonly preferencePolicy: "Respect" | "Ignore";
   readonly minValuesPolicy: "Strict" | "BestEffort";
-  /** Most instance types a new claim may name; upstream 600, cheapest first. */
+  /** Largest number of instance types in a new claim, cheapest first. Upstream: 600. */
   readonly maxInstanceTypes: number;
-  /** Label keys a claim need not have to satisfy a pod's requirement, beyond Karpenter's own. */
+  /** Label keys, besides Karpenter's own, that a pod may require although the pool does not define them. */
   readonly wellKnownLabels: readonly string[];
   /**
-   * When reservations that a pod could use are all promised: `strict` leaves the pod for a later
-   * pass, when it is known which of the promises were needed; `fallback` (the default) buys.
+   * What to do if other planned nodes hold all reservations that a pod could use. `strict`: the pod waits for a later
+   * pass, which knows the reservations that were not needed. `fallback` (default): use other capacity.
    */
   readonly reservedCapacity?: "strict" | "fallback";
 }
 
 export interface SchedulingInput {
   readonly nowMs: number;
-  /** Pods to place: pending ones, and those of nodes that are leaving. */
+  /** Pods to place: pending pods, and pods of nodes that are being removed. */
   readonly pods: readonly Pod[];
-  /**
-   * Pods that keep the node which an earlier plan has for them: key of the pod → name of the node, or of its claim.
-   * Absent: none.
-   */
+  /** Key of a sticky pod → name of the node or claim that an earlier plan chose for it. Absent: none. */
   readonly sticky?: ReadonlyMap<string, string>;
-  /** Ready, dynamic, not deleting. Any order: weight, then name decides. */
+  /** Ready pools with a dynamic number of nodes that are not being deleted, in any order. */
   readonly pools: readonly PoolInput[];
-  /** The whole cluster; those with `deleting` are no targets, but their pods count for topology. */
+  /** All nodes of the cluster. Nodes with `deleting` take no pods, but topology counts the pods on them. */
   readonly nodes: readonly NodeView[];
-  /** One pod per DaemonSet, as it would run: overhead of each new node. */
+  /** One pod for each DaemonSet: the overhead of new nodes. */
   readonly daemonPods: readonly Pod[];
   readonly namespaces: readonly Namespace[];
   readonly volumes: VolumeFacts;
-  /** For pods without a spread of their own, where an operator configured one. */
+  /** The operator's default spread, for pods without a spread. Absent: none. */
   readonly defaultSpread?: DefaultSpread;
   readonly options: SchedulingOptions;
 }

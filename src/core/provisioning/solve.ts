@@ -1,14 +1,11 @@
 /**
- * The heart: pods and what there is go in, a plan comes out, with a reason for everything that is
- * not in it. Pure and synchronous: equal input gives an equal plan, in whatever order the lists
- * come.
+ * Plans one batch: takes pods and the state of the cluster, returns new NodeClaims, placements on existing nodes, and
+ * a reason for each pod without a place. Pure: equal input gives an equal plan, whatever the order of its lists.
  *
- * Largest pods first, each goes to the first place that takes it: a node that exists, then a node
- * this pass already plans (the one with fewest pods), then a new node of the heaviest pool that
- * can. A pod that finds none gives up its preferences one by one. When there is not room for all, it
- * is done once more with the important pods first. It all goes in steps, so that a large batch need
- * not hold up a controller. upstream:
- * pkg/controllers/provisioning/scheduling/scheduler.go
+ * Pods are placed one by one, largest first. place.ts looks for the place of one pod. If not all pods fit, the batch
+ * is planned again with the pods of highest priority first. Planning is a generator that pauses often, so a large
+ * batch does not block other controllers.
+ * upstream: pkg/controllers/provisioning/scheduling/scheduler.go
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -50,16 +47,16 @@ import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
 import { Topology } from "./topology/topology.ts";
 import type { MeetingPlace, TopologyGroup } from "./topology/topology-group.ts";
 
-/** Each a few milliseconds at most. */
+/** One step takes a few milliseconds at most. */
 const NODES_PER_STEP = 64;
 const TRIES_PER_STEP = 64;
-/** Where prices choose, a pod may ask every planned node. */
+/** With {@link planByCheapestNode} one pod may ask every planned node, so answers are counted, too. */
 const ASKED_PER_STEP = 1_024;
 
-/** Places what it likes before the rules below do; returns the rest. */
+/** Places some pods before the greedy rules do. Returns the pods that it did not place. */
 export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => Steps<readonly QueuedPod[]>;
 
-/** Plans one batch. Never throws for bad pods, pools or volumes: they are in `unschedulable`. */
+/** Plans one batch. Never throws for invalid pods, pools or volumes: their pods are in `unschedulable`. */
 export function solve(input: SchedulingInput): SchedulingResult {
   return atOnce(
     importantPodsFirst(input, function* (whole) {
@@ -70,8 +67,8 @@ export function solve(input: SchedulingInput): SchedulingResult {
 }
 
 /**
- * A pod that is more important than sticky ones and stays without a place may take their room, as kube-scheduler gives
- * it: then no pod is sticky.
+ * Plans with sticky pods on their nodes. If a pod stays without a place while pods of lower priority have one, plans
+ * again without sticky pods, because kube-scheduler would give their room to the more important pod.
  */
 export function* importantPodsFirst<R extends SchedulingResult>(
   input: SchedulingInput,
@@ -95,38 +92,41 @@ export function* importantPodsFirst<R extends SchedulingResult>(
   return { ...other, unstuck: [...(kept.unstuck ?? []), ...unstuck] };
 }
 
-/** The plan with all pods that have no place, by name: plans that are only compared need no such list. */
+/**
+ * Adds the pods that were left out while the batch was prepared, and sorts all pods without a place by name. Plans
+ * that are only compared need neither.
+ */
 export function* wholePlan(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
   const { leftOut, unstuck } = batch;
   const unschedulable = yield* byKey([...leftOut, ...plan.unschedulable]);
   return { ...plan, unschedulable, ...(unstuck.length > 0 ? { unstuck } : {}) };
 }
 
-/** A batch made ready. Any number of plans can be made of it, each as if it were the only one. */
+/** A batch that is ready to be planned. Any number of plans can be made of it; none affects another. */
 export interface Batch {
   readonly input: SchedulingInput;
-  /** Only sticky pods are placed yet. */
+  /** The state before any pod is placed, except sticky pods. */
   readonly base: ReturnType<typeof createPass>;
-  /** Those that have no place yet, in the order in which they are to be placed. */
+  /** Pods without a place, in the order in which they are placed. */
   readonly queued: readonly QueuedPod[];
-  /** Theirs, each once. */
+  /** The classes of the queued pods. */
   readonly classes: ReadonlySet<PodClass>;
-  /** No pod is more important than another. */
+  /** All pods have the same priority. */
   readonly isOfOnePriority: boolean;
-  /** No plan looks at these: they were refused, or fit nowhere. */
+  /** Pods that were refused before planning or fit nowhere. No plan tries them. */
   readonly leftOut: readonly UnschedulablePod[];
   readonly notes: PoolNotes;
   /** Sticky pods that did not keep their nodes. */
   readonly unstuck: readonly Unstuck[];
-  /** What plans found out about kinds of nodes. */
+  /** Instance types and prices by kind of planned node, shared by all plans of the batch. */
   readonly kinds: Map<string, Kind>;
-  /** Where pods that need each other can meet, by their rules. */
+  /** For each group of pods with affinity to each other: the domains where all of them fit. */
   readonly meetings: ReadonlyMap<TopologyGroup, MeetingPlace>;
-  /** Rules of pods that need each other and are placed ahead of all others. Absent: all come by size. */
+  /** Affinity groups whose pods are placed before all other pods. Absent: pods are placed by size only. */
   readonly together?: ReadonlySet<TopologyGroup>;
 }
 
-/** Sorts out what cannot be planned for, and the rest into classes. */
+/** Refuses pods that cannot be planned, sorts the rest into classes, and places sticky pods. */
 export function* prepare(input: SchedulingInput): Steps<Batch> {
   const volumes = new VolumeIndex(input.volumes);
   const { batch, refused } = yield* sortOut(input, volumes);
@@ -153,7 +153,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
   };
 }
 
-/** One plan for the batch; `opening` has its say first. Pods that {@link Batch.leftOut} names are not in it. */
+/** One plan by the greedy rules. `opening` places pods first. Pods in {@link Batch.leftOut} are not in the plan. */
 export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
   const result = yield* orWithLargeShares(batch, yield* plannedToItsEnd(batch, { opening }));
   if (!lesserPodsHaveItsRoom(result)) return result;
@@ -162,8 +162,8 @@ export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult
 }
 
 /**
- * The plan by the rules as {@link planOf} makes it of pods that are equally important; undefined once
- * `isEnough` says of the nodes planned so far that nobody wants to know the rest.
+ * The greedy plan for pods of equal priority. Returns undefined as soon as `isEnough` says that the nodes planned so
+ * far are too expensive to go on.
  */
 export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
   const plan = yield* plannedWithForesight(batch, { isEnough });
@@ -171,12 +171,14 @@ export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult
 }
 
 /**
- * The plan by upstream's rules to the letter where ours go a way of their own: of nodes with as many pods
- * the one that got there last comes first, pods that keep apart leave a planned node all its domains, of
- * other rules only the emptiest domain is tried, and no price decides between domains. Fewer pods may find a
- * place than by {@link planOf}, and fewer wishes are met; now and then it costs less, or a first pod gets a
- * larger node and those that must be near it a place. Undefined: pods of it could not come, for no domain is
- * foreseen.
+ * The plan by upstream's exact rules, which differ from the greedy rules of karpenter-ts:
+ * - Among planned nodes with equally many pods, the node that got a pod last is asked first.
+ * - A pod with anti-affinity leaves its planned node open to several domains.
+ * - Affinity and spread try only the emptiest domain, and prices have no effect.
+ *
+ * This plan often places fewer pods than {@link planOf} and drops more preferences. Sometimes it is cheaper, or it
+ * gives a first pod a larger node on which its followers fit. Undefined: the plan needs a foreseen domain, which
+ * upstream's rules do not have.
  */
 export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefined> {
   const plan = yield* planned(batch, { asUpstream: true });
@@ -184,10 +186,10 @@ export function* planAsUpstream(batch: Batch): Steps<SchedulingResult | undefine
 }
 
 /**
- * The plan by the rules, but that each pod goes to the planned node whose price rises least by it, and to a
- * new one where that is cheaper, of pools of one rank to the cheapest. The rules pay any price for a node
- * that is planned already: one wish or label that only dear machines meet then turns a large node into such a one.
- * `nodeMicroUsd`: what a node costs an hour beyond its machine. A new node counts on no credits.
+ * The greedy plan, but each pod goes where it raises the price least: to a planned node, or to a new node if that is
+ * cheaper. The greedy rules fill a planned node at any price, so one pod with a rare requirement can make a large
+ * node expensive. `nodeMicroUsd`: cost of a node per hour beyond its instance. New nodes are not burstable types,
+ * whose price assumes CPU credits.
  */
 export function planByCheapestNode(
   batch: Batch,
@@ -200,9 +202,8 @@ export function planByCheapestNode(
 type Stop = (claims: OpenClaims) => boolean;
 
 /**
- * The plan, or another one that leaves fewer pods, where limits are what some were left for. There each planned node
- * takes of limits what its largest type has, as by upstream's rules. So the first nodes may grow, where else
- * later nodes would have taken the limits.
+ * If limits kept pods out, plans again and charges each planned node as its largest type, as upstream does. Then
+ * early nodes may grow, and later nodes do not use up the limit. Returns the plan with fewer pods left.
  */
 function* orWithLargeShares(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
   const isShort = plan.unschedulable.some(({ pools }) => pools.some(isKeptOutByLimits));
@@ -220,10 +221,10 @@ interface Manner {
   readonly isEnough?: Stop;
   readonly importantFirst?: boolean;
   readonly asUpstream?: boolean;
-  /** A planned node takes of limits what the largest type it may become has. */
+  /** Charge limits with the largest type that a planned node may become. */
   readonly chargesMost?: boolean;
   readonly nodeMicroUsd?: number;
-  /** Domains that spreads are to look at from the start. */
+  /** Late domains and first pods that an earlier plan found, see latecomers.ts. */
   readonly foreseen?: readonly Latecomer[];
 }
 
@@ -234,9 +235,9 @@ function* plannedToItsEnd(batch: Batch, manner: Manner): Steps<SchedulingResult>
 }
 
 /**
- * Once more where a node came to stand in a domain that a spread had not looked at when it let pods go elsewhere;
- * unless more pods would stay pending, those among them that have a place and would be refused there. `isEnough` has
- * seen the nodes of the first plan, and is not asked of others.
+ * Plans again if a planned node opened a domain that a spread had not counted when it placed its pods. The second
+ * plan is kept unless it leaves more pods pending, pods that kube-scheduler would refuse included. `isEnough` is
+ * asked only for the first plan.
  */
 function* plannedWithForesight(batch: Batch, manner: Manner): Steps<SchedulingResult | undefined> {
   const first = yield* planned(batch, manner);
@@ -247,7 +248,7 @@ function* plannedWithForesight(batch: Batch, manner: Manner): Steps<SchedulingRe
   return (pendingBy(other) > pendingBy(first) ? first : other).result;
 }
 
-/** A plan, and what its spreads learnt too late. */
+/** A plan, and what its spreads learned after they had placed pods. */
 interface Planned {
   readonly result: SchedulingResult;
   readonly late: readonly Latecomer[];
@@ -311,7 +312,7 @@ function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly Unschedulable
   if (pods.length <= MOST_AT_ONCE) {
     const namespace = pods[0]?.pod.metadata.namespace;
     const isOne = pods.every(({ pod }) => pod.metadata.namespace === namespace);
-    // Texts that are there need not be made.
+    // If all pods are in one namespace, their names are enough. Making no new texts is faster.
     const keys = pods.map(({ pod }) => (isOne ? pod.metadata.name : keyOf(pod)));
     return sortedByText(pods, keys, () => 0);
   }
@@ -320,7 +321,7 @@ function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly Unschedulable
   return sorted.map(({ one }) => one);
 }
 
-/** A pass over the batch on a fork of its state. */
+/** Opens a fork of the batch's state, and a pass that works on it. */
 function tryOut(
   { base, classes }: Batch,
   {
@@ -348,7 +349,7 @@ function deferral({ pod, podClass }: QueuedPod): UnschedulablePod {
   return { pod, message: podClass.deferred ?? "", pools: [], deferred: true };
 }
 
-/** A pass before anything is placed; `idle`: nothing will be. */
+/** The state before any pod is placed. `idle`: there are no pods to place. */
 export function createPass(
   input: SchedulingInput,
   volumes: VolumeIndex,
@@ -388,7 +389,7 @@ export function createPass(
   };
 }
 
-/** Sorts the batch into `classes`, and counts for their topology what already runs. */
+/** Sorts pods into `classes`, and counts running pods for the topology groups. */
 function* classify(
   pass: ReturnType<typeof createPass>,
   input: SchedulingInput,

@@ -1,7 +1,7 @@
 /**
- * New nodes of a static pool: as many as are asked for, whether pods want them or not, spread over the
- * zones the pool may use. The engine decides here too: each node is asked for by a placeholder pod that
- * tolerates no other beside it. Upstream asks for bare claims and takes the zones as they come.
+ * Plans the nodes of a static NodePool: a fixed number, spread over the zones that the pool may use. Each node is
+ * requested by a placeholder pod that shares its node with no other placeholder. Upstream creates claims without
+ * zones and takes the zones that the cloud picks.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -18,8 +18,8 @@ const LABELS = { "karpenter.sh/static-capacity": "placeholder" };
 const SELECTOR = { matchLabels: LABELS };
 
 /**
- * At most `count`; fewer when limits, or what the class offers, leave no room. Nodes named in `instead` take
- * part in no zone's count: they go when the new ones have come.
+ * At most `count` nodes; fewer if limits or instance types allow fewer. Nodes named in `instead` will be replaced by
+ * the new ones, so they do not count in their zone.
  */
 export function planStaticNodes(
   input: SchedulingInput,
@@ -30,7 +30,7 @@ export function planStaticNodes(
   return atOnce(planStaticNodesInSteps(input, pool, count, instead));
 }
 
-/** As {@link planStaticNodes}. */
+/** As {@link planStaticNodes}, in steps. */
 export function* planStaticNodesInSteps(
   input: SchedulingInput,
   pool: PoolInput,
@@ -62,7 +62,10 @@ export function* planStaticNodesInSteps(
   }));
 }
 
-/** Tolerates every taint, keeps off others of its like, and prefers the zone with the fewest of them. */
+/**
+ * A pod that tolerates every taint, has anti-affinity to other placeholders, and prefers the zone with the fewest of
+ * them.
+ */
 function placeholder(index: number, nodeName?: string): Pod {
   const name = `${nodeName === undefined ? "new" : "there"}-${String(index).padStart(6, "0")}`;
   return {

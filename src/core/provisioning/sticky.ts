@@ -1,7 +1,7 @@
 /**
- * Puts pods on the nodes that an earlier plan has for them, before any other pod is placed. Each must pass the same
- * check as any pod that goes to a node that exists. Who does not pass it is planned like the others, and the plan
- * says why. Design: docs/designs/003-sticky-placement.md.
+ * Puts pods on the nodes that an earlier plan chose for them, before any other pod is placed. Each pod must pass the
+ * same check as any pod on an existing node. A pod that fails is planned like the others, with a reason in `unstuck`.
+ * Design: docs/designs/003-sticky-placement.md
  */
 import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
@@ -15,25 +15,25 @@ const NODES_PER_STEP = 4_096;
 const PODS_PER_STEP = 1_024;
 const TRIES_PER_STEP = 64;
 
-/** Pods of one class that have one node: while the first of them is refused, so are the others. */
+/** Pods of one class with the same planned node. If the node refuses the first of them, it refuses the others. */
 interface Line {
   readonly node: ExistingNode;
   readonly target: string;
   readonly podClass: PodClass;
   readonly items: QueuedPod[];
-  /** How many of them have a place or were given up. */
+  /** Number of its pods that were placed or given up. */
   done: number;
 }
 
-/** Who has a place now is in neither list. */
+/** The pods that were not placed. A placed pod is in neither list. */
 export interface Kept<T extends QueuedPod> {
   readonly rest: readonly T[];
   readonly unstuck: readonly Unstuck[];
 }
 
 /**
- * Pods may depend on each other (a spread, an affinity), so lines are gone through until no pod of any line is taken.
- * `sticky`: as in `SchedulingInput`.
+ * Places sticky pods. A pod may depend on another one by a spread or an affinity, so all lines are tried again until
+ * no pod of any line is placed. `sticky`: see `SchedulingInput`.
  */
 export function* keepPlaces<T extends QueuedPod>(
   pass: Pass,
@@ -63,7 +63,7 @@ export function* keepPlaces<T extends QueuedPod>(
   return { rest, unstuck };
 }
 
-/** Nodes by the name, of their own or of their claim, that is asked for. */
+/** The nodes by their own name and by the name of their claim. */
 function* nodesNamed(
   { nodes }: Pass,
   names: ReadonlySet<string>,
@@ -77,7 +77,7 @@ function* nodesNamed(
   return found;
 }
 
-/** In the order of their first pods. */
+/** One line for each class and node, in the order of their first pods. */
 function linesOf(
   ordered: readonly QueuedPod[],
   sticky: ReadonlyMap<string, string>,
@@ -133,7 +133,10 @@ function isOpen({ items, done }: Line): boolean {
   return done < items.length;
 }
 
-/** The first pod of the line; all of them where only volumes could tell them apart and they have none. */
+/**
+ * Gives up the first pod of the line. Gives up the whole line if its pods have no volumes, because then they are
+ * equal.
+ */
 function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
   const { podClass, items, target, node } = line;
   const first = items[line.done] as QueuedPod;
@@ -143,9 +146,9 @@ function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
   line.done += given.length;
 }
 
-/** As any of its variants: the plan that has it there may have given up wishes. */
+/** Tries the pod with ever fewer preferences: the earlier plan may have dropped some. */
 function isPlaced(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): boolean {
-  // It is not launched: its size is not known, and it was made for this pod.
+  // An unlaunched claim has no size yet, and it was made for this pod.
   let isTaken = Object.keys(node.view.allocatable).length === 0;
   for (let step = 0; !isTaken; step++) {
     const variant = pass.classes.variant(podClass, step);
@@ -158,7 +161,7 @@ function isPlaced(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode):
   return true;
 }
 
-/** What the variant with the fewest wishes falls by. */
+/** The stage that refuses the pod after all preferences are dropped. */
 function obstacleOf(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): RejectionReason {
   let obstacle: RejectionReason | undefined;
   for (let step = 0; ; step++) {

@@ -1,7 +1,6 @@
 /**
- * Pods that need each other bind their kind to the host, or the zone, that the first of them gets. The largest pods of
- * a batch come first and nodes fill up, so that other pods may take the room which the last of the kind needs. A plan
- * can place such kinds ahead of all other pods, and with them those that only prefer to be with their kind.
+ * Places affinity groups before all other pods. The first pod of such a group binds all others to its host or zone.
+ * Pods are placed largest first, so otherwise large pods may take the room that the rest of the group needs there.
  */
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { PodClass } from "./batch/pod-class.ts";
@@ -12,7 +11,7 @@ import type { TopologyGroup } from "./topology/topology-group.ts";
 const PODS_PER_STEP = 8_192;
 const TRIES_PER_STEP = 64;
 
-/** The rules of pods that need each other, of which some are among `left`. */
+/** The affinity groups of those queued pods that are in `left`. */
 export function* kindsOf(
   queued: readonly QueuedPod[],
   left: ReadonlySet<QueuedPod["pod"]>,
@@ -26,12 +25,17 @@ export function* kindsOf(
   return kinds;
 }
 
-/** Undefined: the pod neither needs nor prefers to be with its own kind. */
+/**
+ * The first affinity rule by which the pod must be, or prefers to be, near pods like itself; undefined: it has none.
+ */
 function kindOf({ variants: [asWritten] }: PodClass): TopologyGroup | undefined {
   return asWritten?.rules.find(({ self, group }) => self && group.type === "affinity")?.group;
 }
 
-/** Places these kinds, and returns all who have no place yet, in order but for those of them that found none. */
+/**
+ * Places the pods of these groups. Returns all pods without a place: first those of the groups, then the others in
+ * order.
+ */
 export function* placedTogether(
   pass: Pass,
   queued: readonly QueuedPod[],

@@ -1,20 +1,20 @@
 /**
- * Resources as rows of numbers, each name at a position of its own: what nodes have left is asked for, and
- * taken from, many million times in a sweep of a large cluster.
+ * Resources as rows of numbers: each resource name has a position. Nodes are compared with requests many million
+ * times in a sweep of a large cluster, and rows of numbers are the fastest form.
  *
- * Positions last as long as the process does, so only what a node has gets one: there are few such
- * resources. Anybody may ask for what no node has, by as many names as they like.
+ * Positions are never freed, so only resources that some node has get one: there are few of these. Pods may request
+ * any number of other names.
  */
 import type { Resources } from "../../apis/resources.ts";
 
-/** What there is, by position; what is not there is 0. Never mutated. */
+/** Amounts by position; 0: the node does not have the resource. Never mutated. */
 export type Amounts = readonly number[];
 
-/** What is wanted: of the resource at each of these positions so much. */
+/** Requested amounts, and their positions. */
 export interface Demand {
   readonly positions: readonly number[];
   readonly amounts: readonly number[];
-  /** What no node had so far. */
+  /** Requested resources that no node had when the demand was made. */
   readonly unseen: readonly Unseen[];
 }
 
@@ -25,7 +25,7 @@ interface Unseen {
 
 const positions = new Map<string, number>();
 
-/** Of resources that some node has, or had. For tests. */
+/** Number of resources that some node has, or had. For tests. */
 export function seenResources(): number {
   return positions.size;
 }
@@ -36,7 +36,7 @@ export function amountsOf(resources: Resources): Amounts {
     const amount = resources[name] as number;
     let position = positions.get(name);
     if (position === undefined) {
-      // Nobody has it: a pod that runs here only asked for it.
+      // A pod that runs on the node requested it, but the node does not have it.
       if (amount <= 0) continue;
       position = positions.size;
       positions.set(name, position);
@@ -46,13 +46,13 @@ export function amountsOf(resources: Resources): Amounts {
   return row;
 }
 
-/** What there is of a resource. Exported for tests. */
+/** The amount of a resource. For tests. */
 export function amountOf(amounts: Amounts, name: string): number {
   const position = positionOf(name);
   return position === undefined ? 0 : (amounts[position] ?? 0);
 }
 
-/** Where amounts of the resource are; undefined: no node had any so far. */
+/** The position of a resource; undefined: no node has had it so far. */
 export function positionOf(name: string): number | undefined {
   return positions.get(name);
 }
@@ -70,7 +70,7 @@ export function demandOf(resources: Resources): Demand {
   return demand;
 }
 
-/** As `fits` of resources. */
+/** Whether the amounts cover the demand. */
 export function isWithin(demand: Demand, amounts: Amounts): boolean {
   const { positions: at, amounts: wanted, unseen } = demand;
   for (let index = 0; index < at.length; index++) {
@@ -78,13 +78,13 @@ export function isWithin(demand: Demand, amounts: Amounts): boolean {
   }
   for (let index = 0; index < unseen.length; index++) {
     const { name, amount } = unseen[index] as Unseen;
-    // By now a node may have come that has it.
+    // A node may have brought the resource after the demand was made.
     if (amount > amountOf(amounts, name)) return false;
   }
   return true;
 }
 
-/** What is left once the demand is met; may go below zero. */
+/** The amounts minus the demand; may be negative. */
 export function without(amounts: Amounts, demand: Demand): Amounts {
   const left = amounts.slice();
   const { positions: at, amounts: taken, unseen } = demand;

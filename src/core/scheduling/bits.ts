@@ -1,4 +1,4 @@
-/** Sets of small integers as words of bits: which instance types are still possible. */
+/** Sets of small integers as bits, for example the instance types that are still possible. */
 
 /** Bit `i` is in word `i >> 5`. Two sets of one universe have equal length. */
 export type Bits = Uint32Array;
@@ -25,14 +25,14 @@ export function hasBit(bits: Bits, index: number): boolean {
   return ((bits[index >>> 5] as number) & (1 << (index & 31))) !== 0;
 }
 
-/** Keeps in `target` what `other` has too. */
+/** Removes from `target` what `other` does not have. */
 export function intersectBits(target: Bits, other: Bits): void {
   for (let word = 0; word < target.length; word++) {
     target[word] = (target[word] as number) & (other[word] as number);
   }
 }
 
-/** A new set: what both have. */
+/** A new set with the members of both. */
 export function intersectionOf(a: Bits, b: Bits): Bits {
   const common = new Uint32Array(a.length);
   for (let word = 0; word < a.length; word++) {
@@ -41,7 +41,7 @@ export function intersectionOf(a: Bits, b: Bits): Bits {
   return common;
 }
 
-/** As {@link intersectionOf}, or `a` itself where `b` takes nothing away. Not to be changed. */
+/** As {@link intersectionOf}, but returns `a` itself if `b` has all its members. Do not change the result. */
 export function commonBits(a: Bits, b: Bits): Bits {
   for (let word = 0; word < a.length; word++) {
     if (((a[word] as number) & ~(b[word] as number)) !== 0) return intersectionOf(a, b);
@@ -80,11 +80,11 @@ export function isEmptyBits(bits: Bits): boolean {
   return true;
 }
 
-/** How many there are. */
+/** Number of members. */
 export function countBits(bits: Bits): number {
   let count = 0;
   for (let word = 0; word < bits.length; word++) {
-    // Sums of neighbours: of pairs, of fours, of bytes, of all four bytes.
+    // Adds neighbours: bits to pairs, pairs to fours, fours to bytes, bytes to the sum.
     let rest = bits[word] as number;
     rest -= (rest >>> 1) & 0x55555555;
     rest = (rest & 0x33333333) + ((rest >>> 2) & 0x33333333);
@@ -93,7 +93,7 @@ export function countBits(bits: Bits): number {
   return count;
 }
 
-/** The lowest that `bits` has and `others` has not; -1 when there is none. */
+/** The lowest member of `bits` that `others` does not have; -1: there is none. */
 export function firstOutside(bits: Bits, others: Bits): number {
   for (let word = 0; word < bits.length; word++) {
     const rest = (bits[word] as number) & ~(others[word] as number);
@@ -102,7 +102,7 @@ export function firstOutside(bits: Bits, others: Bits): number {
   return -1;
 }
 
-/** Ascending. */
+/** Members, ascending. */
 export function bitIndices(bits: Bits): number[] {
   const indices: number[] = [];
   for (let word = 0; word < bits.length; word++) {
@@ -118,14 +118,14 @@ export function bitIndices(bits: Bits): number[] {
 
 const EMPTY: Bits = new Uint32Array(0);
 
-/** A set of small integers that grows as it is added to. */
+/** A growing set of small integers. */
 export class Marks {
   #words: Bits = EMPTY;
-  /** Words below are empty. */
+  /** Words below this one are empty. */
   #low = 0;
-  /** Words from here on are empty. */
+  /** Words from this one on are empty. */
   #high = 0;
-  /** Words below are full. */
+  /** Words below this one are full. */
   #full = 0;
 
   has(index: number): boolean {
@@ -145,7 +145,7 @@ export class Marks {
     if (word >= this.#high) this.#high = word + 1;
   }
 
-  /** All that the other has. */
+  /** Adds all members of the other set. */
   addAll(other: Marks): void {
     if (other.#high > this.#words.length) {
       const grown = new Uint32Array(other.#high);
@@ -165,9 +165,9 @@ export class Marks {
     if (word < this.#full) this.#full = word;
   }
 
-  /** The first number from `start` on that none of the three has. */
+  /** The first number from `start` on that none of the three sets has. */
   firstMissing(start: number, other: Marks = NO_MARKS, third: Marks = NO_MARKS): number {
-    // Most are empty: those are not read, for there are many and each is far from the others.
+    // Third sets are mostly empty. Not reading them saves memory accesses.
     if (third.#high === 0) {
       if (other.#high === 0 || other === this) return this.#firstMissing(start);
       if (this.#high === 0) return other.#firstMissing(start);
@@ -204,7 +204,7 @@ export class Marks {
     this.#full = 0;
   }
 
-  /** The first member from `start` on that none of `others` has; -1 when there is none. */
+  /** The first member from `start` on that none of `others` has; -1: there is none. */
   nextOutside(others: readonly Marks[], start: number): number {
     while (this.#low < this.#high && this.#words[this.#low] === 0) this.#low++;
     let from = this.#low;

@@ -1,6 +1,6 @@
 /**
- * The labels of a node that is there, as requirements meet them: each has its one value, and what it does
- * not have, it does not have. Nothing is copied: there may be a hundred thousand nodes.
+ * The labels of an existing node, compared with requirements. A label has one value or is absent for good. Nothing is
+ * copied, because there may be 100,000 nodes.
  */
 import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { allows, allowsAbsence, isImpossible, oneOf, type Requirement } from "./requirement.ts";
@@ -9,9 +9,9 @@ import { normalizedKey, Requirements } from "./requirements.ts";
 export class NodeLabels {
   readonly #labels: Readonly<Record<string, string>>;
   readonly #hostname: string;
-  /** Those in an old spelling only, by the new one; undefined: there are none. */
+  /** Labels in an old spelling only, by the new one; undefined: there are none. */
   readonly #renamed: ReadonlyMap<string, string> | undefined;
-  /** Both spellings, with different values: as requirements, which know what to make of that. */
+  /** Labels that exist in both spellings with different values, as requirements; undefined: there are none. */
   readonly #torn: Requirements | undefined;
 
   constructor(labels: Readonly<Record<string, string>>, hostname: string) {
@@ -30,7 +30,7 @@ export class NodeLabels {
     this.#renamed = renamed;
   }
 
-  /** By the key that planning uses: the one value of a label; undefined when the node does not have it. */
+  /** The value of a label by its normalized key; undefined: the node does not have it. */
   value(key: string): string | undefined {
     if (this.#torn !== undefined)
       return this.#torn.has(key) ? this.#torn.get(key).values[0] : undefined;
@@ -38,14 +38,14 @@ export class NodeLabels {
     return this.#labels[key] ?? this.#renamed?.get(key);
   }
 
-  /** What the label is, as a requirement; undefined when the node does not have it. */
+  /** The label as a requirement; undefined: the node does not have it. */
   requirement(key: string): Requirement | undefined {
     if (this.#torn !== undefined) return this.#torn.has(key) ? this.#torn.get(key) : undefined;
     const value = this.value(key);
     return value === undefined ? undefined : oneOf(key, [value]);
   }
 
-  /** As {@link Requirements.accepts}, nothing being undefined. */
+  /** As {@link Requirements.accepts}, with no key that may be undefined. */
   accept(requirements: Requirements): boolean {
     if (this.#torn !== undefined) return this.#torn.accepts(requirements, NOTHING_UNDEFINED);
     for (const wanted of requirements.all()) {

@@ -1,7 +1,7 @@
 /**
- * What a pod asks of its node's labels. Of several required terms the first counts, of the
- * preferred ones the heaviest; the others are reached by relaxation. upstream:
- * pkg/scheduling/requirements.go
+ * What a pod requires of its node's labels. The first required term and the heaviest preferred term count; dropping
+ * preferences leads to the others.
+ * upstream: pkg/scheduling/requirements.go
  */
 import type { NodeSelectorRequirement, NodeSelectorTerm, Pod } from "../../apis/core/pod.ts";
 import { matchesNodeSelectorTerm } from "../../apis/core/selectors.ts";
@@ -9,8 +9,8 @@ import { oneOf, toRequirement } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
 
 /**
- * The OR terms of required node affinity, each joined with the nodeSelector. Never empty. A term that asks for
- * nothing matches no node, as the scheduler has it; upstream takes it for one that matches all.
+ * The alternative terms of required node affinity, each joined with the nodeSelector. Never empty. An empty term
+ * matches no node, as in kube-scheduler. Upstream lets it match every node.
  */
 export function requiredAlternatives(spec: Pod["spec"]): Requirements[] {
   const base = selectorRequirements(spec.nodeSelector);
@@ -18,23 +18,23 @@ export function requiredAlternatives(spec: Pod["spec"]): Requirements[] {
   return some.length === 0 ? [base] : some.map((term) => base.and(termRequirements(term)));
 }
 
-/** The first of {@link requiredAlternatives}: the others are not worked out. */
+/** The first of {@link requiredAlternatives}, without computing the others. */
 export function firstAlternative(spec: Pod["spec"]): Requirements {
   const base = selectorRequirements(spec.nodeSelector);
   const first = requiredTerms(spec).find(asksForSomething);
   return first === undefined ? base : base.and(termRequirements(first));
 }
 
-/** One way in which a node may be for a daemon: its labels, and its name. */
+/** One alternative of a daemon: requirements of labels and names of nodes. */
 export interface DaemonTerm {
   readonly wanted: Requirements;
   readonly fields: readonly NodeSelectorRequirement[];
 }
 
 /**
- * As {@link requiredAlternatives}, of a DaemonSet's pod, which nobody refuses before: none where no term of it asks
- * for anything, for then no node is to run it. Terms may ask for names of nodes; upstream leaves those unread
- * (pkg/scheduling/requirements.go) and expects such daemons on every node with the labels.
+ * The alternatives of a DaemonSet's pod. None if all its terms are empty: then no node runs it. Terms may require
+ * names of nodes. Upstream ignores these (pkg/scheduling/requirements.go) and expects such daemons on every node with
+ * the labels.
  */
 export function daemonTerms(spec: Pod["spec"]): DaemonTerm[] {
   const base = selectorRequirements(spec.nodeSelector);
@@ -46,7 +46,7 @@ export function daemonTerms(spec: Pod["spec"]): DaemonTerm[] {
     .map(({ term, fields }) => ({ wanted: base.and(termRequirements(term)), fields }));
 }
 
-/** Whether a node of that name is meant. Undefined: one to come, whose name nobody can have written down. */
+/** Whether the term allows a node of this name. Undefined: a new node, whose name no term can contain. */
 export function isMeantByName({ fields }: DaemonTerm, name: string | undefined): boolean {
   if (fields.length === 0) return true;
   const known = name === undefined ? {} : { "metadata.name": name };
@@ -58,12 +58,12 @@ function requiredTerms({ affinity }: Pod["spec"]): readonly NodeSelectorTerm[] {
   return required?.nodeSelectorTerms ?? [];
 }
 
-/** Whether a term can match at all. Pods with terms none of which does are refused before planning. */
+/** Whether a term can match a node. Pods without such a term are refused before planning. */
 export function asksForSomething({ matchExpressions = [] }: NodeSelectorTerm): boolean {
   return matchExpressions.length > 0;
 }
 
-/** matchExpressions only: pods with matchFields are refused before planning. */
+/** Reads matchExpressions only: pods with matchFields are refused before planning. */
 export function termRequirements(term: NodeSelectorTerm): Requirements {
   return Requirements.of((term.matchExpressions ?? []).map(toRequirement));
 }

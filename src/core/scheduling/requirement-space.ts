@@ -1,12 +1,11 @@
 /**
- * Requirement sets by number. A planning pass meets few different sets very often: each is kept
- * once, and joining two of them is worked out once. What depends only on a set can be remembered by
- * its number.
+ * Numbers for sets of requirements. A planning pass meets few different sets very often, so each set is kept once,
+ * and joining two sets is computed once.
  */
 import { oneOf } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
 
-/** Number of an interned set. 0 = no requirements. */
+/** The number of a set. 0: no requirements. */
 export type SetId = number;
 
 const NO_REQUIREMENTS: SetId = 0;
@@ -18,7 +17,7 @@ export class RequirementSpace {
   readonly #idByText = new Map<string, SetId>();
   /** By key, then values. */
   readonly #narrowings = new Map<string, Map<string, SetId>>();
-  /** `[node]`: wanted → joined. */
+  /** By number of the node's set: number of the wanted set → number of the joined one. */
   readonly #joined: Map<SetId, SetId>[] = [];
   readonly #mayBeUndefined: ReadonlySet<string>;
 
@@ -28,7 +27,9 @@ export class RequirementSpace {
     this.intern(Requirements.NONE);
   }
 
-  /** Whether types or their offerings tell the label: of others a node gets the lowest value that is left. */
+  /**
+   * Whether instance types or offerings set the label. Any other label of a node gets the lowest value that is left.
+   */
   isOfTypes(key: string): boolean {
     return this.#mayBeUndefined.has(key);
   }
@@ -47,7 +48,7 @@ export class RequirementSpace {
     return this.#sets[id] as Requirements;
   }
 
-  /** A planned node like `node` that also satisfies `wanted`; undefined when there can be none. */
+  /** The requirements of a planned node `node` that also satisfies `wanted`; undefined: there is no such node. */
   join(node: SetId, wanted: SetId): SetId | undefined {
     if (wanted === NO_REQUIREMENTS) return node;
     let joined = this.#joined[node];
@@ -65,12 +66,12 @@ export class RequirementSpace {
     return id === CONFLICT ? undefined : id;
   }
 
-  /** As {@link join}, as texts. */
+  /** Why {@link join} returns undefined, as texts. */
   conflicts(node: SetId, wanted: SetId): string[] {
     return this.get(node).conflicts(this.get(wanted), this.#mayBeUndefined);
   }
 
-  /** The same node with one key narrowed to these values. */
+  /** The node with the key narrowed to these values; undefined: it allows none of them. */
   narrow(node: SetId, key: string, values: readonly string[]): SetId | undefined {
     let ofKey = this.#narrowings.get(key);
     if (ofKey === undefined) {

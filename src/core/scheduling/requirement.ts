@@ -1,28 +1,25 @@
 /**
- * One requirement: which values a label may have. A set of values or the complement of one, within
- * optional inclusive integer bounds. The algebra that pods, pools, instance types and nodes meet
- * in. upstream: pkg/scheduling/requirement.go
+ * A requirement: the values that a label may have. A set of values, or all values but a set, within optional
+ * inclusive integer bounds.
+ * upstream: pkg/scheduling/requirement.go
  */
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 
-/**
- * Immutable. A concrete requirement never has bounds: they have already been applied to its values.
- */
+/** Immutable. A requirement that is no complement has no bounds: they were applied to its values. */
 export interface Requirement {
   readonly key: string;
   /** True: everything but `values`. False: exactly `values`. */
   readonly complement: boolean;
   /** Sorted, without duplicates. */
   readonly values: readonly string[];
-  /** Inclusive bounds; with either, only integers are allowed. Complements only. */
+  /** Inclusive bounds. With either of them only integers are allowed. Complements only. */
   readonly gte: number | undefined;
   readonly lte: number | undefined;
-  /** Least number of distinct values that must stay possible among instance types. */
+  /** Smallest number of distinct values that must remain possible among instance types. */
   readonly minValues: number | undefined;
   /**
-   * The label must be there, though NotIn or DoesNotExist alone would do without: one joined with what
-   * needs a value. With no values left nothing will do. Upstream forgets this, and launches nodes on
-   * which the scheduler refuses the pod.
+   * The label must exist, because a NotIn or DoesNotExist was joined with a requirement that needs a value. Without a
+   * value left, no node fits. Upstream forgets this, and launches nodes on which kube-scheduler refuses the pod.
    */
   readonly mustExist?: true;
 }
@@ -30,7 +27,7 @@ export interface Requirement {
 const INTEGER = /^[+-]?\d+$/;
 const SHOWN_VALUES = 5;
 
-/** Bounds that are no integers count as 0, as upstream does; validation refuses them earlier. */
+/** Bounds that are no integers count as 0, as in upstream. Validation refuses them earlier. */
 export function toRequirement(spec: RequirementSpec): Requirement {
   const { key, operator, minValues } = spec;
   const values = [...new Set(spec.values ?? [])].sort();
@@ -56,7 +53,7 @@ export function toRequirement(spec: RequirementSpec): Requirement {
   }
 }
 
-/** Any value at all: what a key that nobody mentions stands for. */
+/** Allows every value. A key without a requirement means this. */
 export function exists(key: string): Requirement {
   return {
     key,
@@ -68,7 +65,7 @@ export function exists(key: string): Requirement {
   };
 }
 
-/** One of these values; none = the label must be absent. */
+/** Allows these values. Without values the label must be absent. */
 export function oneOf(key: string, values: readonly string[]): Requirement {
   if (values.length !== 1) return toRequirement({ key, operator: "In", values });
   return {
@@ -87,17 +84,17 @@ export function allows(requirement: Requirement, value: string): boolean {
   return !listed && withinBounds(value, requirement.gte, requirement.lte);
 }
 
-/** No value is allowed: the label must be absent. */
+/** Whether no value is allowed: the label must be absent. */
 export function forbidsAll(requirement: Requirement): boolean {
   return !requirement.complement && requirement.values.length === 0;
 }
 
-/** Neither a value nor absence will do. */
+/** Whether neither a value nor absence is allowed. */
 export function isImpossible(requirement: Requirement): boolean {
   return forbidsAll(requirement) && requirement.mustExist === true;
 }
 
-/** What both allow. Keeps the larger minValues. */
+/** What both allow. The larger minValues counts. */
 export function intersect(a: Requirement, b: Requirement): Requirement {
   const common = commonValues(a, b);
   if (!allowsAbsence(common) || (allowsAbsence(a) && allowsAbsence(b))) return common;
@@ -129,21 +126,21 @@ export function intersects(a: Requirement, b: Requirement): boolean {
   return !forbidsAll(intersect(a, b));
 }
 
-/** The operator that describes it best; bounds read as Exists. */
+/** The operator that describes it best. Bounds count as Exists. */
 function operatorOf(requirement: Requirement): "In" | "NotIn" | "Exists" | "DoesNotExist" {
   const some = requirement.values.length > 0;
   if (requirement.complement) return some ? "NotIn" : "Exists";
   return some ? "In" : "DoesNotExist";
 }
 
-/** NotIn and DoesNotExist hold for an object without the label; the others need it. */
+/** Whether an object without the label satisfies it: true for NotIn and DoesNotExist. */
 export function allowsAbsence(requirement: Requirement): boolean {
   if (requirement.mustExist) return false;
   const operator = operatorOf(requirement);
   return (operator === "NotIn" && !hasBound(requirement)) || operator === "DoesNotExist";
 }
 
-/** Back to API form. Several entries when one cannot say it; nothing is lost on the way. */
+/** The requirement in API form, in several entries if one is not enough. */
 export function toSpecs(requirement: Requirement): RequirementSpec[] {
   const { key, values, gte, lte } = requirement;
   const rest = requirement.minValues === undefined ? {} : { minValues: requirement.minValues };
@@ -157,7 +154,7 @@ export function toSpecs(requirement: Requirement): RequirementSpec[] {
   return specs;
 }
 
-/** One value it allows, for a label that must have one: the lowest that is no negative number. */
+/** One allowed value, for a label that needs one: the lowest that is no negative number. */
 export function anyValue(requirement: Requirement): string | undefined {
   if (!requirement.complement) return requirement.values[0];
   const from = Math.max(0, requirement.gte ?? 0);
@@ -168,7 +165,7 @@ export function anyValue(requirement: Requirement): string | undefined {
   return undefined;
 }
 
-/** `key In [a b c]`, upstream's spelling in messages. */
+/** `key In [a b c]`, as upstream's messages show it. */
 export function formatRequirement(requirement: Requirement): string {
   const { values, gte, lte, minValues } = requirement;
   let text = `${requirement.key} ${operatorOf(requirement)}`;
@@ -182,7 +179,7 @@ export function formatRequirement(requirement: Requirement): string {
   return text;
 }
 
-/** A range whose every integer is excluded allows nothing: upstream misses this. */
+/** If all integers of the range are excluded, no value is allowed. Upstream misses this. */
 function normalise(requirement: Requirement): Requirement {
   const { gte, lte, values } = requirement;
   if (gte === undefined || lte === undefined || lte - gte + 1 > values.length) return requirement;

@@ -1,7 +1,7 @@
 /**
- * A set of requirements, at most one per label: what a node must look like for a pod, what a pool
- * offers, what a node is. Immutable; adding gives a new set. upstream:
- * pkg/scheduling/requirements.go
+ * A set of requirements, at most one for each label: what a pod requires of its node, what a pool offers, or what a
+ * node has. Immutable.
+ * upstream: pkg/scheduling/requirements.go
  */
 
 import {
@@ -24,13 +24,13 @@ import {
   toSpecs,
 } from "./requirement.ts";
 
-/** Old and provider spellings of a key → the one that planning uses. */
+/** Deprecated or provider-specific label key → the key that planning uses. */
 const NORMALIZED_KEYS: ReadonlyMap<string, string> = new Map([
   ...NORMALIZED_LABELS,
   ["topology.ebs.csi.aws.com/zone", TOPOLOGY_ZONE_LABEL_KEY],
 ]);
 
-/** The spelling of a label's key that planning uses. */
+/** The spelling of a label key that planning uses. */
 export function normalizedKey(key: string): string {
   return NORMALIZED_KEYS.get(key) ?? key;
 }
@@ -40,7 +40,7 @@ export class Requirements {
   readonly #byKey: ReadonlyMap<string, Requirement>;
   #id: string | undefined;
   #withMinValues: readonly Requirement[] | undefined;
-  /** What was said of keys that nobody mentions: one object each, by which others remember their answers. */
+  /** Kept answers of {@link get} for keys without a requirement. Callers use their identity as a key. */
   #unmentioned: Map<string, Requirement> | undefined;
 
   private constructor(byKey: ReadonlyMap<string, Requirement>) {
@@ -79,7 +79,7 @@ export class Requirements {
     return this.#byKey.has(key);
   }
 
-  /** A key nobody mentions may have any value. The same object each time. */
+  /** The requirement of the key; without one, any value is allowed. Returns the same object each time. */
   get(key: string): Requirement {
     const own = this.#byKey.get(key);
     if (own !== undefined) return own;
@@ -92,7 +92,7 @@ export class Requirements {
     return any;
   }
 
-  /** Those that want a number of values to stay possible. */
+  /** The requirements with minValues. */
   withMinValues(): readonly Requirement[] {
     this.#withMinValues ??= [...this.all()].filter((one) => one.minValues !== undefined);
     return this.#withMinValues;
@@ -127,9 +127,8 @@ export class Requirements {
   }
 
   /**
-   * Why an object described by `this` cannot satisfy `incoming`; empty when it can. A key that
-   * `this` does not define passes only when listed in `mayBeUndefined` or when absence satisfies
-   * it.
+   * Why an object described by `this` cannot satisfy `incoming`; empty: it can. A key that `this` does not define
+   * passes only if it is in `mayBeUndefined` or absence satisfies it.
    */
   conflicts(incoming: Requirements, mayBeUndefined: ReadonlySet<string>): string[] {
     const reasons: string[] = [];
@@ -168,13 +167,13 @@ export class Requirements {
     return [...this.all()].flatMap(toSpecs);
   }
 
-  /** As messages show it: without the keys that only planning itself may set. */
+  /** For messages: without the keys that only planning sets. */
   toString(): string {
     const shown = [...this.all()].filter((requirement) => !isRestrictedLabel(requirement.key));
     return shown.map(formatRequirement).join(", ");
   }
 
-  /** Canonical text with every value: equal sets, equal text. */
+  /** A text with every value: equal sets have equal texts. */
   get id(): string {
     this.#id ??= JSON.stringify(
       [...this.all()].map((r) => [
@@ -191,13 +190,14 @@ export class Requirements {
   }
 }
 
-/** Two requirements that both hold for an absent label agree even without a common value. */
+/** Two requirements that are both satisfied by absence agree even without a common value. */
 function meets(own: Requirement, wanted: Requirement): boolean {
   return intersects(own, wanted) || (allowsAbsence(own) && allowsAbsence(wanted));
 }
 
 /**
- * The key a person probably meant: `topology.kubernetes.io/zone` for `zone`, or for one with a few wrong letters.
+ * A known key that was probably meant: `topology.kubernetes.io/zone` for `zone`, or for a key with a few wrong
+ * letters.
  * upstream: labelHint in pkg/scheduling/requirements.go
  */
 function typoHint(key: string, known: readonly string[]): string {

@@ -1,16 +1,16 @@
 /**
- * Equal sets as one object. A pass asks many thousand times what a planned node can still be, and there are few
- * different answers: each is kept once, and whatever is found out about it is found out once.
+ * Makes equal sets one object. A planned node is asked many thousand times which types are still possible, and there
+ * are few different answers. So facts about an answer are computed once.
  */
 import { type Bits, equalBits, hashOfBits } from "./bits.ts";
 
-/** A picture that is followed lasts for days. */
+/** One planning state may be used for days. */
 const MOST_KEPT = 10_000;
 
 export class SharedBits {
   readonly #byHash = new Map<number, Bits[]>();
 
-  /** The set that was given for an equal one before, or else a copy. Not to be changed. */
+  /** The set that was returned for an equal one before, or a copy. Do not change it. */
   of(bits: Bits): Bits {
     const hash = hashOfBits(bits);
     const alike = this.#byHash.get(hash);

@@ -1,7 +1,7 @@
 /**
- * What a pod's volumes ask of its node: zones, as alternatives, and attach slots per CSI driver.
- * Also why a pod cannot be planned for at all because of them. upstream:
- * pkg/scheduling/volumetopology.go, pkg/scheduling/volumeusage.go
+ * What a pod's volumes require of its node: labels, as alternatives, and attach slots for each CSI driver. Also why
+ * volumes keep a pod from being planned at all.
+ * upstream: pkg/scheduling/volumetopology.go, pkg/scheduling/volumeusage.go
  */
 
 import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
@@ -15,20 +15,20 @@ import { termRequirements } from "./pod-requirements.ts";
 import { oneOf } from "./requirement.ts";
 import { Requirements } from "./requirements.ts";
 
-/** What is known of volumes in the cluster. */
+/** The volumes of the cluster, and how many of them nodes can attach. */
 export interface VolumeObjects {
   readonly claims: readonly PersistentVolumeClaim[];
   readonly volumes: readonly PersistentVolume[];
   readonly classes: readonly StorageClass[];
   readonly csiNodes: readonly CSINode[];
-  /** Provisioners whose volumes the cloud's machines cannot attach. */
+  /** Provisioners whose volumes the cloud's instances cannot attach. */
   readonly unsupportedProvisioners?: readonly string[];
 }
 
 /** Distinct claims by driver. */
 export type VolumeUsage = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** A claim without it counts as unbound, whatever volume it names. */
+/** A claim without this annotation counts as unbound, whatever volume it names. */
 export const BIND_COMPLETED_ANNOTATION_KEY = "pv.kubernetes.io/bind-completed";
 const EBS_DRIVER = "ebs.csi.aws.com";
 const IN_TREE_DRIVERS: Readonly<Record<string, string>> = { "kubernetes.io/aws-ebs": EBS_DRIVER };
@@ -36,14 +36,15 @@ const NOWHERE: VolumeUsage = new Map();
 const HOSTNAME: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
 /**
- * With volumes whose terms are about different labels their combinations multiply: five of ten terms each
- * would be a hundred thousand. Terms about zones, which is what there is, agree or fall. Exported for tests.
+ * Most alternatives of one pod. Alternatives of several volumes about different labels multiply: five volumes with
+ * ten terms each would give 100,000. Terms about zones do not multiply, because they agree or exclude each other. For
+ * tests.
  */
 export const MOST_ALTERNATIVES = 256;
 
 const UNLIMITED: ReadonlyMap<string, number> = new Map();
 
-/** Limits of nodes by name, as far as somebody has asked. Lists never change: read once each, not once a look. */
+/** Limits of nodes by name, kept for each list of CSINodes. Lists never change. */
 const limitsIn = new WeakMap<readonly CSINode[], Map<string, ReadonlyMap<string, number>>>();
 
 function limitsAmong(csiNodes: readonly CSINode[]): Map<string, ReadonlyMap<string, number>> {
@@ -65,7 +66,7 @@ function limitsOf(csiNode: CSINode | undefined): ReadonlyMap<string, number> {
   return limits ?? UNLIMITED;
 }
 
-/** Looks volumes up by name. */
+/** Finds volumes by name. */
 export class VolumeIndex {
   #claims: ReadonlyMap<string, PersistentVolumeClaim>;
   #volumes: ReadonlyMap<string, PersistentVolume>;
@@ -83,7 +84,7 @@ export class VolumeIndex {
     this.#unsupported = objects.unsupportedProvisioners ?? [];
   }
 
-  /** What there is by now, and how much nodes can attach; classes are as they were. */
+  /** Takes in the current objects. Classes stay as they were. */
   see({ claims, volumes, csiNodes }: Omit<VolumeObjects, "classes">): void {
     this.#claims = byName(claims);
     this.#volumes = byName(volumes);
@@ -91,7 +92,7 @@ export class VolumeIndex {
     this.#limits = limitsAmong(csiNodes);
   }
 
-  /** Why planning cannot place this pod; undefined when its volumes are in order. */
+  /** Why the pod cannot be planned; undefined: its volumes are valid. */
   refusal(pod: Pod): string | undefined {
     for (const volume of pod.spec.volumes ?? []) {
       const name = claimName(pod, volume);
@@ -110,9 +111,9 @@ export class VolumeIndex {
   }
 
   /**
-   * The sets of node requirements that would satisfy all volumes at once; each is enough. Empty =
-   * the volumes ask nothing. Choices of several volumes are combined, contradictions left out; of more
-   * than {@link MOST_ALTERNATIVES} the first, as the volumes and their terms are written.
+   * Alternative requirements of the node, each of which satisfies all volumes. Empty: the volumes require nothing.
+   * Alternatives of several volumes are combined, and contradictions left out. Of more than {@link MOST_ALTERNATIVES}
+   * the first are kept, in the order of volumes and terms.
    */
   alternatives(pod: Pod): readonly Requirements[] {
     let combined: Requirements[] = [];
@@ -124,7 +125,7 @@ export class VolumeIndex {
     return combined;
   }
 
-  /** Attach slots the pod takes. A claim that is not there yet counts when its class is known. */
+  /** The pod's attach slots. A claim that does not exist yet counts if its class is known. */
   usage(pod: Pod): VolumeUsage {
     let usage: Map<string, Set<string>> | undefined;
     for (const volume of pod.spec.volumes ?? []) {
@@ -139,7 +140,7 @@ export class VolumeIndex {
     return usage ?? NOWHERE;
   }
 
-  /** Attach slots of a node by driver; a driver without a stated count is unlimited. */
+  /** The node's attach slots by driver. A driver without a count is unlimited. */
   limits(nodeName: string): ReadonlyMap<string, number> {
     if (this.#csiNodes.size === 0) return UNLIMITED;
     let limits = this.#limits.get(nodeName);
@@ -150,7 +151,7 @@ export class VolumeIndex {
     return limits;
   }
 
-  /** With the names that upstream puts behind: which claim, which class is it? */
+  /** The claim and class are appended, as upstream does. */
   #claimRefusal(claim: PersistentVolumeClaim, key: string): string | undefined {
     const { volumeName, storageClassName = "" } = claim.spec;
     const own = `PersistentVolumeClaim=${key}`;
@@ -185,7 +186,7 @@ export class VolumeIndex {
     const keys = topologies.flatMap((term) =>
       (term.matchLabelExpressions ?? []).map(({ key }) => key),
     );
-    // A node that does not exist yet has no host name to allow.
+    // A new node has no host name that a term could name.
     const tied = keys.find((key) => normalizedLabel(key) === HOSTNAME_LABEL_KEY);
     if (tied !== undefined)
       return `failed to validate pvc, storage class uses unsupported topology key (${names}, TopologyKey=${tied})`;
@@ -218,7 +219,7 @@ export class VolumeIndex {
   }
 }
 
-/** A local disk's host name says where it was, not where a new node could be: it is left out. */
+/** The host name of a local disk is left out: it names an old node, not a possible new one. */
 function boundAlternatives(volume: PersistentVolume): Requirements[] {
   const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms ?? [];
   const tied = volume.spec.local !== undefined || volume.spec.hostPath !== undefined;
@@ -226,7 +227,7 @@ function boundAlternatives(volume: PersistentVolume): Requirements[] {
   return tied ? sets.map((set) => set.without(HOSTNAME)) : sets;
 }
 
-/** The claim of a volume, in the pod's namespace; undefined when it has none. */
+/** The name of the volume's claim, in the pod's namespace; undefined: the volume has no claim. */
 export function claimName(pod: Pod, volume: Volume): string | undefined {
   if (volume.ephemeral !== undefined) return `${pod.metadata.name}-${volume.name}`;
   return volume.persistentVolumeClaim?.claimName;
@@ -237,7 +238,10 @@ function className(claim: PersistentVolumeClaim | undefined, volume: Volume): st
   return volume.ephemeral?.volumeClaimTemplate?.spec.storageClassName;
 }
 
-/** Each choice with each other, as far as they agree; where none does, as they are: no node meets those. */
+/**
+ * Combines each alternative of one volume with each of the next, if they agree. If no combination agrees, all are
+ * kept: no node satisfies these.
+ */
 function combinations(
   some: readonly Requirements[],
   others: readonly Requirements[],
@@ -259,10 +263,10 @@ function agree(a: Requirements, b: Requirements): boolean {
   return a.accepts(b, new Set(b.keys()));
 }
 
-/** So many objects are indexed before others get a turn. */
+/** Objects that are indexed in one step. */
 const OBJECTS_PER_STEP = 4_096;
 
-/** Makes the index of large lists beforehand, in steps: {@link VolumeIndex} would in one go. */
+/** Indexes large lists in steps ahead of time. {@link VolumeIndex} would do it in one step. */
 export function* indexVolumes({ claims, volumes, csiNodes }: VolumeObjects): Steps<void> {
   for (const objects of [claims, volumes, csiNodes]) {
     if (indexes.has(objects)) continue;
@@ -273,7 +277,7 @@ export function* indexVolumes({ claims, volumes, csiNodes }: VolumeObjects): Ste
   }
 }
 
-/** Lists never change: a mirror gives the same one while nothing has. */
+/** Indexes by list. Lists never change; the cache of the cluster returns the same list until an object changes. */
 const indexes = new WeakMap<readonly KubeObject[], ReadonlyMap<string, KubeObject>>();
 
 function byName<T extends KubeObject>(objects: readonly T[]): ReadonlyMap<string, T> {

@@ -1,6 +1,7 @@
 /**
- * Our picture of the cluster: nodes, claims, the pods bound to them, marks and nominations. Fed by
- * `controllers/state/`, read as immutable snapshots. upstream: pkg/controllers/state/cluster.go
+ * The state of the cluster: nodes, claims, bound pods, nodes marked for deletion, nominations. `controllers/state/`
+ * fills it; others read immutable snapshots.
+ * upstream: pkg/controllers/state/cluster.go
  */
 
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
@@ -15,7 +16,7 @@ import type { NodeView } from "./node-view.ts";
 import type { Placements } from "./placements.ts";
 
 export interface ClusterState {
-  /** Claims come in hub shape. Equal or older objects are ignored. */
+  /** Claims have hub shape. An object that is not newer than the known one is ignored. */
   updateClaim(claim: NodeClaim): void;
   deleteClaim(name: string, kind: string): void;
   updateNode(node: Node): void;
@@ -24,37 +25,36 @@ export interface ClusterState {
   deletePod(key: string): void;
   updateDaemonSet(daemonSet: DaemonSet): void;
   deleteDaemonSet(key: string): void;
-  /** Defaults for daemons that no live pod shows yet. */
+  /** Defaults for DaemonSets that have no live pod yet. */
   updateLimitRange(limitRange: LimitRange): void;
   deleteLimitRange(key: string): void;
 
   /**
-   * A command will remove these nodes (by name of the Node or of the claim, or by provider id): no targets any more. The
-   * mark goes with what bears the name: what has gone already is not to be marked, the next of its name would bear it.
+   * A command will remove these nodes, given by name of the Node or claim, or by provider id. They take no more pods.
+   * Names without a node are ignored: a later node of that name must not be marked.
    */
   markForDeletion(...names: readonly string[]): void;
   unmarkForDeletion(...names: readonly string[]): void;
   /**
-   * These marked nodes go when these claims (by name) have come. As soon as one of the claims goes instead,
-   * the nodes count in {@link poolUsage} again: they will stay, and nobody else may take their room.
+   * These marked nodes are removed once these claims, given by name, are ready. If one of the claims is deleted
+   * instead, the nodes will stay. So they count in {@link poolUsage} again, and no other node may take their room.
    */
   replacedBy(names: readonly string[], claimNames: readonly string[]): void;
-  /** A pass placed pods there: protected from disruption until `untilMs`. */
+  /** A pass placed pods on the node: it is protected from disruption until `untilMs`. */
   nominate(name: string, untilMs: number): void;
 
   /**
-   * Every claim launched has a provider id and every Node and claim we were told of is in. While
-   * false, nothing is decided.
+   * Every launched claim has a provider id, and all Nodes and claims were read. While false, nothing may be decided.
    */
   readonly synced: boolean;
-  /** Claims that were asked for and are not launched: why `synced` is false. By name. */
+  /** Claims that were created and are not launched, by name. While there are any, `synced` is false. */
   unlaunched(): readonly NodeClaim[];
   /**
-   * A plan has these pods on this node (its own name, or its claim's). Each keeps that place in later plans, see
+   * A plan placed these pods on the node, given by its name or its claim's. Later plans keep each pod there, see
    * placements.ts. `nowMs`: epoch.
    */
   place(name: string, pods: readonly Pod[], nowMs: number): void;
-  /** Which node is planned for each pod, and what came of it. */
+  /** The planned node of each pod. */
   readonly placements: Pick<
     Placements,
     | "assign"
@@ -68,38 +68,41 @@ export interface ClusterState {
   >;
   /** Pods that CapacityBuffers stand for. */
   readonly headroom: Headroom;
-  /** Once a process: places that claims say are planned. `nowMs`: epoch. */
+  /** Reads which pods claims were planned for, once after a start. `nowMs`: epoch. */
   recall(nowMs: number): Steps<void>;
   /**
-   * It is known here what a claim that is not launched was planned for. `atMs`: now, by the clock that never goes
-   * back. Forgotten when the claim is launched or gone.
+   * This process knows which pods an unlaunched claim was planned for. `atMs`: time of the monotonic clock. Forgotten
+   * when the claim is launched or gone.
    */
   promise(claimName: string, atMs: number): void;
-  /** Since when it is known what this claim was planned for; undefined where it is not. */
+  /** When {@link promise} was called for the claim; undefined: it was not. */
   promisedAtMs(claimName: string): number | undefined;
-  /** A claim that is not launched yet was planned for this pod: it needs no other place. */
+  /** Whether an unlaunched claim was planned for this pod. Then the pod needs no other place. */
   isPromised(pod: Pod): boolean;
   /**
-   * Looks at the nodes that have changed, in steps, so that {@link nodes} has little left to do: when a
-   * process starts, all have.
+   * Makes the views of changed nodes in steps, so that {@link nodes} has little left to do. After a start all nodes
+   * have changed.
    */
   catchUp(): Steps<void>;
   /** All nodes by ascending name. The same array until something changes. */
   nodes(): readonly NodeView[];
-  /** Whether some of them are of the pool (by id). */
+  /** Whether some nodes are of the pool with this id. */
   ownsNodes(poolId: string): boolean;
-  /** The one of this name. */
+  /** The node of this name. */
   node(name: string): NodeView | undefined;
-  /** The one that runs on this instance (by provider id). */
+  /** The node on the instance with this provider id. */
   nodeOfInstance(providerId: string): NodeView | undefined;
-  /** Pods bound nowhere that are not terminal, by key. */
+  /** Pods without a node that are not terminal, by key. */
   unboundPods(): readonly Pod[];
-  /** One pod per DaemonSet as it would run on a new node. */
+  /** One pod for each DaemonSet, as it would run on a new node. */
   daemonPods(): readonly Pod[];
-  /** Capacity of a pool's nodes and claims that are not leaving, {@link replacedBy} aside; `nodes` counts them. */
+  /**
+   * Capacity of the pool's nodes and claims that are not being removed, see also {@link replacedBy}. `nodes` counts
+   * them.
+   */
   poolUsage(poolId: string): Resources;
-  /** Bumped by each change that could make a consolidation possible. */
+  /** Grows with each change that could make a consolidation possible. */
   readonly revision: number;
-  /** Something beside this picture changed that could make a consolidation possible. */
+  /** Notes a change outside of this state that could make a consolidation possible. */
   noteChange(): void;
 }

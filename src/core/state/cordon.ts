@@ -1,6 +1,6 @@
 /**
- * How a node is closed to new pods and opened again: by a taint (beta, v1) or by `unschedulable` (alpha),
- * always with the label that makes load balancers let go of it.
+ * Closes a node to new pods, and opens it again: by a taint in beta and v1, by `unschedulable` in alpha. The label
+ * that excludes a node from load balancers is set with it.
  * upstream: pkg/controllers/node/termination/terminator/terminator.go, pkg/utils/node
  */
 import type { Node, Taint } from "../../apis/core/node.ts";
@@ -26,14 +26,14 @@ export function isCordoned(node: Node, words: Vocabulary): boolean {
   return (node.spec?.taints ?? []).some((one) => equalTaints(one, taint));
 }
 
-/** For good: also leaves the load balancers. */
+/** The node before it is terminated: closed, and excluded from load balancers. */
 export function cordonedForTermination(node: Node, words: Vocabulary): Node {
   const { metadata } = cordoned(node, words);
   const labels = { ...metadata.labels, [EXCLUDE_BALANCERS_LABEL_KEY]: "karpenter" };
   return { ...cordoned(node, words), metadata: { ...metadata, labels } };
 }
 
-/** A taint of the same key is replaced: it may carry another value. */
+/** A taint with the same key is replaced, because it may have another value. */
 export function cordoned(node: Node, words: Vocabulary): Node {
   if (isCordoned(node, words)) return node;
   const taint = cordonTaint(words);
@@ -42,7 +42,7 @@ export function cordoned(node: Node, words: Vocabulary): Node {
   return { ...node, spec: { ...node.spec, taints: [...others, taint] } };
 }
 
-/** Takes back what `cordoned` did, when a disruption is called off. */
+/** Undoes {@link cordoned} when a disruption is called off. */
 export function uncordoned(node: Node, words: Vocabulary): Node {
   if (!isCordoned(node, words)) return node;
   const taint = cordonTaint(words);
@@ -54,19 +54,22 @@ export function uncordoned(node: Node, words: Vocabulary): Node {
 
 const OTHERS_FIRST: Taint = { key: OTHERS_FIRST_TAINT_KEY, effect: "PreferNoSchedule" };
 
-/** kube-scheduler is asked to try other nodes first. */
+/** Whether kube-scheduler was asked to try other nodes first. */
 export function isPutLast({ spec }: Node): boolean {
   return (spec?.taints ?? []).some(isOthersFirst);
 }
 
-/** With that request, or without it. */
+/** The node with or without that request. */
 export function putLast(node: Node, isLast: boolean): Node {
   if (isPutLast(node) === isLast) return node;
   const others = (node.spec?.taints ?? []).filter((taint) => !isOthersFirst(taint));
   return { ...node, spec: { ...node.spec, taints: isLast ? [...others, OTHERS_FIRST] : others } };
 }
 
-/** Says where a command's pods had better go; no wish of the pool or of people, so planning passes it by. */
+/**
+ * Whether the taint asks kube-scheduler to try other nodes first, for the pods of a command. Planning ignores it,
+ * because no pool or person set it.
+ */
 export function isOthersFirst({ key }: Taint): boolean {
   return key === OTHERS_FIRST_TAINT_KEY;
 }

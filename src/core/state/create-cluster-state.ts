@@ -1,7 +1,7 @@
 /**
- * Keeps the picture of the cluster. Nodes and claims are held apart and joined by provider id; what
- * a reader gets is a view per node, rebuilt only when something of that node changed. Every answer
- * is a snapshot that later updates do not touch. upstream: pkg/controllers/state/cluster.go
+ * Keeps the state of the cluster. Nodes and claims are stored apart and joined by provider id. Readers get a view for
+ * each node, which is made again only after something of the node changed. Later updates do not change a snapshot.
+ * upstream: pkg/controllers/state/cluster.go
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import type { LimitRange } from "../../apis/core/limit-range.ts";
@@ -22,12 +22,12 @@ import { Successors } from "./successors.ts";
 import { ViewList } from "./view-list.ts";
 import { comesToRest, isOtherSize, takesOthers } from "./worth-a-look.ts";
 
-/** An empty picture; `controllers/state` fills it. */
+/** An empty state; `controllers/state` fills it. */
 export function createClusterState(): ClusterState {
   return new Cluster();
 }
 
-/** Of claims, of all generations. */
+/** Claims of all generations. */
 const KINDS = ["NodeClaim", "Machine"] as const;
 
 class Cluster implements ClusterState {
@@ -43,15 +43,15 @@ class Cluster implements ClusterState {
   readonly #daemons = new Map<string, DaemonFacts>();
   /** Node names, claim names or provider ids. */
   readonly #marked = new Set<string>();
-  /** Of marked nodes. */
+  /** The claims that replace marked nodes. */
   readonly #successors = new Successors();
   readonly #nominated = new Map<string, number>();
-  /** By name of claims that are not launched: since when it is known what they were planned for. */
+  /** By name of an unlaunched claim: since when this process knows its pods. */
   readonly #promises = new Map<string, number>();
   readonly placements = new Placements();
   readonly headroom = new Headroom();
   #isRecalled = false;
-  /** By node name or `kind/name` of a claim without a Node; absent = to be rebuilt. */
+  /** By node name, or by `kind/name` of a claim without a Node. Absent: must be made again. */
   readonly #views = new Map<string, NodeView>();
   readonly #list = new ViewList();
   readonly #usage = new PoolUsage();
@@ -94,7 +94,7 @@ class Cluster implements ClusterState {
   updateNode(node: Node): void {
     const name = node.metadata.name;
     if (isStale(node, this.#nodes.get(name))) return;
-    // Another one of the name: what was said of the one before is not about it.
+    // A new Node of the same name: what was noted of the old one is not about it.
     if (this.#nodes.get(name)?.metadata.uid !== node.metadata.uid) this.deleteNode(name);
     const known = this.#nodes.get(name);
     if (known === undefined || takesOthers(known, node)) this.#revision++;
@@ -264,7 +264,7 @@ class Cluster implements ClusterState {
     return key === undefined ? undefined : this.#shownFor(key);
   }
 
-  /** Of a claim: nothing once its Node is there. */
+  /** The view for a key. A claim whose Node exists has none of its own. */
   #shownFor(key: string): NodeView | undefined {
     const claim = this.#claims.get(key);
     if (claim !== undefined)
@@ -273,8 +273,8 @@ class Cluster implements ClusterState {
   }
 
   /**
-   * As shown, but for a marked node whose command cannot go on, for what was to come in its place goes: it will stay.
-   * Ours; upstream lets others take its room meanwhile.
+   * The view that counts in the usage of its pool. A marked node counts again if its replacement is gone, because it
+   * will stay. Upstream lets other nodes take its room meanwhile.
    */
   #countedFor(key: string): NodeView | undefined {
     const view = this.#shownFor(key);
@@ -317,7 +317,7 @@ class Cluster implements ClusterState {
     this.#revision++;
   }
 
-  /** A Node of ours that does not name its instance yet cannot be told apart: it waits. */
+  /** A Node of ours without a provider id cannot be joined with its claim yet: it has no view. */
   #view(name: string): NodeView | undefined {
     const node = this.#nodes.get(name) as Node;
     const cached = this.#views.get(name);
@@ -401,7 +401,7 @@ class Cluster implements ClusterState {
     if (claim !== undefined) this.#touch(claim);
   }
 
-  /** Of a Node: its own name, and its claim's. */
+  /** The Node's own name and its claim's name. */
   #namesOf(nodeName: string): readonly string[] {
     const providerId = this.#nodes.get(nodeName)?.spec?.providerID ?? "";
     const key = this.#claimByProviderId.get(providerId) ?? "";
@@ -430,13 +430,13 @@ class Cluster implements ClusterState {
     this.#usage.touch(claim);
   }
 
-  /** By name of a Node, or of a claim that has none. */
+  /** By name of a Node, or of a claim without a Node. */
   #touchUsage(name: string): void {
     this.#usage.touch(name);
     for (const kind of KINDS) this.#usage.touch(claimKey(kind, name));
   }
 
-  /** Other pods run there: the node is as large as it was. */
+  /** Other pods run on the node, but its capacity is unchanged. */
   #touchPods(nodeName: string): void {
     this.#views.delete(nodeName);
     this.#list.touch(nodeName);
@@ -455,7 +455,7 @@ class Cluster implements ClusterState {
     if (claimed !== undefined) this.#touch(claimed);
   }
 
-  /** What is shown of this one is no longer true. */
+  /** The view for the key must be made again. */
   #touch(key: string): void {
     this.#views.delete(key);
     this.#list.touch(key);
@@ -467,12 +467,12 @@ function claimKey(kind: string, name: string): string {
   return `${kind}/${name}`;
 }
 
-/** Asked for, not launched, and not on its way out: its capacity is not known yet. */
+/** Created, not launched and not being deleted: its capacity is not known yet. */
 function isUnlaunched(claim: NodeClaim): boolean {
   return !claim.status?.providerID && claim.metadata.deletionTimestamp === undefined;
 }
 
-/** Equal or older than what we know of the same object. Without versions the newcomer wins. */
+/** Whether the object is not newer than the known one. Without resource versions the incoming one counts as newer. */
 function isStale(incoming: KubeObject, known: KubeObject | undefined): boolean {
   if (known === undefined || incoming.metadata.uid !== known.metadata.uid) return false;
   const [version, ours] = [incoming.metadata.resourceVersion, known.metadata.resourceVersion];

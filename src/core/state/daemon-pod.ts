@@ -1,8 +1,8 @@
 /**
- * A DaemonSet's pod as it would run on a node that does not exist yet: the overhead to plan for.
- * Its spec is that of the newest live pod, which admission has completed, or else the template's;
- * its node affinity is always the template's, because a live pod is tied to its own node. upstream:
- * pkg/controllers/state/cluster.go (GetDaemonSetPod)
+ * The pod of a DaemonSet as it would run on a new node: overhead for planning. Its spec comes from the newest live
+ * pod, which admission has completed, or else from the template. Its node affinity always comes from the template,
+ * because a live pod is bound to its own node.
+ * upstream: pkg/controllers/state/cluster.go (GetDaemonSetPod)
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import { type LimitRange, withLimitRanges } from "../../apis/core/limit-range.ts";
@@ -13,10 +13,10 @@ export interface DaemonFacts {
   readonly livePods: LivePods;
 }
 
-/** One for each node: the newest is asked for whenever one has changed, and is kept in mind. */
+/** The live pods of a DaemonSet, one for each node. The newest is kept, because it is needed after each change. */
 export class LivePods {
   readonly #byKey = new Map<string, Pod>();
-  /** Undefined: to be looked for. */
+  /** Undefined: not found yet. */
   #newest: Pod | undefined;
 
   set(key: string, pod: Pod): void {
@@ -42,7 +42,7 @@ export class LivePods {
   }
 }
 
-/** `ranges`: those of its namespace, which complete the template until a live pod shows. */
+/** `ranges`: LimitRanges of its namespace, which complete the template while there is no live pod. */
 export function daemonPod(facts: DaemonFacts, ranges: readonly LimitRange[] = []): Pod {
   const { metadata, spec } = facts.daemonSet;
   const live = facts.livePods.newest();
@@ -71,9 +71,7 @@ export function daemonPod(facts: DaemonFacts, ranges: readonly LimitRange[] = []
   };
 }
 
-/**
- * What the API server's defaulting would have done to the pod: a limit without a request is one.
- */
+/** The spec as the API server completes it: a limit without a request is also the request. */
 function withRequestsFromLimits(spec: PodSpec): PodSpec {
   const complete = (container: Container): Container => {
     const { limits, requests } = container.resources ?? {};

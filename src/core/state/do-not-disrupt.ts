@@ -1,10 +1,10 @@
-/** Whether somebody has asked, on a Node or on its claim, that it be left where it is. Pods say so for themselves. */
+/** Whether a Node or its claim has the do-not-disrupt annotation. Pods have their own. */
 import type { Node } from "../../apis/core/node.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 
-/** v1 heeds `true` only; older generations any value. */
+/** v1 requires the value `true`; older generations accept any value. */
 export function isAnnotated(claim: NodeClaim, node: Node | undefined): boolean {
   const key = DO_NOT_DISRUPT_ANNOTATION_KEY;
   const value = node?.metadata.annotations?.[key] ?? claim.metadata.annotations?.[key];

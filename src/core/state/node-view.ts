@@ -1,4 +1,4 @@
-/** One node of the cluster as decisions see it: a Node, a claim, or both, with what runs there. */
+/** A node of the cluster for decisions: a Node, a claim, or both, with the pods that run there. */
 
 import type { Node, Taint } from "../../apis/core/node.ts";
 import { isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
@@ -18,54 +18,57 @@ import { isEphemeralTaint } from "../scheduling/taints.ts";
 import { isOthersFirst } from "./cordon.ts";
 import { ViewNotes } from "./view-notes.ts";
 
-/** Immutable: a view is a moment. upstream: pkg/controllers/state/statenode.go */
+/**
+ * Immutable.
+ * upstream: pkg/controllers/state/statenode.go
+ */
 export interface NodeView {
-  /** The Node's name once there is one, else the claim's. Unique in a snapshot. */
+  /** The Node's name, or the claim's if there is no Node. Unique in a snapshot. */
   readonly name: string;
   readonly providerId: string | undefined;
   readonly node: Node | undefined;
-  /** In hub (v1) shape; absent for nodes that are not ours. */
+  /** In hub (v1) shape. Undefined: the node is not ours. */
   readonly claim: NodeClaim | undefined;
-  /** `Pool.id` of the owner; undefined for unmanaged nodes and standalone claims. */
+  /** `Pool.id` of the owner. Undefined: the node is unmanaged or its claim is standalone. */
   readonly poolId: string | undefined;
   readonly managed: boolean;
   readonly registered: boolean;
   readonly initialized: boolean;
-  /** From the claim until registered, then from the Node. */
+  /** From the claim until the node is registered, then from the Node. */
   readonly labels: Readonly<Record<string, string>>;
-  /** What a pod must tolerate now: without ephemeral and startup taints until initialized. */
+  /** The taints that a pod must tolerate. Ephemeral and startup taints are left out until the node is initialized. */
   readonly taints: readonly Taint[];
   readonly capacity: Resources;
   readonly allocatable: Resources;
   /** Bound pods that are not terminal, by key. */
   readonly pods: readonly Pod[];
-  /** allocatable - requests of bound pods. */
+  /** `allocatable` minus the requests of bound pods. */
   readonly available: Resources;
-  /** Requests of bound DaemonSet pods: subtracted from the daemons still expected. */
+  /** Requests of bound DaemonSet pods. Subtracted from the daemons that are still expected. */
   readonly daemonRequests: Resources;
-  /** Leaving: marked by a command, deleting, or its instance terminating. Not a target for pods. */
+  /** The node is being removed: marked by a command, deleted, or its instance is terminating. It takes no pods. */
   readonly deleting: boolean;
-  /** Epoch ms until which a nomination protects it from disruption; 0 = none. */
+  /** Epoch milliseconds until which a nomination protects the node from disruption; 0: none. */
   readonly nominatedUntilMs: number;
 }
 
-/** What a view is made of. At least one of `node` and `claim`. */
+/** The facts for a view. At least one of `node` and `claim`. */
 export interface NodeFacts {
   readonly node: Node | undefined;
   readonly claim: NodeClaim | undefined;
-  /** Bound and not terminal; any order. */
+  /** Bound pods that are not terminal, in any order. */
   readonly pods: readonly Pod[];
-  /** A command will remove it. */
+  /** A command will remove the node. */
   readonly marked: boolean;
   readonly nominatedUntilMs: number;
-  /** What was shown of it before, if anything: amounts are not read anew at each change of its pods. */
+  /** The last view of the node. Amounts are taken from it if only pods changed. */
   readonly before?: NodeView | undefined;
 }
 
-/** Views never change: a sweep asks of each node, and again when it comes round. */
+/** Kept for each view, because sweeps ask about each node again and again. */
 const reschedulable = new ViewNotes<readonly Pod[]>();
 
-/** Pods that would need a place elsewhere if the node went. The same list each time. */
+/** Pods that would need another node if this one were removed. The same list each time. */
 export function reschedulablePods(view: NodeView): readonly Pod[] {
   let pods = reschedulable.get(view);
   if (pods === undefined) {
@@ -75,7 +78,10 @@ export function reschedulablePods(view: NodeView): readonly Pod[] {
   return pods;
 }
 
-/** Joins a Node and its claim. upstream: pkg/controllers/state/statenode.go */
+/**
+ * Joins a Node and its claim.
+ * upstream: pkg/controllers/state/statenode.go
+ */
 export function nodeView(facts: NodeFacts): NodeView {
   const { node, claim, before } = facts;
   assert(node !== undefined || claim !== undefined, "a node view needs a node or a claim");
@@ -115,17 +121,19 @@ export function nodeView(facts: NodeFacts): NodeView {
   };
 }
 
-/** A node of ours that is not ready may never be: nothing is taken down on its account. */
+/**
+ * Whether the node can be counted on: it is not ours, or it is initialized. A node that is not ready may never be.
+ */
 export function isThere({ managed, initialized }: NodeView): boolean {
   return !managed || initialized;
 }
 
-/** A view is made at each change of a node's pods: no sum in between is kept. */
+/** Adds in place, because a view is made at each change of a node's pods. */
 function addTo(sum: Record<string, number>, more: Resources): void {
   for (const name in more) sum[name] = (sum[name] ?? 0) + (more[name] as number);
 }
 
-/** Keys are made once a pod, not once a comparison. */
+/** By key. Each key is made once, not once for each comparison. */
 function byKey(pods: readonly Pod[]): readonly Pod[] {
   return pods
     .map((pod) => [keyOf(pod), pod] as const)
@@ -154,7 +162,7 @@ function amountsOf(
   };
 }
 
-/** Until initialized, what the Node does not report yet is taken from the claim. */
+/** Until the node is initialized, amounts that the Node does not report come from the claim. */
 function amounts(
   field: "capacity" | "allocatable",
   node: Node | undefined,
@@ -170,8 +178,8 @@ function amounts(
 }
 
 /**
- * A young node carries taints that will go away by themselves; before it registers, only the claim
- * knows which ones will stay. A cordoned Node takes no pods even if nothing has tainted it yet.
+ * A new node has taints that will be removed; before it registers, only the claim knows which ones stay. A cordoned
+ * Node takes no pods even if it has no taint yet.
  */
 function currentTaints(
   node: Node | undefined,
@@ -192,7 +200,7 @@ function currentTaints(
   );
 }
 
-/** It goes for sure: asked to by whomever, or ended by its cloud. */
+/** Whether the node will be removed for certain: it is being deleted, or its cloud ended it. */
 export function isLeaving(node: Node | undefined, claim: NodeClaim | undefined): boolean {
   const deleted = (object: KubeObject | undefined) =>
     object?.metadata.deletionTimestamp !== undefined;

@@ -1,8 +1,9 @@
 /**
- * Sticky placement: which node a pass or a disruption command planned for each pod. One seat per pod, on the claim
- * of that name, or on the Node of that name if it has no claim. A seat ends when its pod is bound or gone, or when
- * a plan gives it up. The seat of a pod that left its node becomes vacant: the next pod of its owner gets it.
- * Design: docs/designs/003-sticky-placement.md.
+ * Sticky placement: the node that a pass or a disruption command planned for each pod. A pod has one seat, on the
+ * claim of that name, or on the Node of that name if it has no claim. A seat ends when its pod is bound or gone, or
+ * when a plan gives it up. If the pod leaves its old node, its seat becomes vacant, and the next pod of its owner
+ * gets it.
+ * Design: docs/designs/003-sticky-placement.md
  */
 import { isOwnedByDaemonSet, isOwnedByNode, type Pod } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
@@ -15,39 +16,39 @@ import { countPlanned, plannedAs, plannedPodsOn } from "./planned-pods.ts";
 
 /** How long a seat waits for a successor: the largest back-off of a Job, ten minutes. */
 const RETURN_MS = 10 * 60_000;
-/** The same for owners that make a new pod as soon as one ends. */
+/** The same for owners that create a new pod as soon as one ends. */
 const PROMPT_RETURN_MS = 60_000;
 const PROMPT_KINDS: ReadonlySet<string> = new Set([
   "ReplicaSet",
   "ReplicationController",
   "StatefulSet",
 ]);
-/** How long a node is kept for pods that still run elsewhere: nobody may let them go. */
+/** How long a node is kept for pods that still run elsewhere. Their eviction may be blocked. */
 const MOST_AWAITED_MS = 60 * 60_000;
-/** Looked at before others get a turn. */
+/** Views that are read in one step. */
 const VIEWS_PER_STEP = 1_024;
-/** Names of pods that took seats of others, kept for each node. */
+/** Most names of pods without a seat that are kept for each node. */
 const MOST_TAKERS = 3;
 
 interface Seat {
   readonly target: string;
-  /** Absent once the seat is vacant. */
+  /** Absent: the seat is vacant. */
   podUid?: string;
-  /** By which a successor is known, see `plannedAs`. */
+  /** The UID by which a successor is recognized, see `plannedAs`. */
   readonly heirs: string;
-  /** The pod ran elsewhere when it was planned: another one will come. */
+  /** The pod ran on another node when it was planned, so a successor will be created. */
   readonly moves: boolean;
   readonly returnMs: number;
-  /** Epoch milliseconds, as the next one. */
+  /** Epoch milliseconds. */
   readonly plannedMs: number;
-  /** Since when it is known to be vacant. */
+  /** Epoch milliseconds since which the seat is known to be vacant. */
   vacantMs?: number | undefined;
 }
 
 /** Pods that a node waits for. */
 export interface AwaitedPods {
   readonly count: number;
-  /** Epoch milliseconds: the node is kept no longer. */
+  /** Epoch milliseconds until which the node is kept. */
   readonly untilMs: number;
 }
 
@@ -56,12 +57,12 @@ export class Placements {
   /** Vacant seats by {@link Seat.heirs}. */
   readonly #vacant = new Map<string, Set<Seat>>();
   readonly #byTarget = new Map<string, Set<Seat>>();
-  /** Targets that other nodes are to fill up before. */
+  /** Nodes that should be filled after other nodes. */
   readonly #fillLast = new Set<string>();
-  /** Keys of pods that were bound to a target without a seat there. */
+  /** Keys of pods that were bound to a node without a seat there. */
   readonly #takers = new Map<string, string[]>();
 
-  /** A plan has these pods on this node. An earlier seat of a pod ends. */
+  /** A plan placed these pods on the node. Their earlier seats end. */
   plan(target: string, pods: readonly Pod[], nowMs: number): void {
     for (const pod of pods) {
       const { uid } = pod.metadata;
@@ -78,12 +79,15 @@ export class Placements {
     }
   }
 
-  /** Pods planned elsewhere may take the room of those planned here, which can go nowhere else. */
+  /**
+   * Pods planned for other nodes fit on this one, but its own pods fit on no other. So other nodes should be filled
+   * first.
+   */
   fillLast(target: string): void {
     if (this.#byTarget.has(target)) this.#fillLast.add(target);
   }
 
-  /** Other nodes are to fill up before this one, and pods planned for it have not come. */
+  /** Whether the node should be filled last and still has open seats. */
   isFilledLast(target: string): boolean {
     return this.#fillLast.has(target);
   }
@@ -94,8 +98,8 @@ export class Placements {
   }
 
   /**
-   * By key of each of these pods: the node planned for it, or for a pod of its owner that is gone. Vacant seats that
-   * waited for too long end.
+   * By key of each pod: the node planned for it, or for an earlier pod of its owner. Vacant seats that waited too
+   * long end.
    */
   assign(pods: readonly Pod[], nowMs: number): ReadonlyMap<string, string> {
     this.#expire(nowMs);
@@ -109,7 +113,7 @@ export class Placements {
     return assigned;
   }
 
-  /** The pod does not go where it was planned. `target`: where a vacant seat was planned for it. */
+  /** The pod does not go to its planned node. `target`: the node of a vacant seat that was assigned to it. */
   giveUp(pod: Pod, target?: string): void {
     const own = this.#byPod.get(pod.metadata.uid ?? "");
     const inherited = () =>
@@ -118,7 +122,7 @@ export class Placements {
     if (seat !== undefined) this.#end(seat);
   }
 
-  /** The pod runs on the node that has these names: its own and its claim's. */
+  /** The pod was bound to the node with these names: the Node's and its claim's. */
   bound(pod: Pod, names: readonly string[]): void {
     if (this.#byTarget.size === 0) return;
     const own = this.#byPod.get(pod.metadata.uid ?? "");
@@ -130,7 +134,7 @@ export class Placements {
     if (seat !== undefined) this.#end(seat);
   }
 
-  /** The pod ends, or is no more. */
+  /** The pod ended or was deleted. */
   gone(pod: Pod): void {
     const seat = this.#byPod.get(pod.metadata.uid ?? "");
     if (seat === undefined) return;
@@ -143,18 +147,18 @@ export class Placements {
     this.#addVacant(seat);
   }
 
-  /** Nobody can come to this node any more. Seats of pods that are there stay until a plan has given them up. */
+  /** The node can take no pods any more. Seats of existing pods stay until a plan gives them up. */
   targetGone(target: string): void {
     for (const seat of [...(this.#byTarget.get(target) ?? [])])
       if (seat.podUid === undefined) this.#end(seat);
   }
 
-  /** Keys of pods that were bound there while seats of others were open; the first ones. */
+  /** Keys of the first pods that were bound there without a seat while seats of others were open. */
   takersOf(target: string): readonly string[] {
     return this.#takers.get(target) ?? [];
   }
 
-  /** Moved pods that have seats there and have not come; undefined: none, or they were waited for long enough. */
+  /** Moved pods with open seats there. Undefined: none, or the node was kept long enough. */
   awaitedAt(target: string, nowMs: number): AwaitedPods | undefined {
     let count = 0;
     let untilMs = 0;
@@ -175,8 +179,8 @@ export class Placements {
   }
 
   /**
-   * Vacant seats for the pods that claims say they were planned for and that do not run there: what a process knows
-   * that has planned nothing. Nodes that were usable for longer than {@link RETURN_MS} wait for nobody.
+   * After a start: vacant seats for pods that claims were planned for, as their annotations say, and that do not run
+   * there. A node that was usable for longer than {@link RETURN_MS} gets none.
    */
   *recall(views: readonly NodeView[], nowMs: number): Steps<void> {
     yield* eachInSteps(views, VIEWS_PER_STEP, ({ claim, deleting, pods }) => {
@@ -226,7 +230,7 @@ export class Placements {
     return undefined;
   }
 
-  /** `taken`: seats of each owner that no pod of the list has got yet. */
+  /** `taken`: for each owner an iterator over its vacant seats, which gives each seat once. */
   #nextVacant(pod: Pod, taken: Map<string, Iterator<Seat>>): Seat | undefined {
     const heirs = plannedAs(pod) ?? "";
     const seats = this.#vacant.get(heirs);
@@ -256,7 +260,7 @@ export class Placements {
   }
 }
 
-/** Epoch milliseconds: when the seat is kept no longer for a pod that moves. */
+/** Epoch milliseconds until which the seat is kept for a moving pod. */
 function endOf({ podUid, plannedMs, vacantMs, returnMs }: Seat, nowMs: number): number {
   return podUid === undefined ? (vacantMs ?? nowMs) + returnMs : plannedMs + MOST_AWAITED_MS;
 }

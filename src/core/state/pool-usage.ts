@@ -1,19 +1,19 @@
 /**
- * What the nodes and claims of each pool have, summed up: a node that changes is taken out of its pool's sum as it was
- * and put in as it is, so that an answer costs what has changed since the last one, however large the cluster is.
+ * The capacity of all nodes and claims of each pool. A changed node is subtracted from its pool's sum as it was, and
+ * added as it is. So an answer takes time in proportion to the changes, not to the cluster.
  */
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
 import { NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "./node-view.ts";
 
-/** Each is a microsecond's work once its view is made. */
+/** Each takes a microsecond once its view is made. */
 const KEYS_PER_STEP = 1_024;
 
-/** What is to be shown for a key now. */
+/** The current view for a key. */
 type ViewOf = (key: string) => NodeView | undefined;
 
-/** What one key has put into its pool's sum. */
+/** What one key has added to its pool's sum. */
 interface Share {
   readonly poolId: string;
   readonly capacity: Resources;
@@ -24,17 +24,17 @@ export class PoolUsage {
   readonly #pools = new Map<string, PoolSum>();
   readonly #changed = new Set<string>();
 
-  /** Another node may stand for the key, or none, or one of another size. */
+  /** The view for the key may have changed. */
   touch(key: string): void {
     this.#changed.add(key);
   }
 
-  /** Takes in what has changed so far. More may come meanwhile. */
+  /** Takes in the changes so far. More may follow meanwhile. */
   *catchUp(viewOf: ViewOf): Steps<void> {
     yield* eachInSteps([...this.#changed], KEYS_PER_STEP, (key) => this.#takeIn(key, viewOf));
   }
 
-  /** Of the pool (by id). Later changes do not touch the answer. */
+  /** The usage of the pool with this id. Later changes do not change the answer. */
   of(poolId: string, viewOf: ViewOf): Resources {
     for (const key of this.#changed) this.#takeIn(key, viewOf);
     return this.#pools.get(poolId)?.amounts() ?? NO_RESOURCES;
@@ -58,7 +58,7 @@ export class PoolUsage {
   }
 }
 
-/** As upstream: a node with the pool's label counts, also when its claim is not there. */
+/** A node with the pool's label counts even without a claim, as in upstream. */
 function shareOf(view: NodeView | undefined): Share | undefined {
   if (view === undefined || view.deleting) return undefined;
   const poolId = view.poolId ?? poolIdOfLabels(view.labels);
@@ -67,7 +67,7 @@ function shareOf(view: NodeView | undefined): Share | undefined {
 
 class PoolSum {
   readonly #sums: Record<string, number> = {};
-  /** How many have some: what nobody has any more is not shown as none. */
+  /** Number of nodes that have the resource. A resource that no node has any more is left out of the sum. */
   readonly #holders: Record<string, number> = {};
   #nodes = 0;
   #amounts: Resources | undefined;
@@ -81,7 +81,7 @@ class PoolSum {
     }
   }
 
-  /** How many are left. */
+  /** How many nodes are left. */
   remove(capacity: Resources): number {
     this.#amounts = undefined;
     for (const name in capacity) {

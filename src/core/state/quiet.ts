@@ -1,12 +1,12 @@
-/** Since when nothing has happened on a claim's node, as far as consolidateAfter counts it. */
+/** Since when nothing has happened on a claim's node, for consolidateAfter. */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 
 /**
- * From when on nodes of v1 may be consolidated if nothing more happens there; undefined: never, or it is not
- * known yet. upstream: pkg/controllers/nodeclaim/disruption/consolidation.go
+ * When a v1 node may be consolidated if nothing more happens there. Undefined: never, or not known yet.
+ * upstream: pkg/controllers/nodeclaim/disruption/consolidation.go
  */
 export function quietFromMs(
   claim: NodeClaim,

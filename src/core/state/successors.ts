@@ -1,6 +1,6 @@
 /**
- * Which claims are to come in place of which nodes, as commands have it. A command whose claim goes instead cannot go
- * on: its nodes will stay, so they are counted again where room is counted, before anybody has opened them.
+ * Which claims replace which nodes, by the commands. If such a claim is deleted, its command fails and the nodes
+ * stay. So they must count in limits again before the command itself is called off.
  */
 export class Successors {
   /** Node → claims, by name. */
@@ -14,7 +14,7 @@ export class Successors {
     for (const claim of claimNames) this.#nodes.set(claim, [...this.awaiting(claim), ...nodeNames]);
   }
 
-  /** The node goes whatever comes, or stays. */
+  /** The node no longer waits for a replacement. */
   forget(nodeName: string): void {
     for (const claim of this.of(nodeName)) {
       const others = this.awaiting(claim).filter((one) => one !== nodeName);
@@ -24,12 +24,12 @@ export class Successors {
     this.#claims.delete(nodeName);
   }
 
-  /** What is to come in its place. */
+  /** The claims that replace the node. */
   of(nodeName: string): readonly string[] {
     return this.#claims.get(nodeName) ?? [];
   }
 
-  /** The nodes that go when this claim has come. */
+  /** The nodes that are removed when this claim is ready. */
   awaiting(claimName: string): readonly string[] {
     return this.#nodes.get(claimName) ?? [];
   }

@@ -1,24 +1,23 @@
 /**
- * The views of all nodes by name, as snapshots: what has changed since the last one is put in its place, the
- * rest is taken over. A snapshot costs little more than its changes, however large the cluster is; very many
- * changes can be taken in beforehand, in steps.
+ * The views of all nodes by name, as snapshots. A snapshot copies the last one and replaces the changed views, so it
+ * costs little more than its changes. Many changes can be taken in ahead of time, in steps.
  */
 import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "./node-view.ts";
 
-/** Changes that are taken in at once; each time the whole list is gone through. */
+/** Changes taken in together. The whole list is copied each time. */
 const KEYS_PER_STEP = 4_096;
-/** Each is a few microseconds' work. */
+/** Each takes a few microseconds. */
 const VIEWS_PER_STEP = 64;
 
-/** What is to be shown for a key now. */
+/** The current view for a key. */
 type ViewOf = (key: string) => NodeView | undefined;
 
 export class ViewList {
   #views: readonly NodeView[] = [];
-  /** Key → what the last snapshot shows for it. */
+  /** Key → its view in the last snapshot. */
   readonly #shown = new Map<string, NodeView>();
-  /** Of those: how many are of a pool (by id). */
+  /** Number of nodes by id of their pool, in the last snapshot. */
   readonly #owned = new Map<string, number>();
   readonly #changed = new Set<string>();
   readonly #keysPerStep: number;
@@ -27,22 +26,22 @@ export class ViewList {
     this.#keysPerStep = keysPerStep;
   }
 
-  /** Another view may have to be shown for the key, or none. */
+  /** The view for the key may have changed. */
   touch(key: string): void {
     this.#changed.add(key);
   }
 
-  /** What the last snapshot shows for the key. */
+  /** The view for the key in the last snapshot. */
   shown(key: string): NodeView | undefined {
     return this.#shown.get(key);
   }
 
-  /** Whether the last snapshot shows nodes of the pool (by id). */
+  /** Whether the last snapshot has nodes of the pool with this id. */
   ownsNodes(poolId: string): boolean {
     return (this.#owned.get(poolId) ?? 0) > 0;
   }
 
-  /** Takes changes in until a snapshot has little left to do. Others may come meanwhile. */
+  /** Takes in changes until few are left. More may follow meanwhile. */
   *catchUp(viewOf: ViewOf): Steps<void> {
     while (this.#changed.size > this.#keysPerStep) {
       const keys: string[] = [];
@@ -130,7 +129,7 @@ export class ViewList {
     return views;
   }
 
-  /** Names ascend: by halving. */
+  /** Binary search: names ascend. */
   #firstNotBelow(name: string): number {
     let [low, high] = [0, this.#views.length];
     while (low < high) {

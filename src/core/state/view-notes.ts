@@ -1,18 +1,18 @@
 /**
- * What is found out of a node's view, kept with the view: views never change. A WeakMap would do as well, but
- * the garbage collector goes through all its entries while everybody waits, and there are a hundred
- * thousand views. A copy of a view, which may differ, has none of its notes.
+ * Facts computed from a node's view, kept with the view. Views never change. A WeakMap would work, too, but the
+ * garbage collector reads all its entries while the process stands still, and there are 100,000 views. A copy of a
+ * view may differ, so it has no notes.
  */
 
 const NOTES = Symbol("notes");
-/** So many kinds of notes there are. */
+/** Number of kinds of notes. */
 let kinds = 0;
 
 interface Noted {
   readonly [NOTES]?: unknown[];
 }
 
-/** One kind of notes on views of nodes. To be made once, not once a view. */
+/** One kind of notes. Create it once, not once for each view. */
 export class ViewNotes<T> {
   readonly #at = kinds++;
 

@@ -48,7 +48,7 @@ export class BatchWindow {
     return this.#seen.size;
   }
 
-  /** The batch is being planned: the next trigger opens a new window. */
+  /** The window ends, because its batch is being planned. The next trigger opens a new window. */
   close(): void {
     this.#seen.clear();
     this.#openedAtMs = undefined;

@@ -11,7 +11,7 @@ export interface Owner {
   readonly tolerations: readonly Toleration[];
 }
 
-/** Finds the groups of pods with equal rules. */
+/** The state that is needed to find the topology groups of a pod's rules. */
 interface Asking {
   readonly pod: Pod;
   readonly owner: Owner;

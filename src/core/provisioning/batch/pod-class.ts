@@ -37,13 +37,13 @@ export interface Variant {
   readonly hostRules: readonly Rule[];
   readonly narrowingRules: readonly Rule[];
   readonly wishes: Wishes;
-  /** Existing nodes that refuse the variant in every trial; absent: there is only one trial. */
+  /** Existing nodes that refuse the variant in every what-if question. Absent: there is only one plan. */
   readonly ruledOut?: Marks;
   /** Nodes whose labels and taints are known to fit. These do not change within a pass. */
   readonly metNodes: Marks;
   readonly deadNodes: Marks;
   readonly deadClaims: Marks;
-  /** These, and the planned nodes that its rules close. */
+  /** Sets of planned nodes to skip: those marked as dead, and those that an anti-affinity closes. */
   readonly closed: readonly Marks[];
   readonly deadTemplates: Marks;
   /**
@@ -58,7 +58,7 @@ export interface PodClass {
   /** The requests of its pods. */
   readonly draft: Draft;
   readonly requests: Resources;
-  /** The same, as nodes look at it. */
+  /** The requests in the form in which nodes compare them. */
   readonly demand: Demand;
   readonly ports: readonly HostPort[];
   /** Requirements of volumes; one of them must be satisfied. Empty: volumes have none. */
@@ -68,7 +68,10 @@ export interface PodClass {
   readonly countedBy: readonly TopologyGroup[];
   /** The class as written, then with one preference less each. Extended on demand. */
   readonly variants: Variant[];
-  /** The state when it last failed. While that is unchanged, it is not tried again. */
+  /**
+   * The value of `chances` in place.ts when the class last failed. While it is unchanged, the class is not tried
+   * again.
+   */
   failedAt: number;
   /** Why it waits for a later pass. It is not tried again in this one. */
   deferred?: string;
@@ -125,7 +128,7 @@ export class PodClasses {
     return this.#drafts.length;
   }
 
-  /** One class for each of the wishes that {@link Draft.running} counts somebody with. */
+  /** One class for each of the wishes that some running pod has (see {@link Draft.running}). */
   running(): readonly PodClass[] {
     return this.#drafts
       .filter(({ running }) => running > 0)
@@ -253,7 +256,7 @@ export class PodClasses {
       volumeSets: draft.volumeSets,
       hasVolumes: hasClaims(draft.pod.spec),
       countedBy: held.length === 0 ? direct : [...new Set([...direct, ...held])],
-      // Not pushed: a growing array reserves room for 17 elements, and nearly all classes have one.
+      // An array literal of one element is smaller than an array that grows, and nearly all classes have one variant.
       variants: [this.#variant(draft, 0, draft.wishes, guards, selected)],
       failedAt: -1,
     };
@@ -346,7 +349,7 @@ export function forgetTries(podClass: PodClass): void {
   for (let step = 0; step < variants.length; step++) forgetTrials(variants[step] as Variant);
 }
 
-/** A picture that is followed lasts for days. */
+/** Most kept amounts. A prepared cluster is used for days. */
 const MOST_AMOUNTS = 10_000;
 const NO_VOLUMES = new VolumeIndex({ claims: [], volumes: [], classes: [], csiNodes: [] });
 const NO_LABELS: Readonly<Record<string, string>> = {};
@@ -356,7 +359,7 @@ const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
 interface Amounts {
   readonly requests: Resources;
-  /** The same, as nodes look at it. */
+  /** The requests in the form in which nodes compare them. */
   readonly demand: Demand;
 }
 
@@ -373,15 +376,17 @@ export interface Draft extends Amounts {
   owned: readonly TopologyGroup[];
   /** How many of its pods the prepared cluster counts as running. The others are pending or gone. */
   running: number;
-  /** By what was given up, and by which rules count or stop its pods: all else is the same. */
+  /**
+   * By dropped preferences and by the topology groups that count or guard its pods. Equal keys mean equal variants.
+   */
   readonly variants: Map<string, Variant>;
 }
 
-/** What groups that select a pod are to it; pods of the same labels share it. */
+/** The topology groups that select a pod. Pods with equal labels share it. */
 interface Counting {
   readonly direct: readonly TopologyGroup[];
   readonly selected: ReadonlySet<TopologyGroup>;
-  /** Groups of anti-affinities of other pods. */
+  /** Anti-affinity terms of other pods that select this pod. */
   readonly guards: readonly Rule[];
 }
 

@@ -119,7 +119,7 @@ function byPriority(pods: readonly QueuedPod[]): QueuedPod[][] {
   return [...levels].sort(([a], [b]) => b - a).map(([, level]) => level);
 }
 
-/** Pods of equal size and age, and their UIDs. */
+/** Pods with equal requests and age, and their UIDs. */
 interface Level {
   readonly cpu: number;
   readonly memory: number;
@@ -166,7 +166,7 @@ export function* inOrderInSteps(pods: readonly QueuedPod[]): Steps<QueuedPod[]> 
 /** Reads every pod once, in memory order. With a million pods this read is most of the work. */
 class Levels {
   readonly #byText = new Map<string, Level>();
-  /** Classes that ask for as much have the very same amounts. */
+  /** By requests. Pods with equal requests share the object. */
   readonly #ofRequests = new Map<Resources, Level>();
 
   add(item: QueuedPod): void {

@@ -1,6 +1,6 @@
 /**
- * If there is not room for all pods, those with higher priority are placed first. If there is room, priority has no
- * effect, because the order by size packs better. karpenter-ts only: upstream ignores priority.
+ * If not all pods fit, those with higher priority are placed first. If all fit, priority has no effect, because
+ * placing by size packs better. karpenter-ts only: upstream ignores priority.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../result.ts";

@@ -13,13 +13,13 @@ import { Lookalikes } from "./lookalikes.ts";
 import type { Draft, PodClass } from "./pod-class.ts";
 import { priorityOf } from "./queue.ts";
 
-/** A few milliseconds at most. */
+/** One step takes a few milliseconds at most. */
 export const PODS_PER_STEP = 1_024;
 
 /** Pods that differ only in their names, and what they have in common. */
 export interface Alike {
   readonly sample: Pod;
-  /** Why they are not planned. */
+  /** Why they are not planned; undefined: they are planned. */
   readonly refusal: string | undefined;
   readonly priority: number;
   draft?: Draft;

@@ -1,6 +1,6 @@
 /**
- * The first stages of the feasibility check for a new node: taints, host name, labels. They look at nothing that a
- * placement changes. Placement and explanation ask the same stages in the same order.
+ * The first stages of the feasibility check for a new node: taints, host name, labels. No placement changes their
+ * answers. Placement and explanation ask the same stages in the same order.
  */
 import type { Taint } from "../../../apis/core/node.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
@@ -8,17 +8,17 @@ import { allows } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Variant } from "../batch/pod-class.ts";
 
-/** A node that a pool could launch, or a planned one. */
+/** A planned node, or the template of a new one. */
 export interface Admitting {
   readonly taints: readonly Taint[];
-  /** What its labels may be. */
+  /** The requirements of its labels. */
   readonly set: SetId;
 }
 
 /** Stands for the host name of a node that does not exist yet. */
 const NEW_HOSTNAME = "hostname-placeholder-0000";
 
-/** What the labels of the node may be with the pod on it; undefined: a stage refuses the pod. */
+/** The requirements of the node with the pod on it. Undefined: a stage refuses the pod. */
 export function admittedSet(
   { taints, set }: Admitting,
   variant: Variant,
@@ -33,7 +33,7 @@ export type AdmissionRefusal =
   | { readonly stage: "hostname" }
   | { readonly stage: "requirements"; readonly conflicts: readonly string[] };
 
-/** The stage that refuses the pod, with what it failed on; undefined: {@link admittedSet} has a value. */
+/** The stage that refuses the pod, with the object that it failed on. Undefined: {@link admittedSet} has a value. */
 export function admissionRefusal(
   { taints, set }: Admitting,
   variant: Variant,
@@ -50,7 +50,7 @@ function untolerated(taints: readonly Taint[], { tolerations }: Variant): Taint 
   return taints.length === 0 ? undefined : firstUntolerated(tolerations, taints);
 }
 
-/** Whether the pod asks for no host by name. */
+/** Whether the pod requires no host by name. */
 function acceptsNewHost({ hostname }: Variant): boolean {
   return hostname === undefined || allows(hostname, NEW_HOSTNAME);
 }

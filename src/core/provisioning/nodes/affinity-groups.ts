@@ -1,8 +1,8 @@
 /**
- * Pods that need each other: each must be in the zone, on the host, … of another one, by a required affinity to its
- * own kind. kube-scheduler lets the first of them choose, and all others must follow. So the first one may only go
- * where all of them can be: what their selectors, volumes, tolerations, rules and requests allow is looked at
- * together. If there is no such place, the one that most of them can use is taken.
+ * Affinity groups: pods with a required affinity to pods like themselves, on one host or in one zone. kube-scheduler
+ * lets the first pod choose a domain, and all others must follow. So the first pod may go only where all of them fit.
+ * This file finds these domains from the selectors, volumes, tolerations, rules and requests of all pods of the
+ * group. If no domain fits all, it takes the domains that fit most pods.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
@@ -33,20 +33,20 @@ import { ExistingNode } from "./existing-node.ts";
 import { NewNodeClaim } from "./new-nodeclaim.ts";
 import type { PlanningContext } from "./trial.ts";
 
-/** Where pods can go. */
+/** The nodes where pods can be placed. */
 interface Places {
   readonly context: PlanningContext;
   readonly templates: readonly Template[];
   readonly nodes: readonly ExistingNode[];
 }
 
-/** How many pods of each class. */
+/** Number of pods by class. */
 type Members = ReadonlyMap<PodClass, number>;
 
 const NO_RULES: readonly Rule[] = [];
 const HOSTNAME_ONLY: ReadonlySet<string> = new Set([HOSTNAME_LABEL_KEY]);
 
-/** Where each group of pods that need each other can meet, by its rule. What it is is worked out when it is asked. */
+/** The meeting place of each affinity group. It is computed when it is first asked for. */
 export function meetingPlaces(
   places: Places,
   queued: readonly QueuedPod[],
@@ -57,7 +57,7 @@ export function meetingPlaces(
   for (const [group, own] of owners) countedBy.set(group, othersOf(group, own, owners));
   for (const [group, own] of owners) {
     const members = new Map(own);
-    // The same kind may be written in two ways: then pods of either need pods of the other.
+    // The same affinity may be written in two ways. Then pods with either need pods with the other.
     for (const other of countedBy.get(group) ?? [])
       if (countedBy.get(other)?.has(group))
         for (const [podClass, pods] of owners.get(other) ?? []) members.set(podClass, pods);
@@ -66,7 +66,7 @@ export function meetingPlaces(
   return meetings;
 }
 
-/** Which pods must be near their own kind, by the rule that says so. */
+/** The classes with a required affinity to pods like themselves, by topology group. */
 function ownersOf(queued: readonly QueuedPod[]): ReadonlyMap<TopologyGroup, Map<PodClass, number>> {
   const counts = new Map<PodClass, number>();
   for (const { podClass } of queued)
@@ -79,7 +79,7 @@ function ownersOf(queued: readonly QueuedPod[]): ReadonlyMap<TopologyGroup, Map<
   return owners;
 }
 
-/** The rules by which a pod of the class must be near pods of its own kind. */
+/** The class's required affinities that count its own pods. */
 function neededRules({ draft, variants: [asWritten] }: PodClass): readonly Rule[] {
   const { affinity } = draft.wishes;
   if (affinity.length === 0 || asWritten === undefined) return NO_RULES;
@@ -89,7 +89,7 @@ function neededRules({ draft, variants: [asWritten] }: PodClass): readonly Rule[
   );
 }
 
-/** Other rules over the same key, each with owners, that count some of these pods. */
+/** Affinity groups over the same key that count some of these pods. */
 function othersOf(
   { index, key }: TopologyGroup,
   own: Members,
@@ -102,9 +102,12 @@ function othersOf(
   return others;
 }
 
-/** The pod would be the first of a group that meets where it cannot be: others come before it. */
+/**
+ * Whether the pod would be the first of its group, but does not fit where the group can meet. Other pods are placed
+ * before it.
+ */
 export function waitsForMeeting({ draft, sample, variants: [asWritten] }: PodClass): boolean {
-  // Asked of every pod that is placed: most need nobody.
+  // Runs for every pod that is placed. Most pods have no affinity.
   if (draft.wishes.affinity.length === 0) return false;
   return (asWritten?.rules ?? NO_RULES).some(
     ({ group, self }) =>
@@ -113,8 +116,8 @@ export function waitsForMeeting({ draft, sample, variants: [asWritten] }: PodCla
 }
 
 /**
- * A pod that could meet the others found no place where all of them can be. From now on its group settles wherever
- * the first one can. False: no rule of the pod is about such a group.
+ * Lets the group settle wherever its first pod fits. Called when no place was found where all of its pods fit. False:
+ * the pod belongs to no such group.
  */
 export function giveUpMeeting({ sample, variants: [asWritten] }: PodClass): boolean {
   let isGivenUp = false;
@@ -128,7 +131,7 @@ export function giveUpMeeting({ sample, variants: [asWritten] }: PodClass): bool
   return isGivenUp;
 }
 
-/** Pods that can be on one host together, and of which classes they are. */
+/** Pods that fit on one host together. */
 interface Company {
   readonly pods: number;
   readonly classes: ReadonlySet<PodClass>;
@@ -140,7 +143,7 @@ class Meeting implements MeetingPlace {
   readonly #members: Members;
   #domains: { readonly best: ReadonlySet<string> | undefined } | undefined;
   #company: Company | undefined;
-  /** By class: what nodes must be, one set for each of its required terms. */
+  /** By class: the requirements of its nodes, one set for each required term. */
   readonly #wanted = new Map<PodClass, readonly SetId[]>();
 
   constructor(places: Places, group: TopologyGroup, members: Members) {
@@ -167,7 +170,10 @@ class Meeting implements MeetingPlace {
     return pods < 2 || this.#onHost(place, pods, this.#onOneHost().classes).pods >= pods;
   }
 
-  /** The most that any host has room for, one that is there or a new one; a few classes may keep others out. */
+  /**
+   * The most pods that fit on one host, existing or new. Large classes may take the room of others, so each class is
+   * tried first.
+   */
   #onOneHost(): Company {
     if (this.#company !== undefined) return this.#company;
     const { templates, nodes, context } = this.#places;
@@ -189,7 +195,7 @@ class Meeting implements MeetingPlace {
     return best;
   }
 
-  /** Which pods find room on the host together, in this order of classes; no more than `most` are counted. */
+  /** The pods that fit on the host together, if classes are placed in this order. Counts at most `most` pods. */
   #onHost(host: Place, most: number, order: Iterable<PodClass>): Company {
     if (!(host instanceof NewNodeClaim || host instanceof ExistingNode))
       return { pods: most, classes: new Set(order) };
@@ -213,7 +219,7 @@ class Meeting implements MeetingPlace {
         count++;
         taken = more;
       }
-      // No such pod is there: the others need no node that it could be on.
+      // No pod of the class is on the host, so the host need not satisfy its requirements.
       if (!classes.has(podClass)) wanted.pop();
     }
     return { pods: count, classes };
@@ -223,7 +229,7 @@ class Meeting implements MeetingPlace {
     return [...this.#members.values()].reduce((sum, pods) => sum + pods, 0);
   }
 
-  /** Undefined: every domain is as good. */
+  /** The domains where most pods of the group fit. Undefined: all domains are equally good. */
   #bestDomains(): ReadonlySet<string> | undefined {
     const { key, counts } = this.#group;
     if (key === HOSTNAME_LABEL_KEY || counts.size < 2 || this.#podsInAll() < 2) return undefined;
@@ -242,8 +248,7 @@ class Meeting implements MeetingPlace {
   }
 
   /**
-   * The usual case, told at once: none of the pods asks for anything, and each domain has room for the largest of
-   * all.
+   * A fast check for the usual case: the pods have no requirements, and each domain has room for the largest of them.
    */
   #areAllAtEase(domains: readonly string[]): boolean {
     const { key } = this.#group;
@@ -266,7 +271,7 @@ class Meeting implements MeetingPlace {
     );
   }
 
-  /** How many of so many pods find room in the domain, if no others are there. */
+  /** How many of `count` pods of the class fit in the domain, if pods of no other class are there. */
   #podsIn(podClass: PodClass, count: number, domain: string): number {
     if (this.#canLaunch(podClass, domain)) return count;
     if (!this.#areRulesKept(podClass, domain)) return 0;
@@ -281,7 +286,10 @@ class Meeting implements MeetingPlace {
     return pods;
   }
 
-  /** Whether some new node there would be one for the pod. Limits change while a plan is made: they do not count. */
+  /**
+   * Whether a new node in the domain could take a pod of the class. Limits are ignored: they change while a plan is
+   * made.
+   */
   #canLaunch(podClass: PodClass, domain: string): boolean {
     const { templates, context } = this.#places;
     if (!this.#areRulesKept(podClass, domain)) return false;
@@ -299,7 +307,10 @@ class Meeting implements MeetingPlace {
     });
   }
 
-  /** Rules of the pod over the same key, by what runs already. One that allows no domain waits for other pods. */
+  /**
+   * Whether the class's other rules over this key allow the domain, given the pods that are counted now. A rule that
+   * allows no domain yet is ignored: other pods may still satisfy it.
+   */
   #areRulesKept({ variants: [asWritten] }: PodClass, domain: string): boolean {
     const { key, counts } = this.#group;
     const { rules, strict } = asWritten as Variant;
@@ -318,7 +329,7 @@ class Meeting implements MeetingPlace {
     );
   }
 
-  /** Of new nodes, whose names nobody can ask for. */
+  /** Requirements on new nodes. A term that names a host is left out: a new node cannot have that name. */
   #wantedWithVolumes(podClass: PodClass): readonly SetId[] {
     const { space } = this.#places.context;
     return podClass.draft.wishes.required.flatMap((one) => {
@@ -332,7 +343,7 @@ class Meeting implements MeetingPlace {
 }
 
 /**
- * How many pods of the class its host ports and its own rules allow on one host: spreads over zones hold there, too.
+ * Largest number of pods of the class on one host by host ports and topology rules. A zone spread limits a host, too.
  */
 function mostOnAnyHost({ ports, variants: [asWritten] }: PodClass): number {
   let most = ports.length > 0 ? 1 : Number.POSITIVE_INFINITY;
@@ -352,7 +363,7 @@ function isTolerated({ draft }: PodClass, { taints }: Pick<Template, "taints">):
   return firstUntolerated(tolerations, taints) === undefined;
 }
 
-/** Whether the node's labels and taints are such that a pod of the class may be there. */
+/** Whether labels and taints of the node allow a pod of the class. */
 function isWelcome(
   podClass: PodClass,
   wanted: readonly SetId[],

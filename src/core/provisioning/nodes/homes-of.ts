@@ -6,7 +6,7 @@ import type { QueuedPod } from "../batch/queue.ts";
 import type { HomesOf } from "../topology/latecomers.ts";
 import type { Place, TopologyGroup } from "../topology/topology-group.ts";
 
-/** Each a few milliseconds at most. */
+/** One step takes a few milliseconds at most. */
 const PODS_PER_STEP = 4_096;
 const HOMES_PER_STEP = 512;
 

@@ -1,14 +1,15 @@
 /**
- * What a planned node takes of its pool's limits: as much as its cheapest type has. So two small nodes fit a limit
- * that the largest type they might become would use up. In the end each node keeps to the types for which
- * the limits have room (see {@link LimitShare.settled}), and the cloud cannot launch more than they allow.
+ * The share of its pool's limits that a planned node is charged: the capacity of its cheapest instance type. So two
+ * small nodes fit into a limit that one node would use up if it were charged as its largest type. At the end each
+ * node drops the types for which the limits have no room (see {@link LimitShare.settled}). So the cloud cannot launch
+ * more than the limits allow.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { type Bits, commonBits, noBits, setBit } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
 import { affordable, chargeLimits, isLimited, type Template } from "../pools/pool-template.ts";
 
-/** What the node may become. */
+/** The requirements and instance types of the planned node. */
 interface State {
   readonly set: SetId;
   readonly types: Bits;
@@ -16,9 +17,9 @@ interface State {
 
 export class LimitShare {
   readonly #template: Template;
-  /** Whether somebody must count: the limits may be reached. */
+  /** False: the limits cannot be reached, so nothing is charged. */
   readonly isCounted: boolean;
-  /** Undefined: nothing yet. */
+  /** Undefined: nothing is charged yet. */
   #charged: Resources | undefined;
 
   constructor(template: Template) {
@@ -26,7 +27,7 @@ export class LimitShare {
     this.isCounted = template.isAmple !== true && isLimited(template);
   }
 
-  /** Those of the types that the node may still become. */
+  /** Those of the types that the limits still allow. */
   within(types: Bits): Bits {
     if (this.#charged === undefined) return types;
     const paid = affordable(this.#template, this.#charged);
@@ -34,8 +35,8 @@ export class LimitShare {
   }
 
   /**
-   * Takes what the cheapest type has. `isFixed`: takes what the largest has, for the node may not become fewer
-   * types.
+   * Charges the capacity of the cheapest type. `isFixed`: charges the largest type, because the node must keep all
+   * its types.
    */
   pay({ set, types }: State, isFixed: boolean): void {
     if (!this.isCounted) return;
@@ -49,7 +50,10 @@ export class LimitShare {
     this.#charged = chargeLimits(this.#template, needed, this.#charged);
   }
 
-  /** The types that the limits leave the node, once all nodes of the plan have taken their share. It takes the rest. */
+  /**
+   * The types that the limits leave to the node after all nodes of the plan were charged. Charges the node for the
+   * largest of them.
+   */
   settled(types: Bits): Bits {
     if (this.#charged === undefined) return types;
     const kept = this.within(types);

@@ -40,9 +40,9 @@ export function* seenSlotsInSteps(
   return seen;
 }
 
-/** Of one driver. */
+/** The slots for volumes of one driver. */
 interface Slots {
-  /** By type. */
+  /** By position of the type. */
   readonly slots: readonly number[];
   readonly least: number;
 }

@@ -40,9 +40,9 @@ import {
 
 /** The values that a requirement allows, numbered. */
 interface CountableValues {
-  /** By position of the type. */
+  /** By position of the type: the numbers of its values. */
   readonly ofType: readonly (readonly number[])[];
-  /** By value: the number of the question that counted it last. */
+  /** By value: the number of the last question that counted it. */
   readonly seenIn: Float64Array;
 }
 
@@ -62,24 +62,24 @@ export class TypeTable {
   readonly #prices = new Map<SetId, OrderedColumn>();
   readonly #open = new Map<SetId, Bits>();
   readonly #reserved = new Map<SetId, readonly (readonly string[])[]>();
-  /** Answers of {@link hasFitting} of the bits that were asked about last, and of {@link hasEach}. */
+  /** The last answers of {@link hasFitting} and {@link hasEach}. */
   #fitted: {
     readonly bits: Bits | undefined;
     readonly bySet: WeakMap<Resources, boolean>[];
   } = { bits: undefined, bySet: [] };
   readonly #each = new WeakMap<Resources, boolean>();
-  /** For pods alone, once daemons have theirs. */
+  /** By position of the type: what pods can request, after the requests of daemons. */
   #allocatable: readonly Resources[];
   #fittingDaemons: Bits;
-  /** Scratch of {@link #ask}. */
+  /** The rows to combine, reused for each question. */
   readonly #rows: Bits[] = [];
   readonly #starts: number[] = [];
   readonly #left: Bits;
-  /** Answers of {@link fitting}. */
+  /** Kept answers of {@link fitting}. */
   readonly #given = new SharedBits();
-  /** Answers of {@link withCapacityUpTo}, by how many types have more. */
+  /** Kept answers of {@link withCapacityUpTo}, by number of types with more capacity. */
   readonly #upTo = new Map<string, Map<number, Bits>>();
-  /** Answers of {@link valuesOf}. */
+  /** Kept answers of {@link valuesOf}. */
   readonly #values = new WeakMap<Bits, Map<Requirement, readonly string[]>>();
 
   constructor(types: readonly InstanceType[], space: RequirementSpace) {
@@ -97,7 +97,7 @@ export class TypeTable {
     return this.types.length;
   }
 
-  /** Labels by which rows of one type may differ: of offerings, and of the pool where daemons select its values. */
+  /** Labels by which rows of one type may differ: labels of offerings, and labels of the pool that daemons select. */
   get splittingKeys(): readonly string[] {
     return [...this.#sheet.given.keys(), ...this.#sheet.offeringKeys];
   }
@@ -248,7 +248,7 @@ export class TypeTable {
       let common = own;
       for (let at = 0; at < count && common !== 0; at++)
         common &= (rows[at] as Bits)[(starts[at] as number) + word] as number;
-      // Unsigned, as words of bits are.
+      // `&` gives signed words, but stored words are unsigned.
       common >>>= 0;
       left[word] = common;
       if (common !== 0) isNone = false;

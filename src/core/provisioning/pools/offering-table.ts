@@ -17,9 +17,9 @@ export class OfferingTable {
   readonly hasReserved: boolean;
   /** One offering for each kind. */
   readonly #kinds: Offering[] = [];
-  /** By position of the type. */
+  /** By position of the type: its offerings. */
   readonly #entries: readonly (readonly Entry[])[];
-  /** Earlier answers, by the kinds that are allowed. */
+  /** Kept answers of {@link cheapest}, by allowed kinds. */
   readonly #cheapest = new Map<string, readonly (Offering | undefined)[]>();
 
   constructor(types: readonly InstanceType[]) {
@@ -40,7 +40,7 @@ export class OfferingTable {
     this.hasReserved = this.#kinds.some(isReserved);
   }
 
-  /** Of offerings without labels there is a handful of kinds: a zone and a capacity type. */
+  /** Offerings without labels have few kinds: one for each zone and capacity type. */
   #plainKind(offering: Offering): number {
     for (let kind = 0; kind < this.#kinds.length; kind++) {
       const { zone, capacityType, labels } = this.#kinds[kind] as Offering;
@@ -109,12 +109,12 @@ export class OfferingTable {
   }
 }
 
-/** Zones and capacity types are few, and with them what is asked for. */
+/** Most kept answers. Few zones and capacity types exist, and so few different questions. */
 const MOST_KEPT = 64;
 
 function cheapestOf(entries: readonly Entry[], allowed: readonly boolean[]): Offering | undefined {
   let best: Offering | undefined;
-  // By number: a plan asks this of each type before the loop is compiled.
+  // A counted loop is faster here, because it mostly runs before the code is compiled.
   for (let at = 0; at < entries.length; at++) {
     const { kind, offering } = entries[at] as Entry;
     if (allowed[kind] !== true) continue;

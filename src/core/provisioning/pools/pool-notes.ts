@@ -10,7 +10,7 @@ export type PoolNotes = Pick<
   "excludedByLimits" | "withoutTypes" | "withTooFewTypes"
 >;
 
-/** With the limits as they are now. Planned claims count against them. */
+/** For the limits before anything is planned. Planned claims count against them later. */
 export function poolNotes(
   templates: readonly Template[],
   { space, minValuesPolicy }: NotedIn,
@@ -40,7 +40,7 @@ function isTooFew({ set, table, usable }: Template, space: RequirementSpace): bo
     .some((one) => table.distinctValues(usable, one) < (one.minValues as number));
 }
 
-/** v1 counts among the types that meet the pool's requirements; older generations among all it was given. */
+/** v1 counts the types that satisfy the pool's requirements; older generations count all types of the node class. */
 function excludedByLimits(templates: readonly Template[]): SchedulingResult["excludedByLimits"] {
   return templates
     .map((template) => {

@@ -47,14 +47,14 @@ const SIMULATED_LABELS: Readonly<Record<string, string>> = {
   [NODE_INITIALIZED_LABEL_KEY]: "true",
 };
 
-/** Left out of claims: simulation only. */
+/** Keys that only the simulation of a node has. Claims must not contain them. */
 export function simulatedKeys(pool: Pool): ReadonlySet<string> {
   return new Set([...Object.keys(SIMULATED_LABELS), ...foreignKeys(pool)]);
 }
 
 /**
- * What only nodes of the other family of pools have: the label by which they name theirs, and of AWS one that later
- * generations took away. Well known as it is to alpha's pools, theirs may not say it in a claim.
+ * Labels that only nodes of the other kind of pool have: its owner label, and a label of AWS that v1 removed. Alpha
+ * treats them as well known, but claims must not contain them.
  */
 function foreignKeys(pool: Pool): readonly string[] {
   return pool.generation === "alpha"
@@ -62,7 +62,7 @@ function foreignKeys(pool: Pool): readonly string[] {
     : [PROVISIONER_NAME_LABEL_KEY, LABEL_INSTANCE_PODS];
 }
 
-/** A daemon and the rows of types that it would run on. */
+/** A daemon and the rows of types where it would run. */
 interface Daemon {
   readonly requests: Resources;
   readonly ports: readonly HostPort[];
@@ -76,9 +76,9 @@ export interface Template {
   readonly taints: readonly Taint[];
   readonly set: SetId;
   readonly table: TypeTable;
-  /** Types that meet the pool's own requirements and have an offering. */
+  /** Types that satisfy the pool's own requirements and have an available offering. */
   readonly usable: Bits;
-  /** Per type. */
+  /** By position of the type. */
   readonly daemonRequests: readonly Resources[];
   readonly daemons: readonly Daemon[];
   readonly slots: AttachSlots;
@@ -86,7 +86,10 @@ export interface Template {
   readonly steady: Bits | undefined;
   /** What is left of the limits. Replaced when a claim is opened, so an earlier value can be set again. */
   budget: Budget;
-  /** The limits have room for one of the largest nodes for each pod, so they need not be counted. Absent: not known. */
+  /**
+   * True: the limits have room for the largest node for each pod of the batch, so nothing is charged. Absent: not
+   * known.
+   */
   isAmple?: boolean;
 }
 
@@ -95,7 +98,7 @@ export function hasNoType({ table, usable }: Template): boolean {
   return table.size === 0 || isEmptyBits(usable);
 }
 
-/** What the pool's limits leave, and the types within it. */
+/** The remaining limits, and the types that fit into them. */
 export interface Budget {
   readonly remaining: Resources;
   readonly within: Bits;
@@ -142,7 +145,7 @@ export function createTemplate(
   };
 }
 
-/** Most of hundreds of types run the same few daemons: each set of daemons is summed once. */
+/** Most types run the same few daemons, so each set of daemons is summed once. */
 function requestsByType(daemons: readonly Daemon[], types: number): readonly Resources[] {
   const sums = new Map<string, Resources>();
   return Array.from({ length: types }, (_, type) => {
@@ -226,18 +229,18 @@ export function mayRunOut(
   nodes: number,
 ): boolean {
   for (const name in remaining) {
-    // One more must fit, or the largest type would be excluded.
+    // One node more must fit, or the largest type would be excluded.
     if ((remaining[name] as number) < chargeOf(table, within, name) * (nodes + 1)) return true;
   }
   return false;
 }
 
-/** Notes whether this many new nodes could reach the pool's limits. */
+/** Notes whether so many new nodes could reach the pool's limits. */
 export function weighLimits(template: Template, nodes: number): void {
   template.isAmple = !mayRunOut(template, nodes);
 }
 
-/** Removes a node with this capacity for a question: the limits have that much more room. */
+/** Adds the capacity of a removed node to the remaining limits, for a what-if question. */
 export function creditLimits(template: Template, capacity: Resources): void {
   const { table, budget, usable } = template;
   const remaining: Record<string, number> = {};
@@ -246,7 +249,7 @@ export function creditLimits(template: Template, capacity: Resources): void {
   template.budget = budgetOf(table, remaining, usable);
 }
 
-/** Removes the pool's limits for a question. */
+/** Removes the pool's limits for a what-if question. */
 export function liftLimits(template: Template): void {
   const { table, usable } = template;
   template.budget = budgetOf(table, NO_RESOURCES, usable);
@@ -326,13 +329,13 @@ function daemonRows(
     const wanted = space.intern(selected);
     const joined = space.join(set, wanted);
     if (joined === undefined) continue;
-    // Rows are split by what daemons ask of offerings: each has the daemon on all its offerings, or on none.
+    // Rows are split so that the daemon runs on all offerings of a row or on none.
     const runs = (one: SetId) =>
       table.isAboutOfferings(wanted)
         ? commonBits(table.meeting(one), table.offered(one))
         : table.meeting(one);
     uniteBits(rows, runs(joined));
-    // What the daemon would take on types that the pool leaves out: a fix may let it use them.
+    // Daemons on types that the pool excludes: a fix may let the pool use these types.
     uniteBits(others, runs(wanted));
   }
   if (isEmptyBits(others)) return rows;
@@ -350,7 +353,7 @@ export function withinLimits({ budget }: Template, { capacity }: InstanceType): 
   return true;
 }
 
-/** `among`: types that are within other limits. */
+/** `among`: types that fit into the other limits. */
 function budgetOf(table: TypeTable, remaining: Resources, among: Bits): Budget {
   const exhausted = (remaining["nodes"] ?? Number.POSITIVE_INFINITY) < 1;
   let within = exhausted ? noBits(table.size) : among;

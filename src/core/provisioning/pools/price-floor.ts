@@ -8,7 +8,7 @@ import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Template } from "./pool-template.ts";
 
 export class PriceFloor {
-  /** By template, then type; infinite: nothing can be launched. */
+  /** By index of the template, then position of the type. Infinite: the type cannot be launched. */
   readonly #prices: readonly (readonly number[])[];
   /** Micro-dollars per hour for one unit. */
   readonly #perUnit = new Map<string, number>();
@@ -35,12 +35,12 @@ export class PriceFloor {
     });
   }
 
-  /** By position of the type in the table of the template with this index; infinite: cannot be launched. */
+  /** By position of the type in its table. Infinite: the type cannot be launched. */
   pricesOf(template: number): readonly number[] {
     return this.#prices[template] ?? [];
   }
 
-  /** Every set of new nodes with room for this costs at least so much, in micro-dollars per hour. */
+  /** Smallest price of any set of new nodes with room for these requests, in micro-dollars per hour. */
   least(requests: Resources): number {
     let least = 0;
     for (const name in requests) {

@@ -20,7 +20,7 @@ export function typeRows(types: readonly TypeRow[]): TypeRow[] {
   return rows.sort((a, b) => (a.name === b.name ? 0 : a.name < b.name ? -1 : 1));
 }
 
-/** Whether two of the rows, which are by name, are of one type. */
+/** Whether a type has two rows. `rows` are sorted by name. */
 export function haveSplitTypes(rows: readonly TypeRow[]): boolean {
   return rows.some(({ name }, at) => at > 0 && rows[at - 1]?.name === name);
 }
@@ -32,7 +32,7 @@ export function mergedRows(rows: readonly TypeRow[]): InstanceType[] {
     const known = byName.get(row.name);
     if (known === undefined) byName.set(row.name, row);
     else {
-      // Rows that only labels of the pool tell apart have the same offerings.
+      // Rows that differ only in labels of the pool have the same offerings.
       const more = row.offerings.filter((one) => !known.offerings.includes(one));
       byName.set(row.name, { ...known, offerings: [...known.offerings, ...more] });
     }

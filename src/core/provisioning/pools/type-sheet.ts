@@ -25,23 +25,21 @@ export interface LabelColumn {
 }
 
 /**
- * Types by how much of a resource pods can have: row `i` of `rows`, which lie end to end, are
- * those with at least `amounts[i]`.
+ * Types by the amount of a resource that pods can request. Row `i` of `rows`, which are stored one after another, has
+ * the types with at least `amounts[i]`.
  */
 export interface ResourceColumn {
   readonly amounts: readonly number[];
   readonly rows: Bits;
 }
 
-/** Types in order: by an amount of a resource, largest first; or by price, cheapest first. */
+/** Types sorted by an amount of a resource, largest first, or by price, cheapest first. */
 export interface OrderedColumn {
   readonly order: readonly number[];
   readonly amounts: readonly number[];
 }
 
-/**
- * What pods and daemons together may request of a type; never negative in a type that is usable.
- */
+/** What pods and daemons together may request. Never negative for a usable type. */
 function allocatableOf(type: InstanceType): Resources {
   const result = subtractResources(type.capacity, type.overhead) as Record<string, number>;
   for (const name in type.capacity) {
@@ -53,7 +51,7 @@ function allocatableOf(type: InstanceType): Resources {
 
 export interface TypeSheet {
   readonly types: readonly TypeRow[];
-  /** Some type is several rows. */
+  /** Some type has several rows. */
   readonly hasSplitTypes: boolean;
   readonly offerings: OfferingTable;
   readonly allocatable: readonly Resources[];
@@ -63,7 +61,7 @@ export interface TypeSheet {
   readonly resources: Map<string, ResourceColumn>;
   readonly capacities: Map<string, OrderedColumn>;
   readonly offeringKeys: ReadonlySet<string>;
-  /** By label of a pool: rows that are nodes with one of these values only. */
+  /** Label of a pool → the rows whose nodes have only some of its values. */
   readonly given: ReadonlyMap<string, readonly GivenLabel[]>;
 }
 
@@ -72,7 +70,7 @@ interface GivenLabel {
   readonly value: Requirement;
 }
 
-/** Lists are immutable. */
+/** By list of types. Lists never change. */
 const sheets = new WeakMap<readonly InstanceType[], TypeSheet>();
 
 export function sheetOf(list: readonly InstanceType[]): TypeSheet {
@@ -96,10 +94,10 @@ export function sheetOf(list: readonly InstanceType[]): TypeSheet {
   return sheet;
 }
 
-/** What every pass needs of the list. */
+/** Resources that every pass asks for. */
 const ASKED_RESOURCES = ["cpu", "memory", "pods"];
 
-/** Computes ahead what every pass needs of the list. */
+/** Computes ahead what every pass asks for. */
 export function readTypes(list: readonly InstanceType[]): void {
   const sheet = sheetOf(list);
   for (const key of sheet.labelKeys) labelColumn(sheet, key);
@@ -109,7 +107,7 @@ export function readTypes(list: readonly InstanceType[]): void {
   }
 }
 
-/** Which types have which value of the label. */
+/** The types by their value of the label. */
 export function labelColumn(sheet: TypeSheet, key: string): LabelColumn {
   return within(sheet.labels, key, () => columnOf(sheet, key));
 }
@@ -132,7 +130,7 @@ function columnOf({ types, labelKeys }: TypeSheet, key: string): LabelColumn {
   return { byValue, silent, never };
 }
 
-/** Which types leave pods how much of a resource; `allocatable` is by position of the type. */
+/** The types by what pods can request of a resource. `allocatable` is by position of the type. */
 export function resourceColumn(allocatable: readonly Resources[], name: string): ResourceColumn {
   const all = Float64Array.from(allocatable, (amounts) => amounts[name] ?? 0);
   const order = largestFirst(all);
@@ -148,7 +146,7 @@ export function resourceColumn(allocatable: readonly Resources[], name: string):
   return { amounts, rows };
 }
 
-/** Which types have most of a capacity. */
+/** The types by capacity, largest first. */
 export function capacityColumn({ types, capacities }: TypeSheet, name: string): OrderedColumn {
   let column = capacities.get(name);
   if (column === undefined) {
@@ -160,7 +158,7 @@ export function capacityColumn({ types, capacities }: TypeSheet, name: string): 
   return column;
 }
 
-/** Positions, by their amounts; equals in order. */
+/** Positions, largest amount first; equal amounts in order. */
 function largestFirst(amounts: Float64Array): number[] {
   return [...amounts.keys()].sort((a, b) => (amounts[b] as number) - (amounts[a] as number));
 }
@@ -173,7 +171,7 @@ function givenOf(types: readonly TypeRow[]): TypeSheet["given"] {
   return byKey;
 }
 
-/** Labels that offerings bring. */
+/** Labels of offerings. */
 function keysOf(types: readonly InstanceType[]): ReadonlySet<string> {
   const keys = new Set([TOPOLOGY_ZONE_LABEL_KEY, CAPACITY_TYPE_LABEL_KEY]);
   for (const { offerings } of types) {
@@ -182,7 +180,7 @@ function keysOf(types: readonly InstanceType[]): ReadonlySet<string> {
   return keys;
 }
 
-/** Index of the first amount that is no more, of amounts that fall; past the end when none is. */
+/** Index of the first amount that is at most `most`, in descending amounts. The length if there is none. */
 export function firstAtMost(amounts: readonly number[], most: number): number {
   let low = 0;
   let high = amounts.length;
@@ -194,7 +192,7 @@ export function firstAtMost(amounts: readonly number[], most: number): number {
   return low;
 }
 
-/** Index of the first amount that is enough; past the end when none is. */
+/** Index of the first amount that is at least `wanted`. The length if there is none. */
 export function firstAtLeast(amounts: readonly number[], wanted: number): number {
   let low = 0;
   let high = amounts.length;

@@ -37,8 +37,8 @@ export interface Chosen {
 }
 
 /**
- * Requirements under which no type of `rows` can be launched as another row of it. The cheapest offering of all stays.
- * What else is given up is decided label by label, and keeps the values with the cheapest offerings.
+ * Requirements under which no type of `rows` can be launched as one of its other rows. The cheapest offering of all
+ * stays allowed. For each label the values with the cheapest offerings stay allowed.
  */
 export function withWholeTypes(table: TypeTable, requirements: Requirements, rows: Bits): Chosen {
   if (!table.hasSplitTypes) return { requirements, rows };
@@ -62,8 +62,8 @@ export function withWholeTypes(table: TypeTable, requirements: Requirements, row
 }
 
 /**
- * Of `bits` the rows that a node with these requirements can be. A row is left out only if another row of its type
- * stays: the rows of a type that cannot be had at all tell why.
+ * The rows of `bits` that a node with these requirements can be. A row is left out only if another row of its type
+ * stays: if no row stays, the rows tell why the type cannot be launched.
  */
 export function rowsUnder(table: TypeTable, bits: Bits, requirements: Requirements): Bits {
   if (!table.hasSplitTypes) return bits;
@@ -77,14 +77,14 @@ export function rowsUnder(table: TypeTable, bits: Bits, requirements: Requiremen
   return left;
 }
 
-/** How many types these rows are of. */
+/** Number of types that have some of these rows. */
 export function countTypes({ types, hasSplitTypes }: TypeTable, bits: Bits): number {
   return hasSplitTypes
     ? new Set(bitIndices(bits).map((index) => types[index]?.name)).size
     : countBits(bits);
 }
 
-/** Rows that are not chosen, of types that are. */
+/** Rows that are not in `rows`, of types that have a row in it. */
 function leftOutOf({ types }: TypeTable, rows: Bits): readonly TypeRow[] {
   const named = new Set(bitIndices(rows).map((index) => types[index]?.name));
   return types.filter(({ name }, index) => named.has(name) && !hasBit(rows, index));
@@ -108,7 +108,7 @@ function byPrice(table: TypeTable, requirements: Requirements, rows: Bits): Laun
   );
 }
 
-/** The labels of a node that is launched so. */
+/** The labels of a node that is launched with this row and offering. */
 function labelsOf({ row: { given = [] }, offering }: Launchable): Requirements {
   const { zone, capacityType, labels = {} } = offering;
   const own = { [TOPOLOGY_ZONE_LABEL_KEY]: zone, [CAPACITY_TYPE_LABEL_KEY]: capacityType };
@@ -154,7 +154,7 @@ function labelOf({ zone, capacityType, labels }: Offering, key: string): string 
   return key === CAPACITY_TYPE_LABEL_KEY ? capacityType : labels?.[key];
 }
 
-/** Undefined: the value is allowed already, or all but some values are. */
+/** Undefined: the value is allowed already, or the requirement allows all values but some. */
 function unionOf({ key, complement, values, minValues }: Requirement, value: string) {
   if (complement || values.includes(value)) return undefined;
   return { ...oneOf(key, [...values, value]), minValues };

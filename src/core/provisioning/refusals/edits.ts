@@ -1,6 +1,7 @@
 /**
- * Changes that would give a pod a place, as data: to be shown, to be tried, and to be made by hand. Each
- * is one field of one object. Rank: how much an owner is likely to mind, least first.
+ * Edits that would give a pod a place. An edit changes one field of one object. It is data, so it can be shown to a
+ * person, tried in a plan, or made by hand. Its rank says how much owners are likely to mind it; low ranks are tried
+ * first.
  */
 import type {
   Container,
@@ -36,7 +37,7 @@ export type PodEdit =
       readonly topologyKey: string;
     }
   | {
-      /** Of the required spread over the key. */
+      /** Changes a field of the required spread over the key. */
       readonly on: "pod";
       readonly change: "loosen";
       readonly topologyKey: string;
@@ -48,7 +49,7 @@ export type PodEdit =
       readonly on: "pod";
       readonly change: "dropHostPort";
       readonly port: number;
-      /** Who has it. */
+      /** The containers that hold the port. */
       readonly of: readonly ("containers" | "initContainers")[];
     };
 
@@ -83,10 +84,10 @@ const RANKS: Readonly<Record<Edit["change"], number>> = {
   dropRule: 9,
   request: 10,
 };
-/** To do without a resource: nothing is minded more. */
+/** Owners mind it most if a pod must do without a resource. */
 const NOTHING_LEFT = 1;
 
-/** Within a rank the smaller change comes first. */
+/** Ranks edits of one kind by the size of the change. */
 export function rankOf(edit: Edit): number {
   if (!("from" in edit)) return RANKS[edit.change];
   const { from, to } = edit;
@@ -94,7 +95,7 @@ export function rankOf(edit: Edit): number {
   return RANKS[edit.change] + Math.abs(to - from) / (Math.max(from, to) + 1);
 }
 
-/** So that the pod asks for no more than `most` of the resource; undefined: that low it cannot be. */
+/** Edits after which the pod requests at most `most` of the resource. Undefined: its requests cannot be that low. */
 export function requestEdits(pod: Pod, resource: string, most: number): PodEdit[] | undefined {
   return lowerRequests(pod, resource, most)?.map((one) => ({
     on: "pod",
@@ -103,7 +104,7 @@ export function requestEdits(pod: Pod, resource: string, most: number): PodEdit[
   }));
 }
 
-/** The input with the edits made; those of pods in each pod of `keys`. */
+/** The input with the edits made. Edits of pods change each pod in `keys`. */
 export function applyEdits(
   input: SchedulingInput,
   keys: ReadonlySet<string>,
@@ -121,7 +122,7 @@ export function applyEdits(
   };
 }
 
-/** The pod with one edit made. */
+/** The pod with the edit made. */
 export function editedPod(pod: Pod, edit: PodEdit): Pod {
   return { ...pod, spec: editedSpec(pod.spec, edit) };
 }
@@ -154,7 +155,7 @@ function editedSpec(spec: PodSpec, edit: PodEdit): PodSpec {
   }
 }
 
-/** Of these the API server lets a pod have one. */
+/** The API server allows at most one required spread over a key. */
 export function isRequiredOver(
   { topologyKey, whenUnsatisfiable }: TopologySpreadConstraint,
   key: string,
@@ -170,8 +171,8 @@ function withoutPort(containers: readonly Container[], port: number): readonly C
 }
 
 /**
- * Selector and required node affinity without a key; a term that had nothing else asks for nothing. One that
- * never asked for anything matches no node, and does so without the key too.
+ * Removes a key from the selector and the required node affinity. A term that had only this key is then satisfied by
+ * every node. A term that was empty before matches no node, with or without the key.
  */
 function withoutKey(spec: PodSpec, key: string): PodSpec {
   const { [key]: _, ...nodeSelector } = spec.nodeSelector ?? {};
@@ -213,7 +214,7 @@ function withoutRule(
   return { ...spec, affinity: { ...spec.affinity, [name]: left } };
 }
 
-/** The pool with one edit made. */
+/** The pool with the edit made. */
 export function editedPool(pool: Pool, edit: PoolEdit): Pool {
   switch (edit.change) {
     case "limit":
@@ -235,7 +236,7 @@ export function editedPool(pool: Pool, edit: PoolEdit): Pool {
   }
 }
 
-/** A list takes the value in or leaves it out; a bound that forbids the value goes. */
+/** Lets the requirement allow the value: adds it to In, removes it from NotIn, drops a bound that forbids it. */
 function allowing(spec: RequirementSpec, value: string): RequirementSpec[] {
   const values = spec.values ?? [];
   switch (spec.operator) {
@@ -252,7 +253,7 @@ function allowing(spec: RequirementSpec, value: string): RequirementSpec[] {
   }
 }
 
-/** One line that an owner can act on. */
+/** The edit as one line for its owner. */
 export function editText(edit: Edit, pools: SchedulingInput["pools"]): string {
   if (edit.on === "pod") return podText(edit);
   const own = pools.find(({ pool }) => pool.id === edit.poolId);
@@ -298,7 +299,7 @@ function requestText({ container, isInit, resource, from, to }: LoweredRequest):
   const whose =
     container === undefined ? "the pod" : `${isInit ? "init container" : "container"} ${container}`;
   if (to === 0) return `let ${whose} do without ${resource}`;
-  // Only one of them lowered, the API server refuses the pod.
+  // The API server refuses the pod if its request and limit of such a resource differ.
   const what = mayNotBeOvercommitted(resource) ? "request and limit" : "request";
   return `lower the ${resource} ${what} of ${whose} from ${shown(resource, from)} to ${shown(resource, to)}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Which zone a pod is bound to by its own words and its volumes: for people who wonder why pods wait. What
- * spreads and other pods' affinities leave is known only while planning, and not looked at here.
+ * The zone that a pod is bound to by its own requirements and its volumes, for a metric. Spreads and affinities are
+ * ignored: which zone they leave is known only while planning.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -11,12 +11,15 @@ import type { Requirements } from "../../scheduling/requirements.ts";
 import { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 
-/** A pod that may run in several zones. */
+/** The pod may run in several zones. */
 const FLEXIBLE = "flexible";
-/** A pod whose own words, its volumes and what pools offer have no zone in common. */
+/** The pod's requirements, its volumes and the pools have no zone in common. */
 const NONE = "none";
 
-/** Pod → its zone, `flexible` or `none`. upstream: metric scheduler_pending_pods_by_effective_zone_count */
+/**
+ * Pod → its zone, `flexible` or `none`.
+ * upstream: metric scheduler_pending_pods_by_effective_zone_count
+ */
 export function zonesOfPods(
   pods: readonly Pod[],
   { pools, nodes, volumes }: Pick<SchedulingInput, "pools" | "nodes" | "volumes">,
@@ -60,7 +63,7 @@ function within(
   zones: readonly string[],
   alternatives: readonly Requirements[],
 ): readonly string[] {
-  // Volumes that ask nothing have no alternatives at all.
+  // Volumes without requirements give no alternatives.
   if (alternatives.length === 0) return zones;
   return zones.filter((zone) =>
     alternatives.some((one) => allows(one.get(TOPOLOGY_ZONE_LABEL_KEY), zone)),

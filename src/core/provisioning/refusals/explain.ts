@@ -1,8 +1,7 @@
 /**
- * Explains why a pod has no place: for each pool what ruled out its instance types, with upstream's sentence. It runs
- * only for pods without a place, once for each class. It tries an empty new node of the pool, and a pod without its
- * preferences, so it never names a preference as the reason. If a pod has several required terms, the one that came
- * furthest is named.
+ * Explains why a pod has no place: for each pool, how many instance types each stage refused, and upstream's message.
+ * Runs once for each class without a place. It tries an empty new node of the pool and the pod without preferences,
+ * so it never blames a preference. If the pod has several required terms, it names the one that passed most stages.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
 import { formatTaint } from "../../../apis/core/tolerations.ts";
@@ -62,7 +61,7 @@ interface Refusal {
   readonly promised?: true;
 }
 
-/** In the order in which planning tests. */
+/** In the order in which planning asks them. */
 const STAGES: readonly (RejectionReason | "promised")[] = [
   "noInstanceTypes",
   "taints",
@@ -78,16 +77,16 @@ const STAGES: readonly (RejectionReason | "promised")[] = [
 ];
 
 const NO_POOLS = "nodepool requirements filtered out all available instance types";
-/** Of the ways in which rules about other pods can be kept so many are told apart where some may be promised. */
+/** Most combinations of topology domains that are examined when a pool has reservations. */
 const MOST_LASTS = 64;
-/** Each may be the first of a class. */
+/** Each pod may be the first of its class, which takes longest. */
 const PODS_PER_STEP = 16;
 
 export function explain(failed: readonly QueuedPod[], pass: Explained): UnschedulablePod[] {
   return atOnce(explainInSteps(failed, pass));
 }
 
-/** As {@link explain}, in steps: a class takes long if many pools and types refuse it. */
+/** As {@link explain}, in steps: a class that many pools refuse takes long. */
 export function* explainInSteps(
   failed: readonly QueuedPod[],
   pass: Explained,
@@ -120,12 +119,12 @@ function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePo
   return { pools, message: pools.length === 0 ? NO_POOLS : joined(pools) };
 }
 
-/** What daemons take at the least on a node of the pool with these requirements. */
+/** The smallest daemon overhead on a node of the pool with these requirements. */
 function leastOverhead(template: Template, requirements: Requirements): Resources {
   return leastDaemonRequests(template, rowsUnder(template.table, template.usable, requirements));
 }
 
-/** One for each required term of the pod, with all given up that can be: these come last. */
+/** One variant for each required term, without any preferences. They are the last variants. */
 function hardestVariants(podClass: PodClass, pass: Explained): readonly Variant[] {
   const asWritten = podClass.variants[0] as Variant;
   const variants = [asWritten];
@@ -162,7 +161,7 @@ function joined(pools: readonly PoolRejection[]): string {
   return pools.map((pool) => pool.message).join("; ");
 }
 
-/** In the order in which planning tests. */
+/** Asks the stages in the order in which planning asks them. */
 function refusal(
   template: Template,
   podClass: PodClass,
@@ -188,7 +187,7 @@ function refusal(
   return byTypes(template, podClass, variant, pass, set);
 }
 
-/** `all`: how many types the pool has. */
+/** `all`: number of the pool's instance types. */
 function admissionText(refused: AdmissionRefusal, all: number): Refusal {
   switch (refused.stage) {
     case "taints": {
@@ -206,7 +205,7 @@ function admissionText(refused: AdmissionRefusal, all: number): Refusal {
   }
 }
 
-/** The pool's labels and taints fit. Finds what rules out its types. */
+/** The pool's labels and taints fit. Finds what refuses its instance types. */
 function byTypes(
   template: Template,
   podClass: PodClass,
@@ -257,7 +256,7 @@ function byTypes(
   return byRules(template, variant, pass, { set, places, types: attaching, rejected });
 }
 
-/** The types that can be where the pod's volumes are; if there are none, the reason. */
+/** The types that can be launched where the pod's volumes are. If there are none, also the reason. */
 function reachingVolumes(
   template: Template,
   podClass: PodClass,
@@ -288,13 +287,13 @@ function reachingVolumes(
 
 interface Left {
   readonly set: SetId;
-  /** The set, in each of the places where the pod's volumes can be reached. */
+  /** The set, narrowed to each place where the pod's volumes can be reached. */
   readonly places: readonly SetId[];
   readonly types: Bits;
   readonly rejected: Rejected;
 }
 
-/** These types fit. Finds the rule about other pods, or about the choice of types, that fails. */
+/** These types fit. Finds the topology rule, or the check of reservations and minValues, that fails. */
 function byRules(
   template: Template,
   variant: Variant,
@@ -302,7 +301,7 @@ function byRules(
   { set, places, types, rejected }: Left,
 ): Refusal {
   const { space, topology } = context;
-  // The next one: those that are planned have their pods, who count on their hosts.
+  // The id of the next planned node. Planned nodes with lower ids have pods, which rules about hosts count there.
   const place = new NewNodeClaim(claims.size, template, types, context);
   const none = noBits(template.table.size);
   const options = ({ group, self }: Rule, at: SetId, among: Bits) => {
@@ -340,7 +339,7 @@ function byRules(
   return byLasts(lasts, template, context, { types, rejected });
 }
 
-/** All rules can be satisfied: either reservations are held by other nodes, or minValues has too few values. */
+/** All rules can be satisfied. So other nodes hold the reservations, or minValues has too few values. */
 function byLasts(
   lasts: readonly Last[],
   template: Template,
@@ -408,7 +407,7 @@ function fewerThanAsked(
     .filter((one) => table.launchedValues(left, one, isReserved) < (one.minValues ?? 0));
 }
 
-/** Counts the types that are no longer among those left. */
+/** Adds the number of types that are in `before` and not in `left`. */
 function withFallen(
   table: TypeTable,
   rejected: Rejected,
@@ -419,7 +418,7 @@ function withFallen(
   return gone === 0 ? rejected : { ...rejected, [reason]: (rejected[reason] ?? 0) + gone };
 }
 
-/** Upstream's sentence; the older versions named what was asked for first. */
+/** Upstream's sentence. Versions before v1 begin it with requests and requirements. */
 function tupleText(
   text: string,
   template: Template,
@@ -433,7 +432,7 @@ function tupleText(
     : `no instance type satisfied resources ${resources} and requirements ${shown} (${text})`;
 }
 
-/** What is left of each limit that no type of these would stay within. `isCharged`: by nodes of this plan too. */
+/** What is left of each limit that every one of these types exceeds. `isCharged`: planned nodes count, too. */
 function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean): string {
   const short = Object.keys(budget.remaining)
     .sort()
@@ -450,7 +449,7 @@ function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean
   return isCharged ? `${why} (a planned node counts as the cheapest type it may become)` : why;
 }
 
-/** Most domains named with their counts. */
+/** Most domains that are listed with their counts. */
 const NAMED_DOMAINS = 10;
 
 function topologyText({ type, inverse, key, counts, maxSkew, minDomains }: TopologyGroup): string {

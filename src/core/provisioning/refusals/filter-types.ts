@@ -1,5 +1,6 @@
 /**
- * Which of a pool's types a pod cannot have as they are, and upstream's sentence about all of them together.
+ * Filters a pool's instance types by requirements, resources and offerings, and makes upstream's sentence if none is
+ * left.
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
 import type { Resources } from "../../../apis/resources.ts";
@@ -16,13 +17,13 @@ import type { Template } from "../pools/pool-template.ts";
 import { countTypes } from "../pools/whole-types.ts";
 import type { RejectionReason } from "../result.ts";
 
-/** Reason → number of types that fell by it. */
+/** Reason → number of types that it refused. */
 export type Rejected = Partial<Record<RejectionReason, number>>;
 
-/** Someone meant `1000m` and wrote `1000`: more cores than any machine has. */
+/** More CPU than any instance has. Probably `1000` was written instead of `1000m`. */
 const IMPLAUSIBLE_CPU_MILLI = 1_000_000_000;
 
-/** How many fell by what first, and the sentence that tells most about all of them together. */
+/** The types that are left, the number of types that each filter refused, and upstream's sentence if none is left. */
 export function filterTypes(
   { table }: Template,
   requests: Resources,
@@ -38,7 +39,7 @@ export function filterTypes(
   return { text, rejected: rejectedBy(table, { among, meets, both, left }), left };
 }
 
-/** Told in the order of the types: what the first of them fell by comes first. */
+/** Ordered by the first type that each filter refused. */
 function rejectedBy(
   table: TypeTable,
   kept: {
@@ -65,7 +66,7 @@ function rejectedBy(
   return Object.fromEntries(fallen.map(({ reason, types }) => [reason, types]));
 }
 
-/** Upstream's texts, from "nothing is right" to "each is right, but never on one type". */
+/** Upstream's sentences, from "nothing fits" to "each fits, but never on one type". */
 function filterText(
   some: { readonly meets: Bits; readonly holds: Bits; readonly offers: Bits },
   requests: Resources,

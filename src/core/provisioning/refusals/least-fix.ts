@@ -1,6 +1,6 @@
 /**
- * Makes a fix smaller while it is still enough: leaves out edits that it can do without, loosens a spread that
- * need not go, and changes amounts no further than it must. Each question costs a plan, so amounts that are far apart are found by halving.
+ * Makes a fix smaller while it is still enough: drops edits that are not needed, loosens a spread instead of dropping
+ * it, and changes amounts as little as possible. Each question costs a plan, so distant amounts are found by halving.
  */
 
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -8,31 +8,31 @@ import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { fieldOf } from "../../../base/json.ts";
 import { type Edit, editedPod, isRequiredOver, type PodEdit, requestEdits } from "./edits.ts";
 
-/** Limits are raised by whole ones of these: cores, gibibytes. Of other resources, by one. */
+/** Limits are raised in these units: cores, gibibytes; 1 for other resources. */
 const LIMIT_UNITS: Readonly<Record<string, number>> = {
   cpu: 1_000,
   memory: 2 ** 30,
   "ephemeral-storage": 2 ** 30,
 };
-/** Requests are lowered by whole ones of these: millicores, mebibytes. */
+/** Requests are lowered in these units: mebibytes; 1 for other resources (for CPU one millicore). */
 const REQUEST_UNITS: Readonly<Record<string, number>> = {
   memory: 2 ** 20,
   "ephemeral-storage": 2 ** 20,
 };
 
 /**
- * A higher limit may place fewer pods than a lower one: an earlier node becomes one of larger types then, which
- * count. So amounts between that are not too many are tried from below.
+ * A higher limit may place fewer pods than a lower one, because an earlier node then becomes a larger type that
+ * counts more. So if there are at most this many amounts, they are tried one by one, the lowest first.
  */
 const TRIED_ONE_BY_ONE = 20;
 
 /**
- * Of more edits than these not each choice is tried, but each is left out once. So many there are only where one way
- * lowers a request in all containers of a pod that has many.
+ * Up to this many edits, each subset is tried. With more, each edit is left out once. So many occur only if a request
+ * is lowered in all containers of a pod with many containers.
  */
 const TRIED_IN_ALL_PARTS = 4;
 
-/** A skew that must be larger by more than this leaves little of the spread. */
+/** Largest increase of maxSkew that is tried. With more, little of the spread is left. */
 const MORE_SKEW = 20;
 
 /** `edits` are enough for pods like this one. `isEnough` may say no when it must not be asked any more. */
@@ -42,7 +42,8 @@ export function leastFix(
   isEnough: (edits: readonly Edit[]) => boolean,
 ): readonly Edit[] {
   let least = withoutNeedless(edits, isEnough);
-  // What is changed less may let another be changed less, and pods go together otherwise.
+  // A smaller edit can make another smaller one possible, because pods are then placed differently. So this repeats
+  // until nothing changes.
   for (let round = 0; ; round++) {
     const before = least;
     for (const at of least.keys()) {
@@ -69,7 +70,7 @@ function withoutNeedless(
   return least;
 }
 
-/** Each choice of some but not all, the smaller first. */
+/** All subsets except the empty one and the whole, smallest first. */
 function partsOf<T>(all: readonly T[]): T[][] {
   const every = 2 ** all.length - 1;
   return Array.from({ length: Math.max(0, every - 1) }, (_, at) =>
@@ -77,7 +78,7 @@ function partsOf<T>(all: readonly T[]): T[][] {
   ).sort((a, b) => a.length - b.length);
 }
 
-/** A spread that the pod gives up keeps what it can: fewer domains are asked of it, or it may be more uneven. */
+/** Replaces a dropped spread by a looser one: with smaller minDomains, or with a larger maxSkew. */
 function withLooserSpread(
   edits: readonly Edit[],
   edit: Edit,
@@ -101,7 +102,7 @@ function withLooserSpread(
   );
 }
 
-/** `again`: it was looked for before, so mostly one step less is not enough. */
+/** `again`: an earlier round has looked for the amount, so one step less is mostly not enough. */
 function withLeastAmount(
   edits: readonly Edit[],
   edit: Edit,
@@ -150,10 +151,10 @@ function leastLowered(
     least = tried;
     return true;
   };
-  // What another part hides need not be given up: of a container below the peak of the init phase, say.
+  // A container below the peak of the init phase need not be lowered, so fewer edits may give the same amount.
   const same = requestEdits(pod, resource, to);
   if (same !== undefined && same.length <= lowered.length && !areEqual(same, lowered)) allows(0);
-  // Mostly it is as much as a type has: then one step less is not enough.
+  // The amount is mostly what a type has. Then one unit more is not enough.
   if (allows(1)) halve(1, Math.ceil((from - to) / unit), allows);
   return least;
 }
@@ -162,7 +163,7 @@ function areEqual(some: readonly PodEdit[], others: readonly PodEdit[]): boolean
   return JSON.stringify(some) === JSON.stringify(others);
 }
 
-/** Asks about whole numbers between one that is enough and one that is not, until they are neighbours. */
+/** Halves the distance between a number that is enough and one that is not, until they are neighbours. */
 function halve(enough: number, tooLittle: number, isEnough: (middle: number) => boolean): void {
   let [good, bad] = [enough, tooLittle];
   while (Math.abs(bad - good) > 1) {

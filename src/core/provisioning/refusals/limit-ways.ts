@@ -1,7 +1,7 @@
 /**
- * How the limits of a pool could be raised for pods that they keep out. A planned node counts as its cheapest type; with
- * minValues it counts as the largest type that it may be when it is opened, and later pods make it smaller. So besides
- * the amounts that a plan without limits ends up with there are amounts that no such plan can reach.
+ * Ways to raise a pool's limits for pods that the limits keep out. A planned node is charged as its cheapest type.
+ * With minValues it is charged as its largest type when it is opened, and less as pods narrow it. So a plan without
+ * limits does not show all amounts that are needed; this file adds others.
  */
 import type { Pool } from "../../../apis/hub/pool.ts";
 import type { Resources } from "../../../apis/resources.ts";
@@ -12,18 +12,18 @@ import type { Edit } from "./edits.ts";
 
 type Raised = Extract<Edit, { readonly change: "limit" }>;
 
-/** What the limits of one pool are held against. */
+/** The facts that the limits of one pool are compared with. */
 export interface Counted {
   readonly pool: Pool;
-  /** What its nodes count that are there, or on their way. */
+  /** Capacity of the pool's nodes and claims, those in flight included. */
   readonly usage: Resources;
-  /** The largest amounts that one of its nodes may count. */
+  /** The largest capacity of one node of the pool, by resource. */
   readonly largest: Resources;
-  /** As many nodes it may get at most: each takes a pod. */
+  /** Number of pods of the batch. The pool gets at most one new node for each. */
   readonly pods: number;
 }
 
-/** The largest of each resource among the types that the pool may use. */
+/** The largest amount of each resource among the types that the pool may use. */
 export function largestOf({ table, usable }: Template): Resources {
   const largest: Record<string, number> = { nodes: 1 };
   for (const [index, { capacity }] of table.types.entries()) {
@@ -35,9 +35,9 @@ export function largestOf({ table, usable }: Template): Resources {
 }
 
 /**
- * All that bind in the plan without limits (`claims`): as high as its cheapest types need, as any of its types, or as so
- * many of the largest. Of several also one alone, or two, so high that they bind no plan: on the nodes that the
- * others leave, which may be more of smaller ones, pods may find room, and keep the rules about each other.
+ * Ways to raise the limits that bind in the plan without limits (`claims`). All of them: to the sum of the cheapest
+ * types, of the largest types of each claim, or of the pool's largest type. Then one or two of them alone, so high
+ * that they never bind: with the other limits the plan may use more and smaller nodes.
  */
 export function limitWays(counted: Counted, claims: readonly PlannedClaim[]): Edit[][] {
   const { pool, usage, largest, pods } = counted;
@@ -63,8 +63,8 @@ export function limitWays(counted: Counted, claims: readonly PlannedClaim[]): Ed
 }
 
 /**
- * The edits with limits no higher than what nodes come to in the plan that they make (`claims`), and than what so many
- * could: it is as well to begin there, for most of what was tried is far more. The lower first.
+ * The edits with limits lowered to what the plan made with them (`claims`) needs, the lowest first. Most limits that
+ * were tried are much higher, so the search for the smallest fix starts here.
  */
 export function fittedLimits(
   edits: readonly Edit[],
@@ -87,7 +87,7 @@ export function fittedLimits(
   return ways.filter((way) => way.some((edit, at) => edit !== edits[at]));
 }
 
-/** Of each node what `pick` takes of its types' amounts, cheapest first. */
+/** The sum over the claims of what `pick` returns for the amounts of a claim's types, cheapest type first. */
 function sumOf(
   claims: readonly PlannedClaim[],
   pick: (amounts: readonly number[]) => number,

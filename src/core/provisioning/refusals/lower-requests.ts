@@ -1,23 +1,23 @@
 /**
- * Which containers must ask for less, and how much less, so that a pod asks for no more than there is.
- * What a pod asks for is a sum, or the peak of its init phase, or an amount of its own: the largest
- * part gives way first.
+ * Finds the containers whose requests must be lowered, and by how much, so that the pod requests at most a given
+ * amount. A pod's request is a sum over containers, the peak of its init phase, or an amount of its own. The largest
+ * part is lowered first.
  */
 import type { Container, Pod, PodSpec } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
 import { formatResources, parseResources } from "../../../apis/resources.ts";
 
-/** One amount of one container, or of the pod as a whole. */
+/** One lowered request of a container, or of the pod itself. */
 export interface LoweredRequest {
   readonly resource: string;
-  /** Absent: `spec.resources` of the pod. */
+  /** Absent: the request in `spec.resources` of the pod. */
   readonly container?: string;
   readonly isInit?: true;
   readonly from: number;
   readonly to: number;
 }
 
-/** Undefined when no container can give that much: the rest is overhead of the pod's runtime. */
+/** Undefined: even without requests of containers the pod requests more, because of its runtime's overhead. */
 export function lowerRequests(
   pod: Pod,
   resource: string,
@@ -27,7 +27,7 @@ export function lowerRequests(
   const whole = amount(pod.spec, resource);
   if (resources !== undefined && whole !== undefined) {
     const to = whole - (asked(pod, resource) - most);
-    // Containers may not ask for more than the pod does.
+    // The API server refuses containers that request more than their pod.
     const parts = lowerRequests({ ...pod, spec: rest }, resource, most);
     return to < 0 || parts === undefined ? undefined : [{ resource, from: whole, to }, ...parts];
   }
@@ -41,7 +41,7 @@ export function lowerRequests(
     lowered = { ...lowered, spec: withLowered(lowered.spec, less) };
   }
   if (asked(lowered, resource) > most) return undefined;
-  // One that another's peak hides need not give anything.
+  // A part below the peak of the init phase need not be lowered.
   for (const part of parts) {
     const others = parts.filter((one) => one !== part);
     if (asked({ ...pod, spec: others.reduce(withLowered, pod.spec) }, resource) <= most)
@@ -50,7 +50,7 @@ export function lowerRequests(
   return parts;
 }
 
-/** The spec with one amount lowered. Limits stay: what a pod asks for is in its requests then. */
+/** The spec with one request lowered. Limits stay, because the pod now has a request. */
 export function withLowered(spec: PodSpec, lowered: LoweredRequest): PodSpec {
   const { container: name, isInit } = lowered;
   if (name === undefined) return { ...spec, ...withAmount(spec, lowered) };
@@ -61,7 +61,7 @@ export function withLowered(spec: PodSpec, lowered: LoweredRequest): PodSpec {
     : { ...spec, containers: spec.containers.map(changed) };
 }
 
-/** Largest first, then as written. */
+/** Largest first; equal parts as written. */
 function partsOf(spec: PodSpec, resource: string): LoweredRequest[] {
   const own = (one: Container, isInit: boolean): LoweredRequest => {
     const from = amount(one, resource) ?? 0;
@@ -92,7 +92,7 @@ function asked(pod: Pod, resource: string): number {
   return podRequests(pod)[resource] ?? 0;
 }
 
-/** A limit without a request counts as one. */
+/** A limit without a request counts as the request. */
 function amount(
   { resources }: Pick<Container | PodSpec, "resources">,
   resource: string,

@@ -1,7 +1,7 @@
 /**
- * What stands between a pod and a new node of one pool, taken from what both ask for, without planning:
- * taints, labels, instance types. Each obstacle comes with the edits that would take it out of the
- * way. What only planning can see (limits, neighbours, ports) is in remedy.ts.
+ * The obstacles between a pod and a new node of one pool that are seen without planning: taints, labels, volumes,
+ * instance types. Each obstacle has the edits that would remove it. Obstacles that only a plan shows (limits,
+ * topology, host ports) are in remedy.ts.
  */
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod, Toleration } from "../../../apis/core/pod.ts";
@@ -29,30 +29,30 @@ import { rowsUnder } from "../pools/whole-types.ts";
 import { type Edit, rankOf, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
 
-/** A way round: all of the edits together. None = there is no way round. */
+/** Each way is a list of edits that remove the obstacle together. No way: it cannot be removed. */
 export interface Obstacle {
   readonly texts: readonly string[];
   readonly ways: readonly (readonly Edit[])[];
 }
 
-/** Instance type that comes closest, and what it lacks. */
+/** An instance type that does not fit, and what it lacks. */
 export interface TypeMiss {
   readonly instanceType: string;
   readonly texts: readonly string[];
   readonly ways: readonly (readonly Edit[])[];
-  /** Share of the request that is not there, summed. */
+  /** For each resource the share of the request that is missing, summed. */
   readonly shortage: number;
-  /** Of its cheapest offering, whichever that is. */
+  /** Price of the type's cheapest offering, available or not. */
   readonly priceMicroUsd: number;
 }
 
 const INTEGER = /^\d+$/;
-/** Values of a list that are worth trying one by one. */
+/** Most values of a requirement that are tried. */
 const TRIED_VALUES = 3;
-/** Types that are worth making fit. */
+/** Most kinds of edits to instance types that are tried. */
 const TRIED_TYPES = 4;
 
-/** Taints that the pod does not tolerate, even with all preferences given up. */
+/** Taints that the pod does not tolerate, even with all preferences dropped. */
 export function taintObstacles(pod: Pod, taints: readonly Taint[]): Obstacle[] {
   const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
   return taints
@@ -69,7 +69,7 @@ export function tolerationOf({ key, value, effect }: Taint): Toleration {
     : { key, operator: "Equal", value, effect };
 }
 
-/** What a term of the pod asks for and the pool's nodes will not have. */
+/** Requirements of the pod's term that the pool's nodes cannot satisfy. */
 export function labelObstacles(
   wanted: Requirements,
   template: Template,
@@ -94,7 +94,7 @@ function conflictsOf(wanted: Requirements, template: Template, space: Requiremen
   });
 }
 
-/** What the pod's volumes ask of a node, in one of the places where they all are, and the pool's will not have. */
+/** Requirements of one place of the pod's volumes that the pool's nodes cannot satisfy. */
 export function volumeObstacles(
   volumes: Requirements,
   template: Template,
@@ -110,14 +110,14 @@ export function volumeObstacles(
   }));
 }
 
-/** What several volumes ask for excludes each other. */
+/** The requirements of several volumes exclude each other. */
 function isNowhere({ complement, values }: Requirement): boolean {
   return !complement && values.length === 0;
 }
 
 /**
- * Zones and capacity types that the pool leaves out and its types have: pods that keep apart need several. And
- * types that it leaves out by one key and that are sold where its own are not.
+ * Zones and capacity types that the pool excludes and its types have. Pods that must be apart need several. Also
+ * types that the pool excludes by one key and that are sold in further zones.
  */
 export function domainWays({ pool, table }: Template): Edit[][] {
   const own = pool.requirements.map(toRequirement);
@@ -150,7 +150,9 @@ export function domainWays({ pool, table }: Template): Edit[][] {
   });
 }
 
-/** Types that the pool leaves out by one key and that would stay within its limits: what takes least of those first. */
+/**
+ * Types that the pool excludes by one key and that fit into its limits, those with the smallest share of them first.
+ */
 export function smallerWays(template: Template, requests: Resources): Edit[][] {
   const { pool, table } = template;
   const own = pool.requirements.map(toRequirement);
@@ -177,7 +179,7 @@ export function smallerWays(template: Template, requests: Resources): Edit[][] {
     .map(([, { way }]) => way);
 }
 
-/** The largest share of what is left of a limit that such a node takes. */
+/** The largest share of a remaining limit that a node of this capacity takes. */
 function shareOfLimits({ budget: { remaining } }: Template, capacity: Resources): number {
   const shares = Object.entries(remaining).map(([name, left]) =>
     left > 0 ? (capacity[name] ?? 0) / left : 0,
@@ -185,7 +187,7 @@ function shareOfLimits({ budget: { remaining } }: Template, capacity: Resources)
   return Math.max(0, ...shares);
 }
 
-/** The key, where a type with these labels does not meet the requirement. */
+/** The key, if a type with these labels does not satisfy the requirement; otherwise nothing. */
 function missOf(requirement: Requirement, labels: Readonly<Record<string, readonly string[]>>) {
   const { key } = requirement;
   return labels[key]?.some((value) => allows(requirement, value)) === false ? [key] : [];
@@ -202,7 +204,7 @@ function poolWays(wanted: Requirement, { pool, table }: Template): Edit[][] {
     ways.push(...tried.map((value): Edit[] => [{ ...inPool, change: "allow", key, value }]));
   } else if (
     pool.labels[key] === undefined &&
-    // Labels of the class's own domain are the cloud's to give.
+    // Only the cloud sets labels in the domain of the node class.
     !isDomainOrBelow(labelDomain(key), pool.classRef.group)
   ) {
     const value = anyValue(wanted);
@@ -211,7 +213,7 @@ function poolWays(wanted: Requirement, { pool, table }: Template): Edit[][] {
   return ways;
 }
 
-/** What types have of a label that is asked for by bounds, or by what it is not: the least first. */
+/** The values of types that a requirement with bounds or exclusions allows, smallest first. */
 function valuesWithin(wanted: Requirement, { types }: Template["table"]): readonly string[] {
   const all = new Set(types.flatMap(({ labels }) => labels[wanted.key] ?? []));
   const within = [...all].filter((value) => allows(wanted, value));
@@ -219,19 +221,19 @@ function valuesWithin(wanted: Requirement, { types }: Template["table"]): readon
   return within.sort((a, b) => (areNumbers ? Number(a) - Number(b) : 0) || compareText(a, b));
 }
 
-/** A pod before a new node of one pool. */
+/** A pod, one of its required terms and one place of its volumes, compared with new nodes of one pool. */
 export interface Sight {
   readonly pod: Pod;
   /** One of its required terms. */
   readonly wanted: Requirements;
-  /** Where its volumes are, and the attach slots that they take: no edit changes that. */
+  /** Where its volumes are, and their attach slots. No edit changes these. */
   readonly volumes: Requirements;
   readonly attached: VolumeUsage;
   readonly template: Template;
   readonly space: RequirementSpace;
 }
 
-/** Why no type of the pool's class would do, nearest type first; empty = some type does. */
+/** For each of the pool's types what it lacks, nearest type first. Empty: some type fits. */
 export function typeMisses({ pod, wanted, volumes, attached, template, space }: Sight): TypeMiss[] {
   const { table, pool } = template;
   const holding = template.slots.holding(attached);
@@ -293,21 +295,21 @@ export function typeMisses({ pod, wanted, volumes, attached, template, space }: 
   return misses.sort(nearest);
 }
 
-/** The ways to make one of the nearest types do. */
+/** The edits that make one of the nearest types fit. */
 export function typeObstacle(misses: readonly TypeMiss[]): Obstacle | undefined {
   const [first] = misses;
   if (first === undefined) return undefined;
   const kinds = new Map<string, Map<string, readonly Edit[]>>();
   for (const way of misses.flatMap(({ ways }) => ways).sort((a, b) => costOf(a) - costOf(b))) {
     const kind = textOf(way, (one) => ("resource" in one ? one.resource : ""));
-    // Of amounts the first is the nearest: less to give up, or the same. Of values none says as much.
+    // Of several amounts the first one is the smallest change. Of several values none is better, so each is kept.
     const values = textOf(way, (one) => ("value" in one ? one.value : ""));
     const ways = kinds.get(kind) ?? new Map<string, readonly Edit[]>();
     if (ways.size < TRIED_VALUES && !ways.has(values)) ways.set(values, way);
     kinds.set(kind, ways);
   }
   const tried = [...kinds.values()].slice(0, TRIED_TYPES).map((some) => [...some.values()]);
-  // The nearest of each kind before others of it.
+  // The nearest way of each kind comes before others of the same kind.
   const ways = Array.from({ length: TRIED_VALUES }, (_, at) =>
     tried.flatMap((some) => some.slice(at, at + 1)),
   );
@@ -318,14 +320,14 @@ function textOf(way: readonly Edit[], what: (edit: Edit) => string): string {
   return JSON.stringify(way.map((one) => [one.change, "key" in one ? one.key : "", what(one)]));
 }
 
-/** Fewer edits first, then those that owners mind least. */
+/** Fewer edits cost less; then edits that owners mind less. */
 export function costOf(edits: readonly Edit[]): number {
   return edits.reduce((sum, edit) => sum + 100 + rankOf(edit), 0);
 }
 
 function nearest(a: TypeMiss, b: TypeMiss): number {
   return (
-    // What no edit can make do is farther than what some can, however many.
+    // Types that no edit can make fit come last.
     Number(a.ways.length === 0) - Number(b.ways.length === 0) ||
     a.texts.length - b.texts.length ||
     a.shortage - b.shortage ||
@@ -350,7 +352,7 @@ function isWhere(
   });
 }
 
-/** The offering with the fewest labels that are asked otherwise: those labels. */
+/** For the offering with the fewest unsatisfied labels: these labels. */
 function nearestOffering(
   offerings: Template["table"]["types"][number]["offerings"],
   requirements: Requirements,
@@ -370,12 +372,12 @@ function nearestOffering(
   return best;
 }
 
-/** As upstream writes it, but bounds as bounds. */
+/** In upstream's format, but bounds without `Exists`. */
 function asked(requirement: Requirement): string {
   return formatRequirement(requirement).replace(/ Exists (?=[<>])/, " ");
 }
 
-/** What a pod's requests would have to be for each amount that there is: many types have the same. */
+/** Edits that lower requests, kept for each amount: many types have equal amounts. */
 class LoweredTo {
   readonly #pod: Pod;
   readonly #known = new Map<string, readonly Edit[] | undefined>();
@@ -384,9 +386,9 @@ class LoweredTo {
     this.#pod = pod;
   }
 
-  /** Undefined: so low they cannot be. */
+  /** Undefined: the requests cannot be that low. */
   edits(resource: string, most: number): readonly Edit[] | undefined {
-    // A pod without any cpu or memory is no pod; one without a device may be.
+    // A pod cannot do without CPU or memory, but it may do without a device.
     if (most === 0 && !mayNotBeOvercommitted(resource)) return undefined;
     const key = `${resource} ${most}`;
     if (!this.#known.has(key)) {

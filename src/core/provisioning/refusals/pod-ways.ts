@@ -1,6 +1,6 @@
 /**
- * What could be changed about a pod alone, one edit a way, whatever keeps it from a place: a node that runs
- * already may take it then, or one that is planned for others.
+ * Edits of the pod alone, one for each way, whatever refuses it. With such an edit an existing node, or one planned
+ * for other pods, may take the pod.
  */
 
 import { hostPorts } from "../../../apis/core/host-ports.ts";
@@ -16,14 +16,14 @@ import { type Edit, editedPod, type PodEdit, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
 import { tolerationOf } from "./obstacles.ts";
 
-/** Hardly any: whether it helps at all; how little it must be is found out then. */
+/** Smallest request that is tried. It shows whether a lower request helps at all; the right amount is found later. */
 const LEAST: Readonly<Record<string, number>> = {
   memory: 2 ** 20,
   "ephemeral-storage": 2 ** 20,
 };
-/** Taints that come and go with the state of a node are not for pods to tolerate. */
+/** Kubernetes and Karpenter set and remove these taints themselves, so pods should not tolerate them. */
 const PASSING = /^(?:node\.kubernetes\.io|node\.cloudprovider\.kubernetes\.io|karpenter\.sh)\//;
-/** Each costs a plan, and what else could be changed is to be tried, too. */
+/** Most taints that are tried. Each costs a plan. */
 const TRIED_TAINTS = 4;
 const HARD: readonly TaintEffect[] = ["NoSchedule", "NoExecute"];
 
@@ -38,7 +38,7 @@ export function podWays(pod: Pod, nodes: readonly NodeView[]): Edit[][] {
     .concat(lessOfEach(pod));
 }
 
-/** Host ports, given up one by one, whoever in the pod has them. */
+/** One edit for each host port, in all containers that hold it. */
 export function portEdits({ metadata, spec }: Pod): PodEdit[] {
   const portsOf = (some: Pod["spec"]) =>
     hostPorts({ metadata, spec: some }).map(({ port }) => port);
@@ -55,7 +55,7 @@ export function portEdits({ metadata, spec }: Pod): PodEdit[] {
   }));
 }
 
-/** Rules about other pods, given up one by one. */
+/** One edit for each topology rule. */
 export function ruleEdits({ spec }: Pod): PodEdit[] {
   const { podAffinity, podAntiAffinity } = spec.affinity ?? {};
   const over =
@@ -74,7 +74,7 @@ export function ruleEdits({ spec }: Pod): PodEdit[] {
   ];
 }
 
-/** Of taints that alone keep the pod from a node with room for it those of the most nodes. */
+/** Taints that alone keep the pod from a node with enough room; those on most nodes first. */
 function tolerations(pod: Pod, nodes: readonly NodeView[]): PodEdit[] {
   const requests = podRequests(pod);
   const found = new Map<string, { readonly edit: PodEdit; nodes: number }>();
@@ -98,7 +98,7 @@ function isInTheWay({ spec }: Pod, taint: Taint): boolean {
   return firstUntolerated(spec.tolerations, [taint], { effects: HARD }) !== undefined;
 }
 
-/** Label keys that a node must have for the pod, by selector or required affinity. */
+/** Label keys of the pod's selector and required node affinity. */
 function requiredKeys({ nodeSelector = {}, affinity }: PodSpec): Set<string> {
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   const keys = (required?.nodeSelectorTerms ?? []).flatMap(({ matchExpressions = [] }) =>
@@ -108,8 +108,8 @@ function requiredKeys({ nodeSelector = {}, affinity }: PodSpec): Set<string> {
 }
 
 /**
- * Of each resource hardly any: of all containers that ask for it, or of the one alone that matters most, so that
- * more than one gives way only where one is not enough. What the pod's runtime needs stays.
+ * For each resource: the smallest request in the one container that matters most, then in all containers that request
+ * it. The overhead of the pod's runtime stays.
  */
 function lessOfEach(pod: Pod): Edit[][] {
   const overhead = parseResources(pod.spec.overhead);
@@ -122,7 +122,7 @@ function lessOfEach(pod: Pod): Edit[][] {
       if (all.length < 2) return all.length === 0 ? [] : [all];
       const left = (edit: PodEdit) => podRequests(editedPod(pod, edit))[resource] ?? 0;
       const [one] = all
-        // Amounts of the pod as a whole go together with those of its containers.
+        // Requests of the pod itself can only be lowered together with those of its containers.
         .flatMap((edit) => ("container" in edit ? { ...edit, to: Math.max(edit.to, least) } : []))
         .sort((a, b) => left(a) - left(b));
       const isOfUse = one !== undefined && left(one) < (requests[resource] ?? 0);

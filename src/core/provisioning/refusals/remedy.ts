@@ -1,8 +1,8 @@
 /**
- * For a pod without a place: the nearest place, and the smallest change that would place it. Each candidate change is
- * tested by planning the whole batch again, so the change places the pod and every equal pod. The smallest change has
- * the fewest edits; among equal ones it has the edits that owners mind least. Live passes do not run this, because it
- * is slow: `karpenter plan` does.
+ * For a pod without a place: the nearest place, and the smallest fix that would place it. Each candidate is tested by
+ * planning the whole batch again, so a fix places the pod and all equal pods. The smallest fix has the fewest edits;
+ * among equal ones, the edits that owners mind least. Live passes do not run this, because it is slow. `karpenter
+ * plan` does.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
@@ -38,14 +38,14 @@ import { Templates, TrialPlans } from "./trial-plans.ts";
 /** The nearest place. */
 export interface NearMiss {
   readonly poolId: string;
-  /** Absent when it is the pool as a whole that will not do. */
+  /** Absent: the pool as a whole does not fit. */
   readonly instanceType?: string;
   readonly missing: readonly string[];
 }
 
 export interface Fix {
   readonly edits: readonly Edit[];
-  /** Keys of the pods that are edited: those without a place, and others of the same owner. */
+  /** Keys of the edited pods: the pods without a place, and other pods of their owners. */
   readonly pods: ReadonlySet<string>;
   /** The edits as one sentence. */
   readonly text: string;
@@ -56,32 +56,34 @@ export interface Remedy {
   readonly fix?: Fix;
 }
 
-/** Most plans made for one kind of pod, and in all: bounds that do not depend on the machine. */
+/**
+ * Most plans for one kind of pod, for making its fix small, and for all kinds. They do not depend on the speed of the
+ * machine.
+ */
 const PLANS_PER_CLASS = 24;
-/** And to make its fix as small as it can be. */
 const PLANS_PER_FIX = 64;
 const PLANS = 400;
 /**
- * Then for kinds that have no fix yet, or a large one: each plan is that much dearer that looks at so many types and
- * nodes.
+ * The same for kinds that have no fix, or a large one, when the plans above are used up. The number of these plans is
+ * also limited by work: pods times types and nodes.
  */
 const MORE_PLANS = 600;
 const MORE_PLANS_PER_FIX = 128;
 const MORE_PLANS_PER_CLASS = 128;
 const MORE_WORK = 20_000_000;
-/** Most states looked at for one kind of pod. */
+/** Most candidates that are examined for one kind of pod. */
 const LOOKS_PER_CLASS = 300;
 /** Most pods planned in all. In a large batch fewer kinds of pods get a fix. */
 const PLANNED_PODS = 200_000;
 /** Most edits of a fix. With more it would be a new design. */
 const MOST_EDITS = 4;
-/** What costs more is minded no more. */
+/** Higher costs count as this one when places are compared. */
 const MOST_DISLIKED = 1_000;
 const NO_WAY: Obstacle = { texts: [], ways: [] };
-/** Most required terms of a pod that are worth meeting, and places of its volumes. */
+/** Most required terms of a pod, and most places of its volumes, that are tried. */
 const TRIED_TERMS = 4;
 
-/** By key of the pod. Pods that were refused before planning have none. */
+/** Remedies by key of the pod. Pods that were refused before planning have none. */
 export function remedies(
   input: SchedulingInput,
   result: SchedulingResult,
@@ -94,8 +96,8 @@ export function remedies(
     (alike) => new Search(input, alike, plans, templates, known),
   );
   /**
-   * Changes of NodePools that place other pods too: for these they may be less than what their own search finds, if
-   * any.
+   * Fixes of pools that were found for other kinds of pods and place these pods, too. They may be smaller than the
+   * kind's own fix.
    */
   const shared = new Map<Search, Fix>();
   const makeSmall = (search: Search, count: number) => {
@@ -109,21 +111,21 @@ export function remedies(
       if (isLess && other.isPlacedBy(search)) shared.set(other, own);
     }
   };
-  // The kinds of most pods to the end.
+  // First the largest kinds, each until its fix is small.
   plans.allow(Math.min(PLANS, Math.ceil(PLANNED_PODS / (input.pods.length + 1))));
   for (const search of searches) {
     plans.begin(PLANS_PER_CLASS);
     search.run();
     makeSmall(search, PLANS_PER_FIX);
   }
-  // Where that took all plans: a fix for each kind, for a large one is better than none, then these small.
+  // If all plans are used up: first find a fix for each kind, then make the fixes small.
   plans.allow(Math.min(MORE_PLANS, Math.floor(MORE_WORK / workOf(input))));
   for (const search of searches) {
     plans.begin(PLANS_PER_CLASS);
     if (!search.isTried) search.run();
   }
   for (const search of searches) makeSmall(search, MORE_PLANS_PER_FIX);
-  // What is left, for kinds whose own plans were too few.
+  // Then the kinds whose own plans were too few.
   for (const search of searches) {
     if (search.fix !== undefined) continue;
     plans.begin(MORE_PLANS_PER_CLASS);
@@ -133,13 +135,13 @@ export function remedies(
   return new Map(searches.flatMap((search) => search.remedies(shared.get(search))));
 }
 
-/** How dear one plan is, about. */
+/** An estimate of the cost of one plan. */
 function workOf({ pods, pools, nodes }: SchedulingInput): number {
   const types = pools.reduce((sum, { instanceTypes }) => sum + instanceTypes.length, 0);
   return (pods.length + 1) * (types + nodes.length + 1);
 }
 
-/** Pods with one explanation are alike. Large classes first: equals stay in the order of the pods' names. */
+/** Pods with the same explanation are one kind. Largest kinds first; equal ones in the order of their pods' names. */
 function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod[][] {
   const classes = new Map<readonly PoolRejection[], UnschedulablePod[]>();
   for (const one of unschedulable) {
@@ -151,16 +153,16 @@ function classesOf(unschedulable: readonly UnschedulablePod[]): UnschedulablePod
   return [...classes.values()].sort((a, b) => b.length - a.length);
 }
 
-/** Edits under way towards a node of one pool. */
+/** Edits that aim at a node of one pool. */
 interface Towards {
   readonly poolId: string;
-  /** Which of the pod's required terms is to be met, and which of the places where its volumes are. */
+  /** Indices of the required term to satisfy and of the place of the volumes. */
   readonly term: number;
   readonly place: number;
   readonly edits: readonly Edit[];
 }
 
-/** An edit that may do of itself, wherever the pod goes then. */
+/** Edits that may be enough whatever node the pod then gets. */
 interface Anywhere {
   readonly poolId?: undefined;
   readonly edits: readonly Edit[];
@@ -170,21 +172,21 @@ type State = Towards | Anywhere;
 
 class Search {
   readonly #input: SchedulingInput;
-  /** Pods that must be placed. */
+  /** Keys of the pods that must be placed. */
   readonly #keys: ReadonlySet<string>;
-  /** Pods that are edited: an edit of a workload changes all its pods. */
+  /** Keys of the pods that are edited: an edit of a workload changes all its pods. */
   readonly #siblings: ReadonlySet<string>;
-  /** One for all: they are alike. */
+  /** One pod of the kind. All are equal. */
   readonly #one: UnschedulablePod;
-  /** What its volumes ask of a node, as alternatives. */
+  /** The requirements of its volumes, as alternatives. */
   readonly #places: readonly Requirements[];
   readonly #plans: TrialPlans;
   readonly #templates: Templates;
-  /** Keys of the pods that the last plan left. */
+  /** Keys of the pods without a place in the last plan. */
   #left: ReadonlySet<string> | undefined;
   readonly #misses = new WeakMap<Towards, readonly TypeMiss[]>();
   #nearest: (NearMiss & { readonly cost: number }) | undefined;
-  /** Enough, but maybe more than must be. */
+  /** Enough edits, maybe more than needed. */
   #found: readonly Edit[] | undefined;
   #asIs: readonly Towards[] | undefined;
   #open: Heap<Ranked> | undefined;
@@ -192,7 +194,7 @@ class Search {
   #looks = 0;
   /** The search is complete. */
   #isLooked = false;
-  /** It has had plans of its own, as many as a kind gets before the others have theirs. */
+  /** The search has had its share of plans, before all plans were used up. */
   #isTried = false;
   #isSmall = false;
   readonly #knownFixes: KnownFixes;
@@ -217,7 +219,7 @@ class Search {
     this.#plans = plans;
   }
 
-  /** Whether the plan that showed the fix of the other places these pods as well. */
+  /** Whether the fix of the other search places these pods, too, as its last plan shows. */
   isPlacedBy(other: Search): boolean {
     return [...this.#keys].every((key) => other.#left?.has(key) === false);
   }
@@ -226,7 +228,7 @@ class Search {
     return this.#isTried;
   }
 
-  /** Looks for edits that are enough, cheapest first; where its plans were used up before, it goes on from there. */
+  /** Looks for edits that are enough, cheapest first. Called again, it goes on from where its plans were used up. */
   run(): void {
     this.#asIs ??= this.#statesAsIs();
     while (!this.#isLooked && !this.#plans.areUsedUp) {
@@ -247,7 +249,7 @@ class Search {
     return open;
   }
 
-  /** What is enough there; if nothing is, the ways from there are to be looked at, too. */
+  /** Edits that are enough from this candidate on. Undefined: not enough, and the next candidates were added. */
   #lookFrom(state: State, open: Heap<Ranked>): readonly Edit[] | undefined {
     const standing = this.#standing(state)[0];
     const like = standing === undefined ? this.#likeOthers(state) : undefined;
@@ -265,7 +267,7 @@ class Search {
     return undefined;
   }
 
-  /** Towards each pool, nothing edited: one of these comes closest. */
+  /** One candidate without edits for each pool, term and place. The nearest place is one of these. */
   #statesAsIs(): Towards[] {
     const terms = requiredAlternatives(this.#one.pod.spec).slice(0, TRIED_TERMS);
     const states = this.#input.pools.flatMap(({ pool: { id: poolId } }) =>
@@ -277,7 +279,7 @@ class Search {
     return states;
   }
 
-  /** Makes what was found as small as plans allow. */
+  /** Makes the fix as small as its plans allow. */
   makeSmall(): void {
     if (this.#found === undefined || this.#isSmall) return;
     let isCutShort = false;
@@ -295,7 +297,7 @@ class Search {
     return edits && { edits, pods: this.#siblings, text: this.#text(edits) };
   }
 
-  /** By key of the pod. `lent`: a fix of others that helps these, too. */
+  /** By key of the pod. `lent`: a fix of other pods that places these, too. */
   remedies(lent: Fix | undefined): [string, Remedy][] {
     const own = this.fix;
     const isLess = own === undefined || (lent && costOf(lent.edits) < costOf(own.edits));
@@ -308,13 +310,13 @@ class Search {
     return [...this.#keys].map((key) => [key, remedy]);
   }
 
-  /** As little of the same as was enough for others before. */
+  /** The edits with the amounts of a known fix, if they are enough. */
   #likeOthers({ edits }: State): readonly Edit[] | undefined {
     const less = this.#knownFixes.like(edits);
     return less !== undefined && this.#isEnough(less) ? less : undefined;
   }
 
-  /** What stands in the way once the edits are made, as far as it shows without planning. */
+  /** The obstacles that are left after the edits and are seen without a plan. */
   #standing(state: State): Obstacle[] {
     if (state.poolId === undefined) return [];
     const { pod, wanted, volumes, template, space } = this.#seenFrom(state);
@@ -328,7 +330,7 @@ class Search {
     return typed === undefined ? taints : [...taints, typed];
   }
 
-  /** Those of the class that have no place once the edits are made. */
+  /** The pods of the kind without a place after the edits. */
   #out(edits: readonly Edit[]): UnschedulablePod[] {
     const { unschedulable } = this.#plans.of(this.#siblings, edits);
     const out = unschedulable.filter(({ pod }) => this.#keys.has(keyOf(pod)));
@@ -340,7 +342,7 @@ class Search {
     return this.#out(edits).length === 0;
   }
 
-  /** Plans with the edits made. What keeps pods of the class out then; undefined = all are placed. */
+  /** Plans with the edits made. The obstacle that the plan shows; undefined: all pods are placed. */
   #planned(state: State): Obstacle | undefined {
     const [one] = this.#out(state.edits);
     if (one === undefined) return undefined;
@@ -360,16 +362,16 @@ class Search {
     }
     if (fell.has("topology")) ways.push(...ruleEdits(one.pod).map((edit) => [edit]));
     if (fell.has("hostPorts")) ways.push(...portEdits(one.pod).map((edit) => [edit]));
-    // What keeps the pod from a node that is planned does not show where no further one can be opened: rules about
-    // others, or the types that it must be able to become. And those others may leave room by going elsewhere.
+    // The plan does not show why no further node was opened: a topology rule or minValues may refuse it. Other pods
+    // may also leave room if they can go to more domains.
     const isFull = fell.has("limits") || fell.has("minValues");
     if (isFull || fell.has("topology") || rejection?.promised) ways.push(...domainWays(template));
-    // A rule about others holds the pod to a node that minValues keeps it from.
+    // A topology rule may require a planned node that minValues closes to the pod.
     if (isFull || fell.has("topology")) ways.push(...minValuesWays(pool));
     return { texts, ways };
   }
 
-  /** What the limits of the pool are held against, with the edits made. */
+  /** The facts that the pool's limits are compared with, after the edits. */
   #counted(poolId: string, edits: readonly Edit[]): Counted {
     const ofPool = edits
       .filter((edit) => edit.on === "pool")
@@ -380,7 +382,7 @@ class Search {
     return { pool: template.pool, usage, largest: largestOf(template), pods };
   }
 
-  /** Enough, with limits raised no further than what the plan comes to, where that is enough. */
+  /** The edits, with limits lowered to what the plan needs if that is enough. */
   #fitted(edits: readonly Edit[]): readonly Edit[] {
     const { newClaims } = this.#plans.of(this.#siblings, edits);
     const countedOf = (poolId: string) => this.#counted(poolId, edits);
@@ -406,7 +408,7 @@ class Search {
     };
   }
 
-  /** Asked about a state several times, and of every type. */
+  /** Kept: a candidate is examined several times, and each time for every type. */
   #missesOf(state: Towards): readonly TypeMiss[] {
     let misses = this.#misses.get(state);
     if (misses === undefined) {
@@ -433,7 +435,7 @@ class Search {
   }
 }
 
-/** Of equally near places the one is nearer whose obstacles are taken away more gladly. */
+/** Among equally near places the one whose obstacles owners mind least to remove comes first. */
 function dislike(obstacles: readonly Obstacle[]): number {
   const least = obstacles.map(({ ways }) => Math.min(...ways.map(costOf), MOST_DISLIKED));
   return least.reduce((sum, one) => sum + one, 0) / (MOST_DISLIKED * 100);
@@ -452,11 +454,11 @@ function minValuesWays({ id: poolId, requirements }: Pool): Edit[][] {
     ]);
 }
 
-/** A state with what it is sorted by. */
+/** A candidate with its sort keys. */
 interface Ranked {
   readonly state: State;
   readonly cost: number;
-  /** Of the ways round one obstacle the nearest comes first. */
+  /** Position among the ways to remove one obstacle, nearest first. */
   readonly at: number;
   readonly id: string;
 }

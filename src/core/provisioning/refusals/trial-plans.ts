@@ -1,6 +1,5 @@
 /**
- * Plans made for the sake of a fix: the batch with edits made, planned anew, and what new nodes of an edited
- * pool would be. Many searches ask for the same, so that each is made once.
+ * Plans and templates with edits made, for finding fixes. Many searches ask for the same ones, so each is made once.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
@@ -14,7 +13,7 @@ import type { SchedulingResult } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 import { applyEdits, type Edit, editedPool, type PoolEdit } from "./edits.ts";
 
-/** What a new node of each pool would be, with edits made. */
+/** The template of each pool, with edits made. */
 export class Templates {
   readonly space: RequirementSpace;
   readonly volumes: VolumeIndex;
@@ -47,8 +46,8 @@ export class Templates {
 }
 
 /**
- * Plans the batch again with edits of pods or NodePools, to see whether they help. A plan with edits of NodePools alone
- * serves every kind of pod, so it is made once and kept.
+ * Plans the batch again with edits, to see whether they help. A plan with edits of NodePools alone serves every kind
+ * of pod, so it is kept.
  */
 export class TrialPlans {
   #made = 0;
@@ -57,7 +56,7 @@ export class TrialPlans {
   readonly #input: SchedulingInput;
   readonly #plan: (input: SchedulingInput) => SchedulingResult;
   readonly #known = new Map<string, SchedulingResult>();
-  /** Of the kind of pod that is looked at. */
+  /** Plans for the kind of pod that is searched for now. */
   readonly #own = new Map<string, SchedulingResult>();
 
   constructor(input: SchedulingInput, plan: (input: SchedulingInput) => SchedulingResult) {
@@ -65,30 +64,30 @@ export class TrialPlans {
     this.#plan = plan;
   }
 
-  /** So many more may be made from here on, in all. */
+  /** Allows so many further plans for all kinds together. */
   allow(count: number): void {
     this.#inAll = this.#made + count;
   }
 
-  /** From here on another kind of pod is looked at, with so many plans. */
+  /** Starts with another kind of pod, and allows it so many plans. */
   begin(count: number): void {
     this.#own.clear();
     this.#most = Math.min(this.#inAll, this.#made + count);
   }
 
-  /** Those for this kind of pod. */
+  /** Whether the plans of this kind are used up. */
   get areUsedUp(): boolean {
     return this.#made >= this.#most;
   }
 
-  /** Those for all kinds. */
+  /** Whether the plans of all kinds are used up. */
   get areAllMade(): boolean {
     return this.#made >= this.#inAll;
   }
 
-  /** `pods`: keys of those that edits of pods are for; `unlimited`: the pool whose limits are put aside. */
+  /** `pods`: keys of the pods that edits of pods change. `unlimited`: id of a pool whose limits are removed. */
   of(pods: ReadonlySet<string>, wanted: readonly Edit[], unlimited?: string): SchedulingResult {
-    // Whatever its limits are raised to: without them it is the same plan.
+    // Without its limits the plan is the same, whatever they were raised to.
     const edits = wanted.filter((one) => one.change !== "limit" || one.poolId !== unlimited);
     const isShared = edits.every(({ on }) => on === "pool");
     const all = isShared ? this.#known : this.#own;

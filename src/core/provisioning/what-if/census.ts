@@ -25,9 +25,9 @@ export interface Host {
   readonly isTarget: boolean;
   /** One entry for each counted pod and each group that counts it. */
   readonly counted: readonly TopologyGroup[];
-  /** The entries whose counts can matter on other nodes. */
+  /** Those groups whose counts can matter for other nodes. */
   readonly felt: readonly TopologyGroup[];
-  /** For a node that takes pods: domains that exist only because of such nodes. */
+  /** For a node that takes pods: topology domains that exist only because of such nodes. */
   readonly stands: readonly Stand[];
   /** The pods that would need a place if it were removed; undefined: not computed yet. */
   left: Left | undefined;
@@ -37,15 +37,15 @@ export interface Host {
 
 /** The pods of a node that would need another node. */
 export interface Left {
-  /** The list of the node's view, by identity. */
+  /** The pods of the node's view, to detect a newer view. */
   readonly of: readonly Pod[];
   /** In the order in which they are placed. */
   readonly queued: readonly LeftPod[];
-  /** Pods that are not planned. */
+  /** Pods that are not planned, with reasons. */
   readonly refused: readonly UnschedulablePod[];
 }
 
-/** With its class as questions use it. */
+/** With the class that questions use. */
 export interface LeftPod extends QueuedPod {
   readonly podClass: Tried;
 }
@@ -58,26 +58,26 @@ interface Stand {
 export class Census {
   readonly #topology: Topology;
   readonly #hosts = new Map<string, Host>();
-  /** Nodes by host name: who has one to itself is not concerned by what happens on others. */
+  /** Number of nodes by host name. A node that shares its host name depends on other nodes. */
   readonly #perHostname = new Map<string, number>();
-  /** Nodes more than there are host names. */
+  /** Number of nodes minus number of host names. */
   #shared = 0;
-  /** Domains in which new nodes could be. */
+  /** Kept answers: domains that new nodes can be in. */
   readonly #possible = new Map<TopologyGroup, ReadonlySet<string>>();
   /** Domains that exist only because of nodes → number of these nodes. */
   readonly #nodesIn = new Map<TopologyGroup, Map<string, number>>();
-  /** What nodes of one kind stand for: there are many nodes, and few kinds of them. */
+  /** Kept answers by kind of node: there are many nodes and few kinds. */
   readonly #stands = new Map<string, readonly Stand[]>();
-  /** By the list of terms, then namespace: none of them asks for a pod's labels. */
+  /** By the list of terms, then namespace, for terms that do not refer to the pod's own labels. */
   readonly #held = new WeakMap<readonly PodAffinityTerm[], Map<string, readonly TopologyGroup[]>>();
-  /** A rule looks at host names: each node is of a kind of its own. */
+  /** A topology rule depends on host names, so each node is its own kind. */
   #areAllDifferent = false;
 
   constructor(topology: Topology) {
     this.#topology = topology;
   }
 
-  /** Before anybody is counted, of each pod that will be: its terms may make groups of their own. */
+  /** Registers the topology groups of a pod's terms. Must run before any pod is counted. */
   expect(pods: readonly Pod[]): void {
     for (const pod of pods) this.#heldBy(pod);
   }
@@ -106,10 +106,7 @@ export class Census {
     return this.#shared > 0 && (this.#perHostname.get(hostname) ?? 0) > 1;
   }
 
-  /**
-   * `staying`: those of its pods that are counted, see {@link stayingPods}. `former`: the target that
-   * the node was until now.
-   */
+  /** `staying`: the pods that are counted, see {@link stayingPods}. `former`: the earlier state of the node. */
   add(place: ExistingNode, isTarget: boolean, staying: readonly Pod[], former?: Host): Host {
     const stands = isTarget ? this.#standsOf(place, former) : NOTHING;
     if (isTarget) {
@@ -136,7 +133,7 @@ export class Census {
     return host;
   }
 
-  /** Notes which pods of the host may need another node. Their wishes are those of running pods. */
+  /** Notes which pods of the host may need another node, by their drafts. */
   settle(host: Host, drafts: readonly Draft[]): void {
     host.drafts = drafts;
     for (const draft of drafts) draft.running++;
@@ -202,7 +199,7 @@ export class Census {
     }
   }
 
-  /** Of the pod's own anti-affinity. Pods of one template and namespace share the list. */
+  /** The groups of the pod's own anti-affinity. Pods of one template and namespace share the list. */
   #heldBy(pod: Pod): readonly TopologyGroup[] {
     const terms = heldTerms(pod);
     if (terms.length === 0) return NONE;
@@ -219,7 +216,7 @@ export class Census {
 
   #standsOf(place: ExistingNode, former: Host | undefined): readonly Stand[] {
     const { view, taints, hostname } = place;
-    // As long as only its pods change a node's labels are the very same.
+    // If only pods changed, the labels are the same object.
     if (former?.place.view.labels === view.labels && deepEqual(former.place.taints, taints))
       return former.stands;
     const { [HOSTNAME_LABEL_KEY]: _, ...labels } = view.labels;
@@ -239,7 +236,7 @@ export class Census {
     return stands;
   }
 
-  /** The group's domain that would not be there without nodes like this one. */
+  /** The group's domain that would not exist without nodes like this one; undefined: there is none. */
   #standsFor(group: TopologyGroup, place: ExistingNode): string | undefined {
     const domain = place.domain(group.key);
     if (domain === undefined || this.#possible.get(group)?.has(domain)) return undefined;
@@ -253,7 +250,7 @@ export class Census {
     if (counts.get(domain) === 0) counts.delete(domain);
   }
 
-  /** Removes a domain without counted pods and without nodes. */
+  /** Removes the domain of the place if it has no counted pods and no nodes. */
   #tidy(group: TopologyGroup, place: ExistingNode): void {
     const domain = place.domain(group.key);
     if (domain === undefined || group.counts.get(domain) !== 0) return;
@@ -280,7 +277,7 @@ function dependsOnLabels({ matchLabelKeys, mismatchLabelKeys }: PodAffinityTerm)
   return matchLabelKeys !== undefined || mismatchLabelKeys !== undefined;
 }
 
-/** An affinity asks whether there is anybody anywhere; other rules about hosts look at one host only. */
+/** An affinity asks whether its pods are anywhere. Other rules about hosts look at one host only. */
 function isFeltElsewhere({ key, type }: TopologyGroup): boolean {
   return key !== HOSTNAME_LABEL_KEY || type === "affinity";
 }

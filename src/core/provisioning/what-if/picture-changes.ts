@@ -14,7 +14,7 @@ import type { NodeView } from "../../state/node-view.ts";
 import { hasDynamicResources } from "../batch/eligibility.ts";
 import type { SchedulingInput, VolumeFacts } from "../scheduling-input.ts";
 
-/** Looked up, no more. */
+/** Each takes only a look-up. */
 const NODES_PER_STEP = 4_096;
 
 /** What a prepared cluster must remove and add. */
@@ -72,7 +72,7 @@ function* apart(
     if (isOld) gone.add(before[at++] as NodeView);
     if (isYoung) fresh.add(now[to++] as NodeView);
   }
-  // If the order differs, a node may be in both.
+  // The order differs, so a node may be in both lists.
   for (const view of gone) if (fresh.delete(view)) gone.delete(view);
   return { fresh, gone };
 }

@@ -38,7 +38,10 @@ import { Seekers } from "./seeking.ts";
 import { type Ground, Trial } from "./trial.ts";
 import { Trying } from "./trying.ts";
 
-/** The first pods take a hundred times as long as later ones: their classes are new, and the code is not compiled. */
+/**
+ * The first pods take a hundred times as long as later ones, because their classes are new and the code is not
+ * compiled.
+ */
 const NODES_PER_STEP = 8;
 const NOBODY: readonly never[] = [];
 
@@ -67,9 +70,9 @@ export class PreparedCluster implements Ground {
   #nodes: readonly ExistingNode[] = [];
   #housed: readonly Housed[] = [];
   #stranded: readonly Stranded[] = [];
-  /** The closed nodes of the last question that closed any. */
+  /** The indices of closed nodes, kept from the last question that closed any. */
   #closed: { readonly names: ReadonlySet<string>; readonly marks: Marks } | undefined;
-  /** Most wishes that are kept, including those of deleted pods. With more the cluster is prepared anew. */
+  /** Most kept wishes, those of deleted pods included. With more the cluster is prepared anew. */
   #mostWishes = 0;
 
   /** `input.pods`: pods that need a place before any question. */

@@ -31,7 +31,7 @@ interface Known {
   readonly volumes: VolumeIndex;
 }
 
-/** Without volumes nobody asks for a pod's name. */
+/** Pods without volumes are placed without regard to their names. */
 const NAMELESS: Pod["metadata"] = { name: "" };
 const NOBODY: readonly never[] = [];
 
@@ -59,12 +59,15 @@ export class Seekers {
     return pods.filter((pod) => this.#refusal(pod) === undefined);
   }
 
-  /** Makes known the pods that a question could be about. All topology groups must exist before pods are counted. */
+  /**
+   * Registers the topology groups of pods that a question may be about. All groups must exist before pods are
+   * counted.
+   */
   announce(pods: readonly Pod[]): readonly Draft[] {
     return pods.map((pod) => this.#base.classes.announce(pod));
   }
 
-  /** These pods of the hosts, and further pods of the question, in order. */
+  /** The moving pods, and the pending pods that were placed on these hosts, in order. */
   leaving(hosts: readonly Host[], moving: readonly Pod[]): Seeking {
     const [host, ...others] = hosts;
     const isOne = others.length === 0 && host?.place.pods.length === 0;

@@ -37,7 +37,7 @@ export interface Placed {
   readonly pods: readonly Pod[];
 }
 
-/** `allOrNone`: stop when one pod can have no place. */
+/** `allOrNone`: stop when one pod has no place. */
 type Wanted = "all" | "allOrNone";
 
 const TRIES_PER_STEP = 64;
@@ -59,7 +59,7 @@ export class Trial {
     const fork = base.forks.openFirst({ templates, forget: () => trying.forget() });
     this.#ground = ground;
     this.fork = fork;
-    // No helper: this runs for each node of a sweep.
+    // Built in place, because this runs for each node of a sweep.
     this.pass = {
       context: {
         space,

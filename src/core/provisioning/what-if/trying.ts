@@ -13,13 +13,13 @@ import {
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { Rooms } from "../nodes/rooms.ts";
 
-/** Number of changes after which all classes are updated at once. A prepared cluster lives for days. */
+/** Most noted changes. Then all classes take them in at once, because a prepared cluster lives for days. */
 const MOST_CHANGES = 100_000;
 
 /** A class as questions use it. All questions share the object. */
 export interface Tried extends PodClass {
   readonly original: PodClass;
-  /** How many of the changes it has taken in. */
+  /** Number of changes that the class has taken in. */
   knows: number;
   /** The current question uses it. */
   isUsed: boolean;
@@ -116,7 +116,7 @@ export class Trying {
     this.#used.length = 0;
   }
 
-  /** Forgets changes that every class has taken in. */
+  /** Forgets the changes, after every class has taken them in. */
   #tellAll(): void {
     for (const tried of this.#tried.values()) {
       this.#tellChanges(tried);

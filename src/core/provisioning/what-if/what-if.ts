@@ -30,7 +30,7 @@ export interface Without {
   readonly existing: readonly Placed[];
   /** Pods without a place, by key; at most `MAX_EXPLAINED` with their reasons worked out. */
   readonly unschedulable: readonly UnschedulablePod[];
-  /** The opening found that it is not worthwhile. No pod was placed. */
+  /** The opening gave up, so no pod was placed. */
   readonly gaveUp: boolean;
 }
 
