@@ -12,13 +12,13 @@ export const CLOUD_METRICS: readonly MetricSpec[] = [
   {
     name: "cloudprovider_duration_seconds",
     type: "histogram",
-    help: "Time the cloud took to answer.",
+    help: "Time that a call to the cloud provider took.",
     labels: ["controller", "method", "provider"],
   },
   {
     name: "cloudprovider_errors_total",
     type: "counter",
-    help: "Number of errors the cloud has answered with.",
+    help: "Number of errors that the cloud provider returned.",
     labels: ["controller", "method", "provider", "error"],
   },
 ];

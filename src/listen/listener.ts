@@ -265,8 +265,7 @@ class Guard {
       throw new Refusal(414, `the URL is longer than ${maxUrlLength} characters`);
     const foreign =
       this.#bound === undefined ? undefined : foreignCaller(exchange.request.headers, this.#bound);
-    if (foreign !== undefined)
-      throw new Refusal(403, `only programs on this machine may call: ${foreign}`);
+    if (foreign !== undefined) throw new Refusal(403, `refused: ${foreign}`);
     await this.#options.handle(exchange);
   }
 

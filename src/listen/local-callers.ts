@@ -8,11 +8,12 @@ import type { IncomingHttpHeaders } from "node:http";
 /** Why the request is refused; undefined when nothing speaks against it. `bound`: the address that is listened on. */
 export function foreignCaller(headers: IncomingHttpHeaders, bound: string): string | undefined {
   const { host = "", origin } = headers;
-  if (!isLocal(nameIn(`http://${host}`), bound)) return "the Host header names another machine";
+  if (!isLocal(nameIn(`http://${host}`), bound))
+    return "the Host header names neither localhost nor the address that this port listens on";
   if (origin !== undefined && !isLocal(nameIn(origin), bound))
-    return "the Origin header names another site";
+    return "the Origin header names a page that is not served from this machine";
   if (headers["sec-fetch-site"] === "cross-site")
-    return "the call comes from a page of another site";
+    return "a page of another site calls (Sec-Fetch-Site: cross-site); use one host name for both";
   return undefined;
 }
 

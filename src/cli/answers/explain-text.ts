@@ -79,12 +79,12 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
       ...(origin === undefined
         ? []
         : [
-            `NodeClaim ${answer.nodeClaim}, made ${origin.createdAt} from ${answer.nodePool ?? "?"}: ${origin.says}`,
-            ...(origin.pods.length === 0 ? [] : [`waited for it: ${named(origin.pods)}`]),
+            `NodeClaim ${answer.nodeClaim}, created ${origin.createdAt} from ${answer.nodePool ?? "?"}: ${origin.says}`,
+            ...(origin.pods.length === 0 ? [] : [`pods that waited for it: ${named(origin.pods)}`]),
           ]),
       ...moves.map(({ says }) => says),
       ...(answer.managed
-        ? [`runs now: ${pods.length === 0 ? "nothing that would move" : named(pods)}`]
+        ? [`pods now: ${pods.length === 0 ? "none that would move" : named(pods)}`]
         : []),
     ]),
     ...(type === undefined ? [] : section("Why this type", typeLines(type))),
@@ -95,7 +95,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
           ...holds.map(holdLine),
           ...brakeLines(brake),
           ...(repack === undefined ? [] : [repack]),
-          ...(holds.length === 0 && repair === undefined ? ["nothing keeps it"] : []),
+          ...(holds.length === 0 && repair === undefined ? ["nothing protects it"] : []),
           ...marks.map(
             ({ type: mark, since, reason }) =>
               `marked ${mark} since ${since}${reason === mark ? "" : ` (${reason})`}`,
@@ -110,14 +110,12 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
 }
 
 function brakeLines(brake: BrakeAnswer | undefined): readonly string[] {
-  return brake === undefined
-    ? []
-    : [brake.says, brake.why, `to let them end now: ${brake.release}`];
+  return brake === undefined ? [] : [brake.says, brake.why, `to release it now: ${brake.release}`];
 }
 
 function typeLines(type: LaunchChoice): readonly string[] {
   return [
-    `${type.instanceType}, ${type.capacityType}, ${type.zone}: ${usd(type.priceMicroUsdPerHour)} an hour; the claim asked for ${counted(type.askedFor, "type")}`,
+    `${type.instanceType}, ${type.capacityType}, ${type.zone}: ${usd(type.priceMicroUsdPerHour)} an hour; the NodeClaim allowed ${counted(type.askedFor, "type")}`,
     Object.keys(type.cheaper).length === 0
       ? "no type of its pool is cheaper"
       : `cheaper types of its pool: ${ruledOutText(type.cheaper)}`,
@@ -152,14 +150,14 @@ function commandLines(command: CommandAnswer): readonly string[] {
         `+ ${one.instanceType} of ${one.nodePool} (${one.capacityType}, ${one.zone}, ${usd(one.priceMicroUsdPerHour)})${orOthers(one.instanceTypes)}, pods: ${named(one.pods)}`,
     ),
     ...(command.targets.length === 0 ? [] : [`pods go to: ${named(command.targets)}`]),
-    `by ${command.method}${wait === 0 ? "" : `, looked at again after ${wait} s`}`,
+    `by ${command.method}${wait === 0 ? "" : `, validated again after ${wait} s`}`,
   ];
 }
 
 function nextLines(next: readonly CommandAnswer[]): readonly string[] {
   return next.length === 0
-    ? section("Next in the cluster", ["nothing would be disrupted now"])
-    : section("Next in the cluster", next.flatMap(commandLines));
+    ? section("Next command in the cluster", ["none: no node would be disrupted now"])
+    : section("Next command in the cluster", next.flatMap(commandLines));
 }
 
 function poolLines(answer: PoolAnswer): readonly string[] {
@@ -179,15 +177,15 @@ function poolLines(answer: PoolAnswer): readonly string[] {
       ...(answer.paused === undefined ? [] : [answer.paused]),
       ...brakeLines(answer.brake),
       ...answer.disruptions.map(({ reason, says }: Allowed) => `${reason}: ${says}`),
-      `next allowed disruption: ${answer.nextAllowedDisruption ?? "not by itself"}`,
+      `next allowed disruption: ${answer.nextAllowedDisruption ?? "never, unless something changes"}`,
     ]),
     ...(answer.moves.length === 0
       ? []
       : section(
-          "Moved of late",
+          "Recent moves",
           answer.moves.map(({ says }) => says),
         )),
-    ...section("What keeps its nodes", [
+    ...section("What protects its nodes", [
       ...answer.held.map(
         ({ block, count, nodes: names }) =>
           `${counted(count, "node")}: ${holdWords(block)}: ${names.join(", ")}${count > names.length ? ` and ${count - names.length} more` : ""}`,
@@ -195,9 +193,9 @@ function poolLines(answer: PoolAnswer): readonly string[] {
       ...(answer.repack === undefined ? [] : [`repack: ${answer.repack}`]),
     ]),
     ...section(
-      "Next of this pool",
+      "Next command for this NodePool",
       answer.next.length === 0
-        ? ["nothing would be disrupted now"]
+        ? ["none: no node would be disrupted now"]
         : answer.next.flatMap(commandLines),
     ),
   ];
@@ -220,7 +218,7 @@ function budgetLine({
 }
 
 function podLines(answer: BoundPodAnswer | WaitingPodAnswer): readonly string[] {
-  const about = section("What it wants", [
+  const about = section("Requests and rules", [
     Object.entries(answer.requests)
       .map(([name, amount]) => `${name} ${amount}`)
       .join(", "),
@@ -254,7 +252,7 @@ function podLines(answer: BoundPodAnswer | WaitingPodAnswer): readonly string[] 
       ...answer.holds.map((hold) => holdText(hold)),
     ]),
     ...section(`Why ${answer.node} stays`, answer.nodeHolds.map(holdLine)),
-    ...section("If its node went", where),
+    ...section("If its node is removed", where),
   ];
 }
 

@@ -153,19 +153,19 @@ describe("karpenter explain node", () => {
       "a (m-4, on-demand, a, $0.2000 an hour) of default runs 1 pod; next: delete a (Underutilized): saves $0.2000 an hour
 
       Why it is here
-        NodeClaim a, made 2026-01-02T00:00:00Z from default: made for pods that waited; of those are here: 1
-        waited for it: shop/a-0
-        runs now: shop/a-0
+        NodeClaim a, created 2026-01-02T00:00:00Z from default: created for pending pods; still running: 1
+        pods that waited for it: shop/a-0
+        pods now: shop/a-0
 
       Why this type
-        m-4, on-demand, a: $0.2000 an hour; the claim asked for 3 types
+        m-4, on-demand, a: $0.2000 an hour; the NodeClaim allowed 3 types
         cheaper types of its pool: 1 not requested at the launch, 2 outside the NodePool's requirements
-        m-2 (on-demand, a, $0.1000): nothing speaks against it now; at the launch it was not asked for
-        m-8 (spot, a, $0.1600): not cheaper under karpenter.sh/capacity-type In [on-demand]
-        m-4 (spot, a, $0.0800): not cheaper under karpenter.sh/capacity-type In [on-demand]
+        m-2 (on-demand, a, $0.1000): possible now, but not requested at the launch
+        m-8 (spot, a, $0.1600): not cheaper with karpenter.sh/capacity-type In [on-demand], as the NodePool requires
+        m-4 (spot, a, $0.0800): not cheaper with karpenter.sh/capacity-type In [on-demand], as the NodePool requires
 
       Why it is not removed
-        nothing keeps it
+        nothing protects it
         marked Consolidatable since 2026-01-02T00:00:00Z
         expires 2026-02-01T00:00:00Z (forceful)
 
@@ -173,7 +173,7 @@ describe("karpenter explain node", () => {
         delete a (Underutilized): saves $0.2000 an hour
         - a (m-4, on-demand, $0.2000), pods: shop/a-0
         pods go to: b
-        by single-node consolidation, looked at again after 15 s
+        by single-node consolidation, validated again after 15 s
       "
     `);
   });
@@ -193,13 +193,13 @@ describe("karpenter explain node", () => {
       snapshotPdb("web", 0),
     ]);
     expect(text).toContain(
-      `runs 1 pod; on its way out since 2026-01-05T11:59:00Z: still to leave: 1 pod (shop/a-0), until ${until} (and 1 more)`,
+      `runs 1 pod; being deleted since 2026-01-05T11:59:00Z: waiting for eviction: 1 pod (shop/a-0), until ${until} (and 1 more)`,
     );
     expect(text).toContain(`pdb prevents pod evictions (PodDisruptionBudget=[shop/web])`);
     expect(text).not.toContain("If nothing kept it");
     const [empty] = (await nodeAnswer("a", gone.slice(0, 4))).holds ?? [];
     expect(empty).toMatchObject({ block: "leaving" });
-    expect(empty?.says).toContain("its machine is ended next");
+    expect(empty?.says).toContain("its instance is terminated next");
     expect(empty?.until).toBeUndefined();
     const having = async (condition: { type: string; status: string }, since = SNAPSHOT_AT) => {
       const objects = gone.slice(0, 4).map((one) => {
@@ -214,14 +214,14 @@ describe("karpenter explain node", () => {
     expect(held?.until).toBe(until);
     const drained = { type: "Drained", status: "True" };
     const soon = await having(drained, "2026-01-05T11:59:30Z");
-    expect(soon?.says).toContain("its pods are gone, its machine is ended next");
+    expect(soon?.says).toContain("its pods are gone; its instance is terminated next");
     const late = await having(drained, "2026-01-05T11:58:00Z");
     expect(late?.says).toContain(
-      "its pods are gone since 2026-01-05T11:58:00Z, but its machine is not ended yet (its event FailedTermination, if there is one, says why",
+      "its pods are gone since 2026-01-05T11:58:00Z, but its instance is not terminated yet (see its event FailedTermination",
     );
     expect(late?.until).toBeUndefined();
     const ending = await having({ type: "InstanceTerminating", status: "True" });
-    expect(ending?.says).toMatch(/its machine is being ended since 2026-01-05T12:00:00Z$/);
+    expect(ending?.says).toMatch(/its instance is being terminated since 2026-01-05T12:00:00Z$/);
   });
 
   it("tells of many nodes for several others: which go, what comes, what that saves", async () => {
@@ -229,9 +229,9 @@ describe("karpenter explain node", () => {
     expect(text).toContain("replace a, b, c, d, e and 1 more by m-16/on-demand, m-16/on-demand");
     expect(text).toContain("saves $0.8000 an hour");
     expect(text).toContain("  + m-16 of default (on-demand, a, $0.8000), pods: shop/");
-    expect(text).toContain("by repack, looked at again after 15 s");
+    expect(text).toContain("by repack, validated again after 15 s");
     // What speaks against replacing `a` alone does not keep it.
-    expect(text).toContain("nothing keeps it");
+    expect(text).toContain("nothing protects it");
   });
 
   it.each([
@@ -240,21 +240,21 @@ describe("karpenter explain node", () => {
       "full",
       "abcdef",
       [],
-      "with 6 other nodes all could save 37.1 % at the most; others go first",
+      "replacing it with 6 other nodes could save at most 37.1 %; other nodes are replaced first",
     ],
     [
       "it would save too little",
       "full",
       "",
       [],
-      "anew by itself it could save 4.4 % at the most, 5 % is wanted",
+      "replacing it alone could save at most 4.4 %; at least 5 % is required",
     ],
     [
       "no plan is cheap enough",
       "a",
       "a",
       [],
-      "anew by itself it could save 37.1 % at the most, but no plan saves 5 %",
+      "replacing it alone could save at most 37.1 %, but no plan saves 5 %",
     ],
     ["it is off", "a", "abcdef", ["consolidation-repack=false"], "repack is off"],
   ])("says why repack leaves a node: %s", async (_, name, sparse, setting, says) => {
@@ -359,7 +359,7 @@ describe("karpenter explain node", () => {
     const answer = await nodeAnswer("a", objects);
     expect(answer.origin).toMatchObject({ reason: "replacement", command: "c-1" });
     expect(answer.moves?.map(({ says }) => says)).toEqual([
-      "Underutilized 2026-01-05T11:30:00Z: 3 pods moved off x, y, to save $0.2000 an hour; it came to $0.1000",
+      "Underutilized 2026-01-05T11:30:00Z: 3 pods moved from x, y, planned to save $0.2000 an hour; it saved $0.1000",
     ]);
     expect(answer.holds).toMatchObject([{ block: "restraint", until: "2026-01-05T12:30:00Z" }]);
     expect(answer.next).toEqual([]);
@@ -436,10 +436,10 @@ describe("karpenter explain node", () => {
       cheaper: { nodePool: 1, other: 1, pods: 1, resources: 1 },
     });
     expect(type?.nearest.map(({ instanceType, says }) => `${instanceType}: ${says}`)).toEqual([
-      "m-8: it was asked for too; the cloud launched this one",
-      "m-4: what runs there now takes 5 of cpu, of which it has 3900m",
-      "m-2: it was made for 3 of cpu, of which it has 1900m",
-      "m-16: not cheaper under karpenter.sh/capacity-type In [on-demand]",
+      "m-8: Karpenter requested this type too; the cloud launched another",
+      "m-4: its pods now use 5 of cpu; this type has 3900m",
+      "m-2: the NodeClaim requests 3 of cpu; this type has 1900m",
+      "m-16: not cheaper with karpenter.sh/capacity-type In [on-demand], as the NodePool requires",
     ]);
   });
 
@@ -465,24 +465,24 @@ describe("karpenter explain node", () => {
     const registered = `node isn't initialized: ${TAINTED}`;
     const at = "2026-01-05T12:15:00Z";
     expect(await holds(coming(2))).toEqual([
-      [`${registered}; given up if it stays so, not before ${at}`, at],
+      [`${registered}; deleted if this lasts, not before ${at}`, at],
     ]);
     expect(await holds(coming(2), ["initialization-timeout=0"])).toEqual([[registered, undefined]]);
     expect(await holds([...coming(2), snapshotPod("a-0", { node: "a" })])).toEqual([
-      [`${registered}; its pods keep it from being given up`, undefined],
+      [`${registered}; its pods protect it from being deleted`, undefined],
     ]);
     const parked = coming(2).map((one) => ({
       ...one,
       metadata: { ...one.metadata, annotations: { "karpenter.sh/do-not-disrupt": "true" } },
     }));
     expect(await holds(parked)).toEqual([
-      [`${registered}; karpenter.sh/do-not-disrupt keeps it from being given up`, undefined],
+      [`${registered}; karpenter.sh/do-not-disrupt protects it from being deleted`, undefined],
     ]);
     expect(await holds(coming(1))).toContainEqual([
-      "nodeclaim does not have an associated node: Node not registered with cluster; given up at 2026-01-05T12:00:00Z if it stays so",
+      "nodeclaim does not have an associated node: Node not registered with cluster; deleted at 2026-01-05T12:00:00Z if this lasts",
       "2026-01-05T12:00:00Z",
     ]);
-    expect(await ask("node a", coming(2))).toContain(`given up if it stays so, not before ${at}`);
+    expect(await ask("node a", coming(2))).toContain(`deleted if this lasts, not before ${at}`);
     await keepsTo("node a", coming(2));
   });
 
@@ -501,7 +501,7 @@ describe("karpenter explain node", () => {
       return JSON.parse(await ask("node a", all, { output: "json", setting })).repair;
     };
     expect(await repairOf(others, "true")).toEqual({
-      says: "Ready is Unknown since 2026-01-05T11:50:00Z: node repair ends it at 2026-01-05T12:20:00Z",
+      says: "Ready is Unknown since 2026-01-05T11:50:00Z: node repair terminates it at 2026-01-05T12:20:00Z",
       condition: "Ready",
       status: "Unknown",
       since: "2026-01-05T11:50:00Z",
@@ -510,14 +510,14 @@ describe("karpenter explain node", () => {
     });
     expect((await repairOf(others, "false")).says).toContain("off (feature gate NodeRepair)");
     expect((await repairOf([...others, ...silent("d")], "true")).says).toContain(
-      "due 2026-01-05T12:20:00Z, holds back while more than a fifth are broken (2 of 4)",
+      "due 2026-01-05T12:20:00Z, waits while more than 20 % of the nodes are unhealthy (2 of 4)",
     );
   });
 
   it("tells a node of somebody else's, and lists what there is when there is no such node", async () => {
     const [, node] = snapshotNode("own");
     const objects = [snapshotPool(), node as KubeObject];
-    expect(await ask("node own", objects)).toContain("own is not Karpenter's");
+    expect(await ask("node own", objects)).toContain("own has no NodeClaim");
     await expect(ask("node nowhere", objects)).rejects.toThrow(
       "no Node nowhere in the input; there: own",
     );
@@ -660,8 +660,10 @@ describe("karpenter explain where expiry is to respect budgets", () => {
 describe("karpenter explain nodepool", () => {
   it("tells of many nodes for several others as the next command", async () => {
     const text = await ask("nodepool default", [snapshotPool(), ...snapshotSparse("abcdef")]);
-    expect(text).toMatch(/Next of this pool\n {2}replace a, b, c, d, e and 1 more by m-16/);
-    expect(text).toContain("by repack, looked at again after 15 s");
+    expect(text).toMatch(
+      /Next command for this NodePool\n {2}replace a, b, c, d, e and 1 more by m-16/,
+    );
+    expect(text).toContain("by repack, validated again after 15 s");
   });
 
   it("leaves a pool alone whose last repack did not save what it was to, and says until when", async () => {
@@ -741,16 +743,16 @@ describe("karpenter explain nodepool", () => {
         WhenEmptyOrUnderutilized, consolidateAfter 0s, expireAfter 720h0m0s
         budget 0 (Underutilized; CRON_TZ=Europe/Zurich 0 8 * * * for 10h): active, until 2026-01-05T17:00:00Z
         budget 50% (all reasons; always): active
-        Empty: 1 of 2 nodes may be disrupted now
-        Drifted: 1 of 2 nodes may be disrupted now
-        Underutilized: budgets allow none until 2026-01-05T17:00:00Z
+        Empty: budgets allow 1 of 2 nodes to be disrupted now
+        Drifted: budgets allow 1 of 2 nodes to be disrupted now
+        Underutilized: budgets allow no disruption until 2026-01-05T17:00:00Z
         next allowed disruption: 2026-01-05T12:00:00Z
 
-      What keeps its nodes
+      What protects its nodes
         2 nodes: disruption budgets allow no disruption now: a, b
 
-      Next of this pool
-        nothing would be disrupted now
+      Next command for this NodePool
+        none: no node would be disrupted now
       "
     `);
     expect(await ask("nodepool default", objects, { at: "2026-01-05T18:00:00Z" })).toContain(
@@ -823,7 +825,7 @@ describe("karpenter explain nodepool between windows", () => {
     const day = { nodes: "0", schedule: "0 19 * * *", duration: "1h" };
     const pool = snapshotPool({ disruption: { budgets: [day] } });
     const text = await ask("nodepool default", [pool, ...movable()]);
-    expect(text).toContain("Empty: 2 of 2 nodes may be disrupted now");
+    expect(text).toContain("Empty: budgets allow 2 of 2 nodes to be disrupted now");
   });
 });
 
@@ -842,14 +844,12 @@ describe("karpenter explain pod", () => {
   it("tells what keeps a running pod, and where it would go", async () => {
     const objects = [snapshotPool(), ...movable()];
     expect(await ask("pod a-0", objects)).toContain(
-      "shop/a-0 runs on a; if that went, b would take it",
+      "shop/a-0 runs on a; if that node is removed, the pod goes to b",
     );
     expect(await ask("pod a-0", [...objects, snapshotPdb("web", 0)])).toContain(
       "its PodDisruptionBudget allows no disruption now (PodDisruptionBudget shop/web)",
     );
-    expect(await ask("pod b-0", objects)).toContain(
-      "a new node would be launched (m-8, on-demand)",
-    );
+    expect(await ask("pod b-0", objects)).toContain("a new one is launched (m-8, on-demand)");
   });
 
   it("says of a pod that asks to be moved without downtime why it would be evicted", async () => {
@@ -889,10 +889,10 @@ describe("karpenter explain pod", () => {
 
   it("says of a waiting pod whose node comes up what that waits for", async () => {
     expect(await ask("pod small", [...coming(2), snapshotPod("small")])).toContain(
-      `shop/small waits for a, which is not ready yet: ${TAINTED}; given up if it stays so, not before 2026-01-05T12:15:00Z\n`,
+      `shop/small waits for a, which is not ready yet: ${TAINTED}; deleted if this lasts, not before 2026-01-05T12:15:00Z\n`,
     );
     expect(await ask("pod small", [...coming(1), snapshotPod("small")])).toContain(
-      "shop/small waits for a, which is not ready yet: Node not registered with cluster; given up at",
+      "shop/small waits for a, which is not ready yet: Node not registered with cluster; deleted at",
     );
   });
 

@@ -175,8 +175,9 @@ function explainPod(read: ReadPicture, key: string): BoundPodAnswer | WaitingPod
 
 function leftOut(pod: Pod): string {
   if (pod.spec.nodeName) return `its node ${pod.spec.nodeName} is not in the input`;
-  if (isOwnedByDaemonSet(pod)) return "DaemonSets get their room with each node, never a node";
-  if ((pod.spec.schedulingGates ?? []).length > 0) return "scheduling gates hold it";
+  if (isOwnedByDaemonSet(pod))
+    return "a DaemonSet pod gets room on each new node; no node is launched for it";
+  if ((pod.spec.schedulingGates ?? []).length > 0) return "it has scheduling gates";
   if (pod.status?.nominatedNodeName) return "the scheduler has nominated a node for it";
   return "it is being deleted";
 }

@@ -63,9 +63,9 @@ export interface ReadObjects {
   readonly facts: ReadFacts | undefined;
 }
 
-const NO_FACTS =
-  "no ConfigMap karpenter-facts tells Karpenter's settings: taken to be the defaults";
-const UNTOLD = "known to the running controller only: offerings that had no capacity of late";
+const NO_FACTS = "no ConfigMap karpenter-facts: default settings of the controller are assumed";
+const UNTOLD =
+  "not known here: which offerings recently had no capacity (only the running controller knows)";
 
 /** `live`: how a cluster is read. Throws CliError for bad input. */
 export async function readObjects(
@@ -141,7 +141,7 @@ function nominated(planning: PlanningInput, until: ReadonlyMap<string, number>):
 }
 
 const OVERLAYS_OFF =
-  "NodeOverlays have no effect: their gate is shut (--setting feature-gates=NodeOverlay=true)";
+  "NodeOverlays have no effect: their feature gate is off (--setting feature-gates=NodeOverlay=true)";
 
 async function planningOf(
   manifests: Manifests,

@@ -16,7 +16,7 @@ export function simulateText(answer: Simulated, notes: readonly string[]): Print
     answer.says,
     ...(steps.length === 0 ? [] : ["", "Steps", ...table(steps.map(stepRow))]),
     ...section(
-      "Would speak against it",
+      "Would delay the removal in a live cluster",
       against.map(({ node, says }) => `${node}: ${says}`),
     ),
     ...section(
@@ -31,9 +31,9 @@ export function simulateText(answer: Simulated, notes: readonly string[]): Print
 }
 
 const ENDINGS = {
-  settled: "settled: nothing more would be done",
-  horizon: "not settled: more may happen after the horizon (--horizon)",
-  limit: "stopped: too many steps without an end",
+  settled: "settled: no further command",
+  horizon: "not settled: further commands may follow after the end (--horizon)",
+  limit: "stopped: too many steps, and no end in sight",
 } as const;
 
 function stepRow({ at, kind, says, moves, launched, priceMicroUsdPerHour }: Step): string[] {

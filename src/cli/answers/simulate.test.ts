@@ -80,12 +80,12 @@ describe("karpenter simulate", () => {
     const { text, code } = await run([snapshotPool(), ...sparse], { consolidate: true });
     expect(code).toBe(0);
     expect(text).toMatchInlineSnapshot(`
-      "4 -> 1 node, $0.8000 -> $0.2000 an hour, 3 pods moved, 1 command
+      "4 -> 1 node, $0.8000 -> $0.2000 an hour, 3 pods moved, 1 disruption command
 
       Steps
         2026-01-05T12:00:15Z  $0.2000/h  3 pods  delete a, b, c (Underutilized): saves $0.6000 an hour
 
-      settled: nothing more would be done
+      settled: no further command
       "
     `);
   });
@@ -94,12 +94,12 @@ describe("karpenter simulate", () => {
     const objects = [snapshotPool(), ...snapshotSparse("abcdef")];
     const { text } = await run(objects, { consolidate: true });
     expect(text).toMatchInlineSnapshot(`
-      "6 -> 2 nodes, $2.4000 -> $1.6000 an hour, 6 pods moved, 1 command
+      "6 -> 2 nodes, $2.4000 -> $1.6000 an hour, 6 pods moved, 1 disruption command
 
       Steps
         2026-01-05T12:00:15Z  $1.6000/h  6 pods  replace a, b, c, d, e and 1 more by m-16/on-demand, m-16/on-demand (Underutilized): saves $0.8000 an hour
 
-      settled: nothing more would be done
+      settled: no further command
       "
     `);
     const { steps } = await simulated(objects, { consolidate: true });
@@ -213,9 +213,9 @@ describe("karpenter simulate", () => {
     const late = snapshotNode("late", { conditions: {} }).slice(0, 1);
     const old = snapshotNode("old", { createdAt: "2025-12-06T11:00:00Z" });
     const { text } = await run([snapshotPool(), ...old, ...late], { consolidate: true });
-    expect(text).toContain("\nsettled: nothing more would be done");
-    expect(text).toContain("note: 1 node that would expire by the end, at once: not played");
-    expect(text).toContain("note: 1 node not ready yet, taken to stay so");
+    expect(text).toContain("\nsettled: no further command");
+    expect(text).toContain("note: 1 node would expire before the end; this is not simulated");
+    expect(text).toContain("note: 1 node not ready yet, and assumed to stay not ready");
   });
 
   it("drains a zone: nothing is launched there", async () => {

@@ -104,8 +104,10 @@ export function leftOut({ picture, pools }: Model, { to }: Pick<Simulated, "to">
   return [
     ...(ends === 0
       ? []
-      : [`${counted(ends, "node")} that would expire by the end, at once: not played`]),
-    ...(late === 0 ? [] : [`${counted(late, "node")} not ready yet, taken to stay so`]),
+      : [`${counted(ends, "node")} would expire before the end; this is not simulated`]),
+    ...(late === 0
+      ? []
+      : [`${counted(late, "node")} not ready yet, and assumed to stay not ready`]),
   ];
 }
 
@@ -133,7 +135,7 @@ function answer(
         }).unschedulable;
   const commands = steps.filter(({ kind }) => kind === "command").length;
   return {
-    says: sentence(was, is, commands, podsMoved),
+    says: sentence(was, is, rest.ended === undefined ? undefined : commands, podsMoved),
     from: toRfc3339(before.picture.nowMs),
     to: toRfc3339(model.picture.nowMs),
     before: was,
@@ -148,10 +150,20 @@ function answer(
   };
 }
 
-function sentence(was: Totals, is: Totals, commands: number, podsMoved: number): string {
+/** `commands`: undefined without --consolidate, which alone simulates the disruption loop. */
+function sentence(
+  was: Totals,
+  is: Totals,
+  commands: number | undefined,
+  podsMoved: number,
+): string {
   const money = `${usd(was.priceMicroUsdPerHour)} -> ${usd(is.priceMicroUsdPerHour)} an hour`;
   const nodes = `${was.nodes} -> ${counted(is.nodes, "node")}`;
-  const moved = `${counted(podsMoved, "pod")} moved, ${counted(commands, "command")}`;
+  const loop =
+    commands === undefined
+      ? "no disruption simulated (--consolidate)"
+      : counted(commands, "disruption command");
+  const moved = `${counted(podsMoved, "pod")} moved, ${loop}`;
   const waits = is.pendingPods === 0 ? "" : `, ${counted(is.pendingPods, "pod")} without a place`;
   return `${nodes}, ${money}, ${moved}${waits}`;
 }

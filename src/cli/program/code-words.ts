@@ -23,11 +23,11 @@ const REJECTIONS: Readonly<Record<RejectionReason, string>> = {
 /** Why cheaper instance types were not launched, behind their number. */
 const RULED_OUT: Readonly<Record<RuledOutBy, string>> = {
   nodePool: "outside the NodePool's requirements",
-  requirements: "outside what its pods required",
-  resources: "too small for the pods it was made for",
+  requirements: "outside the NodeClaim's requirements",
+  resources: "too small for the NodeClaim's requests",
   pods: "too small for the pods that run there now",
   offerings: "without capacity at the moment",
-  other: "also requested: the cloud launched this one",
+  other: "also requested, but the cloud launched another",
   later: "not requested at the launch",
 };
 

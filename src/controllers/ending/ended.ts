@@ -31,19 +31,19 @@ export const ENDING_METRICS: readonly MetricSpec[] = [
   {
     name: "ends_held_total",
     type: "counter",
-    help: "Number of times that ending a nodeclaim or instance was put off for a doubt. karpenter-ts only.",
+    help: "Number of times that ending a nodeclaim or instance was put off because the facts were in doubt. karpenter-ts only.",
     labels: ["act", "doubt"],
   },
   {
     name: "involuntary_ends_total",
     type: "counter",
-    help: "Number of nodes ended for reasons that nobody asked for, as the brake counts them. karpenter-ts only.",
+    help: "Number of nodes terminated without a user's request, as the brake counts them. karpenter-ts only.",
     labels: ["act"],
   },
   {
     name: "involuntary_ends_stopped",
     type: "gauge",
-    help: "1 while the brake stops ends that nobody asked for. karpenter-ts only.",
+    help: "1 while the brake stops the termination of nodes that no user requested. karpenter-ts only.",
     labels: [],
   },
 ];

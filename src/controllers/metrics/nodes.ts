@@ -25,27 +25,27 @@ type Amounts = (view: NodeView) => Resources;
 
 const GAUGES: Readonly<Record<string, { readonly help: string; readonly of: Amounts }>> = {
   nodes_allocatable: {
-    help: "What pods may use of a node.",
+    help: "Allocatable resources of a node.",
     of: ({ allocatable }) => allocatable,
   },
   nodes_total_pod_requests: {
-    help: "What the pods of a node ask for, daemons included.",
+    help: "Requests of all pods of a node, DaemonSet pods included.",
     of: ({ allocatable, available }) => subtractResources(allocatable, available),
   },
   nodes_total_pod_limits: {
-    help: "What the pods of a node may use, daemons included.",
+    help: "Limits of all pods of a node, DaemonSet pods included.",
     of: (view) => limitsOf(view).all,
   },
   nodes_total_daemon_requests: {
-    help: "What the daemons of a node ask for.",
+    help: "Requests of the DaemonSet pods of a node.",
     of: ({ daemonRequests }) => daemonRequests,
   },
   nodes_total_daemon_limits: {
-    help: "What the daemons of a node may use.",
+    help: "Limits of the DaemonSet pods of a node.",
     of: (view) => limitsOf(view).daemons,
   },
   nodes_system_overhead: {
-    help: "What the system keeps of a node.",
+    help: "Capacity minus allocatable of a node: reserved for the system.",
     of: ({ capacity, allocatable }) => subtractResources(capacity, allocatable),
   },
 };
@@ -82,7 +82,7 @@ export function nodeGaugeMetrics(wellKnown: readonly string[]): readonly MetricS
     {
       name: "cluster_utilization_percent",
       type: "gauge",
-      help: "Requests of all pods as a share of what nodes can give.",
+      help: "Requests of all pods as a percentage of the allocatable resources of all nodes.",
       labels: ["resource_type"],
     },
   ];

@@ -35,51 +35,55 @@ function duration(name: string, help: string): MetricSpec {
 }
 
 export const POD_METRICS: readonly MetricSpec[] = [
-  gauge("pods_state", "1 for each pod, with where it runs and how it is.", [
-    ...POD_NAME,
-    "owner",
-    "node",
-    "scheduled",
-    "nodepool",
-    "zone",
-    "arch",
-    "capacity_type",
-    "instance_type",
-    "phase",
-    "ready",
-    "managed",
-  ]),
+  gauge(
+    "pods_state",
+    "1 for each pod; the labels say where it runs, its phase and whether it is ready.",
+    [
+      ...POD_NAME,
+      "owner",
+      "node",
+      "scheduled",
+      "nodepool",
+      "zone",
+      "arch",
+      "capacity_type",
+      "instance_type",
+      "phase",
+      "ready",
+      "managed",
+    ],
+  ),
   {
     name: "pods_startup_duration_seconds",
     type: "summary",
-    help: "Time from a pod's creation until it is ready.",
+    help: "Time from the creation of a pod until it is ready.",
     labels: [],
   },
-  duration("pods_bound_duration_seconds", "Time from a pod's creation until it has a node."),
+  duration(
+    "pods_bound_duration_seconds",
+    "Time from the creation of a pod until it is bound to a node.",
+  ),
   duration(
     "pods_provisioning_bound_duration_seconds",
-    "Time from when planning first had a place for a pod until it has a node.",
+    "Time from the first plan that placed a pod until the pod is bound.",
   ),
   duration(
     "pods_provisioning_startup_duration_seconds",
-    "Time from when planning first had a place for a pod until it is ready.",
+    "Time from the first plan that placed a pod until the pod is ready.",
   ),
-  gauge("pods_unbound_time_seconds", "How long a pod without a node waits since its creation."),
-  gauge(
-    "pods_unstarted_time_seconds",
-    "How long a pod that is not ready waits since its creation.",
-  ),
+  gauge("pods_unbound_time_seconds", "Age of a pod that is not bound to a node."),
+  gauge("pods_unstarted_time_seconds", "Age of a pod that is not ready."),
   gauge(
     "pods_provisioning_unbound_time_seconds",
-    "How long a pod without a node waits since planning first had a place for it.",
+    "Time since the first plan that placed a pod, while the pod is not bound.",
   ),
   gauge(
     "pods_provisioning_unstarted_time_seconds",
-    "How long a pod that is not ready waits since planning first had a place for it.",
+    "Time since the first plan that placed a pod, while the pod is not ready.",
   ),
   gauge(
     "pods_provisioning_scheduling_undecided_time_seconds",
-    "How long a pod waits that was seen and not decided on.",
+    "How long a pending pod has waited for the first plan that decides about it.",
   ),
 ];
 

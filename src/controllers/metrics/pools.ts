@@ -17,25 +17,25 @@ export const POOL_METRICS: readonly MetricSpec[] = [
   {
     name: "nodepools_usage",
     type: "gauge",
-    help: "What a nodepool's nodes have, by resource.",
+    help: "Capacity of a nodepool's nodes, by resource.",
     labels: ["resource_type", "nodepool"],
   },
   {
     name: "nodepools_limit",
     type: "gauge",
-    help: "What a nodepool's nodes may have, by resource.",
+    help: "Limit of a nodepool (spec.limits), by resource.",
     labels: ["resource_type", "nodepool"],
   },
   {
     name: "nodepools_cost_total",
     type: "gauge",
-    help: "What a nodepool's nodes cost an hour, in dollars, at the prices we know. No bill.",
+    help: "Cost of a nodepool's nodes in dollars per hour, at the prices the controller knows. Not your bill.",
     labels: ["nodepool"],
   },
   {
     name: "nodepools_cost_tracker_errors_total",
     type: "counter",
-    help: "How often what a nodepool can launch, and at what price, could not be found out.",
+    help: "Number of times that a nodepool's instance types and prices could not be read.",
     labels: ["nodepool"],
   },
 ];

@@ -73,33 +73,33 @@ const BUCKETS = doubling(0.5, 15);
 const SHAPES: Readonly<Record<string, Omit<MetricSpec, "name">>> = {
   status_condition_count: {
     type: "gauge",
-    help: "1 for each condition of each object, in its present state.",
+    help: "1 for each condition of each object; the label status is its current status.",
     labels: [...OBJECT, ...STATE],
   },
   status_condition_current_status_seconds: {
     type: "gauge",
-    help: "How long a condition has been in its present state.",
+    help: "How long a condition has had its current status.",
     labels: [...OBJECT, ...STATE],
   },
   status_condition_transition_seconds: {
     type: "histogram",
-    help: "How long a condition was in a state that it has left.",
+    help: "How long a condition kept a status before the status changed.",
     labels: ["type", "status"],
     buckets: BUCKETS,
   },
   status_condition_transitions_total: {
     type: "counter",
-    help: "Number of times a condition has come into a state.",
+    help: "Number of times that a condition changed to a status.",
     labels: STATE,
   },
   termination_current_time_seconds: {
     type: "gauge",
-    help: "How long an object has been on its way out.",
+    help: "How long an object has been terminating.",
     labels: OBJECT,
   },
   termination_duration_seconds: {
     type: "histogram",
-    help: "How long it took from an object's deletion until it was gone.",
+    help: "Time from the deletion of an object until it was gone.",
     labels: [],
     buckets: BUCKETS,
   },

@@ -7,7 +7,7 @@ export const NODE_METRICS: readonly MetricSpec[] = [
   {
     name: "nodes_terminated_total",
     type: "counter",
-    help: "Number of nodes that have ended, by owning nodepool.",
+    help: "Number of nodes terminated, by owning nodepool.",
     labels: ["nodepool", "zone"],
   },
   {
@@ -19,13 +19,13 @@ export const NODE_METRICS: readonly MetricSpec[] = [
   {
     name: "nodes_termination_duration_seconds",
     type: "summary",
-    help: "Time from a node's deletion until its finalizer is off.",
+    help: "Time from the deletion of a node until its finalizer is removed.",
     labels: ["nodepool"],
   },
   {
     name: "nodes_lifetime_duration_seconds",
     type: "histogram",
-    help: "Lifetime of nodes at their end.",
+    help: "Age of nodes when they were terminated.",
     labels: ["nodepool"],
     buckets: [
       0.25 * HOUR,
@@ -40,7 +40,7 @@ export const NODE_METRICS: readonly MetricSpec[] = [
   {
     name: "pods_eviction_requests_total",
     type: "counter",
-    help: "Number of eviction requests, by the code of the answer.",
+    help: "Number of eviction requests, by the HTTP status code of the response.",
     labels: ["code"],
   },
   {

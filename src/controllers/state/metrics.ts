@@ -12,19 +12,19 @@ export const STATE_METRICS: readonly MetricSpec[] = [
   {
     name: "cluster_state_node_count",
     type: "gauge",
-    help: "Number of nodes in our picture of the cluster.",
+    help: "Number of nodes in the cluster state that the controller keeps in memory.",
     labels: [],
   },
   {
     name: "cluster_state_synced",
     type: "gauge",
-    help: "1 while our picture of the cluster is complete.",
+    help: "1 while the cluster state in memory agrees with the API server and the cloud.",
     labels: [],
   },
   {
     name: "cluster_state_unsynced_time_seconds",
     type: "gauge",
-    help: "How long our picture of the cluster has been incomplete.",
+    help: "How long the cluster state in memory has not been synced.",
     labels: [],
   },
 ];

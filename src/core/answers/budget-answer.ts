@@ -89,20 +89,24 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
       const says =
         count === 0
           ? "it has no node to disrupt"
-          : `${allowed} of ${counted(count, "node")} may be disrupted now`;
+          : `budgets allow ${allowed} of ${counted(count, "node")} to be disrupted now`;
       return { ...head, says, nextAllowedDisruption: toRfc3339(nowMs) };
     }
     case "busy": {
       const by = isOwn ? disrupting : all.disrupting;
-      const says = `${whose} are used up by ${counted(by, "node")} not ready or on the way out`;
+      const says = `${whose} are used up by ${counted(by, "node")} that are not ready or being removed`;
       return { ...head, says };
     }
     case "at": {
       const at = toRfc3339(next.atMs);
-      return { ...head, says: `${whose} allow none until ${at}`, nextAllowedDisruption: at };
+      return {
+        ...head,
+        says: `${whose} allow no disruption until ${at}`,
+        nextAllowedDisruption: at,
+      };
     }
     case "never":
-      return { ...head, says: `${whose} allow none, and no window of theirs ends that` };
+      return { ...head, says: `${whose} allow no disruption, and no schedule ever ends that` };
     case "broken":
       return { ...head, says: brokenBudget(pool.disruption.budgets) ?? "a budget cannot be read" };
   }

@@ -45,15 +45,15 @@ function awaited(
   if (end === undefined) return { says };
   const by = heldBy(facts, end);
   if (by !== undefined) {
-    const keeps = by === "pods" ? "its pods keep" : `${DO_NOT_DISRUPT_ANNOTATION_KEY} keeps`;
-    return { says: `${says}; ${keeps} it from being given up` };
+    const keeps = by === "pods" ? "its pods protect" : `${DO_NOT_DISRUPT_ANNOTATION_KEY} protects`;
+    return { says: `${says}; ${keeps} it from being deleted` };
   }
   const until = toRfc3339(end.atMs);
   // The controller counts that one from its own start where it is younger, which is not known here.
   const when =
     end.reason === "initialization_timeout"
-      ? `given up if it stays so, not before ${until}`
-      : `given up at ${until} if it stays so`;
+      ? `deleted if this lasts, not before ${until}`
+      : `deleted at ${until} if this lasts`;
   return { says: `${says}; ${when}`, until };
 }
 

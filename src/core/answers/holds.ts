@@ -105,7 +105,7 @@ function policyHolds(candidate: Candidate): readonly Hold[] {
   const { pool, reschedulablePods } = candidate;
   const by = poolObject(pool);
   if (pool.replicas !== undefined) {
-    const says = `${by.kind} "${pool.name}" keeps ${counted(pool.replicas, "node")}, whatever runs on them`;
+    const says = `${by.kind} "${pool.name}" is static and keeps ${counted(pool.replicas, "node")}`;
     return [{ block: "static", says, by, against: ["Empty", "Underutilized"] }];
   }
   const { pool: poolSays, node } = refusalsOf(candidate);
@@ -144,7 +144,7 @@ function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
     return [
       {
         block: "consolidateAfter",
-        says: `pods came or went less than consolidateAfter=${wait} ago`,
+        says: `pods were added or removed less than consolidateAfter=${wait} ago`,
         by,
         ...(verdict.state === "clear" && verdict.checkAfterMs === undefined
           ? {}

@@ -137,24 +137,28 @@ function ruledOut(
 ): { readonly by: RuledOutBy; readonly says: string } {
   const { pool, claim, asked, requested, used } = facts;
   const unlike = typeConflict(type, pool);
-  if (unlike !== undefined) return { by: "nodePool", says: `the pool wants ${unlike}` };
+  if (unlike !== undefined) return { by: "nodePool", says: `the NodePool requires ${unlike}` };
   const unasked = typeConflict(type, claim);
-  if (unasked !== undefined) return { by: "requirements", says: `its pods wanted ${unasked}` };
+  if (unasked !== undefined)
+    return { by: "requirements", says: `the NodeClaim requires ${unasked}` };
   const allocatable = subtractResources(type.capacity, type.overhead);
   const small = lacking(requested, allocatable);
-  if (small !== undefined) return { by: "resources", says: `it was made for ${small}` };
+  if (small !== undefined) return { by: "resources", says: `the NodeClaim requests ${small}` };
   const full = lacking(used, allocatable);
-  if (full !== undefined) return { by: "pods", says: `what runs there now takes ${full}` };
+  if (full !== undefined) return { by: "pods", says: `its pods now use ${full}` };
   if (!offerings.some((one) => isCompatible(one, pool)))
-    return { by: "nodePool", says: `not cheaper under ${placesOf(pool)}` };
+    return { by: "nodePool", says: `not cheaper with ${placesOf(pool)}, as the NodePool requires` };
   const likely = fitting(offerings, facts);
   if (likely.length === 0)
-    return { by: "requirements", says: `not cheaper under ${placesOf(claim)}` };
+    return {
+      by: "requirements",
+      says: `not cheaper with ${placesOf(claim)}, as the NodeClaim requires`,
+    };
   if (!likely.some(({ available }) => available))
-    return { by: "offerings", says: "the cloud has none to give at the moment" };
+    return { by: "offerings", says: "the cloud has no capacity of this type at the moment" };
   return asked.has(type.name)
-    ? { by: "other", says: "it was asked for too; the cloud launched this one" }
-    : { by: "later", says: "nothing speaks against it now; at the launch it was not asked for" };
+    ? { by: "other", says: "Karpenter requested this type too; the cloud launched another" }
+    : { by: "later", says: "possible now, but not requested at the launch" };
 }
 
 function fitting(offerings: readonly Offering[], { pool, claim }: Facts): readonly Offering[] {
@@ -186,12 +190,12 @@ function typeConflict(type: InstanceType, requirements: Requirements): string | 
   return undefined;
 }
 
-/** `3 of cpu, of which it has 1.9`. */
+/** `3 of cpu; this type has 1.9`. */
 function lacking(wanted: Resources, has: Resources): string | undefined {
   for (const name of Object.keys(wanted).sort()) {
     const [amount, room] = [wanted[name] ?? 0, has[name] ?? 0];
     if (amount <= room) continue;
-    return `${formatResource(name, amount)} of ${name}, of which it has ${formatResource(name, room)}`;
+    return `${formatResource(name, amount)} of ${name}; this type has ${formatResource(name, room)}`;
   }
   return undefined;
 }

@@ -33,7 +33,7 @@ export function leavingHolds(
   const isBounded = pods.length > 0 || hasVolumes(claim);
   const first: Hold = {
     block: "leaving",
-    says: `on its way out since ${claim.metadata.deletionTimestamp}: ${waitsFor(claim, pods.sort(), picture.nowMs)}`,
+    says: `being deleted since ${claim.metadata.deletionTimestamp}: ${waitsFor(claim, pods.sort(), picture.nowMs)}`,
     ...until(isBounded ? deadlineMs : Number.POSITIVE_INFINITY),
     against,
   };
@@ -54,18 +54,18 @@ export function leavingHolds(
 function waitsFor(claim: NodeClaim, pods: readonly string[], nowMs: number): string {
   if (pods.length > 0) {
     const named = pods.slice(0, MAX_NAMED).join(", ");
-    return `still to leave: ${counted(pods.length, "pod")} (${named}${pods.length > MAX_NAMED ? ", …" : ""})`;
+    return `waiting for eviction: ${counted(pods.length, "pod")} (${named}${pods.length > MAX_NAMED ? ", …" : ""})`;
   }
   const ending = condition(claim, "InstanceTerminating");
   if (ending?.status === "True")
-    return `its machine is being ended${ending.lastTransitionTime === undefined ? "" : ` since ${ending.lastTransitionTime}`}`;
+    return `its instance is being terminated${ending.lastTransitionTime === undefined ? "" : ` since ${ending.lastTransitionTime}`}`;
   if (hasVolumes(claim))
     return "volumes are still attached (the Node's event AwaitingVolumeDetachment names them)";
   const drained = condition(claim, "Drained");
   const drainedMs = drained?.status === "True" ? fromRfc3339(drained.lastTransitionTime) : nowMs;
   return nowMs - (drainedMs ?? nowMs) < LONG_MS
-    ? "its pods are gone, its machine is ended next"
-    : `its pods are gone since ${drained?.lastTransitionTime}, but its machine is not ended yet (its event FailedTermination, if there is one, says why; else see whether the controller runs)`;
+    ? "its pods are gone; its instance is terminated next"
+    : `its pods are gone since ${drained?.lastTransitionTime}, but its instance is not terminated yet (see its event FailedTermination; without one, check that the controller runs)`;
 }
 
 /** It waits for them: neither detached, nor given up at the deadline, nor past that. */

@@ -37,10 +37,8 @@ function answer(picture: Picture, move: Move): MoveAnswer {
   const pods = Object.values(move.pods).reduce((sum, count) => sum + count, 0);
   const realised = realisedMicroUsd(picture, move);
   const came =
-    realised === undefined || realised === move.savesMicroUsd
-      ? ""
-      : `; it came to ${usd(realised)}`;
-  const says = `${reason} ${at}: ${counted(pods, "pod")} moved off ${nodes.join(", ")}, to save ${usd(move.savesMicroUsd)} an hour${came}`;
+    realised === undefined || realised === move.savesMicroUsd ? "" : `; it saved ${usd(realised)}`;
+  const says = `${reason} ${at}: ${counted(pods, "pod")} moved from ${nodes.join(", ")}, planned to save ${usd(move.savesMicroUsd)} an hour${came}`;
   return {
     command,
     reason,

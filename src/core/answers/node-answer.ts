@@ -92,7 +92,7 @@ export function nodeAnswer(
   const commands = commandAnswers(next);
   const owned = ownedNode(picture, node);
   if (owned === undefined) {
-    const says = `${node.name} is not Karpenter's: no NodeClaim stands behind it, so it is never removed`;
+    const says = `${node.name} has no NodeClaim, so Karpenter never removes it`;
     return { kind: "Node", name: node.name, at, says, managed: false, next: commands };
   }
   const { claim, pool, candidate } = owned;
@@ -150,16 +150,15 @@ function originOf(node: NodeView, claim: NodeClaim, { pool }: Owned): Origin {
     .map(keyOf);
   const command = madeFor(claim);
   if (command !== undefined) {
-    const says = `made to take the place of other nodes, by the disruption command ${command}`;
+    const says = `created to replace other nodes, by the disruption command ${command}`;
     return { createdAt, reason: "replacement", says, command, pods };
   }
   if (pool?.replicas !== undefined) {
-    const says = `made to keep ${counted(pool.replicas, "node")} of its pool, whatever runs on them`;
+    const says = `created to keep ${counted(pool.replicas, "node")} of its static NodePool`;
     return { createdAt, reason: "capacity", says, pods };
   }
-  const which =
-    pods.length === 0 ? "none of them is here any more" : `of those are here: ${pods.length}`;
-  return { createdAt, reason: "pods", says: `made for pods that waited; ${which}`, pods };
+  const which = pods.length === 0 ? "none of them is left" : `still running: ${pods.length}`;
+  return { createdAt, reason: "pods", says: `created for pending pods; ${which}`, pods };
 }
 
 function isOlder(pod: Pod, claim: NodeClaim): boolean {
@@ -194,9 +193,10 @@ function sentence(
   const head = `${what}${whose} runs ${counted(pods, "pod")}`;
   if (removal !== undefined) return `${head}; next: ${removal.says}`;
   // One that is still coming up is not ready either.
-  if (repair !== undefined && node.initialized) return `${head}; it is broken: ${repair.says}`;
+  if (repair !== undefined && node.initialized) return `${head}; it is unhealthy: ${repair.says}`;
   const [first, ...others] = holds;
-  if (first === undefined) return `${head}; nothing keeps it, other nodes come first`;
+  if (first === undefined)
+    return `${head}; nothing protects it, but other nodes are disrupted first`;
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
   return `${head}; ${first.block === "leaving" ? "" : "it stays: "}${holdText(first)}${more}`;
 }

@@ -154,19 +154,22 @@ function sentence(
   owned: Owned | undefined,
 ): string {
   const head = `${keyOf(pod)} runs on ${node.name}`;
-  if (isOwnedByDaemonSet(pod)) return `${head}; a DaemonSet keeps it there, it holds no node`;
-  if (isOwnedByNode(pod)) return `${head}; it is a mirror of a static pod, it holds no node`;
+  if (isOwnedByDaemonSet(pod))
+    return `${head}; a DaemonSet owns it, so it does not protect the node`;
+  if (isOwnedByNode(pod))
+    return `${head}; it mirrors a static pod, so it does not protect the node`;
   if (hold !== undefined) {
     const by =
       hold.by === undefined ? "" : ` (${hold.by.kind} ${hold.by.namespace}/${hold.by.name})`;
     const until = hold.until === undefined ? "" : `, until ${hold.until}`;
-    return `${head} and keeps it: ${hold.says}${by}${until}`;
+    return `${head} and protects it: ${hold.says}${by}${until}`;
   }
   if (elsewhere === undefined) return `${head}${whyNoOther(pod, owned)}`;
-  if (elsewhere.to === "node") return `${head}; if that went, ${elsewhere.node} would take it`;
-  if (elsewhere.to === "nowhere") return `${head}; if that went, it would have no place`;
+  if (elsewhere.to === "node")
+    return `${head}; if that node is removed, the pod goes to ${elsewhere.node}`;
+  if (elsewhere.to === "nowhere") return `${head}; if that node is removed, the pod has no place`;
   const { instanceType, capacityType } = elsewhere.launch;
-  return `${head}; if that went, a new node would be launched (${instanceType}, ${capacityType})`;
+  return `${head}; if that node is removed, a new one is launched (${instanceType}, ${capacityType})`;
 }
 
 /** Why it was not asked where else it would go. */

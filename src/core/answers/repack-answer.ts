@@ -32,11 +32,11 @@ export function repackAnswer(
   if (!repack.isEligible(candidate, picture.nowMs)) return "repack is for v1 pools";
   if (input.rests(candidate)) {
     const until = toRfc3339(picture.ledger.restEndsMs(candidate.claim) ?? picture.nowMs);
-    return `repack leaves it until ${until}: it came in place of others`;
+    return `repack skips it until ${until}: it replaced other nodes`;
   }
   const poolRestsMs = picture.ledger.repackRestEndsMs(candidate.pool.id, picture.nowMs);
   if (poolRestsMs !== undefined)
-    return `repack leaves its NodePool until ${toRfc3339(poolRestsMs)}: the last moves did not save what they were to`;
+    return `repack skips its NodePool until ${toRfc3339(poolRestsMs)}: the last moves saved less than planned`;
   const groups = atOnce(groupsOf(atOnce(openToRepack(input)), input.simulator.openTo()));
   const group = groups.find(({ candidates }) => candidates.includes(candidate));
   const choice = group === undefined ? undefined : choiceWith(candidate, group, input);
@@ -45,14 +45,17 @@ export function repackAnswer(
   const most = Math.max(0, ...countsOf(choice).map((count) => shareOf(choice, count)));
   const wanted = input.wantedShare(choice.candidates);
   const percent = `${Number((wanted * 100).toFixed(1))} %`;
-  const whom = others === 0 ? "by itself it" : `with ${counted(others, "other node")} all`;
-  const could = `repack: anew ${whom} could save ${(most * 100).toFixed(1)} % at the most`;
-  if (worthTrying(choice, wanted).length === 0) return `${could}, ${percent} is wanted`;
+  const whom = others === 0 ? "it alone" : `it with ${counted(others, "other node")}`;
+  const could = `repack: replacing ${whom} could save at most ${(most * 100).toFixed(1)} %`;
+  if (worthTrying(choice, wanted).length === 0) return `${could}; at least ${percent} is required`;
   const until = next === undefined ? waitsUntil(group, input) : undefined;
-  if (until === "settled") return `${could}; nodes that took pods a moment ago are waited for`;
-  if (until === "quiet") return `${could}; nodes that may go along in a moment are waited for`;
+  if (until === "settled") return `${could}; it waits for nodes that have just received pods`;
+  if (until === "quiet") return `${could}; it waits for nodes that can soon be replaced too`;
   if (next === undefined) return `${could}, but no plan saves ${percent}`;
-  const first = next.method.name === repack.name ? "others go first" : "other methods come first";
+  const first =
+    next.method.name === repack.name
+      ? "other nodes are replaced first"
+      : "another method has a command first";
   return `${could}; ${first}`;
 }
 

@@ -44,8 +44,8 @@ export function repairAnswer(
   const why = !isOn
     ? "node repair is off (feature gate NodeRepair)"
     : heldBack
-      ? `node repair, due ${due}, holds back while more than a fifth are broken (${broken} of ${neighbours.length})`
-      : `node repair ends it ${isDue ? "now" : `at ${due}`}`;
+      ? `node repair, due ${due}, waits while more than 20 % of the nodes are unhealthy (${broken} of ${neighbours.length})`
+      : `node repair terminates it ${isDue ? "now" : `at ${due}`}`;
   return {
     says: `${condition} is ${status} since ${since}: ${why}`,
     condition,

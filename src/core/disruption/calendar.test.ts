@@ -169,7 +169,7 @@ describe("what a pool says of its budgets", () => {
       message: `${message}, by the cluster's budgets (disruption-budgets)`,
     });
     expect(held([byDay], [byDay])?.message).toBe(message);
-    expect(held([], [{ nodes: "0" }])?.message).toMatch(/^the cluster's budgets .* no window/);
+    expect(held([], [{ nodes: "0" }])?.message).toMatch(/^the cluster's budgets .* no schedule/);
     expect(held([{ ...byDay, reasons: ["Drifted"] }])).toEqual({
       status: "True",
       reason: "Budgets",
@@ -177,13 +177,13 @@ describe("what a pool says of its budgets", () => {
     });
     expect(held([{ nodes: "0" }])).toMatchObject({
       status: "False",
-      message: expect.stringContaining("no window"),
+      message: expect.stringContaining("no schedule"),
     });
   });
 
   it("is of expiry, too, where that keeps budgets: none can name it", () => {
     const all = { nodes: "0", reasons: ["Empty", "Drifted", "Underutilized"] } as const;
-    const none = "budgets allow none, and no window of theirs ends that";
+    const none = "budgets allow no disruption, and no schedule ever ends that";
     expect(held([all])).toEqual({ status: "False", reason: "Budgets", message: none });
     expect(held([all], [], undefined, true)).toEqual({
       status: "True",

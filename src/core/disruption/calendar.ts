@@ -188,5 +188,5 @@ function inWords(next: NextAllowed, whose: Whose): string {
     const at = `next allowed disruption: ${toRfc3339(next.atMs)}`;
     return isCluster ? `${at}, by ${cluster}` : at;
   }
-  return `${isCluster ? cluster : "budgets"} allow none, and no window of theirs ends that`;
+  return `${isCluster ? cluster : "budgets"} allow no disruption, and no schedule ever ends that`;
 }

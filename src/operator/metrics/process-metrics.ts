@@ -19,17 +19,17 @@ function own(
 }
 
 export const PROCESS_METRICS: readonly ProcessMetric[] = [
-  own("process_cpu_seconds_total", "counter", "Time of processors used, in seconds.", () => {
+  own("process_cpu_seconds_total", "counter", "CPU time used, in seconds.", () => {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1_000_000;
   }),
-  own("process_resident_memory_bytes", "gauge", "Memory held, in bytes.", () =>
+  own("process_resident_memory_bytes", "gauge", "Resident memory, in bytes.", () =>
     process.memoryUsage.rss(),
   ),
   own(
     "process_start_time_seconds",
     "gauge",
-    "When the process began, in seconds since 1970.",
+    "Start time of the process, in seconds since 1970.",
     () => performance.timeOrigin / 1_000,
   ),
 ];
