@@ -34,8 +34,8 @@ export async function model(args: readonly string[]): Promise<void> {
 
 async function keepUp(drawn: Drawn, count: number, seconds: number): Promise<readonly string[]> {
   const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
-  const { findCandidatesInSteps } = await built<typeof Candidates>("core/disruption/candidates.js");
-  const { allowancesInSteps } = await built<typeof Budgets>("core/disruption/budgets.js");
+  const { findCandidates } = await built<typeof Candidates>("core/disruption/candidates.js");
+  const { allowancesFor } = await built<typeof Budgets>("core/disruption/budgets.js");
   const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
   const state = createClusterState();
   const join = (index: number) => {
@@ -53,9 +53,9 @@ async function keepUp(drawn: Drawn, count: number, seconds: number): Promise<rea
     yield* state.catchUp();
     const input = { ...drawn.input, nodes: state.nodes() };
     yield;
-    const { candidates } = yield* findCandidatesInSteps({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs: [], queued: new Set(), disruptionClass: "graceful" });
+    const { candidates } = yield* findCandidates({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs: [], queued: new Set(), disruptionClass: "graceful" });
     yield;
-    yield* allowancesInSteps({ pools: input.pools.map(({ pool }) => pool), nodes: input.nodes, reason: "Underutilized", nowMs: 0, clusterBudgets: [] });
+    yield* allowancesFor({ pools: input.pools.map(({ pool }) => pool), nodes: input.nodes, reason: "Underutilized", nowMs: 0, clusterBudgets: [] });
     yield;
     last = createSimulator(input, last);
     yield* last.ready();

@@ -1,7 +1,7 @@
 /** One size of `sweep.ts`, in a process of its own. */
 import type * as Candidates from "../src/core/disruption/candidates.ts";
 import type * as Consolidation from "../src/core/disruption/consolidation.ts";
-import type * as Guards from "../src/core/disruption/guards.ts";
+import type * as Counters from "../src/core/disruption/counters.ts";
 import type * as Simulate from "../src/core/disruption/simulate.ts";
 import type * as State from "../src/core/state/create-cluster-state.ts";
 import { TURN_MS } from "../src/base/steps.ts";
@@ -10,9 +10,9 @@ import { DAEMON_SET, drawCluster } from "./sweep-cluster.ts";
 import { threadMs } from "./thread-ms.ts";
 
 const { createClusterState } = await built<typeof State>("core/state/create-cluster-state.js");
-const { findCandidatesInSteps } = await built<typeof Candidates>("core/disruption/candidates.js");
+const { findCandidates } = await built<typeof Candidates>("core/disruption/candidates.js");
 const { consolidate } = await built<typeof Consolidation>("core/disruption/consolidation.js");
-const { guardCounter } = await built<typeof Guards>("core/disruption/guards.js");
+const { evictionCounter } = await built<typeof Counters>("core/disruption/counters.js");
 const { createSimulator } = await built<typeof Simulate>("core/disruption/simulate.js");
 
 /** Nodes in a step of each method, pods as `methods/method.ts` has them. */
@@ -64,7 +64,7 @@ function* look() {
   yield* state.catchUp();
   const input = { ...base, nodes: state.nodes(), daemonPods: state.daemonPods(), pools: base.pools.map((one) => ({ ...one, usage: state.poolUsage(one.pool.id) })) };
   yield;
-  const found = yield* findCandidatesInSteps({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs, queued: new Set(), disruptionClass: "graceful" });
+  const found = yield* findCandidates({ nowMs: 0, nodes: input.nodes, pools: input.pools, pdbs, queued: new Set(), disruptionClass: "graceful" });
   return { input, ...found };
 }
 type Seen = ReturnType<typeof look> extends Generator<unknown, infer T> ? T : never;
@@ -94,9 +94,9 @@ measured("every node asked", single());
 console.log([...verdicts].map(([verdict, times]) => `${verdict} ${times}`).join(", "));
 let going = 0;
 function* together() {
-  const guards = guardCounter(pdbs);
+  const evictions = evictionCounter(pdbs);
   for (let at = 0; at < candidates.length; at += NODES_AT_ONCE) {
-    const all = yield* simulator.togetherInSteps(candidates.slice(at, at + NODES_AT_ONCE), (one) => guards.take(one.reschedulablePods));
+    const all = yield* simulator.removableTogether(candidates.slice(at, at + NODES_AT_ONCE), (one) => evictions.take([one]));
     going += all.length;
     yield;
   }

@@ -11,7 +11,7 @@ import { priceOf } from "../src/core/disruption/candidates.ts";
 import type { Command } from "../src/core/disruption/command.ts";
 import { Ledger } from "../src/core/disruption/ledger.ts";
 import { moveOf } from "../src/core/disruption/moves.ts";
-import { outcomeOf, unjudged } from "../src/core/disruption/outcome.ts";
+import { movesToJudge, outcomeOf } from "../src/core/disruption/outcome.ts";
 import { nextCommands } from "../src/core/disruption/run-round.ts";
 import { createSimulator } from "../src/core/disruption/simulate.ts";
 import { planBatch } from "../src/core/planner/plan-batch.ts";
@@ -88,7 +88,7 @@ function carriedOut(before: Model, command: Command, id: string): Model {
 function judge({ picture: { ledger, nodes, nowMs, pools } }: Model): void {
   for (const { pool, instanceTypes } of pools) {
     const last = ledger.lastOutcome(pool.id);
-    const moves = unjudged(ledger.recent(nowMs), pool.id, last);
+    const moves = movesToJudge(ledger.recent(nowMs), pool.id, last);
     const priced = () =>
       nodes.map((node) => ({ node, priceMicroUsd: priceOf(node.labels, instanceTypes) }));
     const outcome = outcomeOf(moves, priced, last, nowMs);

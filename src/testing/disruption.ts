@@ -7,7 +7,15 @@ import { atOnce, type Steps } from "../base/steps.ts";
 import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
 import { balancedTotals } from "../core/disruption/balanced.ts";
 import { type Candidate, findCandidates } from "../core/disruption/candidates.ts";
-import type { Round } from "../core/disruption/round.ts";
+import type { Command } from "../core/disruption/command.ts";
+import type { Method, ValidationFailure } from "../core/disruption/methods/method.ts";
+import type {
+  Round,
+  RoundBudgets,
+  RoundFacts,
+  RoundHoldOffs,
+  RoundSettings,
+} from "../core/disruption/round.ts";
 import { createSimulator } from "../core/disruption/simulate.ts";
 import type { SchedulingInput } from "../core/provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../core/provisioning/static-nodes.ts";
@@ -64,25 +72,27 @@ export function candidate(name: string, options: CandidateOptions = {}): Candida
     "karpenter.sh/capacity-type": capacityType,
     "node.kubernetes.io/instance-type": type,
   };
-  const found = findCandidates({
-    nowMs: NOW,
-    nodes: [
-      nodeView({
-        node: {
-          name,
-          labels,
-          capacity: { cpu: String(cpu), memory: `${cpu * 4}Gi` },
-          ...(options.annotations === undefined ? {} : { annotations: options.annotations }),
-        },
-        claim: claimOf(name, pool, options.conditions ?? { Consolidatable: 0 }, labels),
-        pods: (options.pods ?? []).map((wanted, index) => running(name, index, wanted, options)),
-      }),
-    ],
-    pools: [{ pool, instanceTypes: types }],
-    pdbs: [],
-    queued: new Set(),
-    disruptionClass: "graceful",
-  });
+  const found = atOnce(
+    findCandidates({
+      nowMs: NOW,
+      nodes: [
+        nodeView({
+          node: {
+            name,
+            labels,
+            capacity: { cpu: String(cpu), memory: `${cpu * 4}Gi` },
+            ...(options.annotations === undefined ? {} : { annotations: options.annotations }),
+          },
+          claim: claimOf(name, pool, options.conditions ?? { Consolidatable: 0 }, labels),
+          pods: (options.pods ?? []).map((wanted, index) => running(name, index, wanted, options)),
+        }),
+      ],
+      pools: [{ pool, instanceTypes: types }],
+      pdbs: [],
+      queued: new Set(),
+      disruptionClass: "graceful",
+    }),
+  );
   const [only] = found.candidates;
   if (only === undefined) throw new Error(`no candidate: ${found.blocked[0]?.message}`);
   return only;
@@ -126,86 +136,83 @@ function running(node: string, index: number, cpu: string, options: CandidateOpt
   });
 }
 
-export interface MethodInputOptions
+export interface RoundOptions
   extends Partial<
-    Pick<
-      Round,
-      | "nowMs"
-      | "pdbs"
-      | "objection"
-      | "keptPods"
-      | "forSpot"
-      | "repack"
-      | "rests"
-      | "poolRests"
-      | "patienceMs"
-      | "lastTurnMs"
-      | "wantedShare"
-      | "alphaBusy"
-      | "backingOff"
-    >
+    Pick<Round, "nowMs"> &
+      Pick<RoundFacts, "simulator" | "protectedPods" | "alphaBusy"> &
+      Pick<RoundBudgets, "pdbs"> &
+      RoundSettings &
+      Pick<RoundHoldOffs, "fromRepack" | "isSettling" | "minRepackShare" | "backingOff">
   > {
   /** Nodes of each pool that budgets allow. */
   readonly allowed?: number;
-  /** Of all pools together. */
+  /** Nodes of all pools together. */
   readonly allowedInAll?: number;
   readonly types?: readonly InstanceType[];
-  /** `nodes` are there beside the candidates' own. */
+  /** `nodes` are there beside those of the candidates. */
   readonly scheduling?: Partial<SchedulingInput>;
+  readonly holdOff?: RoundHoldOffs["of"];
+  readonly turns?: Partial<RoundHoldOffs["turns"]>;
 }
 
-export function methodInput(
-  candidates: readonly Candidate[],
-  options: MethodInputOptions = {},
-): Round {
-  const { allowed = 10, types = TYPES, scheduling = {}, ...rest } = options;
+/** What a method knows of these candidates. Without options nothing holds a command back. */
+export function roundOf(candidates: readonly Candidate[], options: RoundOptions = {}): Round {
+  const { allowed = 10, types = TYPES, scheduling = {}, repack, turns = {} } = options;
   const everywhere = { nodes: 10, disrupting: 0, allowed: options.allowedInAll ?? 1_000 };
   const nodes = [...candidates.map(({ node }) => node), ...(scheduling.nodes ?? [])];
   const pools = [...new Map(candidates.map(({ pool }) => [pool.id, pool])).values()];
+  const poolInputs = pools.map((pool) => ({ pool, instanceTypes: types, usage: {} }));
+  const input = schedulingInput({ pools: poolInputs, ...scheduling, nodes });
   return {
-    nowMs: NOW,
-    candidates,
-    allowances: new Map(
-      pools.map((pool) => [
-        pool.id,
-        { pool, nodes: 10, disrupting: 0, allowed, atOnce: allowed, everywhere },
-      ]),
-    ),
-    pdbs: [],
-    forSpot: "onDemand",
-    repack: undefined,
-    rests: () => false,
-    poolRests: () => false,
-    isSettling: () => answered(false),
-    patienceMs: () => 30_000,
-    lastTurnMs: () => 0,
-    wantedShare: () => (options.repack?.minSavingsPercent ?? 0) / 100,
-    alphaBusy: false,
-    backingOff: new Map(),
-    simulator: createSimulator(
-      schedulingInput({
-        pools: pools.map((pool) => ({ pool, instanceTypes: types, usage: {} })),
-        ...scheduling,
-        nodes,
-      }),
-    ),
-    nodes,
-    planStatic: (id, count, instead) => {
-      const pool = pools.find((one) => one.id === id);
-      if (pool === undefined) return undefined;
-      const own = { pool, instanceTypes: types, usage: {} };
-      return planStaticNodes(schedulingInput({ ...scheduling, nodes }), own, count, instead);
+    nowMs: options.nowMs ?? NOW,
+    facts: {
+      candidates,
+      nodes,
+      simulator: options.simulator ?? createSimulator(input),
+      protectedPods: options.protectedPods ?? (() => new Set()),
+      balancedTotals: () => atOnce(balancedTotals(nodes, poolInputs)),
+      planStatic: ({ poolId, count, instead }) => {
+        const own = poolInputs.find(({ pool }) => pool.id === poolId);
+        if (own === undefined) return undefined;
+        return planStaticNodes(schedulingInput({ ...scheduling, nodes }), own, count, instead);
+      },
+      hostsBufferPods: () => false,
+      alphaBusy: options.alphaBusy ?? false,
     },
-    objection: () => undefined,
-    keptPods: () => new Set(),
-    hostsBufferPods: () => false,
-    balancedTotals: () =>
-      atOnce(
-        balancedTotals(
-          nodes,
-          pools.map((pool) => ({ pool, instanceTypes: types })),
-        ),
+    budgets: {
+      allowances: new Map(
+        pools.map((pool) => [
+          pool.id,
+          { pool, nodes: 10, disrupting: 0, allowed, atOnce: allowed, everywhere },
+        ]),
       ),
-    ...rest,
+      pdbs: options.pdbs ?? [],
+    },
+    settings: { forSpot: options.forSpot ?? "onDemand", repack },
+    holdOffs: {
+      of: options.holdOff ?? (() => undefined),
+      fromRepack: options.fromRepack ?? (() => false),
+      isSettling: options.isSettling ?? (() => answered(false)),
+      turns: {
+        patienceMs: (...asked) => turns.patienceMs?.(...asked) ?? 30_000,
+        lastMs: (...asked) => turns.lastMs?.(...asked) ?? 0,
+      },
+      minRepackShare: options.minRepackShare ?? (() => (repack?.minSavingsPercent ?? 0) / 100),
+      backingOff: options.backingOff ?? new Map(),
+    },
   };
+}
+
+/** The same round with some facts replaced. */
+export function withFacts(round: Round, facts: Partial<RoundFacts>): Round {
+  return { ...round, facts: { ...round.facts, ...facts } };
+}
+
+/** What is left of the command when its wait is over. */
+export function validated(
+  method: Pick<Method, "validate">,
+  command: Command,
+  round: Round,
+): Command | ValidationFailure {
+  return atOnce(method.validate(command, round));
 }

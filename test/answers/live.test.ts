@@ -28,7 +28,7 @@ import { stateNode } from "../../src/controllers/state/nodes.ts";
 import { statePod } from "../../src/controllers/state/pods.ts";
 import { type CommandAnswer, commandAnswer } from "../../src/core/answers/command-answer.ts";
 import { rehearse } from "../../src/core/answers/rehearsal.ts";
-import { withWait } from "../../src/core/disruption/failed-pools.ts";
+import { withBackoff } from "../../src/core/disruption/failed-pools.ts";
 import { Ledger } from "../../src/core/disruption/ledger.ts";
 import { FAKE_NODE_CLASS } from "../../src/testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../src/testing/fake-world.ts";
@@ -149,7 +149,7 @@ function waiting(object: KubeObject, seed: number, nowMs: number): KubeObject {
     `${object.kind?.toLowerCase()}/${object.metadata.name}`,
   );
   if (minutes === undefined) return object;
-  return withWait(object, { failures: 5, untilMs: nowMs + minutes * 60_000 });
+  return withBackoff(object, { failures: 5, untilMs: nowMs + minutes * 60_000 });
 }
 
 async function sayNext(world: FakeWorld, objects: readonly KubeObject[]): Promise<string[]> {

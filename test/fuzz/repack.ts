@@ -12,8 +12,8 @@ import { sortManifests } from "../../src/cli/plan/manifests.ts";
 import { planOf } from "../../src/cli/plan/plan.ts";
 import { planningInput } from "../../src/cli/plan/planning-input.ts";
 import type { Command } from "../../src/core/disruption/command.ts";
+import { makeRound, type Picture } from "../../src/core/disruption/make-round.ts";
 import { repack } from "../../src/core/disruption/methods/repack.ts";
-import { type Picture, survey } from "../../src/core/disruption/survey.ts";
 import { settingsOf } from "../../src/operator/create-operator.ts";
 import { parseOptions } from "../../src/operator/settings/parse-options.ts";
 import type { Json } from "../validator/kubernetes.ts";
@@ -66,7 +66,7 @@ async function pictureFor(objects: readonly KubeObject[]): Promise<Picture> {
 }
 
 function proposed(picture: Picture): readonly Command[] {
-  return atOnce(repack.propose(survey(picture, repack).input)).commands;
+  return atOnce(repack.propose(atOnce(makeRound(picture, repack)).round)).commands;
 }
 
 function inWords(command: Command | undefined): string {
@@ -91,7 +91,7 @@ function placeFaults(objects: readonly KubeObject[], picture: Picture, command: 
     return [{ ...object, spec }];
   });
   const existing = picture.simulator
-    .without(command.candidates, command.supposing)
+    .without(command.candidates, command.terms)
     .placements.map(({ nodeName, pods }) => ({
       nodeName,
       pods: pods.filter((pod) => moving.has(keyOf(pod))),

@@ -10,7 +10,7 @@ import { replacementFailed } from "../../controllers/disruption/events.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
-import { withWait } from "../../core/disruption/failed-pools.ts";
+import { withBackoff } from "../../core/disruption/failed-pools.ts";
 import { BRAKE_CONDITION, brakeConditionMessage } from "../../core/safety/brake-condition.ts";
 import { keepsToSchema, pageSchema } from "../../testing/page-schema.ts";
 import {
@@ -549,7 +549,7 @@ describe("karpenter explain node", () => {
     const until = "2026-01-05T12:04:00Z";
     const conditions = { Drifted: "2026-01-05T11:00:00Z" };
     const nodes = [...snapshotNode("a", { conditions }), snapshotPod("a-0", { node: "a" })];
-    const waiting = withWait(snapshotPool(), { failures: 3, untilMs: Date.parse(until) });
+    const waiting = withBackoff(snapshotPool(), { failures: 3, untilMs: Date.parse(until) });
     const before = await nodeAnswer("a", [snapshotPool(), ...nodes]);
     expect(before.removal?.reason).toBe("Drifted");
     const now = await nodeAnswer("a", [waiting, ...nodes]);
@@ -599,7 +599,7 @@ describe("karpenter explain node", () => {
   it("says so of a static pool's nodes, too, whatever runs on them", async () => {
     const until = "2026-01-05T12:04:00Z";
     const conditions = { Drifted: "2026-01-05T11:00:00Z" };
-    const waiting = withWait(snapshotPool({ replicas: 1 }), {
+    const waiting = withBackoff(snapshotPool({ replicas: 1 }), {
       failures: 3,
       untilMs: Date.parse(until),
     });

@@ -11,13 +11,13 @@ import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { Settings } from "../../controllers/world.ts";
-import { waitOn } from "../../core/disruption/failed-pools.ts";
+import { backoffOn } from "../../core/disruption/failed-pools.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
+import type { Picture } from "../../core/disruption/make-round.ts";
 import { outcomeOn } from "../../core/disruption/outcome.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { createSimulator } from "../../core/disruption/simulate.ts";
-import type { Picture } from "../../core/disruption/survey.ts";
 import { type Surge, surgeOf, surgeProblem, type Workloads } from "../../core/termination/surge.ts";
 import { settingsOf } from "../../operator/create-operator.ts";
 import { parseOptions } from "../../operator/settings/parse-options.ts";
@@ -223,7 +223,7 @@ export function pictureOf(
 function waitsOn(stored: ReadonlyMap<string, KubeObject>, nowMs: number): Map<string, number> {
   const waits = new Map<string, number>();
   for (const [id, native] of stored) {
-    const untilMs = waitOn(native, nowMs)?.untilMs ?? nowMs;
+    const untilMs = backoffOn(native, nowMs)?.untilMs ?? nowMs;
     if (untilMs > nowMs) waits.set(id, untilMs);
   }
   return waits;

@@ -22,7 +22,7 @@ import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
 import { meantName } from "../../base/slips.ts";
 import { atOnce } from "../../base/steps.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
-import type { Seats } from "../../core/disruption/awaited.ts";
+import type { AwaitedSeats } from "../../core/disruption/awaited.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
 import type {
@@ -56,7 +56,7 @@ export interface PlanningInput {
   /** All of them; those that may not be used and have no nodes, without types. */
   readonly pools: readonly PoolInput[];
   /** Pods that earlier plans have for nodes, as far as claims tell it. */
-  readonly seats: Seats;
+  readonly seats: AwaitedSeats;
 }
 
 export async function planningInput(

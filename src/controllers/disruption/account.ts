@@ -1,6 +1,6 @@
 /**
- * The ledger's books: what a command moves is written on a claim that stays, and once it is done, what it was
- * to save is held against what it saved.
+ * Writes down what commands move, and compares their realised savings with the predicted ones. The records stand on
+ * claims, so that the next process holds back the same pods and nodes.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -13,7 +13,7 @@ import { type Candidate, priceOf } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import type { Ledger } from "../../core/disruption/ledger.ts";
 import {
-  type Move,
+  type MoveRecord,
   movesOn,
   podsByWorkload,
   withMoves,
@@ -23,17 +23,22 @@ import { changeClaim, claimRequest, readClaim } from "../claims.ts";
 import { poolById } from "../pools.ts";
 import { dollars } from "../words.ts";
 import type { World } from "../world.ts";
-import type { Running } from "./running.ts";
+import type { RunningCommand } from "./running.ts";
 
-/** Each may bear a hundred kilobytes to be read. */
-const NODES_PER_STEP = 64;
+/** What writing on claims needs. */
+interface Writer {
+  readonly world: World;
+  readonly log: Logger;
+}
 
-/** Without new claims one of those that take the pods bears the mark: the first that stays. Answers which. */
+/**
+ * For a command without replacements: writes its records on the claim of the first target that stays. Returns the
+ * claim; undefined: no pods are moved, or no target has a claim.
+ */
 export async function writeOnTarget(
-  world: World,
-  log: Logger,
+  { world, log }: Writer,
   { targets, candidates }: Command,
-  moves: readonly Move[],
+  moves: readonly MoveRecord[],
 ): Promise<NodeClaim | undefined> {
   if (candidates.every(({ reschedulablePods }) => reschedulablePods.length === 0)) return undefined;
   const wanted = new Set(targets);
@@ -41,21 +46,20 @@ export async function writeOnTarget(
     .nodes()
     .find(({ name, claim, deleting }) => wanted.has(name) && claim !== undefined && !deleting);
   if (target?.claim === undefined) return undefined;
-  await writeOn(world, log, target.claim, moves);
+  await writeOn({ world, log }, target.claim, moves);
   return target.claim;
 }
 
 async function writeOn(
-  world: World,
-  log: Logger,
+  { world, log }: Writer,
   claim: NodeClaim,
-  moves: readonly Move[],
+  moves: readonly MoveRecord[],
 ): Promise<void> {
   const nowMs = world.clock.now();
   try {
     await changeClaim(world, claim, (one) => withMoves(one, moves, nowMs));
   } catch (error) {
-    // A restart would forget these moves; that is no reason not to make them.
+    // The command goes on: only a restart would forget these moves.
     log.debug("failed writing down what is moved", {
       NodeClaim: { name: claim.metadata.name },
       error: errorText(error),
@@ -64,34 +68,32 @@ async function writeOn(
 }
 
 /**
- * Moves that still count and that no claim bears any more, for it went by another way than a command, are
- * written on one that stays.
+ * Writes recent moves on a claim that stays, if no claim has them any more: the claim that had them was deleted, but
+ * not by a command.
  */
-export async function keepBorne(
-  world: World,
-  log: Logger,
+export async function rewriteLostMoves(
+  { world, log, run }: Writer & { readonly run: StepRunner },
   { ledger, isRunning }: { readonly ledger: Ledger; isRunning(id: string): boolean },
-  run: StepRunner,
 ): Promise<void> {
   const moves = ledger.recent(world.clock.now()).filter(({ pods }) => Object.keys(pods).length > 0);
-  // What the others move stands on claims that may not be known of yet.
+  // The claims of a running command may not be in the cluster state yet.
   const missing = new Map(
     moves.filter(({ command }) => !isRunning(command)).map((move) => [move.command, move]),
   );
   if (missing.size === 0) return;
   let bearer: NodeClaim | undefined;
-  const look = eachInSteps(world.cluster.nodes(), NODES_PER_STEP, ({ claim, deleting }) => {
+  const look = eachInSteps(world.cluster.nodes(), ({ claim, deleting }) => {
     if (claim === undefined || deleting) return;
     bearer ??= claim;
     for (const { command } of movesOn(claim)) missing.delete(command);
   });
   await run(look);
   if (bearer !== undefined && missing.size > 0)
-    await writeOn(world, log, bearer, [...missing.values()]);
+    await writeOn({ world, log }, bearer, [...missing.values()]);
 }
 
-/** Says what a command that is done has come to. */
-export async function account(world: World, log: Logger, running: Running): Promise<void> {
+/** Logs and counts what a finished command saved. */
+export async function account(world: World, log: Logger, running: RunningCommand): Promise<void> {
   const { record, move, candidates } = running;
   const told = {
     "command-id": record.id,
@@ -121,7 +123,7 @@ export async function account(world: World, log: Logger, running: Running): Prom
     );
 }
 
-/** Workload → how many of its pods. */
+/** Number of moved pods by workload. */
 function movedOf(candidates: readonly Candidate[]): Readonly<Record<string, number>> {
   const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
   return Object.fromEntries(
@@ -129,7 +131,7 @@ function movedOf(candidates: readonly Candidate[]): Readonly<Record<string, numb
   );
 }
 
-/** An hour, of the machines that came. Nothing for one whose pool no longer offers the like. */
+/** Price per hour of the nodes of these claims; 0 for an instance type that its pool no longer offers. */
 async function priceOfAll(world: World, claims: readonly NodeClaim[]): Promise<number> {
   let microUsd = 0;
   for (const claim of claims) {

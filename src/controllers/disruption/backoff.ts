@@ -6,13 +6,13 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import {
-  bearsWait,
+  backoffAfter,
+  backoffOn,
+  hasBackoff,
   isForgotten,
   isWritten,
-  type Wait,
-  waitAfter,
-  waitOn,
-  withWait,
+  type PoolBackoff,
+  withBackoff,
 } from "../../core/disruption/failed-pools.ts";
 import { changePool, listPools, poolById } from "../pools.ts";
 import { poolFields } from "../words.ts";
@@ -20,7 +20,7 @@ import type { World } from "../world.ts";
 
 /** What is known of a pool's wait. */
 interface Known {
-  readonly wait: Wait;
+  readonly wait: PoolBackoff;
   /** Of the pool that failed: another one of its name has not. Absent until it was looked at. */
   readonly uid?: string | undefined;
   /** It was seen on the pool: where it is missing now, somebody took it off. */
@@ -37,7 +37,7 @@ export class Backoff {
       const known = this.#waits.get(id);
       const isFirst = known === undefined || isForgotten(known.wait, nowMs);
       const failures = isFirst ? 1 : known.wait.failures + 1;
-      this.#waits.set(id, { ...known, wait: waitAfter(failures, nowMs), isStored: false });
+      this.#waits.set(id, { ...known, wait: backoffAfter(failures, nowMs), isStored: false });
     }
   }
 
@@ -46,7 +46,7 @@ export class Backoff {
     for (const id of new Set(poolIds)) {
       const known = this.#waits.get(id);
       if (known === undefined) continue;
-      const wait = waitAfter(known.wait.failures, nowMs);
+      const wait = backoffAfter(known.wait.failures, nowMs);
       this.#waits.set(id, { ...known, wait, isStored: false });
     }
   }
@@ -65,7 +65,7 @@ export class Backoff {
   learn(world: World): void {
     for (const { id } of listPools(world)) {
       const native = poolById(world, id)?.native;
-      const wait = native === undefined ? undefined : waitOn(native, world.clock.now());
+      const wait = native === undefined ? undefined : backoffOn(native, world.clock.now());
       if (wait !== undefined) this.#waits.set(id, { wait, isStored: false });
     }
   }
@@ -83,7 +83,7 @@ export class Backoff {
         const wait = this.#waits.get(pool.id)?.wait;
         if (stored === undefined || isWritten(stored.native, wait)) return;
         try {
-          await changePool(world, stored, (native) => withWait(native, wait));
+          await changePool(world, stored, (native) => withBackoff(native, wait));
         } catch (error) {
           // A restart would forget it; that is no reason not to go on.
           const told = { ...poolFields(pool), error: errorText(error) };
@@ -100,7 +100,7 @@ export class Backoff {
     for (const [id, { wait, uid, isStored }] of this.#waits) {
       const native = there.has(id) ? poolById(world, id)?.native : undefined;
       const isOther = uid !== undefined && uid !== native?.metadata.uid;
-      const isTakenOff = isStored && native !== undefined && !bearsWait(native);
+      const isTakenOff = isStored && native !== undefined && !hasBackoff(native);
       if (native === undefined || isOther || isTakenOff || isForgotten(wait, nowMs)) {
         this.#waits.delete(id);
         continue;

@@ -1,7 +1,7 @@
 /**
- * Carries commands out. A command is proposed by the loop, then: its nodes are closed and marked, its
- * replacements created, and once those are initialized its claims deleted. One that cannot go on is taken
- * back: nodes open again, marks off. What is needed to go on after a crash stands on the claims.
+ * Carries commands out: taints and marks the nodes, creates the replacements, and deletes the claims once all
+ * replacements are initialized. A command that cannot go on is rolled back: the taints and marks are removed. What the
+ * next process needs after a crash stands on the claims.
  * upstream: pkg/controllers/disruption/queue.go
  */
 import { NODE } from "../../apis/core/node.ts";
@@ -22,9 +22,9 @@ import {
   describeCommand,
   describeOlder,
 } from "../../core/disruption/command.ts";
-import { stopsOf } from "../../core/disruption/itinerary.ts";
+import { evictionOrder } from "../../core/disruption/eviction-order.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
-import { type Move, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
+import { type MoveRecord, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { type CommandRecord, recordOf, withRecord } from "../../core/disruption/record.ts";
 import { cordoned } from "../../core/state/cordon.ts";
@@ -56,14 +56,14 @@ import {
   objectsOf,
   recordedDecision,
 } from "./labels.ts";
-import { type BackFor, type Running, UnderWay } from "./running.ts";
+import { type BackFor, type RunningCommand, UnderWay } from "./running.ts";
 import type { Steering } from "./steering.ts";
 import { discardReplacement, markedNames, openedAsUsed, rollBack } from "./take-back.ts";
 
 const POLL_MS = 1_000;
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
 
-/** Creates the claims of a plan: the provisioner's way, handed in by all.ts. */
+/** Creates the claims of a plan as the provisioner does; all.ts passes it in. */
 export type CreateReplacements = (
   log: Logger,
   command: Command,
@@ -72,21 +72,19 @@ export type CreateReplacements = (
 
 export interface CommandQueue {
   readonly controller: Controller;
-  /** Names of the nodes that commands are about. */
+  /** Names of the nodes that running commands are about. */
   readonly nodeNames: ReadonlySet<string>;
-  /** Whether the command of that id is not done yet. */
   isRunning(id: string): boolean;
-  /** Pools whose replacements failed of late: none of theirs are to be tried yet. */
+  /** Pools whose replacements failed, and until when no other one is launched. */
   readonly backoff: Backoff;
-  /** Closes the nodes, creates replacements, and takes the command in. Rejects when it cannot start. */
+  /** Taints the nodes, creates the replacements and queues the command. Rejects if the command cannot start. */
   start(command: Command): Promise<void>;
-  /** Goes on with what another process began. */
-  resume(one: Omit<Running, "move" | "startedMs">): void;
-  /** What was moved of late. */
+  /** Goes on with a command that another process began. */
+  resume(one: Omit<RunningCommand, "move" | "startedMs">): void;
+  /** What recent commands moved. */
   readonly ledger: Ledger;
 }
 
-/** What the queue works with. */
 interface Parts {
   readonly world: World;
   readonly log: Logger;
@@ -94,6 +92,7 @@ interface Parts {
   readonly backoff: Backoff;
   readonly ledger: Ledger;
   readonly underWay: UnderWay;
+  readonly create: CreateReplacements;
 }
 
 export function createCommandQueue(
@@ -105,10 +104,10 @@ export function createCommandQueue(
   const backoff = new Backoff();
   const ledger = new Ledger(world.settings.restraint);
   const underWay = new UnderWay();
-  const parts: Parts = { world, log, steering, backoff, ledger, underWay };
+  const parts: Parts = { world, log, steering, backoff, ledger, underWay, create };
   const bell = createBell();
 
-  function takeIn(one: Running): void {
+  function takeIn(one: RunningCommand): void {
     underWay.add(one);
     const names = one.candidates.flatMap((candidate) => markedNames(world, candidate));
     const replacements = one.replacements.map(({ metadata }) => metadata.name);
@@ -126,10 +125,10 @@ export function createCommandQueue(
     start: async (command) => {
       const record = newRecord(world, command);
       report(world, command, record.id);
-      const begun = await begin(parts, command, record, create);
+      const begun = await begin(parts, command, record);
       const claimNames = begun.replacements.map(({ metadata }) => metadata.name);
       const started = { ...command, candidates: begun.candidates };
-      const steps = stopsOf(started, claimNames, world.cluster.nodes());
+      const steps = evictionOrder(started, claimNames, world.cluster.nodes());
       const stops = await inTurns(world.clock, steps, TURN_MS);
       steering.plan(record.id, stops);
       for (const { name, pods } of stops) world.cluster.place(name, pods, world.clock.now());
@@ -166,19 +165,18 @@ export function createCommandQueue(
   };
 }
 
-/** Closes the nodes, and asks for what is to take their place. */
+/** Taints the nodes and creates the replacements. */
 async function begin(
   parts: Parts,
   command: Command,
   record: CommandRecord,
-  create: CreateReplacements,
-): Promise<Running & { readonly move: Move }> {
+): Promise<RunningCommand & { readonly move: MoveRecord }> {
   const { world, log, backoff, ledger } = parts;
   const startedMs = world.clock.elapsedMs();
   const candidates = await closeNodes(world, command, record);
   const started = { ...command, candidates };
   const move = moveOf(started, record);
-  const { replacements, target } = await replacementsOf(world, log, started, move, create).catch(
+  const { replacements, target } = await createReplacements(parts, started, move).catch(
     async (error) => {
       const pools = command.replacements.map(({ pool }) => pool.id);
       backoff.failed(pools, world.clock.now());
@@ -191,16 +189,16 @@ async function begin(
   return { record, candidates, replacements, target, move, startedMs };
 }
 
-/** As far as it goes now: waits for the replacements, then ends the claims; or takes the command back. */
-async function advance(parts: Parts, one: Running): Promise<Outcome> {
+/** One step: waits for the replacements, deletes the claims, or rolls the command back. */
+async function advance(parts: Parts, one: RunningCommand): Promise<Outcome> {
   const { world, log, steering, backoff, underWay } = parts;
   const { id, reason } = one.record;
-  // For good, whatever becomes of its replacements: pods may have come to a node of its that is open already.
+  // A rollback is never stopped: pods may have come to a node whose taint is removed already.
   const state = underWay.backFor(one) ?? stateOf(parts, one);
   if (state === "failed" || state === "paused") return takeBack(parts, one, state);
   if (state === "waiting") return requeueAfter(POLL_MS);
   backoff.succeeded(poolsOf(one));
-  // Only what is to save money depends on which of the other nodes get pods that were not planned there.
+  // Only consolidation loses savings when its pods go to nodes that the plan does not use.
   await steering.begin(id, reason === "Underutilized" ? "keepOffOthers" : "amongPlanned");
   await Promise.all([
     ...one.candidates.map((candidate) => remove(parts, one, candidate)),
@@ -213,24 +211,24 @@ async function advance(parts: Parts, one: Running): Promise<Outcome> {
 
 function stateOf(
   { world, underWay }: Parts,
-  one: Running,
+  one: RunningCommand,
 ): ReturnType<typeof replacementsState> | "paused" {
   const state = replacementsState(world, one, underWay.size);
-  // Half a command would leave pods without the place that was meant for them: one that has begun to end goes on.
+  // A command that has begun to delete claims goes on: half of it would leave pods without their planned place.
   if (state === "failed" || underWay.hasBegunToEnd(one)) return state;
   return pausesOf(world, one).length > 0 ? "paused" : state;
 }
 
-/** What the pauses of its pools say: nothing but what is voluntary goes through the queue. */
-function pausesOf(world: World, { candidates }: Running): readonly string[] {
+/** Messages of the pauses of the command's pools. All commands of the queue are voluntary, so a pause stops each. */
+function pausesOf(world: World, { candidates }: RunningCommand): readonly string[] {
   const ids = new Set(candidates.map(({ pool }) => pool.id));
   return [...ids].flatMap(
     (id) => pauseOf(poolById(world, id)?.native, world.settings.pauseDisruption)?.message ?? [],
   );
 }
 
-/** A command that failed counts as that once, however often its nodes cannot be opened. One that is paused does not. */
-async function takeBack(parts: Parts, one: Running, why: BackFor): Promise<Outcome> {
+/** A failed command counts as one failure, however often its rollback is tried. A paused command counts as none. */
+async function takeBack(parts: Parts, one: RunningCommand, why: BackFor): Promise<Outcome> {
   const { world, log, steering, backoff, ledger, underWay } = parts;
   const pools = poolsOf(one);
   const hasFailed = why === "failed";
@@ -245,23 +243,23 @@ async function takeBack(parts: Parts, one: Running, why: BackFor): Promise<Outco
     backoff.waitFrom(pools, world.clock.now());
     tellFailure(parts, one.candidates, pools);
   }
-  // Not before: pods of nodes that are marked still would be given new ones.
+  // Only after the rollback: provisioning would launch new nodes for pods of nodes that still have their mark.
   steering.forget(one.record.id);
   giveUpPlaces(world, one);
-  // The pods of one that goes all the same are moved, as the claims of its replacements say.
+  // A node that is removed all the same still moves its pods, and the ledger keeps counting them.
   if (allStay) ledger.forget(one.record.id);
   underWay.remove(one);
   await backoff.write(world, log);
   return AWAIT_CHANGE;
 }
 
-/** The pods stay where they are: nothing is kept for them elsewhere. */
-function giveUpPlaces({ cluster }: World, { candidates }: Running): void {
+/** The pods stay where they are, so their seats on other nodes are given up. */
+function giveUpPlaces({ cluster }: World, { candidates }: RunningCommand): void {
   const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
   for (const pod of pods) cluster.placements.giveUp(pod);
 }
 
-function poolsOf({ replacements }: Running): readonly string[] {
+function poolsOf({ replacements }: RunningCommand): readonly string[] {
   return [...new Set(replacements.map((claim) => poolIdOfClaim(claim) ?? ""))];
 }
 
@@ -274,8 +272,11 @@ function tellFailure(
   world.events.publish(...replacementFailed(candidates, new Map(waits)));
 }
 
-/** A replacement that goes is noticed at once: planning would else make up for it a second time. */
-function commandsWaitingFor(claim: KubeObject, running: Iterable<Running>): readonly Request[] {
+/** A deleted replacement wakes its command at once. Otherwise provisioning would replace it a second time. */
+function commandsWaitingFor(
+  claim: KubeObject,
+  running: Iterable<RunningCommand>,
+): readonly Request[] {
   const { kind, name } = claimRequest(claim);
   return [...running]
     .filter(({ replacements }) =>
@@ -284,7 +285,7 @@ function commandsWaitingFor(claim: KubeObject, running: Iterable<Running>): read
     .map(({ record }) => ({ kind: "", name: record.id }));
 }
 
-/** What is to take the pods must not be disrupted before they are there. */
+/** Replacements are nominated, so that no command disrupts them before their pods have come. */
 function protect(world: World, names: readonly string[]): void {
   const untilMs = world.clock.now() + nominationMs(world.settings);
   for (const name of names) world.cluster.nominate(name, untilMs);
@@ -296,13 +297,13 @@ function newRecord(world: World, command: Command): CommandRecord {
     reason: command.reason,
     consolidationType: command.consolidationType,
     startedAt: toRfc3339(world.clock.now()),
-    // Another process takes back what has no replacements, whichever nodes are marked still.
+    // Without replacements another process rolls the command back, so it needs no names.
     nodes: command.replacements.length === 0 ? [] : command.candidates.map(({ node }) => node.name),
     replacements: command.replacements.length,
   };
 }
 
-/** In the words of the command's generation. */
+/** Logs the command in the words of its generation. */
 function report(world: World, command: Command, id: string): void {
   const { generation, candidates } = command;
   if (command.reason === "Empty" && candidates.every(({ claim }) => speaksV05(claim))) {
@@ -341,7 +342,7 @@ function report(world: World, command: Command, id: string): void {
   });
 }
 
-/** The candidates that could be closed. With replacements all must be, or the command does not start. */
+/** The candidates that could be tainted and marked. A command with replacements starts only if all could be. */
 async function closeNodes(
   world: World,
   command: Command,
@@ -369,9 +370,9 @@ async function closeNode(world: World, record: CommandRecord, candidate: Candida
   const words = vocabulary(candidate.generation);
   const node = nodes(world).get(candidate.node.name);
   if (node === undefined) throw new Error(`node ${candidate.node.name} is gone`);
-  // Of many nodes one is easily written by its kubelet in between: that must not stop all the others' command.
+  // A kubelet may write its Node at the same moment; retrying keeps that from stopping the whole command.
   const closed = await changeObject(world.kube, NODE, node, (latest) => cordoned(latest, words));
-  // Nothing is to take its place then; another that has its name stays as it is.
+  // Another Node may have got the same name; it is left as it is.
   if (closed === undefined) throw new Error(`node ${candidate.node.name} is gone`);
   const { reason } = record;
   const nowMs = world.clock.now();
@@ -385,17 +386,15 @@ async function closeNode(world: World, record: CommandRecord, candidate: Candida
   if (marked === undefined) throw new Error(`claim ${candidate.claim.metadata.name} is gone`);
 }
 
-async function replacementsOf(
-  world: World,
-  log: Logger,
+async function createReplacements(
+  { world, log, create }: Parts,
   command: Command,
-  move: Move,
-  create: CreateReplacements,
-): Promise<Pick<Running, "replacements" | "target">> {
-  // What the claims that go bear is carried on.
+  move: MoveRecord,
+): Promise<Pick<RunningCommand, "replacements" | "target">> {
+  // Records on the claims that will be deleted are kept on the new claims.
   const moves = [...command.candidates.flatMap(({ claim }) => movesOn(claim)), move];
   if (command.replacements.length === 0) {
-    return { replacements: [], target: await writeOnTarget(world, log, command, moves) };
+    return { replacements: [], target: await writeOnTarget({ world, log }, command, moves) };
   }
   const written = movesAnnotation(moves, world.clock.now());
   const annotations = { ...written, [REPLACEMENT_ANNOTATION_KEY]: move.command };
@@ -414,7 +413,7 @@ async function replacementsOf(
 
 function replacementsState(
   world: World,
-  { candidates, replacements, startedMs }: Running,
+  { candidates, replacements, startedMs }: RunningCommand,
   commands: number,
 ): "ready" | "waiting" | "failed" {
   const latest = replacements.map((claim) => readClaim(world, claimRequest(claim)));
@@ -430,20 +429,20 @@ function replacementsState(
   return world.clock.elapsedMs() - startedMs > limitMs ? "failed" : "waiting";
 }
 
-/** Of what another process began, by the hour, for want of better. A beginning that is to come counts as now. */
+/** Age by wall time, since another process began the command. A start in the future counts as now. */
 function ageMs({ clock }: World, { startedAt }: CommandRecord): number {
   return Math.max(0, clock.now() - (fromRfc3339(startedAt) ?? 0));
 }
 
-/** Has come up, and is to stay. */
+/** The replacement is initialized and not being deleted. */
 function isReady(replacement: NodeClaim | undefined): boolean {
   return (
     replacement !== undefined && !isDeleting(replacement) && isTrue(replacement, "Initialized")
   );
 }
 
-/** Each is told and counted once, however often it, or another of the command, is tried. */
-async function remove(parts: Parts, one: Running, candidate: Candidate): Promise<void> {
+/** Deletes the claim of one candidate. Its event and metrics are published once, however often this is retried. */
+async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): Promise<void> {
   const { world, underWay } = parts;
   const { reason } = one.record;
   const { claim, generation, node } = candidate;
@@ -470,7 +469,7 @@ async function remove(parts: Parts, one: Running, candidate: Candidate): Promise
   );
 }
 
-function reportPause(world: World, log: Logger, one: Running): void {
+function reportPause(world: World, log: Logger, one: RunningCommand): void {
   log.info("taking a disruption command back", {
     "command-id": one.record.id,
     decision: recordedDecision(one.record),
@@ -482,7 +481,7 @@ function reportPause(world: World, log: Logger, one: Running): void {
 function reportFailure(
   world: World,
   log: Logger,
-  { record, candidates, replacements }: Running,
+  { record, candidates, replacements }: RunningCommand,
 ): void {
   log.error("failed terminating nodes while executing a disruption command", {
     "command-id": record.id,

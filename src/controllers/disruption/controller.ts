@@ -15,15 +15,19 @@ import { StandingProblems } from "../../base/standing-problems.ts";
 import { eachInSteps, type StepRunner, type Steps, stepRunner, TURN_MS } from "../../base/steps.ts";
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
-import type { Command, Verdict } from "../../core/disruption/command.ts";
-import type { Method, Rejection, Remark } from "../../core/disruption/methods/method.ts";
+import type { BalancedVerdict, Command } from "../../core/disruption/command.ts";
+import { lastCheck } from "../../core/disruption/last-check.ts";
+import type { Method, Remark, ValidationFailure } from "../../core/disruption/methods/method.ts";
 import type { Round } from "../../core/disruption/round.ts";
-import { type Found, type RoundDoors, runMethods } from "../../core/disruption/run-round.ts";
-import { stillGoing } from "../../core/disruption/second-look.ts";
+import {
+  type FoundCommands,
+  type RoundDoors,
+  runMethods,
+} from "../../core/disruption/run-round.ts";
 import {
   findUnfinished,
-  type TakenBack,
-  takenBackOf,
+  type RolledBack,
+  rollBackOf,
   withoutCommand,
 } from "../../core/disruption/unfinished.ts";
 import {
@@ -37,24 +41,24 @@ import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";
 import { catchUp } from "../state/catch-up.ts";
 import type { World } from "../world.ts";
-import { keepBorne } from "./account.ts";
+import { rewriteLostMoves } from "./account.ts";
 import type { CommandQueue } from "./command-queue.ts";
-import { lookEarly } from "./early-look.ts";
+import { wakeForEmptyNodes } from "./early-round.ts";
 import { approved, blocked, holdsNode, proposed, rejected, unconsolidatable } from "./events.ts";
-import { objectsOf, policyLabel } from "./labels.ts";
 import {
-  look,
-  lookAgain,
-  lookAt,
-  type Planned,
+  type ClusterReading,
+  gatherForCommand,
+  gatherRound,
+  type ProposedCommand,
   poolsInUse,
   type ReadCluster,
+  readCluster,
+  regatherForCommand,
   reportRound,
-  type Surroundings,
-  surroundings,
-} from "./look.ts";
+} from "./gather.ts";
+import { objectsOf, policyLabel } from "./labels.ts";
 import { judgeMoves, learnOutcomes } from "./outcomes.ts";
-import { type Facts, factsOf, Sweeps } from "./sweeps.ts";
+import { factsOf, type SweepFacts, Sweeps } from "./sweeps.ts";
 import { discardReplacement, reopen } from "./take-back.ts";
 
 const POLL_MS = 10_000;
@@ -70,7 +74,7 @@ const SELF: Request = { kind: "", name: "disruption" };
 type Again = "now" | "later";
 
 /** A command waiting for its second look. */
-interface Pending extends Planned {
+interface Pending extends ProposedCommand {
   /** By the clock that never goes back. */
   readonly validateAtMs: number;
 }
@@ -91,7 +95,7 @@ interface Memory {
   /** Of pools. */
   readonly problems: StandingProblems;
   /** What the last run saw. */
-  around?: Surroundings;
+  around?: ClusterReading;
   /** What the process before moved has been read off the claims. */
   hasLearned: boolean;
   /** In this state of the cluster all that counts was borne by claims. */
@@ -125,7 +129,7 @@ export function disruption(world: World, queue: CommandQueue): Controller {
     concurrency: 1,
     initialRequests: [SELF],
     listen: (ask) =>
-      lookEarly(world, () => {
+      wakeForEmptyNodes(world, () => {
         memory.isWoken = true;
         ask(SELF);
       }),
@@ -158,7 +162,7 @@ async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
   } else {
     await pickUp(loop);
     const { revision } = world.cluster;
-    if (memory.borneAt !== revision) await keepBorne(world, log, queue, run);
+    if (memory.borneAt !== revision) await rewriteLostMoves({ world, log, run }, queue);
     memory.borneAt = revision;
     again = await propose(loop, isEarly);
   }
@@ -179,27 +183,27 @@ async function propose(loop: Loop, isEarly: boolean): Promise<Again> {
   return found === undefined ? "later" : take(loop, around, found);
 }
 
-async function readAround({ world, memory, run }: Loop): Promise<Surroundings> {
-  const around = await surroundings({ world, problems: memory.problems, run }, memory.around);
+async function readAround({ world, memory, run }: Loop): Promise<ClusterReading> {
+  const around = await readCluster({ world, problems: memory.problems, run }, memory.around);
   memory.around = around;
   return around;
 }
 
 /** The doors of the live loop: the cluster as it was read, the memory of earlier rounds, metrics and events. */
-function roundDoors({ world, queue, memory }: Loop, around: Surroundings): RoundDoors {
+function roundDoors({ world, queue, memory }: Loop, around: ClusterReading): RoundDoors {
   const { sweeps } = memory;
-  let facts: Facts;
+  let facts: SweepFacts;
   let startMs: number;
   return {
-    survey: (method) => look({ world, queue, around }, method),
-    *isKnown(method, round) {
+    makeRound: (method) => gatherRound({ world, queue, around }, method),
+    *isAnswered(method, round) {
       const counting = queue.ledger.recent(world.clock.now()).map(({ command }) => command);
       const atMs = world.clock.elapsedMs();
       facts = yield* factsOf(method, round, { ...around, counting, atMs });
       startMs = world.clock.elapsedMs();
       return sweeps.rests(method, facts);
     },
-    *hear({ method, proposal, ruling }) {
+    *takeAnswer({ method, proposal, ruling }) {
       world.metrics.observe(
         "voluntary_disruption_decision_evaluation_duration_seconds",
         { reason: method.reason.toLowerCase(), consolidation_type: method.consolidationType },
@@ -214,22 +218,20 @@ function roundDoors({ world, queue, memory }: Loop, around: Surroundings): Round
 }
 
 function* validated(
-  { method, command }: Planned,
+  { method, command }: ProposedCommand,
   round: Round,
   { ledger }: Pick<CommandQueue, "ledger">,
-): Steps<Command | Rejection> {
-  if (method.costly) yield* round.simulator.ready();
-  yield* ledger.ready(round.nodes, round.nowMs);
-  return method.validateInSteps === undefined
-    ? method.validate(command, round)
-    : yield* method.validateInSteps(command, round);
+): Steps<Command | ValidationFailure> {
+  if (method.simulates) yield* round.facts.simulator.ready();
+  yield* ledger.ready(round.facts.nodes, round.nowMs);
+  return yield* method.validate(command, round);
 }
 
 /** Starts commands, or keeps them for their second look. */
 async function take(
   { world, queue, memory, log }: Loop,
-  around: Surroundings,
-  { method, commands }: Found,
+  around: ClusterReading,
+  { method, commands }: FoundCommands,
 ): Promise<Again> {
   const nowMs = world.clock.elapsedMs();
   let again: Again = "later";
@@ -278,7 +280,7 @@ function approvals(world: World, { candidates, verdicts = [] }: Command) {
   });
 }
 
-function countMoves(world: World, verdicts: readonly Verdict[]): void {
+function countMoves(world: World, verdicts: readonly BalancedVerdict[]): void {
   for (const { pool, approved: isApproved, score } of verdicts) {
     const labels = {
       decision: isApproved ? "approved" : "rejected",
@@ -311,7 +313,7 @@ async function validate(loop: Loop): Promise<Again> {
   for (const { method, command } of due) {
     // Each anew: the one before may have closed nodes.
     const sight = { world, queue, around: await readAround(loop) };
-    const round = await run(lookAt(sight, { method, command }));
+    const round = await run(gatherForCommand(sight, { method, command }));
     const still = await run(validated({ method, command }, round, queue));
     const now = typeof still === "string" ? still : stillNow(sight, { method, command: still });
     if (typeof now === "string") {
@@ -324,20 +326,20 @@ async function validate(loop: Loop): Promise<Again> {
 }
 
 /** Others had their turns while it was worked out: what is left of it, or why nothing is. */
-function stillNow(sight: ReadCluster, planned: Planned): Command | Rejection {
+function stillNow(sight: ReadCluster, planned: ProposedCommand): Command | ValidationFailure {
   const { method, command } = planned;
   const nodes = sight.world.cluster.nodes();
   if (nodes === sight.around.scheduling.nodes) return command;
-  return stillGoing(command, method, lookAgain(sight, planned, nodes));
+  return lastCheck(command, method, regatherForCommand(sight, planned, nodes));
 }
 
 /** Of what was not announced yet nothing is told to people: the next round decides anew. */
-function putOff(log: Logger, { candidates, via }: Command, why: Rejection): void {
+function putOff(log: Logger, { candidates, via }: Command, why: ValidationFailure): void {
   const nodes = candidates.map(({ node }) => node.name);
   log.debug("putting off a disruption, something changed meanwhile", { nodes, via, reason: why });
 }
 
-function reject({ world, log }: Loop, command: Command, why: Rejection): void {
+function reject({ world, log }: Loop, command: Command, why: ValidationFailure): void {
   if (command.consolidationType === "empty") {
     log.debug(
       "abandoning empty node consolidation attempt due to pod churn, command is no longer valid",
@@ -388,7 +390,7 @@ async function pickUp(loop: Loop): Promise<void> {
     }
     // A pool of theirs is gone: nobody knows by which rules they would go.
     const all = nodes.length === record.nodes.length ? "stay" : "go";
-    takenBack.push(takenBackOf(record.id, nodes, replacements, all));
+    takenBack.push(rollBackOf(record.id, nodes, replacements, all));
   }
   for (const one of takenBack) await takeBack(loop, one);
 }
@@ -396,7 +398,7 @@ async function pickUp(loop: Loop): Promise<void> {
 /** One object that cannot be written does not hold up other commands; the next run tries again. */
 async function takeBack(
   { world, queue, log }: Loop,
-  { nodes, discard, undone }: TakenBack,
+  { nodes, discard, undone }: RolledBack,
 ): Promise<void> {
   // Before the nodes open: a claim made for a command is found by the marks on them.
   let isDone = true;

@@ -10,17 +10,17 @@ import type { Logger } from "../../base/log.ts";
 import { priceOf } from "../../core/disruption/candidates.ts";
 import type { Ledger } from "../../core/disruption/ledger.ts";
 import {
-  type Outcome,
+  movesToJudge,
   outcomeOf,
   outcomeOn,
   type PricedNode,
-  unjudged,
+  type RepackOutcome,
   withOutcome,
 } from "../../core/disruption/outcome.ts";
 import { changePool, listPools, poolById } from "../pools.ts";
 import { dollars, poolFields } from "../words.ts";
 import type { World } from "../world.ts";
-import type { Surroundings } from "./look.ts";
+import type { ClusterReading } from "./gather.ts";
 
 /** Takes in what another process judged. */
 export function learnOutcomes(world: World, ledger: Ledger): void {
@@ -36,19 +36,19 @@ export async function judgeMoves(
   world: World,
   log: Logger,
   { ledger, isRunning }: { readonly ledger: Ledger; isRunning(id: string): boolean },
-  pools: Surroundings["pools"],
+  pools: ClusterReading["pools"],
 ): Promise<void> {
   const nowMs = world.clock.now();
   const recent = ledger.recent(nowMs).filter((one) => one.pools !== undefined);
   if (recent.length === 0) return;
   for (const { pool } of pools) {
     const last = ledger.lastOutcome(pool.id);
-    const moves = unjudged(recent, pool.id, last);
+    const moves = movesToJudge(recent, pool.id, last);
     if (moves.length === 0 || moves.some(({ command }) => isRunning(command))) continue;
     const outcome = outcomeOf(moves, () => pricedNodes(world, pools), last, nowMs);
     if (outcome === undefined) continue;
     ledger.judge(pool.id, outcome);
-    const restsMs = ledger.repackRestEndsMs(pool.id, nowMs);
+    const restsMs = ledger.repackHoldOffEndsMs(pool.id, nowMs);
     log.info("compared realised savings of replaced nodes with predicted savings", {
       ...poolFields(pool),
       "predicted-savings": dollars(outcome.predictedMicroUsd),
@@ -59,7 +59,7 @@ export async function judgeMoves(
   }
 }
 
-function pricedNodes(world: World, pools: Surroundings["pools"]): readonly PricedNode[] {
+function pricedNodes(world: World, pools: ClusterReading["pools"]): readonly PricedNode[] {
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
   return world.cluster.nodes().flatMap((node) => {
     const offered = types.get(node.poolId ?? "");
@@ -67,7 +67,7 @@ function pricedNodes(world: World, pools: Surroundings["pools"]): readonly Price
   });
 }
 
-async function write(world: World, log: Logger, id: string, outcome: Outcome): Promise<void> {
+async function write(world: World, log: Logger, id: string, outcome: RepackOutcome): Promise<void> {
   const stored = poolById(world, id);
   if (stored === undefined) return;
   try {

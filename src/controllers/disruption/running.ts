@@ -1,16 +1,16 @@
 /** What the queue carries out, as its steps and the books see it. */
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
-import type { Move } from "../../core/disruption/moves.ts";
+import type { MoveRecord } from "../../core/disruption/moves.ts";
 import type { CommandRecord } from "../../core/disruption/record.ts";
 
 /** A command whose nodes are closed and whose replacements were asked for. */
-export interface Running {
+export interface RunningCommand {
   readonly record: CommandRecord;
   readonly candidates: readonly Candidate[];
   readonly replacements: readonly NodeClaim[];
   /** Absent when another process began it and its mark is gone. */
-  readonly move: Move | undefined;
+  readonly move: MoveRecord | undefined;
   /** Of one without replacements: the claim that stays and bears the mark. */
   readonly target?: NodeClaim | undefined;
   /** By the clock that never goes back. */
@@ -25,7 +25,7 @@ export type BackFor = "failed" | "paused";
 
 /** All of them, and the nodes that they are about. */
 export class UnderWay {
-  readonly #byId = new Map<string, Running>();
+  readonly #byId = new Map<string, RunningCommand>();
   readonly #nodeNames = new Set<string>();
   /** By id, then by node: how far its end has come. */
   readonly #steps = new Map<string, Map<string, Step>>();
@@ -40,47 +40,47 @@ export class UnderWay {
     return this.#nodeNames;
   }
 
-  get(id: string): Running | undefined {
+  get(id: string): RunningCommand | undefined {
     return this.#byId.get(id);
   }
 
-  all(): readonly Running[] {
+  all(): readonly RunningCommand[] {
     return [...this.#byId.values()];
   }
 
-  add(one: Running): void {
+  add(one: RunningCommand): void {
     for (const { node } of one.candidates) this.#nodeNames.add(node.name);
     this.#byId.set(one.record.id, one);
   }
 
   /** It cannot go on, and never will. False when that was known already. */
-  takeBack({ record }: Running, why: BackFor): boolean {
+  takeBack({ record }: RunningCommand, why: BackFor): boolean {
     if (this.#back.has(record.id)) return false;
     this.#back.set(record.id, why);
     return true;
   }
 
   /** Undefined: it is not being taken back. */
-  backFor({ record }: Running): BackFor | undefined {
+  backFor({ record }: RunningCommand): BackFor | undefined {
     return this.#back.get(record.id);
   }
 
-  note({ record }: Running, nodeName: string, step: Step): void {
+  note({ record }: RunningCommand, nodeName: string, step: Step): void {
     const steps = this.#steps.get(record.id) ?? new Map<string, Step>();
     this.#steps.set(record.id, steps.set(nodeName, step));
   }
 
   /** Undefined: it has not begun to end. */
-  stepOf({ record }: Running, nodeName: string): Step | undefined {
+  stepOf({ record }: RunningCommand, nodeName: string): Step | undefined {
     return this.#steps.get(record.id)?.get(nodeName);
   }
 
   /** Of any of its nodes. One that another process began has fewer left than it names, once a node of its goes. */
-  hasBegunToEnd({ record, candidates }: Running): boolean {
+  hasBegunToEnd({ record, candidates }: RunningCommand): boolean {
     return this.#steps.has(record.id) || record.nodes.length > candidates.length;
   }
 
-  remove(one: Running): void {
+  remove(one: RunningCommand): void {
     this.#byId.delete(one.record.id);
     this.#steps.delete(one.record.id);
     this.#back.delete(one.record.id);

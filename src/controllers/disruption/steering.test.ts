@@ -5,7 +5,7 @@ import { POD, type Pod } from "../../apis/core/pod.ts";
 import { OTHERS_FIRST_TAINT_KEY } from "../../apis/karpenter/labels.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { atOnce } from "../../base/steps.ts";
-import { stopsOf } from "../../core/disruption/itinerary.ts";
+import { evictionOrder } from "../../core/disruption/eviction-order.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { node, nodeClaim, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
@@ -300,7 +300,7 @@ async function leaving() {
     { nodeName: "b", pods: [second] },
   ];
   const candidates = [{ zone: "zone-a", reschedulablePods: [first, second] }];
-  steering.plan("c", atOnce(stopsOf({ candidates, replacements: [], placements }, [], [])));
+  steering.plan("c", atOnce(evictionOrder({ candidates, replacements: [], placements }, [], [])));
   return { world, steering, first, second };
 }
 
@@ -308,7 +308,7 @@ async function leaving() {
 function planned(nodeName: string, one: Pod) {
   const candidates = [{ zone: "zone-a", reschedulablePods: [one] }];
   const placements = [{ nodeName, pods: [one] }];
-  return atOnce(stopsOf({ candidates, replacements: [], placements }, [], []));
+  return atOnce(evictionOrder({ candidates, replacements: [], placements }, [], []));
 }
 
 /** Nobody is on the way any more. */

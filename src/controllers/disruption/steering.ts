@@ -1,6 +1,6 @@
 /**
  * Brings the pods of a command, be it for savings, drift or expiry, to the nodes of its plan
- * (core/disruption/itinerary.ts): lets drains move only the pods whose turn it is, and keeps the taint
+ * (core/disruption/eviction-order.ts): lets drains move only the pods whose turn it is, and keeps the taint
  * `karpenter.sh/other-nodes-first` on the nodes whose turn it is not. A wish, never a rule: whatever takes too
  * long is passed over, and after a while everything goes as it does without. A taint that nobody wants any more,
  * left by another process or written late, is taken away as soon as it is seen.
@@ -15,7 +15,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
-import { otherPlaces, type Stop } from "../../core/disruption/itinerary.ts";
+import { type EvictionTarget, otherNodesWithRoom } from "../../core/disruption/eviction-order.ts";
 import { ownerOf } from "../../core/disruption/moves.ts";
 import { isPutLast, putLast } from "../../core/state/cordon.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
@@ -32,7 +32,7 @@ import {
 import { readClaim } from "../claims.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
-import { type Course, Courses, type Going } from "./courses.ts";
+import { type Course, Courses, type Going } from "./steered-commands.ts";
 
 const POLL_MS = 500;
 /** Until a taint that could not be taken away is tried again. */
@@ -56,7 +56,7 @@ type Manner = "amongPlanned" | "keepOffOthers";
 export interface Steering {
   readonly controller: Controller;
   /** Takes a command's plan in: until it is over, its pods have a place. */
-  plan(id: string, stops: readonly Stop[]): void;
+  plan(id: string, stops: readonly EvictionTarget[]): void;
   /** The same where the plan is not known any more: another process made it. Nobody steers the pods then. */
   promise(id: string, pods: readonly Pod[]): void;
   /** All nodes are there: the first turn begins. Resolves once kube-scheduler was told. */
@@ -160,7 +160,7 @@ function othersThan(
   names: ReadonlySet<string>,
   pods: readonly Pod[],
 ): Promise<readonly string[]> {
-  return inTurns(world.clock, otherPlaces(world.cluster.nodes(), names, pods), TURN_MS);
+  return inTurns(world.clock, otherNodesWithRoom(world.cluster.nodes(), names, pods), TURN_MS);
 }
 
 function isTooLong({ sinceMs }: Going, nowMs: number): boolean {
@@ -168,7 +168,7 @@ function isTooLong({ sinceMs }: Going, nowMs: number): boolean {
 }
 
 /** Undefined when one of them is not there. */
-function nodesOf(world: World, stops: readonly Stop[]): readonly NodeView[] | undefined {
+function nodesOf(world: World, stops: readonly EvictionTarget[]): readonly NodeView[] | undefined {
   const found = stops.flatMap(({ name }) => nodeNamed(world, name) ?? []);
   return found.length === stops.length ? found : undefined;
 }
@@ -205,7 +205,7 @@ function ownersWaiting(world: World): ReadonlySet<string> {
 /** `waiting`: as {@link ownersWaiting}. */
 function isDone(
   world: World,
-  { pods: planned, owners }: Stop,
+  { pods: planned, owners }: EvictionTarget,
   waiting: ReadonlySet<string>,
 ): boolean {
   const isThere = (pod: Pod) => {

@@ -10,7 +10,7 @@ import type { Ruling } from "../../core/disruption/arbiter.ts";
 import type { Method } from "../../core/disruption/methods/method.ts";
 import type { Round } from "../../core/disruption/round.ts";
 import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
-import type { Surroundings } from "./look.ts";
+import type { ClusterReading } from "./gather.ts";
 
 /** A method that found nothing looks again after this if prices or offerings are others, */
 const FORCED_LOOK_MS = 5 * 60_000;
@@ -19,11 +19,8 @@ const PLACE_LOOK_MS = 60_000;
 /** and after this in any case: volumes and the like change without a sign. */
 const LATEST_LOOK_MS = 30 * 60_000;
 
-/** Looked at before others get a turn. */
-const NODES_PER_STEP = 1_024;
-
 /** All that could change a method's mind. */
-export interface Facts {
+export interface SweepFacts {
   readonly text: string;
   /** Of nodes: there may be very many. */
   readonly names: readonly (readonly string[])[];
@@ -36,10 +33,10 @@ export interface Facts {
 }
 
 export class Sweeps {
-  readonly #settled = new Map<string, Facts>();
+  readonly #settled = new Map<string, SweepFacts>();
 
   /** Whether asking the method would only give the answer it gave before. */
-  rests(method: Method, now: Facts): boolean {
+  rests(method: Method, now: SweepFacts): boolean {
     const known = this.#settled.get(method.name);
     if (known === undefined || known.text !== now.text) return false;
     if (!sameItems(known.guards, now.guards)) return false;
@@ -50,16 +47,16 @@ export class Sweeps {
   }
 
   /** Remembers a final answer, and the facts that it was given to. */
-  note(method: Method, { isFinal }: Pick<Ruling, "isFinal">, facts: Facts): void {
+  note(method: Method, { isFinal }: Pick<Ruling, "isFinal">, facts: SweepFacts): void {
     if (isFinal) this.#settled.set(method.name, facts);
     else this.#settled.delete(method.name);
   }
 }
 
-/** `counting`: commands whose moves count against the next ones. `atMs`: see {@link Facts}. */
+/** `counting`: commands whose moves count against the next ones. `atMs`: see {@link SweepFacts}. */
 export function* factsOf(
   method: Method,
-  { nowMs, candidates, allowances, pdbs, alphaBusy, backingOff, rests, poolRests }: Round,
+  { nowMs, facts, budgets, holdOffs }: Round,
   {
     pools,
     scheduling,
@@ -67,30 +64,34 @@ export function* factsOf(
     surging,
     counting,
     atMs,
-  }: Pick<Surroundings, "pools" | "scheduling" | "revision" | "surging"> & {
+  }: Pick<ClusterReading, "pools" | "scheduling" | "revision" | "surging"> & {
     readonly counting: readonly string[];
     readonly atMs: number;
   },
-): Steps<Facts> {
+): Steps<SweepFacts> {
   const eligible: string[] = [];
   // What the ledger held back may go once these end.
   const resting: string[] = [];
-  yield* eachInSteps(candidates, NODES_PER_STEP, (one) => {
+  yield* eachInSteps(facts.candidates, (one) => {
     if (!method.isEligible(one, nowMs)) return;
     eligible.push(one.node.name);
-    if (rests(one) || poolRests(one)) resting.push(one.node.name);
+    if (holdOffs.fromRepack(one)) resting.push(one.node.name);
   });
   const text = JSON.stringify([
     revision,
-    alphaBusy,
-    [...backingOff.keys()].sort(),
+    facts.alphaBusy,
+    [...holdOffs.backingOff.keys()].sort(),
     scheduling.pods.map(keyOf),
     counting,
-    pools.map(({ pool }) => [pool.id, pool.observedGeneration, allowances.get(pool.id)?.allowed]),
+    pools.map(({ pool }) => [
+      pool.id,
+      pool.observedGeneration,
+      budgets.allowances.get(pool.id)?.allowed,
+    ]),
     scheduling.pools.map(({ pool }) => [pool.id, pool.observedGeneration]),
   ]);
   const types = scheduling.pools.map(({ instanceTypes }) => instanceTypes);
-  const guards = [...pdbs.flatMap(wordOf), ...surging];
+  const guards = [...budgets.pdbs.flatMap(wordOf), ...surging];
   return { text, names: [eligible, resting], guards, types, atMs };
 }
 

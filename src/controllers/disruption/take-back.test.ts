@@ -6,7 +6,7 @@ import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
-import { madeFor, withRecord } from "../../core/disruption/record.ts";
+import { replacementCommandId, withRecord } from "../../core/disruption/record.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
@@ -99,7 +99,7 @@ describe("a command that is taken back", () => {
         "earlier",
       ]);
       const claim = world.api.find(NODE_CLAIM, "r") as NodeClaim;
-      expect(queue.ledger.restEndsMs(claim)).toBeUndefined();
+      expect(queue.ledger.replacementHoldOffEndsMs(claim)).toBeUndefined();
       await world.stop();
     },
   );
@@ -367,7 +367,7 @@ function bearsMoves(world: FakeWorld, name: string, ...commands: readonly string
 /** The command that the claim says it was made for, and those whose moves stand on it. */
 function toldOn(world: FakeWorld, name: string) {
   const claim = world.api.find(NODE_CLAIM, name) as NodeClaim;
-  return [madeFor(claim), movesOn(claim).map(({ command }) => command)];
+  return [replacementCommandId(claim), movesOn(claim).map(({ command }) => command)];
 }
 
 /** The replacement's machine is ready at last. */

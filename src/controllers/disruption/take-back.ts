@@ -10,7 +10,7 @@ import type { Logger } from "../../base/log.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import { withoutMove } from "../../core/disruption/moves.ts";
 import { withoutRecord } from "../../core/disruption/record.ts";
-import { unjoined, withoutCommand } from "../../core/disruption/unfinished.ts";
+import { unregistered, withoutCommand } from "../../core/disruption/unfinished.ts";
 import { uncordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
 import { changeClaim, claimRequest, isDeleting, readClaim } from "../claims.ts";
@@ -18,7 +18,7 @@ import { deleteClaim } from "../ending/delete-claim.ts";
 import { reschedulablePodsNow } from "../ending/live-reads.ts";
 import { nodes } from "../mirrors.ts";
 import type { World } from "../world.ts";
-import type { Running } from "./running.ts";
+import type { RunningCommand } from "./running.ts";
 
 /**
  * The nodes are open again. Replacements that never joined go first: with the nodes that they were to take the
@@ -28,10 +28,10 @@ import type { Running } from "./running.ts";
  */
 export async function rollBack(
   world: World,
-  { record, candidates, replacements, target }: Running,
+  { record, candidates, replacements, target }: RunningCommand,
 ): Promise<boolean> {
   const latest = replacements.flatMap((claim) => readClaim(world, claimRequest(claim)) ?? []);
-  const discarded = unjoined(latest).filter((claim) => !isDeleting(claim));
+  const discarded = unregistered(latest).filter((claim) => !isDeleting(claim));
   await Promise.all(discarded.map((claim) => discardReplacement(world, claim)));
   const kept = latest.filter((claim) => !discarded.includes(claim) && !isDeleting(claim));
   // The record of one without replacements names none: no other process goes on with it, so it has all of its own here.
@@ -55,7 +55,7 @@ export async function rollBack(
  */
 export async function openedAsUsed(
   { world, log }: { readonly world: World; readonly log: Logger },
-  { record }: Pick<Running, "record">,
+  { record }: Pick<RunningCommand, "record">,
   candidate: Candidate,
 ): Promise<boolean> {
   if ((await reschedulablePodsNow(world, candidate.node.name)).length === 0) return false;
@@ -71,7 +71,7 @@ export async function openedAsUsed(
 
 /** Deletes a replacement that is not needed any more, unless it has a Node by now: pods may run there. */
 export async function discardReplacement(world: World, claim: NodeClaim): Promise<void> {
-  const stillHolds = (live: NodeClaim) => unjoined([live]).length > 0;
+  const stillHolds = (live: NodeClaim) => unregistered([live]).length > 0;
   const ended = await deleteClaim(world, claim, "replacementUnused", { stillHolds });
   if (ended === "held")
     throw new Error(`NodeClaim ${claim.metadata.name} is held: its events say why`);

@@ -9,7 +9,7 @@ import {
   withLoneCondition,
   withoutCondition,
 } from "../../apis/karpenter/conditions.ts";
-import { type Standing, standingOf } from "../../core/disruption/calendar.ts";
+import { type BudgetStanding, budgetStandingOf } from "../../core/disruption/calendar.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { isExpiryBudgeted } from "../../core/nodeclaim/expired.ts";
 import {
@@ -28,7 +28,7 @@ const FOREVER_MS = Number.POSITIVE_INFINITY;
 /** What was worked out of a pool's spec and pause, good until its windows change. */
 interface Known {
   readonly about: string;
-  readonly standing: Standing;
+  readonly standing: BudgetStanding;
 }
 
 export function nodePoolCalendar(world: World): Controller {
@@ -72,7 +72,7 @@ function standing(
   known: Map<string, Known>,
   { kind, native, pool }: StoredPool,
   nowMs: number,
-): Standing {
+): BudgetStanding {
   const { clusterBudgets, pauseDisruption, expiry } = world.settings;
   const paused = pauseOf(native, pauseDisruption)?.message;
   const about = JSON.stringify([native.metadata.uid, native.metadata.generation, paused]);
@@ -82,7 +82,7 @@ function standing(
   if (isGood) return before.standing;
   const { budgets } = pool.disruption;
   const expires = isExpiryBudgeted(pool, expiry);
-  const found = standingOf({ budgets, clusterBudgets, paused, expires }, nowMs);
+  const found = budgetStandingOf({ budgets, clusterBudgets, paused, expires }, nowMs);
   known.set(key, { about, standing: found });
   return found;
 }

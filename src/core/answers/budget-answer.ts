@@ -3,10 +3,11 @@
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
-import { allowances, brokenBudget, budgetProblem } from "../disruption/budgets.ts";
+import { atOnce } from "../../base/steps.ts";
+import { allowancesFor, brokenBudget, budgetProblem } from "../disruption/budgets.ts";
 import { nextAllowed, whoseBudgets, windowOf } from "../disruption/calendar.ts";
 import type { CommandReason } from "../disruption/command.ts";
-import type { Picture } from "../disruption/survey.ts";
+import type { Picture } from "../disruption/make-round.ts";
 import type { Hold } from "./hold.ts";
 import { poolObject } from "./objects.ts";
 
@@ -67,7 +68,9 @@ export function allowedNow(picture: Picture, pool: Pool, reason: CommandReason):
 function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   const { nowMs, nodes, clusterBudgets } = picture;
   const pools = [pool];
-  const allowance = allowances({ pools, nodes, reason, nowMs, clusterBudgets }).get(pool.id);
+  const allowance = atOnce(allowancesFor({ pools, nodes, reason, nowMs, clusterBudgets })).get(
+    pool.id,
+  );
   const { disrupting = 0, nodes: count = 0, everywhere } = allowance ?? {};
   // Where no budget is active any number may go, but not more than there are.
   const allowed = Math.min(allowance?.allowed ?? 0, Math.max(1, count));

@@ -4,7 +4,7 @@ import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { Block } from "../disruption/candidates.ts";
-import type { Picture } from "../disruption/survey.ts";
+import type { Picture } from "../disruption/make-round.ts";
 import { due, heldBy } from "../nodeclaim/liveness.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Hold } from "./hold.ts";

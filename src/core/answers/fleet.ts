@@ -16,8 +16,8 @@ import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources
 import { toRfc3339 } from "../../base/clock.ts";
 import { compareText } from "../../base/text-order.ts";
 import { blocksOf, priceOf } from "../disruption/candidates.ts";
+import type { Picture } from "../disruption/make-round.ts";
 import { recordOf } from "../disruption/record.ts";
-import type { Picture } from "../disruption/survey.ts";
 import type { RejectionReason, SchedulingResult } from "../provisioning/result.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Model } from "./model.ts";

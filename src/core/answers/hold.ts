@@ -1,11 +1,11 @@
 /** One thing that keeps a node where it is. */
 import type { BlockKind, ObjectName } from "../disruption/candidates.ts";
 import type { CommandReason } from "../disruption/command.ts";
-import type { StayingKind } from "../disruption/consolidation.ts";
+import type { NoCommandKind } from "../disruption/consolidation.ts";
 
 export type HoldKind =
   | BlockKind
-  | StayingKind
+  | NoCommandKind
   | "command"
   | "static"
   | "policy"

@@ -7,24 +7,25 @@ import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
-import { awaitingOn } from "../disruption/awaited.ts";
+import { atOnce } from "../../base/steps.ts";
+import { awaitedPodsOn } from "../disruption/awaited.ts";
 import { blocksOf, type Candidate, type ObjectName } from "../disruption/candidates.ts";
 import type { Command, CommandReason } from "../disruption/command.ts";
 import {
   consolidate,
   keptByAnnotation,
+  type NoCommand,
   refusalsOf,
-  type Staying,
   unconsolidatable,
 } from "../disruption/consolidation.ts";
+import { makeRound, type Picture } from "../disruption/make-round.ts";
 import { METHODS } from "../disruption/methods/all.ts";
 import { emptyCommand } from "../disruption/methods/emptiness.ts";
-import { replaced } from "../disruption/methods/replacing.ts";
+import { withReplacements } from "../disruption/methods/replacing.ts";
 import { singleNodeConsolidation } from "../disruption/methods/single-node-consolidation.ts";
-import { keptByLimit, keptStatic } from "../disruption/methods/static-drift.ts";
+import { endlessDrain, staticHoldOff } from "../disruption/methods/static-drift.ts";
 import { recordOf } from "../disruption/record.ts";
 import type { Round } from "../disruption/round.ts";
-import { type Picture, survey } from "../disruption/survey.ts";
 import { consolidatable } from "../nodeclaim/empty.ts";
 import { budgetHold } from "./budget-answer.ts";
 import { comingUp } from "./coming-up.ts";
@@ -80,7 +81,7 @@ function reasonsOf(candidate: Candidate | undefined): readonly CommandReason[] {
 /** Methods that pass pods by do not mind all of them. */
 function blockHolds(picture: Picture, { node, claim, pool, candidate }: Owned): readonly Hold[] {
   const found = new Map<string, Hold>();
-  const awaiting = awaitingOn(picture.nodes, picture.seats);
+  const awaiting = awaitedPodsOn(picture.nodes, picture.seats);
   for (const reason of reasonsOf(candidate)) {
     const disruptionClass =
       METHODS.find((method) => method.reason === reason)?.disruptionClass ?? "graceful";
@@ -168,7 +169,8 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
   // Those of static pools come back one for one, wherever their pods fit.
   if (pool.replicas !== undefined) {
     const kept =
-      keptStatic(pool, picture) ?? keptByLimit(candidate, { unreplaced: [] }, inputOf(picture));
+      staticHoldOff(pool, picture.backingOff) ??
+      endlessDrain(candidate, { unreplaced: [] }, roundOf(picture).facts);
     return kept === undefined || !marked.includes("Drifted")
       ? []
       : [stayingHold(kept, ["Drifted"])];
@@ -185,13 +187,13 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
     targets: [],
     validateAfterMs: 0,
   };
-  const found = replaced(bare, inputOf(picture));
+  const found = withReplacements(bare, roundOf(picture));
   if (!("message" in found)) return [];
   return [stayingHold(found, marked)];
 }
 
 function stayingHold(
-  { kind, message, untilMs }: Staying,
+  { kind, message, untilMs }: NoCommand,
   against: readonly CommandReason[],
   by?: ObjectName,
 ): Hold {
@@ -208,7 +210,7 @@ function stayingHold(
 function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   if (candidate.reschedulablePods.length === 0 || candidate.pool.replicas !== undefined) return [];
   if (unconsolidatable(candidate) !== undefined) return [];
-  const found = consolidate([candidate], inputOf(picture));
+  const found = consolidate([candidate], roundOf(picture));
   if (!("message" in found)) return [];
   const by = found.kind === "balanced" ? poolObject(candidate.pool) : undefined;
   return [stayingHold(found, ["Underutilized"], by)];
@@ -219,17 +221,17 @@ export function aloneCommand(picture: Picture, candidate: Candidate): Command | 
   const { pool, reschedulablePods } = candidate;
   if (pool.replicas !== undefined || candidate.instanceType === undefined) return undefined;
   if (reschedulablePods.length === 0) return emptyCommand(candidate);
-  const found = consolidate([candidate], inputOf(picture));
+  const found = consolidate([candidate], roundOf(picture));
   return "message" in found ? undefined : found;
 }
 
-const inputs = new WeakMap<Picture, Round>();
+const rounds = new WeakMap<Picture, Round>();
 
 /** What consolidation may know; worked out once a picture, for a pool asks about each of its nodes. */
-function inputOf(picture: Picture): Round {
-  const known = inputs.get(picture);
+function roundOf(picture: Picture): Round {
+  const known = rounds.get(picture);
   if (known !== undefined) return known;
-  const { input } = survey(picture, singleNodeConsolidation);
-  inputs.set(picture, input);
-  return input;
+  const { round } = atOnce(makeRound(picture, singleNodeConsolidation));
+  rounds.set(picture, round);
+  return round;
 }

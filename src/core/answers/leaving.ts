@@ -12,7 +12,7 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { blocksOf } from "../disruption/candidates.ts";
 import type { CommandReason } from "../disruption/command.ts";
-import type { Picture } from "../disruption/survey.ts";
+import type { Picture } from "../disruption/make-round.ts";
 import type { Hold } from "./hold.ts";
 import type { Owned } from "./owned-node.ts";
 

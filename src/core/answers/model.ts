@@ -10,8 +10,8 @@ import { condition, withCondition, withoutCondition } from "../../apis/karpenter
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import type { Picture } from "../disruption/make-round.ts";
 import { createSimulator } from "../disruption/simulate.ts";
-import type { Picture } from "../disruption/survey.ts";
 import { consolidatable, empty } from "../nodeclaim/empty.ts";
 import { expiry } from "../nodeclaim/expired.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";

@@ -1,8 +1,8 @@
 /** Moves of pods that stand on claims: what for, and what they saved as predicted and as it came to. */
 import { counted } from "../../base/counted.ts";
-import { type Move, movesOn, oldestFirst } from "../disruption/moves.ts";
-import { madeFor } from "../disruption/record.ts";
-import type { Picture } from "../disruption/survey.ts";
+import type { Picture } from "../disruption/make-round.ts";
+import { type MoveRecord, movesOn, oldestFirst } from "../disruption/moves.ts";
+import { replacementCommandId } from "../disruption/record.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { usd } from "./command-answer.ts";
 import { ownedNode } from "./owned-node.ts";
@@ -32,7 +32,7 @@ export function moveAnswers(picture: Picture, nodes: readonly NodeView[]): reado
   return [...moves.values()].sort(oldestFirst).map((move) => answer(picture, move));
 }
 
-function answer(picture: Picture, move: Move): MoveAnswer {
+function answer(picture: Picture, move: MoveRecord): MoveAnswer {
   const { command, reason, at, nodes } = move;
   const pods = Object.values(move.pods).reduce((sum, count) => sum + count, 0);
   const realised = realisedMicroUsd(picture, move);
@@ -51,9 +51,9 @@ function answer(picture: Picture, move: Move): MoveAnswer {
   };
 }
 
-function realisedMicroUsd(picture: Picture, move: Move): number | undefined {
+function realisedMicroUsd(picture: Picture, move: MoveRecord): number | undefined {
   const prices = picture.nodes
-    .filter(({ claim }) => claim !== undefined && madeFor(claim) === move.command)
+    .filter(({ claim }) => claim !== undefined && replacementCommandId(claim) === move.command)
     .map((node) => ownedNode(picture, node)?.candidate?.priceMicroUsd ?? 0);
   if (prices.length !== move.replacements) return undefined;
   return move.priceMicroUsd - prices.reduce((sum, price) => sum + price, 0);

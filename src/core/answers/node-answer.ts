@@ -11,9 +11,9 @@ import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { savingsMicroUsd } from "../disruption/command.ts";
-import { madeFor } from "../disruption/record.ts";
-import type { Found } from "../disruption/run-round.ts";
-import type { Picture } from "../disruption/survey.ts";
+import type { Picture } from "../disruption/make-round.ts";
+import { replacementCommandId } from "../disruption/record.ts";
+import type { FoundCommands } from "../disruption/run-round.ts";
 import { shapeIssues } from "../nodeclaim/consistent.ts";
 import { expiry } from "../nodeclaim/expired.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -84,7 +84,7 @@ export interface Mark {
 export function nodeAnswer(
   picture: Picture,
   node: NodeView,
-  next: Found | undefined,
+  next: FoundCommands | undefined,
   repairs: Repairs,
   brake: BrakeAnswer | undefined,
 ): NodeAnswer {
@@ -135,7 +135,7 @@ export function nodeAnswer(
 }
 
 /** What the loop would do next; empty: nothing. */
-export function commandAnswers(next: Found | undefined): readonly CommandAnswer[] {
+export function commandAnswers(next: FoundCommands | undefined): readonly CommandAnswer[] {
   if (next === undefined) return [];
   return next.commands
     .toSorted((a, b) => savingsMicroUsd(b) - savingsMicroUsd(a))
@@ -148,7 +148,7 @@ function originOf(node: NodeView, claim: NodeClaim, { pool }: Owned): Origin {
     .filter(isReschedulable)
     .filter((pod) => isOlder(pod, claim))
     .map(keyOf);
-  const command = madeFor(claim);
+  const command = replacementCommandId(claim);
   if (command !== undefined) {
     const says = `created to replace other nodes, by the disruption command ${command}`;
     return { createdAt, reason: "replacement", says, command, pods };

@@ -2,7 +2,7 @@
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Candidate, candidateOf } from "../disruption/candidates.ts";
-import type { Picture } from "../disruption/survey.ts";
+import type { Picture } from "../disruption/make-round.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 export interface Owned {

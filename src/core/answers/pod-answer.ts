@@ -18,7 +18,7 @@ import { budgetsOf, pdbBlock } from "../../apis/policy/pdb.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { ObjectName } from "../disruption/candidates.ts";
-import type { Picture } from "../disruption/survey.ts";
+import type { Picture } from "../disruption/make-round.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type LaunchFacts, launchFacts } from "./command-answer.ts";
 import type { Hold } from "./hold.ts";
@@ -137,7 +137,7 @@ function elsewhereOf(
 ): BoundPodAnswer["elsewhere"] {
   if (candidate === undefined || !isReschedulable(pod)) return undefined;
   const key = keyOf(pod);
-  const { placements, replacements, homeless } = simulator.without([candidate]);
+  const { placements, replacements, unplaced: homeless } = simulator.without([candidate]);
   const host = placements.find(({ pods }) => pods.some((one) => keyOf(one) === key));
   if (host !== undefined) return { to: "node", node: host.nodeName };
   const launch = replacements.find(({ pods }) => pods.some((one) => keyOf(one) === key));

@@ -6,8 +6,8 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { type CommandReason, savingsMicroUsd } from "../disruption/command.ts";
-import { type Found, nextCommands } from "../disruption/run-round.ts";
-import type { Picture } from "../disruption/survey.ts";
+import type { Picture } from "../disruption/make-round.ts";
+import { type FoundCommands, nextCommands } from "../disruption/run-round.ts";
 import { isReplacedFirst } from "../nodeclaim/expired.ts";
 import type { BrakeAnswer } from "./brake-answer.ts";
 import { type Allowed, allowedNow, type BudgetAnswer, budgetAnswers } from "./budget-answer.ts";
@@ -68,7 +68,7 @@ const MOST_NAMED = 5;
 
 /** What is the same for all pools. */
 export interface PoolAside {
-  readonly next: Found | undefined;
+  readonly next: FoundCommands | undefined;
   readonly brake: BrakeAnswer | undefined;
 }
 
@@ -154,7 +154,7 @@ function repackSays({ ledger, nowMs }: Picture, { id }: Pool): Pick<PoolAnswer, 
   const outcome = ledger.outcome(id, nowMs);
   if (outcome === undefined) return {};
   const { predictedMicroUsd, realisedMicroUsd, overrun } = outcome;
-  const untilMs = ledger.repackRestEndsMs(id, nowMs);
+  const untilMs = ledger.repackHoldOffEndsMs(id, nowMs);
   const rests = untilMs === undefined ? "" : `; not repacked until ${toRfc3339(untilMs)}`;
   const hurdle =
     overrun === 0
@@ -182,8 +182,12 @@ function heldBy(
 }
 
 /** The command that comes next; if that is about other pools, the one that this pool would have. */
-function nextOf(picture: Picture, pool: Pool, next: Found | undefined): readonly CommandAnswer[] {
-  const isOurs = (found: Found | undefined) =>
+function nextOf(
+  picture: Picture,
+  pool: Pool,
+  next: FoundCommands | undefined,
+): readonly CommandAnswer[] {
+  const isOurs = (found: FoundCommands | undefined) =>
     found?.commands.some(({ candidates }) => candidates.some((one) => one.pool.id === pool.id));
   if (next === undefined || isOurs(next)) return ours(next, pool);
   const others = picture.nodes.filter(({ poolId }) => poolId !== pool.id).map(({ name }) => name);
@@ -191,7 +195,7 @@ function nextOf(picture: Picture, pool: Pool, next: Found | undefined): readonly
   return ours(nextCommands({ ...picture, queued }), pool);
 }
 
-function ours(found: Found | undefined, pool: Pool): readonly CommandAnswer[] {
+function ours(found: FoundCommands | undefined, pool: Pool): readonly CommandAnswer[] {
   if (found === undefined) return [];
   const commands = found.commands
     .filter(({ candidates }) => candidates.some((one) => one.pool.id === pool.id))

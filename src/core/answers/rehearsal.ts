@@ -9,13 +9,14 @@ import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
+import { atOnce } from "../../base/steps.ts";
 import { priceOf } from "../disruption/candidates.ts";
 import type { Command } from "../disruption/command.ts";
+import { makeRound } from "../disruption/make-round.ts";
 import type { Method } from "../disruption/methods/method.ts";
 import { moveOf } from "../disruption/moves.ts";
-import { type Found, nextCommands } from "../disruption/run-round.ts";
+import { type FoundCommands, nextCommands } from "../disruption/run-round.ts";
 import { countStatic, missing, surplus } from "../disruption/static-pools.ts";
-import { survey } from "../disruption/survey.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
@@ -195,11 +196,11 @@ interface Played {
  * Carries out what one round proposes: at once, or after the wait. The loop goes on asking meanwhile, and
  * does what needs no wait.
  */
-function oneRound(before: Model, { method, commands }: Found, round: number): Played {
+function oneRound(before: Model, { method, commands }: FoundCommands, round: number): Played {
   const { nowMs } = before.picture;
-  const atOnce = commands.filter(({ validateAfterMs }) => validateAfterMs === 0);
+  const immediate = commands.filter(({ validateAfterMs }) => validateAfterMs === 0);
   const waiting = commands.filter(({ validateAfterMs }) => validateAfterMs > 0);
-  const first = carryAll(before, method, atOnce, `${round}-now`);
+  const first = carryAll(before, method, immediate, `${round}-now`);
   if (waiting.length === 0) return first;
   let { model } = first;
   const steps = [...first.steps];
@@ -215,7 +216,8 @@ function oneRound(before: Model, { method, commands }: Found, round: number): Pl
   const dueMs = nowMs + Math.max(...waiting.map(({ validateAfterMs }) => validateAfterMs));
   if (model.picture.nowMs < dueMs) model = later(model, dueMs);
   const confirmed = waiting.flatMap((command) => {
-    const still = method.validate(command, survey(model.picture, method).input);
+    const { round: now } = atOnce(makeRound(model.picture, method));
+    const still = atOnce(method.validate(command, now));
     return typeof still === "string" ? [] : [still];
   });
   const last = carryAll(model, method, confirmed, `${round}`);
@@ -247,7 +249,7 @@ function carryOut(
   const { picture } = model;
   const begun = { id, reason: command.reason, startedAt: toRfc3339(picture.nowMs) };
   picture.ledger.note(moveOf(command, begun), picture.nowMs);
-  const { candidates, replacements, supposing } = command;
+  const { candidates, replacements, terms: supposing } = command;
   const gone = candidates.map(({ node }) => node.name);
   const moving = new Set(candidates.flatMap((one) => one.reschedulablePods).map(keyOf));
   const placed = picture.simulator
@@ -299,8 +301,10 @@ function nextChange({ picture, pools }: Model): number | undefined {
     return holdsOf(picture, owned).flatMap(({ until }) => fromRfc3339(until) ?? []);
   });
   const forgotten = ledger.forgetsAtMs(nowMs);
-  const rests = nodes.flatMap(({ claim }) => (claim && ledger.restEndsMs(claim)) ?? []);
-  const poolRests = pools.flatMap(({ pool }) => ledger.repackRestEndsMs(pool.id, nowMs) ?? []);
+  const rests = nodes.flatMap(
+    ({ claim }) => (claim && ledger.replacementHoldOffEndsMs(claim)) ?? [],
+  );
+  const poolRests = pools.flatMap(({ pool }) => ledger.repackHoldOffEndsMs(pool.id, nowMs) ?? []);
   const all = [
     ...[...ends, ...poolRests, ...rests].filter((ms) => ms > nowMs),
     ...(forgotten === undefined ? [] : [forgotten]),

@@ -8,47 +8,49 @@ import { counted } from "../../base/counted.ts";
 import { atOnce } from "../../base/steps.ts";
 import type { Candidate } from "../disruption/candidates.ts";
 import { isConsolidatable } from "../disruption/consolidation.ts";
-import type { Until } from "../disruption/methods/method.ts";
-import { openToRepack, repack } from "../disruption/methods/repack.ts";
-import { type Choice, chooseFrom } from "../disruption/repack/choice.ts";
-import { type Group, groupsOf } from "../disruption/repack/groups.ts";
+import { makeRound, type Picture } from "../disruption/make-round.ts";
+import type { DeferredUntil } from "../disruption/methods/method.ts";
+import { repack, repackCandidates } from "../disruption/methods/repack.ts";
+import { chooseNodes, type RepackChoice } from "../disruption/repack/choice.ts";
+import { type PoolGroup, poolGroups } from "../disruption/repack/groups.ts";
 import { countsOf, shareOf, worthTrying } from "../disruption/repack/search.ts";
 import type { Round } from "../disruption/round.ts";
-import type { Found } from "../disruption/run-round.ts";
-import { type Picture, survey } from "../disruption/survey.ts";
+import type { FoundCommands } from "../disruption/run-round.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 /** In a sentence; undefined: something else keeps the node, or budgets and guards do. */
 export function repackAnswer(
   picture: Picture,
   node: NodeView,
-  next: Found | undefined,
+  next: FoundCommands | undefined,
 ): string | undefined {
-  const { input } = survey(picture, repack);
-  const candidate = input.candidates.find((one) => one.node.name === node.name);
+  const { round } = atOnce(makeRound(picture, repack));
+  const candidate = round.facts.candidates.find((one) => one.node.name === node.name);
   if (candidate === undefined || !isConsolidatable(candidate, picture.nowMs)) return undefined;
   if (candidate.reschedulablePods.length === 0) return undefined;
-  if (input.repack === undefined) return "repack is off";
+  if (round.settings.repack === undefined) return "repack is off";
   if (!repack.isEligible(candidate, picture.nowMs)) return "repack is for v1 pools";
-  if (input.rests(candidate)) {
-    const until = toRfc3339(picture.ledger.restEndsMs(candidate.claim) ?? picture.nowMs);
-    return `repack skips it until ${until}: it replaced other nodes`;
+  const heldOffMs = picture.ledger.replacementHoldOffEndsMs(candidate.claim) ?? picture.nowMs;
+  if (heldOffMs > picture.nowMs) {
+    return `repack skips it until ${toRfc3339(heldOffMs)}: it replaced other nodes`;
   }
-  const poolRestsMs = picture.ledger.repackRestEndsMs(candidate.pool.id, picture.nowMs);
+  const poolRestsMs = picture.ledger.repackHoldOffEndsMs(candidate.pool.id, picture.nowMs);
   if (poolRestsMs !== undefined)
     return `repack skips its NodePool until ${toRfc3339(poolRestsMs)}: the last moves saved less than planned`;
-  const groups = atOnce(groupsOf(atOnce(openToRepack(input)), input.simulator.openTo()));
+  const groups = atOnce(
+    poolGroups(atOnce(repackCandidates(round)), round.facts.simulator.openTo()),
+  );
   const group = groups.find(({ candidates }) => candidates.includes(candidate));
-  const choice = group === undefined ? undefined : choiceWith(candidate, group, input);
+  const choice = group === undefined ? undefined : choiceWith(candidate, group, round);
   if (group === undefined || choice === undefined) return undefined;
   const others = choice.candidates.filter((one) => one !== candidate).length;
   const most = Math.max(0, ...countsOf(choice).map((count) => shareOf(choice, count)));
-  const wanted = input.wantedShare(choice.candidates);
+  const wanted = round.holdOffs.minRepackShare(choice.candidates);
   const percent = `${Number((wanted * 100).toFixed(1))} %`;
   const whom = others === 0 ? "it alone" : `it with ${counted(others, "other node")}`;
   const could = `repack: replacing ${whom} could save at most ${(most * 100).toFixed(1)} %`;
   if (worthTrying(choice, wanted).length === 0) return `${could}; at least ${percent} is required`;
-  const until = next === undefined ? waitsUntil(group, input) : undefined;
+  const until = next === undefined ? waitsUntil(group, round) : undefined;
   if (until === "settled") return `${could}; it waits for nodes that have just received pods`;
   if (until === "quiet") return `${could}; it waits for nodes that can soon be replaced too`;
   if (next === undefined) return `${could}, but no plan saves ${percent}`;
@@ -60,17 +62,21 @@ export function repackAnswer(
 }
 
 /** What its pools wait for with a command; undefined: there is none. */
-function waitsUntil({ poolIds }: Group, input: Round): Until | undefined {
+function waitsUntil({ poolIds }: PoolGroup, round: Round): DeferredUntil | undefined {
   const [some] = poolIds;
-  const { later = [] } = atOnce(repack.propose(input));
+  const { deferred: later = [] } = atOnce(repack.propose(round));
   return later.find((one) => some !== undefined && one.poolIds.has(some))?.until;
 }
 
 /** What it would be packed anew with: those before it, dearest first, have been tried in vain. */
-function choiceWith(candidate: Candidate, group: Group, input: Round): Choice | undefined {
-  const minShare = input.wantedShare(group.candidates);
+function choiceWith(
+  candidate: Candidate,
+  group: PoolGroup,
+  round: Round,
+): RepackChoice | undefined {
+  const minShare = round.holdOffs.minRepackShare(group.candidates);
   for (let left = group.candidates; left.length > 0; ) {
-    const choice = atOnce(chooseFrom({ ...group, candidates: left }, input));
+    const choice = atOnce(chooseNodes({ ...group, candidates: left }, round));
     if (choice.candidates.length === 0) return undefined;
     const isLast = worthTrying(choice, minShare).length === 0;
     if (choice.candidates.includes(candidate) || isLast) return choice;

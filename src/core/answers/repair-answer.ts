@@ -1,7 +1,7 @@
 /** What ails a node, and when node repair ends it for that, or why it does not. */
 import { toRfc3339 } from "../../base/clock.ts";
 import type { RepairPolicy } from "../cloudprovider/cloud-provider.ts";
-import type { Picture } from "../disruption/survey.ts";
+import type { Picture } from "../disruption/make-round.ts";
 import { ailment, tooManyBroken } from "../nodeclaim/unhealthy.ts";
 import type { Owned } from "./owned-node.ts";
 

@@ -18,8 +18,8 @@ const command = (
   targets: [],
   validateAfterMs,
 });
-const cheap = { costly: false };
-const costly = { costly: true };
+const plain = { simulates: false };
+const simulating = { simulates: true };
 const propose = (proposal: Partial<Proposal>): Proposal => ({
   commands: [],
   remarks: [],
@@ -30,7 +30,7 @@ const nodesOf = (commands: readonly Command[]) =>
 
 describe("the arbiter", () => {
   it.each([
-    // waits, costly, pending, early → asked
+    // needs validation, simulates, pending, early → asked
     [false, false, false, false, true],
     [false, false, true, true, true],
     [true, false, false, true, true],
@@ -40,27 +40,42 @@ describe("the arbiter", () => {
     [true, true, false, false, true],
     [true, true, true, true, false],
   ])(
-    "asks a method (waits %s, costly %s; pending %s, early %s): %s",
-    (waits, isCostly, isPending, isEarly, asked) => {
+    "asks a method (needs validation %s, simulates %s; pending %s, early %s): %s",
+    (needsValidation, simulates, isPending, isEarly, asked) => {
       const pending = isPending ? [command(["a"], "single")] : [];
-      expect(mayBeAsked({ waits, costly: isCostly }, { pending, isEarly })).toBe(asked);
+      expect(mayBeAsked({ needsValidation, simulates }, { pending, isEarly })).toBe(asked);
     },
   );
 
   const poolIds = new Set(["nodepool/p"]);
   it.each([
-    ["a cheap method", cheap, {}, false],
-    ["a cheap method that had to simulate", cheap, { costly: true }, true],
-    ["a costly method", costly, {}, true],
-    ["a costly method with a command", costly, { commands: [command(["a"], "single")] }, false],
+    ["a plain method", plain, {}, false],
+    ["a plain method that had to simulate", plain, { hasSimulated: true }, true],
+    ["a simulating method", simulating, {}, true],
     [
-      "one that waits for pods to settle",
-      costly,
-      { later: [{ poolIds, until: "settled" }] },
+      "a simulating method with a command",
+      simulating,
+      { commands: [command(["a"], "single")] },
       false,
     ],
-    ["one that waits for quiet nodes", costly, { later: [{ poolIds, until: "quiet" }] }, false],
-    ["one that leaves pools to repack", costly, { later: [{ poolIds, until: "repacked" }] }, false],
+    [
+      "one that waits for pods to settle",
+      simulating,
+      { deferred: [{ poolIds, until: "settled" }] },
+      false,
+    ],
+    [
+      "one that waits for quiet nodes",
+      simulating,
+      { deferred: [{ poolIds, until: "quiet" }] },
+      false,
+    ],
+    [
+      "one that leaves pools to repack",
+      simulating,
+      { deferred: [{ poolIds, until: "repacked" }] },
+      false,
+    ],
   ] as const)("takes the answer of %s as final or not", (_, method, proposal, isFinal) => {
     expect(rule(method, propose(proposal), []).isFinal).toBe(isFinal);
   });
@@ -74,7 +89,7 @@ describe("the arbiter", () => {
     ["no empty nodes beside a consolidation", [command(["x"], "multi")], empty, []],
     ["no consolidation beside empty nodes", [empty], command(["c"], "single"), []],
   ] as const)("starts %s", (_, pending, one, started) => {
-    const ruling = rule(costly, propose({ commands: [one] }), pending);
+    const ruling = rule(simulating, propose({ commands: [one] }), pending);
     expect(nodesOf(ruling.commands)).toEqual(started);
     // Something was found: the method is asked again even if it must wait now.
     expect(ruling.isFinal).toBe(false);
@@ -83,10 +98,10 @@ describe("the arbiter", () => {
   it("counts a turn for each group with a command, and a wait only for quiet nodes", () => {
     const other = new Set(["nodepool/q"]);
     const { served, awaited } = rule(
-      costly,
+      simulating,
       propose({
-        turns: [other],
-        later: [
+        servedPools: [other],
+        deferred: [
           { poolIds, until: "quiet" },
           { poolIds: other, until: "settled" },
           { poolIds: other, until: "repacked" },

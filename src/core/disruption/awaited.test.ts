@@ -6,7 +6,7 @@ import {
 import { toRfc3339 } from "../../base/clock.ts";
 import { nodeClaim, nodeView, pod } from "../../testing/builders.ts";
 import { NOW } from "../../testing/disruption.ts";
-import { awaitingOn } from "./awaited.ts";
+import { awaitedPodsOn } from "./awaited.ts";
 
 const RECORD = JSON.stringify({
   id: "c-1",
@@ -40,7 +40,7 @@ function fresh(command: string) {
 
 describe("a node that came in the place of another", () => {
   it("awaits its pods while these are there, for an hour at the most", () => {
-    const awaiting = awaitingOn([old()]);
+    const awaiting = awaitedPodsOn([old()]);
     const hour = 60 * 60_000;
     expect(awaiting(fresh("c-1"), NOW)).toEqual({ nodeName: "old", untilMs: NOW + hour });
     expect(awaiting(fresh("c-1"), NOW + hour)).toBeUndefined();
@@ -49,7 +49,7 @@ describe("a node that came in the place of another", () => {
   });
 
   it("awaits nobody of a node that has none left, or stays", () => {
-    expect(awaitingOn([old({ pods: 0 })])(fresh("c-1"), NOW)).toBeUndefined();
-    expect(awaitingOn([old({ deleting: false })])(fresh("c-1"), NOW)).toBeUndefined();
+    expect(awaitedPodsOn([old({ pods: 0 })])(fresh("c-1"), NOW)).toBeUndefined();
+    expect(awaitedPodsOn([old({ deleting: false })])(fresh("c-1"), NOW)).toBeUndefined();
   });
 });

@@ -10,13 +10,13 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import type { Placements } from "../state/placements.ts";
 import type { Awaited } from "./candidates.ts";
-import { madeFor, recordOf } from "./record.ts";
+import { recordOf, replacementCommandId } from "./record.ts";
 
 /** No node stands idle for longer than this for the sake of pods that are not let go. */
 const MOST_AWAITED_MS = 60 * 60_000;
 
 /** What is known of pods on their way to a claim's node. */
-export type Seats = Pick<Placements, "awaitedAt" | "hostsBufferPods">;
+export type AwaitedSeats = Pick<Placements, "awaitedAt" | "hostsBufferPods">;
 
 type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 
@@ -26,7 +26,7 @@ const known = new WeakMap<readonly NodeView[], Awaiting>();
  * Of these nodes, all of the cluster: whose pods the node of a claim awaits; undefined: nobody's. Only nodes that came
  * up for pods wait for seats to be taken.
  */
-export function awaitingOn(nodes: readonly NodeView[], seats?: Seats): Awaiting {
+export function awaitedPodsOn(nodes: readonly NodeView[], seats?: AwaitedSeats): Awaiting {
   const drained = awaitingDrains(nodes);
   if (seats === undefined) return drained;
   return (claim, nowMs) => {
@@ -44,7 +44,7 @@ function awaitingDrains(nodes: readonly NodeView[]): Awaiting {
   const draining = drainingOf(nodes);
   const awaiting: Awaiting = (claim, nowMs) => {
     if (draining.size === 0) return undefined;
-    const nodeName = draining.get(madeFor(claim) ?? "");
+    const nodeName = draining.get(replacementCommandId(claim) ?? "");
     const untilMs = (fromRfc3339(claim.metadata.creationTimestamp) ?? 0) + MOST_AWAITED_MS;
     return nodeName === undefined || untilMs <= nowMs ? undefined : { nodeName, untilMs };
   };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../base/steps.ts";
-import { type CandidateOptions, candidate, methodInput } from "../../testing/disruption.ts";
+import { type CandidateOptions, candidate, roundOf } from "../../testing/disruption.ts";
 import { describeVerdict } from "./balanced.ts";
 import type { Candidate } from "./candidates.ts";
 import { multiNodeConsolidation as multi } from "./methods/multi-node-consolidation.ts";
@@ -14,7 +14,7 @@ const names = (candidates: readonly Candidate[]) => candidates.map(({ node }) =>
 describe("a Balanced pool", () => {
   it("lets a node go that costs its share and holds few pods", () => {
     const { commands, refused } = atOnce(
-      single.propose(methodInput([used("a", ["1"]), used("b", ["500m", "500m", "500m"])])),
+      single.propose(roundOf([used("a", ["1"]), used("b", ["500m", "500m", "500m"])])),
     );
     expect(names(commands[0]?.candidates ?? [])).toEqual(["a"]);
     // Half of the cost for 2 of 6 parts of disturbance.
@@ -30,7 +30,7 @@ describe("a Balanced pool", () => {
   it("keeps a node whose small saving is not worth moving most of the pods", () => {
     const crowd = Array.from({ length: 12 }, () => "100m");
     const candidates = [used("a", crowd, { type: "m-2x" }), used("z", [], { type: "m-16x" })];
-    const { commands, remarks, refused } = atOnce(single.propose(methodInput(candidates)));
+    const { commands, remarks, refused } = atOnce(single.propose(roundOf(candidates)));
     expect(commands).toEqual([]);
     expect(refused).toHaveLength(1);
     // 2 of 18 cpu's price for 13 of 14 parts of disturbance.
@@ -42,12 +42,12 @@ describe("a Balanced pool", () => {
       used("a", crowd, { type: "m-2x", ...other }),
       used("z", [], { type: "m-16x", ...other }),
     ];
-    expect(atOnce(single.propose(methodInput(same))).commands).toHaveLength(1);
+    expect(atOnce(single.propose(roundOf(same))).commands).toHaveLength(1);
   });
 
   it("weighs several nodes as one move", () => {
     const { commands } = atOnce(
-      multi.propose(methodInput([used("a", ["1"]), used("b", ["1"]), used("c", ["1", "1"])])),
+      multi.propose(roundOf([used("a", ["1"]), used("b", ["1"]), used("c", ["1", "1"])])),
     );
     expect(names(commands[0]?.candidates ?? [])).toHaveLength(3);
     expect(commands[0]?.verdicts?.[0]?.score).toBeGreaterThan(0.5);

@@ -8,7 +8,7 @@ import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { priceOf, rescheduleCostOf } from "./candidates.ts";
-import { type Command, savingsMicroUsd, type Verdict } from "./command.ts";
+import { type BalancedVerdict, type Command, savingsMicroUsd } from "./command.ts";
 
 /** A share of disruption may be this many times the share that is saved. */
 const BALANCED_K = 2;
@@ -52,7 +52,7 @@ export function* balancedTotals(
 export function weigh(
   command: Command,
   totals: ReadonlyMap<string, PoolTotals>,
-): readonly Verdict[] {
+): readonly BalancedVerdict[] {
   const { candidates } = command;
   const pools = new Map(candidates.map(({ pool }) => [pool.id, pool]));
   const sourceMicroUsd = candidates.reduce((sum, one) => sum + one.priceMicroUsd, 0);
@@ -74,7 +74,7 @@ export function weigh(
 }
 
 /** `score 1.25 >= threshold 0.50 (k: 2, savings 12.5%, disruption 10.0%)`. */
-export function describeVerdict(verdict: Verdict): string {
+export function describeVerdict(verdict: BalancedVerdict): string {
   const { score = 0, savingsShare = 0, disruptionShare = 0, approved } = verdict;
   const percent = (share: number) => `${(share * 100).toFixed(1)}%`;
   const shares = `savings ${percent(savingsShare)}, disruption ${percent(disruptionShare)}`;

@@ -2,9 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
+import { atOnce } from "../../base/steps.ts";
 import { nodeClaim, nodeView, pool } from "../../testing/builders.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { allowances, allowedDisruptions, brokenBudget, isActive } from "./budgets.ts";
+import { allowancesFor, allowedDisruptions, brokenBudget, isActive } from "./budgets.ts";
 
 const MONDAY_9 = Date.UTC(2026, 0, 5, 9, 0, 0);
 const MINUTE = 60_000;
@@ -24,7 +25,7 @@ function view(name: string, options: { deleting?: boolean } = {}) {
 }
 
 const allowed = (pools: Pool[], nodes: NodeView[], clusterBudgets: Budget[] = []) =>
-  allowances({ pools, nodes, reason: "Empty", nowMs: MONDAY_9, clusterBudgets });
+  atOnce(allowancesFor({ pools, nodes, reason: "Empty", nowMs: MONDAY_9, clusterBudgets }));
 
 describe("disruption budgets", () => {
   it.each([

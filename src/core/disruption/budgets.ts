@@ -8,10 +8,10 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { type Cron, cronProblem, nextAfter, parseCron } from "../../base/cron.ts";
 import { parseDuration } from "../../base/duration.ts";
-import { atOnce, type Steps } from "../../base/steps.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { CommandReason } from "./command.ts";
-import { type Count, tallyOf } from "./tally.ts";
+import { type Count, countNodes } from "./node-counts.ts";
 
 /** What budgets leave of the nodes they are about. */
 export interface Share extends Count {
@@ -32,7 +32,7 @@ export interface AllowancesInput {
   readonly pools: readonly Pool[];
   /** By name. */
   readonly nodes: readonly NodeView[];
-  /** The same cluster a while ago, as {@link tallyOf}. */
+  /** The same cluster a while ago, as {@link countNodes}. */
   readonly nodesBefore?: readonly NodeView[] | undefined;
   readonly reason: CommandReason;
   readonly nowMs: number;
@@ -44,13 +44,8 @@ const DAY_MS = 24 * 60 * 60_000;
 const UNLIMITED = 2 ** 31 - 1;
 const NO_NODES = { nodes: 0, disrupting: 0 };
 
-/** By pool id. */
-export function allowances(input: AllowancesInput): ReadonlyMap<string, PoolAllowance> {
-  return atOnce(allowancesInSteps(input));
-}
-
-/** As {@link allowances}. */
-export function* allowancesInSteps({
+/** Budgets of each pool (by id) and of the cluster, less the nodes that are disrupted already. */
+export function* allowancesFor({
   pools,
   nodes,
   nodesBefore,
@@ -58,7 +53,7 @@ export function* allowancesInSteps({
   nowMs,
   clusterBudgets,
 }: AllowancesInput): Steps<ReadonlyMap<string, PoolAllowance>> {
-  const { all, byPool } = yield* tallyOf(nodes, nodesBefore);
+  const { all, byPool } = yield* countNodes(nodes, nodesBefore);
   const atOnceOf = (budgets: readonly Budget[], { nodes }: Count): number =>
     allowedDisruptions(budgets, reason, nodes, nowMs) ?? 0;
   const shareOf = (most: number, count: Count): Share => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
-import { nextAllowed, standingOf, whoseBudgets, windowOf } from "./calendar.ts";
+import { budgetStandingOf, nextAllowed, whoseBudgets, windowOf } from "./calendar.ts";
 
 const at = (text: string) => fromRfc3339(text) as number;
 
@@ -148,7 +148,7 @@ describe("what a pool says of its budgets", () => {
     clusterBudgets: readonly Budget[] = [],
     paused?: string,
     expires = false,
-  ) => standingOf({ budgets, clusterBudgets, paused, expires }, NOON);
+  ) => budgetStandingOf({ budgets, clusterBudgets, paused, expires }, NOON);
   const held = (...about: Parameters<typeof standing>) => standing(...about).held;
 
   it("is nothing while all may be disrupted, and until when that holds", () => {

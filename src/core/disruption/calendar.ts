@@ -123,7 +123,7 @@ function* changesOf(budgets: readonly Budget[], nowMs: number): Generator<number
 }
 
 /** What a pool's budgets say to whoever looks at it, where they hold anything up. */
-export interface Standing {
+export interface BudgetStanding {
   /** Undefined: all reasons may disrupt now, as far as budgets and pauses go. */
   readonly held:
     | {
@@ -150,10 +150,10 @@ export interface StandingInput {
 }
 
 /** Nodes that are down now do not count: windows are told, not what is used up for a moment. */
-export function standingOf(
+export function budgetStandingOf(
   { budgets, clusterBudgets, paused, expires }: StandingInput,
   nowMs: number,
-): Standing {
+): BudgetStanding {
   if (paused !== undefined) return { held: { status: "False", reason: "Paused", message: paused } };
   // Of one node every share but none is one.
   const ofOne = (some: readonly Budget[]) => ({ budgets: some, nodes: 1, disrupting: 0 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import { atOnce } from "../../base/steps.ts";
 import { instanceType, nodeClaim, nodeView, pod, pool } from "../../testing/builders.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { type DisruptionClass, evictionCost, findCandidates } from "./candidates.ts";
@@ -42,14 +43,16 @@ function find(
   pools = [pool()],
   disruptionClass: DisruptionClass = "graceful",
 ) {
-  return findCandidates({
-    nowMs: NOW,
-    nodes: [node],
-    pools: pools.map((one) => ({ pool: one, instanceTypes: [instanceType()] })),
-    pdbs,
-    queued: new Set(),
-    disruptionClass,
-  });
+  return atOnce(
+    findCandidates({
+      nowMs: NOW,
+      nodes: [node],
+      pools: pools.map((one) => ({ pool: one, instanceTypes: [instanceType()] })),
+      pdbs,
+      queued: new Set(),
+      disruptionClass,
+    }),
+  );
 }
 
 const running = (options: Parameters<typeof pod>[0] = {}) =>

@@ -19,7 +19,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { pdbBlock } from "../../apis/policy/pdb.ts";
-import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
@@ -115,13 +115,8 @@ export interface FoundCandidates {
 /** Nodes looked at for the first time before others get a turn: a few milliseconds' worth. */
 const NODES_PER_STEP = 64;
 
-/** Both by ascending node name. Nodes that are not ours are in neither. */
-export function findCandidates(input: CandidatesInput): FoundCandidates {
-  return atOnce(findCandidatesInSteps(input));
-}
-
-/** As {@link findCandidates}. */
-export function* findCandidatesInSteps(input: CandidatesInput): Steps<FoundCandidates> {
+/** Candidates and blocked nodes, each sorted by node name. Nodes without a claim are in neither. */
+export function* findCandidates(input: CandidatesInput): Steps<FoundCandidates> {
   const candidates: Candidate[] = [];
   const blocked: Blocked[] = [];
   const pools = new Map(input.pools.map((one) => [one.pool.id, one]));

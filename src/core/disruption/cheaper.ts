@@ -1,8 +1,8 @@
 /**
- * Whether a replacement is worth it: its types are cut down to those that are cheaper than what goes,
- * whatever offering of theirs the cloud picks. Spot for spot has rules of its own, for a spot node that
- * is ever replaced by the cheapest one ends on the type most likely to be reclaimed. On-demand nodes end
- * on no such type: where spot for spot is off, they come instead if they cost half as much.
+ * Cuts the instance types of a replacement down to those that are cheaper than the removed nodes, whichever offering
+ * the cloud launches. Spot nodes are replaced by spot only on conditions: a node that is always replaced by the cheapest
+ * type ends on the type most likely to be reclaimed. karpenter-ts only: where spot to spot is off, an on-demand
+ * node at half the price may replace a spot node.
  * upstream: pkg/controllers/disruption/consolidation.go (computeConsolidation, spot-to-spot)
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -13,12 +13,12 @@ import { allows, oneOf, type Requirement } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import type { Candidate } from "./candidates.ts";
 
-/** Fewest cheaper types for replacing one spot node by another; also how many are then named. */
+/** A spot node is replaced by spot only if so many types are cheaper; the replacement then names so many. */
 const MIN_SPOT_TYPES = 15;
 
 /**
- * What on-demand nodes may cost of the spot nodes they replace. No more: prices of spot move, and a little
- * less would lead from spot to on-demand and back with them.
+ * An on-demand node may cost at most this share of the spot nodes that it replaces. Spot prices move: with a larger
+ * share, nodes would be replaced from spot to on-demand and back as prices change.
  */
 const ON_DEMAND_SHARE = 0.5;
 
@@ -30,30 +30,33 @@ const SPOT_STAYS = {
   message: "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node",
 };
 
-/** What may come in the place of nodes that are all spot. */
+/** What may replace nodes that are all spot. */
 export type ForSpot = "spot" | "onDemand" | "nothing";
 
-/** The plan with its types below that price only, or why there is nothing to gain. */
+/** A plan that names only cheaper instance types, or why there is none. */
 export type Cheaper = { readonly plan: PlannedClaim } | { readonly message: string };
 
-export function cheaperPlan(
-  plan: PlannedClaim,
-  candidates: readonly Candidate[],
-  priceMicroUsd: number,
-  forSpot: ForSpot,
-): Cheaper {
-  // Nor is any type that it names: the cheapest stands first.
-  if (plan.cheapest.priceMicroUsd >= priceMicroUsd) return { message: NOT_CHEAPER };
+/** What a replacement must be cheaper than. */
+export interface PriceLimit {
+  /** The nodes that are removed. */
+  readonly candidates: readonly Candidate[];
+  readonly belowMicroUsd: number;
+  readonly forSpot: ForSpot;
+}
+
+/** The plan with only the instance types that are below the limit. */
+export function cheaperPlan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
+  const { candidates, belowMicroUsd, forSpot } = limit;
+  if (plan.cheapest.priceMicroUsd >= belowMicroUsd) return { message: NOT_CHEAPER };
   const [one] = candidates;
-  if (candidates.length > 1 || one === undefined)
-    return cheaperThan(plan, candidates, priceMicroUsd, forSpot);
-  // A sweep asks of thousands of nodes of the same price, and the answers are lists of types.
+  if (candidates.length > 1 || one === undefined) return cheaperThan(plan, limit);
+  // A sweep asks for thousands of nodes of the same price, and each answer is a long list of types.
   const { answers } = termsOf(plan);
   const ofTypes = answers.get(plan.instanceTypes) ?? new Map<number, Answer>();
-  const key = keyOf(priceMicroUsd, one.capacityType === "spot" ? forSpot : undefined, plan);
+  const key = keyOf(plan, belowMicroUsd, one.capacityType === "spot" ? forSpot : undefined);
   let answer = ofTypes.get(key);
   if (answer === undefined) {
-    const found = cheaperThan(plan, candidates, priceMicroUsd, forSpot);
+    const found = cheaperThan(plan, limit);
     answer = "message" in found ? found : { choice: choiceOf(found.plan) };
     answers.set(plan.instanceTypes, ofTypes.set(key, answer));
   }
@@ -62,16 +65,16 @@ export function cheaperPlan(
 
 const FOR_SPOT: readonly (ForSpot | undefined)[] = [undefined, "spot", "onDemand", "nothing"];
 
-/** Of what an answer depends on beside the types, as one number: a sweep looks them up for each node. */
+/** All that an answer depends on beside the types, as one number, because a sweep looks up each node. */
 function keyOf(
-  priceMicroUsd: number,
-  forSpot: ForSpot | undefined,
   { minValuesRelaxed }: PlannedClaim,
+  belowMicroUsd: number,
+  forSpot: ForSpot | undefined,
 ): number {
-  return priceMicroUsd * 8 + FOR_SPOT.indexOf(forSpot) * 2 + Number(minValuesRelaxed);
+  return belowMicroUsd * 8 + FOR_SPOT.indexOf(forSpot) * 2 + Number(minValuesRelaxed);
 }
 
-/** What a launch is cut down to. */
+/** The part of a plan that the price limit changes. */
 type LaunchChoice = Pick<PlannedClaim, "requirements" | "instanceTypes" | "cheapest">;
 
 type Answer = { readonly choice: LaunchChoice } | { readonly message: string };
@@ -80,34 +83,28 @@ function choiceOf({ requirements, instanceTypes, cheapest }: PlannedClaim): Laun
   return { requirements, instanceTypes, cheapest };
 }
 
-function cheaperThan(
-  plan: PlannedClaim,
-  candidates: readonly Candidate[],
-  priceMicroUsd: number,
-  forSpot: ForSpot,
-): Cheaper {
+function cheaperThan(plan: PlannedClaim, limit: PriceLimit): Cheaper {
+  const { candidates, belowMicroUsd } = limit;
   const terms = termsOf(plan);
   const capacityType = terms.requirements.get(CAPACITY_TYPE_LABEL_KEY);
   const mayBeSpot = allows(capacityType, "spot") && isOffered(plan, terms.spot);
   if (mayBeSpot && candidates.every((one) => one.capacityType === "spot"))
-    return spotForSpot(plan, candidates, priceMicroUsd, forSpot);
-  const cheaper = keepCheaper(plan, terms, priceMicroUsd);
+    return spotForSpot(plan, limit);
+  const cheaper = keepCheaper(plan, terms, belowMicroUsd);
   if ("message" in cheaper || !mayBeSpot) return cheaper;
-  // Else a spot launch that fails could become an on-demand one that costs more than what went.
+  // Spot only: if its launch failed, an on-demand node could come that costs more than the removed nodes.
   const onDemandToo = isOffered(cheaper.plan, terms.onDemand);
   return onDemandToo ? narrowed(cheaper.plan, terms.spot) : cheaper;
 }
 
 function spotForSpot(
   plan: PlannedClaim,
-  candidates: readonly Candidate[],
-  priceMicroUsd: number,
-  forSpot: ForSpot,
+  { candidates, belowMicroUsd, forSpot }: PriceLimit,
 ): Cheaper {
   if (forSpot !== "spot")
-    return forSpot === "onDemand" ? onDemandForSpot(plan, priceMicroUsd) : SPOT_STAYS;
+    return forSpot === "onDemand" ? onDemandForSpot(plan, belowMicroUsd) : SPOT_STAYS;
   const { spot } = termsOf(plan);
-  const cheaper = keepCheaper(plan, spot, priceMicroUsd);
+  const cheaper = keepCheaper(plan, spot, belowMicroUsd);
   if ("message" in cheaper || candidates.length > 1) return cheaper;
   const { instanceTypes } = cheaper.plan;
   if (instanceTypes.length < MIN_SPOT_TYPES) {
@@ -116,7 +113,7 @@ function spotForSpot(
       message: `SpotToSpotConsolidation requires ${MIN_SPOT_TYPES} cheaper ${what}, got ${instanceTypes.length}`,
     };
   }
-  // No more than these: the node would else be replaced again by the next cheaper one.
+  // With more types than needed the new node would be replaced again by the next cheaper one.
   let count = MIN_SPOT_TYPES;
   const lacks = () => missingValues(spot.requirements, instanceTypes.slice(0, count)) !== undefined;
   while (count < instanceTypes.length && lacks()) count++;
@@ -179,11 +176,11 @@ function isOffered({ instanceTypes }: PlannedClaim, terms: PricedTerms): boolean
   return instanceTypes.some((type) => terms.cheapest(type) !== undefined);
 }
 
-/** What a launch may be, and what each type then costs: worked out once a type. */
+/** Requirements of a launch, and the price of each instance type under them, computed once for each type. */
 interface PricedTerms {
   readonly requirements: Requirements;
   readonly specs: PlannedClaim["requirements"];
-  /** Undefined: it cannot be launched. */
+  /** Undefined: no offering of the type meets the requirements. */
   readonly cheapest: (type: InstanceType) => Offering | undefined;
   readonly worstMicroUsd: (type: InstanceType) => number;
 }
@@ -191,11 +188,11 @@ interface PricedTerms {
 interface LaunchTerms extends PricedTerms {
   readonly spot: PricedTerms;
   readonly onDemand: PricedTerms;
-  /** For one node: of plans with these types, by {@link keyOf}. */
+  /** Answers about one removed node, by the types of the plan, then by {@link keyOf}. */
   readonly answers: WeakMap<readonly InstanceType[], Map<number, Answer>>;
 }
 
-/** Plans of one kind have the very same list of requirements: a sweep makes thousands of them. */
+/** Plans of one kind share one list of requirements; a sweep makes thousands of them. */
 const termsBySpecs = new WeakMap<PlannedClaim["requirements"], LaunchTerms>();
 
 function termsOf({ requirements: specs }: PlannedClaim): LaunchTerms {
@@ -231,7 +228,7 @@ function oncePerType<T>(make: (type: InstanceType) => T): (type: InstanceType) =
   };
 }
 
-/** The first minValues that these types do not reach. */
+/** The first requirement whose minValues these types do not reach, in words; undefined: they reach all. */
 function missingValues(
   requirements: Requirements,
   types: readonly InstanceType[],

@@ -7,13 +7,13 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { DisruptionReason } from "../../apis/karpenter/nodepool.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { Candidate } from "./candidates.ts";
-import type { Simulation, Supposing } from "./simulate.ts";
+import type { Simulation, SimulationTerms } from "./simulate.ts";
 
 /** `Expired`: by alpha and beta, and by v1 where expiry respects budgets; no budget can name it. */
 export type CommandReason = DisruptionReason | "Expired";
 
 /** What one pool makes of a command that takes nodes of its. Shares are between 0 and 1, as a rule. */
-export interface Verdict {
+export interface BalancedVerdict {
   readonly pool: Pool;
   readonly approved: boolean;
   /** Absent where the policy does not ask for one. */
@@ -37,9 +37,9 @@ export interface Command {
   /** Which pods those are to take; absent: not known, or it does not matter. */
   readonly placements?: Simulation["placements"];
   /** What the pools' policies make of it; consolidation only. */
-  readonly verdicts?: readonly Verdict[];
+  readonly verdicts?: readonly BalancedVerdict[];
   /** What its plan took for granted; absent: nothing. */
-  readonly supposing?: Supposing;
+  readonly terms?: SimulationTerms;
   /** Looked at again this much later before anything is done. 0: done at once. */
   readonly validateAfterMs: number;
 }
@@ -52,7 +52,7 @@ export function decisionOf(command: Command): Decision {
 }
 
 /** What speaks against a command for a while. */
-export interface Objection {
+export interface HoldOff {
   readonly message: string;
   /** When it ends by itself; absent: it does not. */
   readonly untilMs?: number;

@@ -1,6 +1,6 @@
 /**
- * Consolidation, the part that one node and several have in common: who may be consolidated at all, and
- * whether a set of nodes can go without a replacement or for others that are cheaper.
+ * What consolidation of one node and of several have in common: which nodes may be consolidated at all, and whether
+ * their pods fit without a replacement or on cheaper new nodes.
  * upstream: pkg/controllers/disruption/consolidation.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -14,23 +14,23 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
 import { controllerOf, keyOf } from "../../apis/meta.ts";
+import type { Steps } from "../../base/steps.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { quietFromMs } from "../state/quiet.ts";
 import { describeVerdict, weigh } from "./balanced.ts";
 import { type Candidate, priceOfAll } from "./candidates.ts";
 import { cheaperPlan, NOT_CHEAPER, withoutSameTypes } from "./cheaper.ts";
-import type { Command, Verdict } from "./command.ts";
-import { guardCounter } from "./guards.ts";
-import { budgetCounter, type Rejection } from "./methods/method.ts";
+import type { BalancedVerdict, Command } from "./command.ts";
+import { budgetCounter, evictionCounter } from "./counters.ts";
+import type { ValidationFailure } from "./methods/method.ts";
 import type { Round } from "./round.ts";
 import type { Simulation } from "./simulate.ts";
 import { VALIDATION_MS } from "./validation.ts";
 
-/** Most nodes that may come in the place of others in one move. Older generations know of one only. */
-const MOST_REPLACEMENTS = 10;
-const MOST_PACKED = 50;
+/** Replacements of one command: v1, repack, and older generations as in upstream's versions of their time. */
+const MOST_REPLACEMENTS = { v1: 10, repack: 50, older: 1 } as const;
 
-/** Why a node is not consolidated whatever else is true; undefined when it may be. */
+/** Why a node is never consolidated as its NodePool and its labels are now; undefined: it may be. */
 export function unconsolidatable(candidate: Candidate): string | undefined {
   const { pool } = candidate;
   return (
@@ -41,7 +41,7 @@ export function unconsolidatable(candidate: Candidate): string | undefined {
   );
 }
 
-/** All of that: what its pool says, and what the node says itself. */
+/** All reasons of {@link unconsolidatable}, those of the pool apart from those of the node. */
 export function refusalsOf(candidate: Candidate): {
   readonly pool: string | undefined;
   readonly node: readonly string[];
@@ -65,13 +65,13 @@ function notKnown({ node, instanceType }: Candidate): string | undefined {
 
 function consolidationOff({ name, generation, disruption }: Pool): string | undefined {
   const { policy, consolidateAfter } = disruption;
-  // A Provisioner knows no policies: ttlSecondsAfterEmpty is one way not to have consolidation enabled.
+  // A Provisioner has no policy: with ttlSecondsAfterEmpty its consolidation is off.
   const isAlphas = generation === "alpha" && policy === "WhenEmpty";
   if (policy !== "none" && consolidateAfter !== "Never" && !isAlphas) return undefined;
   return `${vocabulary(generation).poolKind} "${name}" has consolidation disabled`;
 }
 
-/** By a person, on the Node. */
+/** Why the annotation do-not-consolidate keeps the node; undefined: it has none. */
 export function keptByAnnotation({ doNotConsolidate }: Candidate): string | undefined {
   return doNotConsolidate
     ? `disruption is blocked through the "${DO_NOT_CONSOLIDATE_ANNOTATION_KEY}" annotation`
@@ -84,12 +84,12 @@ function onlyWhenEmpty({ name, disruption: { policy } }: Pool): string | undefin
     : undefined;
 }
 
-/** Used nodes that may be consolidated now. v1 waits until nothing has happened there for a while. */
+/** Whether a used node may be consolidated now. v1 nodes must be quiet. */
 export function isConsolidatable(candidate: Candidate, nowMs: number): boolean {
   return isWithinPolicy(candidate) && (candidate.generation !== "v1" || isQuiet(candidate, nowMs));
 }
 
-/** Used nodes of v1 that may be consolidated at that moment, if nothing happens there, and may not now. */
+/** Whether a used v1 node may not be consolidated now but at `atMs`, if no pod comes or leaves until then. */
 export function isConsolidatableBy(candidate: Candidate, nowMs: number, atMs: number): boolean {
   const { pool, claim, generation } = candidate;
   if (generation !== "v1" || isQuiet(candidate, nowMs) || !isWithinPolicy(candidate)) return false;
@@ -103,8 +103,8 @@ function isWithinPolicy(candidate: Candidate): boolean {
 }
 
 /**
- * Whether nothing has happened on a node of v1 for as long as its pool asks for. Whoever takes the condition away may be
- * held up by a cloud that does not answer, so when something happened last is asked, too.
+ * Whether no pod came to or left the v1 node for `consolidateAfter`. The time of the last pod event is checked beside
+ * the condition Consolidatable, because the controller that removes the condition may wait for the cloud.
  */
 export function isQuiet(
   { claim, pool }: Pick<Candidate, "claim" | "pool">,
@@ -113,8 +113,16 @@ export function isQuiet(
   return isTrue(claim, "Consolidatable") && (quietFromMs(claim, pool) ?? nowMs) <= nowMs;
 }
 
-/** What it is that speaks against a move. `noGain`: nothing that could come instead is cheaper enough. */
-export type StayingKind =
+/**
+ * What keeps nodes from a command:
+ * - `noPlace`: a pod has no place elsewhere.
+ * - `noGain`: no replacement is cheaper by enough.
+ * - `tooMany`: it needs more replacements than are allowed.
+ * - `backingOff`: the last replacement of the pool failed.
+ * - `restraint`: a hold-off after earlier commands.
+ * - `balanced`: the policy Balanced of a pool.
+ */
+export type NoCommandKind =
   | "noPlace"
   | "noGain"
   | "tooMany"
@@ -122,32 +130,33 @@ export type StayingKind =
   | "restraint"
   | "balanced";
 
-/** Why nodes stay; `verdicts` where it was their pools' policy that had the last word. */
-export interface Staying {
-  readonly kind: StayingKind;
+/** Why there is no command. */
+export interface NoCommand {
+  readonly kind: NoCommandKind;
   readonly message: string;
-  readonly verdicts?: readonly Verdict[];
-  /** When it ends by itself; absent: it does not, or nobody knows. */
+  /** Of `balanced` only. */
+  readonly verdicts?: readonly BalancedVerdict[];
+  /** When the reason ends by itself; absent: never, or it is not known. */
   readonly untilMs?: number;
 }
 
-/** The command that takes these nodes away, or why there is none. All of one generation. */
+/** A command that no pool with the policy Balanced refuses. */
+type ApprovedCommand = Command & { readonly verdicts: readonly BalancedVerdict[] };
+
+/** The command that removes or replaces these nodes, or why there is none. All of one generation. */
 export function consolidate(
   candidates: readonly Candidate[],
   round: Round,
-): (Command & { readonly verdicts: readonly Verdict[] }) | Staying {
-  const found = cheapestMove(candidates, round);
-  return "message" in found ? found : weighed(found, round);
+): ApprovedCommand | NoCommand {
+  const found = cheapestCommand(candidates, round);
+  return "message" in found ? found : unlessHeldBack(found, round);
 }
 
-/** The command, unless what was done of late or the policy of a pool speaks against it. */
-export function weighed(
-  found: Command,
-  round: Round,
-): (Command & { readonly verdicts: readonly Verdict[] }) | Staying {
-  const objection = round.objection(found);
-  if (objection !== undefined) return { kind: "restraint", ...objection };
-  const verdicts = weigh(found, round.balancedTotals());
+/** The command, unless a hold-off or a pool with the policy Balanced is against it. */
+export function unlessHeldBack(found: Command, round: Round): ApprovedCommand | NoCommand {
+  const holdOff = round.holdOffs.of(found);
+  if (holdOff !== undefined) return { kind: "restraint", ...holdOff };
+  const verdicts = weigh(found, round.facts.balancedTotals());
   const refused = verdicts.find(({ approved }) => !approved);
   if (refused === undefined) return { ...found, verdicts };
   return {
@@ -158,65 +167,73 @@ export function weighed(
 }
 
 /**
- * As provisioning would plan it; and if that is no cheaper, with several smaller nodes in the place of a
- * large one, where their price could be less at all.
+ * First as provisioning would plan the pods. If that is no cheaper, tries several smaller nodes in the place of a large
+ * one, where the lower bound of their price leaves a chance.
  */
-function cheapestMove(candidates: readonly Candidate[], round: Round): Command | Staying {
-  const { simulator } = round;
+function cheapestCommand(candidates: readonly Candidate[], round: Round): Command | NoCommand {
+  const { simulator } = round.facts;
   const simulation = simulator.without(candidates);
-  const move = asPlanned(candidates, simulation, round);
-  if (!("message" in move) || candidates[0]?.generation !== "v1") return move;
-  if (simulation.unsettled.length > 0) return aroundRestless(candidates, round) ?? move;
+  const planned = commandFrom({ candidates, simulation }, round);
+  if (!("message" in planned) || candidates[0]?.generation !== "v1") return planned;
+  if (simulation.unquiet.length > 0) return ontoQuietNodes(candidates, round) ?? planned;
   const before = priceOfAll(candidates);
-  if (move.message !== NOT_CHEAPER || simulator.leastPriceMicroUsd(candidates) >= before)
-    return move;
-  const supposing = { belowMicroUsd: before };
-  const split = asPlanned(candidates, simulator.without(candidates, supposing), round);
-  return "message" in split ? move : { ...split, supposing };
+  if (planned.message !== NOT_CHEAPER || simulator.leastPriceMicroUsd(candidates) >= before)
+    return planned;
+  const terms = { belowMicroUsd: before };
+  const split = commandFrom(
+    { candidates, simulation: simulator.without(candidates, terms) },
+    round,
+  );
+  return "message" in split ? planned : { ...split, terms };
 }
 
-/** Onto nodes that have come to rest, if there is room on them: none is bought for lack of patience. */
-function aroundRestless(candidates: readonly Candidate[], round: Round): Command | undefined {
-  const supposing = { closed: round.simulator.restless() };
-  const simulation = round.simulator.without(candidates, supposing);
+/** Moves the pods to quiet nodes only, if there is room on them. Nothing is launched instead of a wait. */
+function ontoQuietNodes(candidates: readonly Candidate[], round: Round): Command | undefined {
+  const { simulator } = round.facts;
+  const terms = { closed: simulator.unquietNodes() };
+  const simulation = simulator.without(candidates, terms);
   if (simulation.replacements.length > 0) return undefined;
-  const move = asPlanned(candidates, simulation, round);
-  return "message" in move ? undefined : { ...move, supposing };
+  const command = commandFrom({ candidates, simulation }, round);
+  return "message" in command ? undefined : { ...command, terms };
 }
 
-/** Why nodes whose new ones are of that pool stay. */
-export function lastFailed(poolName: string): string {
+/** Why no replacement from this pool is launched. */
+export function replacementFailedMessage(poolName: string): string {
   return `the last replacement from ${poolName} failed, no other for a while`;
 }
 
-/** When new nodes may be asked for again, of all their pools. */
-export function triedAgainMs(
+/** When replacements may be launched again in all of their pools. `backingOff`: as in `RoundHoldOffs`. */
+export function backOffEndsMs(
   replacements: Command["replacements"],
-  { backingOff }: Pick<Round, "backingOff">,
+  backingOff: ReadonlyMap<string, number>,
 ): number {
   return Math.max(...replacements.map(({ pool }) => backingOff.get(pool.id) ?? 0));
 }
 
-/**
- * The command that carries a simulation out, if that is cheaper whatever the cloud picks. `packed`: its new
- * nodes were chosen by price; there may be as many as go, and of the same types.
- */
-export function asPlanned(
-  candidates: readonly Candidate[],
-  { replacements, targets, placements, homeless, unsettled }: Simulation,
-  { forSpot, backingOff }: Round,
-  packed = false,
-): Command | Staying {
-  if (homeless.length > 0)
-    return { kind: "noPlace", message: `Not all pods would schedule, ${homeless.join("; ")}` };
-  // It may be superfluous itself in a moment: a full node would be drained onto one that is to go.
-  if (unsettled.length > 0)
+/** Nodes that are removed, and what was planned for their pods. */
+interface Simulated {
+  readonly candidates: readonly Candidate[];
+  readonly simulation: Simulation;
+  /** By repack, which chooses machines by price: more replacements are allowed, also of the types that are removed. */
+  readonly isPacked?: boolean;
+}
+
+/** The command that carries a simulation out, if it is cheaper with every offering that the cloud may launch. */
+export function commandFrom(
+  { candidates, simulation, isPacked = false }: Simulated,
+  { settings: { forSpot }, holdOffs: { backingOff } }: Round,
+): Command | NoCommand {
+  const { replacements, targets, placements, unplaced, unquiet } = simulation;
+  if (unplaced.length > 0)
+    return { kind: "noPlace", message: `Not all pods would schedule, ${unplaced.join("; ")}` };
+  // A target that is not quiet may be removed soon itself, and the pods would move twice.
+  if (unquiet.length > 0)
     return {
       kind: "noPlace",
-      message: `Pods would move to node "${unsettled[0]}", where pods came or went within its NodePool's consolidateAfter`,
+      message: `Pods would move to node "${unquiet[0]}", where pods came or went within its NodePool's consolidateAfter`,
     };
   const { generation } = candidates[0] as Candidate;
-  const most = packed ? MOST_PACKED : generation === "v1" ? MOST_REPLACEMENTS : 1;
+  const most = MOST_REPLACEMENTS[isPacked ? "repack" : generation === "v1" ? "v1" : "older"];
   if (replacements.length > most) return tooMany(replacements.length);
   const jobPod = replacements.length > 1 ? jobPodOn(candidates) : undefined;
   if (jobPod !== undefined) return losesWork(jobPod, replacements.length);
@@ -224,25 +241,25 @@ export function asPlanned(
     return {
       kind: "backingOff",
       message: "Can't replace now, the last replacement failed",
-      untilMs: triedAgainMs(replacements, { backingOff }),
+      untilMs: backOffEndsMs(replacements, backingOff),
     };
   const before = priceOfAll(candidates);
   const after = replacements.reduce((sum, { cheapest }) => sum + cheapest.priceMicroUsd, 0);
   if (replacements.length > 1 && after >= before) return tooMany(replacements.length);
-  // Repack has chosen its machines by what they cost as spot; older generations only delete spot nodes.
-  const noOnDemand = packed || generation !== "v1";
+  // Repack chose its machines by their spot price; older generations only delete spot nodes.
+  const noOnDemand = isPacked || generation !== "v1";
   const instead = forSpot === "onDemand" && noOnDemand ? "nothing" : forSpot;
   const plans: PlannedClaim[] = [];
   for (const plan of replacements) {
-    // Each may cost its share of what is given up, so that all together are cheaper.
-    const share =
+    // Each replacement may cost its share of the removed price, so all of them together are cheaper.
+    const belowMicroUsd =
       replacements.length === 1
         ? before
         : Math.floor((before * plan.cheapest.priceMicroUsd) / after);
-    const cheaper = cheaperPlan(plan, candidates, share, instead);
+    const cheaper = cheaperPlan(plan, { candidates, belowMicroUsd, forSpot: instead });
     if ("message" in cheaper) return { kind: "noGain", ...cheaper };
-    const isLike = candidates.length > 1 && !packed;
-    const fresh = isLike ? withoutSameTypes(cheaper.plan, candidates) : cheaper;
+    const mayBeSameType = candidates.length === 1 || isPacked;
+    const fresh = mayBeSameType ? cheaper : withoutSameTypes(cheaper.plan, candidates);
     if ("message" in fresh) return { kind: "noGain", ...fresh };
     plans.push(fresh.plan);
   }
@@ -259,7 +276,7 @@ export function asPlanned(
   };
 }
 
-function tooMany(replacements: number): Staying {
+function tooMany(replacements: number): NoCommand {
   return {
     kind: "tooMany",
     message: `Can't remove without creating ${replacements} candidates`,
@@ -267,8 +284,8 @@ function tooMany(replacements: number): Staying {
 }
 
 /**
- * A pod of a Job on these nodes: the Job loses its work when the pod is evicted. Such nodes are consolidated as upstream
- * does it, without a replacement or for a single node. Undefined: there is none.
+ * A pod of a Job on these nodes; undefined: there is none. The Job loses its work when the pod is evicted, so such
+ * nodes are consolidated only as upstream does: without a replacement, or for a single node.
  */
 export function jobPodOn(candidates: readonly Candidate[]): Pod | undefined {
   for (const { reschedulablePods } of candidates) {
@@ -278,7 +295,7 @@ export function jobPodOn(candidates: readonly Candidate[]): Pod | undefined {
   return undefined;
 }
 
-function losesWork(pod: Pod, replacements: number): Staying {
+function losesWork(pod: Pod, replacements: number): NoCommand {
   return {
     kind: "tooMany",
     message: `Can't replace with ${replacements} nodes, a Job would lose the work of its pod (Pod=${keyOf(pod)})`,
@@ -286,37 +303,42 @@ function losesWork(pod: Pod, replacements: number): Staying {
 }
 
 /**
- * Whether a command still holds on fresh facts: its nodes may still go, budgets have room for all of
- * them, and their pods would still do with the same.
+ * Whether a command still holds on fresh facts: its nodes may still be disrupted, budgets allow all of them, and their
+ * pods need no more than the planned replacements.
  */
-export function confirm(command: Command, round: Round): Command | Rejection {
-  const still = stillThere(command, round);
-  if (typeof still === "string") return still;
-  const { replacements, targets, placements, homeless, unsettled } = round.simulator.without(
-    still,
-    command.supposing,
-  );
-  if (homeless.length > 0 || replacements.length !== command.replacements.length)
+export function* validateConsolidation(
+  command: Command,
+  round: Round,
+): Steps<Command | ValidationFailure> {
+  const candidates = candidatesNow(command, round);
+  if (typeof candidates === "string") return candidates;
+  yield;
+  const simulation = round.facts.simulator.without(candidates, command.terms);
+  const { replacements, targets, placements, unplaced, unquiet } = simulation;
+  if (unplaced.length > 0 || replacements.length !== command.replacements.length)
     return "scheduling";
-  if (unsettled.length > 0) return "churn";
+  if (unquiet.length > 0) return "churn";
   for (const [index, { instanceTypes }] of command.replacements.entries()) {
     const offered = new Set(replacements[index]?.instanceTypes.map(({ name }) => name));
     if (!instanceTypes.every(({ name }) => offered.has(name))) return "scheduling";
   }
-  return { ...command, candidates: still, targets, placements, validateAfterMs: 0 };
+  return { ...command, candidates, targets, placements, validateAfterMs: 0 };
 }
 
-/** The command's nodes as they are now, all of them, if they may still go together. */
-export function stillThere(command: Command, round: Round): readonly Candidate[] | Rejection {
+/** The command's nodes as they are now, if all of them may still be disrupted together. */
+export function candidatesNow(
+  command: Command,
+  { nowMs, facts, budgets }: Round,
+): readonly Candidate[] | ValidationFailure {
   const names = new Set(command.candidates.map(({ node }) => node.name));
-  const still = round.candidates.filter(
-    (one) => names.has(one.node.name) && isConsolidatable(one, round.nowMs),
+  const still = facts.candidates.filter(
+    (one) => names.has(one.node.name) && isConsolidatable(one, nowMs),
   );
   if (still.length < names.size) return "churn";
-  if (command.generation === "alpha" && round.alphaBusy) return "budget";
-  const budgets = budgetCounter(round.allowances);
-  if (!still.every((one) => budgets.take(one))) return "budget";
-  // Each may go by itself still; all together they may not, once a workload's budget allows less than it did.
-  const guards = guardCounter(round.pdbs);
-  return still.every((one) => guards.take(one.reschedulablePods)) ? still : "churn";
+  if (command.generation === "alpha" && facts.alphaBusy) return "budget";
+  const counter = budgetCounter(budgets.allowances);
+  if (!still.every((one) => counter.take(one))) return "budget";
+  // A PodDisruptionBudget may allow less by now than all nodes together need.
+  const evictions = evictionCounter(budgets.pdbs);
+  return still.every((one) => evictions.take([one])) ? still : "churn";
 }

@@ -16,7 +16,7 @@ const MOST_MS = 10 * 60_000;
 const FORGOTTEN_AFTER_MS = 60 * 60_000;
 
 /** That a pool is not asked for replacements. */
-export interface Wait {
+export interface PoolBackoff {
   /** How many commands in a row failed. At least one. */
   readonly failures: number;
   /** In whole seconds, as it is written. */
@@ -24,35 +24,35 @@ export interface Wait {
 }
 
 /** After so many failures in a row, from now on. */
-export function waitAfter(failures: number, nowMs: number): Wait {
+export function backoffAfter(failures: number, nowMs: number): PoolBackoff {
   const waitMs = Math.min(MOST_MS, FIRST_MS * 2 ** Math.min(failures - 1, 10));
   return { failures, untilMs: Math.ceil((nowMs + waitMs) / 1_000) * 1_000 };
 }
 
 /** Whether it is over for so long that it says nothing about the pool any more. */
-export function isForgotten({ untilMs }: Wait, nowMs: number): boolean {
+export function isForgotten({ untilMs }: PoolBackoff, nowMs: number): boolean {
   return nowMs >= untilMs + FORGOTTEN_AFTER_MS;
 }
 
 /** Undefined: the pool bears none. */
-export function withWait(native: KubeObject, wait: Wait | undefined): KubeObject {
+export function withBackoff(native: KubeObject, wait: PoolBackoff | undefined): KubeObject {
   const { [REPLACEMENTS_FAILED_ANNOTATION_KEY]: _, ...others } = native.metadata.annotations ?? {};
   const own = wait === undefined ? {} : { [REPLACEMENTS_FAILED_ANNOTATION_KEY]: written(wait) };
   return { ...native, metadata: { ...native.metadata, annotations: { ...others, ...own } } };
 }
 
-export function isWritten({ metadata }: KubeObject, wait: Wait | undefined): boolean {
+export function isWritten({ metadata }: KubeObject, wait: PoolBackoff | undefined): boolean {
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   return text === (wait === undefined ? undefined : written(wait));
 }
 
 /** Whether the pool bears anything of the kind, whatever it says. */
-export function bearsWait({ metadata }: KubeObject): boolean {
+export function hasBackoff({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY] !== undefined;
 }
 
 /** Undefined also where another hand spoiled it, or it is forgotten. Never longer than a wait that begins now. */
-export function waitOn({ metadata }: KubeObject, nowMs: number): Wait | undefined {
+export function backoffOn({ metadata }: KubeObject, nowMs: number): PoolBackoff | undefined {
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   if (text === undefined) return undefined;
   try {
@@ -60,15 +60,15 @@ export function waitOn({ metadata }: KubeObject, nowMs: number): Wait | undefine
     const untilMs = typeof until === "string" ? fromRfc3339(until) : undefined;
     if (!Number.isSafeInteger(failures) || (failures as number) < 1 || untilMs === undefined)
       return undefined;
-    const wait: Wait = { failures: failures as number, untilMs };
+    const wait: PoolBackoff = { failures: failures as number, untilMs };
     if (isForgotten(wait, nowMs)) return undefined;
-    const longest = waitAfter(wait.failures, nowMs);
+    const longest = backoffAfter(wait.failures, nowMs);
     return untilMs > longest.untilMs ? longest : wait;
   } catch {
     return undefined;
   }
 }
 
-function written({ failures, untilMs }: Wait): string {
+function written({ failures, untilMs }: PoolBackoff): string {
   return JSON.stringify({ failures, until: toRfc3339(untilMs) });
 }

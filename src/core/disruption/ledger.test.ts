@@ -34,7 +34,11 @@ const moved = (one: Command, id: string, atMs: number) =>
   moveOf(one, { id, reason: one.reason, startedAt: toRfc3339(atMs) });
 
 const objected = (ledger: Ledger, one: Command, nowMs = NOW) =>
-  ledger.objection(one, () => one.candidates.map(({ node }) => node), nowMs);
+  ledger.holdOff(
+    one,
+    one.candidates.map(({ node }) => node),
+    nowMs,
+  );
 
 const objection = (...asked: Parameters<typeof objected>) => objected(...asked)?.message;
 

@@ -12,11 +12,11 @@ import { formatDuration } from "../../base/duration.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
-import { type Command, type Objection, savingsMicroUsd } from "./command.ts";
+import { type Command, type HoldOff, savingsMicroUsd } from "./command.ts";
 import {
-  counts,
+  isRecent,
   MOVE_COUNTS_MS,
-  type Move,
+  type MoveRecord,
   movedWith,
   moveKeysOf,
   movesOn,
@@ -24,10 +24,10 @@ import {
   podsByWorkload,
   workloadOf,
 } from "./moves.ts";
-import { known, type Outcome, restEndsMs } from "./outcome.ts";
+import { type RepackOutcome, repackHoldOffEndsMs, whileValid } from "./outcome.ts";
 import { paybackOf } from "./payback.ts";
-import { madeFor } from "./record.ts";
-import { Turns } from "./turns.ts";
+import { replacementCommandId } from "./record.ts";
+import { RepackTurns } from "./repack-turns.ts";
 
 /** Whose pods are counted before others get a turn. */
 const NODES_PER_STEP = 256;
@@ -45,22 +45,22 @@ export interface Restraint {
 
 export class Ledger {
   /** Whose nodes are packed anew next. */
-  readonly turns = new Turns();
+  readonly turns = new RepackTurns();
   readonly #restraint: Restraint;
   /** By the command's id; those that still count. */
-  readonly #moves = new Map<string, Move>();
+  readonly #moves = new Map<string, MoveRecord>();
   /** By pool id. */
-  readonly #outcomes = new Map<string, Outcome>();
+  readonly #outcomes = new Map<string, RepackOutcome>();
 
   constructor(restraint: Restraint) {
     this.#restraint = restraint;
   }
 
   /** A command begins. */
-  note(move: Move, nowMs: number): void {
+  note(move: MoveRecord, nowMs: number): void {
     this.#moves.set(move.command, move);
     this.turns.begin(move);
-    for (const [id, one] of this.#moves) if (!counts(one, nowMs)) this.#moves.delete(id);
+    for (const [id, one] of this.#moves) if (!isRecent(one, nowMs)) this.#moves.delete(id);
   }
 
   /** A command was taken back: nothing was moved. */
@@ -74,37 +74,33 @@ export class Ledger {
   }
 
   /** Moves that still count, oldest first. */
-  recent(nowMs: number): readonly Move[] {
-    return [...this.#moves.values()].filter((one) => counts(one, nowMs)).sort(oldestFirst);
+  recent(nowMs: number): readonly MoveRecord[] {
+    return [...this.#moves.values()].filter((one) => isRecent(one, nowMs)).sort(oldestFirst);
   }
 
   /** What the last moves of several nodes of a pool came to. */
-  judge(poolId: string, outcome: Outcome): void {
+  judge(poolId: string, outcome: RepackOutcome): void {
     this.#outcomes.set(poolId, outcome);
   }
 
   /** However long ago that was. */
-  lastOutcome(poolId: string): Outcome | undefined {
+  lastOutcome(poolId: string): RepackOutcome | undefined {
     return this.#outcomes.get(poolId);
   }
 
   /** Undefined: nothing was judged, or a long time ago. */
-  outcome(poolId: string, nowMs: number): Outcome | undefined {
-    return known(this.#outcomes.get(poolId), nowMs);
+  outcome(poolId: string, nowMs: number): RepackOutcome | undefined {
+    return whileValid(this.#outcomes.get(poolId), nowMs);
   }
 
   /** Until when a pool is not repacked, for the last time did not save what it was to; undefined: it may be. */
-  repackRestEndsMs(poolId: string, nowMs: number): number | undefined {
-    const endsMs = restEndsMs(this.#outcomes.get(poolId));
+  repackHoldOffEndsMs(poolId: string, nowMs: number): number | undefined {
+    const endsMs = repackHoldOffEndsMs(this.#outcomes.get(poolId));
     return endsMs !== undefined && endsMs > nowMs ? endsMs : undefined;
   }
 
   /** Why a command is left for later; undefined when nothing speaks against it. */
-  objection(
-    command: Command,
-    nodes: () => readonly NodeView[],
-    nowMs: number,
-  ): Objection | undefined {
+  holdOff(command: Command, nodes: readonly NodeView[], nowMs: number): HoldOff | undefined {
     // What drifts or expires must go some time, whatever that costs.
     if (command.reason !== "Underutilized") return this.#tooOften(command, nodes, nowMs);
     return (
@@ -115,7 +111,7 @@ export class Ledger {
     );
   }
 
-  /** Prepares {@link objection}, in steps: counts the replicas of moved workloads on all nodes. */
+  /** Prepares {@link holdOff}, in steps: counts the replicas of moved workloads on all nodes. */
   *ready(nodes: readonly NodeView[], nowMs: number): Steps<void> {
     if (replicasByNodes.has(nodes)) return;
     const moved = new Map<string, number>();
@@ -135,13 +131,13 @@ export class Ledger {
   }
 
   /** Until when a node that came in place of others is not replaced; undefined for any other. */
-  restEndsMs(claim: NodeClaim): number | undefined {
+  replacementHoldOffEndsMs(claim: NodeClaim): number | undefined {
     const bornMs = fromRfc3339(claim.metadata.creationTimestamp);
-    if (madeFor(claim) === undefined || bornMs === undefined) return undefined;
+    if (replacementCommandId(claim) === undefined || bornMs === undefined) return undefined;
     return bornMs + this.#restraint.replacementRestMs;
   }
 
-  #tooSmall(command: Command): Objection | undefined {
+  #tooSmall(command: Command): HoldOff | undefined {
     if (command.replacements.length === 0) return undefined;
     const before = command.candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
     const percent = before === 0 ? 0 : (100 * savingsMicroUsd(command)) / before;
@@ -152,7 +148,7 @@ export class Ledger {
     };
   }
 
-  #tooDear(command: Command): Objection | undefined {
+  #tooDear(command: Command): HoldOff | undefined {
     const { maxPaybackMs } = this.#restraint;
     const payback = paybackOf(command);
     if (maxPaybackMs === 0 || payback === undefined) return undefined;
@@ -164,10 +160,13 @@ export class Ledger {
     };
   }
 
-  #tooSoon({ candidates, replacements }: Command, nowMs: number): Objection | undefined {
+  #tooSoon({ candidates, replacements }: Command, nowMs: number): HoldOff | undefined {
     if (replacements.length === 0) return undefined;
     const resting = candidates
-      .map(({ claim, node }) => ({ name: node.name, endsMs: this.restEndsMs(claim) ?? nowMs }))
+      .map(({ claim, node }) => ({
+        name: node.name,
+        endsMs: this.replacementHoldOffEndsMs(claim) ?? nowMs,
+      }))
       .filter(({ endsMs }) => endsMs > nowMs);
     const [first] = resting;
     if (first === undefined) return undefined;
@@ -180,9 +179,9 @@ export class Ledger {
 
   #tooOften(
     { candidates }: Command,
-    nodes: () => readonly NodeView[],
+    nodes: readonly NodeView[],
     nowMs: number,
-  ): Objection | undefined {
+  ): HoldOff | undefined {
     const recent = this.recent(nowMs);
     if (recent.length === 0) return undefined;
     const found = [...this.#tooOftenMoved(candidates, recent, nodes)];
@@ -198,8 +197,8 @@ export class Ledger {
   /** Whose pods on these nodes have been moved too often. */
   *#tooOftenMoved(
     candidates: readonly Candidate[],
-    recent: readonly Move[],
-    nodes: () => readonly NodeView[],
+    recent: readonly MoveRecord[],
+    nodes: readonly NodeView[],
   ): Generator<MovedOften> {
     const { maxMovesPerPodHour } = this.#restraint;
     for (const [key, moving] of podsByWorkload(
@@ -209,7 +208,7 @@ export class Ledger {
       const moved = recent.reduce((sum, one) => sum + movedWith(one, sample), 0);
       // Whole clusters are counted only where those that move do not suffice.
       if (moved === 0 || moved + moving.length <= maxMovesPerPodHour * moving.length) continue;
-      const replicas = replicasOf(nodes()).get(key) ?? 0;
+      const replicas = replicasOf(nodes).get(key) ?? 0;
       const most = maxMovesPerPodHour * Math.max(1, replicas);
       if (moved + moving.length <= most) continue;
       yield { moved, most, moving: moving.length, sample };
@@ -230,7 +229,7 @@ interface MovedOften {
 /** When they may be moved again. `recent`: oldest first. */
 function movesAgainMs(
   { sample, moved, most, moving }: MovedOften,
-  recent: readonly Move[],
+  recent: readonly MoveRecord[],
 ): number {
   let left = moved;
   const last = recent.find((one) => {

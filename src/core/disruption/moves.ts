@@ -20,7 +20,7 @@ const MOST_WORKLOADS = 1_000;
 const MOST_TEXT = 100_000;
 
 /** What one command moved, and what for. Plain JSON. */
-export interface Move {
+export interface MoveRecord {
   /** The command's id. */
   readonly command: string;
   readonly reason: CommandReason;
@@ -42,7 +42,7 @@ export interface Move {
 export function moveOf(
   command: Command,
   { id, reason, startedAt }: Pick<CommandRecord, "id" | "reason" | "startedAt">,
-): Move {
+): MoveRecord {
   const counts = [...podsByWorkload(command.candidates.flatMap((one) => one.reschedulablePods))]
     .map(([key, pods]) => [key, pods.length] as const)
     .sort(([a, many], [b, few]) => few - many || (a < b ? -1 : 1));
@@ -60,7 +60,7 @@ export function moveOf(
 }
 
 /** Several nodes for others, or one packed anew: what one node gives way to, upstream judges by itself. */
-function isJudged({ consolidationType, replacements, supposing }: Command): boolean {
+function isJudged({ consolidationType, replacements, terms: supposing }: Command): boolean {
   if (replacements.length === 0) return false;
   return consolidationType === "multi" || supposing?.packed !== undefined;
 }
@@ -71,11 +71,11 @@ function poolsOf({ candidates }: Command): readonly string[] {
 
 /** The annotation for a new claim: those of the moves that still count, the last ones if that is too much. */
 export function movesAnnotation(
-  moves: readonly Move[],
+  moves: readonly MoveRecord[],
   nowMs: number,
 ): Readonly<Record<string, string>> {
-  const known = new Map<string, Move>();
-  for (const one of moves) if (counts(one, nowMs)) known.set(one.command, one);
+  const known = new Map<string, MoveRecord>();
+  for (const one of moves) if (isRecent(one, nowMs)) known.set(one.command, one);
   const texts = [...known.values()].sort(oldestFirst).map((one) => JSON.stringify(one));
   let length = texts.reduce((sum, text) => sum + text.length + 1, 1);
   while (length > MOST_TEXT) length -= (texts.shift() as string).length + 1;
@@ -83,13 +83,17 @@ export function movesAnnotation(
 }
 
 /** By time; ties by the command's id. */
-export function oldestFirst(a: Move, b: Move): number {
+export function oldestFirst(a: MoveRecord, b: MoveRecord): number {
   if (a.at === b.at) return a.command < b.command ? -1 : 1;
   return a.at < b.at ? -1 : 1;
 }
 
 /** The claim with these beside what it bears already. */
-export function withMoves(claim: NodeClaim, moves: readonly Move[], nowMs: number): NodeClaim {
+export function withMoves(
+  claim: NodeClaim,
+  moves: readonly MoveRecord[],
+  nowMs: number,
+): NodeClaim {
   const annotation = movesAnnotation([...movesOn(claim), ...moves], nowMs);
   const annotations = { ...claim.metadata.annotations, ...annotation };
   return { ...claim, metadata: { ...claim.metadata, annotations } };
@@ -106,7 +110,7 @@ export function withoutMove(claim: NodeClaim, command: string): NodeClaim {
 }
 
 /** None also where another hand spoiled the annotation. */
-export function movesOn({ metadata }: NodeClaim): readonly Move[] {
+export function movesOn({ metadata }: NodeClaim): readonly MoveRecord[] {
   const text = metadata.annotations?.[MOVES_ANNOTATION_KEY];
   if (text === undefined) return [];
   try {
@@ -118,7 +122,7 @@ export function movesOn({ metadata }: NodeClaim): readonly Move[] {
 }
 
 /** Whether it is young enough to hold others back. */
-export function counts({ at }: Move, nowMs: number): boolean {
+export function isRecent({ at }: MoveRecord, nowMs: number): boolean {
   return nowMs - (fromRfc3339(at) ?? 0) < MOVE_COUNTS_MS;
 }
 
@@ -149,7 +153,7 @@ export function moveKeysOf(pod: Pod): readonly string[] {
 }
 
 /** How many pods of this one's workload a command moved. */
-export function movedWith({ pods }: Move, pod: Pod): number {
+export function movedWith({ pods }: MoveRecord, pod: Pod): number {
   return moveKeysOf(pod).reduce((sum, key) => sum + (pods[key] ?? 0), 0);
 }
 
@@ -178,9 +182,9 @@ function grouped(
   return groups;
 }
 
-function isMove(value: unknown): value is Move {
+function isMove(value: unknown): value is MoveRecord {
   if (typeof value !== "object" || value === null) return false;
-  const one = value as Partial<Record<keyof Move, unknown>>;
+  const one = value as Partial<Record<keyof MoveRecord, unknown>>;
   return (
     typeof one.command === "string" &&
     typeof one.reason === "string" &&

@@ -2,16 +2,16 @@ import { describe, expect, it } from "vitest";
 import { toRfc3339 } from "../../base/clock.ts";
 import { pod } from "../../testing/builders.ts";
 import { candidate, NOW } from "../../testing/disruption.ts";
-import type { Move } from "./moves.ts";
+import type { MoveRecord } from "./moves.ts";
 import {
-  known,
-  type Outcome,
+  minRepackShare,
+  movesToJudge,
   outcomeOf,
   outcomeOn,
   type PricedNode,
-  restEndsMs,
-  unjudged,
-  wantedShare,
+  type RepackOutcome,
+  repackHoldOffEndsMs,
+  whileValid,
   withOutcome,
 } from "./outcome.ts";
 
@@ -20,7 +20,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const POOL = "nodepool/default";
 
 /** Two nodes for 1.00 gave way to one for 0.60, begun NOW. */
-const move: Move = {
+const move: MoveRecord = {
   command: "first",
   reason: "Underutilized",
   at: toRfc3339(NOW),
@@ -51,7 +51,7 @@ function node(name: string, priceMicroUsd: number, made: Made = {}): PricedNode 
 }
 
 const planned = node("new", 600_000, { for: "first", runs: "web" });
-const judged = (nodes: readonly PricedNode[], last?: Outcome, atMs = NOW + 10 * MINUTE_MS) =>
+const judged = (nodes: readonly PricedNode[], last?: RepackOutcome, atMs = NOW + 10 * MINUTE_MS) =>
   outcomeOf([move], () => nodes, last, atMs);
 
 describe("what moves of several nodes came to", () => {
@@ -79,33 +79,33 @@ describe("what moves of several nodes came to", () => {
 
   it("is a failure when less than half came true; each further one rests the pool twice as long", () => {
     const beside = node("beside", 210_000, { runs: "web" });
-    let last: Outcome | undefined;
+    let last: RepackOutcome | undefined;
     const rests = Array.from({ length: 7 }, () => {
-      last = judged([planned, beside], last) as Outcome;
-      return ((restEndsMs(last) ?? 0) - (NOW + 10 * MINUTE_MS)) / HOUR_MS;
+      last = judged([planned, beside], last) as RepackOutcome;
+      return ((repackHoldOffEndsMs(last) ?? 0) - (NOW + 10 * MINUTE_MS)) / HOUR_MS;
     });
     expect(rests).toEqual([1, 2, 4, 8, 16, 24, 24]);
-    const came = judged([planned], last) as Outcome;
-    expect([came.failures, restEndsMs(came)]).toEqual([0, undefined]);
+    const came = judged([planned], last) as RepackOutcome;
+    expect([came.failures, repackHoldOffEndsMs(came)]).toEqual([0, undefined]);
     // After its rest and a day without another move the pool may try as if for the first time.
     const again = judged([planned, beside], last, NOW + 49 * HOUR_MS);
     expect(again?.failures).toBe(1);
-    expect(known(last, NOW + 48 * HOUR_MS)).toBe(last);
-    expect(known(last, NOW + 49 * HOUR_MS)).toBeUndefined();
+    expect(whileValid(last, NOW + 48 * HOUR_MS)).toBe(last);
+    expect(whileValid(last, NOW + 49 * HOUR_MS)).toBeUndefined();
   });
 
   it("is told once of each move, and only of pools that it is about", () => {
     const last = judged([planned]);
     const later = { ...move, command: "second", at: toRfc3339(NOW + MINUTE_MS) };
-    expect(unjudged([move, later], POOL, undefined)).toEqual([move, later]);
-    expect(unjudged([move, later], POOL, last)).toEqual([later]);
-    expect(unjudged([move, later], "nodepool/other", undefined)).toEqual([]);
+    expect(movesToJudge([move, later], POOL, undefined)).toEqual([move, later]);
+    expect(movesToJudge([move, later], POOL, last)).toEqual([later]);
+    expect(movesToJudge([move, later], "nodepool/other", undefined)).toEqual([]);
     const { pools: _, ...single } = move;
-    expect(unjudged([single], POOL, undefined)).toEqual([]);
+    expect(movesToJudge([single], POOL, undefined)).toEqual([]);
   });
 
   it("raises what the next must save by what the last overran", () => {
-    const share = (overrun: number) => wantedShare([candidate("a")], 5, () => overrun);
+    const share = (overrun: number) => minRepackShare([candidate("a")], 5, () => overrun);
     expect(share(0)).toBeCloseTo(0.05);
     // 0.76 planned comes to 0.95.
     expect(share(0.25)).toBeCloseTo(0.24);
@@ -113,7 +113,7 @@ describe("what moves of several nodes came to", () => {
 
   it("stands on the NodePool, whatever another hand makes of it", () => {
     const bare = { metadata: { name: "default", annotations: { kept: "yes" } } };
-    const outcome = judged([planned]) as Outcome;
+    const outcome = judged([planned]) as RepackOutcome;
     const bears = withOutcome(bare, outcome);
     expect(outcomeOn(bears)).toEqual(outcome);
     expect(bears.metadata.annotations?.["kept"]).toBe("yes");

@@ -12,8 +12,8 @@ import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
-import { type Move, moveKeysOf } from "./moves.ts";
-import { madeFor } from "./record.ts";
+import { type MoveRecord, moveKeysOf } from "./moves.ts";
+import { replacementCommandId } from "./record.ts";
 
 const MINUTE_MS = 60_000;
 /** After the last of them: evicted pods have a place by then. */
@@ -28,7 +28,7 @@ const KNOWN_FOR_MS = 24 * FIRST_REST_MS;
 const TRUE_SHARE = 0.5;
 
 /** Of the moves of one pool that were judged last. Plain JSON. */
-export interface Outcome {
+export interface RepackOutcome {
   /** RFC 3339: when it was judged. */
   readonly at: string;
   /** RFC 3339: moves begun until then have been judged. */
@@ -48,11 +48,11 @@ export interface PricedNode {
 }
 
 /** Moves of the pool that are to be judged and have not been: none while it is too early. */
-export function unjudged(
-  moves: readonly Move[],
+export function movesToJudge(
+  moves: readonly MoveRecord[],
   poolId: string,
-  last: Outcome | undefined,
-): readonly Move[] {
+  last: RepackOutcome | undefined,
+): readonly MoveRecord[] {
   return moves.filter(
     ({ at, pools }) => pools?.includes(poolId) && (last === undefined || at > last.until),
   );
@@ -64,11 +64,11 @@ export function unjudged(
  * again costs nothing.
  */
 export function outcomeOf(
-  moves: readonly Move[],
+  moves: readonly MoveRecord[],
   priced: () => readonly PricedNode[],
-  last: Outcome | undefined,
+  last: RepackOutcome | undefined,
   nowMs: number,
-): Outcome | undefined {
+): RepackOutcome | undefined {
   if (moves.length === 0) return undefined;
   const begun = moves.map(({ at }) => at).sort();
   const [first, youngest] = [begun[0] as string, begun.at(-1) as string];
@@ -94,21 +94,24 @@ export function outcomeOf(
     predictedMicroUsd: predicted,
     realisedMicroUsd: before - cost,
     overrun: planned <= 0 ? 0 : Math.max(0, cost / planned - 1),
-    failures: failed ? (known(last, nowMs)?.failures ?? 0) + 1 : 0,
+    failures: failed ? (whileValid(last, nowMs)?.failures ?? 0) + 1 : 0,
   };
 }
 
 /** Until when the pool is not repacked; undefined: it may be. */
-export function restEndsMs(outcome: Outcome | undefined): number | undefined {
+export function repackHoldOffEndsMs(outcome: RepackOutcome | undefined): number | undefined {
   if (outcome === undefined || outcome.failures === 0) return undefined;
   const restMs = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (outcome.failures - 1));
   return (fromRfc3339(outcome.at) ?? 0) + restMs;
 }
 
 /** The outcome while it counts. */
-export function known(outcome: Outcome | undefined, nowMs: number): Outcome | undefined {
+export function whileValid(
+  outcome: RepackOutcome | undefined,
+  nowMs: number,
+): RepackOutcome | undefined {
   if (outcome === undefined) return undefined;
-  const fromMs = restEndsMs(outcome) ?? fromRfc3339(outcome.at) ?? 0;
+  const fromMs = repackHoldOffEndsMs(outcome) ?? fromRfc3339(outcome.at) ?? 0;
   return nowMs < fromMs + KNOWN_FOR_MS ? outcome : undefined;
 }
 
@@ -116,7 +119,7 @@ export function known(outcome: Outcome | undefined, nowMs: number): Outcome | un
  * The share that a repack of these nodes must save of their price, so that `minSavingsPercent` are left if it
  * overruns as the last one of their pools did.
  */
-export function wantedShare(
+export function minRepackShare(
   candidates: readonly Candidate[],
   minSavingsPercent: number,
   overrun: (poolId: string) => number,
@@ -127,7 +130,7 @@ export function wantedShare(
   return 1 - (1 - minSavingsPercent / 100) / (1 + most);
 }
 
-export function withOutcome(native: KubeObject, outcome: Outcome): KubeObject {
+export function withOutcome(native: KubeObject, outcome: RepackOutcome): KubeObject {
   const annotations = {
     ...native.metadata.annotations,
     [REPACK_OUTCOME_ANNOTATION_KEY]: JSON.stringify(outcome),
@@ -136,7 +139,7 @@ export function withOutcome(native: KubeObject, outcome: Outcome): KubeObject {
 }
 
 /** Undefined also where another hand spoiled the annotation. */
-export function outcomeOn({ metadata }: KubeObject): Outcome | undefined {
+export function outcomeOn({ metadata }: KubeObject): RepackOutcome | undefined {
   const text = metadata.annotations?.[REPACK_OUTCOME_ANNOTATION_KEY];
   if (text === undefined) return undefined;
   try {
@@ -155,7 +158,7 @@ function cameOf(
   since: string,
 ): boolean {
   if (claim === undefined) return false;
-  const command = madeFor(claim);
+  const command = replacementCommandId(claim);
   if (command !== undefined) return ids.has(command);
   if ((fromRfc3339(claim.metadata.creationTimestamp) ?? 0) < (fromRfc3339(since) ?? 0))
     return false;
@@ -166,9 +169,9 @@ function sum(amounts: readonly number[]): number {
   return amounts.reduce((total, one) => total + one, 0);
 }
 
-function isOutcome(value: unknown): value is Outcome {
+function isOutcome(value: unknown): value is RepackOutcome {
   if (typeof value !== "object" || value === null) return false;
-  const one = value as Partial<Record<keyof Outcome, unknown>>;
+  const one = value as Partial<Record<keyof RepackOutcome, unknown>>;
   const isTime = (text: unknown) => typeof text === "string" && fromRfc3339(text) !== undefined;
   const numbers = [one.predictedMicroUsd, one.realisedMicroUsd, one.overrun];
   return (

@@ -1,12 +1,12 @@
 /**
- * A pause of everything voluntary: by a setting for the whole cluster, or by an annotation on one pool.
- * Ours; upstream is paused by budgets of zero, pool by pool.
+ * Pauses all voluntary disruption: for the whole cluster by a setting, or for one pool by an annotation.
+ * karpenter-ts only; upstream needs a budget of zero in each NodePool.
  */
 import { DISRUPTION_PAUSED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { Block } from "./candidates.ts";
 
-/** `native`: the NodePool or Provisioner as stored. */
+/** Undefined: not paused. `native`: the NodePool or Provisioner as stored; `everywhere`: the setting. */
 export function pauseOf(native: KubeObject | undefined, everywhere: boolean): Block | undefined {
   if (everywhere) {
     const message = "voluntary disruption is paused by the setting pause-disruption";

@@ -50,12 +50,12 @@ export function recordOf(claim: NodeClaim): CommandRecord | undefined {
 }
 
 /** The id of the command that the claim was made for. */
-export function madeFor(claim: NodeClaim): string | undefined {
+export function replacementCommandId(claim: NodeClaim): string | undefined {
   return claim.metadata.annotations?.[REPLACEMENT_ANNOTATION_KEY];
 }
 
 /** The claim as if it had been made for no command. */
-export function madeForNone(claim: NodeClaim): NodeClaim {
+export function withoutReplacementMark(claim: NodeClaim): NodeClaim {
   const { [REPLACEMENT_ANNOTATION_KEY]: gone, ...annotations } = claim.metadata.annotations ?? {};
   if (gone === undefined) return claim;
   return { ...claim, metadata: { ...claim.metadata, annotations } };

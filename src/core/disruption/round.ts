@@ -1,6 +1,6 @@
 /**
- * What one disruption method may know in one run of the loop: the facts, the time and the budgets. A method takes
- * this and nothing else. survey.ts makes it; docs/designs/004-the-centre.md, part 4, is the design.
+ * What one disruption method may know in one run of the loop. A method takes a `Round` and nothing else.
+ * make-round.ts makes it; docs/designs/004-the-centre.md, part 4, is the design.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
@@ -12,70 +12,81 @@ import type { PoolTotals } from "./balanced.ts";
 import type { PoolAllowance } from "./budgets.ts";
 import type { Candidate } from "./candidates.ts";
 import type { ForSpot } from "./cheaper.ts";
-import type { Command, Objection } from "./command.ts";
+import type { Command, HoldOff } from "./command.ts";
+import type { RepackTurns } from "./repack-turns.ts";
 import type { Simulator } from "./simulate.ts";
-
-export interface Repack {
-  readonly planner: PlannerOptions;
-  /** Least saving, in percent of the price of the nodes that go. */
-  readonly minSavingsPercent: number;
-}
 
 export interface Round {
   readonly nowMs: number;
+  readonly facts: RoundFacts;
+  readonly budgets: RoundBudgets;
+  readonly settings: RoundSettings;
+  readonly holdOffs: RoundHoldOffs;
+}
 
-  // Facts.
-
+/** The cluster as it was read for this round. */
+export interface RoundFacts {
   /** Nodes that may be disrupted, sorted by node name. */
   readonly candidates: readonly Candidate[];
   /** All nodes of the cluster, sorted by name. */
   readonly nodes: readonly NodeView[];
-  readonly pdbs: readonly PodDisruptionBudget[];
   /** Plans the cluster without some of its nodes. */
   readonly simulator: Simulator;
   /** The node keeps room for pods of a CapacityBuffer: it is not empty. */
   readonly hostsBufferPods: (candidate: Candidate) => boolean;
-  /** Pods of these nodes that leave only after a new pod of their workload runs: the drain waits for that. */
-  readonly keptPods: (candidates: readonly Candidate[]) => ReadonlySet<Pod>;
-  /** Price and pods of each Balanced pool, by pool id; computed on the first call. */
+  /** Pods of these nodes that are evicted only after a new pod of their workload runs: the drain waits for that. */
+  readonly protectedPods: (candidates: readonly Candidate[]) => ReadonlySet<Pod>;
+  /** Price and reschedule cost of each pool with the policy Balanced, by pool id; computed on the first call. */
   readonly balancedTotals: () => ReadonlyMap<string, PoolTotals>;
   /**
-   * Plans `count` new nodes for a static pool (by id) in the place of the named nodes; fewer where limits leave less
-   * room. Undefined: the gate is off or the pool is not ready, so nobody keeps the pool at its size.
+   * Plans new nodes for a static pool. The result is shorter than `count` where limits leave less room. Undefined: the
+   * gate StaticCapacity is off or the pool is not ready, so no controller keeps the pool at its size.
    */
-  readonly planStatic: (
-    poolId: string,
-    count: number,
-    instead: readonly string[],
-  ) => readonly PlannedClaim[] | undefined;
+  readonly planStatic: (wanted: StaticPlan) => readonly PlannedClaim[] | undefined;
+  /** A used v1alpha5 node is being replaced; v1alpha5 replaces one at a time. */
+  readonly alphaBusy: boolean;
+}
 
-  // Budgets and settings.
+/** New nodes that a static pool needs for nodes that are removed. */
+export interface StaticPlan {
+  readonly poolId: string;
+  readonly count: number;
+  /** Names of the nodes that are removed. */
+  readonly instead: readonly string[];
+}
 
+/** How much may be disrupted at once. counters.ts counts what a method takes. */
+export interface RoundBudgets {
   /** Disruptions still allowed for the method's reason, by pool id. */
   readonly allowances: ReadonlyMap<string, PoolAllowance>;
+  readonly pdbs: readonly PodDisruptionBudget[];
+}
+
+export interface RoundSettings {
   /** What may replace nodes that are all spot. */
   readonly forSpot: ForSpot;
-  /** Settings of repack; undefined: repack is off. */
+  /** Undefined: repack is off. */
   readonly repack: Repack | undefined;
-  /** Share of their price that a repack of these nodes must save. */
-  readonly wantedShare: (candidates: readonly Candidate[]) => number;
+}
 
-  // What was done of late.
+export interface Repack {
+  readonly planner: PlannerOptions;
+  /** Least saving, in percent of the price of the nodes that are removed. */
+  readonly minSavingsPercent: number;
+}
 
-  /** Why this consolidation must wait, whatever it saves; undefined: it need not. */
-  readonly objection: (command: Command) => Objection | undefined;
+/** What earlier commands did, and what is therefore left alone for a while. */
+export interface RoundHoldOffs {
+  /** Why this command must wait, whatever it saves; undefined: it need not wait. */
+  readonly of: (command: Command) => HoldOff | undefined;
+  /** The node or its pool is held off from repack: after a move, or after a repack that saved too little. */
+  readonly fromRepack: (candidate: Candidate) => boolean;
   /** Pods that a consolidation moved to nodes of these pools (by id) arrived less than `consolidateAfter` ago. */
   readonly isSettling: (poolIds: ReadonlySet<string>) => Steps<boolean>;
-  /** How much longer repack may wait for more nodes of these pools (by id) to become quiet. */
-  readonly patienceMs: (poolIds: ReadonlySet<string>) => number;
-  /** When a command for these pools (by id) was last proposed; 0: never. */
-  readonly lastTurnMs: (poolIds: ReadonlySet<string>) => number;
-  /** The node replaced another one a short time ago, so it is not replaced itself. */
-  readonly rests: (candidate: Candidate) => boolean;
-  /** The last repack of the node's pool did not save what it should, so the pool is not repacked. */
-  readonly poolRests: (candidate: Candidate) => boolean;
-  /** A used node of an alpha pool is being replaced; alpha replaces one at a time. */
-  readonly alphaBusy: boolean;
+  /** Which group of pools is served next, and how long a group may still wait for quiet nodes. */
+  readonly turns: Pick<RepackTurns, "patienceMs" | "lastMs">;
+  /** Share of their price that a repack of these nodes must save, more if the last repack saved less than planned. */
+  readonly minRepackShare: (candidates: readonly Candidate[]) => number;
   /** Pools (by id) whose replacement failed, and until when no other one is launched. */
   readonly backingOff: ReadonlyMap<string, number>;
 }

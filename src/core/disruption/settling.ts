@@ -8,7 +8,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Ledger } from "./ledger.ts";
-import { type Move, movedWith } from "./moves.ts";
+import { type MoveRecord, movedWith } from "./moves.ts";
 import type { Simulator } from "./simulate.ts";
 
 /** What a move takes itself. */
@@ -34,7 +34,7 @@ export function* isSettling(
   poolIds: ReadonlySet<string>,
 ): Steps<boolean> {
   const moves = ledger.recent(nowMs).filter(({ reason }) => reason === "Underutilized");
-  const restless = simulator.restless();
+  const restless = simulator.unquietNodes();
   for (const { pool } of pools) {
     const { consolidateAfter } = pool.disruption;
     if (!poolIds.has(pool.id) || consolidateAfter === "Never") continue;
@@ -44,7 +44,7 @@ export function* isSettling(
     if (last.length === 0) continue;
     const isCalm = ({ claim, deleting, name, poolId, pods }: NodeView) => {
       if (poolId !== pool.id || claim === undefined || deleting || !restless.has(name)) return true;
-      const rests = (ledger.restEndsMs(claim) ?? nowMs) > nowMs;
+      const rests = (ledger.replacementHoldOffEndsMs(claim) ?? nowMs) > nowMs;
       return rests || !pods.some((pod) => wasMoved(pod, last));
     };
     for (let at = 0; at < nodes.length; at += NODES_PER_STEP) {
@@ -56,6 +56,6 @@ export function* isSettling(
 }
 
 /** The pod's workload was. */
-function wasMoved(pod: Pod, moves: readonly Move[]): boolean {
+function wasMoved(pod: Pod, moves: readonly MoveRecord[]): boolean {
   return moves.some((one) => movedWith(one, pod) > 0);
 }

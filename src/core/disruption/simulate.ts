@@ -1,7 +1,7 @@
 /**
- * What would happen without some nodes: their pods are planned anew by the engine that provisioning uses,
- * on the same picture less those nodes. Pods that wait for a place anyway keep the room they would find;
- * what they need beyond that is not held against the candidates.
+ * Simulates the cluster without some nodes: their pods are planned by the engine that provisioning uses, on the same
+ * facts less those nodes. Pods that are pending anyway keep the room they would get, and a pending pod without a place
+ * does not stop a simulation.
  * upstream: pkg/controllers/disruption/helpers.go (SimulateScheduling)
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -33,78 +33,77 @@ export interface Placement {
 }
 
 export interface Simulation {
-  /** New nodes that the candidates' pods, or pods they push aside, would need. */
+  /** New nodes that the pods of the candidates need, or other pods whose room they take. */
   readonly replacements: readonly PlannedClaim[];
-  /** Names of the nodes that would take pods of the candidates. */
+  /** Names of existing nodes that take pods of the candidates. */
   readonly targets: readonly string[];
-  /** Which pods those nodes would take. */
+  /** The pods for each target. */
   readonly placements: readonly Placement[];
-  /** Of the targets, those where pods came or went too short a time ago for their pool's consolidateAfter. */
-  readonly unsettled: readonly string[];
+  /** Names of targets that are not quiet: a pod came or left within the `consolidateAfter` of their pool. */
+  readonly unquiet: readonly string[];
   /** `ns/name => why`, at most five; empty: every pod has a place. */
-  readonly homeless: readonly string[];
-  /** No plan is as cheap as was asked for: none was made. */
+  readonly unplaced: readonly string[];
+  /** No plan can be as cheap as `terms.packed.mostMicroUsd`, so none was made. */
   readonly gaveUp: boolean;
 }
 
-/** What a question takes for granted. */
-export interface Supposing extends Pick<Terms, "belowMicroUsd" | "closed"> {
-  /** New nodes are packed by price, as the planner does; absent: as the rules have it. */
+/** Terms of one simulation; without any, pods are planned as provisioning plans them. */
+export interface SimulationTerms extends Pick<Terms, "belowMicroUsd" | "closed"> {
+  /** New nodes are packed by price; absent: the greedy rules open them. */
   readonly packed?: Packed | undefined;
 }
 
 export interface Packed {
   readonly planner: PlannerOptions;
-  /** Nothing is planned that is proven to cost more an hour, with what nodes cost beyond their machines. */
+  /** The simulation gives up once every plan is proven to cost more per hour, the fixed cost of nodes included. */
   readonly mostMicroUsd: number;
 }
 
 export interface Simulator {
-  /** The picture that questions are about. */
+  /** The cluster that is simulated. */
   readonly input: SchedulingInput;
-  /** Makes ready for questions, in steps; without it the first question does, in one go. */
+  /** Prepares the cluster in steps. Without it the first simulation does so in one step. */
   ready(): Steps<void>;
-  without(candidates: readonly Candidate[], supposing?: Supposing): Simulation;
-  /** As `without`. A question that is asked before it is done is an assertion error. */
-  withoutInSteps(candidates: readonly Candidate[], supposing: Supposing): Steps<Simulation>;
-  /** What new nodes for all pods of these would cost at the very least. */
+  without(candidates: readonly Candidate[], terms?: SimulationTerms): Simulation;
+  /** As `without`. To start another simulation before this one ends is an assertion error. */
+  withoutInSteps(candidates: readonly Candidate[], terms: SimulationTerms): Steps<Simulation>;
+  /** A lower bound of the price of new nodes for all pods of the candidates. */
   leastPriceMicroUsd(candidates: readonly Candidate[]): number;
   /**
-   * Of these, in order, those that can go together, their pods onto nodes that stay. `mayGo` has the last
-   * word on each. A question that is asked before it is done is an assertion error.
+   * The candidates, in their order, that can be removed together because their pods fit on nodes that stay. Asks
+   * `mayGo` before each is removed. To start another simulation before this one ends is an assertion error.
    */
-  togetherInSteps(
+  removableTogether(
     candidates: readonly Candidate[],
     mayGo: (candidate: Candidate) => boolean,
     terms?: Pick<Terms, "closed">,
   ): Steps<readonly Candidate[]>;
-  /** Names of nodes that nobody should be moved to: not ready yet, or restless. The same set each time. */
-  restless(): ReadonlySet<string>;
-  /** Pods that wait, and that nothing but limits keeps from a place. */
+  /** Names of nodes that should take no moved pods: not ready, or not quiet. The same set on each call. */
+  unquietNodes(): ReadonlySet<string>;
+  /** Pending pods that would have a place if no NodePool had limits. */
   stranded(): readonly Stranded[];
-  /** Ids of pools whose pods may share machines, as lists; a pool is in many or in none. */
+  /** Lists of pools (by id) that the same pods could use. A pool may be in many lists or in none. */
   openTo(): readonly (readonly string[])[];
-  /** Gives away what was made ready, to a simulator of a later picture. This one makes it anew if it is asked again. */
-  handOver(): Prepared | undefined;
+  /** Hands the prepared cluster to the simulator of a later round. This one prepares again if it is asked again. */
+  handOver(): PreparedSimulation | undefined;
 }
 
+/** Pods without a place that a message names. */
 const MAX_SHOWN = 5;
-/** Looked at before others get a turn. */
-const NODES_PER_STEP = 1_024;
 
 function packedByPrice({ planner, mostMicroUsd }: Packed): WorthTrying {
   return (pass, queued) => packBelow(pass, queued, { options: planner, mostMicroUsd });
 }
 
-/** What was made ready for one picture. */
-export interface Prepared {
+/** A cluster that is prepared for simulations. */
+export interface PreparedSimulation {
   readonly whatIf: WhatIf;
   readonly input: SchedulingInput;
 }
 
 /**
- * `input.pods`: those that need a place as it is: pending ones, and those of nodes that leave. `last`: of
- * the cluster as it was a while ago; what it made ready is taken over where it still holds.
+ * `input.pods`: pods that need a place anyway, that is, pending ones and those of leaving nodes. `last`: the simulator
+ * of an earlier round, whose preparation is reused for the nodes that have not changed.
  */
 export function createSimulator(input: SchedulingInput, last?: Simulator): Simulator {
   let prepared = last?.handOver();
@@ -118,35 +117,34 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
     return whatIf;
   }
   const whatIf = () => (prepared?.input === input ? prepared.whatIf : atOnce(makeReady()));
-  const waits = new Set(
+  const poolsWithWait = new Set(
     input.pools
       .filter(
         ({ pool }) => pool.generation === "v1" && pool.disruption.consolidateAfter !== "Never",
       )
       .map(({ pool }) => pool.id),
   );
-  let restless: ReadonlySet<string> | undefined;
+  let unquiet: ReadonlySet<string> | undefined;
   const simulator: Simulator = {
     input,
     *ready() {
       yield* makeReady();
-      restless ??= yield* restlessOf(input.nodes, waits);
+      unquiet ??= yield* unquietOf(input.nodes, poolsWithWait);
     },
-    without: (candidates, supposing = {}) => {
-      if (supposing.packed !== undefined)
-        return atOnce(simulator.withoutInSteps(candidates, supposing));
+    without: (candidates, terms = {}) => {
+      if (terms.packed !== undefined) return atOnce(simulator.withoutInSteps(candidates, terms));
       const { names, moving } = leavingOf(candidates);
-      return simulationOf(whatIf().without(names, moving, supposing), waits);
+      return simulationOf(whatIf().without(names, moving, terms), poolsWithWait);
     },
     *withoutInSteps(candidates, { packed, ...terms }) {
       const { names, moving } = leavingOf(candidates);
       const opening = packed === undefined ? undefined : packedByPrice(packed);
       const steps = whatIf().withoutInSteps(names, moving, { ...terms, opening });
-      return simulationOf(yield* steps, waits);
+      return simulationOf(yield* steps, poolsWithWait);
     },
     leastPriceMicroUsd: (candidates) =>
       whatIf().leastPrice(candidates.flatMap(({ reschedulablePods }) => reschedulablePods)),
-    *togetherInSteps(candidates, mayGo, terms = {}) {
+    *removableTogether(candidates, mayGo, terms = {}) {
       const leaving = candidates.map((candidate) => ({
         candidate,
         nodeName: candidate.node.name,
@@ -156,9 +154,9 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       const going = yield* whatIf().togetherInSteps(leaving, may, terms);
       return going.map(({ candidate }) => candidate);
     },
-    restless: () => {
-      restless ??= atOnce(restlessOf(input.nodes, waits));
-      return restless;
+    unquietNodes: () => {
+      unquiet ??= atOnce(unquietOf(input.nodes, poolsWithWait));
+      return unquiet;
     },
     stranded: () => whatIf().stranded(),
     openTo: () => whatIf().openTo(),
@@ -171,21 +169,20 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
   return simulator;
 }
 
-/** `waits`: as {@link isUnsettled}. */
-function* restlessOf(
+function* unquietOf(
   nodes: readonly NodeView[],
-  waits: ReadonlySet<string>,
+  poolsWithWait: ReadonlySet<string>,
 ): Steps<ReadonlySet<string>> {
-  const restless = new Set<string>();
-  yield* eachInSteps(nodes, NODES_PER_STEP, (view) => {
-    if (!isThere(view) || isUnsettled(view, waits)) restless.add(view.name);
+  const unquiet = new Set<string>();
+  yield* eachInSteps(nodes, (view) => {
+    if (!isThere(view) || isUnquiet(view, poolsWithWait)) unquiet.add(view.name);
   });
-  return restless;
+  return unquiet;
 }
 
 function leavingOf(candidates: readonly Candidate[]) {
   const [first, ...others] = candidates;
-  // Of one node the very list that it is known by.
+  // The very list of the candidate, so that results that are kept by list are found again.
   if (first !== undefined && others.length === 0)
     return { names: [first.node.name], moving: first.reschedulablePods };
   return {
@@ -194,18 +191,17 @@ function leavingOf(candidates: readonly Candidate[]) {
   };
 }
 
-/** `waits`: as {@link isUnsettled}. */
-function simulationOf(result: Without, waits: ReadonlySet<string>): Simulation {
+function simulationOf(result: Without, poolsWithWait: ReadonlySet<string>): Simulation {
   const { newClaims, existing, unschedulable, gaveUp } = result;
   const homeless: string[] = [];
   for (const { pod, message } of unschedulable) homeless.push(`${keyOf(pod)} => ${message}`);
   const targets: string[] = [];
   const placements: Placement[] = [];
-  const unsettled: string[] = [];
+  const unquiet: string[] = [];
   for (const { nodeName, view, pods } of existing) {
     targets.push(nodeName);
     placements.push({ nodeName, zone: view.labels[TOPOLOGY_ZONE_LABEL_KEY], pods });
-    if (isUnsettled(view, waits)) unsettled.push(nodeName);
+    if (isUnquiet(view, poolsWithWait)) unquiet.push(nodeName);
     if (!isThere(view))
       for (const pod of pods) homeless.push(`${keyOf(pod)} => ${notThereYet(view)}`);
   }
@@ -213,18 +209,18 @@ function simulationOf(result: Without, waits: ReadonlySet<string>): Simulation {
     replacements: newClaims,
     targets,
     placements,
-    unsettled,
-    homeless: homeless.length === 0 ? homeless : homeless.sort().slice(0, MAX_SHOWN),
+    unquiet,
+    unplaced: homeless.length === 0 ? homeless : homeless.sort().slice(0, MAX_SHOWN),
     gaveUp,
   };
 }
 
-/** `waits`: ids of pools whose nodes are not consolidated before some time without a change. */
-function isUnsettled({ claim, poolId = "" }: NodeView, waits: ReadonlySet<string>): boolean {
-  return claim !== undefined && waits.has(poolId) && !isTrue(claim, "Consolidatable");
+/** `poolsWithWait`: ids of v1 pools whose nodes are consolidated only once they are quiet. */
+function isUnquiet({ claim, poolId = "" }: NodeView, poolsWithWait: ReadonlySet<string>): boolean {
+  return claim !== undefined && poolsWithWait.has(poolId) && !isTrue(claim, "Consolidatable");
 }
 
-/** A node that is not ready may never be: nothing is taken down on its account. */
+/** Nothing is removed for the sake of a node that is not ready: it may never become ready. */
 function notThereYet({ claim, node }: NodeView): string {
   const noun = claim === undefined ? "" : vocabulary(claimGeneration(claim)).claimNoun;
   const names = `${noun}/${claim?.metadata.name ?? ""}, node/${node?.metadata.name ?? ""}`;

@@ -10,15 +10,15 @@ import {
   pod,
   schedulingInput,
 } from "../../testing/builders.ts";
-import { type CandidateOptions, candidate, methodInput } from "../../testing/disruption.ts";
+import { type CandidateOptions, candidate, roundOf } from "../../testing/disruption.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
+import { protectedPods as kept, pendingEvictions } from "./competing-pods.ts";
 import type { Proposal } from "./methods/method.ts";
-import { keptStatic, staticDrift } from "./methods/static-drift.ts";
+import { staticDrift, staticHoldOff } from "./methods/static-drift.ts";
 import { withRecord } from "./record.ts";
-import { keptPods as kept, leavingUnder } from "./rivals.ts";
 import { countStatic, missing, surplus } from "./static-pools.ts";
 
 const pool = (replicas: number, limits = {}) => buildPool({ replicas, limits });
@@ -116,7 +116,7 @@ describe("drift of static pools", () => {
 
   it("replaces each node by a fresh one, as budgets allow", () => {
     const both = [drifted("a"), drifted("b")];
-    const { commands } = atOnce(staticDrift.propose(methodInput(both)));
+    const { commands } = atOnce(staticDrift.propose(roundOf(both)));
     expect(
       commands.map((one) => [
         names(one.candidates.map(({ node }) => node)),
@@ -126,14 +126,14 @@ describe("drift of static pools", () => {
       [["a"], 1],
       [["b"], 1],
     ]);
-    expect(atOnce(staticDrift.propose(methodInput(both, { allowed: 1 }))).commands).toHaveLength(1);
-    expect(atOnce(staticDrift.propose(methodInput(both, { allowed: 0 }))).commands).toEqual([]);
+    expect(atOnce(staticDrift.propose(roundOf(both, { allowed: 1 }))).commands).toHaveLength(1);
+    expect(atOnce(staticDrift.propose(roundOf(both, { allowed: 0 }))).commands).toEqual([]);
   });
 
   it("replaces as many as there is room for, by limits of whatever", () => {
     const replaced = (cpu: number) => {
       const both = [drifted("a", { cpu }), drifted("b", { cpu })];
-      const { commands } = atOnce(staticDrift.propose(methodInput(both)));
+      const { commands } = atOnce(staticDrift.propose(roundOf(both)));
       expect(commands.every(({ replacements }) => replacements.length === 1)).toBe(true);
       return commands.flatMap(({ candidates }) => candidates.map(({ node }) => node.name));
     };
@@ -142,9 +142,9 @@ describe("drift of static pools", () => {
 
   it("waits where pods were moved often enough, those of one round counted together", () => {
     const both = [drifted("a"), drifted("b")];
-    const objection = ({ candidates }: Command) =>
+    const holdOff = ({ candidates }: Command) =>
       candidates.length > 1 ? { message: "moved often enough" } : undefined;
-    const { commands, remarks } = atOnce(staticDrift.propose(methodInput(both, { objection })));
+    const { commands, remarks } = atOnce(staticDrift.propose(roundOf(both, { holdOff })));
     expect(commands.map(({ candidates }) => candidates.map(({ node }) => node.name))).toEqual([
       ["a"],
     ]);
@@ -155,19 +155,19 @@ describe("drift of static pools", () => {
 
   it("leaves a pool alone whose last replacement failed, which keeps each of its nodes until then", () => {
     const both = [drifted("a"), drifted("b")];
-    const input = methodInput(both, { backingOff: new Map([["nodepool/default", 90_000]]) });
+    const input = roundOf(both, { backingOff: new Map([["nodepool/default", 90_000]]) });
     expect(atOnce(staticDrift.propose(input))).toEqual({ commands: [], remarks: [] });
-    expect(keptStatic(both[0]?.pool as Pool, input)).toMatchObject({
+    expect(staticHoldOff(both[0]?.pool as Pool, input.holdOffs.backingOff)).toMatchObject({
       kind: "backingOff",
       untilMs: 90_000,
     });
-    expect(keptStatic(both[0]?.pool as Pool, methodInput(both))).toBeUndefined();
+    expect(staticHoldOff(both[0]?.pool as Pool, roundOf(both).holdOffs.backingOff)).toBeUndefined();
   });
 
   it("lets one node go first where the limit leaves no room for another", () => {
     const limits = { nodes: 2 };
     const { commands } = atOnce(
-      staticDrift.propose(methodInput([drifted("a", limits), drifted("b", limits)])),
+      staticDrift.propose(roundOf([drifted("a", limits), drifted("b", limits)])),
     );
     expect(commands.map(({ replacements }) => replacements.length)).toEqual([0]);
   });
@@ -176,11 +176,11 @@ describe("drift of static pools", () => {
     const limits = { nodes: 2 };
     const [full, other] = [drifted("a", limits, ["3"]), drifted("b", limits, ["3"])];
     const nowhereElse = { scheduling: { pools: [] } };
-    const keptPods = (candidates: readonly Candidate[]) =>
+    const protectedPods = (candidates: readonly Candidate[]) =>
       new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
-    const asked = (candidates: readonly Candidate[], options: Parameters<typeof methodInput>[1]) =>
-      atOnce(staticDrift.propose(methodInput(candidates, { ...nowhereElse, ...options })));
-    const { commands, remarks, costly } = asked([full, other], { keptPods });
+    const asked = (candidates: readonly Candidate[], options: Parameters<typeof roundOf>[1]) =>
+      atOnce(staticDrift.propose(roundOf(candidates, { ...nowhereElse, ...options })));
+    const { commands, remarks, hasSimulated: costly } = asked([full, other], { protectedPods });
     expect(commands).toEqual([]);
     // Each was simulated: not again until something is different.
     expect(costly).toBe(true);
@@ -193,12 +193,12 @@ describe("drift of static pools", () => {
     );
     // Those that may go meanwhile, or have a place, are not kept; nor where another node comes first.
     expect(asked([full, other], {}).commands).toHaveLength(1);
-    expect(asked([full, other], {}).costly).toBeUndefined();
+    expect(asked([full, other], {}).hasSimulated).toBeUndefined();
     const roomy = drifted("b", limits, ["100m"]);
-    expect(asked([full, roomy], { keptPods }).commands).toHaveLength(1);
+    expect(asked([full, roomy], { protectedPods }).commands).toHaveLength(1);
     const more = { nodes: 3 };
     const both = ["a", "b"].map((name) => drifted(name, more, ["3"]));
-    expect(asked(both, { keptPods }).commands).toHaveLength(1);
+    expect(asked(both, { protectedPods }).commands).toHaveLength(1);
   });
 
   describe("of several pools without room in their limits", () => {
@@ -217,9 +217,13 @@ describe("drift of static pools", () => {
       const both = [alone("a", ["1", "1"]), alone("b", ["1", "1"])];
       const under = (disruptionsAllowed: number, left = both, leaves: readonly NodeView[] = []) => {
         const pdbs = [{ ...GUARD, status: { disruptionsAllowed } }];
-        const facts = { leaving: () => leavingUnder(leaves, pdbs), pdbs, movesFirst: () => false };
-        const keptPods = (candidates: readonly Candidate[]) => kept(candidates, facts);
-        const input = methodInput(left, { scheduling: { pools: [] }, keptPods });
+        const facts = {
+          pending: () => pendingEvictions(leaves, pdbs),
+          pdbs,
+          movesFirst: () => false,
+        };
+        const protectedPods = (candidates: readonly Candidate[]) => kept(candidates, facts);
+        const input = roundOf(left, { scheduling: { pools: [] }, protectedPods });
         return atOnce(staticDrift.propose(input));
       };
       expect(going(under(4))).toEqual(["a", "b"]);
@@ -243,7 +247,7 @@ describe("drift of static pools", () => {
     });
 
     it("is of one where all that they leave has room on the same node", () => {
-      const keptPods = (candidates: readonly Candidate[]) =>
+      const protectedPods = (candidates: readonly Candidate[]) =>
         new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
       const room = candidate("room", {
         pool: { name: "other", id: "nodepool/other" },
@@ -252,9 +256,9 @@ describe("drift of static pools", () => {
       const asked = (cpu: string) =>
         atOnce(
           staticDrift.propose(
-            methodInput([alone("a", [cpu]), alone("b", [cpu])], {
+            roundOf([alone("a", [cpu]), alone("b", [cpu])], {
               scheduling: { pools: [], nodes: [room] },
-              keptPods,
+              protectedPods,
             }),
           ),
         );
@@ -265,7 +269,7 @@ describe("drift of static pools", () => {
     it.each(["a", "z"])(
       "is of none that has room only on node %s, replaced in the same round: that is closed",
       (other) => {
-        const keptPods = (candidates: readonly Candidate[]) =>
+        const protectedPods = (candidates: readonly Candidate[]) =>
           new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
         const full = alone("b", ["1"]);
         const roomy = candidate(other, {
@@ -276,7 +280,7 @@ describe("drift of static pools", () => {
         const asked = (candidates: readonly Candidate[], nodes: readonly NodeView[] = []) =>
           atOnce(
             staticDrift.propose(
-              methodInput(candidates, { scheduling: { pools: [], nodes: [...nodes] }, keptPods }),
+              roundOf(candidates, { scheduling: { pools: [], nodes: [...nodes] }, protectedPods }),
             ),
           );
         expect(going(asked([full], [roomy.node]))).toEqual(["b"]);
@@ -296,7 +300,7 @@ describe("drift of static pools", () => {
     const joining = { ...b, node: { ...b.node, initialized: false } };
     const leaving = { ...there("old"), deleting: true };
     const asked = (candidates: (typeof a)[], nodes: NodeView[]) =>
-      atOnce(staticDrift.propose(methodInput(candidates, { scheduling: { nodes } }))).commands;
+      atOnce(staticDrift.propose(roundOf(candidates, { scheduling: { nodes } }))).commands;
     expect(asked([a], [joining.node])).toEqual([]);
     expect(asked([a, b], [leaving])).toEqual([]);
     expect(asked([a, b], [])).toHaveLength(1);
@@ -307,7 +311,7 @@ describe("drift of static pools", () => {
     const both = [drifted("a", limits), drifted("b", limits)];
     const leaving = { ...there("old"), deleting: true };
     const asked = (nodes: NodeView[]) =>
-      atOnce(staticDrift.propose(methodInput(both, { scheduling: { nodes } }))).commands;
+      atOnce(staticDrift.propose(roundOf(both, { scheduling: { nodes } }))).commands;
     expect(asked([leaving])).toEqual([]);
     expect(asked([]).map(({ replacements }) => replacements.length)).toEqual([1]);
   });
@@ -317,7 +321,7 @@ describe("drift of static pools", () => {
     const labels = { ...b.node.labels, "topology.kubernetes.io/zone": "zone-b" };
     const one = { ...b, node: { ...b.node, labels } };
     const nodes = [there("a", "zone-a"), there("c", "zone-c")];
-    const { commands } = atOnce(staticDrift.propose(methodInput([one], { scheduling: { nodes } })));
+    const { commands } = atOnce(staticDrift.propose(roundOf([one], { scheduling: { nodes } })));
     expect(commands.map(({ replacements }) => replacements[0]?.cheapest.zone)).toEqual(["zone-b"]);
   });
 });

@@ -13,7 +13,12 @@ import { eachInSteps, type Steps } from "../../base/steps.ts";
 import { isCordoned } from "../state/cordon.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { withoutMove } from "./moves.ts";
-import { type CommandRecord, madeFor, madeForNone, recordOf } from "./record.ts";
+import {
+  type CommandRecord,
+  recordOf,
+  replacementCommandId,
+  withoutReplacementMark,
+} from "./record.ts";
 
 /** Longer than any command waits for its replacements. */
 const TOO_OLD_MS = 60 * 60_000;
@@ -29,11 +34,11 @@ export interface Unfinished {
     readonly nodes: readonly NodeView[];
     readonly replacements: readonly NodeClaim[];
   }[];
-  readonly takenBack: readonly TakenBack[];
+  readonly takenBack: readonly RolledBack[];
 }
 
 /** What belongs to one command; a node with marks that name none is alone. */
-export interface TakenBack {
+export interface RolledBack {
   /** To be opened again once all of `discard` are deleted: these are found by the marks on them. */
   readonly nodes: readonly NodeView[];
   /** Made for the command, and not in use yet. */
@@ -60,7 +65,7 @@ export function* findUnfinished(
     if (!queued.has(one.name) && isMarked(one)) strays.push(one);
   });
   const commands = new Map<string, { record: CommandRecord; nodes: NodeView[] }>();
-  const takenBack: TakenBack[] = [];
+  const takenBack: RolledBack[] = [];
   yield* eachInSteps(strays, RECORDS_PER_STEP, (one) => {
     const record = recordOf(one.claim as NodeClaim);
     if (record === undefined) {
@@ -79,7 +84,7 @@ export function* findUnfinished(
   yield* eachInSteps(nodes, NODES_PER_STEP, ({ name, claim, deleting }) => {
     if (claim === undefined || deleting) return;
     if (named.has(name)) staying.set(name, claim);
-    const id = madeFor(claim);
+    const id = replacementCommandId(claim);
     if (id !== undefined && commands.has(id)) made.set(id, [...(made.get(id) ?? []), claim]);
   });
   const resume: Unfinished["resume"][number][] = [];
@@ -93,19 +98,19 @@ export function* findUnfinished(
       continue;
     }
     const isWhole = record.nodes.every((name) => staying.has(name));
-    takenBack.push(takenBackOf(id, marked, replacements, isWhole ? "stay" : "go"));
+    takenBack.push(rollBackOf(id, marked, replacements, isWhole ? "stay" : "go"));
   }
   return { resume, takenBack };
 }
 
 /** `all`: whether all nodes that the command names stay, or some go or have gone. */
-export function takenBackOf(
+export function rollBackOf(
   command: string,
   nodes: readonly NodeView[],
   replacements: readonly NodeClaim[],
   all: "stay" | "go",
-): TakenBack {
-  const discard = unjoined(replacements);
+): RolledBack {
+  const discard = unregistered(replacements);
   if (all === "go" || replacements.length === 0) return { nodes, discard };
   const kept = replacements.filter((claim) => !discard.includes(claim));
   return { nodes, discard, undone: { command, kept } };
@@ -113,11 +118,13 @@ export function takenBackOf(
 
 /** The claim of a replacement that stays though its command does nothing. */
 export function withoutCommand(claim: NodeClaim, command: string): NodeClaim {
-  return madeFor(claim) === command ? madeForNone(withoutMove(claim, command)) : claim;
+  return replacementCommandId(claim) === command
+    ? withoutReplacementMark(withoutMove(claim, command))
+    : claim;
 }
 
 /** What a command that is taken back takes along: pods may run on those that have joined. */
-export function unjoined(replacements: readonly NodeClaim[]): readonly NodeClaim[] {
+export function unregistered(replacements: readonly NodeClaim[]): readonly NodeClaim[] {
   return replacements.filter((claim) => !isTrue(claim, "Registered"));
 }
 

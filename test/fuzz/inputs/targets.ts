@@ -31,7 +31,7 @@ import { parseInstanceTypes } from "../../../src/cli/plan/instance-type-file.ts"
 import { runPlan } from "../../../src/cli/plan/run-plan.ts";
 import { CliError } from "../../../src/cli/program/cli-error.ts";
 import { readScenario } from "../../../src/cli/sandbox/play-scenario.ts";
-import { waitOn } from "../../../src/core/disruption/failed-pools.ts";
+import { backoffOn } from "../../../src/core/disruption/failed-pools.ts";
 import { movesOn } from "../../../src/core/disruption/moves.ts";
 import { outcomeOn } from "../../../src/core/disruption/outcome.ts";
 import { recordOf } from "../../../src/core/disruption/record.ts";
@@ -372,7 +372,7 @@ const notes: Target = {
     const metadata = { name: "a", annotations: { [key]: text } };
     const object = { apiVersion: "karpenter.sh/v1", kind: "NodeClaim", metadata } as NodeClaim;
     for (const read of [movesOn, recordOf, outcomeOn]) read(object);
-    waitOn(object, 0);
+    backoffOn(object, 0);
     readZapConfig(text);
     for (const [kind, spec] of Object.entries(SPECS)) {
       const versions = ["karpenter.sh/v1", "karpenter.sh/v1beta1"] as const;

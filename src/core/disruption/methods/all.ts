@@ -1,6 +1,6 @@
 /**
- * The ways of disrupting nodes, in the order they are tried; the first that has a command wins.
- * Repack is ours: it comes after all that upstream would do, which leaves to it what it does better by far.
+ * The disruption methods, in the order in which they are asked; the first one with a command wins. Repack is
+ * karpenter-ts only and comes last: the methods before it leave the pools to it on which it saves much more.
  * upstream: pkg/controllers/disruption/controller.go
  */
 import { drift } from "./drift.ts";

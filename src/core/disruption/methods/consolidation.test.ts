@@ -5,26 +5,25 @@ import { instanceType } from "../../../testing/builders.ts";
 import {
   type CandidateOptions,
   candidate,
-  type MethodInputOptions,
-  methodInput,
   NOW,
+  type RoundOptions,
+  roundOf,
+  validated,
+  withFacts,
 } from "../../../testing/disruption.ts";
 import { rule } from "../arbiter.ts";
 import type { Candidate } from "../candidates.ts";
 import type { ForSpot } from "../cheaper.ts";
 import { type Command, describeCommand, describeOlder } from "../command.ts";
-import { Turns } from "../turns.ts";
+import { RepackTurns } from "../repack-turns.ts";
 import { METHODS } from "./all.ts";
 import type { Remark } from "./method.ts";
 import { multiNodeConsolidation as multi } from "./multi-node-consolidation.ts";
 import { singleNodeConsolidation as single } from "./single-node-consolidation.ts";
 
 const names = (candidates: readonly Candidate[]) => candidates.map(({ node }) => node.name).sort();
-const propose = (
-  method: typeof single,
-  candidates: readonly Candidate[],
-  options?: MethodInputOptions,
-) => atOnce(method.propose(methodInput(candidates, options)));
+const propose = (method: typeof single, candidates: readonly Candidate[], options?: RoundOptions) =>
+  atOnce(method.propose(roundOf(candidates, options)));
 /** Of a whole node's saving, so that the order of candidates is the order of names. */
 const used = (name: string, pods: readonly string[], options: CandidateOptions = {}) =>
   candidate(name, { pods, ...options });
@@ -77,7 +76,7 @@ describe("single-node consolidation", () => {
     const [command] = commands as [Command];
     expect(names(command.candidates)).toEqual(["a"]);
     // The second look supposes the same.
-    const confirmed = single.validate(command, methodInput(nodes));
+    const confirmed = validated(single, command, roundOf(nodes));
     expect(confirmed).toMatchObject({ targets: ["c"], validateAfterMs: 0 });
   });
 
@@ -242,10 +241,10 @@ describe("single-node consolidation", () => {
         }),
       );
     const nodes = ["a", "b", "c"].flatMap((name) => of(name, ["0", "1"]));
-    const ask = (openTo: readonly (readonly string[])[], options: MethodInputOptions = {}) => {
-      const one = methodInput(nodes, options);
-      const simulator = { ...one.simulator, openTo: () => openTo };
-      const proposal = atOnce(single.propose({ ...one, simulator }));
+    const ask = (openTo: readonly (readonly string[])[], options: RoundOptions = {}) => {
+      const one = roundOf(nodes, options);
+      const simulator = { ...one.facts.simulator, openTo: () => openTo };
+      const proposal = atOnce(single.propose(withFacts(one, { simulator })));
       return { ...proposal, names: proposal.commands.map((command) => names(command.candidates)) };
     };
     const apart = ["a", "b", "c"].map((name) => [`nodepool/${name}`]);
@@ -267,14 +266,14 @@ describe("single-node consolidation", () => {
     });
 
     it("gives pools of an older generation no more turns than others", () => {
-      const turns = new Turns();
+      const turns = new RepackTurns();
       const older = nodes.map(
         (one): Candidate => (one.pool.name === "a" ? { ...one, generation: "beta" } : one),
       );
       const order = [0, 1, 2, 3].map((round) => {
-        const one = methodInput(older, { lastTurnMs: (poolIds) => turns.lastMs(poolIds) });
-        const simulator = { ...one.simulator, openTo: () => apart };
-        const proposal = atOnce(single.propose({ ...one, simulator }));
+        const one = roundOf(older, { turns });
+        const simulator = { ...one.facts.simulator, openTo: () => apart };
+        const proposal = atOnce(single.propose(withFacts(one, { simulator })));
         turns.note(rule(single, proposal, []), NOW + round);
         return proposal.commands.map(({ candidates: [first] }) => first?.pool.name);
       });
@@ -282,11 +281,10 @@ describe("single-node consolidation", () => {
     });
 
     it("begins with those whose last turn is longest ago", () => {
-      const turns = new Turns();
+      const turns = new RepackTurns();
       const order: string[][] = [];
       for (let round = 0; round < 4; round++) {
-        const lastTurnMs = (poolIds: ReadonlySet<string>) => turns.lastMs(poolIds);
-        const proposal = ask(apart, { allowedInAll: 2, lastTurnMs });
+        const proposal = ask(apart, { allowedInAll: 2, turns });
         turns.note(rule(single, proposal, []), NOW + round);
         order.push(proposal.names.map(([name = ""]) => name));
       }
@@ -393,7 +391,7 @@ describe("the second look at a consolidation", () => {
   const command = () => propose(single, nodes()).commands[0] as Command;
 
   it("goes on with what still holds", () => {
-    expect(single.validate(command(), methodInput(nodes()))).toMatchObject({ validateAfterMs: 0 });
+    expect(validated(single, command(), roundOf(nodes()))).toMatchObject({ validateAfterMs: 0 });
   });
 
   it("gives up when a workload's budget no longer lets all of the nodes go together", () => {
@@ -408,18 +406,18 @@ describe("the second look at a consolidation", () => {
     const [three] = propose(multi, all, { pdbs: [guard(3)] }).commands as [Command];
     expect(names(three.candidates)).toEqual(["a", "b", "c"]);
     const looked = (allowed: number) =>
-      multi.validate(three, methodInput(all, { pdbs: [guard(allowed)] }));
+      validated(multi, three, roundOf(all, { pdbs: [guard(allowed)] }));
     expect(looked(3)).toMatchObject({ validateAfterMs: 0 });
     expect(looked(2)).toBe("churn");
   });
 
   it("gives up when a node is no candidate any more, or budgets are used up", () => {
-    expect(single.validate(command(), methodInput([used("b", ["2"])]))).toBe("churn");
-    expect(single.validate(command(), methodInput(nodes(), { allowed: 0 }))).toBe("budget");
+    expect(validated(single, command(), roundOf([used("b", ["2"])]))).toBe("churn");
+    expect(validated(single, command(), roundOf(nodes(), { allowed: 0 }))).toBe("budget");
   });
 
   it("gives up when its pods have lost the room they were to have", () => {
     const fuller = [used("a", ["1"]), used("b", ["3500m"])];
-    expect(single.validate(command(), methodInput(fuller))).toBe("scheduling");
+    expect(validated(single, command(), roundOf(fuller))).toBe("scheduling");
   });
 });

@@ -1,4 +1,4 @@
-/** Nodes that are no longer what their pool or class asks for (condition Drifted) are replaced. */
+/** Replaces nodes that no longer match their NodePool or node class: their claims have the condition Drifted. */
 import type { Method } from "./method.ts";
 import { replacing } from "./replacing.ts";
 

@@ -4,7 +4,7 @@ import type { PoolDisruption } from "../../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { atOnce } from "../../../base/steps.ts";
 import { instanceType, nodeClaim, nodeView, pod, pool } from "../../../testing/builders.ts";
-import { methodInput, NOW } from "../../../testing/disruption.ts";
+import { NOW, roundOf, validated } from "../../../testing/disruption.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, describeCommand, describeOlder } from "../command.ts";
 import { emptiness } from "./emptiness.ts";
@@ -52,7 +52,7 @@ function candidate(
 }
 
 function commands(candidates: readonly Candidate[], allowed = 10) {
-  return atOnce(emptiness.propose(methodInput(candidates, { allowed }))).commands;
+  return atOnce(emptiness.propose(roundOf(candidates, { allowed }))).commands;
 }
 
 const CONSOLIDATABLE = { condition: { type: "Consolidatable", forMs: 0 } };
@@ -100,7 +100,7 @@ describe("emptiness", () => {
     expect(sizes(within)).toEqual([500, 100]);
     expect(within.flatMap(({ candidates }) => candidates)).toEqual(empty.slice(0, 600));
     const [, second] = within as [Command, Command];
-    const still = emptiness.validate(second, methodInput(empty, { allowed: 90 }));
+    const still = validated(emptiness, second, roundOf(empty, { allowed: 90 }));
     expect((still as Command).candidates).toEqual(empty.slice(500, 590));
   });
 
@@ -142,7 +142,7 @@ describe("emptiness", () => {
   it("keeps of a command what still holds when its wait is over", () => {
     const [command] = commands(["a", "b"].map((name) => candidate(name, CONSOLIDATABLE)));
     const again = (candidates: readonly Candidate[]) =>
-      emptiness.validate(command as NonNullable<typeof command>, methodInput(candidates));
+      validated(emptiness, command as NonNullable<typeof command>, roundOf(candidates));
     const kept = again([
       candidate("a", { ...CONSOLIDATABLE, used: true }),
       candidate("b", CONSOLIDATABLE),

@@ -1,59 +1,62 @@
 /**
- * Emptiness: nodes with nothing but daemons go, as many as the budgets allow. v1 waits consolidateAfter
- * (the Consolidatable condition) and looks again after 15 s. Alpha's ttlSecondsAfterEmpty and beta's
- * WhenEmpty count from the Empty condition and do not look again; their consolidation takes empty nodes
- * at once, and does. upstream: pkg/controllers/disruption/emptiness.go, and v0.31 emptynodeconsolidation
+ * Removes nodes that run nothing but daemon pods, as many as budgets allow. The generations differ:
+ * - v1 waits for `consolidateAfter` (the condition Consolidatable) and validates after 15 s.
+ * - v1alpha5 `ttlSecondsAfterEmpty` and v1beta1 WhenEmpty count from the condition Empty and do not validate.
+ * - Consolidation of both removes empty nodes without that wait, and validates.
+ *
+ * upstream: pkg/controllers/disruption/emptiness.go, and v0.31 emptynodeconsolidation
  */
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
-import { filterInSteps } from "../../../base/steps.ts";
+import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { isQuiet } from "../consolidation.ts";
+import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
 import { VALIDATION_MS } from "../validation.ts";
-import {
-  budgetCounter,
-  inCommands,
-  LOOKED_AT_PER_STEP,
-  type Method,
-  type Rejection,
-} from "./method.ts";
+import { inCommands, type Method, type ValidationFailure } from "./method.ts";
 
 export const emptiness: Method = {
   name: "emptiness",
   reason: "Empty",
   consolidationType: "empty",
   disruptionClass: "graceful",
-  costly: false,
-  waits: false,
+  simulates: false,
+  needsValidation: false,
   isEligible: (candidate, nowMs) => wayOf(candidate, nowMs) !== undefined,
   *propose(round) {
-    const { nowMs } = round;
-    const going = (one: Candidate) => wayOf(one, nowMs) !== undefined;
-    const empty = yield* filterInSteps(round.candidates, LOOKED_AT_PER_STEP, going);
-    const candidates = empty.filter((one) => !round.hostsBufferPods(one));
-    const remarks = empty.filter(round.hostsBufferPods).map((candidate) => ({
+    const empty = yield* filterInSteps(
+      round.facts.candidates,
+      (one) => wayOf(one, round.nowMs) !== undefined,
+    );
+    const [kept, removable] = byBufferPods(empty, round);
+    const remarks = kept.map((candidate) => ({
       candidate,
       about: "unconsolidatable" as const,
-      message: bufferRemark(candidate),
+      message: `Node "${candidate.node.name}" has buffer pods`,
     }));
-    return { commands: commands({ ...round, candidates }), remarks };
+    return { commands: commandsFor(removable, round), remarks };
   },
   validate,
 };
 
-function bufferRemark({ node }: Candidate): string {
-  return `Node "${node.name}" has buffer pods`;
+/** The nodes that keep room for a CapacityBuffer, and the others. */
+function byBufferPods(
+  empty: readonly Candidate[],
+  { facts }: Round,
+): readonly [kept: readonly Candidate[], removable: readonly Candidate[]] {
+  const kept = empty.filter(facts.hostsBufferPods);
+  return [kept, empty.filter((one) => !kept.includes(one))];
 }
 
-/** How an empty node goes: the wording of its command, and how long that waits for validation. */
+/** How an empty node is removed: the wording of its command, and how long that waits for validation. */
 interface Way {
   readonly via: "emptiness" | "consolidation";
   readonly validateAfterMs: number;
 }
 
-/** Undefined: the node stays for now. */
+/** Undefined: the node is not removed now. */
 function wayOf(candidate: Candidate, nowMs: number): Way | undefined {
   const { pool, claim, generation, reschedulablePods } = candidate;
   const { policy, consolidateAfter } = pool.disruption;
@@ -72,7 +75,6 @@ function wayOf(candidate: Candidate, nowMs: number): Way | undefined {
   return wayOfEmpty(candidate);
 }
 
-/** Older generations with WhenEmpty do not validate: the claim's condition `Empty` has waited long enough. */
 function wayOfEmpty({ generation, pool }: Pick<Candidate, "generation" | "pool">): Way {
   if (generation === "v1") return { via: "emptiness", validateAfterMs: VALIDATION_MS };
   return pool.disruption.policy === "WhenEmpty"
@@ -80,26 +82,18 @@ function wayOfEmpty({ generation, pool }: Pick<Candidate, "generation" | "pool">
     : { via: "consolidation", validateAfterMs: VALIDATION_MS };
 }
 
-/** The command that would take this empty node away alone, if nothing kept it. */
+/** The command that would remove this empty node alone, whatever blocks it now. */
 export function emptyCommand(candidate: Candidate): Command {
   return commandOf(wayOfEmpty(candidate), [candidate]);
 }
 
-/** For each generation and way its own, for its words and its wait are the command's; of so many nodes at the most. */
-function commands({
-  nowMs,
-  candidates,
-  allowances,
-}: Pick<Round, "nowMs" | "candidates" | "allowances">): readonly Command[] {
-  const budgets = budgetCounter(allowances);
+/** One command or more for each generation and way, because wording and wait belong to the command. */
+function commandsFor(candidates: readonly Candidate[], round: Round): readonly Command[] {
+  const budgets = budgetCounter(round.budgets.allowances);
   const groups = new Map<string, { way: Way; candidates: Candidate[] }>();
-  // Few of a large cluster: only these are put in order.
-  const going = candidates.flatMap((candidate) => {
-    const way = wayOf(candidate, nowMs);
-    return way === undefined ? [] : [{ candidate, way }];
-  });
-  for (const { candidate, way } of going.sort((a, b) => bySavings(a.candidate, b.candidate))) {
-    if (!budgets.take(candidate)) continue;
+  for (const candidate of candidates.toSorted(bySavings)) {
+    const way = wayOf(candidate, round.nowMs);
+    if (way === undefined || !budgets.take(candidate)) continue;
     const key = `${candidate.generation}/${way.via}`;
     const group = groups.get(key) ?? { way, candidates: [] };
     group.candidates.push(candidate);
@@ -107,7 +101,7 @@ function commands({
   }
   return [...groups.keys()].sort().flatMap((key) => {
     const { way, candidates: chosen } = groups.get(key) as { way: Way; candidates: Candidate[] };
-    return inCommands(chosen).map((going) => commandOf(way, going));
+    return inCommands(chosen).map((some) => commandOf(way, some));
   });
 }
 
@@ -125,13 +119,12 @@ function commandOf({ via, validateAfterMs }: Way, candidates: readonly Candidate
   };
 }
 
-/** Keeps the nodes that are still empty and still allowed. */
-function validate(command: Command, round: Round): Command | Rejection {
+/** Keeps the nodes that are still empty and that budgets still allow. */
+function* validate(command: Command, round: Round): Steps<Command | ValidationFailure> {
   const names = new Set(command.candidates.map(({ node }) => node.name));
-  const still = round.candidates
-    .filter(({ node }) => names.has(node.name))
-    .filter((one) => !round.hostsBufferPods(one));
-  const again = commands({ ...round, candidates: still }).find(
+  const still = yield* filterInSteps(round.facts.candidates, ({ node }) => names.has(node.name));
+  const [, removable] = byBufferPods(still, round);
+  const again = commandsFor(removable, round).find(
     ({ generation, via }) => generation === command.generation && via === command.via,
   );
   return again === undefined ? "churn" : { ...again, validateAfterMs: 0 };

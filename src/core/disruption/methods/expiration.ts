@@ -1,7 +1,7 @@
 /**
- * Claims that are older than they may be, and marked for it (condition Expired), are replaced, within budgets:
- * alpha's and beta's, and v1's where a setting has their expiry respect budgets. Other claims of v1 end at once,
- * unasked: controllers/nodeclaim/expiration.ts.
+ * Replaces nodes whose claims have the condition Expired, within budgets. That holds for v1alpha5 and v1beta1, and for
+ * v1 with the setting that expiration respects budgets. Without it a v1 claim is deleted as soon as it expires
+ * (controllers/nodeclaim/expiration.ts).
  */
 import type { Method } from "./method.ts";
 import { replacing } from "./replacing.ts";

@@ -1,7 +1,7 @@
 /** What every disruption method looks like. Each has a file beside this one; all.ts has their order. */
 import type { Steps } from "../../../base/steps.ts";
 import type { Candidate, DisruptionClass } from "../candidates.ts";
-import type { Command, CommandReason, Verdict } from "../command.ts";
+import type { BalancedVerdict, Command, CommandReason } from "../command.ts";
 import type { Round } from "../round.ts";
 
 /** Why a candidate stays as it is, for an event on its Node and its claim. */
@@ -12,37 +12,37 @@ export interface Remark {
 }
 
 /** Pools (by id) that share machines and whose nodes the method leaves for a later round. */
-export interface Later {
+export interface Deferred {
   /** The command that waits; absent for `repacked`. */
   readonly command?: Command;
   readonly poolIds: ReadonlySet<string>;
-  readonly until: Until;
+  readonly until: DeferredUntil;
 }
 
 /**
  * `settled`: the pods that a consolidation moved have been on their new nodes for `consolidateAfter`.
- * `quiet`: no pod came to or left other nodes of these pools for as long as their pool asks.
+ * `quiet`: more nodes of these pools are quiet, that is, no pod came or left for `consolidateAfter`.
  * `repacked`: repack saves much more on these pools and is asked in the same round.
  */
-export type Until = "settled" | "quiet" | "repacked";
+export type DeferredUntil = "settled" | "quiet" | "repacked";
 
 /** A method's answer. arbiter.ts decides what becomes of it. */
 export interface Proposal {
   /** Empty: the method has nothing to do. */
   readonly commands: readonly Command[];
-  /** What the method could do but leaves for later; absent: nothing. */
-  readonly later?: readonly Later[];
-  /** Groups of pools (by id) that the commands are about: the arbiter asks for others first the next time. */
-  readonly turns?: readonly ReadonlySet<string>[];
+  /** What the method could do but leaves for a later round; absent: nothing. */
+  readonly deferred?: readonly Deferred[];
+  /** Groups of pools (by id) that the commands are about: other groups are served first the next time. */
+  readonly servedPools?: readonly ReadonlySet<string>[];
   readonly remarks: readonly Remark[];
-  /** Moves that a pool's policy refused; for metrics. */
-  readonly refused?: readonly Verdict[];
-  /** True where a method that is cheap as a rule had to simulate for this answer. */
-  readonly costly?: boolean;
+  /** Moves that a Balanced pool refused; for metrics. */
+  readonly refused?: readonly BalancedVerdict[];
+  /** True if a method that usually needs no simulation had to simulate for this answer. */
+  readonly hasSimulated?: boolean;
 }
 
 /** Why a command no longer holds. upstream: the reasons of failed validations */
-export type Rejection = "budget" | "scheduling" | "churn";
+export type ValidationFailure = "budget" | "scheduling" | "churn";
 
 export interface Method {
   readonly name: string;
@@ -50,26 +50,27 @@ export interface Method {
   readonly consolidationType: Command["consolidationType"];
   readonly disruptionClass: DisruptionClass;
   /** The method simulates candidates. arbiter.ts asks it less often. */
-  readonly costly: boolean;
+  readonly simulates: boolean;
   /** All its commands wait for validation. arbiter.ts does not ask it while another command waits. */
-  readonly waits: boolean;
-  /** Whether the method is about this candidate at all: the metric of eligible nodes. */
+  readonly needsValidation: boolean;
+  /** Whether the method is about this candidate at all; counted in the metric of eligible nodes. */
   isEligible(candidate: Candidate, nowMs: number): boolean;
-  /** Looks at every candidate until it finds something to do; in steps, for there may be many. */
+  /** Goes through the candidates until it finds something to do. */
   propose(round: Round): Steps<Proposal>;
   /** What is left of a command when its wait is over, or why nothing is. `round` holds fresh facts. */
-  validate(command: Command, round: Round): Command | Rejection;
-  /** The same, where it takes long. */
-  validateInSteps?(command: Command, round: Round): Steps<Command | Rejection>;
+  validate(command: Command, round: Round): Steps<Command | ValidationFailure>;
 }
 
-/** Candidates that are only looked at before others get a turn. */
-export const LOOKED_AT_PER_STEP = 1_024;
+/** For methods whose commands begin at once. */
+export function* unchanged(command: Command): Steps<Command> {
+  yield;
+  return command;
+}
 
-/** What is begun at once: each command writes to all of its nodes, and the next is judged on what came of that. */
+/** More would be judged too late: each node takes several requests, and the next command starts from their result. */
 const EMPTY_NODES_PER_COMMAND = 500;
 
-/** Empty nodes that go together, in lists of as many as one command takes. */
+/** Splits nodes that are removed together into lists, one for each command. */
 export function inCommands(candidates: readonly Candidate[]): readonly (readonly Candidate[])[] {
   const lists: (readonly Candidate[])[] = [];
   for (let from = 0; from < candidates.length; from += EMPTY_NODES_PER_COMMAND)
@@ -77,13 +78,13 @@ export function inCommands(candidates: readonly Candidate[]): readonly (readonly
   return lists;
 }
 
-/** Pods moved before others get a turn: a millisecond's worth, and twenty where all of it is met for the first time. */
-const PODS_PER_STEP = 64;
+/** Simulating the move of so many pods takes 1 ms, and 20 ms the first time. */
+const PODS_PER_RUN = 64;
 
-/** The candidates in runs of about so many pods, each a step of a sweep. */
+/** Splits the candidates into runs of about `podsPerRun` pods, in their order. */
 export function* inRuns(
   candidates: readonly Candidate[],
-  podsPerRun = PODS_PER_STEP,
+  podsPerRun = PODS_PER_RUN,
 ): Iterable<readonly Candidate[]> {
   let start = 0;
   let pods = 0;
@@ -95,33 +96,4 @@ export function* inRuns(
     pods = 0;
   }
   if (start < candidates.length) yield candidates.slice(start);
-}
-
-/**
- * Takes candidates as the budgets of their pools and of the cluster allow: one `take` after the other
- * counts. `fits`: whether these could be taken together.
- */
-export function budgetCounter(allowances: Round["allowances"]): {
-  take(candidate: Candidate): boolean;
-  left(candidate: Candidate): number;
-  fits(candidates: readonly Candidate[]): boolean;
-} {
-  const own = new Map([...allowances].map(([id, { allowed }]) => [id, allowed]));
-  let everywhere = [...allowances.values()][0]?.everywhere.allowed ?? 0;
-  const left = ({ pool }: Candidate) => Math.min(own.get(pool.id) ?? 0, everywhere);
-  return {
-    left,
-    fits: (candidates) => {
-      const wanted = new Map<string, number>();
-      for (const { pool } of candidates) wanted.set(pool.id, (wanted.get(pool.id) ?? 0) + 1);
-      if (candidates.length > everywhere) return false;
-      return [...wanted].every(([id, count]) => count <= (own.get(id) ?? 0));
-    },
-    take: (candidate) => {
-      if (left(candidate) <= 0) return false;
-      own.set(candidate.pool.id, (own.get(candidate.pool.id) ?? 0) - 1);
-      everywhere--;
-      return true;
-    },
-  };
 }

@@ -1,53 +1,52 @@
 /**
- * Several used nodes at once: all that can go together with their pods on the nodes that stay, run by
- * run of the whole cluster; or the longest run of candidates, best saving first, that can go for
- * something cheaper in their place, found by halving. What saves more is done.
- * upstream: pkg/controllers/disruption/multinodeconsolidation.go
+ * Consolidates several used nodes in one command. Two searches, and the command that saves more wins:
+ * - nodes that can be removed together because their pods fit on nodes that stay, in the whole cluster (v1 only);
+ * - the longest list of candidates, best saving first, that can be replaced by something cheaper, found by bisection.
+ *
+ * upstream: pkg/controllers/disruption/multinodeconsolidation.go (the second search only)
  */
-import { filterInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
+import { eachInSteps, filterInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
 import { bySavings, type Candidate } from "../candidates.ts";
-import { type Command, savingsMicroUsd, type Verdict } from "../command.ts";
-import { confirm, consolidate, isConsolidatable } from "../consolidation.ts";
-import { guardCounter } from "../guards.ts";
+import { type BalancedVerdict, type Command, savingsMicroUsd } from "../command.ts";
+import { consolidate, isConsolidatable, validateConsolidation } from "../consolidation.ts";
+import { disruptionCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
-import { budgetCounter, inRuns, LOOKED_AT_PER_STEP, type Method, type Proposal } from "./method.ts";
-import { leftForRepack, leftToRepack } from "./repack.ts";
+import { inRuns, type Method, type Proposal } from "./method.ts";
+import { deferredToRepack, poolsLeftToRepack } from "./repack.ts";
 
+/** Nodes of one command. */
 const MAX_NODES = 100;
-/** Of those that are only looked at. */
-const NODES_PER_STEP = 256;
-/** Pods of nodes that are tried together. */
-const PODS_AT_ONCE = 1_500;
+/** Pods of the nodes that the first search tries together. */
+const PODS_PER_TRY = 1_500;
 
 export const multiNodeConsolidation: Method = {
   name: "multi-node consolidation",
   reason: "Underutilized",
   consolidationType: "multi",
   disruptionClass: "graceful",
-  costly: true,
-  waits: true,
+  simulates: true,
+  needsValidation: true,
   isEligible: isConsolidatable,
   propose,
-  validate: confirm,
+  validate: validateConsolidation,
 };
 
-/** What is saved where repack would save more by far is left to it; the other pools go on. */
+/** Searches again without the pools that are left to repack, until a command is about none of them. */
 function* propose(round: Round): Steps<Proposal> {
   const left = new Set<string>();
   for (;;) {
-    // Of the pools that go on: the same moves were refused the last time.
-    const refused: Verdict[] = [];
+    // Of the last search only: an earlier one refused the same moves.
+    const refused: BalancedVerdict[] = [];
     const candidates = yield* filterInSteps(
-      round.candidates,
-      LOOKED_AT_PER_STEP,
+      round.facts.candidates,
       (one) => !left.has(one.pool.id) && isConsolidatable(one, round.nowMs),
     );
-    const command = yield* bestOf(candidates, round, refused);
-    const others = command === undefined ? [] : yield* leftToRepack(command, round);
+    const command = yield* bestCommand(candidates, round, refused);
+    const others = command === undefined ? [] : yield* poolsLeftToRepack(command, round);
     if (others.length === 0)
       return {
         commands: command === undefined ? [] : [command],
-        later: leftForRepack(left),
+        deferred: deferredToRepack(left),
         remarks: [],
         refused,
       };
@@ -55,54 +54,53 @@ function* propose(round: Round): Steps<Proposal> {
   }
 }
 
-/** Of those that are consolidatable. A command speaks for one generation: the first that has one wins, oldest words first. */
-function* bestOf(
+/** A command has nodes of one generation: the first generation that has a command wins, the oldest first. */
+function* bestCommand(
   candidates: readonly Candidate[],
   round: Round,
-  refused: Verdict[],
+  refused: BalancedVerdict[],
 ): Steps<Command | undefined> {
   const removable = yield* sortInSteps(
     candidates.filter(({ generation }) => generation === "v1"),
     bySavings,
   );
-  let looked = 0;
+  let tried = 0;
   let removal: Command | undefined;
-  for (const run of inRuns(removable, PODS_AT_ONCE)) {
+  for (const run of inRuns(removable, PODS_PER_TRY)) {
     yield;
-    looked += run.length;
-    removal = yield* allAtOnce(run, round, refused);
-    // With more to look at it is enough by itself.
-    if (removal !== undefined && looked < removable.length) return removal;
+    tried += run.length;
+    removal = yield* removalOf(run, round, refused);
+    // While candidates are left to try, this command is begun first: it needs no replacement.
+    if (removal !== undefined && tried < removable.length) return removal;
   }
   yield;
   for (const generation of ["alpha", "beta", "v1"] as const) {
-    if (generation === "alpha" && round.alphaBusy) continue;
+    if (generation === "alpha" && round.facts.alphaBusy) continue;
     yield;
-    const chosen = yield* together(
+    const chosen = yield* withinLimits(
       candidates.filter((one) => one.generation === generation),
       round,
     );
-    const command = yield* longest(chosen, round, refused);
+    const command = yield* longestCommand(chosen, round, refused);
     const best = generation === "v1" ? savingMore(removal, command) : command;
     if (best !== undefined) return best;
   }
   return undefined;
 }
 
-/** The nodes of a run that can all go without a new one. Upstream tries runs of one order only. */
-function* allAtOnce(
+/** Removes those nodes of a run whose pods fit together on nodes that stay. `refused` collects verdicts. */
+function* removalOf(
   candidates: readonly Candidate[],
   round: Round,
-  refused: Verdict[],
+  refused: BalancedVerdict[],
 ): Steps<Command | undefined> {
-  const budgets = budgetCounter(round.allowances);
-  const guards = guardCounter(round.pdbs);
-  const going = yield* round.simulator.togetherInSteps(
-    candidates.filter((one) => budgets.left(one) > 0),
-    (one) => budgets.left(one) > 0 && guards.take(one.reschedulablePods) && budgets.take(one),
+  const counter = disruptionCounter(round.budgets);
+  const removed = yield* round.facts.simulator.removableTogether(
+    candidates.filter((one) => counter.left(one) > 0),
+    (one) => counter.take(one),
   );
-  if (going.length < 2) return undefined;
-  const found = consolidate(going, round);
+  if (removed.length < 2) return undefined;
+  const found = consolidate(removed, round);
   if (!("message" in found)) return found;
   refused.push(...(found.verdicts ?? []).filter(({ approved }) => !approved));
   return undefined;
@@ -114,27 +112,24 @@ function savingMore(a: Command | undefined, b: Command | undefined): Command | u
   return savingsMicroUsd(a) > savingsMicroUsd(b) ? a : b;
 }
 
-/** As many as budgets allow, whose pods the guards of their workloads let go together. */
-function* together(candidates: readonly Candidate[], round: Round): Steps<readonly Candidate[]> {
-  const budgets = budgetCounter(round.allowances);
-  const guards = guardCounter(round.pdbs);
-  const sorted = yield* sortInSteps(candidates, bySavings);
+/** As many as budgets and PodDisruptionBudgets allow together, best saving first. */
+function* withinLimits(
+  candidates: readonly Candidate[],
+  round: Round,
+): Steps<readonly Candidate[]> {
+  const counter = disruptionCounter(round.budgets);
   const chosen: Candidate[] = [];
-  for (const [index, one] of sorted.entries()) {
-    if (chosen.length === MAX_NODES) break;
-    if (index % NODES_PER_STEP === NODES_PER_STEP - 1) yield;
-    // Whom a guard keeps takes up nothing of the budget.
-    const goes = budgets.left(one) > 0 && guards.take(one.reschedulablePods) && budgets.take(one);
-    if (goes) chosen.push(one);
-  }
+  yield* eachInSteps(yield* sortInSteps(candidates, bySavings), (one) => {
+    if (chosen.length < MAX_NODES && counter.take(one)) chosen.push(one);
+  });
   return chosen;
 }
 
-/** `refused` takes the verdicts against moves that were tried. */
-function* longest(
+/** Bisects for the most candidates, from the first on, that one command can consolidate. */
+function* longestCommand(
   candidates: readonly Candidate[],
   round: Round,
-  refused: Verdict[],
+  refused: BalancedVerdict[],
 ): Steps<Command | undefined> {
   let best: Command | undefined;
   let low = 2;

@@ -5,21 +5,23 @@ import {
   answered,
   type CandidateOptions,
   candidate,
-  type MethodInputOptions,
-  methodInput,
   NOW,
+  type RoundOptions,
+  roundOf,
+  validated,
+  withFacts,
 } from "../../../testing/disruption.ts";
 import { DEFAULT_PLANNER, type PlannerOptions } from "../../planner/planner-options.ts";
 import { rule } from "../arbiter.ts";
 import type { Candidate } from "../candidates.ts";
 import { type Command, savingsMicroUsd } from "../command.ts";
-import { groupsOf } from "../repack/groups.ts";
+import { poolGroups } from "../repack/groups.ts";
 import { asGoodMicroUsd } from "../repack/search.ts";
-import type { Round } from "../round.ts";
-import { Turns } from "../turns.ts";
+import { RepackTurns } from "../repack-turns.ts";
+import type { RoundFacts } from "../round.ts";
 import type { Method, Proposal } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
-import { leftToRepack, repack } from "./repack.ts";
+import { poolsLeftToRepack, repack } from "./repack.ts";
 import { singleNodeConsolidation } from "./single-node-consolidation.ts";
 
 const values = ["on-demand"];
@@ -36,18 +38,18 @@ const sparse = (name: string, options: CandidateOptions = {}) =>
   });
 /** Nothing of it is wasted. */
 const full = (name: string) => sparse(name, { type: "m-4x", pods: ["4"] });
-const input = (candidates: readonly Candidate[], options: MethodInputOptions = {}) =>
-  methodInput(candidates, { repack: REPACK, allowed: 1_000, ...options });
+const input = (candidates: readonly Candidate[], options: RoundOptions = {}) =>
+  roundOf(candidates, { repack: REPACK, allowed: 1_000, ...options });
 const beside = (one: Candidate) => [
   one,
   ...["b", "c", "d", "e", "f", "g", "h"].map((name) => sparse(name)),
 ];
-const untils = ({ later = [] }: Proposal) => later.map(({ until }) => until);
+const untils = ({ deferred: later = [] }: Proposal) => later.map(({ until }) => until);
 const names = ({ candidates }: Command) => candidates.map(({ node }) => node.name).sort();
 const types = ({ replacements }: Command) =>
   replacements.map(({ cheapest }) => cheapest.instanceType).sort();
 
-const propose = (candidates: readonly Candidate[], options?: MethodInputOptions) =>
+const propose = (candidates: readonly Candidate[], options?: RoundOptions) =>
   atOnce(repack.propose(input(candidates, options)));
 
 describe("repack", () => {
@@ -64,7 +66,7 @@ describe("repack", () => {
   it("has its way before consolidation of several nodes where that would save less", () => {
     const empty = (name: string) => sparse(name, { pods: ["500m"] });
     const nodes = beside(empty("a"));
-    const multi = (among: readonly Candidate[], options?: MethodInputOptions) =>
+    const multi = (among: readonly Candidate[], options?: RoundOptions) =>
       atOnce(multiNodeConsolidation.propose(input(among, options))).commands;
     const [alone] = multi(nodes, { repack: undefined }) as [Command];
     const [repacked] = propose(nodes).commands as [Command];
@@ -77,16 +79,15 @@ describe("repack", () => {
   it("looks further than for a batch of waiting pods: what it finds is paid for long", () => {
     const one = input(beside(sparse("a")));
     const given: { readonly pods: number; readonly planner: PlannerOptions }[] = [];
-    const simulator: Round["simulator"] = {
-      ...one.simulator,
-      withoutInSteps: (candidates, supposing) => {
+    const simulator: RoundFacts["simulator"] = {
+      ...one.facts.simulator,
+      withoutInSteps: (candidates, terms) => {
         const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods).length;
-        if (supposing?.packed !== undefined)
-          given.push({ pods, planner: supposing.packed.planner });
-        return one.simulator.withoutInSteps(candidates, supposing);
+        if (terms?.packed !== undefined) given.push({ pods, planner: terms.packed.planner });
+        return one.facts.simulator.withoutInSteps(candidates, terms);
       },
     };
-    atOnce(repack.propose({ ...one, simulator }));
+    atOnce(repack.propose(withFacts(one, { simulator })));
     expect(given.length).toBeGreaterThan(0);
     const { baseWork, workPerPod, dualPriceOrders = 1 } = DEFAULT_PLANNER;
     for (const { pods, planner } of given) {
@@ -100,14 +101,15 @@ describe("repack", () => {
     const planned = (methods: readonly Method[]) => {
       const one = input(nodes);
       let plans = 0;
-      const simulator: Round["simulator"] = {
-        ...one.simulator,
+      const simulator: RoundFacts["simulator"] = {
+        ...one.facts.simulator,
         withoutInSteps: (...args) => {
           plans++;
-          return one.simulator.withoutInSteps(...args);
+          return one.facts.simulator.withoutInSteps(...args);
         },
       };
-      const ask = (method: Method) => atOnce(method.propose({ ...one, simulator })).commands;
+      const ask = (method: Method) =>
+        atOnce(method.propose(withFacts(one, { simulator }))).commands;
       return [methods.map((method) => ask(method).length), plans];
     };
     const [, alone] = planned([repack]);
@@ -122,19 +124,19 @@ describe("repack", () => {
     const nodes = beside(sparse("a", { pods: ["500m"] }));
     const options = { isSettling: () => answered(true) };
     const [soon] = propose(nodes).commands as [Command];
-    const { commands, later = [] } = atOnce(repack.propose({ ...input(nodes), ...options }));
+    const { commands, deferred: later = [] } = atOnce(repack.propose(input(nodes, options)));
     expect([commands, later.map(({ command }) => names(command as Command))]).toEqual([
       [],
       [names(soon)],
     ]);
-    expect(atOnce(multiNodeConsolidation.propose({ ...input(nodes), ...options }))).toMatchObject({
+    expect(atOnce(multiNodeConsolidation.propose(input(nodes, options)))).toMatchObject({
       commands: [],
-      later: [{ until: "repacked" }],
+      deferred: [{ until: "repacked" }],
     });
     // Budgets leave no room for those.
-    expect(
-      atOnce(repack.propose({ ...input(nodes, { allowed: 4 }), ...options })).commands,
-    ).toHaveLength(1);
+    expect(atOnce(repack.propose(input(nodes, { allowed: 4, ...options }))).commands).toHaveLength(
+      1,
+    );
   });
 
   describe("with nodes on which something has happened a moment ago", () => {
@@ -145,8 +147,8 @@ describe("repack", () => {
         ...options,
       });
     const six = ["a", "b", "c", "d", "e", "f"].map((name) => sparse(name));
-    const ask = (nodes: readonly Candidate[], options: MethodInputOptions = {}) => {
-      const { commands, later = [] } = propose(nodes, options);
+    const ask = (nodes: readonly Candidate[], options: RoundOptions = {}) => {
+      const { commands, deferred: later = [] } = propose(nodes, options);
       return [
         commands.map(names),
         later.map(({ until, command }) => [until, names(command as Command)]),
@@ -154,17 +156,17 @@ describe("repack", () => {
     };
     const all = six.map(({ node }) => node.name);
 
-    it.each<[string, readonly Candidate[], MethodInputOptions]>([
+    it.each<[string, readonly Candidate[], RoundOptions]>([
       ["where there are none", [], {}],
       ["that may go too late", [noisy("x", 31_000)], {}],
       ["that bring nothing", [noisy("x", 10_000, { type: "m-4x", pods: ["4"] })], {}],
-      ["that rest", [noisy("x", 10_000)], { rests: ({ node }) => node.name === "x" }],
+      ["that rest", [noisy("x", 10_000)], { fromRepack: ({ node }) => node.name === "x" }],
       ["that are empty", [noisy("x", 10_000, { pods: [] })], {}],
-      ["that were waited for", [noisy("x", 10_000)], { patienceMs: () => 0 }],
+      ["that were waited for", [noisy("x", 10_000)], { turns: { patienceMs: () => 0 } }],
       [
         "that may go later than those are waited for",
         [noisy("x", 10_000)],
-        { patienceMs: () => 9_000 },
+        { turns: { patienceMs: () => 9_000 } },
       ],
     ])("goes on %s", (_, others, options) => {
       expect(ask([...six, ...others], options)).toEqual([[all], []]);
@@ -176,14 +178,13 @@ describe("repack", () => {
     });
 
     it("does not wait for ever where something happens all the time", () => {
-      const turns = new Turns();
+      const turns = new RepackTurns();
       const waited: number[] = [];
       for (let second = 0; second <= 600; second += 10) {
         const nowMs = NOW + second * 1_000;
         // One of them could always go in ten seconds.
         const nodes = [...six, noisy("x", 10_000 + second * 1_000)];
-        const patienceMs = (ids: ReadonlySet<string>) => turns.patienceMs(ids, nowMs);
-        const proposal = propose(nodes, { nowMs, patienceMs });
+        const proposal = propose(nodes, { nowMs, turns });
         if (proposal.commands.length === 0) waited.push(second);
         turns.note(rule(repack, proposal, []), nowMs);
       }
@@ -195,7 +196,7 @@ describe("repack", () => {
       const one = input(nodes);
       const [command] = propose(six).commands as [Command];
       const left = (replacements: Command["replacements"]) =>
-        atOnce(leftToRepack({ ...command, candidates: six.slice(0, 1), replacements }, one));
+        atOnce(poolsLeftToRepack({ ...command, candidates: six.slice(0, 1), replacements }, one));
       expect(left([])).toEqual([]);
       expect(left(command.replacements.slice(0, 1))).toEqual(["nodepool/default"]);
     });
@@ -208,17 +209,17 @@ describe("repack", () => {
         sparse(`${name}-${index}`, { pool: { id: `nodepool/${name}`, name } }),
       ),
     );
-    const ask = (options: MethodInputOptions = {}) => {
+    const ask = (options: RoundOptions = {}) => {
       const one = input(nodes, options);
-      const simulator = { ...one.simulator, openTo: () => ids.map((id) => [id]) };
-      return atOnce(repack.propose({ ...one, simulator }));
+      const simulator = { ...one.facts.simulator, openTo: () => ids.map((id) => [id]) };
+      return atOnce(repack.propose(withFacts(one, { simulator })));
     };
     const pools = ({ commands }: Proposal) =>
       commands.map(({ candidates: [one] }) => one?.pool.name);
 
     it("has a command of each at once", () => {
       expect(pools(ask())).toEqual(["a", "b", "c"]);
-      expect(ask().turns?.map((poolIds) => [...poolIds])).toEqual(ids.map((id) => [id]));
+      expect(ask().servedPools?.map((poolIds) => [...poolIds])).toEqual(ids.map((id) => [id]));
     });
 
     it("has no more than budgets of all and guards allow together", () => {
@@ -246,10 +247,10 @@ describe("repack", () => {
         status: { disruptionsAllowed: 3 },
       };
       const among = [...of("a", 3, "db"), ...of("b", 3, "db"), ...of("c", 1, "web")];
-      const going = (allowedInAll: number, pdbs: MethodInputOptions["pdbs"] = []) => {
+      const going = (allowedInAll: number, pdbs: RoundOptions["pdbs"] = []) => {
         const one = input(among, { allowedInAll, pdbs });
-        const simulator = { ...one.simulator, openTo: () => ids.map((id) => [id]) };
-        return pools(atOnce(repack.propose({ ...one, simulator })));
+        const simulator = { ...one.facts.simulator, openTo: () => ids.map((id) => [id]) };
+        return pools(atOnce(repack.propose(withFacts(one, { simulator }))));
       };
       expect(going(7)).toEqual(["a", "b", "c"]);
       // Of b, two of three would go.
@@ -259,10 +260,13 @@ describe("repack", () => {
     });
 
     it("gives each its turn, those first whose last one is longest ago", () => {
-      const turns = new Turns();
+      const turns = new RepackTurns();
       const order: (string | undefined)[] = [];
       for (let round = 0; round < 6; round++) {
-        const proposal = ask({ allowedInAll: 3, lastTurnMs: (poolIds) => turns.lastMs(poolIds) });
+        const proposal = ask({
+          allowedInAll: 3,
+          turns: { lastMs: (poolIds) => turns.lastMs(poolIds) },
+        });
         turns.note(rule(repack, proposal, []), NOW + round);
         order.push(...pools(proposal));
       }
@@ -276,33 +280,32 @@ describe("repack", () => {
         sparse(`${name}-${index}`, { pool: { id: `nodepool/${name}`, name }, ...options }),
       );
     const [many, few] = [of("a", 9), of("b", 3)];
-    const one = input([...many, ...few]);
-    const simulator = { ...one.simulator, openTo: () => [["nodepool/a"], ["nodepool/b"]] };
     const isSettling = (poolIds: ReadonlySet<string>) => answered(poolIds.has("nodepool/a"));
-    const proposal = atOnce(repack.propose({ ...one, simulator, isSettling }));
+    const one = input([...many, ...few], { isSettling });
+    const simulator = { ...one.facts.simulator, openTo: () => [["nodepool/a"], ["nodepool/b"]] };
+    const proposal = atOnce(repack.propose(withFacts(one, { simulator })));
     const [command] = proposal.commands as [Command];
     expect(names(command)).toEqual(["b-0", "b-1", "b-2"]);
-    expect(proposal.later?.map(({ poolIds }) => [...poolIds])).toEqual([["nodepool/a"]]);
+    expect(proposal.deferred?.map(({ poolIds }) => [...poolIds])).toEqual([["nodepool/a"]]);
 
     const sooner = [
       sparse("a-x", { pods: ["500m"], pool: { id: "nodepool/a", name: "a" } }),
       ...many,
     ];
     const large = of("b", 1, { type: "m-16x", pods: ["500m"] });
-    const both = input([...sooner, ...large]);
-    const apart = {
-      ...both,
-      simulator: { ...both.simulator, openTo: simulator.openTo },
-      isSettling,
-    };
+    const both = input([...sooner, ...large], { isSettling });
+    const apart = withFacts(both, {
+      simulator: { ...both.facts.simulator, openTo: simulator.openTo },
+    });
     const [single] = atOnce(singleNodeConsolidation.propose(apart)).commands as [Command];
     expect(names(single)).toEqual(["b-0"]);
 
-    const settling = { ...one, simulator: { ...simulator }, isSettling: () => answered(true) };
+    const restless = input([...many, ...few], { isSettling: () => answered(true) });
+    const settling = withFacts(restless, { simulator: { ...simulator } });
     const left = (candidates: readonly Candidate[]) => {
       const { pool } = candidates[0] as Candidate;
       const replacements = command.replacements.map((plan) => ({ ...plan, pool }));
-      return atOnce(leftToRepack({ ...command, candidates, replacements }, settling));
+      return atOnce(poolsLeftToRepack({ ...command, candidates, replacements }, settling));
     };
     expect([left(few), left(many.slice(0, 3))]).toEqual([[], ["nodepool/a"]]);
   });
@@ -318,7 +321,7 @@ describe("repack", () => {
     const eight = beside(sparse("a"));
     const one = input([...of("x", eight), ...of("y", eight.slice(0, 2))]);
     const openTo = () => [["nodepool/x"], ["nodepool/y"]];
-    const apart = { ...one, simulator: { ...one.simulator, openTo } };
+    const apart = withFacts(one, { simulator: { ...one.facts.simulator, openTo } });
     const proposal = atOnce(multiNodeConsolidation.propose(apart));
     expect([proposal.commands.map(names), untils(proposal)]).toEqual([
       [["y-a", "y-b"]],
@@ -346,7 +349,7 @@ describe("repack", () => {
 
   it("comes to an end when everything is refused", () => {
     const nodes = ["a", "b", "c"].map((name) => sparse(name));
-    expect(propose(nodes, { objection: () => ({ message: "not now" }) }).commands).toEqual([]);
+    expect(propose(nodes, { holdOff: () => ({ message: "not now" }) }).commands).toEqual([]);
   });
 
   it("says the same whoever else waits for a node", () => {
@@ -385,9 +388,8 @@ describe("repack", () => {
 
   it.each([
     ["it is off", { repack: undefined }],
-    ["they came in place of others a moment ago", { rests: () => true }],
-    ["the last repack of their pool was in vain", { poolRests: () => true }],
-    ["it would save too little should it overrun as the last one", { wantedShare: () => 0.6 }],
+    ["they or their pool are held off", { fromRepack: () => true }],
+    ["it would save too little should it overrun as the last one", { minRepackShare: () => 0.6 }],
     ["it would save too little", { repack: { ...REPACK, minSavingsPercent: 60 } }],
     [
       "new nodes of their pool have just failed",
@@ -415,13 +417,13 @@ describe("repack", () => {
   it("decides anew after the wait: the same nodes, or nothing", () => {
     const nodes = ["a", "b", "c"].map((name) => sparse(name));
     const [command] = propose(nodes).commands as [Command];
-    const still = repack.validate(command, input(nodes)) as Command;
+    const still = validated(repack, command, input(nodes)) as Command;
     expect(names(still)).toEqual(["a", "b", "c"]);
     expect(still.validateAfterMs).toBe(0);
-    expect(repack.validate(command, input(nodes.slice(1)))).toBe("churn");
-    expect(repack.validate(command, input(nodes, { allowed: 2 }))).toBe("budget");
+    expect(validated(repack, command, input(nodes.slice(1)))).toBe("churn");
+    expect(validated(repack, command, input(nodes, { allowed: 2 }))).toBe("budget");
     const busier = nodes.map(({ node }) => sparse(node.name, { pods: ["5", "3"] }));
-    expect(repack.validate(command, input(busier))).toBe("scheduling");
+    expect(validated(repack, command, input(busier))).toBe("scheduling");
   });
 
   it("moves nobody, after the wait either, to nodes that emptied a moment before it: emptiness takes them next", () => {
@@ -432,9 +434,9 @@ describe("repack", () => {
     const [command] = propose(nodes, among(emptied({}))).commands as [Command];
     expect([types(command), command.targets]).toEqual([["m-16x"], []]);
     const [later, used] = [emptied({ Consolidatable: 0 }), emptied({ Consolidatable: 0 }, ["2"])];
-    const still = repack.validate(command, input(nodes, among(later))) as Command;
+    const still = validated(repack, command, input(nodes, among(later))) as Command;
     expect([types(still), still.targets]).toEqual([["m-16x"], []]);
-    const onto = repack.validate(command, input(nodes, among(used))) as Command;
+    const onto = validated(repack, command, input(nodes, among(used))) as Command;
     expect(onto.targets).toEqual(["emptied"]);
   });
 });
@@ -444,7 +446,7 @@ describe("groups", () => {
     const of = (name: string) => candidate(name, { pool: { id: `nodepool/${name}`, name } });
     const openTo = [["b", "c"], ["a", "b"], ["d"], []];
     const groups = atOnce(
-      groupsOf(
+      poolGroups(
         ["d", "a", "b", "c", "x"].map(of),
         openTo.map((list) => list.map((name) => `nodepool/${name}`)),
       ),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../../base/steps.ts";
 import { nodeView, pod } from "../../../testing/builders.ts";
-import { candidate, methodInput } from "../../../testing/disruption.ts";
+import { candidate, roundOf, withFacts } from "../../../testing/disruption.ts";
 import type { Candidate } from "../candidates.ts";
 import { describeOlder } from "../command.ts";
 import { drift } from "./drift.ts";
@@ -16,7 +16,7 @@ describe("drift", () => {
   it("replaces the node that drifted first, whatever the replacement costs", () => {
     const { commands } = atOnce(
       drift.propose(
-        methodInput([
+        roundOf([
           candidate("a", { ...drifted(1_000), pods: ["3"] }),
           candidate("b", { ...drifted(9_000), pods: ["3", "500m"] }),
           candidate("c", { conditions: {}, pods: ["3"] }),
@@ -37,7 +37,7 @@ describe("drift", () => {
     const used = candidate("used", { ...alpha, pods: ["1"] });
     const empty = ["a", "b"].map((name) => candidate(name, alpha));
     const at = (candidates: readonly Candidate[], alphaBusy: boolean) =>
-      atOnce(drift.propose(methodInput(candidates, { alphaBusy }))).commands;
+      atOnce(drift.propose(roundOf(candidates, { alphaBusy }))).commands;
     expect(at([used, ...empty], true).map(({ candidates }) => names(candidates))).toEqual([
       ["a", "b"],
     ]);
@@ -51,7 +51,7 @@ describe("drift", () => {
   it("takes no more than 500 empty nodes in a command, as emptiness does, and all that budgets allow", () => {
     const all = Array.from({ length: 1_201 }, (_, index) => candidate(`n${index}`, drifted(1_000)));
     const taken = (allowed: number) =>
-      atOnce(drift.propose(methodInput(all, { allowed }))).commands.map(
+      atOnce(drift.propose(roundOf(all, { allowed }))).commands.map(
         ({ candidates }) => candidates.length,
       );
     expect(taken(900)).toEqual([500, 400]);
@@ -59,15 +59,16 @@ describe("drift", () => {
   });
 
   it("goes on with the next node when the pods of one would have no place, and says which", () => {
-    const input = methodInput([
+    const input = roundOf([
       candidate("a", { ...drifted(9_000), type: "m-8x", pods: ["5"] }),
       candidate("b", { ...drifted(1_000), pods: ["1"] }),
     ]);
     const { commands, remarks } = atOnce(
-      drift.propose({
-        ...input,
-        simulator: methodInput(input.candidates, { types: [] }).simulator,
-      }),
+      drift.propose(
+        withFacts(input, {
+          simulator: roundOf(input.facts.candidates, { types: [] }).facts.simulator,
+        }),
+      ),
     );
     expect(names(commands[0]?.candidates)).toEqual(["b"]);
     expect(remarks[0]).toMatchObject({ about: "blocked" });
@@ -76,7 +77,7 @@ describe("drift", () => {
 
   it("disrupts nothing without a budget", () => {
     const one = candidate("a", { ...drifted(1_000), pods: ["1"] });
-    expect(atOnce(drift.propose(methodInput([one], { allowed: 0 }))).commands).toEqual([]);
+    expect(atOnce(drift.propose(roundOf([one], { allowed: 0 }))).commands).toEqual([]);
   });
 
   it("does not count on a node that is not ready yet", () => {
@@ -86,7 +87,7 @@ describe("drift", () => {
     });
     const one = candidate("a", { ...drifted(1_000), pods: ["1"] });
     const { commands, remarks } = atOnce(
-      drift.propose(methodInput([one], { scheduling: { nodes: [starting] } })),
+      drift.propose(roundOf([one], { scheduling: { nodes: [starting] } })),
     );
     expect(commands).toEqual([]);
     expect(remarks[0]?.message).toContain(
@@ -101,7 +102,7 @@ describe("drift", () => {
       candidate("b", { conditions: {} }),
     ];
     const [command] = atOnce(
-      drift.propose(methodInput(candidates, { scheduling: { pods: [waiting] } })),
+      drift.propose(roundOf(candidates, { scheduling: { pods: [waiting] } })),
     ).commands;
     expect(command?.replacements).toEqual([]);
     expect(command?.targets).toEqual(["b"]);
@@ -115,7 +116,7 @@ describe("expiration", () => {
       conditions: { Expired: 1_000 },
       pods: ["3"],
     });
-    const [command] = atOnce(expiration.propose(methodInput([expired]))).commands;
+    const [command] = atOnce(expiration.propose(roundOf([expired]))).commands;
     expect(command).toMatchObject({ reason: "Expired", via: "expiration", generation: "beta" });
     expect(command?.replacements).toHaveLength(1);
   });

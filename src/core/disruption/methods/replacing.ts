@@ -1,54 +1,58 @@
 /**
- * What drift and replacing expiry have in common: nodes whose claim has a condition go, empty ones all at
- * once, used ones one by one, oldest condition first, each after its pods' new nodes are there. Price
- * does not matter. upstream: pkg/controllers/disruption/drift.go, expiration.go at v0.36
+ * Drift and expiration: nodes whose claim has a condition are replaced, whatever that costs. Empty nodes are removed
+ * together. Used nodes are replaced one at a time, oldest condition first, once new nodes for their pods are ready.
+ * upstream: pkg/controllers/disruption/drift.go, expiration.go at v0.36
  */
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
-import type { Command, CommandReason } from "../command.ts";
-import { lastFailed, type Staying, triedAgainMs } from "../consolidation.ts";
+import type { Command } from "../command.ts";
+import { backOffEndsMs, type NoCommand, replacementFailedMessage } from "../consolidation.ts";
+import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
-import {
-  budgetCounter,
-  inCommands,
-  LOOKED_AT_PER_STEP,
-  type Method,
-  type Proposal,
-  type Remark,
-} from "./method.ts";
+import { inCommands, type Method, type Proposal, type Remark, unchanged } from "./method.ts";
 
-const NODES_PER_STEP = 8;
-
-export interface ReplacingOptions {
-  readonly name: string;
-  readonly reason: CommandReason;
+export interface ReplacingOptions extends Pick<Method, "name" | "reason"> {
   readonly conditionType: "Drifted" | "Expired";
 }
 
+/** The method that replaces nodes with this condition. */
 export function replacing({ name, reason, conditionType }: ReplacingOptions): Method {
   const isEligible = ({ claim, pool }: Candidate) =>
     pool.replicas === undefined && condition(claim, conditionType)?.status === "True";
   const sinceMs = ({ claim }: Candidate) =>
     fromRfc3339(condition(claim, conditionType)?.lastTransitionTime) ?? 0;
+  const deletions = (candidates: readonly Candidate[]): readonly Command[] =>
+    (["alpha", "beta", "v1"] as const).flatMap((generation) =>
+      inCommands(candidates.filter((one) => one.generation === generation)).map((some) => ({
+        reason,
+        consolidationType: "" as const,
+        via: name,
+        generation,
+        candidates: some,
+        replacements: [],
+        targets: [],
+        validateAfterMs: 0,
+      })),
+    );
 
   function* propose(round: Round): Steps<Proposal> {
-    const budgets = budgetCounter(round.allowances);
-    const eligible = yield* filterInSteps(round.candidates, LOOKED_AT_PER_STEP, isEligible);
-    const marked = eligible.sort(
+    const budgets = budgetCounter(round.budgets.allowances);
+    const eligible = yield* filterInSteps(round.facts.candidates, isEligible);
+    const sorted = eligible.sort(
       (a, b) => sinceMs(a) - sinceMs(b) || (a.node.name < b.node.name ? -1 : 1),
     );
-    const empty = marked.filter((one) => one.reschedulablePods.length === 0 && budgets.take(one));
-    if (empty.length > 0) return { commands: byGeneration(empty, reason, name), remarks: [] };
+    const empty = sorted.filter((one) => one.reschedulablePods.length === 0 && budgets.take(one));
+    if (empty.length > 0) return { commands: deletions(empty), remarks: [] };
     const remarks: Remark[] = [];
-    const used = marked.filter(
-      (one) => one.reschedulablePods.length > 0 && mayGo(one, round, budgets.left(one)),
-    );
-    for (const [index, candidate] of used.entries()) {
-      if (index % NODES_PER_STEP === 0) yield;
-      const [bare] = byGeneration([candidate], reason, name) as [Command];
-      const found = replaced(bare, round);
+    for (const candidate of sorted) {
+      const { generation, reschedulablePods } = candidate;
+      if (reschedulablePods.length === 0 || budgets.left(candidate) <= 0) continue;
+      if (generation === "alpha" && round.facts.alphaBusy) continue;
+      yield;
+      const [deletion] = deletions([candidate]) as [Command];
+      const found = withReplacements(deletion, round);
       if (!("message" in found)) return { commands: [found], remarks };
       const { kind, message } = found;
       if (kind !== "backingOff") remarks.push({ candidate, about: "blocked", message });
@@ -61,51 +65,28 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
     reason,
     consolidationType: "",
     disruptionClass: "eventual",
-    costly: true,
-    waits: false,
+    simulates: true,
+    needsValidation: false,
     isEligible,
     propose,
-    // Its commands do not wait.
-    validate: (command) => command,
+    validate: unchanged,
   };
 }
 
-/** With what its pods need elsewhere; or why they do not go now, whatever budgets say. */
-export function replaced(bare: Command, round: Round): Command | Staying {
-  const { replacements, targets, placements, homeless } = round.simulator.without(bare.candidates);
-  if (homeless.length > 0)
-    return { kind: "noPlace", message: `not all pods would schedule, ${homeless.join("; ")}` };
-  const failing = replacements.find(({ pool }) => round.backingOff.has(pool.id));
+/** The deletion with the new nodes that its pods need; or why it must not begin now, whatever budgets allow. */
+export function withReplacements(deletion: Command, round: Round): Command | NoCommand {
+  const { facts, holdOffs } = round;
+  const simulation = facts.simulator.without(deletion.candidates);
+  const { replacements, targets, placements, unplaced } = simulation;
+  if (unplaced.length > 0)
+    return { kind: "noPlace", message: `not all pods would schedule, ${unplaced.join("; ")}` };
+  const failing = replacements.find(({ pool }) => holdOffs.backingOff.has(pool.id));
   if (failing !== undefined) {
-    const untilMs = triedAgainMs(replacements, round);
-    return { kind: "backingOff", message: lastFailed(failing.pool.name), untilMs };
+    const untilMs = backOffEndsMs(replacements, holdOffs.backingOff);
+    const message = replacementFailedMessage(failing.pool.name);
+    return { kind: "backingOff", message, untilMs };
   }
-  const command = { ...bare, replacements, targets, placements };
-  const objection = round.objection(command);
-  return objection === undefined ? command : { kind: "restraint", ...objection };
-}
-
-/** Whether budgets, and alpha's habit of doing one thing at a time, let a used node go. */
-function mayGo({ generation }: Candidate, { alphaBusy }: Round, budget: number): boolean {
-  return budget > 0 && !(generation === "alpha" && alphaBusy);
-}
-
-/** Deletions: commands of one generation each, of so many nodes at the most. */
-function byGeneration(
-  candidates: readonly Candidate[],
-  reason: CommandReason,
-  via: string,
-): readonly Command[] {
-  return (["alpha", "beta", "v1"] as const).flatMap((generation) =>
-    inCommands(candidates.filter((one) => one.generation === generation)).map((going) => ({
-      reason,
-      consolidationType: "" as const,
-      via,
-      generation,
-      candidates: going,
-      replacements: [],
-      targets: [],
-      validateAfterMs: 0,
-    })),
-  );
+  const command = { ...deletion, replacements, targets, placements };
+  const holdOff = holdOffs.of(command);
+  return holdOff === undefined ? command : { kind: "restraint", ...holdOff };
 }

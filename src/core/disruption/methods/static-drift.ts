@@ -1,8 +1,8 @@
 /**
- * Drifted nodes of static pools: each is replaced by a fresh node, wherever its pods fit. Where the pool's
- * `limits.nodes` never leave room for one more, the old node goes first and its place is filled afterwards,
- * one at a time; upstream then never replaces it. Not where that drain would never end. Room that a node on its way out
- * still takes is waited for.
+ * Replaces drifted nodes of static pools, one new node for each, wherever its pods fit. Where `limits.nodes` has no
+ * room for one more node, the old node is removed first and replaced afterwards, one at a time. Upstream never replaces
+ * a node there. A node is not removed first if its drain would never end. Room that a deleting node still takes is
+ * waited for.
  * upstream: pkg/controllers/disruption/staticdrift.go
  */
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -13,16 +13,11 @@ import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
-import { lastFailed, type Staying } from "../consolidation.ts";
-import type { Round } from "../round.ts";
+import { type NoCommand, replacementFailedMessage } from "../consolidation.ts";
+import { budgetCounter } from "../counters.ts";
+import type { Round, RoundFacts } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
-import {
-  budgetCounter,
-  LOOKED_AT_PER_STEP,
-  type Method,
-  type Proposal,
-  type Remark,
-} from "./method.ts";
+import { type Method, type Proposal, type Remark, unchanged } from "./method.ts";
 
 const isEligible = ({ claim, pool }: Candidate) =>
   pool.replicas !== undefined && isTrue(claim, "Drifted");
@@ -32,76 +27,76 @@ export const staticDrift: Method = {
   reason: "Drifted",
   consolidationType: "",
   disruptionClass: "eventual",
-  costly: false,
-  waits: false,
+  simulates: false,
+  needsValidation: false,
   isEligible,
   propose,
-  validate: (command) => command,
+  validate: unchanged,
 };
 
 function* propose(round: Round): Steps<Proposal> {
-  const drifted = yield* filterInSteps(round.candidates, LOOKED_AT_PER_STEP, isEligible);
+  const { facts, holdOffs } = round;
+  const drifted = yield* filterInSteps(facts.candidates, isEligible);
   const pools = new Map(drifted.map(({ pool }) => [pool.id, pool]));
-  const budgets = budgetCounter(round.allowances);
+  const budgets = budgetCounter(round.budgets.allowances);
   const commands: Command[] = [];
   const remarks: Remark[] = [];
   let hasSimulated = false;
-  // Whether room or a type was missing, which may be back without a sign.
-  let lacks = false;
+  // A limit or an instance type left no room. It may be back later although no fact has changed.
+  let lacksRoom = false;
   for (const id of replacedFirst(pools)) {
     const pool = pools.get(id) as Pool;
-    if (keptStatic(pool, round) !== undefined) continue;
-    const most = mostAtOnce(pool, round.nodes);
-    const own = drifted.filter((one) => one.pool.id === id);
+    if (staticHoldOff(pool, holdOffs.backingOff) !== undefined) continue;
+    const most = mostAtOnce(pool, facts.nodes);
     const chosen: Candidate[] = [];
-    // They drain together, and what they leave comes back only once they are gone: of one place, or of what a
-    // PodDisruptionBudget allows, not each has all.
-    const unreplaced = commands.flatMap(({ candidates, replacements }) =>
-      replacements.length === 0 ? candidates : [],
-    );
-    const closed = new Set(
-      commands.flatMap(({ candidates, replacements }) =>
-        replacements.length === 0 ? [] : candidates.map(({ node }) => node.name),
+    // Nodes that this proposal removes first drain together: they share the room elsewhere and what PDBs allow.
+    const removedFirst = commands.filter(({ replacements }) => replacements.length === 0);
+    const replaced = commands.filter(({ replacements }) => replacements.length > 0);
+    const beside: Beside = {
+      unreplaced: removedFirst.flatMap(({ candidates }) => candidates),
+      closed: new Set(
+        replaced.flatMap(({ candidates }) => candidates.map(({ node }) => node.name)),
       ),
-    );
-    for (const one of own) {
+    };
+    for (const one of drifted.filter((other) => other.pool.id === id)) {
       if (chosen.length >= most.nodes || budgets.left(one) <= 0) continue;
-      if (mustMoveFirst(one, unreplaced, round) !== undefined) {
+      if (protectedPodBeside(one, beside, facts) !== undefined) {
         if (hasSimulated) yield;
-        else yield* round.simulator.ready();
+        else yield* facts.simulator.ready();
         hasSimulated = true;
       }
-      // Those of one round count together.
       const others = commands.flatMap(({ candidates }) => candidates);
       const objection =
-        round.objection(drifting([...others, ...chosen, one])) ??
-        keptByLimit(one, { unreplaced, closed }, round);
+        holdOffs.of(deletionOf([...others, ...chosen, one])) ?? endlessDrain(one, beside, facts);
       if (objection !== undefined)
         remarks.push({ candidate: one, about: "blocked", message: objection.message });
       else if (budgets.take(one)) chosen.push(one);
     }
     if (chosen.length === 0) continue;
-    const replacements = round.planStatic(
-      id,
-      most.replaced ? chosen.length : 0,
-      chosen.map(({ node }) => node.name),
-    );
-    lacks ||= replacements === undefined || (most.replaced && replacements.length === 0);
+    const replacements = facts.planStatic({
+      poolId: id,
+      count: most.replacedFirst ? chosen.length : 0,
+      instead: chosen.map(({ node }) => node.name),
+    });
+    lacksRoom ||= replacements === undefined || (most.replacedFirst && replacements.length === 0);
     if (replacements === undefined) continue;
-    // Limits of cpu, say, may leave room for fewer new nodes than that of nodes does.
-    const going = most.replaced ? chosen.slice(0, replacements.length) : chosen;
-    for (const [index, candidate] of going.entries()) {
+    // A limit on cpu may leave room for fewer nodes than `limits.nodes` does.
+    const removed = most.replacedFirst ? chosen.slice(0, replacements.length) : chosen;
+    for (const [index, candidate] of removed.entries()) {
       const replacement = replacements[index];
-      const command = drifting([candidate]);
+      const command = deletionOf([candidate]);
       commands.push(
         replacement === undefined ? command : { ...command, replacements: [replacement] },
       );
     }
   }
-  return { commands, remarks, ...(hasSimulated && !lacks ? { costly: true } : {}) };
+  return { commands, remarks, ...(hasSimulated && !lacksRoom ? { hasSimulated: true } : {}) };
 }
 
-/** Ids: where others come first, the old nodes are closed at once, which those that go before others come must know. */
+/**
+ * Pool ids, first those whose nodes are replaced before they are removed. Those nodes are tainted at once, and the
+ * decision to remove a node of another pool first must know that.
+ */
 function replacedFirst(pools: ReadonlyMap<string, Pool>): readonly string[] {
   const hasRoom = (id: string) => {
     const pool = pools.get(id) as Pool;
@@ -111,71 +106,75 @@ function replacedFirst(pools: ReadonlyMap<string, Pool>): readonly string[] {
   return [...ids.filter(hasRoom), ...ids.filter((id) => !hasRoom(id))];
 }
 
-/** Why no node of a static pool goes for drift now, whatever budgets say; undefined: nothing keeps all of them. */
-export function keptStatic(
+/** Why no node of a static pool is replaced now, whatever budgets allow; undefined: some node may be. */
+export function staticHoldOff(
   { id, name }: Pool,
-  { backingOff }: Pick<Round, "backingOff">,
-): Staying | undefined {
+  backingOff: ReadonlyMap<string, number>,
+): NoCommand | undefined {
   const untilMs = backingOff.get(id);
-  return untilMs === undefined
-    ? undefined
-    : { kind: "backingOff", message: lastFailed(name), untilMs };
+  if (untilMs === undefined) return undefined;
+  return { kind: "backingOff", message: replacementFailedMessage(name), untilMs };
 }
 
-/** Others that go at the same time. */
+/** Other nodes that are removed at the same time. */
 interface Beside {
-  /** Before what is to take their place: their pods need room, too. */
+  /** Removed before they are replaced: their pods need room elsewhere, too. */
   readonly unreplaced: readonly Candidate[];
-  /** Names of those behind what takes their place, and their pods: they take no others from now on. */
+  /** Names of nodes that are replaced first. They are tainted at once and take no more pods. */
   readonly closed?: ReadonlySet<string>;
 }
 
 /**
- * Why a node does not go before another takes its place: a pod of its must run elsewhere before it may go, and not all
- * have a place there. The node would drain for ever: what is to come has room in the limits only once it is gone.
+ * Why a node is not removed before it is replaced: one of its pods may be evicted only after a new one of its workload
+ * runs, and not all pods have a place elsewhere. The drain would never end, because `limits.nodes` lets the new node
+ * come only after the old one is gone. Undefined: nothing like that.
  */
-export function keptByLimit(
+export function endlessDrain(
   one: Candidate,
-  { unreplaced, closed }: Beside,
-  round: Pick<Round, "keptPods" | "simulator">,
-): Staying | undefined {
-  const pod = mustMoveFirst(one, unreplaced, round);
+  beside: Beside,
+  facts: Pick<RoundFacts, "protectedPods" | "simulator">,
+): NoCommand | undefined {
+  const { unreplaced, closed } = beside;
+  const pod = protectedPodBeside(one, beside, facts);
   if (pod === undefined) return undefined;
-  const { homeless } = round.simulator.without([...unreplaced, one], { closed });
-  if (homeless.length === 0) return undefined;
+  const { unplaced } = facts.simulator.without([...unreplaced, one], { closed });
+  if (unplaced.length === 0) return undefined;
   const others = unreplaced.map(({ node }) => node.name);
-  const beside = others.length === 0 ? "" : `, while ${others.join(", ")} goes`;
-  const full = `limits.nodes leaves no room for another node before this one is gone${beside}`;
+  const whileOthers = others.length === 0 ? "" : `, while ${others.join(", ")} goes`;
+  const full = `limits.nodes leaves no room for another node before this one is gone${whileOthers}`;
   const why = `pod "${keyOf(pod)}" may go only once another of its workload runs`;
-  return { kind: "noPlace", message: `${full}, and ${why}: ${homeless.join("; ")}` };
+  return { kind: "noPlace", message: `${full}, and ${why}: ${unplaced.join("; ")}` };
 }
 
-/** The first such pod of nodes that go before others come; undefined: none is, or this node goes afterwards. */
-function mustMoveFirst(
+/** The first protected pod of this node and those removed with it; undefined: none, or this node is replaced first. */
+function protectedPodBeside(
   one: Candidate,
-  unreplaced: readonly Candidate[],
-  { keptPods }: Pick<Round, "keptPods">,
+  { unreplaced }: Beside,
+  { protectedPods }: Pick<RoundFacts, "protectedPods">,
 ): Pod | undefined {
   if (roomFor(one.pool, one.pool.replicas ?? 0) > 0) return undefined;
-  // Its own are named before theirs.
-  const [first] = keptPods([one, ...unreplaced]);
+  const [first] = protectedPods([one, ...unreplaced]);
   return first;
 }
 
-/** How many nodes may go together, and whether others come first. */
-export function mostAtOnce(pool: Pool, nodes: readonly NodeView[]) {
+/** How many nodes of the pool may be disrupted together, and whether they are replaced before they are removed. */
+export function mostAtOnce(
+  pool: Pool,
+  nodes: readonly NodeView[],
+): { readonly nodes: number; readonly replacedFirst: boolean } {
   const { active, leavingByCommand, deleting } = countStatic(pool, nodes);
   const replicas = pool.replicas ?? 0;
-  const replaced = roomFor(pool, replicas) > 0;
-  // A pool on its way to another size comes first.
-  if (active.length + leavingByCommand !== replicas) return { nodes: 0, replaced };
-  if (replaced) return { nodes: roomFor(pool, replicas + deleting), replaced };
-  const whole = leavingByCommand + deleting === 0 && active.every(({ initialized }) => initialized);
-  return { nodes: whole ? 1 : 0, replaced };
+  const replacedFirst = roomFor(pool, replicas) > 0;
+  // The pool is scaled to another size before its drifted nodes are replaced.
+  if (active.length + leavingByCommand !== replicas) return { nodes: 0, replacedFirst };
+  if (replacedFirst) return { nodes: roomFor(pool, replicas + deleting), replacedFirst };
+  const isWhole =
+    leavingByCommand + deleting === 0 && active.every(({ initialized }) => initialized);
+  return { nodes: isWhole ? 1 : 0, replacedFirst };
 }
 
-/** At least one. */
-function drifting(candidates: readonly Candidate[]): Command {
+/** `candidates`: at least one. */
+function deletionOf(candidates: readonly Candidate[]): Command {
   return {
     reason: "Drifted",
     consolidationType: "",

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../../base/steps.ts";
-import { candidate, methodInput } from "../../../testing/disruption.ts";
+import { candidate, roundOf } from "../../../testing/disruption.ts";
 import { DEFAULT_PLANNER } from "../../planner/planner-options.ts";
 import type { Candidate } from "../candidates.ts";
-import { chooseFrom } from "./choice.ts";
+import { chooseNodes } from "./choice.ts";
 
 const GUARD = {
   metadata: { name: "guard", namespace: "default" },
@@ -23,13 +23,13 @@ function nodes(count: number, guarded: (index: number) => boolean): readonly Can
 }
 
 function choose(candidates: readonly Candidate[]) {
-  const input = methodInput(candidates, {
+  const input = roundOf(candidates, {
     repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },
     allowed: 1_000,
     pdbs: [GUARD],
   });
   const group = { candidates, poolIds: new Set([candidates[0]?.pool.id ?? ""]) };
-  return atOnce(chooseFrom(group, input)).candidates.map(({ node }) => node.name);
+  return atOnce(chooseNodes(group, input)).candidates.map(({ node }) => node.name);
 }
 
 describe("nodes to pack anew", () => {

@@ -1,7 +1,7 @@
 /**
- * Which nodes to pack anew together: one after the other the node that gains most by joining those chosen
- * before, that is, whose price is furthest above what its pods' requests would cost beside theirs. So nodes
- * that are half empty find each other, and nodes full of cores find those full of memory.
+ * Chooses which nodes to repack together. The first node chosen is the one whose price exceeds the value of its pods'
+ * requests most. Each further one gains most beside those chosen before: half-empty nodes find each other, and nodes
+ * that lack memory find those that lack cpu.
  */
 import {
   addResources,
@@ -15,39 +15,38 @@ import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import { ViewNotes } from "../../state/view-notes.ts";
 import type { Candidate } from "../candidates.ts";
-import { guardCounter } from "../guards.ts";
-import { budgetCounter } from "../methods/method.ts";
+import { disruptionCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
-import type { Group } from "./groups.ts";
+import type { PoolGroup } from "./groups.ts";
 import { Machines } from "./machines.ts";
 
-/** Most nodes and pods that one command is about: what fails is taken back as a whole. */
+/** Nodes and pods of one command: a command that fails is rolled back as a whole. */
 export const MAX_NODES = 50;
 const MAX_PODS = 1_000;
-/** Of a large pool all are added up once a choice. */
-const NODES_PER_STEP = 1_024;
-/** Of those that may join: each is some ten nanoseconds' work, for each node that is chosen anew. */
+/** A scan takes about 10 ns a node and runs once for each node that is chosen, so its steps are long. */
 const SCANNED_PER_STEP = 16_384;
 
-export interface Choice {
-  /** In the order in which they were chosen: the first of them are a choice too. */
+export interface RepackChoice {
+  /** In the order in which they were chosen. The first of them alone are a choice too. */
   readonly candidates: readonly Candidate[];
-  /** What packing those up to this one could save at the most, room on nodes that stay left out. */
+  /** The most that repacking the candidates up to this one could save, without room on nodes that stay. */
   readonly gainsMicroUsd: readonly number[];
 }
 
-/** Nodes of the group that budgets, and guards of their pods, let go together. */
-export function* chooseFrom({ candidates, poolIds }: Group, input: Round): Steps<Choice> {
+/** Nodes of the group that budgets and PodDisruptionBudgets allow together. */
+export function* chooseNodes(
+  { candidates, poolIds }: PoolGroup,
+  { facts, budgets }: Round,
+): Steps<RepackChoice> {
   let total: Resources = NO_RESOURCES;
-  yield* eachInSteps(candidates, NODES_PER_STEP, ({ node }) => {
+  yield* eachInSteps(candidates, ({ node }) => {
     total = addResources(total, usedBy(node));
   });
   const names = Object.keys(total).filter((name) => (total[name] as number) > 0);
-  const machines = machinesOf(input.simulator.input, poolIds, names.sort());
+  const machines = machinesOf(facts.simulator.input, poolIds, names.sort());
   yield;
-  const budgets = budgetCounter(input.allowances);
-  const guards = guardCounter(input.pdbs);
-  const left = yield* leftOf(candidates, machines);
+  const counter = disruptionCounter(budgets);
+  const left = yield* allLeft(candidates, machines);
   const chosen: Candidate[] = [];
   const gains: number[] = [];
   const sum = new Float64Array(names.length);
@@ -57,19 +56,18 @@ export function* chooseFrom({ candidates, poolIds }: Group, input: Round): Steps
   while (chosen.length < MAX_NODES) {
     yield;
     const most = chosen.length === 0 ? Number.POSITIVE_INFINITY : MAX_PODS - pods;
-    let at = yield* left.dearest(
+    let at = yield* left.mostWasteful(
       prices,
-      (one) => budgets.left(one) > 0 && one.reschedulablePods.length <= most,
+      (one) => counter.left(one) > 0 && one.reschedulablePods.length <= most,
     );
-    // A guard may hold thousands, and nothing changes by it: the next one is not looked for among all.
-    while (at >= 0 && !guards.take((candidates[at] as Candidate).reschedulablePods)) {
+    // A PodDisruptionBudget may keep thousands of nodes, and prices stay the same: no new scan for each.
+    while (at >= 0 && !counter.take(candidates[at] as Candidate)) {
       yield;
       at = left.next();
     }
     const best = candidates[at];
     if (best === undefined) break;
     left.remove(at);
-    budgets.take(best);
     pods += best.reschedulablePods.length;
     chosen.push(best);
     left.addTo(sum, at);
@@ -81,27 +79,27 @@ export function* chooseFrom({ candidates, poolIds }: Group, input: Round): Steps
   return { candidates: chosen, gainsMicroUsd: gains };
 }
 
-function* leftOf(candidates: readonly Candidate[], machines: Machines): Steps<Left> {
+function* allLeft(candidates: readonly Candidate[], machines: Machines): Steps<Left> {
   const dimensions = machines.names.length;
   const left = new Left(candidates, dimensions);
-  yield* eachInSteps(candidates, NODES_PER_STEP, ({ node }, at) => {
+  yield* eachInSteps(candidates, ({ node }, at) => {
     machines.write(usedBy(node), left.used, at * dimensions);
   });
   return left;
 }
 
-/** Nodes that may still join, in flat arrays: each choice goes through all of them. */
+/** Nodes that may still be chosen, in flat arrays because each scan goes through all of them. */
 class Left {
-  /** Of each candidate in turn, as much as there are dimensions. */
+  /** Amounts used by the pods of each candidate, one after the other: one number for each resource. */
   readonly used: Float64Array;
   readonly #dimensions: number;
   readonly #candidates: readonly Candidate[];
-  /** Places of candidates; those from `#size` on are of no account. */
+  /** Indexes into `#candidates`; only the first `#size` are in use. */
   readonly #places: Int32Array;
   #size: number;
-  /** What is used of each, as a share of its price, when all were looked at last. */
+  /** Value of the used amounts as a share of the price, at the last scan. */
   readonly #shares: Float64Array;
-  /** Of those looked at last, the ones that are not gone; absent: not put in order yet. */
+  /** Nodes of the last scan, the most wasteful first; made when {@link next} first needs it. */
   #inOrder: Heap<number> | undefined;
   readonly #gone: Uint8Array;
 
@@ -116,10 +114,10 @@ class Left {
   }
 
   /**
-   * The place of the one with the largest share of its price beyond what is used of it, ties by name; -1: there is
-   * none. Who may not join now may not later either, and is not looked at again.
+   * Index of the node of which the smallest share of the price is used, ties by name; -1: no node is left. A node that
+   * `mayJoin` refuses is dropped for good: budgets and room for pods only shrink.
    */
-  *dearest(prices: Float64Array, mayJoin: (one: Candidate) => boolean): Steps<number> {
+  *mostWasteful(prices: Float64Array, mayJoin: (one: Candidate) => boolean): Steps<number> {
     let best = -1;
     let least = Number.POSITIVE_INFINITY;
     let kept = 0;
@@ -145,10 +143,10 @@ class Left {
     return best;
   }
 
-  /** The one that comes after it, which may not join: in the order in which all were looked at last. */
+  /** Drops the node that the last scan or call returned; index of the next most wasteful one at the same prices. */
   next(): number {
     if (this.#inOrder === undefined) {
-      this.#inOrder = new Heap((a, b) => this.#isDearer(a, b));
+      this.#inOrder = new Heap((a, b) => this.#isMoreWasteful(a, b));
       for (let index = 0; index < this.#size; index++)
         this.#inOrder.push(this.#places[index] as number);
     }
@@ -173,7 +171,7 @@ class Left {
     return worth;
   }
 
-  #isDearer(a: number, b: number): boolean {
+  #isMoreWasteful(a: number, b: number): boolean {
     const [left, right] = [this.#shares[a] as number, this.#shares[b] as number];
     return left === right ? this.#nameOf(a) < this.#nameOf(b) : left < right;
   }
@@ -185,7 +183,7 @@ class Left {
 
 const usedByView = new ViewNotes<Resources>();
 
-/** By pods that would move: daemons run on any node. */
+/** Requests of the reschedulable pods. Daemon pods do not count: they run on any node. */
 function usedBy(node: NodeView): Resources {
   let used = usedByView.get(node);
   if (used === undefined) {
@@ -196,7 +194,7 @@ function usedBy(node: NodeView): Resources {
   return used;
 }
 
-/** Of one picture: one choice after the other asks for the same. */
+/** Each choice of a round asks for the same machines. */
 const machinesByInput = new WeakMap<SchedulingInput, Map<string, Machines>>();
 
 function machinesOf(

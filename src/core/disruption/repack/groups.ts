@@ -1,33 +1,28 @@
 /**
- * Pools whose pods may share machines: nodes of one group are packed anew together, those of different
- * groups have nothing to do with each other.
+ * Groups of pools whose pods may share machines. The nodes of one group are repacked together; nodes of different
+ * groups do not affect each other.
  */
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { Candidate } from "../candidates.ts";
 
-/** Put in their groups before others get a turn. */
-const NODES_PER_STEP = 1_024;
-
-export interface Group {
+export interface PoolGroup {
   readonly poolIds: ReadonlySet<string>;
-  /** In the order given. */
   readonly candidates: readonly Candidate[];
 }
 
-/** By the least pool id of each. `openTo`: lists of pools that the same pods could go to. */
-export function* groupsOf(
+/** Sorted by the least pool id of each. `openTo`: lists of pools that the same pods could use. */
+export function* poolGroups(
   candidates: readonly Candidate[],
   openTo: readonly (readonly string[])[],
-): Steps<readonly Group[]> {
-  const togetherWith = poolsTogether(openTo);
+): Steps<readonly PoolGroup[]> {
+  const groupOf = groupByPool(openTo);
   const groups = new Map<ReadonlySet<string>, Candidate[]>();
   for (const id of openTo.flat().sort()) {
-    const poolIds = togetherWith(id);
+    const poolIds = groupOf(id);
     if (poolIds !== undefined && !groups.has(poolIds)) groups.set(poolIds, []);
   }
-  const ownerOf = new Map([...groups.keys()].flatMap((ids) => [...ids].map((id) => [id, ids])));
-  yield* eachInSteps(candidates, NODES_PER_STEP, (candidate) => {
-    const poolIds = ownerOf.get(candidate.pool.id);
+  yield* eachInSteps(candidates, (candidate) => {
+    const poolIds = groupOf(candidate.pool.id);
     if (poolIds !== undefined) groups.get(poolIds)?.push(candidate);
   });
   return [...groups]
@@ -35,8 +30,8 @@ export function* groupsOf(
     .filter((group) => group.candidates.length > 0);
 }
 
-/** Which pools (by id) share pods with one, itself among them: the same set for all; undefined for one not named. */
-export function poolsTogether(
+/** The group of a pool (by id), the same set for all its pools; undefined for a pool that `openTo` does not name. */
+export function groupByPool(
   openTo: readonly (readonly string[])[],
 ): (poolId: string) => ReadonlySet<string> | undefined {
   const parents = new Map<string, string>();

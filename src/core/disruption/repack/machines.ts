@@ -1,6 +1,6 @@
 /**
- * What machines of some pools offer for their price, and so what resources cost at the least: the yardstick
- * by which nodes are found wasteful before anything is planned.
+ * The cheapest machines that some pools offer. The price of a resource on them is a lower bound: repack rates nodes by
+ * it before it plans anything.
  */
 import type { Resources } from "../../../apis/resources.ts";
 import { cheapestBins } from "../../planner/least-price.ts";
@@ -9,14 +9,14 @@ import { type ResourcePrices, resourcePrices } from "../../planner/packing/resou
 import type { SchedulingInput } from "../../provisioning/scheduling-input.ts";
 
 export class Machines {
-  /** What amounts are of, in their order. */
+  /** Names of resources, in the order of all arrays of amounts. */
   readonly names: readonly string[];
   readonly #bins: readonly Bin[];
 
   constructor(input: SchedulingInput, poolIds: ReadonlySet<string>, names: readonly string[]) {
     this.names = names;
     const pools = input.pools.filter(({ pool }) => poolIds.has(pool.id));
-    this.#bins = worthHaving(cheapestBins({ ...input, pools }, names));
+    this.#bins = notDominated(cheapestBins({ ...input, pools }, names));
   }
 
   amounts(resources: Resources): Float64Array {
@@ -25,13 +25,13 @@ export class Machines {
     return amounts;
   }
 
-  /** The amounts, from that place on. */
+  /** Writes the amounts into an array, from place `at` on. */
   write(resources: Resources, into: Float64Array, at: number): void {
     for (let d = 0; d < this.names.length; d++)
       into[at + d] = Math.max(0, resources[this.names[d] as string] ?? 0);
   }
 
-  /** What so much costs at the least, and what a unit of each resource then costs. */
+  /** Least price of machines with these amounts, and the price of one unit of each resource on them. */
   least(amounts: Float64Array): ResourcePrices {
     const packing: Packing = {
       rows: [{ amounts, count: 1 }],
@@ -42,14 +42,14 @@ export class Machines {
   }
 }
 
-/** Without machines for which another has as much and costs no more. */
-function worthHaving(bins: readonly Bin[]): readonly Bin[] {
+/** Leaves out machines that have no more of any resource than another that costs no more. */
+function notDominated(bins: readonly Bin[]): readonly Bin[] {
   const kept: Bin[] = [];
   for (const bin of bins.toSorted((a, b) => a.price - b.price)) {
-    const beaten = kept.some(({ amounts }) =>
+    const isDominated = kept.some(({ amounts }) =>
       amounts.every((amount, d) => amount >= (bin.amounts[d] as number)),
     );
-    if (!beaten) kept.push(bin);
+    if (!isDominated) kept.push(bin);
   }
   return kept;
 }

@@ -3,7 +3,7 @@ import { Random } from "../../base/random.ts";
 import { atOnce } from "../../base/steps.ts";
 import { nodeClaim, nodeView, pod } from "../../testing/builders.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { tallyOf } from "./tally.ts";
+import { countNodes } from "./node-counts.ts";
 
 const NAMES = Array.from({ length: 40 }, (_, index) => `n${String(index).padStart(2, "0")}`);
 
@@ -12,11 +12,11 @@ describe("what is counted of all nodes", () => {
     const random = new Random("tally");
     let alpha = 0;
     let before = NAMES.slice(0, 30).map((name) => drawn(name, random));
-    atOnce(tallyOf(before));
+    atOnce(countNodes(before));
     for (let round = 0; round < 200; round++) {
       const now = changed(before, random);
-      const followed = atOnce(tallyOf(now, before));
-      const { all, byPool, usedAlpha } = atOnce(tallyOf([...now]));
+      const followed = atOnce(countNodes(now, before));
+      const { all, byPool, usedAlpha } = atOnce(countNodes([...now]));
       expect(followed.all).toEqual(all);
       expect([...followed.byPool].filter(([, { nodes }]) => nodes > 0).sort()).toEqual(
         [...byPool].sort(),
@@ -39,9 +39,9 @@ describe("what is counted of all nodes", () => {
       },
     };
     const before = [watched, b as NodeView];
-    atOnce(tallyOf(before));
+    atOnce(countNodes(before));
     asked = 0;
-    expect(tallyOf([watched, c as NodeView], before).next().done).toBe(true);
+    expect(countNodes([watched, c as NodeView], before).next().done).toBe(true);
     expect(asked).toBe(0);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * From a picture of the cluster to what one disruption method may know of it. The live loop and those who
- * only ask (`karpenter explain`, `karpenter simulate`) come this way, so that they cannot disagree.
+ * Makes a `Round` from a picture of the cluster. The live loop and the commands that only ask (`karpenter explain`,
+ * `karpenter simulate`) share it, so they cannot disagree.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -12,166 +12,169 @@ import { atOnce, type Steps } from "../../base/steps.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { awaitingOn, type Seats } from "./awaited.ts";
+import { type AwaitedSeats, awaitedPodsOn } from "./awaited.ts";
 import { balancedTotals } from "./balanced.ts";
-import { allowancesInSteps } from "./budgets.ts";
+import { allowancesFor } from "./budgets.ts";
 import {
   type Block,
   type Blocked,
   type DisruptionClass,
   type FoundCandidates,
-  findCandidatesInSteps,
+  findCandidates,
 } from "./candidates.ts";
 import type { ForSpot } from "./cheaper.ts";
+import {
+  competitionHoldOff,
+  type Evictions,
+  pendingEvictions,
+  protectedPods,
+} from "./competing-pods.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Method } from "./methods/method.ts";
-import { wantedShare } from "./outcome.ts";
-import { keptPods, leavingUnder, rivalry } from "./rivals.ts";
-import type { Repack, Round } from "./round.ts";
+import { countNodes } from "./node-counts.ts";
+import { minRepackShare } from "./outcome.ts";
+import type { Repack, Round, RoundFacts, RoundHoldOffs } from "./round.ts";
 import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
-import { tallyOf } from "./tally.ts";
 
+/** The cluster at one moment, for all methods of one round. */
 export interface Picture {
   readonly nowMs: number;
-  /** The whole cluster, by name. */
+  /** All nodes of the cluster, sorted by name. */
   readonly nodes: readonly NodeView[];
-  /** The same a while ago, where these are looked at in one go: what has not changed is not counted anew. */
+  /** The nodes as an earlier round counted them: then only nodes that changed are counted again. */
   readonly nodesBefore?: readonly NodeView[];
   /** Pools that own nodes, usable or not. */
   readonly pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[];
-  /** What provisioning would plan with: pools that may be used, pods to place. */
+  /** What provisioning would plan with: usable pools, pods that need a place. */
   readonly scheduling: SchedulingInput;
-  /** Of that scheduling input. */
+  /** Made from `scheduling`. */
   readonly simulator: Simulator;
-  /** Ready pools with `replicas`; none while the gate is off. */
+  /** Ready pools with `replicas`; none while the gate StaticCapacity is off. */
   readonly staticPools: readonly PoolInput[];
   readonly pdbs: readonly PodDisruptionBudget[];
-  /** Seats of pods that are on their way; absent: none is known. */
-  readonly seats?: Seats;
-  /** Names of nodes that commands are about. */
+  /** Seats of pods that have not reached their node; absent: none is known. */
+  readonly seats?: AwaitedSeats;
+  /** Names of nodes that running commands are about. */
   readonly queued: ReadonlySet<string>;
-  /** Pools (by id) whose replacements failed of late, and until when no other is asked for. */
+  /** Pools (by id) whose replacement failed, and until when no other one is launched. */
   readonly backingOff: ReadonlyMap<string, number>;
   readonly paused: (pool: Pool) => Block | undefined;
-  /** Whether the pod ends only once a new one of its workload runs elsewhere. */
+  /** Whether the pod is moved without downtime: it ends only once a new pod of its workload runs elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;
-  /** Why a pod that asks to be moved without downtime would be evicted; undefined: it would not, or does not ask. */
+  /** Why a pod that asks to be moved without downtime is evicted instead; undefined: it is not, or does not ask. */
   readonly surgeProblem: (pod: Pod) => string | undefined;
-  /** Over the nodes of all pools together, beside each pool's own. */
+  /** Budgets over the nodes of all pools together, beside those of each pool. */
   readonly clusterBudgets: readonly Budget[];
-  /** By which rules nodes expire, as in core/nodeclaim/expired.ts: for those who tell people. */
+  /** How nodes expire (core/nodeclaim/expired.ts). Only explanations read it. */
   readonly expiry: { readonly spreadPercent: number; readonly respectsBudgets: boolean };
-  /** How long a registered node without pods may take to be usable; 0: for ever. For those who tell people, too. */
+  /** How long a registered node without pods may take to initialize; 0: no limit. Only explanations read it. */
   readonly initializationTimeoutMs: number;
   readonly ledger: Ledger;
   readonly forSpot: ForSpot;
   readonly repack: Repack | undefined;
-  /** Names of the nodes that are asked about; absent: all. */
+  /** Names of the only nodes that may be candidates; absent: all nodes. */
   readonly among?: ReadonlySet<string>;
-  /** What one method's survey of all found, the next one's need not look for. Absent: it is asked once. */
+  /** Candidates by class, kept from one method of the round to the next; absent: only one method is asked. */
   readonly found?: Map<DisruptionClass, FoundCandidates>;
 }
 
-/** What one method may know, and our nodes that it may not touch. */
-export interface Survey {
-  readonly input: Round;
+/** A round for one method, and the nodes that the method may not disrupt. */
+export interface RoundWithBlocked {
+  readonly round: Round;
   readonly blocked: readonly Blocked[];
 }
 
-export function survey(
+/** What the method may know of the picture. */
+export function* makeRound(
   picture: Picture,
   method: Pick<Method, "reason" | "disruptionClass">,
-): Survey {
-  return atOnce(surveyInSteps(picture, method));
-}
-
-/** As {@link survey}. */
-export function* surveyInSteps(
-  picture: Picture,
-  method: Pick<Method, "reason" | "disruptionClass">,
-): Steps<Survey> {
+): Steps<RoundWithBlocked> {
   const { nowMs, nodes, pools, pdbs, ledger, simulator } = picture;
   const { disruptionClass, reason } = method;
   const found = yield* candidatesOn(picture, disruptionClass);
   yield;
-  // Of the whole cluster, and of several moves: looked at in steps before it is asked.
+  // A round over all nodes may ask about many commands: what those need is counted here, in steps.
   const isWhole = picture.among === undefined;
   if (isWhole) yield* ledger.ready(nodes, nowMs);
   const asksTotals = isWhole && reason === "Underutilized";
   const totals = asksTotals ? yield* balancedTotals(nodes, pools) : undefined;
-  const { usedAlpha } = yield* tallyOf(nodes, picture.nodesBefore);
-  const leaving = once(() => leavingUnder(nodes, pdbs));
-  const input: Round = {
+  const { usedAlpha } = yield* countNodes(nodes, picture.nodesBefore);
+  const allowances = yield* allowancesFor({
+    pools: pools.map(({ pool }) => pool),
+    nodes,
+    nodesBefore: picture.nodesBefore,
+    reason,
     nowMs,
+    clusterBudgets: picture.clusterBudgets,
+  });
+  const evictions: Evictions = {
+    pending: once(() => pendingEvictions(nodes, pdbs)),
+    pdbs,
+    movesFirst: picture.movesFirst,
+  };
+  const facts: RoundFacts = {
     candidates: found.candidates,
     nodes,
-    planStatic: (id, count, instead) => {
-      const own = picture.staticPools.find(({ pool }) => pool.id === id);
-      return own === undefined
-        ? undefined
-        : planStaticNodes(picture.scheduling, own, count, instead);
-    },
-    allowances: yield* allowancesInSteps({
-      pools: pools.map(({ pool }) => pool),
-      nodes,
-      nodesBefore: picture.nodesBefore,
-      reason,
-      nowMs,
-      clusterBudgets: picture.clusterBudgets,
-    }),
-    pdbs,
     simulator,
     hostsBufferPods: ({ node, claim }) =>
       [node.name, claim.metadata.name].some(
         (name) => picture.seats?.hostsBufferPods(name) === true,
       ),
-    keptPods: (candidates) =>
-      keptPods(candidates, { leaving, pdbs, movesFirst: picture.movesFirst }),
-    objection: (command) =>
-      ledger.objection(command, () => nodes, nowMs) ??
-      rivalry(command, {
+    protectedPods: (candidates) => protectedPods(candidates, evictions),
+    balancedTotals: once(() => totals ?? atOnce(balancedTotals(nodes, pools))),
+    planStatic: ({ poolId, count, instead }) => {
+      const own = picture.staticPools.find(({ pool }) => pool.id === poolId);
+      return own && planStaticNodes(picture.scheduling, own, count, instead);
+    },
+    alphaBusy: [...usedAlpha].some((node) => isAlphaReplacement(node, picture.queued)),
+  };
+  const holdOffs: RoundHoldOffs = {
+    of: (command) =>
+      ledger.holdOff(command, nodes, nowMs) ??
+      competitionHoldOff(command, {
+        ...evictions,
         stranded: simulator.stranded,
-        leaving,
-        pdbs,
-        movesFirst: picture.movesFirst,
         wellKnownLabels: picture.scheduling.options.wellKnownLabels,
       }),
-    balancedTotals: once(() => totals ?? atOnce(balancedTotals(nodes, pools))),
-    forSpot: picture.forSpot,
-    repack: picture.repack,
+    fromRepack: ({ claim, pool }) =>
+      (ledger.replacementHoldOffEndsMs(claim) ?? nowMs) > nowMs ||
+      ledger.repackHoldOffEndsMs(pool.id, nowMs) !== undefined,
     isSettling: (poolIds) => isSettling(picture, poolIds),
-    patienceMs: (poolIds) => ledger.turns.patienceMs(poolIds, nowMs),
-    lastTurnMs: (poolIds) => ledger.turns.lastMs(poolIds),
-    rests: ({ claim }) => (ledger.restEndsMs(claim) ?? nowMs) > nowMs,
-    poolRests: ({ pool }) => ledger.repackRestEndsMs(pool.id, nowMs) !== undefined,
-    wantedShare: (candidates) =>
-      wantedShare(
+    turns: ledger.turns,
+    minRepackShare: (candidates) =>
+      minRepackShare(
         candidates,
         picture.repack?.minSavingsPercent ?? 0,
         (poolId) => ledger.outcome(poolId, nowMs)?.overrun ?? 0,
       ),
-    alphaBusy: [...usedAlpha].some((node) => isAlphaReplacement(node, picture.queued)),
     backingOff: picture.backingOff,
   };
-  return { input, blocked: found.blocked };
+  const round: Round = {
+    nowMs,
+    facts,
+    budgets: { allowances, pdbs },
+    settings: { forSpot: picture.forSpot, repack: picture.repack },
+    holdOffs,
+  };
+  return { round, blocked: found.blocked };
 }
 
 function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Steps<FoundCandidates> {
   const { among, found } = picture;
-  const awaiting = awaitingOn(picture.nodes, picture.seats);
+  const awaiting = awaitedPodsOn(picture.nodes, picture.seats);
   if (among !== undefined) {
     const nodes = [...among].sort().flatMap((name) => namedOf(picture.nodes, name));
-    return yield* findCandidatesInSteps({ ...picture, nodes, awaiting, disruptionClass });
+    return yield* findCandidates({ ...picture, nodes, awaiting, disruptionClass });
   }
   const known = found?.get(disruptionClass);
   if (known !== undefined) return known;
-  const fresh = yield* findCandidatesInSteps({ ...picture, awaiting, disruptionClass });
+  const fresh = yield* findCandidates({ ...picture, awaiting, disruptionClass });
   found?.set(disruptionClass, fresh);
   return fresh;
 }
 
-/** Those of that name among nodes by name, by halving. */
+/** The nodes of that name in a list sorted by name, by binary search. */
 function namedOf(nodes: readonly NodeView[], name: string): readonly NodeView[] {
   let [low, high] = [0, nodes.length];
   while (low < high) {
@@ -192,7 +195,7 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-/** Of a used alpha node: that a command of ours takes away and that is not gone yet. */
+/** Whether a command replaces this used v1alpha5 node and the node is not gone yet. */
 function isAlphaReplacement(node: NodeView, queued: ReadonlySet<string>): boolean {
   if (queued.has(node.name)) return true;
   return node.deleting && node.claim !== undefined && isTrue(node.claim, "DisruptionReason");

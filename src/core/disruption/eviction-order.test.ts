@@ -5,7 +5,7 @@ import { atOnce } from "../../base/steps.ts";
 import { node, nodeClaim, pod, pool } from "../../testing/builders.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { nodeView } from "../state/node-view.ts";
-import { otherPlaces, stopsOf } from "./itinerary.ts";
+import { evictionOrder, otherNodesWithRoom } from "./eviction-order.ts";
 
 const planned: PlannedClaim = {
   pool: pool(),
@@ -30,7 +30,9 @@ describe("the nodes that pods of a command go to", () => {
       { nodeName: "with-room-for-it", pods: [waiting] },
     ];
     const candidates = [{ zone: "zone-a", reschedulablePods: [first, second] }];
-    const stops = atOnce(stopsOf({ candidates, replacements: [plan], placements }, ["claim"], []));
+    const stops = atOnce(
+      evictionOrder({ candidates, replacements: [plan], placements }, ["claim"], []),
+    );
     expect(stops.map(({ name, pods, owners }) => [name, pods, [...owners]])).toEqual([
       ["stays", [first], [first.metadata.ownerReferences?.[0]?.uid]],
       ["claim", [second], [second.metadata.ownerReferences?.[0]?.uid]],
@@ -51,7 +53,7 @@ describe("pods that are alike", () => {
     const fresh = { ...planned, pods: [inB] };
     const placements = [{ nodeName: "stays", zone: "zone-b", pods: [inA, other] }];
     const stops = atOnce(
-      stopsOf({ candidates, replacements: [fresh], placements }, ["claim-in-a"], []),
+      evictionOrder({ candidates, replacements: [fresh], placements }, ["claim-in-a"], []),
     );
     expect(stops.map(({ name, pods }) => [name, pods])).toEqual([
       ["stays", [inB, other]],
@@ -76,7 +78,7 @@ describe("pods that are alike", () => {
       { nodeName: "y", zone: "zone-c", pods: [c] },
       { nodeName: "z", zone: "zone-a", pods: [d] },
     ];
-    const stops = atOnce(stopsOf({ candidates, replacements: [], placements }, [], []));
+    const stops = atOnce(evictionOrder({ candidates, replacements: [], placements }, [], []));
     expect(stops.map(({ name, pods }) => [name, pods])).toEqual([
       ["x", [c, d]],
       ["y", [b]],
@@ -102,6 +104,6 @@ describe("the other places", () => {
       view("stop", "1"),
     ];
     const pods = [pod({ name: "x", cpu: "1" }), pod({ name: "y", cpu: "3" })];
-    expect(atOnce(otherPlaces(nodes, new Set(["stop"]), pods))).toEqual(["empty", "half"]);
+    expect(atOnce(otherNodesWithRoom(nodes, new Set(["stop"]), pods))).toEqual(["empty", "half"]);
   });
 });

@@ -1,23 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../base/steps.ts";
 import { nodeView, pod } from "../../testing/builders.ts";
-import { candidate, type MethodInputOptions, methodInput } from "../../testing/disruption.ts";
+import { candidate, type RoundOptions, roundOf } from "../../testing/disruption.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
+import { lastCheck } from "./last-check.ts";
 import { drift } from "./methods/drift.ts";
 import { staticDrift } from "./methods/static-drift.ts";
-import { stillGoing } from "./second-look.ts";
 
 const drifted = (name: string, pods: readonly string[]) =>
   candidate(name, { conditions: { Drifted: 1_000 }, pods });
 const other = candidate("other", { conditions: {} });
 const planned = (...candidates: readonly Candidate[]) =>
-  atOnce(drift.propose(methodInput(candidates))).commands[0] as Command;
+  atOnce(drift.propose(roundOf(candidates))).commands[0] as Command;
 const command = planned(drifted("old", ["1"]), other);
 
-const looked = (candidates: readonly Candidate[], options?: MethodInputOptions) =>
-  stillGoing(command, drift, methodInput(candidates, options));
+const looked = (candidates: readonly Candidate[], options?: RoundOptions) =>
+  lastCheck(command, drift, roundOf(candidates, options));
 
 describe("a command that is about to start", () => {
   it("starts when its node has the pods that the plan knows of, or fewer", () => {
@@ -37,8 +37,8 @@ describe("a command that is about to start", () => {
     const bought = planned(drifted("old", ["1"]));
     expect(bought.replacements).toHaveLength(1);
     const backingOff = new Map([[other.pool.id, 60_000]]);
-    const now = methodInput([drifted("old", ["1"])], { backingOff });
-    expect(stillGoing(bought, drift, now)).toBe("scheduling");
+    const now = roundOf([drifted("old", ["1"])], { backingOff });
+    expect(lastCheck(bought, drift, now)).toBe("scheduling");
   });
 
   it("does not when a node that was to take its pods is gone or leaving", () => {
@@ -56,11 +56,11 @@ describe("a command that is about to start", () => {
     const own = (name: string, Drifted?: number) =>
       candidate(name, { pool: full, conditions: Drifted === undefined ? {} : { Drifted } });
     const [old, stays] = [own("old", 1_000), own("stays")];
-    const { commands } = atOnce(staticDrift.propose(methodInput([old, stays])));
+    const { commands } = atOnce(staticDrift.propose(roundOf([old, stays])));
     expect(commands.map(({ replacements }) => replacements.length)).toEqual([0]);
     const first = commands[0] as Command;
     const beside = (...nodes: readonly NodeView[]) =>
-      stillGoing(first, staticDrift, methodInput([old], { scheduling: { nodes } }));
+      lastCheck(first, staticDrift, roundOf([old], { scheduling: { nodes } }));
     expect(beside(stays.node)).toBe(first);
     expect(beside()).toBe("scheduling");
     expect(beside({ ...stays.node, deleting: true })).toBe("scheduling");
@@ -71,9 +71,9 @@ describe("a command that is about to start", () => {
     const both = planned(drifted("a", []), drifted("b", []));
     const names = (now: Command | string) =>
       typeof now === "string" ? now : now.candidates.map(({ node }) => node.name);
-    const used = methodInput([drifted("a", ["1"]), drifted("b", [])]);
-    expect(names(stillGoing(both, drift, used))).toEqual(["b"]);
-    const fewer = methodInput([drifted("a", []), drifted("b", [])], { allowed: 1 });
-    expect(names(stillGoing(both, drift, fewer))).toEqual(["a"]);
+    const used = roundOf([drifted("a", ["1"]), drifted("b", [])]);
+    expect(names(lastCheck(both, drift, used))).toEqual(["b"]);
+    const fewer = roundOf([drifted("a", []), drifted("b", [])], { allowed: 1 });
+    expect(names(lastCheck(both, drift, fewer))).toEqual(["a"]);
   });
 });

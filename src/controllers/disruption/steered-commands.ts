@@ -1,12 +1,12 @@
 /** Commands whose pods have a place to go to: by command, and by pod. What steering knows of them. */
 import type { Pod } from "../../apis/core/pod.ts";
-import type { Stop } from "../../core/disruption/itinerary.ts";
+import type { EvictionTarget } from "../../core/disruption/eviction-order.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 
 /** One command's pods on their way. */
 export interface Course {
   /** None: where its pods go is not known. */
-  readonly stops: readonly Stop[];
+  readonly stops: readonly EvictionTarget[];
   readonly pods: readonly Pod[];
   /** Absent until all nodes are there. */
   going?: Going;
@@ -36,7 +36,7 @@ export class Courses {
   readonly #byPod = new Map<string, Steered>();
 
   /** `turns`: the pods in the order of the stops; all at once where these are not known. */
-  add(id: string, stops: readonly Stop[], turns: readonly (readonly Pod[])[]): void {
+  add(id: string, stops: readonly EvictionTarget[], turns: readonly (readonly Pod[])[]): void {
     const course = { stops, pods: turns.flat() };
     for (const [turn, pods] of turns.entries())
       for (const { metadata } of pods) this.#byPod.set(metadata.uid ?? "", { course, turn });

@@ -3,7 +3,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { atOnce } from "../../base/steps.ts";
 import { node, pod } from "../../testing/builders.ts";
 import { nodeView } from "../state/node-view.ts";
-import { inTurnsByZone, type Place } from "./zone-turns.ts";
+import { orderByZone, type PlannedTarget } from "./zone-order.ts";
 
 const ZONE = "topology.kubernetes.io/zone";
 const SPREAD = {
@@ -36,8 +36,8 @@ const nodes = ["a", "b", "c", "d"].map((zone) =>
     nominatedUntilMs: 0,
   }),
 );
-const turns = (places: readonly Place[]) =>
-  atOnce(inTurnsByZone(places, (one) => homes.get(one), nodes)).map(({ name, pods }) => [
+const turns = (places: readonly PlannedTarget[]) =>
+  atOnce(orderByZone(places, (one) => homes.get(one), nodes)).map(({ name, pods }) => [
     name,
     pods.map(({ metadata }) => metadata.name),
   ]);

@@ -22,11 +22,11 @@ import type {
   FoundCandidates,
 } from "../../core/disruption/candidates.ts";
 import type { Command, CommandReason } from "../../core/disruption/command.ts";
+import { makeRound, type Picture } from "../../core/disruption/make-round.ts";
 import type { Method } from "../../core/disruption/methods/method.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import type { Round } from "../../core/disruption/round.ts";
 import { createSimulator, type Simulator } from "../../core/disruption/simulate.ts";
-import { type Picture, surveyInSteps } from "../../core/disruption/survey.ts";
 import { isReplacedFirst } from "../../core/nodeclaim/expired.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
@@ -43,14 +43,10 @@ import type { CommandQueue } from "./command-queue.ts";
 import { type BudgetBlock, blocked, blockedByBudget, graceOf, heldByBudget } from "./events.ts";
 import { objectsOf } from "./labels.ts";
 
-const NODES_PER_STEP = 128;
-/** Of those that are only counted. */
-const CANDIDATES_PER_STEP = 1_024;
-
 type PoolTypes = Pick<PoolInput, "pool" | "instanceTypes">;
 
 /** Read once a run, shared by all methods. */
-export interface Surroundings {
+export interface ClusterReading {
   /** Pools that own nodes, usable or not. */
   readonly pools: readonly PoolTypes[];
   readonly scheduling: SchedulingInput;
@@ -74,10 +70,10 @@ export interface Reading {
 }
 
 /** `last`: those of the run before, whose prepared simulations serve as long as nothing has changed. */
-export async function surroundings(
+export async function readCluster(
   { world, problems, run }: Reading,
-  last?: Surroundings,
-): Promise<Surroundings> {
+  last?: ClusterReading,
+): Promise<ClusterReading> {
   await catchUp(world, run);
   const pools = await poolsInUse(world, problems);
   // Provisioning's own pass says what is wrong with a pool.
@@ -151,11 +147,11 @@ export async function poolsInUse(
 /** What holds for all methods: pods whose grace is running, and pools whose budgets cannot be read. */
 export function* reportRound(
   world: World,
-  { pools, scheduling }: Surroundings,
+  { pools, scheduling }: ClusterReading,
   problems: StandingProblems,
 ): Steps<void> {
   const nowMs = world.clock.now();
-  yield* eachInSteps(scheduling.nodes, NODES_PER_STEP, (node) => {
+  yield* eachInSteps(scheduling.nodes, (node) => {
     if (!node.managed) return;
     for (const pod of node.pods)
       if (pod.metadata.annotations !== undefined) world.events.publish(...graceOf(pod, nowMs));
@@ -181,39 +177,43 @@ const aboutBudgets = ({ id }: Pool) => `budgets of ${id}`;
 export interface ReadCluster {
   readonly world: World;
   readonly queue: CommandQueue;
-  readonly around: Surroundings;
+  readonly around: ClusterReading;
 }
 
 /** A command and the method that proposed it. */
-export interface Planned {
+export interface ProposedCommand {
   readonly method: Method;
   readonly command: Command;
 }
 
 /** What a method may know now. Publishes what blocks nodes and pools. */
-export function* look(sight: ReadCluster, method: Method): Steps<Round> {
+export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
   const { world, around } = sight;
   const isToldAlready = around.found.has(method.disruptionClass);
   const picture = { ...pictureOf(sight), found: around.found };
-  const { input: round, blocked: held } = yield* surveyInSteps(picture, method);
+  const { round, blocked: held } = yield* makeRound(picture, method);
   yield* report(world, method, { round, held: isToldAlready ? [] : held });
   return round;
 }
 
 /** What a method may know now about the nodes of a command, on the cluster as it was read. */
-export function lookAt(sight: ReadCluster, planned: Planned): Steps<Round> {
+export function gatherForCommand(sight: ReadCluster, planned: ProposedCommand): Steps<Round> {
   return aboutCommand(sight, planned, {});
 }
 
 /** The same without steps, on `nodes` as they are now: only nodes that changed since the reading are counted anew. */
-export function lookAgain(sight: ReadCluster, planned: Planned, nodes: readonly NodeView[]): Round {
+export function regatherForCommand(
+  sight: ReadCluster,
+  planned: ProposedCommand,
+  nodes: readonly NodeView[],
+): Round {
   const now = { nodes, nodesBefore: sight.around.scheduling.nodes };
   return atOnce(aboutCommand(sight, planned, now));
 }
 
 function* aboutCommand(
   sight: ReadCluster,
-  { method, command }: Planned,
+  { method, command }: ProposedCommand,
   now: Partial<Pick<Picture, "nodes" | "nodesBefore">>,
 ): Steps<Round> {
   const { world, around } = sight;
@@ -225,7 +225,7 @@ function* aboutCommand(
     return pool === undefined ? [] : [{ ...one, pool }];
   });
   const picture = { ...pictureOf({ ...sight, around: { ...around, pools } }), ...now, among };
-  return (yield* surveyInSteps(picture, method)).input;
+  return (yield* makeRound(picture, method)).round;
 }
 
 function pictureOf({ world, queue, around }: ReadCluster): Picture {
@@ -260,8 +260,8 @@ function* report(
   { reason, isEligible }: Method,
   { round, held }: { readonly round: Round; readonly held: readonly Blocked[] },
 ): Steps<void> {
-  const { nowMs, candidates, allowances: allowed } = round;
-  yield* eachInSteps(held, NODES_PER_STEP, ({ node, kind, message, untilMs }) => {
+  const { nowMs, facts, budgets } = round;
+  yield* eachInSteps(held, ({ node, kind, message, untilMs }) => {
     if (node.claim === undefined) return;
     const objects = objectsOf({ node, claim: node.claim });
     // A nomination ends at another time each time it is made: nothing to tell anew.
@@ -269,7 +269,7 @@ function* report(
     world.events.publish(...blocked(objects, claimGeneration(node.claim), `${message}${until}`));
   });
   const eligible: Candidate[] = [];
-  yield* eachInSteps(candidates, CANDIDATES_PER_STEP, (candidate) => {
+  yield* eachInSteps(facts.candidates, (candidate) => {
     if (isEligible(candidate, nowMs)) eligible.push(candidate);
   });
   world.metrics.set(
@@ -279,7 +279,7 @@ function* report(
   );
   const closed = new Map<string, BudgetBlock>();
   const waiting = new Set(eligible.map(({ pool }) => pool.id));
-  for (const allowance of allowed.values()) {
+  for (const allowance of budgets.allowances.values()) {
     const { pool, nodes } = allowance;
     if (reason === "Expired" && !isReplacedFirst(pool, world.settings.expiry)) continue;
     const labels = { nodepool: pool.name, reason };
@@ -294,7 +294,7 @@ function* report(
     closed.set(pool.id, block);
   }
   if (closed.size === 0) return;
-  yield* eachInSteps(eligible, NODES_PER_STEP, (candidate) => {
+  yield* eachInSteps(eligible, (candidate) => {
     const block = closed.get(candidate.pool.id);
     if (block === undefined) return;
     const objects = objectsOf(candidate);

@@ -5,10 +5,10 @@ import type { Taint } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { instanceType, pod, SCHEDULING_OPTIONS } from "../../testing/builders.ts";
-import { type CandidateOptions, candidate, methodInput } from "../../testing/disruption.ts";
+import { type CandidateOptions, candidate, roundOf } from "../../testing/disruption.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { BIND_COMPLETED_ANNOTATION_KEY } from "../scheduling/volumes.ts";
-import { leavingUnder, rivalry } from "./rivals.ts";
+import { competitionHoldOff, pendingEvictions } from "./competing-pods.ts";
 
 const TYPES = [instanceType({ cpu: 4 })];
 const GUARD: PodDisruptionBudget = {
@@ -74,16 +74,16 @@ describe("a pod that waits without a place", () => {
     };
     const beside = (pods: readonly Pod[]) => {
       const leaves = { ...candidate("leaves").node, deleting: true, pods };
-      return () => leavingUnder([leaves], pdbs);
+      return () => pendingEvictions([leaves], pdbs);
     };
     const goes = pod({ name: "goes", labels: { app: "web" } });
-    expect(held([waiting("2")], { pdbs, leaving: beside([goes]) })).toBe(TOLD);
+    expect(held([waiting("2")], { pdbs, pending: beside([goes]) })).toBe(TOLD);
     // Of what has ended, or ends, the budget knows.
     const ends = {
       ...goes,
       metadata: { ...goes.metadata, deletionTimestamp: "2026-01-05T00:00:00Z" },
     };
-    expect(held([waiting("2")], { pdbs, leaving: beside([gone, ends]) })).toBeUndefined();
+    expect(held([waiting("2")], { pdbs, pending: beside([gone, ends]) })).toBeUndefined();
   });
 
   it("holds up nobody who is not ready and whose budget lets such go", () => {
@@ -173,7 +173,7 @@ interface Others {
 /** Of a node with a guarded pod of 3 cpu, by default in a pool that may have no second node. */
 function held(
   pods: readonly Pod[],
-  facts: Partial<Parameters<typeof rivalry>[1]> = {},
+  facts: Partial<Parameters<typeof competitionHoldOff>[1]> = {},
   options: CandidateOptions = { pool: FULL },
   { taints = [], requirements, terminationGracePeriod, daemons = [] }: Others = {},
 ): string | undefined {
@@ -182,11 +182,11 @@ function held(
   const old = candidate("old", { ...own, ...options });
   const pools = [{ pool: old.pool, instanceTypes: types, usage: { cpu: 4_000 } }];
   const scheduling = { pods, pools, volumes: VOLUMES, daemonPods: daemons };
-  const { simulator } = methodInput([old], { types, scheduling });
+  const { simulator } = roundOf([old], { types, scheduling }).facts;
   const { replacements } = simulator.without([old]);
   expect(replacements.length).toBe(1);
   const spec = { ...old.claim.spec, ...(terminationGracePeriod && { terminationGracePeriod }) };
-  return rivalry(
+  return competitionHoldOff(
     {
       candidates: [{ ...old, claim: { ...old.claim, spec } }],
       replacements: replacements.map((plan) => ({
@@ -197,7 +197,7 @@ function held(
     },
     {
       stranded: simulator.stranded,
-      leaving: () => new Map(),
+      pending: () => new Map(),
       pdbs: [GUARD],
       movesFirst: () => false,
       wellKnownLabels: SCHEDULING_OPTIONS.wellKnownLabels,

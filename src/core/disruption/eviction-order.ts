@@ -12,7 +12,7 @@ import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command } from "./command.ts";
 import { ownerOf } from "./moves.ts";
-import { inTurnsByZone, type Place } from "./zone-turns.ts";
+import { orderByZone, type PlannedTarget } from "./zone-order.ts";
 
 /** Nodes put last beside those that are to be filled: each costs two requests. */
 const MOST_OTHERS = 100;
@@ -20,7 +20,7 @@ const MOST_OTHERS = 100;
 const NODES_PER_STEP = 1_024;
 
 /** One node and what it is to take; it may have several turns. */
-export interface Stop {
+export interface EvictionTarget {
   /** Of a Node that is there, or of a claim whose Node comes. */
   readonly name: string;
   readonly pods: readonly Pod[];
@@ -38,11 +38,11 @@ interface Plan extends Pick<Command, "replacements" | "placements"> {
  * Nodes that take nothing are no stops. Pods that wait anyway may be planned along: nobody has them leave, they
  * are not steered.
  */
-export function* stopsOf(
+export function* evictionOrder(
   { candidates, replacements, placements = [] }: Plan,
   claimNames: readonly string[],
   nodes: readonly NodeView[],
-): Steps<readonly Stop[]> {
+): Steps<readonly EvictionTarget[]> {
   const zones = new Map(
     candidates.flatMap(({ reschedulablePods, zone }) =>
       reschedulablePods.map((pod) => [uidOf(pod), zone] as const),
@@ -61,7 +61,7 @@ export function* stopsOf(
   }));
   const zoneOf = (pod: Pod) => zones.get(uidOf(pod));
   const places = stayingInZones([...known, ...fresh], zoneOf);
-  return (yield* inTurnsByZone(places, zoneOf, nodes))
+  return (yield* orderByZone(places, zoneOf, nodes))
     .filter(({ pods }) => pods.length > 0)
     .map(({ name, pods }) => stopFor(name, pods));
 }
@@ -75,9 +75,9 @@ type Choice = (alike: ReadonlySet<Pod>, planned: Pod, zone: string | undefined) 
  * others have moved.
  */
 function stayingInZones(
-  places: readonly Place[],
+  places: readonly PlannedTarget[],
   zoneOf: (pod: Pod) => string | undefined,
-): readonly Place[] {
+): readonly PlannedTarget[] {
   const left = new Map<string, Set<Pod>>();
   for (const pod of places.flatMap(({ pods }) => pods)) {
     const uid = replicaSetOf(pod);
@@ -129,7 +129,7 @@ function uidOf({ metadata }: Pod): string | undefined {
   return metadata.uid;
 }
 
-function stopFor(name: string, pods: readonly Pod[]): Stop {
+function stopFor(name: string, pods: readonly Pod[]): EvictionTarget {
   const owners = new Set(pods.flatMap((pod) => ownerOf(pod)?.uid ?? []));
   return { name, pods, owners };
 }
@@ -138,7 +138,7 @@ function stopFor(name: string, pods: readonly Pod[]): Stop {
  * Names of our nodes that are no stop and on which one of these pods might end nevertheless, those with most
  * room first: kube-scheduler prefers them.
  */
-export function* otherPlaces(
+export function* otherNodesWithRoom(
   nodes: readonly NodeView[],
   stops: ReadonlySet<string>,
   pods: readonly Pod[],

@@ -17,7 +17,7 @@ const MOST_LOOKS = 50;
 const NODES_PER_STEP = 512;
 
 /** A node and the pods it is to take. */
-export interface Place {
+export interface PlannedTarget {
   readonly name: string;
   readonly zone: string | undefined;
   readonly pods: readonly Pod[];
@@ -28,15 +28,15 @@ export interface Place {
  * whose pods may by now, and where there are none, one without those that may not. `zoneOf`: where a pod is now.
  * What never comes out right stays in one turn: the scheduler has the last word.
  */
-export function* inTurnsByZone(
-  places: readonly Place[],
+export function* orderByZone(
+  places: readonly PlannedTarget[],
   zoneOf: (pod: Pod) => string | undefined,
   nodes: readonly NodeView[],
-): Steps<readonly Place[]> {
+): Steps<readonly PlannedTarget[]> {
   if (!places.some(({ pods }) => pods.some(isSpread))) return places;
   const counts = new ZoneCounts(zoneOf);
   yield* counts.read(places, nodes);
-  const turns: Place[] = [];
+  const turns: PlannedTarget[] = [];
   let left = places;
   for (let looks = 0; looks < MOST_LOOKS && left.length > 0; looks++) {
     const later = takeWhole(left, counts, turns);
@@ -49,7 +49,11 @@ export function* inTurnsByZone(
 }
 
 /** Adds places all of whose pods may go there by now. Those that are left. */
-function takeWhole(places: readonly Place[], counts: ZoneCounts, turns: Place[]): readonly Place[] {
+function takeWhole(
+  places: readonly PlannedTarget[],
+  counts: ZoneCounts,
+  turns: PlannedTarget[],
+): readonly PlannedTarget[] {
   return places.filter((place) => {
     if (counts.legal(place).length < place.pods.length) return true;
     counts.move(place.pods, place.zone);
@@ -60,10 +64,10 @@ function takeWhole(places: readonly Place[], counts: ZoneCounts, turns: Place[])
 
 /** Adds what may go of the first place of which anything may. Undefined: nothing may. */
 function takePart(
-  places: readonly Place[],
+  places: readonly PlannedTarget[],
   counts: ZoneCounts,
-  turns: Place[],
-): readonly Place[] | undefined {
+  turns: PlannedTarget[],
+): readonly PlannedTarget[] | undefined {
   for (const [index, place] of places.entries()) {
     const going = new Set(counts.legal(place));
     if (going.size === 0) continue;
@@ -100,7 +104,7 @@ class ZoneCounts {
   }
 
   /** Owners of the places' pods, and where all pods of theirs run. */
-  *read(places: readonly Place[], nodes: readonly NodeView[]): Steps<void> {
+  *read(places: readonly PlannedTarget[], nodes: readonly NodeView[]): Steps<void> {
     const zones = yield* labelsByZone(nodes);
     for (const { zone, pods } of places)
       for (const pod of pods.filter(isSpread)) {
@@ -116,7 +120,7 @@ class ZoneCounts {
   }
 
   /** Those of its pods that may go there by now, when they all leave at once. */
-  legal({ zone, pods }: Place): readonly Pod[] {
+  legal({ zone, pods }: PlannedTarget): readonly Pod[] {
     const spread = pods.filter(isSpread);
     if (zone === undefined || spread.length === 0) return pods;
     const isStaying = (pod: Pod) => this.#zoneOf(pod) === zone;

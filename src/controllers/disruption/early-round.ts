@@ -14,7 +14,10 @@ import type { World } from "../world.ts";
 const GATHER_MS = 1_000;
 
 /** Calls `look` some moments after a claim of an empty node became Consolidatable. Returns "stop". */
-export function lookEarly(world: Pick<World, "clock" | "mirrors">, look: () => void): () => void {
+export function wakeForEmptyNodes(
+  world: Pick<World, "clock" | "mirrors">,
+  look: () => void,
+): () => void {
   let timer: Timer | undefined;
   const stop = nativeClaims(world, NODE_CLAIM).on((_, claim, before) => {
     if (timer !== undefined || !isFreed(world, claim as NodeClaim, before as NodeClaim | undefined))

@@ -1,9 +1,9 @@
 /**
- * Pods that wait for nothing but their pool's limits. kube-scheduler gives them the first room that comes up, and that
- * is the room of a replacement. Most pods that were to have it wait in their turn; one that must not end before another
- * of its workload runs never gets away then, and its node leaves for ever, unless it has a terminationGracePeriod. So
- * such a move is not begun while somebody waits who could take its room.
- * Upstream plans for waiting pods and moved ones alike, largest first: there they hold up moves that they do not touch.
+ * A pod that is pending only because its NodePools are at their limits competes for the room of a replacement:
+ * kube-scheduler gives it the first room that comes up. Most displaced pods then wait. A protected pod (a
+ * PodDisruptionBudget keeps it until another pod of its workload runs) would never be evicted, and its node would drain
+ * for ever unless it has a terminationGracePeriod. A command is held off while a pending pod could take such room.
+ * karpenter-ts only: upstream plans pending and moved pods together, and holds up commands that they do not affect.
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
@@ -26,46 +26,50 @@ import { oneOf } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
-import type { Command, Objection } from "./command.ts";
+import type { Command, HoldOff } from "./command.ts";
 
-/** How many pods each budget has lost already, or is about to. */
+/** How many pods each PodDisruptionBudget has lost or is about to lose. */
 type Losses = ReadonlyMap<PodDisruptionBudget, number>;
 
-/** Who is asked about. */
-interface Facts {
-  /** Asked for only where somebody could suffer from them. */
-  readonly stranded: () => readonly Stranded[];
-  /** As {@link leavingUnder}. */
-  readonly leaving: () => Losses;
+/** Which pods can be evicted before a new pod of their workload runs. */
+export interface Evictions {
+  /** As {@link pendingEvictions}. */
+  readonly pending: () => Losses;
   readonly pdbs: readonly PodDisruptionBudget[];
-  /** Whether the pod ends only once a new one of its workload runs elsewhere. */
+  /** Whether the pod is moved without downtime: it ends only once a new pod of its workload runs elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;
-  /** Labels that a node may have though its plan says nothing of them. */
+}
+
+interface Competition extends Evictions {
+  /** Pending pods that would have a place if no NodePool had limits; called only if a protected pod is moved. */
+  readonly stranded: () => readonly Stranded[];
+  /** Labels that a node may have although its plan does not name them. */
   readonly wellKnownLabels: readonly string[];
 }
 
-/** Why the command had better not begin now: who would take the room of whom. */
-export function rivalry(
+/** Why the command must not begin now: a pending pod could take the room of a protected one. */
+export function competitionHoldOff(
   { candidates, replacements }: Pick<Command, "candidates" | "replacements">,
-  facts: Facts,
-): Objection | undefined {
+  competition: Competition,
+): HoldOff | undefined {
   if (replacements.length === 0) return undefined;
-  const kept = keptPods(candidates, facts);
+  const kept = protectedPods(candidates, competition);
   if (kept.size === 0) return undefined;
-  const wellKnown = new Set(facts.wellKnownLabels);
+  const wellKnown = new Set(competition.wellKnownLabels);
   for (const plan of replacements) {
     const one = plan.pods.find((pod) => kept.has(pod));
-    const rival = one === undefined ? undefined : rivalOn(plan, facts.stranded(), wellKnown);
-    if (one === undefined || rival === undefined) continue;
-    const waits = `pod "${keyOf(rival)}" waits because its nodepools are at their limits`;
+    const competitor =
+      one === undefined ? undefined : competitorOn(plan, competition.stranded(), wellKnown);
+    if (one === undefined || competitor === undefined) continue;
+    const waits = `pod "${keyOf(competitor)}" waits because its nodepools are at their limits`;
     const takes = `could take the room on a new node that pod "${keyOf(one)}" must have before it may go`;
     return { message: `${waits}, and ${takes}` };
   }
   return undefined;
 }
 
-/** How many pods of nodes that are on their way out each budget is still to let go. */
-export function leavingUnder(
+/** How many pods of leaving nodes each PodDisruptionBudget still has to let go. */
+export function pendingEvictions(
   nodes: readonly NodeView[],
   pdbs: readonly PodDisruptionBudget[],
 ): Losses {
@@ -74,16 +78,19 @@ export function leavingUnder(
   return countByBudget(pods, pdbs);
 }
 
-/** Pods that leave only after another of their workload runs: no drain ends without. */
-export function keptPods(
+/**
+ * Pods of these nodes that are evicted only after another pod of their workload runs. Nodes with a
+ * terminationGracePeriod have none: their drain ends in any case.
+ */
+export function protectedPods(
   candidates: readonly Pick<Candidate, "claim" | "reschedulablePods">[],
-  { leaving, pdbs, movesFirst }: Pick<Facts, "leaving" | "pdbs" | "movesFirst">,
+  { pending, pdbs, movesFirst }: Evictions,
 ): ReadonlySet<Pod> {
-  const going = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
-  const lost = countByBudget(going, pdbs);
+  const moved = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
+  const lost = countByBudget(moved, pdbs);
   const isShort = (pdb: PodDisruptionBudget) => {
     const allowed = pdb.status?.disruptionsAllowed ?? 0;
-    return (lost.get(pdb) ?? 0) + (leaving().get(pdb) ?? 0) > allowed;
+    return (lost.get(pdb) ?? 0) + (pending().get(pdb) ?? 0) > allowed;
   };
   const endless = candidates.filter(({ claim }) => claim.spec.terminationGracePeriod === undefined);
   const pods = endless.flatMap(({ reschedulablePods }) => reschedulablePods);
@@ -97,31 +104,34 @@ function countByBudget(pods: readonly Pod[], pdbs: readonly PodDisruptionBudget[
   return counts;
 }
 
-/** The first who could be there with so many of its like that they and the planned pods have no room together. */
-function rivalOn(
+/** The first pending pod that may run on the planned node and, with the others of its kind, leaves too little room. */
+function competitorOn(
   plan: PlannedClaim,
   stranded: readonly Stranded[],
   wellKnown: ReadonlySet<string>,
 ): Pod | undefined {
   const node = Requirements.fromSpecs(plan.requirements);
-  const willing = stranded.filter(
+  const tolerant = stranded.filter(
     ({ sample: { spec } }) =>
-      firstUntolerated(spec.tolerations, plan.pool.taints, HARD) === undefined,
+      firstUntolerated(spec.tolerations, plan.pool.taints, HARD_EFFECTS) === undefined,
   );
-  const rivals = willing.flatMap((one) => {
-    const { requests, ways } = wishesOf(one);
-    const open = ways.map((way) => way.filter((wanted) => node.accepts(wanted, wellKnown)));
-    return open.every((way) => way.length > 0) ? [{ ...one, requests, ways: open }] : [];
+  const competitors = tolerant.flatMap((one) => {
+    const { requests, alternatives } = needsOf(one);
+    const open = alternatives.map((some) =>
+      some.filter((wanted) => node.accepts(wanted, wellKnown)),
+    );
+    return open.every((some) => some.length > 0) ? [{ ...one, requests, alternatives: open }] : [];
   });
-  if (rivals.length === 0) return undefined;
+  if (competitors.length === 0) return undefined;
   const moved = plan.pods.reduce((sum, pod) => addResources(sum, podRequests(pod)), NO_RESOURCES);
   const daemons = subtractResources(plan.requests, moved);
   for (const type of plan.instanceTypes) {
     const { allocatable, labels } = factsOf(type);
     let all = plan.requests;
-    for (const { sample, count, requests, ways } of rivals) {
+    for (const { sample, count, requests, alternatives } of competitors) {
       if (!fits(addResources(daemons, requests), allocatable)) continue;
-      if (!ways.every((way) => way.some((wanted) => hasNothingAgainst(labels, wanted)))) continue;
+      if (!alternatives.every((some) => some.some((wanted) => mayHaveLabels(labels, wanted))))
+        continue;
       for (let pods = 0; pods < count; pods++) {
         all = addResources(all, requests);
         if (!fits(all, allocatable)) return sample;
@@ -131,26 +141,27 @@ function rivalOn(
   return undefined;
 }
 
-/** kube-scheduler passes by the others where nothing better is there. */
-const HARD = { effects: ["NoSchedule", "NoExecute"] } as const;
+/** kube-scheduler ignores PreferNoSchedule if no other node fits. */
+const HARD_EFFECTS = { effects: ["NoSchedule", "NoExecute"] } as const;
 
-interface Wishes {
+/** What a pending pod needs of a node. */
+interface PodNeeds {
   readonly requests: Resources;
-  /** Of each list one must be met: the pod's own terms, and where its volumes may be. */
-  readonly ways: readonly (readonly Requirements[])[];
+  /** One of each list must be met: the node affinity of the pod, and where its volumes may be. */
+  readonly alternatives: readonly (readonly Requirements[])[];
 }
 
-/** The same pods and types are asked about for each node that is to go. */
-const wishesByKind = new WeakMap<Stranded, Wishes>();
+/** Kept because a round asks about the same pods and instance types for each node. */
+const needsByKind = new WeakMap<Stranded, PodNeeds>();
 
-function wishesOf(one: Stranded): Wishes {
-  const known = wishesByKind.get(one);
+function needsOf(one: Stranded): PodNeeds {
+  const known = needsByKind.get(one);
   if (known !== undefined) return known;
   const own = requiredAlternatives(one.sample.spec);
-  const ways = one.places.length === 0 ? [own] : [own, one.places];
-  const wishes = { requests: podRequests(one.sample), ways };
-  wishesByKind.set(one, wishes);
-  return wishes;
+  const alternatives = one.places.length === 0 ? [own] : [own, one.places];
+  const needs = { requests: podRequests(one.sample), alternatives };
+  needsByKind.set(one, needs);
+  return needs;
 }
 
 interface TypeFacts {
@@ -172,6 +183,6 @@ function factsOf(type: InstanceType): TypeFacts {
   return facts;
 }
 
-function hasNothingAgainst(labels: Requirements, wanted: Requirements): boolean {
+function mayHaveLabels(labels: Requirements, wanted: Requirements): boolean {
   return labels.accepts(wanted, new Set(wanted.keys()));
 }

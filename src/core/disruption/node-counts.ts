@@ -16,7 +16,7 @@ export interface Count {
   readonly disrupting: number;
 }
 
-export interface Tally {
+export interface NodeCounts {
   readonly all: Count;
   readonly byPool: ReadonlyMap<string, Count>;
   /** Alpha nodes with pods that would move. */
@@ -25,10 +25,13 @@ export interface Tally {
 
 const NODES_PER_STEP = 1_024;
 
-const tallies = new WeakMap<readonly NodeView[], Tally>();
+const tallies = new WeakMap<readonly NodeView[], NodeCounts>();
 
 /** `nodes` by name. `before`: the same cluster a while ago; if that was counted, what has not changed is not looked at. */
-export function* tallyOf(nodes: readonly NodeView[], before?: readonly NodeView[]): Steps<Tally> {
+export function* countNodes(
+  nodes: readonly NodeView[],
+  before?: readonly NodeView[],
+): Steps<NodeCounts> {
   const known = tallies.get(nodes);
   if (known !== undefined) return known;
   const last = before === undefined ? undefined : tallies.get(before);
@@ -69,12 +72,12 @@ function differences(before: readonly NodeView[], now: readonly NodeView[]): rea
   return found;
 }
 
-class Counter implements Tally {
+class Counter implements NodeCounts {
   readonly all: { nodes: number; disrupting: number };
   readonly byPool: Map<string, { nodes: number; disrupting: number }>;
   readonly usedAlpha: Set<NodeView>;
 
-  constructor(last: Tally | undefined) {
+  constructor(last: NodeCounts | undefined) {
     this.all = { nodes: 0, disrupting: 0, ...last?.all };
     this.byPool = new Map([...(last?.byPool ?? [])].map(([id, count]) => [id, { ...count }]));
     this.usedAlpha = new Set(last?.usedAlpha);

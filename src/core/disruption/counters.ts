@@ -1,0 +1,91 @@
+/**
+ * Counts what a method takes, against everything that limits disruption: budgets of NodePools, budgets of the cluster,
+ * and PodDisruptionBudgets. One counter serves all commands of one proposal, so together they keep each limit.
+ */
+import { keyOf } from "../../apis/meta.ts";
+import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
+import { budgetsOf } from "../../apis/policy/pdb.ts";
+import type { PoolAllowance } from "./budgets.ts";
+import type { Candidate } from "./candidates.ts";
+import type { RoundBudgets } from "./round.ts";
+
+/** Takes nodes while the budgets of their NodePools and of the cluster allow it. */
+export interface BudgetCounter {
+  /** Counts the node if the budgets allow one more; false: they do not. */
+  take(candidate: Candidate): boolean;
+  /** How many more nodes of this one's NodePool may be taken. */
+  left(candidate: Candidate): number;
+  /** Whether all of these may be taken together. */
+  fits(candidates: readonly Candidate[]): boolean;
+}
+
+/** Takes nodes while budgets and PodDisruptionBudgets allow it. */
+export interface DisruptionCounter extends Pick<BudgetCounter, "take" | "left"> {
+  /** Counts these nodes if all of them may be taken together; false: none is counted. */
+  takeAll(candidates: readonly Candidate[]): boolean;
+}
+
+/** `allowances`: by pool id. */
+export function budgetCounter(allowances: ReadonlyMap<string, PoolAllowance>): BudgetCounter {
+  const leftIn = new Map([...allowances].map(([id, { allowed }]) => [id, allowed]));
+  let leftInAll = [...allowances.values()][0]?.everywhere.allowed ?? 0;
+  const left = ({ pool }: Candidate) => Math.min(leftIn.get(pool.id) ?? 0, leftInAll);
+  return {
+    left,
+    take: (candidate) => {
+      if (left(candidate) <= 0) return false;
+      leftIn.set(candidate.pool.id, (leftIn.get(candidate.pool.id) ?? 0) - 1);
+      leftInAll--;
+      return true;
+    },
+    fits: (candidates) => {
+      const wanted = new Map<string, number>();
+      for (const { pool } of candidates) wanted.set(pool.id, (wanted.get(pool.id) ?? 0) + 1);
+      const fitsPools = [...wanted].every(([id, count]) => count <= (leftIn.get(id) ?? 0));
+      return fitsPools && candidates.length <= leftInAll;
+    },
+  };
+}
+
+/** One for each proposal: nothing is taken yet. */
+export function disruptionCounter({ allowances, pdbs }: RoundBudgets): DisruptionCounter {
+  const budgets = budgetCounter(allowances);
+  const evictions = evictionCounter(pdbs);
+  return {
+    left: budgets.left,
+    // A node that a PodDisruptionBudget keeps uses up nothing of its NodePool's budget.
+    take: (one) => budgets.left(one) > 0 && evictions.take([one]) && budgets.take(one),
+    takeAll: (candidates) => {
+      if (!budgets.fits(candidates) || !evictions.take(candidates)) return false;
+      for (const one of candidates) budgets.take(one);
+      return true;
+    },
+  };
+}
+
+/**
+ * Each PodDisruptionBudget allows a number of evictions, whichever nodes its pods run on. Counted node by node, ten
+ * nodes could each rely on the same one eviction. The first pods of a budget are always taken: a node whose budget
+ * allows nothing is no candidate, and the pods of one node are evicted one after the other.
+ */
+export function evictionCounter(pdbs: readonly PodDisruptionBudget[]): {
+  take(candidates: readonly Pick<Candidate, "reschedulablePods">[]): boolean;
+} {
+  const taken = new Map<string, number>();
+  return {
+    take: (candidates) => {
+      const pods = candidates.flatMap(({ reschedulablePods }) => reschedulablePods);
+      const wanted = new Map<string, { pdb: PodDisruptionBudget; count: number }>();
+      for (const pdb of pods.flatMap((pod) => budgetsOf(pod, pdbs))) {
+        const key = keyOf(pdb);
+        wanted.set(key, { pdb, count: (wanted.get(key)?.count ?? 0) + 1 });
+      }
+      for (const [key, { pdb, count }] of wanted) {
+        const before = taken.get(key) ?? 0;
+        if (before > 0 && before + count > (pdb.status?.disruptionsAllowed ?? 0)) return false;
+      }
+      for (const [key, { count }] of wanted) taken.set(key, (taken.get(key) ?? 0) + count);
+      return true;
+    },
+  };
+}

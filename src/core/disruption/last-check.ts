@@ -1,0 +1,52 @@
+/**
+ * Checks a command once more right before its first write. Other controllers ran while it was worked out: a node may
+ * be gone or blocked, may have pods that the plan does not know, or budgets may be used up. Nothing is simulated, so
+ * the check is cheap however large the cluster is.
+ * upstream: pkg/controllers/disruption/validation.go
+ */
+import type { Candidate } from "./candidates.ts";
+import type { Command } from "./command.ts";
+import { budgetCounter } from "./counters.ts";
+import type { Method, ValidationFailure } from "./methods/method.ts";
+import { mostAtOnce } from "./methods/static-drift.ts";
+import type { Round } from "./round.ts";
+
+/**
+ * The command if all its nodes may still be disrupted, else why not. A command about empty nodes keeps those that may.
+ * `round`: fresh facts about the command's nodes at least.
+ */
+export function lastCheck(
+  command: Command,
+  { isEligible }: Pick<Method, "isEligible">,
+  { nowMs, facts, budgets, holdOffs }: Round,
+): Command | ValidationFailure {
+  const { candidates, replacements, targets } = command;
+  const planned = new Map(candidates.map((one) => [one.node.name, one]));
+  const still = facts.candidates.filter((one) => {
+    const before = planned.get(one.node.name);
+    return before !== undefined && isEligible(one, nowMs) && hasNoNewPods(one, before);
+  });
+  const counter = budgetCounter(budgets.allowances);
+  const allowed = still.filter((one) => counter.take(one));
+  if (allowed.length < candidates.length) {
+    const areEmpty = candidates.every(({ reschedulablePods }) => reschedulablePods.length === 0);
+    if (areEmpty && allowed.length > 0) return { ...command, candidates: allowed };
+    return still.length < candidates.length ? "churn" : "budget";
+  }
+  if (replacements.some(({ pool }) => holdOffs.backingOff.has(pool.id))) return "scheduling";
+  // A static node may be removed before it is replaced only while no other node of its pool is missing or leaving.
+  const removedFirst = replacements.length === 0 ? allowed : [];
+  const isShort = ({ pool }: Candidate) =>
+    pool.replicas !== undefined && mostAtOnce(pool, facts.nodes).nodes === 0;
+  if (removedFirst.some(isShort)) return "scheduling";
+  const names = new Set(targets);
+  const staying = facts.nodes.filter(({ name, deleting }) => names.has(name) && !deleting);
+  return staying.length < names.size ? "scheduling" : command;
+}
+
+/** The plan has a place only for the pods that were on the node before. */
+function hasNoNewPods({ reschedulablePods }: Candidate, before: Candidate): boolean {
+  if (reschedulablePods === before.reschedulablePods) return true;
+  const planned = new Set(before.reschedulablePods.map(({ metadata }) => metadata.uid));
+  return reschedulablePods.every(({ metadata }) => planned.has(metadata.uid));
+}
