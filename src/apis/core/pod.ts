@@ -97,7 +97,10 @@ export interface Volume {
   readonly name: string;
   readonly persistentVolumeClaim?: { readonly claimName: string; readonly readOnly?: boolean };
   readonly ephemeral?: {
-    readonly volumeClaimTemplate?: { readonly spec: PersistentVolumeClaimSpecLike };
+    readonly volumeClaimTemplate?: {
+      readonly metadata?: Pick<KubeObject["metadata"], "annotations" | "labels">;
+      readonly spec: PersistentVolumeClaimSpecLike;
+    };
   };
   readonly [source: string]: unknown;
 }

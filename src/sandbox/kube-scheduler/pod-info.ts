@@ -48,6 +48,8 @@ export interface PodInfo {
   readonly ports: readonly HostPort[];
   /** Claim names of its volumes, generic ephemeral ones included. */
   readonly claims: readonly string[];
+  /** Those of {@link claims} that are made for generic ephemeral volumes. */
+  readonly ephemeralClaims: ReadonlySet<string>;
   readonly affinity: readonly Term[];
   readonly antiAffinity: readonly Term[];
   readonly preferredAffinity: readonly WeightedTerm[];
@@ -85,6 +87,7 @@ export function podInfo(pod: Pod): PodInfo {
     scored: pod.spec.resources === undefined ? nonZero : scoredRequests(pod),
     ports,
     claims: claimNames(pod),
+    ephemeralClaims: new Set(ephemeralClaimNames(pod)),
     affinity: required(affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution),
     antiAffinity: required(
       affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution,
@@ -116,6 +119,12 @@ function claimNames(pod: Pod): string[] {
     }
   }
   return names;
+}
+
+function ephemeralClaimNames({ metadata, spec }: Pod): readonly string[] {
+  return (spec.volumes ?? [])
+    .filter(({ ephemeral }) => ephemeral !== undefined)
+    .map(({ name }) => `${metadata.name}-${name}`);
 }
 
 /** A selector with `key In [own value]` for each of the keys that the pod has. */

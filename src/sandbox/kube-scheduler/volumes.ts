@@ -27,6 +27,13 @@ export interface PodVolumes {
   readonly delayed: readonly PersistentVolumeClaim[];
 }
 
+/** Of an ephemeral volume the claim is made in a moment. */
+function missing({ ephemeralClaims }: PodInfo, name: string): string {
+  return ephemeralClaims.has(name)
+    ? `waiting for ephemeral volume controller to create the persistentvolumeclaim "${name}"`
+    : `persistentvolumeclaim "${name}" not found`;
+}
+
 /** The pod's volumes, or why it cannot be placed anywhere now. */
 export function podVolumes(
   pod: PodInfo,
@@ -37,7 +44,7 @@ export function podVolumes(
   let immediate = false;
   for (const name of pod.claims) {
     const claim = objects.claim(pod.namespace, name);
-    if (claim === undefined) return { message: `persistentvolumeclaim "${name}" not found` };
+    if (claim === undefined) return { message: missing(pod, name) };
     if (claim.metadata.deletionTimestamp !== undefined) {
       return { message: `persistentvolumeclaim "${name}" is being deleted` };
     }

@@ -102,6 +102,48 @@ describe("a StatefulSet", () => {
   });
 });
 
+describe("a pod with a generic ephemeral volume", () => {
+  it("gets a claim of its own, which it owns and which follows it to its node's zone", async () => {
+    const cluster = await startParts();
+    cluster.node("node-a");
+    await cluster.create(STORAGE_CLASS, {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "StorageClass",
+      metadata: { name: "gp3" },
+      provisioner: "ebs.csi.aws.com",
+      volumeBindingMode: "WaitForFirstConsumer",
+    });
+    const volumeClaimTemplate = {
+      metadata: { labels: { team: "a" } },
+      spec: {
+        accessModes: ["ReadWriteOnce"],
+        storageClassName: "gp3",
+        resources: { requests: { storage: "1Gi" } },
+      },
+    };
+    const volumes = [{ name: "scratch", ephemeral: { volumeClaimTemplate } }];
+    await cluster.create(POD, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "x", namespace: "default" },
+      spec: { ...(template() as { spec: object }).spec, volumes },
+    });
+    await cluster.clock.advance(10_000);
+    const [pod] = await cluster.pods();
+    expect(pod?.status?.phase).toBe("Running");
+    const [claim] = (await cluster.kube.list(PERSISTENT_VOLUME_CLAIM)).items;
+    expect(claim).toMatchObject({
+      metadata: {
+        name: "x-scratch",
+        labels: { team: "a" },
+        ownerReferences: [{ kind: "Pod", name: "x", uid: pod?.metadata.uid, controller: true }],
+      },
+      status: { phase: "Bound" },
+    });
+    await cluster.stop();
+  });
+});
+
 describe("a DaemonSet", () => {
   it("runs on every node that its template tolerates, also on new and on cordoned ones", async () => {
     const cluster = await startParts();

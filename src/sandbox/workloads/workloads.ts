@@ -13,6 +13,7 @@ import { roleAggregationController } from "./role-aggregation.ts";
 import { endpointsController } from "./services/endpoints.ts";
 import { daemonSetController } from "./sets/daemonset.ts";
 import { statefulSetController } from "./sets/statefulset.ts";
+import { ephemeralClaimController } from "./volumes/ephemeral-claims.ts";
 import { volumeBinderController } from "./volumes/volume-binder.ts";
 import { volumeProtectionController } from "./volumes/volume-protection.ts";
 
@@ -31,6 +32,7 @@ export function workloadControllers(deps: PartDeps, options: WorkloadOptions = {
     cronJobController(deps),
     autoscalerController(deps),
     pdbStatusController(deps),
+    ephemeralClaimController(deps),
     volumeBinderController(deps),
     volumeProtectionController(deps),
     endpointsController(deps),
