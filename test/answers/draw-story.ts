@@ -6,7 +6,7 @@ import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
 
 export const ZONE = "topology.kubernetes.io/zone";
-const ZONES = ["test-zone-a", "test-zone-b"];
+export const ZONES = ["test-zone-a", "test-zone-b"];
 const PAUSED = "karpenter.sh/disruption-paused";
 
 export type Change =

@@ -1,12 +1,37 @@
 /**
  * Small clusters with limits and without consolidation, and a second wave of apps for each: what they launch must be
- * what a plan says. One seed, one wave.
+ * what a plan says. One kind and one seed, one wave.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
-import { ALL, drawApp, drawPool, NODE_CLASS, type PoolObject, type Story } from "./draw-story.ts";
+import {
+  AWS_CLASS,
+  AWS_ZONES,
+  reservationsOf,
+  type SoldReservation,
+  toAwsPool,
+} from "./draw-aws.ts";
+import { storageClasses, withDisks } from "./draw-disks.ts";
+import {
+  ALL,
+  drawApp,
+  drawPool,
+  NODE_CLASS,
+  type PoolObject,
+  type Story,
+  ZONES,
+} from "./draw-story.ts";
+
+/**
+ * `plain`: kwok. `volumes`: kwok, with disks that are bound to a zone or made where the pod goes. `aws`: AWS, with
+ * such disks and capacity reservations.
+ */
+export const WAVE_KINDS = ["plain", "volumes", "aws"] as const;
+export type WaveKind = (typeof WAVE_KINDS)[number];
 
 export interface Wave {
+  readonly provider: "aws" | "kwok";
+  readonly reservations: readonly SoldReservation[];
   /** The cluster before the wave. */
   readonly story: Omit<Story, "change">;
   readonly apps: readonly KubeObject[];
@@ -23,10 +48,14 @@ const LIMITS = [
 ] as const;
 
 /** The wave of a seed. */
-export function drawWave(seed: number): Wave {
-  const random = new Random(`wave/${seed}`);
+export function drawWave(seed: number, kind: WaveKind = "plain"): Wave {
+  const isAws = kind === "aws";
+  const random = new Random(kind === "plain" ? `wave/${seed}` : `wave/${kind}/${seed}`);
   const names = ["blue", "green"].slice(0, 1 + random.int(2));
-  const pools = names.map((name) => withLimits(random, drawPool(random, name, false)));
+  const pools = names.map((name) => {
+    const pool = withLimits(random, drawPool(random, name, false));
+    return isAws ? toAwsPool(random, pool) : pool;
+  });
   const apps = (prefix: string, count: number) =>
     Array.from({ length: count }, (_, at) => drawApp(random, `${prefix}-${at}`, names, ALL));
   const first = apps("first", 1 + random.int(3));
@@ -34,15 +63,26 @@ export function drawWave(seed: number): Wave {
     replicas > 1 && random.int(2) === 0 ? [{ name, replicas: 1 + random.int(replicas - 1) }] : [],
   );
   const second = apps("wave", 2 + random.int(4));
+  const disks = new Random(`wave/disks/${seed}`);
+  const objectsOf = (some: typeof first): readonly KubeObject[] =>
+    some.flatMap(({ objects }) =>
+      kind === "plain" ? objects : withDisks(disks, objects, isAws ? AWS_ZONES : ZONES),
+    );
+  const bases = [
+    isAws ? AWS_CLASS : NODE_CLASS,
+    ...(kind === "plain" ? [] : storageClasses(isAws ? AWS_ZONES : ZONES)),
+  ];
   return {
-    story: { objects: [NODE_CLASS, ...pools, ...first.flatMap(({ objects }) => objects)], scaled },
-    apps: second.flatMap(({ objects }) => objects),
+    provider: isAws ? "aws" : "kwok",
+    reservations: isAws ? reservationsOf(random) : [],
+    story: { objects: [...bases, ...pools, ...objectsOf(first)], scaled },
+    apps: objectsOf(second),
   };
 }
 
-function withLimits(random: Random, pool: PoolObject): KubeObject {
+function withLimits(random: Random, pool: PoolObject): PoolObject {
   const limits = random.pick(LIMITS);
   const disruption = { ...pool.spec.disruption, consolidateAfter: "Never" };
   const spec = { ...pool.spec, disruption, ...(limits === undefined ? {} : { limits }) };
-  return { ...pool, spec } as KubeObject;
+  return { ...pool, spec };
 }

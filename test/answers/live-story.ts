@@ -7,7 +7,8 @@ import type { NodePool } from "../../src/apis/karpenter/nodepool.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { SimulateFlags } from "../../src/cli/answers/run-simulate.ts";
 import { kwokInstanceTypes } from "../../src/providers/kwok/instance-types.ts";
-import { openWorld, type TestWorld } from "../world.ts";
+import { isUsual, openWorld, type TestWorld } from "../world.ts";
+import type { SoldReservation } from "./draw-aws.ts";
 import { type Change, type Story, ZONE } from "./draw-story.ts";
 
 const MINUTE_MS = 60_000;
@@ -35,13 +36,26 @@ const READ: readonly (readonly [kind: string, apiVersion: string])[] = [
   ["NodeClaim", "karpenter.sh/v1"],
 ];
 
+/** Whose machines a story has, and which of them are reserved. */
+export interface StoryGround {
+  readonly provider: "aws" | "kwok";
+  readonly reservations: readonly SoldReservation[];
+}
+
+const KWOK: StoryGround = { provider: "kwok", reservations: [] };
+
 /** The cluster of the story, settled. */
-export async function openStory({ objects, scaled }: Omit<Story, "change">): Promise<TestWorld> {
+export async function openStory(
+  { objects, scaled }: Omit<Story, "change">,
+  { provider, reservations }: StoryGround = KWOK,
+): Promise<TestWorld> {
   const world = await openWorld({
-    provider: "kwok",
+    provider,
     isAsked: true,
     flags: { "feature-gates": "NodeOverlay=true" },
+    ...(provider === "aws" ? { sells: isUsual } : {}),
   });
+  for (const one of reservations) world.box.sandbox.aws.controls.addReservation(one);
   for (const object of objects) await world.apply(object);
   await settle(world);
   for (const { name, replicas } of scaled) await world.scale(name, replicas);

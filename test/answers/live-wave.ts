@@ -15,13 +15,16 @@ import { playedPlan } from "../../src/cli/plan/run-plan.ts";
 import { cloudOf, objectsOf } from "../../src/cli/plan/sources.ts";
 import { OPTIONS } from "../../src/operator/settings/options.ts";
 import type { TestWorld } from "../world.ts";
-import { drawWave } from "./draw-wave.ts";
+import { ZONE } from "./draw-story.ts";
+import { drawWave, type WaveKind } from "./draw-wave.ts";
 import { machineOf, openStory } from "./live-story.ts";
 
 const STEP_MS = 500;
+/** Until the first launch: a pod that is bound before it is told from one that is bound after it. */
+const FIRST_STEP_MS = 100;
 const LOOKED_AT_WITHIN_MS = 5_000;
-/** Nothing has happened for so long: the wave has settled. */
-const QUIET_MS = 60_000;
+/** Nothing has happened for so long: the wave has settled. Machines of EC2 boot for about a minute. */
+const QUIET_MS = { kwok: 60_000, aws: 150_000 };
 const MOST_MS = 1_800_000;
 const LOST = "pods lost the node that was planned for them";
 
@@ -40,6 +43,8 @@ const FLAGS = {
 export interface Played {
   /** Machines of the plan, in order: `blue/c-4x-amd64-linux/test-zone-a/spot`. */
   readonly planned: readonly string[];
+  /** By planned machine: the spot machines that its claim may also become. EC2 picks one, and not by price alone. */
+  readonly spotChoices: ReadonlyMap<string, ReadonlySet<string>>;
   /** Claims of the wave, in the order of their creation. */
   readonly created: readonly Created[];
   /**
@@ -63,29 +68,34 @@ interface Stray {
 }
 
 /** Plays the wave of a seed. */
-export async function playWave(seed: number): Promise<Played> {
-  const { story, apps } = drawWave(seed);
-  const world = await openStory(story);
+export async function playWave(seed: number, kind: WaveKind = "plain"): Promise<Played> {
+  const { story, apps, ...ground } = drawWave(seed, kind);
+  const world = await openStory(story, ground);
   try {
-    return await liveThroughWave(world, apps);
+    return await liveThroughWave(world, apps, QUIET_MS[ground.provider]);
   } finally {
     await world.close();
   }
 }
 
-async function liveThroughWave(world: TestWorld, apps: readonly KubeObject[]): Promise<Played> {
+async function liveThroughWave(
+  world: TestWorld,
+  apps: readonly KubeObject[],
+  enoughMs: number,
+): Promise<Played> {
   const before = new Set((await claimsOf(world)).map(({ metadata }) => metadata.name));
   for (const app of apps) await world.apply(app);
   await world.until("each pod was looked at", () => areLookedAt(world), LOOKED_AT_WITHIN_MS);
   const early = (await claimsOf(world)).filter(({ metadata }) => !before.has(metadata.name));
   if (early.length > 0) throw new Error("a claim was made before the plan");
-  const plan = await planOfNow(world);
+  let plan = await planOfNow(world);
   const from = world.log().length;
-  const places = new Places(plan, await world.list<Pod>("Pod"));
+  let places = new Places(plan, await world.list<Pod>("Pod"));
   const seen = new Map<string, number>();
   const machines = new Map<string, string>();
-  for (let ms = 0, quietMs = 0; ms < MOST_MS && quietMs < QUIET_MS; ms += STEP_MS) {
-    await world.advance(STEP_MS);
+  for (let ms = 0, stepMs, quietMs = 0; ms < MOST_MS && quietMs < enoughMs; ms += stepMs) {
+    stepMs = seen.size === 0 && ms < LOOKED_AT_WITHIN_MS ? FIRST_STEP_MS : STEP_MS;
+    await world.advance(stepMs);
     const atMs = world.clock.now();
     const claims = (await claimsOf(world)).filter(({ metadata }) => !before.has(metadata.name));
     const known = seen.size + machines.size;
@@ -96,7 +106,12 @@ async function liveThroughWave(world: TestWorld, apps: readonly KubeObject[]): P
       if (machine !== undefined && isTrue(claim, "Launched")) machines.set(name, machine);
     }
     const isMore = await places.look(world, atMs);
-    quietMs = isMore || seen.size + machines.size > known ? 0 : quietMs + STEP_MS;
+    quietMs = isMore || seen.size + machines.size > known ? 0 : quietMs + stepMs;
+    if (seen.size === 0 && places.strays.length > 0) {
+      // A pod whose claim was made only now found room: Karpenter plans what is left, and so must the plan.
+      plan = await planOfNow(world);
+      places = new Places(plan, await world.list<Pod>("Pod"));
+    }
   }
   const created = [...seen].map(([name, atMs]) => ({
     machine: machines.get(name) ?? `${name}, never launched`,
@@ -105,6 +120,7 @@ async function liveThroughWave(world: TestWorld, apps: readonly KubeObject[]): P
   const lines = world.log().slice(from);
   return {
     planned: plan.newNodeClaims.map(machineIn).sort(),
+    spotChoices: spotChoicesIn(plan),
     created,
     strays: places.strays,
     told: lines.filter((line) => line.includes(LOST)),
@@ -152,6 +168,21 @@ function machineIn({ nodePool, cheapest }: Plan["newNodeClaims"][number]): strin
   return [nodePool, cheapest.instanceType, cheapest.zone, cheapest.capacityType].join("/");
 }
 
+function spotChoicesIn({ newNodeClaims }: Plan): ReadonlyMap<string, ReadonlySet<string>> {
+  const choices = new Map<string, Set<string>>();
+  for (const claim of newNodeClaims) {
+    const { cheapest, instanceTypes, nodePool, requirements } = claim;
+    if (cheapest.capacityType !== "spot") continue;
+    const machine = machineIn(claim);
+    const own = choices.get(machine) ?? new Set();
+    choices.set(machine, own);
+    const zones = requirements.find(({ key }) => key === ZONE)?.values ?? [];
+    for (const type of instanceTypes)
+      for (const zone of zones) own.add([nodePool, type, zone, "spot"].join("/"));
+  }
+  return choices;
+}
+
 /**
  * Where pods of the plan are bound. The first pod of a planned claim says which node the claim is: a node
  * of the planned machine that is no other planned claim.
@@ -161,10 +192,13 @@ class Places {
   /** The node, or the number of the new claim, that is planned for each pod. */
   readonly #planned = new Map<string, string | number>();
   readonly #machines: readonly string[];
+  readonly #spotChoices: Played["spotChoices"];
   readonly #nodes = new Map<number, string>();
   readonly #bound = new Set<string>();
 
-  constructor({ newNodeClaims, existingNodes }: Plan, pods: readonly Pod[]) {
+  constructor(plan: Plan, pods: readonly Pod[]) {
+    const { newNodeClaims, existingNodes } = plan;
+    this.#spotChoices = spotChoicesIn(plan);
     for (const pod of pods) if (isBound(pod)) this.#bound.add(keyOf(pod));
     this.#machines = newNodeClaims.map(machineIn);
     for (const [at, { pods }] of newNodeClaims.entries())
@@ -199,7 +233,10 @@ class Places {
     const known = this.#nodes.get(planned);
     if (known !== undefined) return known === name;
     const isTaken = [...this.#nodes.values()].includes(name);
-    if (isTaken || machineOf(node) !== this.#machines[planned]) return false;
+    const machine = machineOf(node) ?? "";
+    const wanted = this.#machines[planned] ?? "";
+    if (isTaken || (machine !== wanted && !this.#spotChoices.get(wanted)?.has(machine)))
+      return false;
     this.#nodes.set(planned, name);
     return true;
   }

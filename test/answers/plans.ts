@@ -1,11 +1,13 @@
 /** Whether a wave launched what its plan says, and where not, why. */
+import type { WaveKind } from "./draw-wave.ts";
 import { type Played, playWave } from "./live-wave.ts";
 
 /**
  * `agrees`: the same machines. `strandedByScheduler`: the machines differ only by what happened after kube-scheduler
- * bound a pod to another node than planned. `fault`: anything else.
+ * bound a pod to another node than planned. `pickedByCloud`: they differ only by which of the spot machines that a
+ * claim allows EC2 picked. `fault`: anything else.
  */
-export type PlanClass = "agrees" | "strandedByScheduler" | "fault";
+export type PlanClass = "agrees" | "pickedByCloud" | "strandedByScheduler" | "fault";
 
 interface Verdict {
   readonly kind: PlanClass;
@@ -16,8 +18,11 @@ interface Verdict {
 }
 
 /** Plays the wave of a seed, and judges it. */
-export async function planVerdict(seed: number): Promise<Verdict & { readonly played: Played }> {
-  const played = await playWave(seed);
+export async function planVerdict(
+  seed: number,
+  kind: WaveKind = "plain",
+): Promise<Verdict & { readonly played: Played }> {
+  const played = await playWave(seed, kind);
   return { ...judge(played), played };
 }
 
@@ -31,7 +36,25 @@ export function judge(played: Played): Verdict {
 
 function kindOf(played: Played, missing: readonly string[], more: readonly string[]): PlanClass {
   if (missing.length + more.length === 0) return "agrees";
-  return isBySchedulerOnly(played, more) ? "strandedByScheduler" : "fault";
+  const picked = pickedIn(played, missing, more);
+  const others = without(more, picked);
+  if (picked.length === missing.length && others.length === 0) return "pickedByCloud";
+  return isBySchedulerOnly(played, others, picked) ? "strandedByScheduler" : "fault";
+}
+
+/** Machines that EC2 picked in place of missing ones. */
+function pickedIn(
+  { spotChoices }: Played,
+  missing: readonly string[],
+  more: readonly string[],
+): readonly string[] {
+  let left = more;
+  return missing.flatMap((planned) => {
+    const picked = left.find((machine) => spotChoices.get(planned)?.has(machine));
+    if (picked === undefined) return [];
+    left = without(left, [picked]);
+    return [picked];
+  });
 }
 
 /**
@@ -41,11 +64,12 @@ function kindOf(played: Played, missing: readonly string[], more: readonly strin
 function isBySchedulerOnly(
   { planned, created, strays, told }: Played,
   more: readonly string[],
+  picked: readonly string[],
 ): boolean {
   const [first] = strays;
   if (first === undefined || told.length === 0 || more.length > strays.length) return false;
   const early = created.filter(({ atMs }) => atMs <= first.atMs).map(({ machine }) => machine);
-  return without(early, planned).length === 0;
+  return without(without(early, planned), picked).length === 0;
 }
 
 /** What one list has beyond another, each as often as it is there. */

@@ -29,6 +29,7 @@ npm run fuzz -- repack [--count N] [--seed N]      what repack proposes for rand
 npm run fuzz -- inputs [--count N] [--from N] [--target NAME]  hostile texts through all that reads texts (10000)
 npm run fuzz -- inputs --target NAME --seed N      one of them, made small
 npm run fuzz -- plans [--count N] [--seed N]       what plans say is launched is launched in the sandbox (300)
+npm run fuzz -- plans volumes|aws [--count N]      the same with volumes; on AWS, with capacity reservations (300)
 npm run fuzz -- calm [--from N] [--seeds N] [--workers N]  random days of random clusters (500)
 npm run fuzz -- calm --seed N [--verbose]          one of them, told in full
 npm run fuzz -- mutants [NAME …] [--from N] [--seeds N]  Karpenter with a rule taken out, played until that is seen (20)
@@ -41,7 +42,9 @@ const KNOWN: Readonly<Record<string, RegExp>> = {
   inputs: /^(?:[a-z][a-z-]*|\d+|--(?:count|from|seed|target))$/,
   calm: /^(?:calm|\d+|--(?:count|seed|from|seeds|workers|verbose))$/,
 };
-const known = KNOWN[args[0] ?? ""] ?? /^(?:repack|fixes|plans|\d+|--(?:count|seed|upstream))$/;
+const known =
+  KNOWN[args[0] ?? ""] ??
+  /^(?:repack|fixes|plans|plain|volumes|aws|\d+|--(?:count|seed|upstream))$/;
 const strange = args.find((arg) => !known.test(arg));
 const count = numberAfter("--count");
 const seed = numberAfter("--seed");
@@ -117,23 +120,23 @@ async function fuzzRepack(first = 0, clusters: number): Promise<number> {
 async function fuzzPlans(first = 0, waves: number): Promise<number> {
   // Which reads the sandbox and Karpenter: not for the others.
   const { planVerdict } = await import("../answers/plans.ts");
-  const seeds = {
-    agrees: [] as number[],
-    strandedByScheduler: [] as number[],
-    fault: [] as number[],
-  };
-  for (let at = first; at < first + waves && seeds.fault.length < MAX_REPORTS; at++) {
-    const { kind, missing, more } = await planVerdict(at);
-    seeds[kind].push(at);
+  const { WAVE_KINDS } = await import("../answers/draw-wave.ts");
+  const wave = WAVE_KINDS.find((one) => args.includes(one)) ?? "plain";
+  const counts = { agrees: 0, pickedByCloud: 0, strandedByScheduler: 0, fault: 0 };
+  for (let at = first; at < first + waves && counts.fault < MAX_REPORTS; at++) {
+    const { kind, missing, more } = await planVerdict(at, wave);
+    counts[kind]++;
     if (kind === "agrees") continue;
     const lines = [`seed ${at}: ${kind}`, `  not launched: ${missing}`, `  not planned: ${more}`];
-    process.stdout.write(`${lines.join("\n")}\n  again: npm run fuzz -- plans --seed ${at}\n`);
+    process.stdout.write(
+      `${lines.join("\n")}\n  again: npm run fuzz -- plans ${wave} --seed ${at}\n`,
+    );
   }
-  const { agrees, strandedByScheduler, fault } = seeds;
+  const { agrees, pickedByCloud, strandedByScheduler, fault } = counts;
   process.stdout.write(
-    `${agrees.length} agree, ${strandedByScheduler.length} stranded by the scheduler, ${fault.length} faults\n`,
+    `${agrees} agree, ${pickedByCloud} picked by EC2, ${strandedByScheduler} stranded by the scheduler, ${fault} faults\n`,
   );
-  return fault.length === 0 ? 0 : 1;
+  return fault === 0 ? 0 : 1;
 }
 
 function fuzzFixes(first = 0, scenarios: number): number {

@@ -28,6 +28,19 @@ describe("karpenter-facts", () => {
     });
   });
 
+  it("says how much room capacity reservations have, if that is told", () => {
+    const reserved = new Map([
+      ["cr-2", 0],
+      ["cr-1", 3],
+    ]);
+    const facts = { ...FACTS, prices: { ...FACTS.prices, reserved } as never };
+    const data = factsData(facts);
+    expect(data.reservedInstances).toBe("cr-1=3\ncr-2=0\n");
+    expect(factsOf({ metadata: { name: "any" }, data })).toEqual(facts);
+    const none = { ...FACTS, prices: { ...FACTS.prices, reserved: new Map() } as never };
+    expect(factsOf({ metadata: { name: "any" }, data: factsData(none) })).toEqual(none);
+  });
+
   it("is read as it was written, prices or none, asked for or not yet", () => {
     const read = (facts: Facts) => factsOf({ metadata: { name: "any" }, data: factsData(facts) });
     expect(read(FACTS)).toEqual(FACTS);

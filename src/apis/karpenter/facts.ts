@@ -18,6 +18,8 @@ export interface PriceList {
   readonly onDemand: ReadonlyMap<string, number>;
   /** By `type/zone`. Empty: not known yet, spot is taken to cost what on-demand does. */
   readonly spot: ReadonlyMap<string, number>;
+  /** By the id of a capacity reservation: how many more instances it has room for. Undefined: not told. */
+  readonly reserved?: ReadonlyMap<string, number> | undefined;
 }
 
 export interface Facts {
@@ -30,10 +32,16 @@ export interface Facts {
 const ON_DEMAND = "on-demand";
 
 /** What of the ConfigMap's data is ours. */
-const KEYS = ["settings", "region", "pricesReadAt", "pricesMicroUsdPerHour"] as const;
+const KEYS = [
+  "settings",
+  "region",
+  "pricesReadAt",
+  "pricesMicroUsdPerHour",
+  "reservedInstances",
+] as const;
 type FactsData = Readonly<Partial<Record<(typeof KEYS)[number], string>>>;
 
-/** The ConfigMap's data. A line for each type: `m5.large on-demand=96000 us-west-2a=30100`. */
+/** The ConfigMap's data. For each type `m5.large on-demand=96000 us-west-2a=30100`, for each reservation `cr-1=3`. */
 export function factsData({ settings, prices }: Facts): FactsData {
   const data = { settings: JSON.stringify(settings) };
   if (prices === undefined) return data;
@@ -53,6 +61,13 @@ export function factsData({ settings, prices }: Facts): FactsData {
     region: prices.region,
     pricesReadAt: prices.readAtMs === undefined ? "" : toRfc3339(prices.readAtMs),
     pricesMicroUsdPerHour: [...lines.values()].map((line) => `${line.join(" ")}\n`).join(""),
+    ...(prices.reserved === undefined
+      ? {}
+      : {
+          reservedInstances: sorted(prices.reserved)
+            .map((one) => `${one.join("=")}\n`)
+            .join(""),
+        }),
   };
 }
 
@@ -92,7 +107,18 @@ export function factsOf({ data }: ConfigMap): Facts | undefined {
     }
   }
   const readAtMs = fromRfc3339(data?.["pricesReadAt"]);
-  return { settings, prices: { region, readAtMs, onDemand, spot } };
+  const reserved = reservedIn(data?.["reservedInstances"]);
+  const prices = { region, readAtMs, onDemand, spot };
+  return { settings, prices: reserved === undefined ? prices : { ...prices, reserved } };
+}
+
+function reservedIn(text: string | undefined): ReadonlyMap<string, number> | undefined {
+  if (text === undefined) return undefined;
+  const pairs = text.split("\n").flatMap((line) => {
+    const match = /^([^=]+)=(\d{1,9})$/.exec(line);
+    return match === null ? [] : [[match[1] as string, Number(match[2])] as const];
+  });
+  return new Map(pairs);
 }
 
 function settingsIn(text: string | undefined): Facts["settings"] | undefined {

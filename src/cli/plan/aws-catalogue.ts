@@ -13,6 +13,7 @@ import {
 import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
 import { type AwsClass, toAwsClass } from "../../apis/hub/aws-class.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
+import { FACTS } from "../../apis/karpenter/facts.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -30,7 +31,7 @@ import { InstanceTypes } from "../../providers/aws/instancetype/instance-types.t
 import { UnavailableOfferings } from "../../providers/aws/offering/unavailable.ts";
 import { Prices } from "../../providers/aws/pricing/pricing.ts";
 import { refreshPrices } from "../../providers/aws/pricing/refresh.ts";
-import { CapacityReservations } from "../../providers/aws/reservation/reservations.ts";
+import type { Reservation } from "../../providers/aws/reservation/reservations.ts";
 import { ZonalShifts } from "../../providers/aws/zonalshift/zonal-shifts.ts";
 import { createSimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import { priceNote, type ReadFacts, settingsWith } from "./facts.ts";
@@ -98,7 +99,7 @@ export async function awsCatalogue(
     region,
     prices,
     unavailable: new UnavailableOfferings(clock, SILENT),
-    reservations: new CapacityReservations({ ec2: api.ec2, clock, log: SILENT }),
+    reservations: { version: 0, available: (id) => told?.reserved?.get(id) ?? 0 },
     shifts: new ZonalShifts(clock),
     vmMemoryOverhead: options.vmMemoryOverheadPercent,
     reservedEnis: options.reservedEnis,
@@ -118,11 +119,14 @@ export async function awsCatalogue(
         notes.push(missingClassNote(pool, manifests));
       }
       const used = nodeClass ?? DEFAULT_CLASS;
+      const status = statusOf(pool, manifests);
+      const reservations = reservationsIn(status);
+      if (reservations.length > 0 && told?.reserved === undefined)
+        noteOnce(notes, reservationNote(pool));
       return types.list(used, pool.kubelet ?? used.kubelet, {
-        subnets: discovered(pool, manifests, subnets) ?? subnets,
-        amis: [ANY_IMAGE],
-        // Planning away from an account: nothing is set aside there.
-        reservations: [],
+        subnets: discovered(status, subnets) ?? subnets,
+        amis: imagesIn(status),
+        reservations: told?.reserved === undefined ? [] : reservations,
         placementGroup: undefined,
       });
     },
@@ -172,19 +176,54 @@ const DEFAULT_CLASS = toAwsClass({
  * zone of these, so that a cluster can be planned for in another region.
  */
 function discovered(
-  { classRef }: Pool,
-  { nodeClasses }: Manifests,
+  status: EC2NodeClassStatus | undefined,
   ofRegion: readonly Subnet[],
 ): readonly Subnet[] | undefined {
-  const native = nodeClasses.find(
-    (one) => one.kind === classRef.kind && one.metadata.name === classRef.name,
-  );
   const zones = new Set(ofRegion.map(({ AvailabilityZone }) => AvailabilityZone));
-  const told: NonNullable<EC2NodeClassStatus["subnets"]> = native?.status?.subnets ?? [];
-  const found = told.filter(({ zone }) => zones.has(zone));
+  const found = (status?.subnets ?? []).filter(({ zone }) => zones.has(zone));
   return found.length === 0
     ? undefined
     : found.map(({ id, zone, zoneID }) => subnetIn(zone, zoneID ?? "", id));
+}
+
+function statusOf({ classRef }: Pool, { nodeClasses }: Manifests): EC2NodeClassStatus | undefined {
+  const native = nodeClasses.find(
+    (one) => one.kind === classRef.kind && one.metadata.name === classRef.name,
+  );
+  return native?.status as EC2NodeClassStatus | undefined;
+}
+
+/** The images that the class has found; without a status any image is taken to exist. */
+function imagesIn(status: EC2NodeClassStatus | undefined): readonly Ami[] {
+  const found = status?.amis ?? [];
+  if (found.length === 0) return [ANY_IMAGE];
+  return found.map(({ id, name = "", deprecated = false, requirements }) => ({
+    ...ANY_IMAGE,
+    id,
+    name,
+    deprecated,
+    requirements,
+  }));
+}
+
+/** The reservations that the class has found. Those of kinds that no provider serves are left out. */
+function reservationsIn(status: EC2NodeClassStatus | undefined): readonly Reservation[] {
+  return (status?.capacityReservations ?? []).flatMap((one) => {
+    const { id, instanceType, interruptible, state, endTime } = one;
+    const { instanceMatchCriteria: matchCriteria, reservationType: type } = one;
+    if (matchCriteria !== "open" && matchCriteria !== "targeted") return [];
+    if (type !== "default" && type !== "capacity-block") return [];
+    const place = { zone: one.availabilityZone, ownerId: one.ownerID };
+    return [{ id, instanceType, ...place, matchCriteria, type, interruptible, state, endTime }];
+  });
+}
+
+function reservationNote({ classRef: { kind, name } }: Pool): string {
+  return `${kind} ${name}: its capacity reservations are left out, for the input does not say how many instances they have room for; read the cluster with --cluster, or add the ConfigMap ${FACTS}`;
+}
+
+function noteOnce(notes: string[], note: string): void {
+  if (!notes.includes(note)) notes.push(note);
 }
 
 function subnetIn(zone: string, zoneId: string, id = `subnet-${zone}`): Subnet {

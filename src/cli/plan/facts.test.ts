@@ -77,6 +77,47 @@ describe("what a running Karpenter tells", () => {
     expect(elsewhere.shown).not.toContain("eu-west-1a on-demand 96001");
   });
 
+  it("goes with the reservations and the images that a class has found", async () => {
+    const status = `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec: {role: r, amiFamily: AL2023, amiSelectorTerms: [{id: ami-1}], subnetSelectorTerms: [{id: subnet-1}], securityGroupSelectorTerms: [{id: sg-1}]}
+status:
+  amis: [{id: ami-1, requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}]
+  capacityReservations:
+    - {id: cr-1, availabilityZone: us-west-2b, instanceType: m6g.large, instanceMatchCriteria: open, ownerID: "1", reservationType: default, interruptible: false, state: active}
+    - {id: cr-2, availabilityZone: us-west-2a, instanceType: m6g.large, instanceMatchCriteria: open, ownerID: "1", reservationType: default, interruptible: false, state: active}
+`;
+    const offers = async (reserved: ReadonlyMap<string, number> | undefined) => {
+      const facts = factsIn([told({ settings: {}, prices: { ...PRICES, reserved } })]);
+      const manifests = sortManifests(objectsOf("input.yaml", `${POOL}---${status}`));
+      const cloud = await awsCatalogue("us-west-2", manifests, facts);
+      const types = await cloud.typesOf(toPool(manifests.pools[0] as never));
+      const of = (name: string) => types.find((one) => one.name === name)?.offerings ?? [];
+      const open = of("m6g.large").filter(
+        ({ available, capacityType }) => available && capacityType === "reserved",
+      );
+      return {
+        reserved: open.map(({ zone, reservationCapacity }) => `${zone} ${reservationCapacity}`),
+        amd64: of("m5.large").filter(({ available }) => available).length,
+        notes: cloud.notes.filter((note) => note.includes("reservations")),
+      };
+    };
+    const counts = new Map([
+      ["cr-1", 2],
+      ["cr-2", 0],
+    ]);
+    expect(await offers(counts)).toEqual({ reserved: ["us-west-2b 2"], amd64: 0, notes: [] });
+    expect(await offers(undefined)).toEqual({
+      reserved: [],
+      amd64: 0,
+      notes: [
+        "EC2NodeClass default: its capacity reservations are left out, for the input does not say how many instances they have room for; read the cluster with --cluster, or add the ConfigMap karpenter-facts",
+      ],
+    });
+  });
+
   it("goes with the zones that a class has found subnets in", async () => {
     const nodeClass = `
 apiVersion: karpenter.k8s.aws/v1

@@ -51,15 +51,15 @@ export function createAwsProvider(given: AwsDeps): {
 } {
   const deps = { ...given, api: namedCalls(given.api, given) };
   const parts = createParts(deps);
-  const { prices } = parts;
+  const { prices, reservations } = parts;
   return {
     cloud: createCloud(deps, parts),
     controllers: awsControllers(deps, parts),
     prices: {
       get version() {
-        return `${prices.version}/${prices.readAtMs}`;
+        return `${prices.version}/${prices.readAtMs}/${reservations.version}`;
       },
-      list: () => prices.list(deps.settings.region),
+      list: () => ({ ...prices.list(deps.settings.region), reserved: reservations.counts() }),
     },
   };
 }

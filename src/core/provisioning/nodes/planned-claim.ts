@@ -193,9 +193,19 @@ function chosen(
   return [...kept].sort(cheapestFirst).map(({ type }) => type);
 }
 
+/**
+ * Of two reserved machines, which are paid for, the one that would cost less to buy comes first: EC2 launches that one.
+ */
 function cheapestFirst(a: Candidate, b: Candidate): number {
   return (
     a.offering.priceMicroUsd - b.offering.priceMicroUsd ||
+    priceToBuy(a) - priceToBuy(b) ||
     (a.type.name === b.type.name ? a.index - b.index : a.type.name < b.type.name ? -1 : 1)
   );
+}
+
+function priceToBuy({ type, offering }: Candidate): number {
+  if (offering.capacityType !== "reserved") return 0;
+  const bought = type.offerings.filter(({ capacityType }) => capacityType === "on-demand");
+  return bought.length === 0 ? 0 : Math.min(...bought.map(({ priceMicroUsd }) => priceMicroUsd));
 }

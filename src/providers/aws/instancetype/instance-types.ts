@@ -48,7 +48,7 @@ export interface InstanceTypesDeps {
   readonly region: string;
   readonly prices: Prices;
   readonly unavailable: UnavailableOfferings;
-  readonly reservations: CapacityReservations;
+  readonly reservations: Pick<CapacityReservations, "available" | "version">;
   readonly shifts: Pick<ZonalShifts, "has" | "version">;
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
@@ -330,7 +330,7 @@ export class InstanceTypes {
       offerings.push({
         zone: reservation.zone,
         capacityType: "reserved",
-        // Paid for already; the division keeps the order of prices among reservations.
+        // Paid for already. Nearly always 0; upstream divides a fraction, which keeps the order of prices.
         priceMicroUsd: Math.floor(price / 10_000_000),
         available:
           launchable &&

@@ -59,6 +59,11 @@ export class CapacityReservations {
     return this.#available.get(id) ?? 0;
   }
 
+  /** Of all reservations that any class has found. */
+  counts(): ReadonlyMap<string, number> {
+    return this.#available;
+  }
+
   launchedInto(id: string): void {
     this.#set(id, Math.max(0, this.available(id) - 1));
   }
