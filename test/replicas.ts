@@ -53,17 +53,26 @@ export interface Replica {
   lag(ms: number): void;
 }
 
+/** What a replica meets from its first request on. */
+export interface FirstMet {
+  readonly fault?: Fault;
+  readonly cloudFault?: CloudFault;
+}
+
 /** `flags`: further settings by name. `ahead`: how far its clock is ahead of the server's. */
 export function startReplica(
   world: TestWorld,
   identity: string,
   flags: Readonly<Record<string, string>> = {},
   ahead: () => number = () => 0,
+  { fault, cloudFault }: FirstMet = {},
 ): Replica {
   const { box } = world;
   const clock = aheadOf(world.clock, ahead);
   const lines: string[] = [];
   const wire = new Wire(box.sandbox.transport, world.clock);
+  wire.fault = fault;
+  wire.cloudFault = cloudFault;
   const settings = parseOptions(
     { "cluster-name": CLUSTER, "interruption-queue": CLUSTER, "log-level": "debug", ...flags },
     {},

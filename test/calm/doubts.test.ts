@@ -1,0 +1,125 @@
+/**
+ * Every way to mislead Karpenter about a kind that it watches or about the cloud, at its start, mid-run and while it
+ * has work (doubts.ts): no machine with a running pod ends. `npm run calm` plays all of them, plain `npm test` those
+ * about what machines hang on. That the look from outside sees harm is shown by mutants (mutants.ts) and at the end.
+ */
+import { describe, expect, it } from "vitest";
+import { DoubtStage, doubtsOf, harm, LONG_FAULT_MS, type Misleading } from "./doubts.ts";
+import { CLOUD_LIES, LIES, type Lie } from "./lies.ts";
+
+const LONG = process.env["CALM"] === "long";
+const EVERYTHING = process.env["CALM"] !== undefined;
+
+const NODES = "/api/v1/nodes";
+const PODS = "/api/v1/pods";
+const CLAIMS = "/apis/karpenter.sh/v1/nodeclaims";
+const POOLS = "/apis/karpenter.sh/v1/nodepools";
+const CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
+/** What a Karpenter lists at its start, as the last test says. */
+const WATCHED = [
+  "/api/v1/limitranges",
+  "/api/v1/namespaces",
+  NODES,
+  "/api/v1/persistentvolumeclaims",
+  "/api/v1/persistentvolumes",
+  PODS,
+  "/apis/apps/v1/daemonsets",
+  "/apis/apps/v1/deployments",
+  CLASSES,
+  "/apis/karpenter.k8s.aws/v1alpha1/awsnodetemplates",
+  CLAIMS,
+  POOLS,
+  "/apis/karpenter.sh/v1alpha5/machines",
+  "/apis/karpenter.sh/v1alpha5/provisioners",
+  "/apis/policy/v1/poddisruptionbudgets",
+  "/apis/storage.k8s.io/v1/csinodes",
+  "/apis/storage.k8s.io/v1/storageclasses",
+  "/apis/storage.k8s.io/v1/volumeattachments",
+];
+
+/** Stages that share one cluster: a process that was killed is never quite gone. */
+interface Act {
+  readonly title: string;
+  readonly doubts: readonly Misleading[];
+}
+
+function everyAct(): readonly Act[] {
+  const acts = new Map<string, Misleading[]>();
+  for (const doubt of doubtsOf(WATCHED)) {
+    const title = `${doubt.moment}: ${doubt.about}`;
+    acts.set(title, [...(acts.get(title) ?? []), doubt]);
+  }
+  return [...acts].map(([title, doubts]) => ({ title, doubts }));
+}
+
+const each = (
+  about: string,
+  moment: Misleading["moment"],
+  lies: readonly Lie[],
+): readonly Misleading[] => lies.map((lie) => ({ about, lie, moment }));
+
+/** A few seconds. */
+const QUICK: readonly Act[] = [
+  {
+    title: "mid-run",
+    doubts: [
+      ...each(CLAIMS, "mid-run", LIES),
+      ...each(NODES, "mid-run", ["short", "stale"]),
+      ...each(PODS, "mid-run", ["empty"]),
+      ...each(POOLS, "mid-run", ["empty"]),
+      ...CLOUD_LIES.map((lie) => ({ about: "cloud", lie, moment: "mid-run" }) as const),
+    ],
+  },
+  {
+    title: "at its start",
+    doubts: [...each(CLAIMS, "start", ["unserved", "short"]), ...each(NODES, "start", ["empty"])],
+  },
+];
+
+describe("a Karpenter that is misled ends no node with a running pod", () => {
+  it.each(EVERYTHING ? everyAct() : QUICK)("$title", { timeout: 900_000 }, async ({ doubts }) => {
+    const stage = await DoubtStage.open();
+    try {
+      for (const doubt of doubts) {
+        const said = await stage.play(doubt);
+        expect({ doubt, said }).toEqual({ doubt, said: [] });
+      }
+    } finally {
+      await stage.close();
+    }
+  });
+
+  it.skipIf(!LONG).each([NODES, PODS, CLAIMS, "cloud"])(
+    "for as long as timeouts last: %s",
+    { timeout: 900_000 },
+    async (about) => {
+      for (const doubt of doubtsOf(WATCHED).filter((one) => one.about === about)) {
+        const stage = await DoubtStage.open();
+        const said = await stage.play(doubt, LONG_FAULT_MS);
+        await stage.close();
+        expect({ doubt, said }).toEqual({ doubt, said: [] });
+      }
+    },
+  );
+});
+
+describe("the look from outside", () => {
+  it("knows every kind that is watched, and sees what ends", async () => {
+    const stage = await DoubtStage.open();
+    try {
+      expect(stage.collections).toEqual(WATCHED);
+      const before = await stage.picture();
+      expect(harm(before, before)).toEqual([]);
+      const [node] = await stage.world.list("Node", "v1", "karpenter.sh/nodepool");
+      await stage.world.remove("Node", node?.metadata.name ?? "");
+      await stage.world.advance(60_000);
+      const said = harm(before, await stage.picture()).join();
+      for (const what of ["pods", "nodes", "claims", "instances"])
+        expect(said).toContain(
+          `1 of ${what === "instances" ? before.instances.length : 6} ${what} end`,
+        );
+    } finally {
+      await stage.close();
+    }
+  });
+});

@@ -1,0 +1,230 @@
+/**
+ * A cluster at rest whose Karpenter is misled (lies.ts), mid-run or from its start on: nobody asks for anything, so no
+ * machine may end, no node or claim that has pods may begin to, and no pod may move. What is looked at is the cluster
+ * and the account themselves, never what the misled process makes of them.
+ */
+import { readFileSync } from "node:fs";
+import type { Node } from "../../src/apis/core/node.ts";
+import type { Pod } from "../../src/apis/core/pod.ts";
+import type { NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
+import type { KubeResponse } from "../../src/kube/transport/transport.ts";
+import { AwsError } from "../../src/providers/aws/api/call.ts";
+import {
+  type CloudFault,
+  type Fault,
+  type FirstMet,
+  type Replica,
+  startReplica,
+} from "../replicas.ts";
+import { isUsual, openWorld, type TestWorld } from "../world.ts";
+import {
+  asked,
+  CLOUD_LIES,
+  type CloudLie,
+  type Collection,
+  cloudLiar,
+  LIES,
+  type Lie,
+  liar,
+} from "./lies.ts";
+
+const MINUTE = 60_000;
+/** Two sweeps of the garbage collectors, which are what acts most seldom; timeouts come later. */
+const FAULT_MS = 5 * MINUTE;
+/** Long enough for registration to be given up. */
+export const LONG_FAULT_MS = 20 * MINUTE;
+
+/** `busy`: mid-run, with a pod more that needs a machine of its own meanwhile. */
+const MOMENTS = ["mid-run", "start", "busy"] as const;
+
+export interface Misleading {
+  /** A collection, or the cloud. */
+  readonly about: Collection | "cloud";
+  readonly lie: Lie | CloudLie;
+  readonly moment: (typeof MOMENTS)[number];
+}
+
+/** Every doubt there is about these collections and the cloud. */
+export function doubtsOf(collections: readonly Collection[]): readonly Misleading[] {
+  return MOMENTS.flatMap((moment) => [
+    ...collections.flatMap((about) => LIES.map((lie) => ({ about, lie, moment }))),
+    ...CLOUD_LIES.map((lie) => ({ about: "cloud", lie, moment }) as const),
+  ]);
+}
+
+const EXAMPLES = new URL("../../examples/", import.meta.url);
+const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8")
+  .replace("consolidationPolicy: WhenEmpty", "consolidationPolicy: WhenEmptyOrUnderutilized")
+  .replace('values: ["spot", "on-demand"]', 'values: ["on-demand"]');
+/** One a node of ours: each is used, and none is too many. */
+const APART = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
+  "      containers:",
+  `      nodeSelector: { karpenter.sh/nodepool: default }
+      affinity:
+        podAntiAffinity:
+          requiredDuringSchedulingIgnoredDuringExecution:
+            - labelSelector: { matchLabels: { app: inflate } }
+              topologyKey: kubernetes.io/hostname
+      containers:`,
+);
+const PODS = 6;
+
+/** What is there and stays, by UID or ID. */
+interface Picture {
+  readonly pods: readonly string[];
+  readonly nodes: readonly string[];
+  readonly claims: readonly string[];
+  readonly instances: readonly string[];
+}
+
+export class DoubtStage {
+  readonly world: TestWorld;
+  /** What its Karpenter lists, each once, in order. */
+  readonly collections: readonly Collection[];
+  readonly #past: ReadonlyMap<Collection, KubeResponse>;
+  #karpenter: Replica;
+  #started = 1;
+
+  static async open(): Promise<DoubtStage> {
+    const world = await openWorld({ sells: isUsual, logLevel: "error" });
+    await world.box.operator.stop();
+    await world.apply(POOL);
+    await world.apply(APART);
+    const listed = new Set<Collection>();
+    const listen: Fault = async (request) => {
+      const what = asked(request);
+      if (request.method === "GET" && what !== undefined && what.name === undefined)
+        listed.add(what.of);
+      return undefined;
+    };
+    const karpenter = startReplica(world, "doubt-0", {}, undefined, { fault: listen });
+    await world.until("it leads", () => karpenter.operator.ready);
+    const grow = async (count: number) => {
+      await world.scale("inflate", count);
+      await world.until(
+        `${count} pods run`,
+        async () => (await running(world)).length === count,
+        10 * MINUTE,
+      );
+    };
+    await grow(PODS / 2);
+    const past = new Map<Collection, KubeResponse>();
+    for (const path of listed)
+      past.set(path, await world.box.sandbox.transport.send({ method: "GET", path }));
+    await grow(PODS);
+    // At rest: what was nominated and initialized a moment ago is nobody's candidate.
+    await world.advance(5 * MINUTE);
+    karpenter.meet(undefined);
+    return new DoubtStage(world, karpenter, past);
+  }
+
+  private constructor(
+    world: TestWorld,
+    karpenter: Replica,
+    past: ReadonlyMap<Collection, KubeResponse>,
+  ) {
+    this.world = world;
+    this.#karpenter = karpenter;
+    this.collections = [...past.keys()].sort();
+    this.#past = past;
+  }
+
+  /** Lets it be misled for so long and once more as long after that. Sentences about harm; none is what is wanted. */
+  async play({ about, lie, moment }: Misleading, forMs = FAULT_MS): Promise<readonly string[]> {
+    const before = await this.picture();
+    if (before.nodes.length < PODS || before.pods.length !== PODS)
+      return [`the stage is not as it was: ${JSON.stringify(before)}`];
+    const said: string[] = [];
+    const { met, told } = this.#misled(about, lie);
+    if (moment === "start") {
+      this.#karpenter.kill();
+      const identity = `doubt-${this.#started++}`;
+      this.#karpenter = startReplica(this.world, identity, {}, undefined, met);
+    } else {
+      this.#karpenter.meet(met.fault);
+      this.#karpenter.meetCloud(met.cloudFault);
+      this.#karpenter.cut();
+    }
+    const watchFor = async (what: string) => {
+      for (let ms = 0; ms < forMs && said.length === 0; ms += MINUTE) {
+        await this.world.advance(MINUTE);
+        said.push(...harm(before, await this.picture()).map((one) => `${what}: ${one}`));
+      }
+    };
+    if (moment === "busy") await this.world.scale("inflate", PODS + 1);
+    await watchFor("while it lasts");
+    if (told() === 0) said.push("nobody was misled");
+    this.#karpenter.meet(undefined);
+    this.#karpenter.meetCloud(undefined);
+    this.#karpenter.cut();
+    if (moment === "busy") await this.world.scale("inflate", PODS);
+    await watchFor("afterwards");
+    if (said.length === 0 && !this.#karpenter.operator.ready) said.push("it does not come back");
+    return said;
+  }
+
+  get log(): readonly string[] {
+    return this.#karpenter.log;
+  }
+
+  close(): Promise<void> {
+    this.#karpenter.kill();
+    return this.world.close();
+  }
+
+  #misled(
+    about: Misleading["about"],
+    lie: Misleading["lie"],
+  ): { met: FirstMet; told: () => number } {
+    if (about === "cloud") {
+      let calls = 0;
+      const fault = cloudLiar(lie as CloudLie, () => {
+        throw new AwsError("InvalidInstanceID.NotFound", "The instance ID does not exist");
+      });
+      const cloudFault: CloudFault = (call, input, go) => {
+        if (call === "ec2.describeInstances") calls++;
+        return fault(call, input, go);
+      };
+      return { met: { cloudFault }, told: () => calls };
+    }
+    const { transport } = this.world.box.sandbox;
+    const past = this.#past.get(about);
+    const teller = liar(transport, { of: about, lie: lie as Lie, past });
+    return { met: { fault: teller.fault }, told: () => teller.told };
+  }
+
+  async picture(): Promise<Picture> {
+    const { world } = this;
+    const nodes = await world.list<Node>("Node", "v1", "karpenter.sh/nodepool");
+    const claims = await world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
+    return {
+      pods: await running(world),
+      nodes: nodes.filter(stays).map(({ metadata }) => metadata.uid ?? ""),
+      claims: claims.filter(stays).map(({ metadata }) => metadata.uid ?? ""),
+      instances: [...world.box.sandbox.aws.state.instances.values()]
+        .filter(({ state }) => state === "running")
+        .map(({ id }) => id),
+    };
+  }
+}
+
+function stays({ metadata }: Node | NodeClaim): boolean {
+  return metadata.deletionTimestamp === undefined;
+}
+
+/** UIDs of the pods that run and stay. */
+async function running(world: TestWorld): Promise<readonly string[]> {
+  const pods = await world.list<Pod>("Pod", "v1", "app=inflate");
+  return pods
+    .filter(({ status, metadata }) => status?.phase === "Running" && !metadata.deletionTimestamp)
+    .map(({ metadata }) => metadata.uid ?? "");
+}
+
+/** What was there and is no more, or is on its way out. */
+export function harm(before: Picture, after: Picture): readonly string[] {
+  return (Object.keys(before) as (keyof Picture)[]).flatMap((what) => {
+    const left = new Set(after[what]);
+    const gone = before[what].filter((one) => !left.has(one));
+    return gone.length === 0 ? [] : [`${gone.length} of ${before[what].length} ${what} end`];
+  });
+}
