@@ -129,6 +129,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     aws.spotRoleMissing(claim()),
     aws.nodeClassNotReady(object("EC2NodeClass"), "<condition>: <what is wrong and what to do>"),
     aws.waitingOnNodeClaims(object("EC2NodeClass"), ["<name>"]),
+    aws.waitingOnInstances(object("EC2NodeClass"), ["<instance>"]),
     aws.deletionFailed(object("EC2NodeClass"), "<why>"),
     aws.zonalShiftActive(object("NodePool"), "<zone>", "<zone id>"),
     aws.zonalShiftCleared(object("NodePool"), "<zone>", "<zone id>"),

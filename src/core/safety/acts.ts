@@ -218,13 +218,14 @@ export const PROVIDER_ACTS: readonly Act[] = [
   },
   {
     what: "instance profile (AWS)",
-    why: "its EC2NodeClass is deleted",
+    why: "its EC2NodeClass is deleted, or names another role and no claim has the profile",
     askedBy: "a user",
     views: ["claims"],
-    proof: "claims, listed live, name the class no more; the profile bears no other cluster's UID",
+    proof:
+      "claims, listed live, name the class no more; the profile bears no other cluster's UID; EC2, asked for instances with its ARN, knows none that lives",
     byClock: false,
     braked: false,
-    test: "test/safety.test.ts: a node class is deleted while claims cannot be seen",
+    test: "src/providers/aws/provider.test.ts: waits for its claims, then removes profile",
   },
   {
     what: "Node (kwok)",

@@ -50,6 +50,17 @@ export function waitingOnNodeClaims(
   };
 }
 
+/** On a class that is being deleted while instances live by its profile that no NodeClaim stands for. */
+export function waitingOnInstances(nodeClass: KubeObject, ids: readonly string[]): EventToPublish {
+  return {
+    object: nodeClass,
+    type: "Warning",
+    reason: "WaitingOnInstanceTermination",
+    message: `Not deleted yet, as instances use its instance profile: ${pretty(ids)}. Terminate them, or wait until they are gone`,
+    dedupeValues: [nodeClass.metadata.uid ?? nodeClass.metadata.name, ...ids],
+  };
+}
+
 /** On a class that is being deleted and whose instance profile or launch templates AWS does not let us delete. */
 export function deletionFailed(nodeClass: KubeObject, why: string): EventToPublish {
   return {

@@ -124,9 +124,7 @@ export function createParts(deps: AwsDeps): AwsParts {
       kubernetesVersion: () => facts.kubernetesVersion(),
     }),
     profiles: new InstanceProfiles({
-      iam: api.iam,
-      clock,
-      log,
+      ...{ iam: api.iam, ec2: api.ec2, clock, log },
       clusterName,
       region,
       clusterUid: () => clusterUid(mirrors),

@@ -539,7 +539,8 @@ describe("EC2NodeClass", () => {
     await world.clock.advance(2_000);
     const second = nodeClass().status?.instanceProfile ?? "";
     expect([roleOf(first), roleOf(second)]).toEqual([`KarpenterNodeRole-${CLUSTER}`, "other"]);
-    const { metadata } = await launch(awsClaim([], { name: "d" }));
+    const other = await launch(awsClaim([], { name: "d" }));
+    const { metadata } = other;
     const annotation = "karpenter.k8s.aws/instance-profile-name";
     expect(metadata.annotations?.[annotation]).toBe(second);
     // Back again: the second stays while a node has it, and goes when none has.
@@ -549,7 +550,11 @@ describe("EC2NodeClass", () => {
     await world.clock.advance(91 * 60_000);
     expect(nodeClass().status?.instanceProfile).toBe(first);
     expect(roleOf(second)).toBe("other");
+    // Its claim is lost, its instance is not.
     world.kube.vanish(NODE_CLAIM, "d");
+    await world.clock.advance(61 * 60_000);
+    expect(roleOf(second)).toBe("other");
+    await world.settle(world.cloud.delete(other));
     await world.clock.advance(61 * 60_000);
     expect(world.aws.state.profiles.has(second)).toBe(false);
     expect(roleOf(first)).toBe(role);
@@ -568,14 +573,23 @@ describe("EC2NodeClass", () => {
   it("S4-03 waits for its claims, then removes profile and templates and goes", async () => {
     await begin();
     const profile = nodeClass().status?.instanceProfile ?? "";
-    await launch();
+    const claim = await launch();
     await world.kube.create(NODE_CLAIM, awsClaim([]));
     await world.kube.delete(EC2_NODE_CLASS, { name: "default" });
     await world.clock.advance(5_000);
     expect(nodeClass()).toBeDefined();
     expect(world.events.map((event) => event.reason)).toContain("WaitingOnNodeClaimTermination");
+    // An instance that no claim stands for any more still lives by the profile.
     world.kube.vanish(NODE_CLAIM, "claim");
-    await world.clock.advance(5_000);
+    await world.clock.advance(5 * 60_000);
+    const { InstanceProfile } = await world.api.iam.getInstanceProfile({
+      InstanceProfileName: profile,
+    });
+    expect(InstanceProfile.Roles).toHaveLength(1);
+    const told = world.events.find(({ reason }) => reason === "WaitingOnInstanceTermination");
+    expect(told?.message).toContain(claim.status?.providerID?.split("/").at(-1));
+    await world.settle(world.cloud.delete(claim));
+    await world.clock.advance(5 * 60_000);
     expect(world.kube.find(EC2_NODE_CLASS, "default")).toBeUndefined();
     await expect(
       world.api.iam.getInstanceProfile({ InstanceProfileName: profile }),

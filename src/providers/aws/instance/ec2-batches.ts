@@ -178,9 +178,9 @@ async function terminate(
   return ids.map((id) => failed.get(id));
 }
 
-/** Every live instance with all of these tags or tag keys. */
+/** Every live instance that passes all of these filters. */
 export async function listInstances(
-  ec2: Ec2Api,
+  ec2: Pick<Ec2Api, "describeInstances">,
   filters: readonly { readonly Name: string; readonly Values: readonly string[] }[],
 ): Promise<readonly Instance[]> {
   const pages = await allPages((token) =>

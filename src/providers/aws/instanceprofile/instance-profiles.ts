@@ -12,9 +12,11 @@ import { contentHash } from "../../../apis/karpenter/nodepool-hash.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { Logger } from "../../../base/log.ts";
 import { CreateError, NodeClassNotReadyError } from "../../../core/cloudprovider/errors.ts";
+import type { Ec2Api } from "../api/ec2.ts";
 import type { IamApi, InstanceProfile } from "../api/iam.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { isAlreadyExists, isNotFound } from "../errors.ts";
+import { listInstances } from "../instance/ec2-batches.ts";
 import {
   clusterTag,
   EKS_CLUSTER_TAG,
@@ -29,6 +31,7 @@ const KEEP_MS = 900_000;
 
 export interface InstanceProfileDeps {
   readonly iam: IamApi;
+  readonly ec2: Pick<Ec2Api, "describeInstances">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly clusterName: string;
@@ -71,11 +74,21 @@ export class InstanceProfiles {
     return Promise.resolve(statusProfile);
   }
 
-  /** Removes the profiles made for the class; gone already counts as done. */
-  async delete(nodeClass: AwsClass): Promise<void> {
+  /**
+   * Removes the profiles made for the class; gone already counts as done. Those stay that an instance still lives by:
+   * resolves the IDs of such instances.
+   */
+  async delete(nodeClass: AwsClass): Promise<readonly string[]> {
     const later = await this.#listed(this.#path(nodeClass.uid));
-    for (const name of [this.managedName(nodeClass), ...later])
-      await this.#remove(name, ({ Tags }) => !isAnothers(Tags, this.#deps.clusterUid()));
+    const users: string[] = [];
+    for (const name of [this.managedName(nodeClass), ...later]) {
+      const { usedBy } = await this.#remove(
+        name,
+        ({ Tags }) => !isAnothers(Tags, this.#deps.clusterUid()),
+      );
+      users.push(...usedBy);
+    }
+    return users;
   }
 
   /**
@@ -92,7 +105,8 @@ export class InstanceProfiles {
     this.#unused = new Set(unused);
     const gone: string[] = [];
     for (const name of ripe)
-      if (await this.#remove(name, (profile) => this.#isOurs(profile, classUids))) gone.push(name);
+      if ((await this.#remove(name, (profile) => this.#isOurs(profile, classUids))).isGone)
+        gone.push(name);
     // A role that comes back finds its profile gone.
     if (gone.length > 0) this.#ensured = new TtlCache(this.#deps.clock, KEEP_MS);
     return gone;
@@ -132,12 +146,17 @@ export class InstanceProfiles {
     return classUids.has(Path.split("/").at(-2) ?? "");
   }
 
-  /** Whether it was removed, or was gone. */
-  async #remove(name: string, mayGo: (profile: InstanceProfile) => boolean): Promise<boolean> {
+  /** Nothing is taken from an instance that lives: claims do not know of each, as of one whose claim was lost. */
+  async #remove(
+    name: string,
+    mayGo: (profile: InstanceProfile) => boolean,
+  ): Promise<{ readonly isGone: boolean; readonly usedBy: readonly string[] }> {
     const { iam, log } = this.#deps;
     try {
       const profile = (await iam.getInstanceProfile({ InstanceProfileName: name })).InstanceProfile;
-      if (!mayGo(profile)) return false;
+      if (!mayGo(profile)) return { isGone: false, usedBy: [] };
+      const usedBy = await this.#usersOf(profile);
+      if (usedBy.length > 0) return { isGone: false, usedBy };
       const { Roles } = profile;
       for (const { RoleName } of Roles)
         await iam.removeRoleFromInstanceProfile({ InstanceProfileName: name, RoleName });
@@ -146,7 +165,12 @@ export class InstanceProfiles {
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
-    return true;
+    return { isGone: true, usedBy: [] };
+  }
+
+  async #usersOf({ Arn }: InstanceProfile): Promise<readonly string[]> {
+    const filter = { Name: "iam-instance-profile.arn", Values: [Arn] };
+    return (await listInstances(this.#deps.ec2, [filter])).map(({ InstanceId }) => InstanceId);
   }
 
   async #make(nodeClass: AwsClass, role: string): Promise<string> {

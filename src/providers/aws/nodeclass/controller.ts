@@ -32,7 +32,12 @@ import {
 import { unsupportedFamily } from "../ami/families.ts";
 import { hashAnnotations } from "../drift.ts";
 import { describeError, isNotFound, ResolutionError } from "../errors.ts";
-import { deletionFailed, nodeClassNotReady, waitingOnNodeClaims } from "../events.ts";
+import {
+  deletionFailed,
+  nodeClassNotReady,
+  waitingOnInstances,
+  waitingOnNodeClaims,
+} from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 import { specProblem } from "./spec-check.ts";
 import {
@@ -49,6 +54,8 @@ const REFRESH_MS = 60_000;
 const VALIDATION = "ValidationSucceeded";
 /** Claims that go wake us; this is for a change we missed. */
 const WAIT_FOR_CLAIMS_MS = 600_000;
+/** Nothing tells of instances that no claim stands for. */
+const WAIT_FOR_INSTANCES_MS = 60_000;
 
 export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller {
   const name = "nodeclass";
@@ -263,7 +270,11 @@ async function finish(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
   if (left.length > 0) return requeueAfter(WAIT_FOR_CLAIMS_MS);
   const nodeClass = toAwsClass(native);
   try {
-    if (nodeClass.role !== undefined) await parts.profiles.delete(nodeClass);
+    const users = nodeClass.role === undefined ? [] : await parts.profiles.delete(nodeClass);
+    if (users.length > 0) {
+      deps.events.publish(waitingOnInstances(native, users));
+      return requeueAfter(WAIT_FOR_INSTANCES_MS);
+    }
     await parts.templates.deleteOf(nodeClass.name);
   } catch (error) {
     deps.events.publish(deletionFailed(native, describeError(error)));

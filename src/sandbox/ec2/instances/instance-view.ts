@@ -38,12 +38,22 @@ export function isGone(record: InstanceRecord): boolean {
   return record.state === "terminated";
 }
 
+/** The instance profile that it was launched with, while both are there. */
+export function profileOf(
+  state: AwsState,
+  record: InstanceRecord,
+): { readonly Arn: string; readonly Id: string } | undefined {
+  const profile = state.profiles.get(record.profileName ?? "");
+  if (profile === undefined || isGone(record)) return undefined;
+  const Arn = `arn:aws:iam::${state.accountId}:instance-profile${profile.path}${profile.name}`;
+  return { Arn, Id: profile.id };
+}
+
 /** An instance as EC2 describes it now. */
 export function toInstance(state: AwsState, record: InstanceRecord): InstanceShown {
   const image = state.images.get(record.imageId);
   const vpcId = state.subnets.get(record.subnetId)?.vpcId;
-  const profile =
-    record.profileName === undefined ? undefined : state.profiles.get(record.profileName);
+  const profile = profileOf(state, record);
   const base: InstanceShown = {
     InstanceId: record.id,
     InstanceType: record.type,
@@ -81,14 +91,7 @@ export function toInstance(state: AwsState, record: InstanceRecord): InstanceSho
       const name = state.securityGroups.get(GroupId)?.name;
       return name === undefined ? { GroupId } : { GroupId, GroupName: name };
     }),
-    ...(profile === undefined
-      ? {}
-      : {
-          IamInstanceProfile: {
-            Arn: `arn:aws:iam::${state.accountId}:instance-profile${profile.path}${profile.name}`,
-            Id: profile.id,
-          },
-        }),
+    ...(profile === undefined ? {} : { IamInstanceProfile: profile }),
     BlockDeviceMappings: record.volumeIds.flatMap((VolumeId) => {
       const volume = state.volumes.get(VolumeId);
       if (volume === undefined) return [];

@@ -19,7 +19,7 @@ import type {
   SubnetRecord,
 } from "../account/state.ts";
 import { awsTime, newId, setTags } from "../account/state.ts";
-import { isGone, stateOf, toInstance } from "./instance-view.ts";
+import { isGone, profileOf, stateOf, toInstance } from "./instance-view.ts";
 import { releaseAddress, takeAddress } from "./network.ts";
 
 type InstanceCalls = Pick<Answers<Ec2Api>, "describeInstances" | "terminateInstances">;
@@ -41,6 +41,7 @@ const FILTERS: ReadonlySet<string> = new Set([
   "launch-time",
   "spot-instance-request-id",
   "instance.group-id",
+  "iam-instance-profile.arn",
 ]);
 
 /** DescribeInstances and TerminateInstances. */
@@ -125,6 +126,7 @@ function filterFields(
     "launch-time": awsTime(record.launchedMs),
     "spot-instance-request-id": record.spotRequestId,
     "instance.group-id": record.securityGroupIds,
+    "iam-instance-profile.arn": profileOf(state, record)?.Arn,
   };
 }
 
