@@ -181,6 +181,9 @@ export function nodeClassLabelKey(ref: { readonly group: string; readonly kind: 
   return `${ref.group}/${ref.kind.toLowerCase()}`;
 }
 
+/** On one pool: ends that nobody asked for, by minute, for whichever process counts next. karpenter-ts only. */
+export const INVOLUNTARY_ENDS_ANNOTATION_KEY = "karpenter.sh/involuntary-ends";
+
 /** On any pool, an RFC 3339 time: the brake on involuntary ends that came on before it is released. karpenter-ts only. */
 export const INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY = "karpenter.sh/involuntary-ends-released";
 

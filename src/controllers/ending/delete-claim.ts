@@ -9,6 +9,7 @@ import { judge } from "../../core/safety/judge.ts";
 import { deleteSame } from "../../kube/client/delete-same.ts";
 import { isDeleting, storedClaim } from "../claims.ts";
 import type { World } from "../world.ts";
+import { keepBrakeCount, recallBrake } from "./brake-memory.ts";
 import { commonFacts, type Ended, tellHeld } from "./ended.ts";
 
 export interface ClaimProof {
@@ -33,13 +34,16 @@ export async function deleteClaim(
   if (live === undefined || live.metadata.uid !== claim.metadata.uid || isDeleting(live))
     return "gone";
   if (!(await stillHolds(live))) return "changed";
+  const isCounted = act.braked && !isProvenGone;
+  if (isCounted) await recallBrake(world);
   const facts = { ...commonFacts(world, act, live), isProvenGone };
   const verdict = judge(act, facts, world.brake);
   if (!verdict.go) {
     const held = { name: facts.name, act: { ...act, name }, doubt: verdict.doubt };
     return tellHeld(world, held, [live]);
   }
+  if (isCounted) await keepBrakeCount(world);
   if (!(await deleteSame(world.kube, claimKind(live), live))) return "gone";
-  if (act.braked && !isProvenGone) world.metrics.count("involuntary_ends_total", { act: name });
+  if (isCounted) world.metrics.count("involuntary_ends_total", { act: name });
   return "ended";
 }

@@ -19,6 +19,7 @@ import { clusterUid } from "../cluster-uid.ts";
 import { nodes } from "../mirrors.ts";
 import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
+import { keepBrakeCount, recallBrake } from "./brake-memory.ts";
 import { commonFacts, type Ended, tellHeld } from "./ended.ts";
 
 /** Whether the cloud still knows an instance, and whether it says itself that the instance has ended. */
@@ -106,11 +107,13 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   const origin = originOf(instance, { clusterUid: uid, hasNode: standing.length > 0 });
   if (origin === "another") return "gone";
   if (await isClaimed(world, instance, standing)) return "changed";
+  await recallBrake(world);
   const facts = { ...commonFacts(world, act, instance), isProvenGone: false };
   const verdict =
     origin === "unknown" ? held("otherCluster", otherCluster(uid)) : judge(act, facts, world.brake);
   if (!verdict.go)
     return tellHeld(world, { name: facts.name, act, doubt: verdict.doubt }, standing);
+  await keepBrakeCount(world);
   world.metrics.count("involuntary_ends_total", { act: act.name });
   const drained = standing.filter((node) => hasFinalizer(node, TERMINATION_FINALIZER));
   if (drained.length > 0) {
@@ -148,14 +151,20 @@ function otherCluster(uid: string | undefined): string {
  * Whether a Node that is being deleted, and that no claim stands for, may be drained and its machine ended. Kubernetes
  * deletes such Nodes by itself: many at once are a sign that claims were lost.
  */
-export function mayEndClaimless(world: World, node: Node, standIn: NodeClaim): boolean {
+export async function mayEndClaimless(
+  world: World,
+  node: Node,
+  standIn: NodeClaim,
+): Promise<boolean> {
   const act: Act & { name: string } = { ...INSTANCE_ACTS.claimless, name: "claimless" };
+  await recallBrake(world);
   const facts = { ...commonFacts(world, act, standIn), isProvenGone: false };
   const verdict = judge(act, facts, world.brake);
   if (!verdict.go) {
     tellHeld(world, { name: facts.name, act, doubt: verdict.doubt }, [node]);
     return false;
   }
+  await keepBrakeCount(world);
   world.metrics.count("involuntary_ends_total", { act: act.name });
   return true;
 }

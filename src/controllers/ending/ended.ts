@@ -53,13 +53,16 @@ export function commonFacts(
   world: World,
   act: Act,
   claim: NodeClaim,
-): Pick<EndFacts, "staleViews" | "clockSkewMs" | "fleet" | "nowMs" | "name"> {
+): Pick<EndFacts, "staleViews" | "clockSkewMs" | "fleet" | "nowMs" | "name" | "machine"> {
+  const { name } = claim.metadata;
+  const providerId = claim.status?.providerID ?? "";
   return {
     staleViews: act.views.filter((view) => !isCurrent(world, view, claim)),
     clockSkewMs: world.clockSkewMs(),
     fleet: fleetSize(world),
     nowMs: world.clock.elapsedMs(),
-    name: claim.metadata.name || (claim.status?.providerID ?? ""),
+    name: name || providerId,
+    machine: providerId || name,
   };
 }
 

@@ -129,7 +129,8 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
   if (claim !== undefined && !isDeleting(claim)) await deleteClaim(world, claim, "nodeDeleted");
   const leaving = leavingNode(world, stored, claim);
   if (await hasLostItsInstance(world, stored)) return release(world, parts, leaving);
-  if (claim === undefined && !mayEnd(world, parts, stored)) return requeueAfter(HELD_RETRY_MS);
+  if (claim === undefined && !(await mayEnd(world, parts, stored)))
+    return requeueAfter(HELD_RETRY_MS);
   if (leaving.deadlineMs !== undefined) {
     const at = claim?.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY] ?? "";
     world.events.publish(deadlineNear(stored, at));
@@ -150,11 +151,11 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
 }
 
 /** A Node without a claim is judged once. */
-function mayEnd(world: World, { claimless }: Parts, node: Node): boolean {
+async function mayEnd(world: World, { claimless }: Parts, node: Node): Promise<boolean> {
   const instance = standIn(node);
   const uid = node.metadata.uid ?? node.metadata.name;
   if (instance === undefined || claimless.has(uid)) return true;
-  if (!mayEndClaimless(world, node, instance)) return false;
+  if (!(await mayEndClaimless(world, node, instance))) return false;
   claimless.add(uid);
   return true;
 }

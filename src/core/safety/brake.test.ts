@@ -44,6 +44,21 @@ describe("the brake on ends that nobody asked for", () => {
     expect(changes).toBe(4);
   });
 
+  it("counts an end once that is tried again", () => {
+    const brake = new Brake({ nodes: 2, percent: 0 });
+    expect([1, 2, 3].map((atMs) => brake.take("a", atMs, 1))).toEqual([true, true, true]);
+    expect(["b", "c"].map((name) => brake.take(name, 4, 1))).toEqual([true, false]);
+  });
+
+  it("goes on with what another process has counted, for as long as that counts", () => {
+    const brake = new Brake({ nodes: 3, percent: 0 });
+    brake.recall([-9 * MINUTE_MS, -2 * MINUTE_MS]);
+    expect(brake.counted(0)).toEqual([-9 * MINUTE_MS, -2 * MINUTE_MS]);
+    expect(brake.take("a", MINUTE_MS, 1)).toBe(true);
+    expect(brake.counted(MINUTE_MS)).toEqual([-2 * MINUTE_MS, MINUTE_MS]);
+    expect(["b", "c"].map((name) => brake.take(name, MINUTE_MS, 1))).toEqual([true, false]);
+  });
+
   it("reads its limit", () => {
     expect(parseBrakeLimit("5,10%")).toEqual({ nodes: 5, percent: 10 });
     expect(parseBrakeLimit("0")).toEqual({ nodes: 0, percent: 0 });

@@ -18,11 +18,18 @@ export interface BrakeLimit {
 
 export const DEFAULT_BRAKE_LIMIT: BrakeLimit = { nodes: 5, percent: 10 };
 
+/** `name` is what a person is told, `machine` what is counted. */
+export interface Counted {
+  readonly name: string;
+  readonly machine: string;
+}
+
 /** Times are elapsed milliseconds of one process: a clock that is set changes nothing. */
 export class Brake {
   readonly #limit: BrakeLimit;
   readonly #listeners = new Set<() => void>();
-  #endedMs: number[] = [];
+  /** Ends within the window: machine → elapsed time. */
+  #ended = new Map<string, number>();
   #sinceMs: number | undefined;
   /** Objects whose end is held, by name. */
   readonly #held = new Set<string>();
@@ -36,15 +43,21 @@ export class Brake {
     return Math.max(this.#limit.nodes, Math.floor((fleet * this.#limit.percent) / 100));
   }
 
-  /** Takes one of the ends that are left; false: the brake is on, now or since before. */
-  take(name: string, nowMs: number, fleet: number): boolean {
+  /**
+   * Takes one of the ends that are left; false: the brake is on, now or since before. `machine` is counted once, though
+   * several objects that stand for it end; absent: the name.
+   */
+  take(one: string | Counted, nowMs: number, fleet: number): boolean {
+    const { name, machine } = typeof one === "string" ? { name: one, machine: one } : one;
     if (this.isOn(nowMs)) {
       this.#held.add(name);
       return false;
     }
-    this.#endedMs = this.#endedMs.filter((atMs) => nowMs - atMs < WINDOW_MS);
-    if (this.#endedMs.length < this.most(fleet)) {
-      this.#endedMs.push(nowMs);
+    this.#forgetOld(nowMs);
+    // Tried again, or its Node follows it.
+    if (this.#ended.has(machine)) return true;
+    if (this.#ended.size < this.most(fleet)) {
+      this.#ended.set(machine, nowMs);
       return true;
     }
     this.#held.add(name);
@@ -67,6 +80,17 @@ export class Brake {
     return [...this.#held].sort();
   }
 
+  /** When what is counted ended, in elapsed time. */
+  counted(nowMs: number): readonly number[] {
+    this.#forgetOld(nowMs);
+    return [...this.#ended.values()];
+  }
+
+  /** Another process counted these. */
+  recall(endedMs: readonly number[]): void {
+    for (const [at, atMs] of endedMs.entries()) this.#ended.set(`recalled/${at}`, atMs);
+  }
+
   /** Another process had it on, since then. */
   resume(sinceMs: number): void {
     if (this.#sinceMs === undefined) this.#set(sinceMs);
@@ -75,7 +99,7 @@ export class Brake {
   /** A person has looked, or the hour is over: counting begins anew. */
   release(): void {
     if (this.#sinceMs === undefined) return;
-    this.#endedMs = [];
+    this.#ended.clear();
     this.#held.clear();
     this.#set(undefined);
   }
@@ -84,6 +108,10 @@ export class Brake {
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  #forgetOld(nowMs: number): void {
+    for (const [name, atMs] of this.#ended) if (nowMs - atMs >= WINDOW_MS) this.#ended.delete(name);
   }
 
   #set(sinceMs: number | undefined): void {

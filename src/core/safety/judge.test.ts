@@ -8,6 +8,7 @@ const SOUND: EndFacts = {
   clockSkewMs: 1_000,
   isProvenGone: false,
   name: "a",
+  machine: "a",
   fleet: 10,
   nowMs: 0,
 };
@@ -39,8 +40,12 @@ describe("the judge of acts that cannot be taken back", () => {
   it("brakes what nobody asked for, unless the cloud itself names the end", () => {
     const one = brake();
     expect(code(CLAIM_ACTS.instanceGone, SOUND, one)).toBe("go");
-    expect(code(CLAIM_ACTS.instanceGone, SOUND, one)).toBe("brake");
-    expect(code(CLAIM_ACTS.instanceGone, { ...SOUND, isProvenGone: true }, one)).toBe("go");
+    // Of the same machine the Node ends as well.
+    expect(code(INSTANCE_ACTS.claimless, { ...SOUND, name: "node-a" }, one)).toBe("go");
+    expect(code(CLAIM_ACTS.instanceGone, { ...SOUND, machine: "b" }, one)).toBe("brake");
+    expect(code(CLAIM_ACTS.instanceGone, { ...SOUND, machine: "b", isProvenGone: true }, one)).toBe(
+      "go",
+    );
     expect(code(CLAIM_ACTS.staticScaleDown, SOUND, one)).toBe("go");
   });
 

@@ -18,6 +18,8 @@ export interface EndFacts {
   readonly isProvenGone: boolean;
   /** Of the object: the brake lists what it holds. */
   readonly name: string;
+  /** What it stands for, by provider ID: the brake counts that. */
+  readonly machine: string;
   /** Nodes of ours in all. */
   readonly fleet: number;
   /** Elapsed time of this process. */
@@ -36,7 +38,7 @@ export type Verdict = { readonly go: true } | { readonly go: false; readonly dou
 
 /** Counts the act against the brake where it goes. */
 export function judge(act: Act, facts: EndFacts, brake: Brake): Verdict {
-  const { staleViews, clockSkewMs, isProvenGone, name, fleet, nowMs } = facts;
+  const { staleViews, clockSkewMs, isProvenGone, fleet, nowMs } = facts;
   if (staleViews.length > 0)
     return held("staleView", `The view of ${staleViews.join(" and ")} is not current.`);
   if (act.byClock && clockSkewMs !== undefined && Math.abs(clockSkewMs) > CLOCKS_APART_MS) {
@@ -46,7 +48,7 @@ export function judge(act: Act, facts: EndFacts, brake: Brake): Verdict {
       `This machine's clock and the API server's are ${apart} apart. Set the clock right.`,
     );
   }
-  if (act.braked && !isProvenGone && !brake.take(name, nowMs, fleet))
+  if (act.braked && !isProvenGone && !brake.take(facts, nowMs, fleet))
     return held("brake", brakeMessage(brake.most(fleet), fleet));
   return { go: true };
 }

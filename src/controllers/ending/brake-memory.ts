@@ -1,0 +1,71 @@
+/**
+ * Carries the brake's count over a restart and to the next leader. Each end is written on a pool before it happens; a
+ * process reads what others wrote, live, before the first end of its own. One that cannot read or write ends nothing.
+ */
+
+import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
+import { INVOLUNTARY_ENDS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import type { Brake } from "../../core/safety/brake.ts";
+import { newestRelease, shownBrake } from "../../core/safety/brake-condition.ts";
+import { endsText, keptEnds } from "../../core/safety/brake-memory.ts";
+import { nativePools } from "../mirrors.ts";
+import { changePool, listPools, poolById } from "../pools.ts";
+import type { World } from "../world.ts";
+
+type Needed = Pick<World, "kube" | "mirrors" | "clock" | "brake">;
+
+const recalled = new WeakMap<Brake, Promise<void>>();
+/** One write after the other: each says all. */
+const writing = new WeakMap<Brake, Promise<void>>();
+
+/** Takes in what other processes counted, once. Rejects while the pools cannot be read. */
+export function recallBrake(world: Needed): Promise<void> {
+  const known = recalled.get(world.brake);
+  if (known !== undefined) return known;
+  const reading = recall(world);
+  recalled.set(world.brake, reading);
+  reading.catch(() => recalled.delete(world.brake));
+  return reading;
+}
+
+async function recall({ kube, mirrors, clock, brake }: Needed): Promise<void> {
+  // Of a generation that is not installed there are none.
+  const kinds = POOL_KINDS.filter((kind) => nativePools({ mirrors }, kind).size > 0);
+  const lists = await Promise.all(kinds.map((kind) => kube.list(kind as Kind)));
+  const pools = lists.flatMap(({ items }) => items as readonly KubeObject[]);
+  const nowMs = clock.now();
+  const releasedMs = newestRelease(pools, nowMs);
+  const elapsedMs = (atMs: number): number => clock.elapsedMs() - Math.max(0, nowMs - atMs);
+  brake.recall(
+    keptEnds(pools)
+      .filter((atMs) => atMs > releasedMs)
+      .map(elapsedMs),
+  );
+  const shown = shownBrake(pools, nowMs);
+  if (shown !== undefined) brake.resume(elapsedMs(shown.sinceMs));
+}
+
+/** Writes down what has been counted. Nothing where no pool is left to write it on. */
+export function keepBrakeCount(world: World): Promise<void> {
+  const before = writing.get(world.brake) ?? Promise.resolve();
+  const written = before.catch(() => undefined).then(() => write(world));
+  writing.set(world.brake, written);
+  return written;
+}
+
+async function write(world: World): Promise<void> {
+  const { brake, clock } = world;
+  const bearer = listPools(world).find(({ deleting }) => !deleting);
+  const stored = bearer === undefined ? undefined : poolById(world, bearer.id);
+  if (stored === undefined) return;
+  const aheadMs = clock.now() - clock.elapsedMs();
+  const text = endsText(brake.counted(clock.elapsedMs()).map((atMs) => atMs + aheadMs));
+  await changePool(world, stored, (one) => ({
+    ...one,
+    metadata: {
+      ...one.metadata,
+      annotations: { ...one.metadata.annotations, [INVOLUNTARY_ENDS_ANNOTATION_KEY]: text },
+    },
+  }));
+}
