@@ -38,6 +38,8 @@ export interface Mutant extends Change {
   readonly also?: Change;
   /** The loop that it brings about; absent: random days show it. */
   readonly loop?: string;
+  /** The title of the test in doubts.test.ts that shows it. */
+  readonly doubt?: string;
   /** Whether there is something to see on that day; absent: on any. */
   readonly needs?: (story: Story) => boolean;
 }
@@ -354,5 +356,21 @@ export const MUTANTS: readonly Mutant[] = [
     from: "return { failures, untilMs: Math.ceil((nowMs + waitMs) / 1_000) * 1_000 };",
     to: "return { failures, untilMs: Math.ceil((nowMs + 0 * waitMs) / 1_000) * 1_000 };",
     loop: "out-of-stock.yaml",
+  },
+  {
+    name: "lists-alone",
+    without: "the look at the claim that an instance's Node names, whatever lists say",
+    file: "src/controllers/ending/end-instance.ts",
+    from: 'if (await isClaimed(world, instance, standing)) return "changed";',
+    to: "",
+    doubt: "mid-run",
+  },
+  {
+    name: "seen-pods-alone",
+    without: "the look at the server for pods of a node that was thought to be empty",
+    file: "src/controllers/disruption/take-back.ts",
+    from: "if ((await reschedulablePodsNow(world, candidate.node.name)).length === 0) return false;",
+    to: "if (candidate !== undefined) return false;",
+    doubt: "mid-run",
   },
 ];
