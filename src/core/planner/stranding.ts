@@ -7,7 +7,7 @@
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { PodClass } from "../provisioning/batch/pod-class.ts";
-import { admittedSet } from "../provisioning/nodes/admission.ts";
+import { admittedSet } from "../provisioning/feasibility/admission.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";

@@ -7,8 +7,9 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { intersectionOf, type Marks } from "../scheduling/bits.ts";
 import type { PodClass, PodClasses, Variant } from "./batch/pod-class.ts";
 import type { QueuedPod } from "./batch/queue.ts";
+import type { Attempt } from "./feasibility/attempt.ts";
 import { giveUpMeeting, waitsForMeeting } from "./nodes/affinity-groups.ts";
-import type { Attempt, ExistingNode } from "./nodes/existing-node.ts";
+import type { ExistingNode } from "./nodes/existing-node.ts";
 import { NewNodeClaim } from "./nodes/new-nodeclaim.ts";
 import type { OpenClaims } from "./nodes/open-claims.ts";
 import type { Fit, PlanningContext, Trial } from "./nodes/trial.ts";
@@ -109,8 +110,8 @@ export function onExistingNode(
     index = deadNodes.firstMissing(index + 1, ruledOut, closed)
   ) {
     const node = nodes[index] as ExistingNode;
-    attempt ??= pass.attempt.begin();
-    const verdict = node.accepts(pod, podClass, variant, attempt);
+    attempt ??= pass.attempt.begin(pod, podClass, variant);
+    const verdict = node.accepts(attempt);
     if (verdict === "never") (isAsEver?.(node) ? ruledOut : deadNodes).add(index);
     if (verdict !== "yes") continue;
     pass.onTouch?.(node);

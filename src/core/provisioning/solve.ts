@@ -24,10 +24,11 @@ import { type Draft, forgetTries, type PodClass, PodClasses } from "./batch/pod-
 import { inOrderInSteps, Queue, type QueuedPod } from "./batch/queue.ts";
 import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./batch/scarcity.ts";
 import { type BatchPod, PODS_PER_STEP, sortOut } from "./batch/sort-out.ts";
+import { Attempt } from "./feasibility/attempt.ts";
 import { type Fork, Forks } from "./fork.ts";
 import { meetingPlaces } from "./nodes/affinity-groups.ts";
 import { ClaimsAsMoved } from "./nodes/claims-as-moved.ts";
-import { Attempt, ExistingNode, targetNodes } from "./nodes/existing-node.ts";
+import { ExistingNode, targetNodes } from "./nodes/existing-node.ts";
 import { homesOf } from "./nodes/homes-of.ts";
 import { OpenClaims } from "./nodes/open-claims.ts";
 import { type Kind, planClaimsInSteps } from "./nodes/planned-claim.ts";

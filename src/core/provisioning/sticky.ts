@@ -7,6 +7,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { PodClass } from "./batch/pod-class.ts";
 import { inOrderInSteps, type QueuedPod } from "./batch/queue.ts";
+import { reasonOf } from "./feasibility/node-refusal.ts";
 import type { ExistingNode } from "./nodes/existing-node.ts";
 import type { Pass } from "./place.ts";
 import type { RejectionReason, Unstuck } from "./result.ts";
@@ -153,7 +154,7 @@ function isPlaced(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode):
   for (let step = 0; !isTaken; step++) {
     const variant = pass.classes.variant(podClass, step);
     if (variant === undefined) return false;
-    isTaken = node.accepts(pod, podClass, variant, pass.attempt.begin()) === "yes";
+    isTaken = node.accepts(pass.attempt.begin(pod, podClass, variant)) === "yes";
   }
   pass.onTouch?.(node);
   node.add(pod, podClass);
@@ -167,6 +168,7 @@ function obstacleOf(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode
   for (let step = 0; ; step++) {
     const variant = pass.classes.variant(podClass, step);
     if (variant === undefined) return obstacle ?? "requirements";
-    obstacle = node.obstacle(pod, podClass, variant, pass.attempt.begin());
+    const refusal = node.refusal(pass.attempt.begin(pod, podClass, variant));
+    obstacle = refusal === undefined ? undefined : reasonOf(refusal);
   }
 }

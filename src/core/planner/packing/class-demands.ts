@@ -1,7 +1,7 @@
 /** Groups pods by class, and finds the NodePool that each class is packed for. */
-import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import type { PodClass, Variant } from "../../provisioning/batch/pod-class.ts";
 import type { QueuedPod } from "../../provisioning/batch/queue.ts";
+import { admittedSet } from "../../provisioning/feasibility/admission.ts";
 import type { Pass } from "../../provisioning/place.ts";
 import { rankOf } from "../../provisioning/pools/rank.ts";
 import type { ClassDemand } from "./class-demand.ts";
@@ -69,19 +69,15 @@ export class ClassDemands {
    * The NodePool of the highest rank that can launch a node for the pod; of equal ranks, the one where the pod costs
    * least.
    */
-  #poolFor(
-    { requests }: PodClass,
-    { tolerations, set: wanted }: Variant,
-  ): NodePoolAndSet | undefined {
+  #poolFor({ requests }: PodClass, variant: Variant): NodePoolAndSet | undefined {
     const { templates, context } = this.#pass;
     let best: NodePoolAndSet | undefined;
     let least = Number.POSITIVE_INFINITY;
     for (const template of templates) {
       if (best !== undefined && rankOf(template.pool) < rankOf(best.template.pool)) break;
-      const { taints, budget, table } = template;
+      const { budget, table } = template;
       if (budget.exhausted) continue;
-      if (taints.length > 0 && firstUntolerated(tolerations, taints) !== undefined) continue;
-      const set = context.space.join(template.set, wanted);
+      const set = admittedSet(template, variant, context.space);
       if (set === undefined || !table.hasFitting(budget.within, set, requests)) continue;
       if (this.#floors === undefined) return { template, set };
       const price = this.#floors.of(template, set, requests);

@@ -17,6 +17,7 @@ import {
 import { type Steps, sortInSteps } from "../../../base/steps.ts";
 import {
   type Amounts,
+  amountOf,
   amountsOf,
   type Demand,
   isWithin,
@@ -26,82 +27,32 @@ import { NodeLabels } from "../../scheduling/node-labels.ts";
 import { type DaemonTerm, daemonTerms, isMeantByName } from "../../scheduling/pod-requirements.ts";
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
-import type { Requirements } from "../../scheduling/requirements.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
 import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
 import { claimName, type VolumeIndex } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
-import type { RejectionReason } from "../result.ts";
+import type { Attempt } from "../feasibility/attempt.ts";
+import type { NodeRefusal, ShortResource, Verdict } from "../feasibility/node-refusal.ts";
 import { UNNUMBERED } from "../topology/host-numbers.ts";
-import type { Topology } from "../topology/topology.ts";
-import { isAllowedIn, isPermanent, type Place, type Rule } from "../topology/topology-group.ts";
+import { isPermanent, type Place, type Rule } from "../topology/topology-group.ts";
 
-/** `never`: the node refuses every pod of this variant for the rest of the pass. */
-export type Verdict = "yes" | "notNow" | "never";
-
-/** Why a node refuses a pod, and whether it refuses every pod of the variant for the rest of the pass. */
-interface Refusal {
-  readonly reason: RejectionReason;
+/** A stage of the check that refuses a pod. */
+interface Refusing {
+  readonly stage: NodeRefusal["stage"];
+  /** The node refuses every pod of the variant for the rest of the pass. */
   readonly lasts: boolean;
 }
 
-const NO_ROOM: Refusal = { reason: "resources", lasts: true };
-const TAINTED: Refusal = { reason: "taints", lasts: true };
-const OTHER_LABELS: Refusal = { reason: "requirements", lasts: true };
-const VOLUMES_ELSEWHERE: Refusal = { reason: "volumes", lasts: true };
-const PORTS_HELD: Refusal = { reason: "hostPorts", lasts: true };
+const NO_ROOM: Refusing = { stage: "resources", lasts: true };
+const TAINTED: Refusing = { stage: "taints", lasts: true };
+const OTHER_LABELS: Refusing = { stage: "requirements", lasts: true };
+const VOLUMES_ELSEWHERE: Refusing = { stage: "volumes", lasts: true };
+const PORTS_HELD: Refusing = { stage: "hostPorts", lasts: true };
 /** Volumes are checked for each pod: pods of one variant may have different ones. */
-const TOO_MANY_VOLUMES: Refusal = { reason: "volumes", lasts: false };
-const RULED_OUT: Refusal = { reason: "topology", lasts: true };
-const RULED_OUT_NOW: Refusal = { reason: "topology", lasts: false };
-
-/** Number of asked nodes from which answers are kept. Most pods are placed before that. */
-const ANSWERS_NOT_KEPT = 4;
-
-/**
- * One pod after the other that is tried on existing nodes. While one pod is tried nothing is placed, so a rule about
- * zones gives all nodes of a zone the same answer.
- */
-export class Attempt {
-  readonly space: RequirementSpace;
-  readonly volumes: VolumeIndex;
-  readonly #topology: Topology;
-  #asked = 0;
-  /** By rule and domain. */
-  #answers: Map<Rule, Map<string, boolean>> | undefined;
-
-  constructor(context: { space: RequirementSpace; topology: Topology; volumes: VolumeIndex }) {
-    this.space = context.space;
-    this.volumes = context.volumes;
-    this.#topology = context.topology;
-  }
-
-  /** Begins with the next pod, and forgets the answers for the last one. */
-  begin(): Attempt {
-    this.#asked = 0;
-    this.#answers = undefined;
-    return this;
-  }
-
-  allows(rule: Rule, variant: Variant, node: ExistingNode): boolean {
-    const { group, self } = rule;
-    const domain = group.key === HOSTNAME_LABEL_KEY ? undefined : node.domain(group.key);
-    let answers = this.#answers?.get(rule);
-    const known = domain === undefined ? undefined : answers?.get(domain);
-    if (known !== undefined) return known;
-    const podDomains = variant.strict.get(group.key);
-    const allowed =
-      domain === undefined
-        ? this.#topology.options(group, node, self, podDomains).length > 0
-        : isAllowedIn(group, domain, self, podDomains);
-    if (domain === undefined || ++this.#asked <= ANSWERS_NOT_KEPT) return allowed;
-    answers ??= new Map();
-    answers.set(domain, allowed);
-    this.#answers ??= new Map();
-    this.#answers.set(rule, answers);
-    return allowed;
-  }
-}
+const TOO_MANY_VOLUMES: Refusing = { stage: "attachSlots", lasts: false };
+const RULED_OUT: Refusing = { stage: "topology", lasts: true };
+const RULED_OUT_NOW: Refusing = { stage: "topology", lasts: false };
 
 /** A DaemonSet's pod: on which nodes it runs, and what it requests. */
 export interface Daemon {
@@ -178,37 +129,65 @@ export class ExistingNode implements Place {
     return this.#labels.accept(requirements);
   }
 
-  /** Whether the node takes the pod, with the preferences of this variant. */
-  accepts(pod: Pod, podClass: PodClass, variant: Variant, attempt: Attempt): Verdict {
-    const refusal = this.#refusal(pod, podClass, variant, attempt);
-    if (refusal === undefined) return "yes";
-    return refusal.lasts ? "never" : "notNow";
+  /** Whether the node takes the pod of the attempt. */
+  accepts(attempt: Attempt): Verdict {
+    const refusing = this.#refusing(attempt);
+    if (refusing === undefined) return "yes";
+    return refusing.lasts ? "never" : "notNow";
   }
 
-  /** The stage of the check that refuses the pod; undefined: {@link accepts} says yes. */
-  obstacle(
-    pod: Pod,
-    podClass: PodClass,
-    variant: Variant,
-    attempt: Attempt,
-  ): RejectionReason | undefined {
-    return this.#refusal(pod, podClass, variant, attempt)?.reason;
+  /** The stage that refuses the pod, with the object that it failed on. Undefined: {@link accepts} says yes. */
+  refusal(attempt: Attempt): NodeRefusal | undefined {
+    const refusing = this.#refusing(attempt);
+    return refusing === undefined ? undefined : this.#evidence(refusing.stage, attempt);
   }
 
   /** The one check, for placement and for explanation. Resources come first, because that stage is cheap. */
-  #refusal(pod: Pod, podClass: PodClass, variant: Variant, attempt: Attempt): Refusal | undefined {
+  #refusing(attempt: Attempt): Refusing | undefined {
+    const { pod, podClass, variant } = attempt;
     const missing = this.#missing(podClass, variant, attempt.space);
     if (missing !== undefined) return missing;
     const { ports } = podClass;
-    if (ports.length > 0 && this.#holdsOneOf(ports)) return PORTS_HELD;
+    if (ports.length > 0 && this.#heldOf(ports) !== undefined) return PORTS_HELD;
     if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return TOO_MANY_VOLUMES;
-    // Rules about hosts come first: their refusal may last.
-    for (const rule of variant.hostRules)
-      if (!attempt.allows(rule, variant, this))
-        return isPermanent(rule.group) ? RULED_OUT : RULED_OUT_NOW;
-    for (const rule of variant.narrowingRules)
-      if (!attempt.allows(rule, variant, this)) return RULED_OUT_NOW;
-    return undefined;
+    const rule = attempt.brokenRule(this);
+    if (rule === undefined) return undefined;
+    return isPermanent(rule.group) ? RULED_OUT : RULED_OUT_NOW;
+  }
+
+  /** The object that the stage fails on. */
+  #evidence(stage: NodeRefusal["stage"], attempt: Attempt): NodeRefusal {
+    const { pod, podClass, variant, volumes } = attempt;
+    switch (stage) {
+      case "resources":
+        return { stage, ...this.#shortResource(podClass.requests) };
+      case "taints":
+        return { stage, taint: firstUntolerated(variant.tolerations, this.taints) as Taint };
+      case "requirements": {
+        const own = this.#labels;
+        const [requirement] = [...variant.requirements.all()].filter(
+          (one) => !own.accept(Requirements.of([one])),
+        );
+        return { stage, requirement: requirement as Requirement };
+      }
+      case "volumes":
+        return { stage, places: podClass.volumeSets.map((one) => attempt.space.get(one)) };
+      case "hostPorts":
+        return { stage, port: this.#heldOf(podClass.ports) as HostPort };
+      case "attachSlots":
+        return { stage, drivers: this.#fullDrivers(pod, volumes) };
+      case "topology":
+        return { stage, rule: attempt.brokenRule(this) as Rule };
+    }
+  }
+
+  #shortResource(requests: Resources): Omit<ShortResource, "stage"> {
+    for (const resource of Object.keys(requests).sort()) {
+      const requested = requests[resource] as number;
+      const left = this.gone ? 0 : amountOf(this.#remaining, resource);
+      if (requested > 0 && requested > left) return { resource, requested, left };
+    }
+    return { resource: "pods", requested: 1, left: 0 };
   }
 
   /** Resources, taints and labels: stages whose result holds until a pod is placed. */
@@ -216,7 +195,7 @@ export class ExistingNode implements Place {
     return this.#missing(podClass, variant, space) === undefined;
   }
 
-  #missing(podClass: PodClass, variant: Variant, space: RequirementSpace): Refusal | undefined {
+  #missing(podClass: PodClass, variant: Variant, space: RequirementSpace): Refusing | undefined {
     if (!this.hasRoomFor(podClass.demand)) return NO_ROOM;
     if (variant.metNodes.has(this.index)) return undefined;
     if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return TAINTED;
@@ -242,8 +221,9 @@ export class ExistingNode implements Place {
     return sets.length === 0 || sets.some((set) => this.canMeet(space.get(set)));
   }
 
-  #holdsOneOf(ports: readonly HostPort[]): boolean {
-    return ports.some((port) => this.#ports.some((own) => hostPortsConflict(own, port)));
+  /** The first of these ports that a pod on the node holds. */
+  #heldOf(ports: readonly HostPort[]): HostPort | undefined {
+    return ports.find((port) => this.#ports.some((own) => hostPortsConflict(own, port)));
   }
 
   /** The state now, for {@link restore}. */
@@ -310,12 +290,13 @@ export class ExistingNode implements Place {
     }
     const most = this.#mounts + mountsOf(pod);
     for (const limit of limits.values())
-      if (most > limit) return this.#attachesAll(pod, limits, volumes);
+      if (most > limit) return this.#fullDrivers(pod, volumes).length === 0;
     return true;
   }
 
-  /** Which of them are of one driver, or the very same. */
-  #attachesAll(pod: Pod, limits: ReadonlyMap<string, number>, volumes: VolumeIndex): boolean {
+  /** Drivers of the pod's volumes that would have more volumes than slots. A volume of several pods counts once. */
+  #fullDrivers(pod: Pod, volumes: VolumeIndex): readonly string[] {
+    const limits = volumes.limits(this.view.name);
     const wanted = volumes.usage(pod);
     const attached = new Map<string, Set<string>>();
     for (const own of [...this.view.pods, ...this.pods, pod]) {
@@ -324,7 +305,9 @@ export class ExistingNode implements Place {
         attached.set(driver, new Set([...(attached.get(driver) ?? []), ...claims]));
       }
     }
-    return [...attached].every(([driver, { size }]) => size <= (limits.get(driver) ?? size));
+    return [...attached]
+      .filter(([driver, { size }]) => size > (limits.get(driver) ?? size))
+      .map(([driver]) => driver);
   }
 }
 

@@ -12,7 +12,6 @@ import {
   type Bits,
   commonBits,
   haveCommonBits,
-  intersectBits,
   intersectionOf,
   isEmptyBits,
 } from "../../scheduling/bits.ts";
@@ -21,9 +20,10 @@ import type { SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import type { VolumeUsage } from "../../scheduling/volumes.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
+import { admittedSet } from "../feasibility/admission.ts";
+import { tooFewValues, withFreePorts, withSlots } from "../feasibility/type-stages.ts";
 import { attachedTogether } from "../pools/attach-slots.ts";
-import { dropPortConflicts, type Template } from "../pools/pool-template.ts";
-import { withWholeTypes } from "../pools/whole-types.ts";
+import type { Template } from "../pools/pool-template.ts";
 import { kindLedBy } from "../topology/firsts.ts";
 import { UNNUMBERED } from "../topology/host-numbers.ts";
 import {
@@ -38,7 +38,6 @@ import {
   revisionOf,
   type TopologyGroup,
 } from "../topology/topology-group.ts";
-import { admittedSet } from "./admission.ts";
 import { LaunchableValues } from "./launchable-values.ts";
 import { isLedByOneOf, isLiftedElsewhere, leadersOf } from "./leaders.ts";
 import { LimitShare } from "./limit-share.ts";
@@ -197,15 +196,11 @@ export class NewNodeClaim implements Place {
     if (fitting === undefined) return NEVER;
     const within = this.#share.within(fitting);
     if (isEmptyBits(within)) return NEVER;
-    const types = ports.length > 0 || podClass.hasVolumes ? within.slice() : within;
-    if (ports.length > 0) {
-      dropPortConflicts(this.template, ports, types);
-      if (isEmptyBits(types)) return NEVER;
-    }
+    let types = withFreePorts(this.template, ports, within);
+    if (isEmptyBits(types)) return NEVER;
     if (podClass.hasVolumes) {
       const usage = this.#context.volumes.usage(pod);
-      const holding = this.template.slots.holding(attachedTogether(this.#attached, usage));
-      if (holding !== undefined) intersectBits(types, holding);
+      types = withSlots(this.template, attachedTogether(this.#attached, usage), types);
       if (isEmptyBits(types)) return NOT_NOW;
     }
     this.#deferred = undefined;
@@ -457,23 +452,13 @@ export class NewNodeClaim implements Place {
     reserved: readonly string[],
     launched: Bits,
   ): Fit | undefined {
-    const wanted = this.#context.space.get(set).withMinValues();
-    return wanted.length === 0
-      ? { set, types, minValuesRelaxed: false, reserved }
-      : this.#ifOffered(wanted, { set, types, minValuesRelaxed: false, reserved }, launched);
-  }
-
-  #ifOffered(wanted: readonly Requirement[], fit: Fit, launched: Bits): Fit | undefined {
     const { space, minValuesPolicy } = this.#context;
-    const { set, reserved } = fit;
+    const fit: Fit = { set, types, minValuesRelaxed: false, reserved };
     const isReserved = reserved.length > 0;
-    const { table } = this.template;
-    const { rows } = withWholeTypes(table, space.get(set), launched);
-    const values = (one: Requirement) => table.launchedValues(rows, one, isReserved);
-    const short = wanted.filter((one) => values(one) < (one.minValues as number));
+    const short = tooFewValues(this.template, space, { set, types: launched, isReserved });
     if (short.length === 0) return fit;
     if (minValuesPolicy === "Strict" || this.pods.length > 0) return undefined;
-    const lowered = short.map((one) => ({ ...one, minValues: values(one) }));
+    const lowered = short.map(([one, minValues]) => ({ ...one, minValues }));
     const relaxed = space.intern(space.get(set).replacing(Requirements.of(lowered)));
     return { ...fit, set: relaxed, minValuesRelaxed: true };
   }

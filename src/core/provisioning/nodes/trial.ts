@@ -2,8 +2,8 @@
 import type { Bits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
+import type { Verdict } from "../feasibility/node-refusal.ts";
 import type { Topology } from "../topology/topology.ts";
-import type { Verdict } from "./existing-node.ts";
 import type { Reservations } from "./reservations.ts";
 
 /** The planned node with the pod on it. */

@@ -4,7 +4,7 @@
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go
  */
 import { LABEL_INSTANCE_PODS } from "../../../apis/aws/labels.ts";
-import { type HostPort, hostPorts, hostPortsConflict } from "../../../apis/core/host-ports.ts";
+import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
@@ -266,19 +266,6 @@ export function unlimited(template: Template): Template {
 export function resetLimits(template: Template, usage: Resources): void {
   const { table, pool, usable } = template;
   template.budget = budgetOf(table, remainingLimits(pool.limits, usage), usable);
-}
-
-/** Drops the types on which a daemon holds a host port of the pod. */
-export function dropPortConflicts(
-  template: Template,
-  ports: readonly HostPort[],
-  bits: Bits,
-): void {
-  if (ports.length === 0) return;
-  for (const daemon of template.daemons) {
-    const clash = daemon.ports.some((own) => ports.some((port) => hostPortsConflict(own, port)));
-    if (clash) for (const index of bitIndices(daemon.on)) clearBit(bits, index);
-  }
 }
 
 /** The smallest daemon overhead among these types. */

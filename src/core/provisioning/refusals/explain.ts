@@ -23,18 +23,16 @@ import {
   noBits,
   uniteBits,
 } from "../../scheduling/bits.ts";
-import { formatRequirement, type Requirement } from "../../scheduling/requirement.ts";
+import { formatRequirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import type { PodClass, PodClasses, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
-import { type AdmissionRefusal, admissionRefusal, admittedSet } from "../nodes/admission.ts";
+import { type AdmissionRefusal, admissionRefusal, admittedSet } from "../feasibility/admission.ts";
+import { withFreePorts, withSlots } from "../feasibility/type-stages.ts";
 import { NewNodeClaim } from "../nodes/new-nodeclaim.ts";
-import { ALL_PROMISED } from "../nodes/reservations.ts";
 import type { PlanningContext } from "../nodes/trial.ts";
-import type { TypeTable } from "../pools/instance-types.ts";
 import {
-  dropPortConflicts,
   hasNoType,
   leastDaemonRequests,
   simulatedKeys,
@@ -43,22 +41,14 @@ import {
 import { countTypes, rowsUnder } from "../pools/whole-types.ts";
 import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result.ts";
 import type { Rule, TopologyGroup } from "../topology/topology-group.ts";
-import { filterTypes, type Rejected } from "./filter-types.ts";
+import { byLasts, canLaunch, type Last, type Refusal } from "./explain-launch.ts";
+import { filterTypes, type Rejected, withFallen } from "./filter-types.ts";
 
 interface Explained {
   readonly context: PlanningContext;
   readonly templates: readonly Template[];
   readonly classes: Pick<PodClasses, "variant">;
   readonly claims: { readonly size: number };
-}
-
-interface Refusal {
-  readonly text: string;
-  /** See {@link PoolRejection}. */
-  readonly why?: string;
-  readonly rejected: Rejected;
-  readonly otherwise?: readonly RejectionReason[];
-  readonly promised?: true;
 }
 
 /** In the order in which planning asks them. */
@@ -77,7 +67,7 @@ const STAGES: readonly (RejectionReason | "promised")[] = [
 ];
 
 const NO_POOLS = "nodepool requirements filtered out all available instance types";
-/** Most combinations of topology domains that are examined when a pool has reservations. */
+/** Most combinations of topology domains that are examined for reservations and minValues. */
 const MOST_LASTS = 64;
 /** Each pod may be the first of its class, which takes longest. */
 const PODS_PER_STEP = 16;
@@ -107,7 +97,7 @@ function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePo
   const variants = hardestVariants(podClass, pass);
   const pools = pass.templates.map((template) => {
     const refusals = variants.map((variant) => refusal(template, podClass, variant, pass));
-    const { text, ...rest } = furthestOf(refusals);
+    const { text, fits: _, ...rest } = furthestOf(refusals);
     const noun = vocabulary(template.pool.generation).poolNoun;
     const { space } = pass.context;
     const set = space.join(template.set, (variants[0] as Variant).set) ?? template.set;
@@ -124,8 +114,11 @@ function leastOverhead(template: Template, requirements: Requirements): Resource
   return leastDaemonRequests(template, rowsUnder(template.table, template.usable, requirements));
 }
 
-/** One variant for each required term, without any preferences. They are the last variants. */
-function hardestVariants(podClass: PodClass, pass: Explained): readonly Variant[] {
+/** One variant for each required term, without any preferences. They are the last variants. Exported for tests. */
+export function hardestVariants(
+  podClass: PodClass,
+  pass: Pick<Explained, "classes">,
+): readonly Variant[] {
   const asWritten = podClass.variants[0] as Variant;
   const variants = [asWritten];
   for (let step = 1; ; step++) {
@@ -159,6 +152,20 @@ function reasonsOf({ rejected }: Refusal): RejectionReason[] {
 
 function joined(pools: readonly PoolRejection[]): string {
   return pools.map((pool) => pool.message).join("; ");
+}
+
+/**
+ * The stage that keeps the pod from an empty new node of the pool; undefined: none does. Then other pods of the plan keep
+ * it out. Exported for tests.
+ */
+export function refusalByNewNode(
+  template: Template,
+  podClass: PodClass,
+  variant: Variant,
+  pass: Explained,
+): Pick<Refusal, "text" | "rejected"> | undefined {
+  const refused = refusal(template, podClass, variant, pass);
+  return refused.fits === true ? undefined : refused;
 }
 
 /** Asks the stages in the order in which planning asks them. */
@@ -231,8 +238,7 @@ function byTypes(
     const text = `all available instance types exceed limits for ${noun}: "${template.pool.name}"`;
     return { text, why: limitsText(template, fitting, pass.claims.size > 0), rejected };
   }
-  const free = within.slice();
-  dropPortConflicts(template, podClass.ports, free);
+  const free = withFreePorts(template, podClass.ports, within);
   rejected = fell(rejected, "hostPorts", within, free);
   if (isEmptyBits(free)) {
     const text = "host ports are held by daemons of every instance type";
@@ -243,8 +249,7 @@ function byTypes(
   const reached = reachingVolumes(template, podClass, space, set, free);
   rejected = fell(rejected, "volumes", free, reached.left);
   if (reached.refused !== undefined) return { ...reached.refused, rejected };
-  const holding = template.slots.holding(volumes.usage(podClass.sample));
-  const attaching = holding === undefined ? reached.left : intersectionOf(reached.left, holding);
+  const attaching = withSlots(template, volumes.usage(podClass.sample), reached.left);
   rejected = fell(rejected, "volumes", reached.left, attaching);
   if (isEmptyBits(attaching)) {
     const text = "would exceed volume limit of every instance type";
@@ -321,7 +326,8 @@ function byRules(
     return { text, why, rejected: withFallen(template.table, rejected, "topology", [types, none]) };
   }
   const lasts: Last[] = [];
-  const most = template.table.offerings.hasReserved ? MOST_LASTS : 1;
+  const isAboutTypes = space.get(set).withMinValues().length > 0;
+  const most = template.table.offerings.hasReserved || isAboutTypes ? MOST_LASTS : 1;
   const gather = (at: SetId, among: Bits, [rule, ...rest]: readonly Rule[]): void => {
     if (rule === undefined) {
       lasts.push({ set: at, types: among });
@@ -336,86 +342,8 @@ function byRules(
     }
   };
   for (const one of places) gather(one, types, variant.rules);
-  return byLasts(lasts, template, context, { types, rejected });
-}
-
-/** All rules can be satisfied. So other nodes hold the reservations, or minValues has too few values. */
-function byLasts(
-  lasts: readonly Last[],
-  template: Template,
-  context: PlanningContext,
-  { types, rejected }: Pick<Left, "types" | "rejected">,
-): Refusal {
-  const fallen = (reason: RejectionReason) =>
-    withFallen(template.table, rejected, reason, [types, noBits(template.table.size)]);
-  const waiting = lasts.filter((last) => isPromised(last, template, context));
-  const promised = waiting.length > 0 ? { promised: true as const } : {};
-  if (waiting.length > 0 && waiting.length === lasts.length) {
-    const why = "every reservation that would do is full, or promised to other pods of the plan";
-    const byOffering = fallen("offerings");
-    return { text: ALL_PROMISED, why, rejected: byOffering, ...promised };
-  }
-  const short = lasts
-    .filter((last) => !waiting.includes(last))
-    .map((last) => fewerThanAsked(last, template, context))
-    .find((keys) => keys.length > 0);
-  if (short !== undefined) {
-    const keys = short.map(({ key }) => key).sort();
-    const text = `minValues requirement is not met for label(s) (label(s)=[${keys.join(" ")}])`;
-    const why = short
-      .map(({ key, minValues }) => `fewer than ${minValues} values of ${key} are left (minValues)`)
-      .join("; ");
-    return { text, why, rejected: fallen("minValues"), ...promised };
-  }
-  const text = "no combination of topology domains has an instance type left";
-  return { text, why: text, rejected: fallen("topology"), ...promised };
-}
-
-/** Requirements and types of a node, in domains that all rules allow. */
-interface Last {
-  readonly set: SetId;
-  readonly types: Bits;
-}
-
-/** Its types that can be launched without a reservation. */
-function openTo({ set, types }: Last, { table }: Template): Bits {
-  return table.offerings.hasReserved ? intersectionOf(types, table.open(set)) : types;
-}
-
-/** Whether it can be launched only into reservations, and other planned nodes hold all of them. */
-function isPromised(last: Last, template: Template, context: PlanningContext): boolean {
-  if (!isEmptyBits(openTo(last, template))) return false;
-  return fewerThanAsked(last, template, context).length === 0;
-}
-
-/** The requirements with too few values for minValues, without reservations if possible. */
-function fewerThanAsked(
-  last: Last,
-  template: Template,
-  { space, minValuesPolicy }: PlanningContext,
-): readonly Requirement[] {
-  if (minValuesPolicy === "BestEffort") return [];
-  const { table } = template;
-  const open = openTo(last, template);
-  const isReserved = isEmptyBits(open);
-  const left = isReserved
-    ? table.reservable(last.types, last.set, table.reservations(last.types, last.set))
-    : open;
-  return space
-    .get(last.set)
-    .withMinValues()
-    .filter((one) => table.launchedValues(left, one, isReserved) < (one.minValues ?? 0));
-}
-
-/** Adds the number of types that are in `before` and not in `left`. */
-function withFallen(
-  table: TypeTable,
-  rejected: Rejected,
-  reason: RejectionReason,
-  [before, left]: readonly [Bits, Bits],
-): Rejected {
-  const gone = countTypes(table, before) - countTypes(table, left);
-  return gone === 0 ? rejected : { ...rejected, [reason]: (rejected[reason] ?? 0) + gone };
+  const told = byLasts(lasts, template, context, { types, rejected });
+  return lasts.some((last) => canLaunch(last, template, context)) ? { ...told, fits: true } : told;
 }
 
 /** Upstream's sentence. Versions before v1 begin it with requests and requirements. */

@@ -96,3 +96,14 @@ function filterText(
     return `${which} ${requirements} and the required offering had the required resources`;
   return "no instance type met the requirements/resources/offering tuple";
 }
+
+/** Adds the number of types that are in `before` and not in `left`. */
+export function withFallen(
+  table: TypeTable,
+  rejected: Rejected,
+  reason: RejectionReason,
+  [before, left]: readonly [Bits, Bits],
+): Rejected {
+  const gone = countTypes(table, before) - countTypes(table, left);
+  return gone === 0 ? rejected : { ...rejected, [reason]: (rejected[reason] ?? 0) + gone };
+}

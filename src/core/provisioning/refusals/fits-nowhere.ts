@@ -7,7 +7,7 @@ import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { PodClass, PodClasses, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
-import { admittedSet } from "../nodes/admission.ts";
+import { admittedSet } from "../feasibility/admission.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import type { Template } from "../pools/pool-template.ts";
 

@@ -10,7 +10,7 @@ import { atOnce, filterInSteps, type Steps } from "../../../base/steps.ts";
 import { isThere } from "../../state/node-view.ts";
 import type { Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
-import { admittedSet } from "../nodes/admission.ts";
+import { admittedSet } from "../feasibility/admission.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import { type Kind, planClaims } from "../nodes/planned-claim.ts";
 import type { Pass } from "../place.ts";

@@ -4,7 +4,7 @@
  */
 import type { Taint } from "../../../apis/core/node.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
-import { allows } from "../../scheduling/requirement.ts";
+import { allows, type Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Variant } from "../batch/pod-class.ts";
 
@@ -30,7 +30,7 @@ export function admittedSet(
 
 export type AdmissionRefusal =
   | { readonly stage: "taints"; readonly taint: Taint }
-  | { readonly stage: "hostname" }
+  | { readonly stage: "hostname"; readonly hostname: Requirement }
   | { readonly stage: "requirements"; readonly conflicts: readonly string[] };
 
 /** The stage that refuses the pod, with the object that it failed on. Undefined: {@link admittedSet} has a value. */
@@ -41,7 +41,8 @@ export function admissionRefusal(
 ): AdmissionRefusal | undefined {
   const taint = untolerated(taints, variant);
   if (taint !== undefined) return { stage: "taints", taint };
-  if (!acceptsNewHost(variant)) return { stage: "hostname" };
+  const { hostname } = variant;
+  if (hostname !== undefined && !acceptsNewHost(variant)) return { stage: "hostname", hostname };
   if (space.join(set, variant.set) !== undefined) return undefined;
   return { stage: "requirements", conflicts: space.conflicts(set, variant.set) };
 }

@@ -1,0 +1,76 @@
+/**
+ * One pod that is tried on existing nodes. While it is tried nothing is placed, so a rule about zones gives all nodes of
+ * a zone the same answer.
+ */
+import type { Pod } from "../../../apis/core/pod.ts";
+import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import type { VolumeIndex } from "../../scheduling/volumes.ts";
+import type { PodClass, Variant } from "../batch/pod-class.ts";
+import type { Topology } from "../topology/topology.ts";
+import { isAllowedIn, type Place, type Rule } from "../topology/topology-group.ts";
+
+/** Number of asked nodes from which answers are kept. Most pods are placed before that. */
+const ANSWERS_NOT_KEPT = 4;
+
+/** An existing node as a topology rule sees it. */
+interface Host extends Place {
+  /** The one value of a label; undefined: the node does not have it. */
+  domain(key: string): string | undefined;
+}
+
+export class Attempt {
+  readonly space: RequirementSpace;
+  readonly volumes: VolumeIndex;
+  readonly #topology: Topology;
+  /** Set by {@link begin}, as the next two. */
+  pod!: Pod;
+  podClass!: PodClass;
+  variant!: Variant;
+  #asked = 0;
+  /** By rule and domain. */
+  #answers: Map<Rule, Map<string, boolean>> | undefined;
+
+  constructor(context: { space: RequirementSpace; topology: Topology; volumes: VolumeIndex }) {
+    this.space = context.space;
+    this.volumes = context.volumes;
+    this.#topology = context.topology;
+  }
+
+  /** Begins with the next pod, and forgets the answers for the last one. */
+  begin(pod: Pod, podClass: PodClass, variant: Variant): this {
+    this.pod = pod;
+    this.podClass = podClass;
+    this.variant = variant;
+    this.#asked = 0;
+    this.#answers = undefined;
+    return this;
+  }
+
+  /** The first topology rule that does not allow the node. Rules about hosts come first: their refusal may last. */
+  brokenRule(node: Host): Rule | undefined {
+    const { hostRules, narrowingRules } = this.variant;
+    for (const rule of hostRules) if (!this.#allows(rule, node)) return rule;
+    for (const rule of narrowingRules) if (!this.#allows(rule, node)) return rule;
+    return undefined;
+  }
+
+  #allows(rule: Rule, node: Host): boolean {
+    const { group, self } = rule;
+    const domain = group.key === HOSTNAME_LABEL_KEY ? undefined : node.domain(group.key);
+    let answers = this.#answers?.get(rule);
+    const known = domain === undefined ? undefined : answers?.get(domain);
+    if (known !== undefined) return known;
+    const podDomains = this.variant.strict.get(group.key);
+    const allowed =
+      domain === undefined
+        ? this.#topology.options(group, node, self, podDomains).length > 0
+        : isAllowedIn(group, domain, self, podDomains);
+    if (domain === undefined || ++this.#asked <= ANSWERS_NOT_KEPT) return allowed;
+    answers ??= new Map();
+    answers.set(domain, allowed);
+    this.#answers ??= new Map();
+    this.#answers.set(rule, answers);
+    return allowed;
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * The last stages of an explanation: whether a new node can be launched in the domains that all topology rules allow. It
+ * may need a reservation that other planned nodes hold, or minValues may ask for more types than are left.
+ */
+import { type Bits, intersectionOf, isEmptyBits, noBits } from "../../scheduling/bits.ts";
+import type { Requirement } from "../../scheduling/requirement.ts";
+import type { SetId } from "../../scheduling/requirement-space.ts";
+import { tooFewValues } from "../feasibility/type-stages.ts";
+import { ALL_PROMISED } from "../nodes/reservations.ts";
+import type { PlanningContext } from "../nodes/trial.ts";
+import type { Template } from "../pools/pool-template.ts";
+import type { RejectionReason } from "../result.ts";
+import { type Rejected, withFallen } from "./filter-types.ts";
+
+export interface Refusal {
+  readonly text: string;
+  /** See {@link PoolRejection}. */
+  readonly why?: string;
+  readonly rejected: Rejected;
+  readonly otherwise?: readonly RejectionReason[];
+  readonly promised?: true;
+  /** No stage refuses the pod. */
+  readonly fits?: true;
+}
+
+/** All rules can be satisfied. So other nodes hold the reservations, or minValues has too few values. */
+export function byLasts(
+  lasts: readonly Last[],
+  template: Template,
+  context: PlanningContext,
+  { types, rejected }: { readonly types: Bits; readonly rejected: Rejected },
+): Refusal {
+  const fallen = (reason: RejectionReason) =>
+    withFallen(template.table, rejected, reason, [types, noBits(template.table.size)]);
+  const waiting = lasts.filter((last) => isPromised(last, template, context));
+  const promised = waiting.length > 0 ? { promised: true as const } : {};
+  if (waiting.length > 0 && waiting.length === lasts.length) {
+    const why = "every reservation that would do is full, or promised to other pods of the plan";
+    const byOffering = fallen("offerings");
+    return { text: ALL_PROMISED, why, rejected: byOffering, ...promised };
+  }
+  const short = lasts
+    .filter((last) => !waiting.includes(last))
+    .map((last) => fewerThanAsked(last, template, context))
+    .find((keys) => keys.length > 0);
+  if (short !== undefined) {
+    const keys = short.map(({ key }) => key).sort();
+    const text = `minValues requirement is not met for label(s) (label(s)=[${keys.join(" ")}])`;
+    const why = short
+      .map(({ key, minValues }) => `fewer than ${minValues} values of ${key} are left (minValues)`)
+      .join("; ");
+    return { text, why, rejected: fallen("minValues"), ...promised };
+  }
+  const text = "no combination of topology domains has an instance type left";
+  return { text, why: text, rejected: fallen("topology"), ...promised };
+}
+
+/** Requirements and types of a node, in domains that all rules allow. */
+export interface Last {
+  readonly set: SetId;
+  readonly types: Bits;
+}
+
+/** Its types that can be launched without a reservation. */
+function openTo({ set, types }: Last, { table }: Template): Bits {
+  return table.offerings.hasReserved ? intersectionOf(types, table.open(set)) : types;
+}
+
+/** Whether it can be launched only into reservations, and other planned nodes hold all of them. */
+function isPromised(last: Last, template: Template, context: PlanningContext): boolean {
+  if (!isEmptyBits(openTo(last, template))) return false;
+  return fewerThanAsked(last, template, context).length === 0;
+}
+
+/** Whether it can be launched now: into a free reservation, or without one. */
+export function canLaunch(
+  { set, types }: Last,
+  template: Template,
+  { space, reservations, strictReservations, minValuesPolicy }: PlanningContext,
+): boolean {
+  const { table } = template;
+  const hasValues = (launched: Bits, isReserved: boolean) =>
+    !isEmptyBits(launched) &&
+    (minValuesPolicy === "BestEffort" ||
+      tooFewValues(template, space, { set, types: launched, isReserved }).length === 0);
+  const wanted = table.offerings.hasReserved ? table.reservations(types, set) : [];
+  const free = reservations.holdable(wanted, []);
+  if (free.length > 0 && hasValues(table.reservable(types, set, free), true)) return true;
+  const mustWait =
+    strictReservations &&
+    free.length === 0 &&
+    hasValues(table.reservable(types, set, wanted), true);
+  return !mustWait && hasValues(openTo({ set, types }, template), false);
+}
+
+/** The requirements with too few values for minValues, without reservations if possible. */
+function fewerThanAsked(
+  last: Last,
+  template: Template,
+  { space, minValuesPolicy }: PlanningContext,
+): readonly Requirement[] {
+  if (minValuesPolicy === "BestEffort") return [];
+  const { table } = template;
+  const { set } = last;
+  const open = openTo(last, template);
+  const isReserved = isEmptyBits(open);
+  const types = isReserved
+    ? table.reservable(last.types, set, table.reservations(last.types, set))
+    : open;
+  return tooFewValues(template, space, { set, types, isReserved }).map(([one]) => one);
+}
