@@ -91,7 +91,7 @@ function judge({ picture: { ledger, nodes, nowMs, pools } }: Model): void {
     const moves = movesToJudge(ledger.recent(nowMs), pool.id, last);
     const priced = () =>
       nodes.map((node) => ({ node, priceMicroUsd: priceOf(node.labels, instanceTypes) }));
-    const outcome = outcomeOf(moves, priced, last, nowMs);
+    const outcome = outcomeOf(moves, priced, { last, nowMs });
     if (outcome !== undefined) ledger.judge(pool.id, outcome);
   }
 }

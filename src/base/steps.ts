@@ -114,6 +114,18 @@ export function* filterInSteps<T>(items: readonly T[], ...each: EachItem<T, bool
   return kept;
 }
 
+/** `items.some(matches)`, in steps of the default size. */
+export function* someInSteps<T>(
+  items: readonly T[],
+  matches: (item: T) => boolean,
+): Steps<boolean> {
+  for (const [index, item] of items.entries()) {
+    if (index > 0 && index % ITEMS_PER_STEP === 0) yield;
+    if (matches(item)) return true;
+  }
+  return false;
+}
+
 /** Items that are sorted in one step. */
 const RUN = 2_048;
 

@@ -98,7 +98,11 @@ export function sampleEvents(): readonly EventToPublish[] {
     ),
     ...both.map((one) => claims.terminationGracePeriodExpiring(one, "<time>")),
     ...disruption.blocked(both, v1, "<why>"),
-    disruption.holdsNode(object("NodePool"), v1, "<node>", { reason: "<reason>", why: "<why>" }),
+    disruption.holdsNode(object("NodePool"), v1, {
+      node: "<node>",
+      reason: "<reason>",
+      why: "<why>",
+    }),
     ...BUDGETS.map((block) => disruption.blockedByBudget(object("NodePool"), v1, block)),
     ...BUDGETS.flatMap((block) => disruption.heldByBudget(both, v1, block)),
     ...disruption.replacementFailed([candidate()], new Map([["<pool>", SOME_TIME_MS]])),

@@ -179,7 +179,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "left-closed",
     without: "that nodes of a command that failed open again",
-    file: "src/controllers/disruption/take-back.ts",
+    file: "src/controllers/disruption/roll-back.ts",
     from: "  await Promise.all(candidates.map((candidate) => reopen(world, candidate)));\n",
     to: "",
     // Else its own marks are found soon, as those of a process that is gone.

@@ -1,6 +1,6 @@
 /**
- * Which pools are not asked for replacements now, since theirs did not come up (core/disruption/failed-pools.ts): what
- * the loop goes by, and what stands of it on the pools.
+ * Keeps the back-off of pools whose replacements failed (core/disruption/failed-pools.ts): in memory for the loop, and
+ * on the pools for the next process.
  */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -18,20 +18,19 @@ import { changePool, listPools, poolById } from "../pools.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 
-/** What is known of a pool's wait. */
-interface Known {
+interface KnownBackoff {
   readonly wait: PoolBackoff;
-  /** Of the pool that failed: another one of its name has not. Absent until it was looked at. */
+  /** UID of the pool that failed; a new pool of the same name has no back-off. Absent until the first review. */
   readonly uid?: string | undefined;
-  /** It was seen on the pool: where it is missing now, somebody took it off. */
+  /** The annotation was seen on the pool. If it is missing later, a person has removed it. */
   readonly isStored: boolean;
 }
 
-/** By pool id. */
+/** Back-off by pool id. */
 export class Backoff {
-  readonly #waits = new Map<string, Known>();
+  readonly #waits = new Map<string, KnownBackoff>();
 
-  /** A command's replacements did not come up. To be said once of each command. */
+  /** The replacements of a command failed. Called once for each command. */
   failed(poolIds: Iterable<string>, nowMs: number): void {
     for (const id of new Set(poolIds)) {
       const known = this.#waits.get(id);
@@ -41,7 +40,7 @@ export class Backoff {
     }
   }
 
-  /** The nodes of a command that failed are open again at last: what its pools have to wait begins now. */
+  /** The rollback of a failed command is done: the back-off of its pools starts now. */
   waitFrom(poolIds: Iterable<string>, nowMs: number): void {
     for (const id of new Set(poolIds)) {
       const known = this.#waits.get(id);
@@ -55,13 +54,13 @@ export class Backoff {
     for (const id of poolIds) this.#waits.delete(id);
   }
 
-  /** Pools that are not to be tried at this moment, and until when. */
+  /** Pools without new replacements now, and until when. */
   pools(nowMs: number): ReadonlyMap<string, number> {
     const ends = [...this.#waits].map(([id, { wait }]) => [id, wait.untilMs] as const);
     return new Map(ends.filter(([, untilMs]) => nowMs < untilMs));
   }
 
-  /** Takes in what another process found. */
+  /** Reads the back-offs that another process wrote. */
   learn(world: World): void {
     for (const { id } of listPools(world)) {
       const native = poolById(world, id)?.native;
@@ -71,8 +70,7 @@ export class Backoff {
   }
 
   /**
-   * Lets go of what is so no more, and writes where a pool bears anything else than what is so. Never rejects: the next
-   * round tries again.
+   * Drops back-offs that have ended and writes changed ones on the pools. Never rejects: the next round tries again.
    */
   async write(world: World, log: Logger): Promise<void> {
     const pools = listPools(world);
@@ -85,7 +83,7 @@ export class Backoff {
         try {
           await changePool(world, stored, (native) => withBackoff(native, wait));
         } catch (error) {
-          // A restart would forget it; that is no reason not to go on.
+          // The loop goes on: only a restart would forget the back-off.
           const told = { ...poolFields(pool), error: errorText(error) };
           log.debug("failed writing down that replacements did not come up", told);
         }
@@ -93,7 +91,7 @@ export class Backoff {
     );
   }
 
-  /** Waits of pools that are gone, that are over for long, or that a person took off the pool end here. */
+  /** Drops back-offs of deleted pools, forgotten ones, and those that a person has removed. */
   #review(world: World, pools: readonly Pool[]): void {
     const nowMs = world.clock.now();
     const there = new Set(pools.map(({ id }) => id));

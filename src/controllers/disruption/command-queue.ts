@@ -56,9 +56,9 @@ import {
   objectsOf,
   recordedDecision,
 } from "./labels.ts";
-import { type BackFor, type RunningCommand, UnderWay } from "./running.ts";
+import { discardReplacement, markedNames, openedAsUsed, rollBack } from "./roll-back.ts";
+import { type RollBackReason, type RunningCommand, RunningCommands } from "./running.ts";
 import type { Steering } from "./steering.ts";
-import { discardReplacement, markedNames, openedAsUsed, rollBack } from "./take-back.ts";
 
 const POLL_MS = 1_000;
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
@@ -91,10 +91,11 @@ interface Parts {
   readonly steering: Steering;
   readonly backoff: Backoff;
   readonly ledger: Ledger;
-  readonly underWay: UnderWay;
+  readonly underWay: RunningCommands;
   readonly create: CreateReplacements;
 }
 
+/** The queue, its back-off and its ledger. */
 export function createCommandQueue(
   world: World,
   create: CreateReplacements,
@@ -103,7 +104,7 @@ export function createCommandQueue(
   const log = world.log.with({ controller: "disruption.queue" });
   const backoff = new Backoff();
   const ledger = new Ledger(world.settings.restraint);
-  const underWay = new UnderWay();
+  const underWay = new RunningCommands();
   const parts: Parts = { world, log, steering, backoff, ledger, underWay, create };
   const bell = createBell();
 
@@ -194,7 +195,7 @@ async function advance(parts: Parts, one: RunningCommand): Promise<Outcome> {
   const { world, log, steering, backoff, underWay } = parts;
   const { id, reason } = one.record;
   // A rollback is never stopped: pods may have come to a node whose taint is removed already.
-  const state = underWay.backFor(one) ?? stateOf(parts, one);
+  const state = underWay.rollBackReason(one) ?? stateOf(parts, one);
   if (state === "failed" || state === "paused") return takeBack(parts, one, state);
   if (state === "waiting") return requeueAfter(POLL_MS);
   backoff.succeeded(poolsOf(one));
@@ -228,11 +229,11 @@ function pausesOf(world: World, { candidates }: RunningCommand): readonly string
 }
 
 /** A failed command counts as one failure, however often its rollback is tried. A paused command counts as none. */
-async function takeBack(parts: Parts, one: RunningCommand, why: BackFor): Promise<Outcome> {
+async function takeBack(parts: Parts, one: RunningCommand, why: RollBackReason): Promise<Outcome> {
   const { world, log, steering, backoff, ledger, underWay } = parts;
   const pools = poolsOf(one);
   const hasFailed = why === "failed";
-  if (underWay.takeBack(one, why)) {
+  if (underWay.startRollBack(one, why)) {
     if (hasFailed) {
       backoff.failed(pools, world.clock.now());
       reportFailure(world, log, one);

@@ -1,12 +1,10 @@
 /**
- * The disruption loop: every ten seconds, and when an empty node may go, it asks each method in turn what
- * could go, and hands the first answer to the command queue. A command that must wait for validation is kept
- * with its time, and looked at again on fresh facts; nothing sleeps, and more empty nodes may join those that
- * wait. Sweeps go in turns, so that other work gets its own.
- * Also takes up, or takes back, what a crash left half done.
+ * The disruption loop. Every ten seconds, and when an empty node may be removed, it asks each method and hands the
+ * first commands to the command queue. A command that needs validation is kept until its time, then checked on fresh
+ * facts; more empty nodes may join meanwhile. Work runs in steps, so other controllers get their turns. After a restart
+ * the loop also resumes or rolls back the commands of the process before.
  * upstream: pkg/controllers/disruption/controller.go
  */
-
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -58,28 +56,25 @@ import {
 } from "./gather.ts";
 import { objectsOf, policyLabel } from "./labels.ts";
 import { judgeMoves, learnOutcomes } from "./outcomes.ts";
+import { discardReplacement, reopen } from "./roll-back.ts";
 import { factsOf, type SweepFacts, Sweeps } from "./sweeps.ts";
-import { discardReplacement, reopen } from "./take-back.ts";
 
 const POLL_MS = 10_000;
-/** After a command was started: at once, with a turn for others in between. */
+/** After a command has begun: at once, but other controllers run first. */
 const AGAIN_MS = 1;
-const REMARKS_PER_STEP = 128;
-const CLAIMS_PER_STEP = 1_024;
 const UNSYNCED_RETRY_MS = 1_000;
 
 const SELF: Request = { kind: "", name: "disruption" };
 
-/** `now`: something was started. */
+/** When the loop runs again. `now`: a command has begun. */
 type Again = "now" | "later";
 
-/** A command waiting for its second look. */
+/** A command that waits for its validation. */
 interface Pending extends ProposedCommand {
-  /** By the clock that never goes back. */
+  /** By the monotonic clock. */
   readonly validateAtMs: number;
 }
 
-/** What one run of the loop works with. */
 interface Loop {
   readonly world: World;
   readonly queue: CommandQueue;
@@ -92,20 +87,21 @@ interface Loop {
 interface Memory {
   pending: readonly Pending[];
   readonly sweeps: Sweeps;
-  /** Of pools. */
+  /** Problems of pools, each told once. */
   readonly problems: StandingProblems;
-  /** What the last run saw. */
+  /** The cluster as the last run read it. */
   around?: ClusterReading;
-  /** What the process before moved has been read off the claims. */
+  /** The records of the process before have been read. */
   hasLearned: boolean;
-  /** In this state of the cluster all that counts was borne by claims. */
-  borneAt?: number;
-  /** An empty node may go: it is looked at before the round's time. */
+  /** Revision of the cluster at which all recent moves stood on claims. */
+  recordedAt?: number;
+  /** An empty node may be removed: the next round is early. */
   isWoken: boolean;
-  /** When the next whole round is due, by the clock that never goes back. */
+  /** When the next whole round is due, by the monotonic clock. */
   roundAtMs: number;
 }
 
+/** The disruption controller. */
 export function disruption(world: World, queue: CommandQueue): Controller {
   const log = world.log.with({ controller: "disruption" });
   const memory: Memory = {
@@ -116,7 +112,7 @@ export function disruption(world: World, queue: CommandQueue): Controller {
     isWoken: false,
     roundAtMs: 0,
   };
-  // Shown from the start, as upstream does: alarms look for a change.
+  // Shown from the start, as upstream does, because alerts compare with the value before.
   for (const type of ["multi", "single"])
     world.metrics.count(
       "voluntary_disruption_consolidation_timeouts_total",
@@ -142,11 +138,12 @@ async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
   if (!mayDecide(world)) return requeueAfter(UNSYNCED_RETRY_MS);
   const run = stepRunner(world.clock, TURN_MS);
   const loop: Loop = { ...doors, run };
-  // All that follows reads all nodes in one go, and the first round is when nobody has looked at any.
+  // The calls below read all nodes in one step. In the first round no view exists yet, so they are made here, in
+  // steps.
   await catchUp(world, run);
   const nowMs = world.clock.now();
   if (!memory.hasLearned) {
-    const learning = eachInSteps(world.cluster.nodes(), CLAIMS_PER_STEP, ({ claim }) => {
+    const learning = eachInSteps(world.cluster.nodes(), ({ claim }) => {
       if (claim !== undefined) queue.ledger.learn([claim], nowMs);
     });
     await run(learning);
@@ -162,8 +159,8 @@ async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
   } else {
     await pickUp(loop);
     const { revision } = world.cluster;
-    if (memory.borneAt !== revision) await rewriteLostMoves({ world, log, run }, queue);
-    memory.borneAt = revision;
+    if (memory.recordedAt !== revision) await rewriteLostMoves({ world, log, run }, queue);
+    memory.recordedAt = revision;
     again = await propose(loop, isEarly);
   }
   if (again === "now") return requeueAfter(AGAIN_MS);
@@ -171,11 +168,11 @@ async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
   return whenNext(world, memory);
 }
 
-/** Asks the methods in order. `isEarly`: between two rounds, for the sake of an empty node. */
+/** Asks the methods in order. `isEarly`: before the next round is due, because of an empty node. */
 async function propose(loop: Loop, isEarly: boolean): Promise<Again> {
   const { world, queue, memory, log, run } = loop;
   const around = await readAround(loop);
-  await judgeMoves(world, log, queue, around.pools);
+  await judgeMoves({ world, log }, queue, around.pools);
   await queue.backoff.write(world, log);
   const pending = memory.pending.map(({ command }) => command);
   await run(reportRound(world, around, memory.problems));
@@ -189,7 +186,7 @@ async function readAround({ world, memory, run }: Loop): Promise<ClusterReading>
   return around;
 }
 
-/** The doors of the live loop: the cluster as it was read, the memory of earlier rounds, metrics and events. */
+/** The live loop: rounds on the cluster as it was read, memory of earlier rounds, metrics and events. */
 function roundDoors({ world, queue, memory }: Loop, around: ClusterReading): RoundDoors {
   const { sweeps } = memory;
   let facts: SweepFacts;
@@ -201,7 +198,7 @@ function roundDoors({ world, queue, memory }: Loop, around: ClusterReading): Rou
       const atMs = world.clock.elapsedMs();
       facts = yield* factsOf(method, round, { ...around, counting, atMs });
       startMs = world.clock.elapsedMs();
-      return sweeps.rests(method, facts);
+      return sweeps.isSettled(method, facts);
     },
     *takeAnswer({ method, proposal, ruling }) {
       world.metrics.observe(
@@ -227,7 +224,7 @@ function* validated(
   return yield* method.validate(command, round);
 }
 
-/** Starts commands, or keeps them for their second look. */
+/** Begins commands, or keeps them for their validation. */
 async function take(
   { world, queue, memory, log }: Loop,
   around: ClusterReading,
@@ -250,10 +247,10 @@ async function take(
   return again;
 }
 
-/** On nodes and claims; what keeps the first node of a pool, on the pool too. */
+/** Publishes the remarks on nodes and claims, and the first of each pool on the pool, too. */
 function* tell(world: World, { reason }: Method, remarks: readonly Remark[]): Steps<void> {
   const holding = new Set<string>();
-  yield* eachInSteps(remarks, REMARKS_PER_STEP, ({ candidate, about, message }) => {
+  yield* eachInSteps(remarks, ({ candidate, about, message }) => {
     const objects = objectsOf(candidate);
     const events =
       about === "blocked"
@@ -265,11 +262,11 @@ function* tell(world: World, { reason }: Method, remarks: readonly Remark[]): St
     holding.add(pool.id);
     const native = poolById(world, pool.id)?.native;
     if (native === undefined) return;
-    world.events.publish(holdsNode(native, generation, node.name, { reason, why: message }));
+    world.events.publish(holdsNode(native, generation, { node: node.name, reason, why: message }));
   });
 }
 
-/** A move of one node is approved on that node; one of several, on the pools. */
+/** Events of approval: for one node on that node, for several on their pools. */
 function approvals(world: World, { candidates, verdicts = [] }: Command) {
   return verdicts.flatMap((verdict) => {
     if (verdict.score === undefined) return [];
@@ -292,7 +289,7 @@ function countMoves(world: World, verdicts: readonly BalancedVerdict[]): void {
   }
 }
 
-/** At the next round, or when a command's wait is over. */
+/** At the next round, or when the wait of a command is over. */
 function whenNext(world: World, { pending, roundAtMs }: Memory): Outcome {
   const nextMs = Math.min(roundAtMs, ...pending.map(({ validateAtMs }) => validateAtMs));
   return requeueAfter(Math.max(1, nextMs - world.clock.elapsedMs()));
@@ -304,14 +301,14 @@ function dueOf({ clock }: World, { pending }: Memory): readonly Pending[] {
   return pending.filter(({ validateAtMs }) => validateAtMs <= nowMs);
 }
 
-/** Commands whose wait is over are decided anew on what is true now. */
+/** Validates the commands whose wait is over. */
 async function validate(loop: Loop): Promise<Again> {
   const { world, queue, memory, log, run } = loop;
   const due = dueOf(world, memory);
   memory.pending = memory.pending.filter((one) => !due.includes(one));
   let again: Again = "later";
   for (const { method, command } of due) {
-    // Each anew: the one before may have closed nodes.
+    // Read again for each: the command before may have tainted nodes.
     const sight = { world, queue, around: await readAround(loop) };
     const round = await run(gatherForCommand(sight, { method, command }));
     const still = await run(validated({ method, command }, round, queue));
@@ -325,7 +322,7 @@ async function validate(loop: Loop): Promise<Again> {
   return again;
 }
 
-/** Others had their turns while it was worked out: what is left of it, or why nothing is. */
+/** {@link lastCheck} on the nodes as they are now: other controllers ran while the command was worked out. */
 function stillNow(sight: ReadCluster, planned: ProposedCommand): Command | ValidationFailure {
   const { method, command } = planned;
   const nodes = sight.world.cluster.nodes();
@@ -333,7 +330,7 @@ function stillNow(sight: ReadCluster, planned: ProposedCommand): Command | Valid
   return lastCheck(command, method, regatherForCommand(sight, planned, nodes));
 }
 
-/** Of what was not announced yet nothing is told to people: the next round decides anew. */
+/** Logs only: no event has announced the command, and the next round decides again. */
 function putOff(log: Logger, { candidates, via }: Command, why: ValidationFailure): void {
   const nodes = candidates.map(({ node }) => node.name);
   log.debug("putting off a disruption, something changed meanwhile", { nodes, via, reason: why });
@@ -370,14 +367,14 @@ async function start(queue: CommandQueue, command: Command, log: Logger): Promis
   }
 }
 
-/** Commands that no process is carrying out any more go on or are taken back. */
+/** Resumes or rolls back the commands that no process carries out any more. */
 async function pickUp(loop: Loop): Promise<void> {
   const { world, queue, memory, run } = loop;
   const looking = findUnfinished(world.cluster.nodes(), queue.nodeNames, world.clock.now());
   const found = await run(looking);
   const pools = found.resume.length === 0 ? [] : await poolsInUse(world, memory.problems);
   const owners = new Map(pools.map((one) => [one.pool.id, one]));
-  const takenBack = [...found.takenBack];
+  const takenBack = [...found.rolledBack];
   for (const { record, nodes, replacements } of found.resume) {
     const candidates = nodes.flatMap((node) => {
       const owner = owners.get(node.poolId ?? "");
@@ -388,19 +385,19 @@ async function pickUp(loop: Loop): Promise<void> {
       queue.resume({ record, candidates, replacements });
       continue;
     }
-    // A pool of theirs is gone: nobody knows by which rules they would go.
-    const all = nodes.length === record.nodes.length ? "stay" : "go";
-    takenBack.push(rollBackOf(record.id, nodes, replacements, all));
+    // The pool of a node is gone, and with it the rules by which its nodes are disrupted.
+    const allStay = nodes.length === record.nodes.length;
+    takenBack.push(rollBackOf(record.id, { nodes, replacements, allStay }));
   }
   for (const one of takenBack) await takeBack(loop, one);
 }
 
-/** One object that cannot be written does not hold up other commands; the next run tries again. */
+/** Rolls a command back. An object that cannot be written does not delay other commands; the next run tries again. */
 async function takeBack(
   { world, queue, log }: Loop,
   { nodes, discard, undone }: RolledBack,
 ): Promise<void> {
-  // Before the nodes open: a claim made for a command is found by the marks on them.
+  // Before the nodes are untainted: the replacements are found by the marks on the nodes.
   let isDone = true;
   for (const claim of discard)
     if (!(await attempt(log, claim, () => discardReplacement(world, claim)))) isDone = false;
@@ -418,7 +415,7 @@ async function takeBack(
   }
 }
 
-/** Whether it could be done. */
+/** Logs a failure; returns whether the call succeeded. */
 async function attempt(
   log: Logger,
   { metadata }: NodeClaim,

@@ -1,7 +1,6 @@
 /**
- * Wakes the disruption loop as soon as an empty node may go, instead of at its next round: the ten seconds
- * between rounds are there to save work, not to keep nodes. Nodes that become free together are looked at
- * together. How long a node must have been empty, and its second look, are what they are.
+ * Wakes the disruption loop as soon as an empty node may be removed, instead of at the next round: the ten seconds
+ * between rounds save work, they need not keep nodes. `consolidateAfter` and the wait for validation stay as they are.
  */
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
@@ -10,13 +9,13 @@ import type { Timer } from "../../base/clock.ts";
 import { nativeClaims, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
 
-/** From the first node that may go to the look: claims that were quiet equally long come within moments. */
+/** Time from the first empty node to the round: nodes that became empty together are removed together. */
 const GATHER_MS = 1_000;
 
-/** Calls `look` some moments after a claim of an empty node became Consolidatable. Returns "stop". */
+/** Calls `wake` shortly after the claim of an empty node became Consolidatable. Returns how to stop. */
 export function wakeForEmptyNodes(
   world: Pick<World, "clock" | "mirrors">,
-  look: () => void,
+  wake: () => void,
 ): () => void {
   let timer: Timer | undefined;
   const stop = nativeClaims(world, NODE_CLAIM).on((_, claim, before) => {
@@ -24,7 +23,7 @@ export function wakeForEmptyNodes(
       return;
     timer = world.clock.after(GATHER_MS, () => {
       timer = undefined;
-      look();
+      wake();
     });
   });
   return () => {
@@ -33,7 +32,7 @@ export function wakeForEmptyNodes(
   };
 }
 
-/** Only what has just become so: what was there at the start has its round. */
+/** Whether the claim has just become Consolidatable and its node is empty. Nodes at the start have their round. */
 function isFreed(
   world: Pick<World, "mirrors">,
   claim: NodeClaim,

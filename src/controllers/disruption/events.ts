@@ -14,41 +14,40 @@ import type { EventToPublish } from "../../kube/events/events.ts";
 import { objectsOf } from "./labels.ts";
 
 const BUDGET_DEDUPE_MS = 60_000;
-/** A window lasts for hours, and it is about each node of a pool. */
+/** A closed window lasts for hours and concerns each node of a pool. */
 const HELD_DEDUPE_MS = 60 * 60_000;
-/** Of ten thousand nodes each is told in half an hour: those that had no turn have it in a later round. */
+/** With 10,000 nodes each gets its event within half an hour; later rounds publish the rest. */
 const HELD_RATE = { burst: 100, perSecond: 10 };
 const UNCONSOLIDATABLE_DEDUPE_MS = 15 * 60_000;
 
-/** On the Node and on its claim: why it may not be disrupted. */
+/** Why a node may not be disrupted; on the Node and its claim. */
 export function blocked(
   objects: readonly KubeObject[],
   generation: Generation,
   message: string,
 ): readonly EventToPublish[] {
   const text = `${message.slice(0, 1).toUpperCase()}${message.slice(1)}`;
-  return objects.map((object) => event(object, generation, "Blocked", text));
+  return objects.map((object) => event(object, generation, { reason: "Blocked", message: text }));
 }
 
-/** On the pool (ours): that a node of its may not be disrupted for this reason, and why. */
+/** Why a node of the pool may not be disrupted for this reason; on the pool. karpenter-ts only. */
 export function holdsNode(
   pool: KubeObject,
   generation: Generation,
-  node: string,
-  { reason, why }: { readonly reason: string; readonly why: string },
+  { node, reason, why }: { readonly node: string; readonly reason: string; readonly why: string },
 ): EventToPublish {
   const message = `Node ${node} is not disrupted for disruption reason ${reason}: ${why}`;
-  return event(pool, generation, "Blocked", message);
+  return event(pool, generation, { reason: "Blocked", message });
 }
 
-/** What budgets hold up, and until when. */
+/** A reason that budgets block, and until when. */
 export interface BudgetBlock {
   readonly reason: string;
   readonly next: NextAllowed;
   readonly whose: Whose;
 }
 
-/** Upstream's sentence, where the budget is the cluster's, and when that will be otherwise. */
+/** The sentence of upstream; beyond it, whether a budget of the cluster blocks, and until when. */
 export function blockedByBudget(
   pool: KubeObject,
   generation: Generation,
@@ -64,12 +63,12 @@ export function blockedByBudget(
           : "";
   const budget = whose === "cluster" ? "budget of the cluster (disruption-budgets)" : "budget";
   const message = `No allowed disruptions for disruption reason ${reason} due to blocking ${budget}${until}`;
-  return { ...event(pool, generation, "Blocked", message), dedupeMs: BUDGET_DEDUPE_MS };
+  return { ...event(pool, generation, { reason: "Blocked", message }), dedupeMs: BUDGET_DEDUPE_MS };
 }
 
 /**
- * On the Node and on its claim (ours): that budgets keep what would else be looked at. Nothing while they
- * are only used up by other nodes, which is over in minutes.
+ * That budgets block a node that could be disrupted otherwise; on the Node and its claim. karpenter-ts only. Empty
+ * while the budget is only used up by other nodes: that ends in minutes.
  */
 export function heldByBudget(
   objects: readonly KubeObject[],
@@ -90,21 +89,21 @@ export function heldByBudget(
 }
 
 /**
- * On the nodes that are open again and on their claims (ours): what was to take their place did not come up, and until
- * when which pool (by id) is not asked for another. Said once of each failure, which is about another time than the last.
+ * That a replacement failed, and until when (by pool id) no other is launched; on the nodes that stay and their claims.
+ * karpenter-ts only. Each failure has another end, so each is a new event.
  */
 export function replacementFailed(
   candidates: readonly Candidate[],
   waits: ReadonlyMap<string, number>,
 ): readonly EventToPublish[] {
   const ends = [...waits].sort().map(([id, ms]) => `of ${id} is asked for until ${toRfc3339(ms)}`);
-  // Another command's replacement may come up before: then there is nothing to wait for.
+  // The back-off ends early if a replacement of another command succeeds.
   const wait = ends.length === 0 ? "" : `; unless another does, no other ${ends.join(", none ")}`;
   const message = `its replacement did not come up${wait}`;
   return candidates.flatMap((one) => blocked(objectsOf(one), one.generation, message));
 }
 
-/** On the Node and on its claim: why consolidation leaves it as it is. */
+/** Why consolidation leaves a node as it is; on the Node and its claim. */
 export function unconsolidatable(
   objects: readonly KubeObject[],
   message: string,
@@ -115,7 +114,7 @@ export function unconsolidatable(
   }));
 }
 
-/** A consolidation that waits for its second look. Nothing for other commands. */
+/** A consolidation that waits for its validation; empty for other commands. */
 export function proposed(command: Command): readonly EventToPublish[] {
   if (command.reason !== "Underutilized") return [];
   return eachPart(command).map(({ object, text }) =>
@@ -123,7 +122,7 @@ export function proposed(command: Command): readonly EventToPublish[] {
   );
 }
 
-/** A move that a Balanced pool found worth its disturbance. */
+/** A command that the policy Balanced approved. */
 export function approved(
   objects: readonly KubeObject[],
   message: string,
@@ -131,7 +130,7 @@ export function approved(
   return objects.map((object) => consolidation(object, "ConsolidationApproved", message));
 }
 
-/** A consolidation that no longer held. */
+/** A consolidation that failed its validation. */
 export function rejected(command: Command, why: string): readonly EventToPublish[] {
   const savings = `(savings: ${formatSavings(command)})`;
   return eachPart(command, false).map(({ object, text }) =>
@@ -143,7 +142,7 @@ export function rejected(command: Command, why: string): readonly EventToPublish
   );
 }
 
-/** Each Node and claim of a command with the command as it concerns that node. */
+/** Each Node and claim of a command, with the text for that node. */
 function eachPart(command: Command, withSavings = true) {
   const savings = withSavings ? ` (savings: ${formatSavings(command)})` : "";
   const decision = decisionOf(command);
@@ -161,36 +160,43 @@ function consolidation(object: KubeObject, reason: string, message: string): Eve
   return { object, type: "Normal", reason, message, dedupeValues };
 }
 
+/** That a replacement is created. */
 export function launching(
   claim: KubeObject,
   generation: Generation,
   reason: string,
 ): EventToPublish {
   const { claimKind } = vocabulary(generation);
-  return event(claim, generation, "Launching", `Launching ${claimKind}: ${reason}`);
+  return event(claim, generation, {
+    reason: "Launching",
+    message: `Launching ${claimKind}: ${reason}`,
+  });
 }
 
+/** That a command waits for its replacements. */
 export function waitingReadiness(claim: KubeObject, generation: Generation): EventToPublish {
   const message = "Waiting on readiness to continue disruption";
-  return event(claim, generation, "WaitingReadiness", message);
+  return event(claim, generation, { reason: "WaitingReadiness", message });
 }
 
-/** On the Node and on its claim. */
+/** That a node is disrupted; on the Node and its claim. */
 export function terminating(
   objects: readonly KubeObject[],
   generation: Generation,
   reason: string,
 ): readonly EventToPublish[] {
   return objects.map((object) =>
-    event(object, generation, "Terminating", `Disrupting ${object.kind}: ${reason}`),
+    event(object, generation, {
+      reason: "Terminating",
+      message: `Disrupting ${object.kind}: ${reason}`,
+    }),
   );
 }
 
 function event(
   object: KubeObject,
   generation: Generation,
-  reason: string,
-  message: string,
+  { reason, message }: Pick<EventToPublish, "reason" | "message">,
 ): EventToPublish {
   return {
     object,
@@ -201,28 +207,26 @@ function event(
   };
 }
 
-/** What a pod's do-not-disrupt annotation comes to now, where a person should know; else nothing. */
+/** Events about the do-not-disrupt annotation of a pod: not readable, with an end, or over. */
 export function graceOf(pod: Pod, nowMs: number): readonly EventToPublish[] {
   const grace = doNotDisrupt(pod, nowMs);
   const key = DO_NOT_DISRUPT_ANNOTATION_KEY;
   if (grace.kind === "invalid") {
     const message = `Invalid ${key} annotation: ${grace.why}, ignoring annotation`;
-    return [onPod(pod, "Warning", "InvalidDoNotDisruptAnnotation", message)];
+    return [onPod(pod, { type: "Warning", reason: "InvalidDoNotDisruptAnnotation", message })];
   }
   if (grace.kind === "until") {
     const message = `The ${key} grace period will elapse at ${toRfc3339(grace.untilMs)}`;
-    return [onPod(pod, "Normal", "DoNotDisruptUntil", message)];
+    return [onPod(pod, { type: "Normal", reason: "DoNotDisruptUntil", message })];
   }
   if (grace.kind !== "elapsed") return [];
   const message = `The ${key} grace period has elapsed, pod is now disruptable`;
-  return [onPod(pod, "Normal", "DoNotDisruptGracePeriodElapsed", message)];
+  return [onPod(pod, { type: "Normal", reason: "DoNotDisruptGracePeriodElapsed", message })];
 }
 
 function onPod(
   pod: Pod,
-  type: EventToPublish["type"],
-  reason: string,
-  message: string,
+  told: Pick<EventToPublish, "type" | "reason" | "message">,
 ): EventToPublish {
-  return { object: pod, type, reason, message, dedupeValues: [keyOf(pod), message] };
+  return { object: pod, ...told, dedupeValues: [keyOf(pod), told.message] };
 }

@@ -1,8 +1,7 @@
 /**
- * What the disruption methods may know at one moment: pools with what they offer, what provisioning would
- * plan with, candidates, budgets. A look at all nodes also tells people what is blocked, and why.
+ * Gathers what the disruption methods may know at one moment: pools and their instance types, what provisioning would
+ * plan with, candidates and budgets. A round over all nodes also publishes what blocks nodes and pools.
  */
-
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -45,38 +44,37 @@ import { objectsOf } from "./labels.ts";
 
 type PoolTypes = Pick<PoolInput, "pool" | "instanceTypes">;
 
-/** Read once a run, shared by all methods. */
+/** The cluster as one run of the loop read it, for all methods. */
 export interface ClusterReading {
   /** Pools that own nodes, usable or not. */
   readonly pools: readonly PoolTypes[];
   readonly scheduling: SchedulingInput;
-  /** The cluster's revision when it was read. */
+  /** Revision of the cluster state when it was read. */
   readonly revision: number;
-  /** Ready pools with `replicas`; none while the gate is off. */
+  /** Ready pools with `replicas`; none while the gate StaticCapacity is off. */
   readonly staticPools: readonly PoolInput[];
   readonly simulator: Simulator;
   /** Deployments whose pods ask to be moved without downtime. */
   readonly surging: readonly Deployment[];
-  /** Candidates of this picture, as far as a method has asked. */
+  /** Candidates that methods of this run have asked for. */
   readonly found: Map<DisruptionClass, FoundCandidates>;
 }
 
-/** What reading the cluster takes. */
 export interface Reading {
   readonly world: World;
-  /** Of pools: each is told once. */
+  /** Problems of pools, each told once. */
   readonly problems: StandingProblems;
   readonly run: StepRunner;
 }
 
-/** `last`: those of the run before, whose prepared simulations serve as long as nothing has changed. */
+/** `last`: the reading of the run before. Its simulator is used again while nothing has changed. */
 export async function readCluster(
   { world, problems, run }: Reading,
   last?: ClusterReading,
 ): Promise<ClusterReading> {
   await catchUp(world, run);
   const pools = await poolsInUse(world, problems);
-  // Provisioning's own pass says what is wrong with a pool.
+  // Silent, because provisioning reports problems of pools.
   const { usable } = await poolsToUse(world, SILENT, new StandingProblems(SILENT, world.clock));
   const { pending, leaving, buffered } = podsToPlace(world);
   const scheduling = schedulingInput(world, [...pending, ...leaving, ...buffered], usable);
@@ -98,7 +96,7 @@ export async function readCluster(
   };
 }
 
-/** Objects never change: equal parts are the very same ones. */
+/** Objects are immutable, so equal parts are the same objects. */
 function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
   return (
     a.nodes === b.nodes &&
@@ -121,7 +119,7 @@ function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
   );
 }
 
-/** Pools with what they offer; one whose types cannot be read still has its nodes and budgets. */
+/** Pools that own nodes, with their instance types; none if the types cannot be read. */
 export async function poolsInUse(
   world: World,
   problems: StandingProblems,
@@ -144,7 +142,7 @@ export async function poolsInUse(
   );
 }
 
-/** What holds for all methods: pods whose grace is running, and pools whose budgets cannot be read. */
+/** Reports what all methods have in common: do-not-disrupt periods of pods, and budgets that cannot be read. */
 export function* reportRound(
   world: World,
   { pools, scheduling }: ClusterReading,
@@ -173,7 +171,7 @@ export function* reportRound(
 const aboutTypes = ({ id }: Pool) => `instance types of ${id}`;
 const aboutBudgets = ({ id }: Pool) => `budgets of ${id}`;
 
-/** A read cluster, with what is under way in it. */
+/** A reading of the cluster and its running commands. */
 export interface ReadCluster {
   readonly world: World;
   readonly queue: CommandQueue;
@@ -186,7 +184,7 @@ export interface ProposedCommand {
   readonly command: Command;
 }
 
-/** What a method may know now. Publishes what blocks nodes and pools. */
+/** The round of a method, over all nodes. Publishes what blocks nodes and pools. */
 export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
   const { world, around } = sight;
   const isToldAlready = around.found.has(method.disruptionClass);
@@ -196,12 +194,12 @@ export function* gatherRound(sight: ReadCluster, method: Method): Steps<Round> {
   return round;
 }
 
-/** What a method may know now about the nodes of a command, on the cluster as it was read. */
+/** The round of a method about the nodes of its command only, on the cluster as it was read. */
 export function gatherForCommand(sight: ReadCluster, planned: ProposedCommand): Steps<Round> {
   return aboutCommand(sight, planned, {});
 }
 
-/** The same without steps, on `nodes` as they are now: only nodes that changed since the reading are counted anew. */
+/** As {@link gatherForCommand}, in one step, on `nodes` as they are now. Only changed nodes are counted again. */
 export function regatherForCommand(
   sight: ReadCluster,
   planned: ProposedCommand,
@@ -218,7 +216,7 @@ function* aboutCommand(
 ): Steps<Round> {
   const { world, around } = sight;
   const among = new Set(command.candidates.map(({ node }) => node.name));
-  // A pool may have got other budgets since.
+  // Budgets of a pool may have changed since the reading.
   const current = new Map(listPools(world).map((pool) => [pool.id, pool]));
   const pools = around.pools.flatMap((one) => {
     const pool = current.get(one.pool.id);
@@ -232,7 +230,7 @@ function pictureOf({ world, queue, around }: ReadCluster): Picture {
   const { pools, scheduling, simulator, staticPools } = around;
   return {
     nowMs: world.clock.now(),
-    // Those that simulations know, whatever has changed since.
+    // The nodes that the simulator has prepared, whatever has changed since.
     nodes: scheduling.nodes,
     pools,
     scheduling,
@@ -264,7 +262,7 @@ function* report(
   yield* eachInSteps(held, ({ node, kind, message, untilMs }) => {
     if (node.claim === undefined) return;
     const objects = objectsOf({ node, claim: node.claim });
-    // A nomination ends at another time each time it is made: nothing to tell anew.
+    // The end of a nomination changes with each nomination, so it would make a new event each time.
     const until = kind === "pod" && untilMs !== undefined ? `, until ${toRfc3339(untilMs)}` : "";
     world.events.publish(...blocked(objects, claimGeneration(node.claim), `${message}${until}`));
   });
@@ -288,7 +286,7 @@ function* report(
     const native = poolById(world, pool.id)?.native;
     if (native === undefined || nodes === 0 || allowance.allowed > 0) continue;
     const block = blockOf(world, reason, { allowance, nowMs });
-    // Used up is no news where nothing waits for it: the last node of a pool goes, say.
+    // A budget that is used up matters only if another node of the pool waits for it.
     if (block.next.when === "busy" && !waiting.has(pool.id)) continue;
     world.events.publish(blockedByBudget(native, pool.generation, block));
     closed.set(pool.id, block);
@@ -313,6 +311,6 @@ function blockOf(
   return {
     reason,
     next: nextAllowed([own, ofCluster], reason, nowMs),
-    whose: whoseBudgets(own, ofCluster, reason, nowMs),
+    whose: whoseBudgets({ own, ofCluster }, reason, nowMs),
   };
 }

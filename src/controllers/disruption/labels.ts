@@ -8,6 +8,7 @@ import type { Command, CommandReason, Decision } from "../../core/disruption/com
 import type { CommandRecord } from "../../core/disruption/record.ts";
 import type { World } from "../world.ts";
 
+/** Labels of a command. */
 export function commandLabels(record: CommandRecord): Record<string, string> {
   return {
     decision: recordedDecision(record),
@@ -16,6 +17,7 @@ export function commandLabels(record: CommandRecord): Record<string, string> {
   };
 }
 
+/** The decision of a running command. */
 export function recordedDecision({ replacements }: CommandRecord): Decision {
   return replacements === 0 ? "delete" : "replace";
 }
@@ -25,6 +27,7 @@ export function policyLabel({ disruption }: Pool): string {
   return disruption.policy.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 }
 
+/** Labels of one disrupted node. */
 export function disruptedLabels(
   reason: CommandReason,
   candidate: Candidate,
@@ -35,13 +38,13 @@ export function disruptedLabels(
     reason: reason.toLowerCase(),
     nodepool: candidate.pool.name,
     capacity_type: candidate.capacityType,
-    // Only consolidation has a policy behind it.
+    // Only consolidation depends on a policy.
     consolidation_policy: reason === "Underutilized" ? policyLabel(candidate.pool) : "",
     termination_mode: grace === undefined ? "graceful" : forceful ? "forceful" : "eventual",
   };
 }
 
-/** What an event about a candidate is about. */
+/** The objects of an event about a candidate: its Node, if there is one, and its claim. */
 export function objectsOf({
   node,
   claim,
@@ -49,7 +52,7 @@ export function objectsOf({
   return node.node === undefined ? [claim] : [node.node, claim];
 }
 
-/** Counts a command once, and once for each NodePool that it is about. */
+/** Counts a command once in all, and once for each of its NodePools. */
 export function countDecision(world: World, { candidates }: Command, record: CommandRecord): void {
   const labels = commandLabels(record);
   world.metrics.count("voluntary_disruption_decisions_total", labels);

@@ -1,9 +1,8 @@
 /**
- * Holds what moves of several nodes came to against what they were to save, some minutes after the last of a
- * pool's, and writes it on the NodePool: the process that takes over is held back as this one is, and
- * `kubectl describe` and `karpenter explain nodepool` show it. What is judged how: core/disruption/outcome.ts.
+ * Judges repacks: some minutes after the last move of a pool, compares the realised savings with the predicted ones
+ * (core/disruption/outcome.ts) and writes the outcome on the NodePool. The next process, `kubectl describe` and
+ * `karpenter explain nodepool` read it there.
  */
-
 import { toRfc3339 } from "../../base/clock.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
@@ -22,7 +21,7 @@ import { dollars, poolFields } from "../words.ts";
 import type { World } from "../world.ts";
 import type { ClusterReading } from "./gather.ts";
 
-/** Takes in what another process judged. */
+/** Reads the outcomes that another process wrote. */
 export function learnOutcomes(world: World, ledger: Ledger): void {
   for (const { id } of listPools(world)) {
     const native = poolById(world, id)?.native;
@@ -31,10 +30,14 @@ export function learnOutcomes(world: World, ledger: Ledger): void {
   }
 }
 
-/** `isRunning`: commands whose nodes have not all been asked to go yet. */
+interface Writer {
+  readonly world: World;
+  readonly log: Logger;
+}
+
+/** `isRunning`: whether claims of the command still have to be deleted. */
 export async function judgeMoves(
-  world: World,
-  log: Logger,
+  { world, log }: Writer,
   { ledger, isRunning }: { readonly ledger: Ledger; isRunning(id: string): boolean },
   pools: ClusterReading["pools"],
 ): Promise<void> {
@@ -45,17 +48,17 @@ export async function judgeMoves(
     const last = ledger.lastOutcome(pool.id);
     const moves = movesToJudge(recent, pool.id, last);
     if (moves.length === 0 || moves.some(({ command }) => isRunning(command))) continue;
-    const outcome = outcomeOf(moves, () => pricedNodes(world, pools), last, nowMs);
+    const outcome = outcomeOf(moves, () => pricedNodes(world, pools), { last, nowMs });
     if (outcome === undefined) continue;
     ledger.judge(pool.id, outcome);
-    const restsMs = ledger.repackHoldOffEndsMs(pool.id, nowMs);
+    const heldOffMs = ledger.repackHoldOffEndsMs(pool.id, nowMs);
     log.info("compared realised savings of replaced nodes with predicted savings", {
       ...poolFields(pool),
       "predicted-savings": dollars(outcome.predictedMicroUsd),
       "realised-savings": dollars(outcome.realisedMicroUsd),
-      ...(restsMs === undefined ? {} : { "no-repack-until": toRfc3339(restsMs) }),
+      ...(heldOffMs === undefined ? {} : { "no-repack-until": toRfc3339(heldOffMs) }),
     });
-    await write(world, log, pool.id, outcome);
+    await write({ world, log }, pool.id, outcome);
   }
 }
 
@@ -67,13 +70,13 @@ function pricedNodes(world: World, pools: ClusterReading["pools"]): readonly Pri
   });
 }
 
-async function write(world: World, log: Logger, id: string, outcome: RepackOutcome): Promise<void> {
+async function write({ world, log }: Writer, id: string, outcome: RepackOutcome): Promise<void> {
   const stored = poolById(world, id);
   if (stored === undefined) return;
   try {
     await changePool(world, stored, (native) => withOutcome(native, outcome));
   } catch (error) {
-    // A restart would forget it; that is no reason not to go on.
+    // The loop goes on: only a restart would forget the outcome.
     log.debug("failed writing the outcome of moves on the NodePool", {
       ...poolFields(stored.pool),
       error: errorText(error),

@@ -1,36 +1,38 @@
-/** What the queue carries out, as its steps and the books see it. */
+/**
+ * The commands that the queue carries out.
+ */
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import type { MoveRecord } from "../../core/disruption/moves.ts";
 import type { CommandRecord } from "../../core/disruption/record.ts";
 
-/** A command whose nodes are closed and whose replacements were asked for. */
+/** A command whose nodes are tainted and whose replacements are created. */
 export interface RunningCommand {
   readonly record: CommandRecord;
   readonly candidates: readonly Candidate[];
   readonly replacements: readonly NodeClaim[];
-  /** Absent when another process began it and its mark is gone. */
+  /** Undefined: another process began the command, and its record is gone. */
   readonly move: MoveRecord | undefined;
-  /** Of one without replacements: the claim that stays and bears the mark. */
+  /** Without replacements: the claim of a target that has the record. */
   readonly target?: NodeClaim | undefined;
-  /** By the clock that never goes back. */
+  /** By the monotonic clock. */
   readonly startedMs: number;
 }
 
-/** Of a node that goes: it is said to go, or its claim is deleted. */
+/** How far the removal of a node is: its events are published, or its claim is deleted. */
 type Step = "told" | "deleted";
 
-/** Why one is taken back: its replacements will not come up, or a person has paused its pool. */
-export type BackFor = "failed" | "paused";
+/** Why a command is rolled back: a replacement failed, or a person paused the pool. */
+export type RollBackReason = "failed" | "paused";
 
-/** All of them, and the nodes that they are about. */
-export class UnderWay {
+/** All running commands and their nodes. */
+export class RunningCommands {
   readonly #byId = new Map<string, RunningCommand>();
   readonly #nodeNames = new Set<string>();
-  /** By id, then by node: how far its end has come. */
+  /** By command id, then by node name. */
   readonly #steps = new Map<string, Map<string, Step>>();
-  /** By id: those that are being taken back. */
-  readonly #back = new Map<string, BackFor>();
+  /** Commands that are being rolled back, by id. */
+  readonly #back = new Map<string, RollBackReason>();
 
   get size(): number {
     return this.#byId.size;
@@ -53,15 +55,15 @@ export class UnderWay {
     this.#byId.set(one.record.id, one);
   }
 
-  /** It cannot go on, and never will. False when that was known already. */
-  takeBack({ record }: RunningCommand, why: BackFor): boolean {
+  /** From now on the command is rolled back. False: it is already. */
+  startRollBack({ record }: RunningCommand, why: RollBackReason): boolean {
     if (this.#back.has(record.id)) return false;
     this.#back.set(record.id, why);
     return true;
   }
 
-  /** Undefined: it is not being taken back. */
-  backFor({ record }: RunningCommand): BackFor | undefined {
+  /** Undefined: the command is not being rolled back. */
+  rollBackReason({ record }: RunningCommand): RollBackReason | undefined {
     return this.#back.get(record.id);
   }
 
@@ -70,12 +72,12 @@ export class UnderWay {
     this.#steps.set(record.id, steps.set(nodeName, step));
   }
 
-  /** Undefined: it has not begun to end. */
+  /** Undefined: the removal of the node has not begun. */
   stepOf({ record }: RunningCommand, nodeName: string): Step | undefined {
     return this.#steps.get(record.id)?.get(nodeName);
   }
 
-  /** Of any of its nodes. One that another process began has fewer left than it names, once a node of its goes. */
+  /** Whether the removal of any node has begun, also by another process: then fewer nodes are left than are named. */
   hasBegunToEnd({ record, candidates }: RunningCommand): boolean {
     return this.#steps.has(record.id) || record.nodes.length > candidates.length;
   }

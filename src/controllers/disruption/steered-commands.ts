@@ -1,78 +1,80 @@
-/** Commands whose pods have a place to go to: by command, and by pod. What steering knows of them. */
+/**
+ * The commands whose pods are steered to their planned nodes, by command and by pod.
+ */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { EvictionTarget } from "../../core/disruption/eviction-order.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 
-/** One command's pods on their way. */
-export interface Course {
-  /** None: where its pods go is not known. */
-  readonly stops: readonly EvictionTarget[];
+/** One command and its plan. */
+export interface SteeredCommand {
+  /** Empty: the plan is not known, because another process made it. */
+  readonly targets: readonly EvictionTarget[];
   readonly pods: readonly Pod[];
-  /** Absent until all nodes are there. */
-  going?: Going;
+  /** Absent until all targets have a Node. */
+  progress?: SteeringProgress;
 }
 
-/** A pod of a command, and at which of its stops it has its turn. */
-export interface Steered {
-  readonly course: Course;
+/** A pod of a command, and the index of its target. */
+export interface SteeredPod {
+  readonly command: SteeredCommand;
   readonly turn: number;
 }
 
-export interface Going {
-  /** The nodes that the stops are, in their order. */
+export interface SteeringProgress {
+  /** The nodes of the targets, in their order. */
   readonly nodes: readonly NodeView[];
   readonly others: readonly string[];
-  /** This and the next ones by the clock that never goes back. */
+  /** This and the next instants are of the monotonic clock. */
   readonly sinceMs: number;
   turn: number;
   turnSinceMs: number;
-  /** Since when all pods of this turn have left and no new one waits. */
+  /** Since when all pods of this turn are evicted and no new pod is pending. */
   doneSinceMs?: number;
 }
 
-export class Courses {
-  readonly #byCommand = new Map<string, Course>();
-  /** By UID: asked of every pod that leaves, while drift may have hundreds of commands under way. */
-  readonly #byPod = new Map<string, Steered>();
+export class SteeredCommands {
+  readonly #byCommand = new Map<string, SteeredCommand>();
+  /** By UID: each eviction asks, and drift may run hundreds of commands. */
+  readonly #byPod = new Map<string, SteeredPod>();
 
-  /** `turns`: the pods in the order of the stops; all at once where these are not known. */
-  add(id: string, stops: readonly EvictionTarget[], turns: readonly (readonly Pod[])[]): void {
-    const course = { stops, pods: turns.flat() };
+  /** `turns`: the pods of each target, in order; one list if the plan is not known. */
+  add(id: string, targets: readonly EvictionTarget[], turns: readonly (readonly Pod[])[]): void {
+    const command = { targets, pods: turns.flat() };
     for (const [turn, pods] of turns.entries())
-      for (const { metadata } of pods) this.#byPod.set(metadata.uid ?? "", { course, turn });
-    this.#byCommand.set(id, course);
+      for (const { metadata } of pods) this.#byPod.set(metadata.uid ?? "", { command, turn });
+    this.#byCommand.set(id, command);
   }
 
-  of(id: string): Course | undefined {
+  of(id: string): SteeredCommand | undefined {
     return this.#byCommand.get(id);
   }
 
-  steered({ metadata }: Pod): Steered | undefined {
+  steered({ metadata }: Pod): SteeredPod | undefined {
     return this.#byPod.get(metadata.uid ?? "");
   }
 
-  /** A pod that another command has taken over stays with that one. */
+  /** Forgets the command. A pod that another command has planned since stays with that one. */
   end(id: string): void {
-    const course = this.#byCommand.get(id);
+    const command = this.#byCommand.get(id);
     this.#byCommand.delete(id);
-    for (const { metadata } of course?.pods ?? []) {
+    for (const { metadata } of command?.pods ?? []) {
       const uid = metadata.uid ?? "";
-      if (this.#byPod.get(uid)?.course === course) this.#byPod.delete(uid);
+      if (this.#byPod.get(uid)?.command === command) this.#byPod.delete(uid);
     }
   }
 
-  entries(): IterableIterator<[string, Course]> {
+  entries(): IterableIterator<[string, SteeredCommand]> {
     return this.#byCommand.entries();
   }
 
-  /** Names of what commands are to fill that wait for nodes still. */
+  /** Names of the targets of commands whose pods do not move yet. */
   awaited(): ReadonlySet<string> {
-    const waiting = [...this.#byCommand.values()].filter(({ going }) => going === undefined);
-    return new Set(waiting.flatMap(({ stops }) => stops.map(({ name }) => name)));
+    const waiting = [...this.#byCommand.values()].filter(({ progress }) => progress === undefined);
+    return new Set(waiting.flatMap(({ targets }) => targets.map(({ name }) => name)));
   }
 
-  /** Those whose nodes are all there. */
-  going(): readonly Going[] {
-    return [...this.#byCommand.values()].flatMap(({ going }) => going ?? []);
+  /** Commands whose pods move now. */
+  inProgress(): readonly SteeringProgress[] {
+    return [...this.#byCommand.values()].flatMap(({ progress }) => progress ?? []);
   }
 }

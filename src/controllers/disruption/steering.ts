@@ -1,11 +1,9 @@
 /**
- * Brings the pods of a command, be it for savings, drift or expiry, to the nodes of its plan
- * (core/disruption/eviction-order.ts): lets drains move only the pods whose turn it is, and keeps the taint
- * `karpenter.sh/other-nodes-first` on the nodes whose turn it is not. A wish, never a rule: whatever takes too
- * long is passed over, and after a while everything goes as it does without. A taint that nobody wants any more,
- * left by another process or written late, is taken away as soon as it is seen.
+ * Moves the pods of a command to the nodes of its plan (core/disruption/eviction-order.ts). Drains evict only the pods
+ * whose turn it is, and the other nodes have the taint `karpenter.sh/other-nodes-first` (PreferNoSchedule). It is a
+ * preference, never a rule: whatever takes too long is skipped, and after a while pods move as they would without it. A
+ * taint that is no longer wanted, left by another process or written late, is removed as soon as it is seen.
  */
-
 import { NODE } from "../../apis/core/node.ts";
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
@@ -32,85 +30,95 @@ import {
 import { readClaim } from "../claims.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { World } from "../world.ts";
-import { type Course, Courses, type Going } from "./steered-commands.ts";
+import { type SteeredCommand, SteeredCommands, type SteeringProgress } from "./steered-commands.ts";
 
 const POLL_MS = 500;
-/** Until a taint that could not be taken away is tried again. */
+/** Time until the removal of a taint is tried again. */
 const RETRY_MS = 5_000;
-/** A moved pod's new one is made, and has found its node, within so long. */
+/** Time in which the new pod of an evicted one is created and bound. */
 const REST_MS = 1_000;
 const MOST_FOR_A_STOP_MS = 10_000;
-/** In all. A node whose machine the cloud takes back meanwhile is not held up at all (node/termination.ts). */
+/** For all targets of a command. An interrupted node does not wait at all (node/termination.ts). */
 const MOST_MS = 90_000;
-/** Nodes put last at a time for commands that have not begun: each costs two requests. */
+/** Nodes that have the taint for commands whose pods do not move yet: each takes two requests. */
 const MOST_AWAITED = 100;
 
 const SELF: Request = { kind: "", name: "disruption.steering" };
 
 /**
- * `amongPlanned`: of several nodes that are to take pods each gets its own; where there is but one there is nothing
- * to steer. `keepOffOthers`: other nodes with room are put last, too.
+ * Which nodes are tainted: `amongPlanned`: only other targets of the command, if there are several. `keepOffOthers`:
+ * also other nodes with room.
  */
 type Manner = "amongPlanned" | "keepOffOthers";
 
 export interface Steering {
   readonly controller: Controller;
-  /** Takes a command's plan in: until it is over, its pods have a place. */
-  plan(id: string, stops: readonly EvictionTarget[]): void;
-  /** The same where the plan is not known any more: another process made it. Nobody steers the pods then. */
+  /** Adds a command with its plan. Until it ends, its pods have a place. */
+  plan(id: string, targets: readonly EvictionTarget[]): void;
+  /** Adds a command whose plan is not known, because another process made it: its pods are not steered. */
   promise(id: string, pods: readonly Pod[]): void;
-  /** All nodes are there: the first turn begins. Resolves once kube-scheduler was told. */
+  /** Starts the first turn, when all targets have a Node. Resolves once the taints are written. */
   begin(id: string, manner: Manner): Promise<void>;
-  /** The command came to nothing. */
+  /** The command was rolled back. */
   forget(id: string): void;
-  /** Whether it is the pod's turn to leave, or nobody steers it. */
+  /** Whether the pod may be evicted now: it is its turn, or it is not steered. */
   mayLeave(pod: Pod): boolean;
-  /** Whether a command that is under way has a place for it. */
+  /** Whether a running command has a place for the pod. */
   hasPlace(pod: Pod): boolean;
 }
 
+/** What steering works with. */
+interface Parts {
+  readonly world: World;
+  readonly log: Logger;
+  readonly commands: SteeredCommands;
+  /** Names of the nodes that have the taint, as far as this process knows. */
+  readonly marked: Set<string>;
+}
+
+/** The controller that writes the taints, and its doors for the queue and for drains. */
 export function createSteering(world: World): Steering {
-  const courses = new Courses();
-  /** Names of the nodes that bear the taint, as far as is known here. */
+  const commands = new SteeredCommands();
   const marked = new Set<string>();
   const log = world.log.with({ controller: SELF.name });
+  const parts: Parts = { world, log, commands, marked };
   const bell = createBell();
 
   async function reconcile(): Promise<Outcome> {
     const nowMs = world.clock.elapsedMs();
-    const waiting = courses.going().length > 0 ? ownersWaiting(world) : new Set<string>();
-    for (const [id, { stops, going }] of courses.entries()) {
-      if (going === undefined) continue;
-      advance(world, { stops, going, waiting }, nowMs);
-      if (going.turn === stops.length || isTooLong(going, nowMs)) courses.end(id);
+    const waiting = commands.inProgress().length > 0 ? ownersWaiting(world) : new Set<string>();
+    for (const [id, { targets, progress }] of commands.entries()) {
+      if (progress === undefined) continue;
+      advance(world, { targets, progress, waiting }, nowMs);
+      if (progress.turn === targets.length || isTooLong(progress, nowMs)) commands.end(id);
     }
-    await mark(world, log, marked, toPutLast(world, courses, marked));
-    if (courses.going().length > 0) return requeueAfter(POLL_MS);
+    await writeTaints(parts);
+    if (commands.inProgress().length > 0) return requeueAfter(POLL_MS);
     if (marked.size === 0) return AWAIT_CHANGE;
     return requeueAfter(filledLast(world, marked).length > 0 ? POLL_MS : RETRY_MS);
   }
 
   return {
-    plan: (id, stops) => {
-      if (stops.length === 0) return;
-      const turns = stops.map((stop) => stop.pods);
-      courses.add(id, stops, turns);
+    plan: (id, targets) => {
+      if (targets.length === 0) return;
+      const turns = targets.map((target) => target.pods);
+      commands.add(id, targets, turns);
     },
-    promise: (id, pods) => courses.add(id, [], [pods]),
+    promise: (id, pods) => commands.add(id, [], [pods]),
     begin: async (id, manner) => {
-      const hasTurns = await setOut(world, courses, id, manner);
-      // Also where nobody steers its pods: its nodes may bear the mark from when it waited.
-      await mark(world, log, marked, toPutLast(world, courses, marked));
+      const hasTurns = await startTurns(parts, id, manner);
+      // Also if its pods are not steered: its targets may have the taint from before.
+      await writeTaints(parts);
       if (hasTurns) bell.ring(SELF);
     },
-    forget: (id) => courses.end(id),
+    forget: (id) => commands.end(id),
     mayLeave: (pod) => {
-      const found = courses.steered(pod);
-      const going = found?.course.going;
-      if (found === undefined || going === undefined) return true;
-      return found.turn <= going.turn || isTooLong(going, world.clock.elapsedMs());
+      const found = commands.steered(pod);
+      const progress = found?.command.progress;
+      if (found === undefined || progress === undefined) return true;
+      return found.turn <= progress.turn || isTooLong(progress, world.clock.elapsedMs());
     },
-    hasPlace: (pod) => courses.steered(pod) !== undefined,
+    hasPlace: (pod) => commands.steered(pod) !== undefined,
     controller: {
       name: SELF.name,
       watches: [
@@ -119,8 +127,8 @@ export function createSteering(world: World): Steering {
           if (event === "removed") return [];
           const isNews = isPutLast(node) && !marked.has(name);
           if (isNews) marked.add(name);
-          // A node that comes is told before it takes pods that are on their way elsewhere.
-          const comes = event === "added" && courses.going().length > 0;
+          // A new node gets the taint before it takes pods that are planned for other nodes.
+          const comes = event === "added" && commands.inProgress().length > 0;
           return isNews || comes ? [SELF] : [];
         }),
       ],
@@ -131,27 +139,26 @@ export function createSteering(world: World): Steering {
   };
 }
 
-/** A command's first turn begins. False when it has no course, or a node of it is not there: nobody steers it then. */
-async function setOut(
-  world: World,
-  courses: Courses,
+/** Starts the first turn of a command. False: it has no plan or a target is missing, so its pods are not steered. */
+async function startTurns(
+  { world, commands }: Parts,
   id: string,
   manner: Manner,
 ): Promise<boolean> {
-  const course = courses.of(id);
-  // Going already: the command is tried again after an error, its pods have waited long enough.
-  if (course === undefined || course.going !== undefined) return false;
-  const stops = nodesOf(world, course.stops);
-  const names = new Set(stops?.map(({ name }) => name));
-  if (stops === undefined || names.size < (manner === "amongPlanned" ? 2 : 1)) {
-    courses.end(id);
+  const command = commands.of(id);
+  // It has started before: the command is retried after an error, and its pods have waited long enough.
+  if (command === undefined || command.progress !== undefined) return false;
+  const targets = nodesOf(world, command.targets);
+  const names = new Set(targets?.map(({ name }) => name));
+  if (targets === undefined || names.size < (manner === "amongPlanned" ? 2 : 1)) {
+    commands.end(id);
     return false;
   }
-  const others = manner === "amongPlanned" ? [] : await othersThan(world, names, course.pods);
-  // Others had their turns: it may have come to nothing.
-  if (courses.of(id) !== course || course.going !== undefined) return false;
+  const others = manner === "amongPlanned" ? [] : await othersThan(world, names, command.pods);
+  // Other controllers ran meanwhile: the command may have been rolled back.
+  if (commands.of(id) !== command || command.progress !== undefined) return false;
   const nowMs = world.clock.elapsedMs();
-  course.going = { nodes: stops, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
+  command.progress = { nodes: targets, others, sinceMs: nowMs, turn: 0, turnSinceMs: nowMs };
   return true;
 }
 
@@ -163,41 +170,44 @@ function othersThan(
   return inTurns(world.clock, otherNodesWithRoom(world.cluster.nodes(), names, pods), TURN_MS);
 }
 
-function isTooLong({ sinceMs }: Going, nowMs: number): boolean {
+function isTooLong({ sinceMs }: SteeringProgress, nowMs: number): boolean {
   return nowMs - sinceMs > MOST_MS;
 }
 
-/** Undefined when one of them is not there. */
-function nodesOf(world: World, stops: readonly EvictionTarget[]): readonly NodeView[] | undefined {
-  const found = stops.flatMap(({ name }) => nodeNamed(world, name) ?? []);
-  return found.length === stops.length ? found : undefined;
+/** The nodes of the targets; undefined: one of them is missing. */
+function nodesOf(
+  world: World,
+  targets: readonly EvictionTarget[],
+): readonly NodeView[] | undefined {
+  const found = targets.flatMap(({ name }) => nodeNamed(world, name) ?? []);
+  return found.length === targets.length ? found : undefined;
 }
 
-/** To the next stop once the new pods of this one have been placed, or it takes too long. */
+/** Goes on to the next target once the new pods of this one are bound, or after too long a time. */
 function advance(
   world: World,
   {
-    stops,
-    going,
+    targets,
+    progress,
     waiting,
-  }: Pick<Course, "stops"> & {
-    readonly going: Going;
+  }: Pick<SteeredCommand, "targets"> & {
+    readonly progress: SteeringProgress;
     readonly waiting: ReadonlySet<string>;
   },
   nowMs: number,
 ): void {
-  const stop = stops[going.turn];
-  if (stop === undefined) return;
-  if (!isDone(world, stop, waiting)) delete going.doneSinceMs;
-  else going.doneSinceMs ??= nowMs;
-  const isOver = nowMs - (going.doneSinceMs ?? nowMs) >= REST_MS;
-  if (!isOver && nowMs - going.turnSinceMs < MOST_FOR_A_STOP_MS) return;
-  going.turn++;
-  going.turnSinceMs = nowMs;
-  delete going.doneSinceMs;
+  const target = targets[progress.turn];
+  if (target === undefined) return;
+  if (!isDone(world, target, waiting)) delete progress.doneSinceMs;
+  else progress.doneSinceMs ??= nowMs;
+  const isOver = nowMs - (progress.doneSinceMs ?? nowMs) >= REST_MS;
+  if (!isOver && nowMs - progress.turnSinceMs < MOST_FOR_A_STOP_MS) return;
+  progress.turn++;
+  progress.turnSinceMs = nowMs;
+  delete progress.doneSinceMs;
 }
 
-/** UIDs of owners that have a pod without a node. Looked up once for all courses: many may be going. */
+/** UIDs of owners with a pending pod. Read once for all commands. */
 function ownersWaiting(world: World): ReadonlySet<string> {
   return new Set(world.cluster.unboundPods().map((pod) => ownerOf(pod)?.uid ?? ""));
 }
@@ -217,29 +227,29 @@ function isDone(
 }
 
 /**
- * Names of the nodes whose turn it is not; those of commands that have not begun, too, be they new or there before.
- * While nobody is on the way no other is marked, and none of these loses its mark: of hundreds of commands, one after
- * the other, each would mark anew what all that come after it wait for.
+ * Names of the nodes that must have the taint: those whose turn it is not, and targets of commands whose pods do not
+ * move yet. While no pods are steered no node is newly tainted, and targets keep their taint. Otherwise each of
+ * hundreds of commands, one after the other, would taint again what all later ones wait for.
  */
 function toPutLast(
   world: World,
-  courses: Courses,
+  commands: SteeredCommands,
   marked: ReadonlySet<string>,
 ): ReadonlySet<string> {
-  const going = courses.going();
-  if (going.length === 0 && marked.size === 0) return new Set();
+  const progress = commands.inProgress();
+  if (progress.length === 0 && marked.size === 0) return new Set();
   const last = filledLast(world, marked);
-  const come = [...courses.awaited()].flatMap((name) => nodeNamed(world, name) ?? []);
-  const ours = come.filter(({ managed, deleting }) => managed && !deleting);
-  const awaiting = ours.slice(0, MOST_AWAITED).map(({ name }) => name);
+  const awaited = [...commands.awaited()].flatMap((name) => nodeNamed(world, name) ?? []);
+  const managedTargets = awaited.filter(({ managed, deleting }) => managed && !deleting);
+  const awaiting = managedTargets.slice(0, MOST_AWAITED).map(({ name }) => name);
   const byCommands =
-    going.length > 0
-      ? putLastBy(going, awaiting)
+    progress.length > 0
+      ? putLastBy(progress, awaiting)
       : new Set(awaiting.filter((name) => marked.has(name)));
   return new Set([...byCommands, ...last]);
 }
 
-/** Those of the marked nodes that wait for the pods that provisioning planned for them. */
+/** Tainted nodes that wait for the pods that provisioning planned for them. */
 function filledLast(world: World, marked: ReadonlySet<string>): readonly string[] {
   return [...marked].filter((name) => {
     const { claim } = world.cluster.node(name) ?? {};
@@ -251,7 +261,7 @@ function filledLast(world: World, marked: ReadonlySet<string>): readonly string[
   });
 }
 
-/** The node that is called so, or whose claim is. Asked twice a second, with a hundred thousand nodes around it. */
+/** The node of that name, or the node of the claim of that name. Looked up by index: it is asked twice a second. */
 function nodeNamed(world: World, name: string): NodeView | undefined {
   const own = world.cluster.node(name);
   if (own?.node !== undefined) return own;
@@ -262,30 +272,33 @@ function nodeNamed(world: World, name: string): NodeView | undefined {
   return found?.node === undefined ? undefined : found;
 }
 
-/** `awaiting`: nodes whose command has no turns yet. Nodes that are not ours are left as they are. */
-function putLastBy(courses: readonly Going[], awaiting: readonly string[]): ReadonlySet<string> {
+/** `awaiting`: targets of commands whose pods do not move yet. Only managed nodes are tainted. */
+function putLastBy(
+  commands: readonly SteeringProgress[],
+  awaiting: readonly string[],
+): ReadonlySet<string> {
   const last = new Set<string>(awaiting);
   const first = new Set<string>();
-  for (const going of courses) {
-    // A node may have had a turn and have another one.
-    const upcoming = new Set(going.nodes.slice(going.turn + 1).map(({ name }) => name));
-    for (const [index, { name, managed }] of going.nodes.entries()) {
-      if (index === going.turn || (index < going.turn && !upcoming.has(name))) first.add(name);
+  for (const progress of commands) {
+    // A node may have several turns.
+    const upcoming = new Set(progress.nodes.slice(progress.turn + 1).map(({ name }) => name));
+    for (const [index, { name, managed }] of progress.nodes.entries()) {
+      if (index === progress.turn || (index < progress.turn && !upcoming.has(name)))
+        first.add(name);
       else if (managed) last.add(name);
     }
-    for (const name of going.others) last.add(name);
+    for (const name of progress.others) last.add(name);
   }
   for (const name of first) last.delete(name);
   return last;
 }
 
-/** What cannot be written is tried again at the next look. */
-async function mark(
-  world: World,
-  log: Logger,
-  marked: Set<string>,
-  wanted: ReadonlySet<string>,
-): Promise<void> {
+/**
+ * Writes the taints that differ from those that are wanted. What cannot be written is tried again at the next
+ * reconcile.
+ */
+async function writeTaints({ world, log, commands, marked }: Parts): Promise<void> {
+  const wanted = toPutLast(world, commands, marked);
   const changes = [...new Set([...marked, ...wanted])].filter(
     (name) => marked.has(name) !== wanted.has(name),
   );

@@ -26,20 +26,20 @@ const nothing: Proposal = { commands: [], remarks: [] };
 describe("sweeps", () => {
   it("let a method rest while nothing has changed, for as long as prices are the same", () => {
     const sweeps = new Sweeps();
-    expect(sweeps.rests(drift, facts("a"))).toBe(false);
+    expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
     sweeps.note(drift, rule(drift, nothing, []), facts("a"));
-    expect(sweeps.rests(drift, facts("a", 29 * MINUTE_MS))).toBe(true);
-    expect(sweeps.rests(drift, facts("a", 30 * MINUTE_MS))).toBe(false);
+    expect(sweeps.isSettled(drift, facts("a", 29 * MINUTE_MS))).toBe(true);
+    expect(sweeps.isSettled(drift, facts("a", 30 * MINUTE_MS))).toBe(false);
     const single = singleNodeConsolidation;
     sweeps.note(single, rule(single, nothing, []), facts("a"));
-    expect(sweeps.rests(single, facts("a", 4 * MINUTE_MS, []))).toBe(true);
-    expect(sweeps.rests(single, facts("a", 5 * MINUTE_MS, []))).toBe(false);
+    expect(sweeps.isSettled(single, facts("a", 4 * MINUTE_MS, []))).toBe(true);
+    expect(sweeps.isSettled(single, facts("a", 5 * MINUTE_MS, []))).toBe(false);
     // What drifted waits for capacity, not for a price.
-    expect(sweeps.rests(drift, facts("a", MINUTE_MS - 1, []))).toBe(true);
-    expect(sweeps.rests(drift, facts("a", MINUTE_MS, []))).toBe(false);
-    expect(sweeps.rests(drift, facts("b"))).toBe(false);
+    expect(sweeps.isSettled(drift, facts("a", MINUTE_MS - 1, []))).toBe(true);
+    expect(sweeps.isSettled(drift, facts("a", MINUTE_MS, []))).toBe(false);
+    expect(sweeps.isSettled(drift, facts("b"))).toBe(false);
     sweeps.note(emptiness, rule(emptiness, nothing, []), facts("a"));
-    expect(sweeps.rests(emptiness, facts("a"))).toBe(false);
+    expect(sweeps.isSettled(emptiness, facts("a"))).toBe(false);
   });
 
   it("let drift of static pools rest after it has simulated: nodes that their limits hold, each of them", () => {
@@ -61,15 +61,15 @@ describe("sweeps", () => {
       rule(staticDrift, atOnce(staticDrift.propose(input(20))), []),
       facts("a"),
     );
-    expect(sweeps.rests(staticDrift, facts("a"))).toBe(true);
-    expect(sweeps.rests(staticDrift, facts("b"))).toBe(false);
+    expect(sweeps.isSettled(staticDrift, facts("a"))).toBe(true);
+    expect(sweeps.isSettled(staticDrift, facts("b"))).toBe(false);
     // Budgets that allow none: nothing was simulated, and asking costs nothing.
     sweeps.note(
       staticDrift,
       rule(staticDrift, atOnce(staticDrift.propose(input(0))), []),
       facts("a"),
     );
-    expect(sweeps.rests(staticDrift, facts("a"))).toBe(false);
+    expect(sweeps.isSettled(staticDrift, facts("a"))).toBe(false);
   });
 
   it("look again once what the ledger held back may go", () => {
@@ -89,26 +89,26 @@ describe("sweeps", () => {
       rule(singleNodeConsolidation, nothing, []),
       read(true, ["a"]),
     );
-    expect(sweeps.rests(singleNodeConsolidation, read(true, ["a"]))).toBe(true);
-    expect(sweeps.rests(singleNodeConsolidation, read(false, ["a"]))).toBe(false);
-    expect(sweeps.rests(singleNodeConsolidation, read(true, []))).toBe(false);
+    expect(sweeps.isSettled(singleNodeConsolidation, read(true, ["a"]))).toBe(true);
+    expect(sweeps.isSettled(singleNodeConsolidation, read(false, ["a"]))).toBe(false);
+    expect(sweeps.isSettled(singleNodeConsolidation, read(true, []))).toBe(false);
   });
 
   it("ask a method again once other nodes could be meant", () => {
     const sweeps = new Sweeps();
     const of = (...names: readonly string[]) => ({ ...facts("a"), names: [names] });
     sweeps.note(drift, rule(drift, nothing, []), of("x", "y"));
-    expect(sweeps.rests(drift, of("x", "y"))).toBe(true);
-    expect(sweeps.rests(drift, of("x", "z"))).toBe(false);
-    expect(sweeps.rests(drift, of("x"))).toBe(false);
+    expect(sweeps.isSettled(drift, of("x", "y"))).toBe(true);
+    expect(sweeps.isSettled(drift, of("x", "z"))).toBe(false);
+    expect(sweeps.isSettled(drift, of("x"))).toBe(false);
   });
 
   it("ask a method again once a PodDisruptionBudget is another", () => {
     const sweeps = new Sweeps();
     const guard = { metadata: { name: "guard", namespace: "default" }, spec: {} };
     sweeps.note(drift, rule(drift, nothing, []), { ...facts("a"), guards: [guard] });
-    expect(sweeps.rests(drift, { ...facts("a"), guards: [guard] })).toBe(true);
-    expect(sweeps.rests(drift, { ...facts("a"), guards: [{ ...guard }] })).toBe(false);
+    expect(sweeps.isSettled(drift, { ...facts("a"), guards: [guard] })).toBe(true);
+    expect(sweeps.isSettled(drift, { ...facts("a"), guards: [{ ...guard }] })).toBe(false);
   });
 
   it("let a method rest while PodDisruptionBudgets only count their pods anew", () => {
@@ -124,7 +124,7 @@ describe("sweeps", () => {
     const rests = (before: PodDisruptionBudget, after: PodDisruptionBudget) => {
       const sweeps = new Sweeps();
       sweeps.note(drift, rule(drift, nothing, []), under(before));
-      return sweeps.rests(drift, under(after));
+      return sweeps.isSettled(drift, under(after));
     };
     const { metadata, spec, status } = guard;
     const fewer = { ...status, currentHealthy: 1 };
@@ -148,7 +148,7 @@ describe("sweeps", () => {
     ).commands;
     expect(command).toBeDefined();
     sweeps.note(drift, rule(drift, { ...nothing, commands: [command as Command] }, []), facts("b"));
-    expect(sweeps.rests(drift, facts("a"))).toBe(false);
+    expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
   });
 
   it("ask a method again that gave way to another, which may come to nothing", () => {
@@ -158,7 +158,7 @@ describe("sweeps", () => {
       rule(drift, { ...nothing, deferred: [{ poolIds: new Set(["p"]), until: "repacked" }] }, []),
       facts("a"),
     );
-    expect(sweeps.rests(drift, facts("a"))).toBe(false);
+    expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
   });
 
   it("ask a method again that waits for something better, however little has changed", () => {
@@ -172,9 +172,9 @@ describe("sweeps", () => {
       rule(drift, { ...nothing, deferred: [{ poolIds, until: "settled" }] }, []),
       facts("a"),
     );
-    expect(sweeps.rests(drift, facts("a"))).toBe(false);
+    expect(sweeps.isSettled(drift, facts("a"))).toBe(false);
     sweeps.note(drift, rule(drift, { ...nothing, deferred: [] }, []), facts("a"));
-    expect(sweeps.rests(drift, facts("a"))).toBe(true);
+    expect(sweeps.isSettled(drift, facts("a"))).toBe(true);
   });
 
   it("reach every node, a few at a time", () => {

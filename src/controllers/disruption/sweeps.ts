@@ -1,6 +1,6 @@
 /**
- * What the disruption loop remembers of each method's last sweep, so that it does not ask for what it knows:
- * the state of things in which nothing was found.
+ * Remembers for each method the facts for which it found nothing, so that it is asked again only when a fact has
+ * changed.
  */
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
@@ -12,48 +12,48 @@ import type { Round } from "../../core/disruption/round.ts";
 import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
 import type { ClusterReading } from "./gather.ts";
 
-/** A method that found nothing looks again after this if prices or offerings are others, */
-const FORCED_LOOK_MS = 5 * 60_000;
-/** after this if it waits for a place, not for a price: capacity that is back; upstream asks at each round, */
-const PLACE_LOOK_MS = 60_000;
-/** and after this in any case: volumes and the like change without a sign. */
-const LATEST_LOOK_MS = 30 * 60_000;
+/** Consolidation is asked again after this time if prices or offerings have changed. */
+const PRICE_CHANGE_MS = 5 * 60_000;
+/** Other methods are asked again after this time if offerings have changed: capacity may be back. */
+const OFFERING_CHANGE_MS = 60_000;
+/** Every method is asked again after this time, because not every change is seen, such as those of volumes. */
+const LATEST_MS = 30 * 60_000;
 
-/** All that could change a method's mind. */
+/** Everything that may change the answer of a method. */
 export interface SweepFacts {
   readonly text: string;
-  /** Of nodes: there may be very many. */
+  /** Lists of node names, compared without joining them: there may be very many. */
   readonly names: readonly (readonly string[])[];
-  /** PodDisruptionBudgets, and Deployments that move first: which nodes may go together, and who must wait for whom. */
+  /** PodDisruptionBudgets, and Deployments that are moved without downtime. */
   readonly guards: readonly unknown[];
-  /** The very lists: a cloud gives the same ones while nothing has changed. */
+  /** Instance types by identity: a cloud returns the same lists while nothing has changed. */
   readonly types: readonly (readonly InstanceType[])[];
-  /** By the clock that never goes back. */
+  /** By the monotonic clock. */
   readonly atMs: number;
 }
 
 export class Sweeps {
   readonly #settled = new Map<string, SweepFacts>();
 
-  /** Whether asking the method would only give the answer it gave before. */
-  rests(method: Method, now: SweepFacts): boolean {
+  /** Whether the method would only repeat its last answer. */
+  isSettled(method: Method, now: SweepFacts): boolean {
     const known = this.#settled.get(method.name);
     if (known === undefined || known.text !== now.text) return false;
     if (!sameItems(known.guards, now.guards)) return false;
     if (!known.names.every((list, index) => sameItems(list, now.names[index] ?? []))) return false;
     const same = known.types.every((list, index) => list === now.types[index]);
-    const changedMs = method.reason === "Underutilized" ? FORCED_LOOK_MS : PLACE_LOOK_MS;
-    return now.atMs - known.atMs < (same ? LATEST_LOOK_MS : changedMs);
+    const changedMs = method.reason === "Underutilized" ? PRICE_CHANGE_MS : OFFERING_CHANGE_MS;
+    return now.atMs - known.atMs < (same ? LATEST_MS : changedMs);
   }
 
-  /** Remembers a final answer, and the facts that it was given to. */
+  /** Remembers the facts of a final answer. */
   note(method: Method, { isFinal }: Pick<Ruling, "isFinal">, facts: SweepFacts): void {
     if (isFinal) this.#settled.set(method.name, facts);
     else this.#settled.delete(method.name);
   }
 }
 
-/** `counting`: commands whose moves count against the next ones. `atMs`: see {@link SweepFacts}. */
+/** `counting`: ids of commands whose moves are remembered. */
 export function* factsOf(
   method: Method,
   { nowMs, facts, budgets, holdOffs }: Round,
@@ -70,12 +70,12 @@ export function* factsOf(
   },
 ): Steps<SweepFacts> {
   const eligible: string[] = [];
-  // What the ledger held back may go once these end.
-  const resting: string[] = [];
+  // Candidates whose hold-off ends later without any other change.
+  const heldOff: string[] = [];
   yield* eachInSteps(facts.candidates, (one) => {
     if (!method.isEligible(one, nowMs)) return;
     eligible.push(one.node.name);
-    if (holdOffs.fromRepack(one)) resting.push(one.node.name);
+    if (holdOffs.fromRepack(one)) heldOff.push(one.node.name);
   });
   const text = JSON.stringify([
     revision,
@@ -92,13 +92,15 @@ export function* factsOf(
   ]);
   const types = scheduling.pools.map(({ instanceTypes }) => instanceTypes);
   const guards = [...budgets.pdbs.flatMap(wordOf), ...surging];
-  return { text, names: [eligible, resting], guards, types, atMs };
+  return { text, names: [eligible, heldOff], guards, types, atMs };
 }
 
-/** What of a budget decides. How many of its pods are well, for one, is written each time that one of them is not. */
+/**
+ * The parts of a PodDisruptionBudget that decide. Others, such as the number of healthy pods, change all the time.
+ */
 function wordOf(pdb: PodDisruptionBudget): readonly unknown[] {
   const { metadata, spec, status } = pdb;
-  // It lets go who is not ready: its status is the sign that somebody is, or is not.
+  // With AlwaysAllow unready pods may be evicted, and only the whole status shows which pods are ready.
   if (spec.unhealthyPodEvictionPolicy === "AlwaysAllow") return [pdb];
   return [metadata.uid, metadata.generation ?? spec, status?.disruptionsAllowed];
 }

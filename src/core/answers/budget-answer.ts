@@ -85,7 +85,7 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
     disrupting: everywhere?.disrupting ?? 0,
   };
   const next = nextAllowed([own, all], reason, nowMs);
-  const isOwn = whoseBudgets(own, all, reason, nowMs) === "pool";
+  const isOwn = whoseBudgets({ own, ofCluster: all }, reason, nowMs) === "pool";
   const whose = isOwn ? "budgets" : "the cluster's budgets (disruption-budgets)";
   switch (next.when) {
     case "now": {

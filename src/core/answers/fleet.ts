@@ -195,7 +195,7 @@ function heldBy(
   if (!view.initialized || view.deleting) return undefined;
   const { nowMs, pdbs, paused } = picture;
   const input = { nowMs, pdbs, paused, disruptionClass: "graceful" as const };
-  const [block] = blocksOf({ ...picture, ...input }, view, claim, pool, 1);
+  const [block] = blocksOf({ node: view, claim, pool }, { ...picture, ...input }, 1);
   return block?.message;
 }
 

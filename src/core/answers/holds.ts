@@ -85,7 +85,7 @@ function blockHolds(picture: Picture, { node, claim, pool, candidate }: Owned): 
   for (const reason of reasonsOf(candidate)) {
     const disruptionClass =
       METHODS.find((method) => method.reason === reason)?.disruptionClass ?? "graceful";
-    const blocks = blocksOf({ ...picture, awaiting, disruptionClass }, node, claim, pool, 100);
+    const blocks = blocksOf({ node, claim, pool }, { ...picture, awaiting, disruptionClass }, 100);
     for (const block of blocks) {
       const { kind, message, by, untilMs } = block;
       const before = found.get(message);

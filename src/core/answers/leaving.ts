@@ -37,7 +37,7 @@ export function leavingHolds(
     ...until(isBounded ? deadlineMs : Number.POSITIVE_INFINITY),
     against,
   };
-  const guards = blocksOf({ ...picture, disruptionClass: "graceful" }, node, claim, pool, 100)
+  const guards = blocksOf({ node, claim, pool }, { ...picture, disruptionClass: "graceful" }, 100)
     .filter(({ kind }) => kind === "pod" || kind === "pdb")
     .map(
       ({ kind, message, by, untilMs }): Hold => ({

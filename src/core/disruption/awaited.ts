@@ -1,8 +1,8 @@
 /**
- * Nodes that came in the place of others which still drain. What guards pods may keep them there for as long as the
- * grace period lasts; a node taken for empty meanwhile would be missed when they come, and another one made for them.
- * Upstream promises a replacement to its pods for some seconds only. Once the other node is gone, the new one is kept
- * while its pods have seats there (core/state/placements.ts): a Job makes a new pod only after a back-off.
+ * Keeps replacements that still wait for their pods. A PodDisruptionBudget may delay evictions from the old node for
+ * hours. If the replacement counted as empty, it would be removed meanwhile, and another one launched later.
+ * karpenter-ts only: upstream protects a replacement for some seconds. Once the old node is gone, a replacement is kept
+ * while pods have seats there (core/state/placements.ts): a Job makes its new pod only after a back-off.
  */
 import { PLANNED_PODS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -12,10 +12,10 @@ import type { Placements } from "../state/placements.ts";
 import type { Awaited } from "./candidates.ts";
 import { recordOf, replacementCommandId } from "./record.ts";
 
-/** No node stands idle for longer than this for the sake of pods that are not let go. */
+/** An empty replacement is kept at most this long while its pods are not evicted. */
 const MOST_AWAITED_MS = 60 * 60_000;
 
-/** What is known of pods on their way to a claim's node. */
+/** Tells which pods have a seat on a node that they have not reached. */
 export type AwaitedSeats = Pick<Placements, "awaitedAt" | "hostsBufferPods">;
 
 type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
@@ -23,11 +23,11 @@ type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 const known = new WeakMap<readonly NodeView[], Awaiting>();
 
 /**
- * Of these nodes, all of the cluster: whose pods the node of a claim awaits; undefined: nobody's. Only nodes that came
- * up for pods wait for seats to be taken.
+ * Tells for a claim whose pods its node awaits; undefined: nobody's. `nodes`: all nodes of the cluster. Seats count
+ * only for nodes that were launched for pods.
  */
 export function awaitedPodsOn(nodes: readonly NodeView[], seats?: AwaitedSeats): Awaiting {
-  const drained = awaitingDrains(nodes);
+  const drained = awaitedFromDrains(nodes);
   if (seats === undefined) return drained;
   return (claim, nowMs) => {
     const byDrain = drained(claim, nowMs);
@@ -38,10 +38,10 @@ export function awaitedPodsOn(nodes: readonly NodeView[], seats?: AwaitedSeats):
   };
 }
 
-function awaitingDrains(nodes: readonly NodeView[]): Awaiting {
+function awaitedFromDrains(nodes: readonly NodeView[]): Awaiting {
   const before = known.get(nodes);
   if (before !== undefined) return before;
-  const draining = drainingOf(nodes);
+  const draining = drainingByCommand(nodes);
   const awaiting: Awaiting = (claim, nowMs) => {
     if (draining.size === 0) return undefined;
     const nodeName = draining.get(replacementCommandId(claim) ?? "");
@@ -52,8 +52,8 @@ function awaitingDrains(nodes: readonly NodeView[]): Awaiting {
   return awaiting;
 }
 
-/** By the id of a command: the name of a node that drains by it and has pods yet. */
-function drainingOf(nodes: readonly NodeView[]): ReadonlyMap<string, string> {
+/** By command id: the name of a node that the command drains and that still has pods. */
+function drainingByCommand(nodes: readonly NodeView[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const node of nodes) {
     const { claim, deleting, name } = node;

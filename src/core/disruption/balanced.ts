@@ -1,6 +1,6 @@
 /**
- * The policy Balanced: a move must save a share of its pool's cost that is worth the share of the pool's
- * pods it disturbs. Pools with other policies let every saving pass.
+ * The policy Balanced: a command must save a share of its pool's cost that is worth the share of the pool's pods that
+ * it moves. Other policies accept any saving.
  * upstream: pkg/controllers/disruption/balanced.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -10,20 +10,17 @@ import type { NodeView } from "../state/node-view.ts";
 import { priceOf, rescheduleCostOf } from "./candidates.ts";
 import { type BalancedVerdict, type Command, savingsMicroUsd } from "./command.ts";
 
-/** A share of disruption may be this many times the share that is saved. */
+/** The moved share may be at most this many times the saved share. */
 const BALANCED_K = 2;
 const THRESHOLD = 1 / BALANCED_K;
 
 export interface PoolTotals {
   readonly priceMicroUsd: number;
-  /** Of all its nodes: 1 and what moving the pods costs. */
+  /** Sum over its nodes, each 1 plus the eviction cost of its pods. */
   readonly rescheduleCost: number;
 }
 
-/** Added up before others get a turn. */
-const NODES_PER_STEP = 1_024;
-
-/** By pool id, of the pools that are Balanced. */
+/** By pool id, for pools with the policy Balanced only. */
 export function* balancedTotals(
   nodes: readonly NodeView[],
   pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[],
@@ -36,7 +33,7 @@ export function* balancedTotals(
     totals.set(pool.id, { priceMicroUsd: 0, rescheduleCost: 0 });
   }
   if (totals.size === 0) return totals;
-  yield* eachInSteps(nodes, NODES_PER_STEP, (node) => {
+  yield* eachInSteps(nodes, (node) => {
     const { poolId = "", labels } = node;
     const before = totals.get(poolId);
     if (before === undefined) return;
@@ -48,7 +45,7 @@ export function* balancedTotals(
   return totals;
 }
 
-/** One verdict for each pool that would lose nodes, by pool id. The move stands when all approve. */
+/** One verdict for each pool that would lose nodes, sorted by pool id. The command needs the approval of all. */
 export function weigh(
   command: Command,
   totals: ReadonlyMap<string, PoolTotals>,

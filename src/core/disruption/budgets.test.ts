@@ -40,7 +40,9 @@ describe("disruption budgets", () => {
     [[{ nodes: "many" }], undefined],
     [[{ nodes: "1", schedule: "nonsense", duration: "1h" }], undefined],
   ] as [Budget[], number | undefined][])("%j allow %s of 5 empty nodes", (budgets, expected) => {
-    expect(allowedDisruptions(budgets, "Empty", 5, MONDAY_9)).toBe(expected);
+    expect(allowedDisruptions(budgets, { reason: "Empty", nodes: 5, nowMs: MONDAY_9 })).toBe(
+      expected,
+    );
   });
 
   it("opens a scheduled budget at its hit and closes it when its duration is over", () => {

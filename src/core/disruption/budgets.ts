@@ -1,7 +1,7 @@
 /**
- * How many nodes of each pool may be disrupted now: the strictest budget that is active and about the
- * reason, less what is already down. A budget that cannot be read allows nothing. The cluster may have
- * budgets too, of the same shape (ours): they are about the nodes of all pools together.
+ * How many nodes of each pool may be disrupted now: the strictest active budget for the reason, less the nodes that are
+ * disrupted already. A budget that cannot be read allows nothing. karpenter-ts only: the cluster may have budgets of
+ * the same shape, over the nodes of all pools together.
  * upstream: pkg/controllers/disruption/helpers.go (BuildDisruptionBudgetMapping), pkg/apis/v1/nodepool.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -13,30 +13,28 @@ import type { NodeView } from "../state/node-view.ts";
 import type { CommandReason } from "./command.ts";
 import { type Count, countNodes } from "./node-counts.ts";
 
-/** What budgets leave of the nodes they are about. */
+/** Nodes that budgets are about, and how many of them may still be disrupted. */
 export interface Share extends Count {
-  /** What may still be disrupted. */
   readonly allowed: number;
 }
 
-/** `allowed`, `atOnce`: by the cluster's budgets too. */
+/** `allowed` and `atOnce` keep the budgets of the cluster, too. */
 export interface PoolAllowance extends Share {
   readonly pool: Pool;
-  /** How many may be down at once: `allowed`, and those that are down already. */
+  /** How many nodes may be disrupted at once: `allowed` and those that are disrupted already. */
   readonly atOnce: number;
-  /** Of all pools together, by the cluster's own budgets: the same in each. */
+  /** Budgets of the cluster over the nodes of all pools; the same in each allowance. */
   readonly everywhere: Share;
 }
 
 export interface AllowancesInput {
   readonly pools: readonly Pool[];
-  /** By name. */
+  /** Sorted by name. */
   readonly nodes: readonly NodeView[];
-  /** The same cluster a while ago, as {@link countNodes}. */
+  /** As `before` of {@link countNodes}. */
   readonly nodesBefore?: readonly NodeView[] | undefined;
   readonly reason: CommandReason;
   readonly nowMs: number;
-  /** The cluster's own budgets. */
   readonly clusterBudgets: readonly Budget[];
 }
 
@@ -55,7 +53,7 @@ export function* allowancesFor({
 }: AllowancesInput): Steps<ReadonlyMap<string, PoolAllowance>> {
   const { all, byPool } = yield* countNodes(nodes, nodesBefore);
   const atOnceOf = (budgets: readonly Budget[], { nodes }: Count): number =>
-    allowedDisruptions(budgets, reason, nodes, nowMs) ?? 0;
+    allowedDisruptions(budgets, { reason, nodes, nowMs }) ?? 0;
   const shareOf = (most: number, count: Count): Share => ({
     ...count,
     allowed: Math.max(0, most - count.disrupting),
@@ -73,17 +71,23 @@ export function* allowancesFor({
   );
 }
 
-/** A budget without reasons is about all of them. */
+/** A budget without reasons is about every reason. */
 export function isAbout({ reasons }: Budget, reason: CommandReason): boolean {
   return reasons?.some((one) => one === reason) !== false;
 }
 
-/** The strictest budget, of so many nodes; undefined when one of them is broken, whatever reason that is about. */
+/** What budgets are asked about. */
+export interface BudgetQuestion {
+  readonly reason: CommandReason;
+  /** How many nodes the budgets are about. */
+  readonly nodes: number;
+  readonly nowMs: number;
+}
+
+/** How many nodes the strictest budget allows; undefined: one of them cannot be read, whatever its reasons. */
 export function allowedDisruptions(
   budgets: readonly Budget[],
-  reason: CommandReason,
-  nodes: number,
-  nowMs: number,
+  { reason, nodes, nowMs }: BudgetQuestion,
 ): number | undefined {
   let allowed = UNLIMITED;
   for (const budget of budgets) {
@@ -95,7 +99,7 @@ export function allowedDisruptions(
   return allowed;
 }
 
-/** Why budgets allow nothing at all: the first that cannot be read, by field (below `path`) and value. */
+/** The first budget that cannot be read, by field and value; undefined: all can be. `path`: where the list stands. */
 export function brokenBudget(
   budgets: readonly Budget[],
   path = "spec.disruption.budgets",
@@ -107,7 +111,7 @@ export function brokenBudget(
   return undefined;
 }
 
-/** What cannot be read of one, as it goes on after its path; undefined: nothing. */
+/** What cannot be read in a budget, to be appended to its path; undefined: nothing. */
 export function budgetProblem(budget: Budget): string | undefined {
   const { nodes, schedule, duration } = budget;
   if (amount(nodes, 0) === undefined)
@@ -122,27 +126,27 @@ export function budgetProblem(budget: Budget): string | undefined {
     : `.schedule: ${JSON.stringify(schedule)} cannot be read: ${unread}`;
 }
 
-/** Whether the budget's window is open; undefined when schedule or duration cannot be read. */
+/** Whether the window of the budget is open; undefined: its schedule or duration cannot be read. */
 export function isActive(budget: Budget, nowMs: number): boolean | undefined {
   if (budget.schedule === undefined && budget.duration === undefined) return true;
   const schedule = scheduleOf(budget);
   if (schedule === undefined) return undefined;
-  // A hit exactly `duration` ago has just closed.
+  // A window that opened exactly `duration` ago has just closed.
   const hitMs = firstHit(schedule, nowMs - schedule.durationMs);
   return hitMs !== undefined && hitMs <= nowMs;
 }
 
-/** A budget's schedule and duration, read once; budgets are asked about many times a minute. */
+/** Schedule and duration of a budget, parsed once because budgets are read many times a minute. */
 export interface Schedule {
   readonly cron: Cron;
   readonly durationMs: number;
-  /** The first hit after `sinceMs`, as found last: true of all instants from there to the hit. */
+  /** Last result of {@link firstHit}: valid for every instant from `sinceMs` to the hit. */
   last: { readonly sinceMs: number; readonly hitMs: number | undefined } | undefined;
 }
 
 const schedules = new WeakMap<Budget, Schedule | "unreadable">();
 
-/** Undefined also where the budget has none. */
+/** Undefined: the budget has no schedule, or it cannot be read. */
 export function scheduleOf(budget: Budget): Schedule | undefined {
   let known = schedules.get(budget);
   if (known === undefined) {
@@ -160,7 +164,7 @@ export function scheduleOf(budget: Budget): Schedule | undefined {
 function firstHit(schedule: Schedule, afterMs: number): number | undefined {
   const { last } = schedule;
   if (last !== undefined && last.sinceMs <= afterMs) {
-    // A schedule that never comes, 30 February, is searched for years: not anew for each node.
+    // For a schedule without a hit (30 February) the search goes through years: it is repeated once a day only.
     const untilMs = last.hitMs ?? last.sinceMs + DAY_MS;
     if (afterMs < untilMs) return last.hitMs;
   }

@@ -136,7 +136,7 @@ describe("whose budgets are in the way", () => {
     ],
     ["both used up", one([{ nodes: "1" }], 1), one([{ nodes: "1" }], 1), "pool"],
   ] as const)("%s", (_, own, ofCluster, whose) => {
-    expect(whoseBudgets(own, ofCluster, "Drifted", NOON)).toBe(whose);
+    expect(whoseBudgets({ own, ofCluster }, "Drifted", NOON)).toBe(whose);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
- * Budgets over time: when a window opens or closes, and when a pool may next lose a node. For answers to
- * people; decisions only ask what holds now (budgets.ts).
+ * Budgets over time: when a window opens or closes, and when a pool may next lose a node. Only explanations and
+ * conditions use this; decisions ask budgets.ts about the present.
  */
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -10,15 +10,15 @@ import type { CommandReason } from "./command.ts";
 
 export interface Window {
   readonly active: boolean;
-  /** When it closes, or opens next; absent: never, as far as can be seen. */
+  /** When it closes, or opens next; absent: never within the search. */
   readonly changesAtMs?: number;
 }
 
-/** Windows that follow each other without a gap are taken together up to this many. */
+/** At most this many windows are searched, also windows that follow each other without a gap. */
 const MOST_WINDOWS = 1_000;
 const HORIZON_MS = 366 * 24 * 60 * 60_000;
 
-/** Where a budget stands in its schedule; undefined when that cannot be read. */
+/** The window of a budget that is open or opens next; undefined: its schedule cannot be read. */
 export function windowOf(budget: Budget, nowMs: number): Window | undefined {
   if (budget.schedule === undefined && budget.duration === undefined) return { active: true };
   const schedule = scheduleOf(budget);
@@ -36,19 +36,22 @@ export function windowOf(budget: Budget, nowMs: number): Window | undefined {
   return { active: true };
 }
 
-/** `busy`: once nodes that are down or leaving now are done. `broken`: a budget cannot be read. */
+/**
+ * `busy`: as soon as nodes that are disrupted now are done. `never`: no window ends the block. `broken`: a budget
+ * cannot be read.
+ */
 export type NextAllowed =
   | { readonly when: "now" | "busy" | "never" | "broken" }
   | { readonly when: "at"; readonly atMs: number };
 
-/** Budgets with the nodes that they are about: a pool's own, or the cluster's. */
+/** Budgets of a pool or of the cluster, with the nodes that they are about. */
 export interface Budgeted {
   readonly budgets: readonly Budget[];
   readonly nodes: number;
   readonly disrupting: number;
 }
 
-/** When all of these next let a node go for this reason. */
+/** When all of these budgets next allow the disruption of a node for this reason. */
 export function nextAllowed(
   all: readonly Budgeted[],
   reason: CommandReason,
@@ -58,27 +61,27 @@ export function nextAllowed(
   if (now === "broken") return { when: "broken" };
   if (now !== "closed") return { when: now === "open" ? "now" : "busy" };
   const budgets = all.flatMap((one) => one.budgets.filter((budget) => isAbout(budget, reason)));
-  // A year of windows need not be looked through for what no window ends.
+  // A budget that is always active ends the search at once.
   const lasting = budgets.filter((budget) => {
     const window = windowOf(budget, nowMs);
     return window?.active === true && window.changesAtMs === undefined;
   });
-  if (allowedDisruptions(lasting, reason, 1, nowMs) === 0) return { when: "never" };
+  if (allowedDisruptions(lasting, { reason, nodes: 1, nowMs }) === 0) return { when: "never" };
   let count = 0;
   for (const atMs of changesOf(budgets, nowMs)) {
     if (++count > MOST_WINDOWS || atMs > nowMs + HORIZON_MS) break;
-    // What nodes that are down now use up of it is over within minutes: no reason to look through a year for more.
+    // Nodes that use up the budget now are done within minutes, so `used up` counts as allowed here.
     if (stateAt(all, reason, atMs) !== "closed") return { when: "at", atMs };
   }
   return { when: "never" };
 }
 
-/** Whose budgets are in the way for longer, which is what {@link nextAllowed} of both tells: the pool's own, or the cluster's. */
+/** Whose budgets. */
 export type Whose = "pool" | "cluster";
 
+/** Whose budgets block the reason longer; {@link nextAllowed} of both names the same time. */
 export function whoseBudgets(
-  own: Budgeted,
-  ofCluster: Budgeted,
+  { own, ofCluster }: { readonly own: Budgeted; readonly ofCluster: Budgeted },
   reason: CommandReason,
   nowMs: number,
 ): Whose {
@@ -86,14 +89,14 @@ export function whoseBudgets(
   return endsMs(own) >= endsMs(ofCluster) ? "pool" : "cluster";
 }
 
-/** To compare what is in the way: what is used up is so for minutes. */
+/** An instant to compare by. A budget that is used up counts as ended: that takes minutes. */
 function endOf(next: NextAllowed): number {
   if (next.when === "at") return next.atMs;
   if (next.when === "now") return Number.NEGATIVE_INFINITY;
   return next.when === "busy" ? 0 : Number.POSITIVE_INFINITY;
 }
 
-/** `used up`: they allow some, but not more than are down already. */
+/** `used up`: the budgets allow no more nodes than are disrupted already. */
 function stateAt(
   all: readonly Budgeted[],
   reason: CommandReason,
@@ -101,7 +104,7 @@ function stateAt(
 ): "broken" | "closed" | "used up" | "open" {
   let state: "used up" | "open" = "open";
   for (const { budgets, nodes, disrupting } of all) {
-    const allowed = allowedDisruptions(budgets, reason, nodes, atMs);
+    const allowed = allowedDisruptions(budgets, { reason, nodes, nowMs: atMs });
     if (allowed === undefined) return "broken";
     if (allowed === 0) return "closed";
     if (allowed <= disrupting) state = "used up";
@@ -109,7 +112,7 @@ function stateAt(
   return state;
 }
 
-/** When a window of these opens or closes, in order. Each schedule is looked at only when it has changed. */
+/** The instants at which a window of these budgets opens or closes, in order. */
 function* changesOf(budgets: readonly Budget[], nowMs: number): Generator<number, undefined> {
   const next = budgets.map((budget) => windowOf(budget, nowMs)?.changesAtMs);
   for (;;) {
@@ -122,12 +125,12 @@ function* changesOf(budgets: readonly Budget[], nowMs: number): Generator<number
   }
 }
 
-/** What a pool's budgets say to whoever looks at it, where they hold anything up. */
+/** What the condition DisruptionAllowed of a pool says. */
 export interface BudgetStanding {
-  /** Undefined: all reasons may disrupt now, as far as budgets and pauses go. */
+  /** Undefined: budgets and pauses allow every reason now. */
   readonly held:
     | {
-        /** `True`: some reasons may, others may not. */
+        /** `True`: some reasons are allowed, others are not. */
         readonly status: "True" | "False";
         readonly reason: "Paused" | "BudgetNotReadable" | "Budgets";
         readonly message: string;
@@ -139,23 +142,22 @@ export interface BudgetStanding {
 
 const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 
-/** A pool as far as its budgets go. */
 export interface StandingInput {
   readonly budgets: readonly Budget[];
   readonly clusterBudgets: readonly Budget[];
-  /** Why nothing is disrupted at all. */
+  /** Why the pool is paused; undefined: it is not. */
   readonly paused: string | undefined;
-  /** Its nodes that expire wait for budgets, too: for those that name no reasons, as none can name this one. */
+  /** Its expired nodes respect budgets, too: those without reasons, since no budget can name this reason. */
   readonly expires: boolean;
 }
 
-/** Nodes that are down now do not count: windows are told, not what is used up for a moment. */
+/** Tells about windows only: nodes that are disrupted now do not count. */
 export function budgetStandingOf(
   { budgets, clusterBudgets, paused, expires }: StandingInput,
   nowMs: number,
 ): BudgetStanding {
   if (paused !== undefined) return { held: { status: "False", reason: "Paused", message: paused } };
-  // Of one node every share but none is one.
+  // With one node every share above 0 % allows one.
   const ofOne = (some: readonly Budget[]) => ({ budgets: some, nodes: 1, disrupting: 0 });
   const [own, ofCluster] = [ofOne(budgets), ofOne(clusterBudgets)];
   const changesAtMs = changesOf([...budgets, ...clusterBudgets], nowMs).next().value;
@@ -163,7 +165,7 @@ export function budgetStandingOf(
   const reasons = expires ? [...REASONS, "Expired" as const] : REASONS;
   const next = reasons.map((reason) => ({
     reason,
-    whose: whoseBudgets(own, ofCluster, reason, nowMs),
+    whose: whoseBudgets({ own, ofCluster }, reason, nowMs),
     ...nextAllowed([own, ofCluster], reason, nowMs),
   }));
   if (next.some(({ when }) => when === "broken")) {

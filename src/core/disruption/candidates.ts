@@ -1,6 +1,6 @@
 /**
- * Nodes that may be disrupted, and why the others may not. A candidate carries what methods compare:
- * what it costs, and what moving its pods costs. upstream: pkg/controllers/disruption/types.go
+ * Nodes that may be disrupted, and why the others may not. A candidate carries what methods compare: its price and the
+ * cost of moving its pods. upstream: pkg/controllers/disruption/types.go
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { doNotDisrupt } from "../../apis/core/pod-predicates.ts";
@@ -26,13 +26,17 @@ import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import { ViewNotes } from "../state/view-notes.ts";
 
-/** `graceful` methods respect what guards pods; `eventual` ones may pass it by a grace period. */
+/**
+ * `graceful` methods respect do-not-disrupt and PodDisruptionBudgets. `eventual` ones ignore both on nodes with a
+ * terminationGracePeriod.
+ */
 export type DisruptionClass = "graceful" | "eventual";
 
-/** Whose pods are to come, and when that is no longer waited for. */
+/** Pods that a replacement awaits. */
 export interface Awaited {
-  /** A node that still drains; absent: the pods have left their nodes or leave one that no command is about. */
+  /** The node that still drains; absent: the pods have left it, or no command drains it. */
   readonly nodeName?: string;
+  /** When the wait ends. */
   readonly untilMs: number;
 }
 
@@ -41,20 +45,20 @@ export interface Candidate {
   readonly claim: NodeClaim;
   readonly generation: Generation;
   readonly pool: Pool;
-  /** Unknown when its pool no longer offers it. */
+  /** Undefined: its pool no longer offers it. */
   readonly instanceType: InstanceType | undefined;
   readonly zone: string;
   readonly capacityType: string;
   readonly pods: readonly Pod[];
   readonly reschedulablePods: readonly Pod[];
   readonly priceMicroUsd: number;
-  /** 1 + what moving its pods costs. */
+  /** 1 plus the eviction cost of its pods. */
   readonly rescheduleCost: number;
-  /** Alpha's and beta's node annotation: no consolidation. */
+  /** The node annotation of v1alpha5 and v1beta1. */
   readonly doNotConsolidate: boolean;
 }
 
-/** What it is that keeps a node from being disrupted. */
+/** Kinds of reasons why a node may not be disrupted. */
 export type BlockKind =
   | "noNode"
   | "notInitialized"
@@ -73,17 +77,17 @@ export interface ObjectName {
   readonly name: string;
 }
 
-/** Why a node may not be disrupted now; `message` is upstream's, first letter small. */
+/** Why a node may not be disrupted now. `message`: the sentence of upstream, in lower case. */
 export interface Block {
   readonly kind: BlockKind;
   readonly message: string;
   /** The object that causes it; absent: the node or its claim itself. */
   readonly by?: ObjectName;
-  /** When it ends by itself, if that is known. */
+  /** When it ends by itself; absent: not known. */
   readonly untilMs?: number;
 }
 
-/** One of our nodes that may not be disrupted now: the first thing that keeps it. */
+/** A managed node that may not be disrupted now, with the first reason. */
 export interface Blocked extends Block {
   readonly node: NodeView;
 }
@@ -93,54 +97,55 @@ export interface CandidatesInput {
   readonly nodes: readonly NodeView[];
   readonly pools: readonly Pick<PoolInput, "pool" | "instanceTypes">[];
   readonly pdbs: readonly PodDisruptionBudget[];
-  /** Names of nodes that a command is already about. */
+  /** Names of nodes that running commands are about. */
   readonly queued: ReadonlySet<string>;
   readonly disruptionClass: DisruptionClass;
-  /** Why a pool's nodes are left alone for now; absent: none is. */
+  /** Why the pool is paused; absent: no pool is. */
   readonly paused?: (pool: Pool) => Block | undefined;
-  /** Whether the pod ends only once a new one of its workload runs elsewhere: no budget speaks against that. */
+  /** Whether the pod is moved without downtime: then its PodDisruptionBudget does not block the node. */
   readonly movesFirst?: (pod: Pod) => boolean;
-  /** Whose pods this claim's node awaits, and until when; absent: none does. */
+  /** Pods that the node of the claim awaits; absent: no node awaits any. */
   readonly awaiting?: Awaiting;
 }
 
 type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 
-/** Nodes of ours. */
 export interface FoundCandidates {
   readonly candidates: readonly Candidate[];
   readonly blocked: readonly Blocked[];
 }
-
-/** Nodes looked at for the first time before others get a turn: a few milliseconds' worth. */
-const NODES_PER_STEP = 64;
 
 /** Candidates and blocked nodes, each sorted by node name. Nodes without a claim are in neither. */
 export function* findCandidates(input: CandidatesInput): Steps<FoundCandidates> {
   const candidates: Candidate[] = [];
   const blocked: Blocked[] = [];
   const pools = new Map(input.pools.map((one) => [one.pool.id, one]));
-  yield* eachInSteps(input.nodes, NODES_PER_STEP, (node) => {
+  yield* eachInSteps(input.nodes, (node) => {
     if (!node.managed || node.claim === undefined || input.queued.has(node.name)) return;
     const owner = node.poolId === undefined ? undefined : pools.get(node.poolId);
-    const [block] = blocksOf(input, node, node.claim, owner?.pool, 1);
+    const [block] = blocksOf({ node, claim: node.claim, pool: owner?.pool }, input, 1);
     if (block !== undefined) blocked.push({ node, ...block });
     else if (owner !== undefined) candidates.push(candidateOf(node, node.claim, owner));
   });
   return { candidates, blocked };
 }
 
-/** Everything that keeps one node of ours, in the order it is looked at; at most `most`. */
-export function blocksOf(
-  input: Omit<CandidatesInput, "nodes" | "pools" | "queued">,
-  node: NodeView,
-  claim: NodeClaim,
-  pool: Pool | undefined,
-  most: number,
-): readonly Block[] {
+/** A managed node. */
+export interface OwnedNode {
+  readonly node: NodeView;
+  readonly claim: NodeClaim;
+  /** Undefined: the pool is gone. */
+  readonly pool: Pool | undefined;
+}
+
+type BlockInput = Omit<CandidatesInput, "nodes" | "pools" | "queued">;
+
+/** All reasons why the node may not be disrupted now, in the order of the checks, but at most `most`. */
+export function blocksOf(owned: OwnedNode, input: BlockInput, most: number): readonly Block[] {
+  const { node, claim, pool } = owned;
   const found: Block[] = [];
   for (const check of CHECKS) {
-    const block = check(node, claim, input.nowMs, input.awaiting);
+    const block = check(owned, input);
     if (block !== undefined && found.push(block) >= most) return found;
   }
   if (pool === undefined) {
@@ -153,26 +158,22 @@ export function blocksOf(
   const passes =
     input.disruptionClass === "eventual" && claim.spec.terminationGracePeriod !== undefined;
   if (found.length >= most || passes) return found;
-  return addPodBlocks(found, node, input, most);
+  for (const block of podBlocks(node, input)) if (found.push(block) >= most) return found;
+  return found;
 }
 
-type Check = (
-  node: NodeView,
-  claim: NodeClaim,
-  nowMs: number,
-  awaiting: Awaiting | undefined,
-) => Block | undefined;
+type Check = (owned: OwnedNode, input: BlockInput) => Block | undefined;
 
 const CHECKS: readonly Check[] = [
-  ({ node }) =>
+  ({ node: { node } }) =>
     node === undefined
       ? { kind: "noNode", message: "nodeclaim does not have an associated node" }
       : undefined,
-  ({ initialized }) =>
+  ({ node: { initialized } }) =>
     initialized ? undefined : { kind: "notInitialized", message: "node isn't initialized" },
-  ({ deleting }) =>
+  ({ node: { deleting } }) =>
     deleting ? { kind: "leaving", message: "node is deleting or marked for deletion" } : undefined,
-  ({ nominatedUntilMs }, _, nowMs) =>
+  ({ node: { nominatedUntilMs } }, { nowMs }) =>
     nominatedUntilMs > nowMs
       ? {
           kind: "nominated",
@@ -180,7 +181,7 @@ const CHECKS: readonly Check[] = [
           untilMs: nominatedUntilMs,
         }
       : undefined,
-  (_, claim, nowMs, awaiting) => {
+  ({ claim }, { nowMs, awaiting }) => {
     const awaited = awaiting?.(claim, nowMs);
     if (awaited === undefined) return undefined;
     const { nodeName, untilMs } = awaited;
@@ -189,7 +190,7 @@ const CHECKS: readonly Check[] = [
     const message = `node is awaiting the pods of a node that still drains (Node=${nodeName})`;
     return { kind: "nominated", message, by: { kind: "Node", name: nodeName }, untilMs };
   },
-  (node, claim) =>
+  ({ node, claim }) =>
     isAnnotated(claim, node.node)
       ? {
           kind: "annotation",
@@ -198,12 +199,11 @@ const CHECKS: readonly Check[] = [
       : undefined,
 ];
 
-function addPodBlocks(
-  found: Block[],
+/** Reasons on the pods of the node; found one by one, because most callers need the first only. */
+function* podBlocks(
   node: NodeView,
   { pdbs, nowMs, movesFirst }: Pick<CandidatesInput, "pdbs" | "nowMs" | "movesFirst">,
-  most: number,
-): readonly Block[] {
+): Generator<Block> {
   const { annotated, movable } = podFacts(node);
   for (const pod of annotated) {
     const verdict = doNotDisrupt(pod, nowMs);
@@ -212,14 +212,15 @@ function addPodBlocks(
       pod.metadata.annotations?.[DO_NOT_EVICT_ANNOTATION_KEY] === "true"
         ? DO_NOT_EVICT_ANNOTATION_KEY
         : DO_NOT_DISRUPT_ANNOTATION_KEY;
-    found.push({
+    yield {
       kind: "pod",
       message: `pod has "${annotation}" annotation (Pod=${keyOf(pod)})`,
       by: objectName("Pod", keyOf(pod)),
       ...(verdict.kind === "until" ? { untilMs: verdict.untilMs } : {}),
-    });
-    if (found.length >= most) return found;
+    };
   }
+  // Pods of one workload have the same PodDisruptionBudget: it is named once.
+  const named = new Set<string>();
   for (const pod of pdbs.length === 0 ? [] : movable) {
     const block = pdbBlock(pod, pdbs);
     if (block === undefined || movesFirst?.(pod) === true) continue;
@@ -228,28 +229,26 @@ function addPodBlocks(
       block.reason === "multiple"
         ? `eviction does not support multiple PDBs (PodDisruptionBudget=[${names}])`
         : `pdb prevents pod evictions (PodDisruptionBudget=[${names}])`;
-    // Pods of one workload have one guard.
-    if (found.some((one) => one.message === message)) continue;
-    const by = objectName("PodDisruptionBudget", block.pdbs[0] ?? "");
-    if (found.push({ kind: "pdb", message, by }) >= most) return found;
+    if (named.has(message)) continue;
+    named.add(message);
+    yield { kind: "pdb", message, by: objectName("PodDisruptionBudget", block.pdbs[0] ?? "") };
   }
-  return found;
 }
 
-/** Of `namespace/name`. */
+/** `key`: `namespace/name`. */
 function objectName(kind: string, key: string): ObjectName {
   const at = key.indexOf("/");
   return { kind, namespace: key.slice(0, at), name: key.slice(at + 1) };
 }
 
-/** What does not change while the node's view does not: sweeps look at each node many times a second. */
+/** Kept for each view, which never changes: rounds read each node many times a minute. */
 interface PodFacts {
   readonly reschedulable: readonly Pod[];
-  /** 1 + what moving those costs. */
+  /** 1 plus the eviction cost of these pods. */
   readonly cost: number;
   /** Reschedulable and active. */
   readonly movable: readonly Pod[];
-  /** Active, with annotations that may hold the node. */
+  /** Active, with annotations; one of them may be do-not-disrupt. */
   readonly annotated: readonly Pod[];
 }
 
@@ -269,7 +268,7 @@ function podFacts(node: NodeView): PodFacts {
   return facts;
 }
 
-/** 1 + what moving its pods costs, as a candidate has it. */
+/** As `Candidate.rescheduleCost`. */
 export function rescheduleCostOf(node: NodeView): number {
   return podFacts(node).cost;
 }
@@ -279,15 +278,15 @@ function poolName(node: NodeView): string {
   return id.slice(id.indexOf("/") + 1);
 }
 
-/** Views never change: what was made of one serves as long as its pool and the types are the same. */
-const candidatesByView = new ViewNotes<Made>();
+/** A candidate is made again only if the view, the pool or the instance types have changed. */
+const candidatesByView = new ViewNotes<KeptCandidate>();
 
-interface Made {
+interface KeptCandidate {
   readonly candidate: Candidate;
   readonly instanceTypes: readonly InstanceType[];
 }
 
-/** What methods compare of one node. */
+/** The candidate for one node. */
 export function candidateOf(
   node: NodeView,
   claim: NodeClaim,
@@ -330,12 +329,12 @@ function makeCandidate(
   };
 }
 
-/** What these nodes cost an hour together. */
+/** Price per hour of all these nodes. */
 export function priceOfAll(candidates: readonly Candidate[]): number {
   return candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
 }
 
-/** What a node with these labels costs an hour; 0 when its pool no longer offers the like. */
+/** Price per hour of a node with these labels; 0: its pool no longer offers such a node. */
 export function priceOf(
   labels: Readonly<Record<string, string>>,
   instanceTypes: readonly InstanceType[],
@@ -348,10 +347,10 @@ export function priceOf(
   return offering?.priceMicroUsd ?? 0;
 }
 
-/** Lists never change: thousands of nodes look their type up in the same one. */
+/** Kept for each list, which never changes: thousands of nodes look up their type in the same one. */
 const typesByName = new WeakMap<readonly InstanceType[], ReadonlyMap<string, InstanceType>>();
 
-/** The first of that name. */
+/** The first instance type of that name. */
 function typeNamed(
   instanceTypes: readonly InstanceType[],
   name: string | undefined,
@@ -366,7 +365,7 @@ function typeNamed(
 
 const DELETION_COST = "controller.kubernetes.io/pod-deletion-cost";
 
-/** 1 for an ordinary pod; deletion cost and priority move it between -10 and 10. */
+/** 1 for an ordinary pod. Deletion cost and priority change it, between -10 and 10. */
 export function evictionCost(pod: Pod): number {
   const text = pod.metadata.annotations?.[DELETION_COST];
   const deletionCost = text !== undefined && /^-?\d+$/.test(text) ? Number(text) : 0;
@@ -374,7 +373,7 @@ export function evictionCost(pod: Pod): number {
   return Math.min(10, Math.max(-10, cost));
 }
 
-/** Most saved per disturbance first; ties by name. */
+/** Highest price per reschedule cost first; ties by name. */
 export function bySavings(a: Candidate, b: Candidate): number {
   const left = a.priceMicroUsd / a.rescheduleCost;
   const right = b.priceMicroUsd / b.rescheduleCost;

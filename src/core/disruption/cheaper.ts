@@ -1,8 +1,8 @@
 /**
  * Cuts the instance types of a replacement down to those that are cheaper than the removed nodes, whichever offering
- * the cloud launches. Spot nodes are replaced by spot only on conditions: a node that is always replaced by the cheapest
- * type ends on the type most likely to be reclaimed. karpenter-ts only: where spot to spot is off, an on-demand
- * node at half the price may replace a spot node.
+ * the cloud launches. Spot nodes are replaced by spot only on conditions: a node that is always replaced by the
+ * cheapest type ends on the type most likely to be reclaimed. karpenter-ts only: where spot to spot is off, an
+ * on-demand node at half the price may replace a spot node.
  * upstream: pkg/controllers/disruption/consolidation.go (computeConsolidation, spot-to-spot)
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -127,8 +127,9 @@ function onDemandForSpot(plan: PlannedClaim, priceMicroUsd: number): Cheaper {
 }
 
 /**
- * For several nodes at once: a type that is also among those that go must not come back for the same
- * price; only what is cheaper than the cheapest such type is kept. upstream: filterOutSameInstanceType
+ * For several removed nodes: where the plan names the instance type of one of them, keeps only types that cost less
+ * than the cheapest such node. Otherwise a node could be replaced by one of its own type. upstream:
+ * filterOutSameInstanceType
  */
 export function withoutSameTypes(plan: PlannedClaim, candidates: readonly Candidate[]): Cheaper {
   const offered = new Set(plan.instanceTypes.map(({ name }) => name));

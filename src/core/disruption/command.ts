@@ -1,6 +1,6 @@
 /**
- * What the disruption loop has decided to do: which nodes go, what comes first, and why. Plain data, so
- * that the queue, the log and people see the same thing. upstream: pkg/controllers/disruption/types.go
+ * What the disruption loop decided to do: which nodes are removed, what replaces them, and why. Plain data for the
+ * queue, the log and explanations. upstream: pkg/controllers/disruption/types.go
  */
 import type { Generation } from "../../apis/hub/generation.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -9,14 +9,14 @@ import type { PlannedClaim } from "../provisioning/result.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Simulation, SimulationTerms } from "./simulate.ts";
 
-/** `Expired`: by alpha and beta, and by v1 where expiry respects budgets; no budget can name it. */
+/** `Expired`: v1alpha5 and v1beta1, and v1 if expiration respects budgets. No budget can name this reason. */
 export type CommandReason = DisruptionReason | "Expired";
 
-/** What one pool makes of a command that takes nodes of its. Shares are between 0 and 1, as a rule. */
+/** Whether the policy of one pool approves a command on its nodes. Shares are usually between 0 and 1. */
 export interface BalancedVerdict {
   readonly pool: Pool;
   readonly approved: boolean;
-  /** Absent where the policy does not ask for one. */
+  /** Absent: the policy is not Balanced. */
   readonly score?: number;
   readonly savingsShare?: number;
   readonly disruptionShare?: number;
@@ -24,41 +24,42 @@ export interface BalancedVerdict {
 
 export interface Command {
   readonly reason: CommandReason;
-  /** Label of metrics: `empty`, `multi`, `single`, or nothing. */
+  /** Label of metrics. */
   readonly consolidationType: "empty" | "multi" | "single" | "";
-  /** Older generations' name of the way that was taken: `emptiness`, `consolidation`, … */
+  /** Name of the method in the words of older generations: `emptiness`, `consolidation`, … */
   readonly via: string;
-  /** All of one generation: its words are used for the whole. */
+  /** All candidates are of this generation; events and logs use its words. */
   readonly generation: Generation;
   readonly candidates: readonly Candidate[];
   readonly replacements: readonly PlannedClaim[];
-  /** Nodes that are to take the pods: not disrupted themselves for a while. */
+  /** Names of existing nodes that take the pods. They are nominated, so they are not disrupted for a while. */
   readonly targets: readonly string[];
-  /** Which pods those are to take; absent: not known, or it does not matter. */
+  /** Which pods each target takes; absent: not planned. */
   readonly placements?: Simulation["placements"];
-  /** What the pools' policies make of it; consolidation only. */
+  /** Of the pools' policies; consolidation only. */
   readonly verdicts?: readonly BalancedVerdict[];
-  /** What its plan took for granted; absent: nothing. */
+  /** The terms of its simulation, used again when it is validated; absent: none. */
   readonly terms?: SimulationTerms;
-  /** Looked at again this much later before anything is done. 0: done at once. */
+  /** Validated on fresh facts this much later, before it begins. 0: begins at once. */
   readonly validateAfterMs: number;
 }
 
 export type Decision = "no-op" | "delete" | "replace";
 
+/** What the command does, in the words of logs, events and metrics. */
 export function decisionOf(command: Command): Decision {
   if (command.candidates.length === 0) return "no-op";
   return command.replacements.length === 0 ? "delete" : "replace";
 }
 
-/** What speaks against a command for a while. */
+/** Why a command must not begin now. */
 export interface HoldOff {
   readonly message: string;
-  /** When it ends by itself; absent: it does not. */
+  /** When the hold-off ends by itself; absent: it does not. */
   readonly untilMs?: number;
 }
 
-/** What is saved an hour, in micro-dollars. */
+/** Savings per hour. */
 export function savingsMicroUsd({
   candidates,
   replacements,
@@ -67,7 +68,7 @@ export function savingsMicroUsd({
   return replacements.reduce((left, { cheapest }) => left - cheapest.priceMicroUsd, before);
 }
 
-/** `$0.20` an hour. */
+/** Savings per hour, such as `$0.20`. */
 export function formatSavings(command: Command): string {
   return `$${(savingsMicroUsd(command) / 1_000_000).toFixed(2)}`;
 }

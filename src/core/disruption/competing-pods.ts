@@ -1,8 +1,8 @@
 /**
  * A pod that is pending only because its NodePools are at their limits competes for the room of a replacement:
- * kube-scheduler gives it the first room that comes up. Most displaced pods then wait. A protected pod (a
- * PodDisruptionBudget keeps it until another pod of its workload runs) would never be evicted, and its node would drain
- * for ever unless it has a terminationGracePeriod. A command is held off while a pending pod could take such room.
+ * kube-scheduler gives it the first room that comes up. Most displaced pods then wait. A protected pod is kept by its
+ * PodDisruptionBudget until another pod of its workload runs. It would never be evicted, and without a
+ * terminationGracePeriod its node would drain for ever. A command is held off while a pending pod could take such room.
  * karpenter-ts only: upstream plans pending and moved pods together, and holds up commands that they do not affect.
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
@@ -104,7 +104,9 @@ function countByBudget(pods: readonly Pod[], pdbs: readonly PodDisruptionBudget[
   return counts;
 }
 
-/** The first pending pod that may run on the planned node and, with the others of its kind, leaves too little room. */
+/**
+ * The first pending pod that may run on the planned node and, with the others of its kind, leaves too little room.
+ */
 function competitorOn(
   plan: PlannedClaim,
   stranded: readonly Stranded[],

@@ -168,7 +168,7 @@ export function unlessHeldBack(found: Command, round: Round): ApprovedCommand | 
 
 /**
  * First as provisioning would plan the pods. If that is no cheaper, tries several smaller nodes in the place of a large
- * one, where the lower bound of their price leaves a chance.
+ * one, unless a lower bound shows that they cost too much.
  */
 function cheapestCommand(candidates: readonly Candidate[], round: Round): Command | NoCommand {
   const { simulator } = round.facts;
@@ -214,7 +214,9 @@ export function backOffEndsMs(
 interface Simulated {
   readonly candidates: readonly Candidate[];
   readonly simulation: Simulation;
-  /** By repack, which chooses machines by price: more replacements are allowed, also of the types that are removed. */
+  /**
+   * By repack, which chooses machines by price: more replacements are allowed, also of the types that are removed.
+   */
   readonly isPacked?: boolean;
 }
 

@@ -1,9 +1,8 @@
 /**
- * In which order the pods of a command leave, so that each goes where the plan has it: kube-scheduler spreads
- * what it is given, and of a tight plan the last pods would find no room. One node after the other is filled:
- * while it is its turn, only pods planned for it leave, and all others that they might go to are put last.
+ * The order in which the pods of a command are evicted, so that each goes to its planned node. kube-scheduler spreads
+ * pods, and in a tight plan the last pods would find no room. So the targets are filled one after the other: during the
+ * turn of a target only the pods planned for it are evicted, and the other nodes are marked as less preferred.
  */
-
 import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { fits, type Resources } from "../../apis/resources.ts";
@@ -14,29 +13,26 @@ import type { Command } from "./command.ts";
 import { ownerOf } from "./moves.ts";
 import { orderByZone, type PlannedTarget } from "./zone-order.ts";
 
-/** Nodes put last beside those that are to be filled: each costs two requests. */
+/** Other nodes that are marked as less preferred: each takes two requests. */
 const MOST_OTHERS = 100;
-/** Looked at before others get a turn. */
-const NODES_PER_STEP = 1_024;
-
-/** One node and what it is to take; it may have several turns. */
+/** One target and pods planned for it. A target may appear several times in the order. */
 export interface EvictionTarget {
-  /** Of a Node that is there, or of a claim whose Node comes. */
+  /** Name of a Node, or of a claim whose Node has not registered. */
   readonly name: string;
   readonly pods: readonly Pod[];
-  /** UIDs of the pods' owners: who makes new ones. */
+  /** UIDs of the pods' owners, which make the new pods. */
   readonly owners: ReadonlySet<string>;
 }
 
-/** What of a command says where its pods go. */
+/** The part of a command that says where its pods go. */
 interface Plan extends Pick<Command, "replacements" | "placements"> {
   readonly candidates: readonly Pick<Candidate, "reschedulablePods" | "zone">[];
 }
 
 /**
- * `claimNames`: of the command's replacements, in their order; `nodes`: of the cluster, by which pods are spread.
- * Nodes that take nothing are no stops. Pods that wait anyway may be planned along: nobody has them leave, they
- * are not steered.
+ * The targets in the order in which they are filled. Targets without pods are left out, and so are pending pods that
+ * the plan has a place for: nobody evicts them. `claimNames`: of the replacements, in their order; `nodes`: of the
+ * cluster.
  */
 export function* evictionOrder(
   { candidates, replacements, placements = [] }: Plan,
@@ -49,30 +45,29 @@ export function* evictionOrder(
     ),
   );
   const leaving = (pods: readonly Pod[]) => pods.filter((pod) => zones.has(uidOf(pod)));
-  const known = placements.map(({ nodeName, zone, pods }) => ({
+  const existing = placements.map(({ nodeName, zone, pods }) => ({
     name: nodeName,
     zone,
     pods: leaving(pods),
   }));
-  const fresh = replacements.map(({ pods, cheapest: { zone } }, index) => ({
+  const created = replacements.map(({ pods, cheapest: { zone } }, index) => ({
     name: claimNames[index] as string,
     zone,
     pods: leaving(pods),
   }));
   const zoneOf = (pod: Pod) => zones.get(uidOf(pod));
-  const places = stayingInZones([...known, ...fresh], zoneOf);
+  const places = stayingInZones([...existing, ...created], zoneOf);
   return (yield* orderByZone(places, zoneOf, nodes))
     .filter(({ pods }) => pods.length > 0)
-    .map(({ name, pods }) => stopFor(name, pods));
+    .map(({ name, pods }) => targetFor(name, pods));
 }
 
-/** Who of those that are alike goes where one of them was planned. */
+/** Chooses one of several pods of a ReplicaSet for the place that was planned for one of them. */
 type Choice = (alike: ReadonlySet<Pod>, planned: Pod, zone: string | undefined) => Pod | undefined;
 
 /**
- * The same places with as many pods of each ReplicaSet; which of them go where is free, for they are alike.
- * Each that can goes to a place in its own zone: pods that are spread over zones could not go elsewhere until
- * others have moved.
+ * Exchanges pods of the same ReplicaSet between targets, so that as many as possible stay in their zone: a pod with a
+ * zone spread could not change its zone before others have moved.
  */
 function stayingInZones(
   places: readonly PlannedTarget[],
@@ -103,7 +98,7 @@ function stayingInZones(
   assign((alike, planned, zone) =>
     zoneOf(planned) === zone ? itself(alike, planned, zone) : undefined,
   );
-  // The last first, to be taken from the end.
+  // In reverse order, because they are taken from the end.
   const inZone = new Map<string, Pod[]>();
   for (const [uid, alike] of left)
     for (const one of [...alike].reverse()) {
@@ -129,26 +124,26 @@ function uidOf({ metadata }: Pod): string | undefined {
   return metadata.uid;
 }
 
-function stopFor(name: string, pods: readonly Pod[]): EvictionTarget {
+function targetFor(name: string, pods: readonly Pod[]): EvictionTarget {
   const owners = new Set(pods.flatMap((pod) => ownerOf(pod)?.uid ?? []));
   return { name, pods, owners };
 }
 
 /**
- * Names of our nodes that are no stop and on which one of these pods might end nevertheless, those with most
- * room first: kube-scheduler prefers them.
+ * Names of managed nodes that are no target but have room for one of these pods, those with most room first, since
+ * kube-scheduler prefers them.
  */
 export function* otherNodesWithRoom(
   nodes: readonly NodeView[],
-  stops: ReadonlySet<string>,
+  targets: ReadonlySet<string>,
   pods: readonly Pod[],
 ): Steps<readonly string[]> {
   const least = leastOf(pods);
   const places: (readonly [number, string])[] = [];
-  yield* eachInSteps(nodes, NODES_PER_STEP, (view) => {
+  yield* eachInSteps(nodes, (view) => {
     const { node, managed, deleting, name, available, allocatable } = view;
     if (node === undefined || !managed || deleting) return;
-    if (stops.has(name) || !fits(least, available)) return;
+    if (targets.has(name) || !fits(least, available)) return;
     places.push([(available["cpu"] ?? 0) / Math.max(1, allocatable["cpu"] ?? 0), name]);
   });
   const sorted = yield* sortInSteps(
@@ -158,7 +153,7 @@ export function* otherNodesWithRoom(
   return sorted.slice(0, MOST_OTHERS).map(([, name]) => name);
 }
 
-/** Of each resource what the pod with least of it wants. */
+/** The least request of any pod, for each resource. */
 function leastOf(pods: readonly Pod[]): Resources {
   const all = pods.map(podRequests);
   const names = new Set(all.flatMap((one) => Object.keys(one)));

@@ -1,10 +1,9 @@
 /**
- * Patience with a pool whose replacements do not come up (no capacity, nodes that never join): each failure in a row
- * doubles the wait before the next one. Without it the same node would be closed and opened again every few seconds.
- * Written on the pool, so that the process that takes over waits as this one does, and that whoever explains what is
- * done next goes by what the loop goes by. Whoever takes it off the pool wants the next try now. Ours; upstream tries again at once.
+ * Back-off for a pool whose replacements fail (no capacity, nodes that never register): each failure in a row doubles
+ * the wait before the next try. Without it the same node would be tainted and untainted every few seconds. The back-off
+ * is written on the pool, so that the next process and `karpenter explain` know it. A person who removes the annotation
+ * asks for a try now. karpenter-ts only; upstream tries again at once.
  */
-
 import { REPLACEMENTS_FAILED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { parseBoundedJson } from "../../base/bounded-json.ts";
@@ -12,46 +11,50 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 
 const FIRST_MS = 60_000;
 const MOST_MS = 10 * 60_000;
-/** After a wait that was over so long ago the next failure is a first one: longer than a command waits for its replacements. */
+/**
+ * This long after a back-off has ended, the next failure counts as the first. No command waits longer for
+ * replacements.
+ */
 const FORGOTTEN_AFTER_MS = 60 * 60_000;
 
-/** That a pool is not asked for replacements. */
+/** Until when no replacement is launched in a pool. */
 export interface PoolBackoff {
-  /** How many commands in a row failed. At least one. */
+  /** Commands that failed in a row; at least one. */
   readonly failures: number;
-  /** In whole seconds, as it is written. */
+  /** A whole second, as the annotation stores it. */
   readonly untilMs: number;
 }
 
-/** After so many failures in a row, from now on. */
+/** The back-off that begins now, after so many failures in a row. */
 export function backoffAfter(failures: number, nowMs: number): PoolBackoff {
   const waitMs = Math.min(MOST_MS, FIRST_MS * 2 ** Math.min(failures - 1, 10));
   return { failures, untilMs: Math.ceil((nowMs + waitMs) / 1_000) * 1_000 };
 }
 
-/** Whether it is over for so long that it says nothing about the pool any more. */
+/** Whether the back-off ended so long ago that it no longer counts. */
 export function isForgotten({ untilMs }: PoolBackoff, nowMs: number): boolean {
   return nowMs >= untilMs + FORGOTTEN_AFTER_MS;
 }
 
-/** Undefined: the pool bears none. */
+/** The pool with this back-off in its annotation; undefined: without the annotation. */
 export function withBackoff(native: KubeObject, wait: PoolBackoff | undefined): KubeObject {
   const { [REPLACEMENTS_FAILED_ANNOTATION_KEY]: _, ...others } = native.metadata.annotations ?? {};
   const own = wait === undefined ? {} : { [REPLACEMENTS_FAILED_ANNOTATION_KEY]: written(wait) };
   return { ...native, metadata: { ...native.metadata, annotations: { ...others, ...own } } };
 }
 
+/** Whether the annotation of the pool says exactly this. */
 export function isWritten({ metadata }: KubeObject, wait: PoolBackoff | undefined): boolean {
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   return text === (wait === undefined ? undefined : written(wait));
 }
 
-/** Whether the pool bears anything of the kind, whatever it says. */
+/** Whether the pool has the annotation, readable or not. */
 export function hasBackoff({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY] !== undefined;
 }
 
-/** Undefined also where another hand spoiled it, or it is forgotten. Never longer than a wait that begins now. */
+/** The back-off on the pool; undefined: none, not readable, or forgotten. Never longer than one that begins now. */
 export function backoffOn({ metadata }: KubeObject, nowMs: number): PoolBackoff | undefined {
   const text = metadata.annotations?.[REPLACEMENTS_FAILED_ANNOTATION_KEY];
   if (text === undefined) return undefined;

@@ -1,8 +1,8 @@
 /**
- * What disruption has done of late, and what it therefore leaves alone for a while: moves that save too
- * little or not soon enough, nodes that came in place of others just now, workloads whose pods have been
- * moved often enough. Upstream takes any saving at any time; people then see nodes replaced by their like for
- * hours. What is remembered here also stands on claims (moves.ts): a restart does not forget it.
+ * Remembers what commands moved, and holds off commands because of it: consolidations that save too little or too late,
+ * replacements that are only just there, workloads whose pods were moved often enough. karpenter-ts only: upstream
+ * accepts any saving at any time, and nodes may be replaced by similar ones for hours. The records also stand on claims
+ * (moves.ts), so a restart forgets none.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -29,25 +29,22 @@ import { paybackOf } from "./payback.ts";
 import { replacementCommandId } from "./record.ts";
 import { RepackTurns } from "./repack-turns.ts";
 
-/** Whose pods are counted before others get a turn. */
-const NODES_PER_STEP = 256;
-
+/** Limits of consolidation; settings of the operator. */
 export interface Restraint {
-  /** A replacement must save at least this much of what it replaces, in percent. */
+  /** Least saving of a replacement, in percent of the price of the nodes that it replaces. */
   readonly minSavingsPercent: number;
-  /** What running old and new nodes side by side costs must be saved within so long. 0: no limit. */
+  /** Within this time a command must save what running old and new nodes side by side costs. 0: no limit. */
   readonly maxPaybackMs: number;
-  /** A node that came in place of others is not replaced again for so long; it may still be removed. */
+  /** How long a replacement is not replaced itself; it may still be removed. */
   readonly replacementRestMs: number;
-  /** No more than so many pods of a workload are moved in an hour, for each that it has. */
+  /** Moves of a workload within an hour, as a multiple of its pods. */
   readonly maxMovesPerPodHour: number;
 }
 
 export class Ledger {
-  /** Whose nodes are packed anew next. */
   readonly turns = new RepackTurns();
   readonly #restraint: Restraint;
-  /** By the command's id; those that still count. */
+  /** By command id. */
   readonly #moves = new Map<string, MoveRecord>();
   /** By pool id. */
   readonly #outcomes = new Map<string, RepackOutcome>();
@@ -63,45 +60,45 @@ export class Ledger {
     for (const [id, one] of this.#moves) if (!isRecent(one, nowMs)) this.#moves.delete(id);
   }
 
-  /** A command was taken back: nothing was moved. */
+  /** A command was rolled back and moved nothing. */
   forget(command: string): void {
     this.#moves.delete(command);
   }
 
-  /** Takes in what another process moved, as it stands on claims. */
+  /** Reads from claims what other processes moved. */
   learn(claims: Iterable<NodeClaim>, nowMs: number): void {
     for (const claim of claims) for (const move of movesOn(claim)) this.note(move, nowMs);
   }
 
-  /** Moves that still count, oldest first. */
+  /** Moves of the last hour, oldest first. */
   recent(nowMs: number): readonly MoveRecord[] {
     return [...this.#moves.values()].filter((one) => isRecent(one, nowMs)).sort(oldestFirst);
   }
 
-  /** What the last moves of several nodes of a pool came to. */
+  /** Remembers the outcome of the last repack of a pool. */
   judge(poolId: string, outcome: RepackOutcome): void {
     this.#outcomes.set(poolId, outcome);
   }
 
-  /** However long ago that was. */
+  /** The last outcome, however old. */
   lastOutcome(poolId: string): RepackOutcome | undefined {
     return this.#outcomes.get(poolId);
   }
 
-  /** Undefined: nothing was judged, or a long time ago. */
+  /** The last outcome while it is valid. */
   outcome(poolId: string, nowMs: number): RepackOutcome | undefined {
     return whileValid(this.#outcomes.get(poolId), nowMs);
   }
 
-  /** Until when a pool is not repacked, for the last time did not save what it was to; undefined: it may be. */
+  /** Until when the pool is not repacked, because the last repack saved too little; undefined: it may be. */
   repackHoldOffEndsMs(poolId: string, nowMs: number): number | undefined {
     const endsMs = repackHoldOffEndsMs(this.#outcomes.get(poolId));
     return endsMs !== undefined && endsMs > nowMs ? endsMs : undefined;
   }
 
-  /** Why a command is left for later; undefined when nothing speaks against it. */
+  /** Why the command must not begin now; undefined: it may. `nodes`: all nodes of the cluster. */
   holdOff(command: Command, nodes: readonly NodeView[], nowMs: number): HoldOff | undefined {
-    // What drifts or expires must go some time, whatever that costs.
+    // Drifted and expired nodes are replaced whatever that costs.
     if (command.reason !== "Underutilized") return this.#tooOften(command, nodes, nowMs);
     return (
       this.#tooSmall(command) ??
@@ -111,7 +108,7 @@ export class Ledger {
     );
   }
 
-  /** Prepares {@link holdOff}, in steps: counts the replicas of moved workloads on all nodes. */
+  /** Counts the pods of each workload in steps, if {@link holdOff} may need them. */
   *ready(nodes: readonly NodeView[], nowMs: number): Steps<void> {
     if (replicasByNodes.has(nodes)) return;
     const moved = new Map<string, number>();
@@ -119,18 +116,18 @@ export class Ledger {
       for (const [key, count] of Object.entries(pods))
         moved.set(key, (moved.get(key) ?? 0) + count);
     const { maxMovesPerPodHour: most } = this.#restraint;
-    // Else those that move suffice, however few they are.
+    // With fewer moves the moving pods alone show that the limit is kept.
     if ([...moved.values()].some((count) => count + 1 > most)) yield* countReplicas(nodes);
   }
 
-  /** When the oldest move that still counts is forgotten; undefined: none counts. */
+  /** When the next move is forgotten; undefined: none is remembered. */
   forgetsAtMs(nowMs: number): number | undefined {
     const ends = this.recent(nowMs).map(({ at }) => (fromRfc3339(at) ?? 0) + MOVE_COUNTS_MS);
     const left = ends.filter((ms) => ms > nowMs);
     return left.length === 0 ? undefined : Math.min(...left);
   }
 
-  /** Until when a node that came in place of others is not replaced; undefined for any other. */
+  /** Until when a replacement is not replaced itself; undefined: the claim is no replacement. */
   replacementHoldOffEndsMs(claim: NodeClaim): number | undefined {
     const bornMs = fromRfc3339(claim.metadata.creationTimestamp);
     if (replacementCommandId(claim) === undefined || bornMs === undefined) return undefined;
@@ -194,7 +191,7 @@ export class Ledger {
     };
   }
 
-  /** Whose pods on these nodes have been moved too often. */
+  /** Workloads with pods on these nodes that were moved too often. */
   *#tooOftenMoved(
     candidates: readonly Candidate[],
     recent: readonly MoveRecord[],
@@ -206,7 +203,7 @@ export class Ledger {
     )) {
       const sample = moving[0] as Pod;
       const moved = recent.reduce((sum, one) => sum + movedWith(one, sample), 0);
-      // Whole clusters are counted only where those that move do not suffice.
+      // All pods of the cluster are counted only if the moving ones alone do not show that the limit is kept.
       if (moved === 0 || moved + moving.length <= maxMovesPerPodHour * moving.length) continue;
       const replicas = replicasOf(nodes).get(key) ?? 0;
       const most = maxMovesPerPodHour * Math.max(1, replicas);
@@ -216,17 +213,17 @@ export class Ledger {
   }
 }
 
-/** Pods of one workload on nodes that are to go. */
+/** A workload that was moved too often, with pods on the candidates. */
 interface MovedOften {
   readonly sample: Pod;
-  /** Within the hour. */
+  /** Pods moved within the hour. */
   readonly moved: number;
   readonly most: number;
-  /** How many more would be moved now. */
+  /** Pods that the command would move. */
   readonly moving: number;
 }
 
-/** When they may be moved again. `recent`: oldest first. */
+/** When the pods may be moved again. `recent`: oldest first. */
 function movesAgainMs(
   { sample, moved, most, moving }: MovedOften,
   recent: readonly MoveRecord[],
@@ -236,20 +233,20 @@ function movesAgainMs(
     left -= movedWith(one, sample);
     return left + moving <= most;
   });
-  // More of them on one node than may be moved at all: not before nothing counts any more.
+  // If one node has more pods than the limit, all moves must be forgotten first.
   return (fromRfc3339((last ?? recent.at(-1))?.at) ?? 0) + MOVE_COUNTS_MS;
 }
 
 const replicasByNodes = new WeakMap<readonly NodeView[], ReadonlyMap<string, number>>();
 
-/** How many pods each workload has. A list of nodes never changes. */
+/** Number of pods by workload; kept for each list of nodes, which never changes. */
 function replicasOf(nodes: readonly NodeView[]): ReadonlyMap<string, number> {
   return replicasByNodes.get(nodes) ?? atOnce(countReplicas(nodes));
 }
 
 function* countReplicas(nodes: readonly NodeView[]): Steps<ReadonlyMap<string, number>> {
   const replicas = new Map<string, number>();
-  yield* eachInSteps(nodes, NODES_PER_STEP, ({ pods }) => {
+  yield* eachInSteps(nodes, ({ pods }) => {
     for (const pod of pods) {
       const [key] = moveKeysOf(pod);
       if (key !== undefined) replicas.set(key, (replicas.get(key) ?? 0) + 1);

@@ -1,9 +1,8 @@
 /**
- * What disruption commands have moved, written on the claims of nodes that took the pods: so that a process
- * that takes over holds itself back as the one before would have, and people can see what a node was made
- * for and what that saved. Entries are carried on when the node that bears them goes itself.
+ * Records what disruption commands moved, on the claims of nodes that took the pods. The next process then holds back
+ * the same commands, and people see why a node was launched and what that saved. When a claim with records is deleted,
+ * they are written on another one.
  */
-
 import { deploymentNameOf, type Pod } from "../../apis/core/pod.ts";
 import { MOVES_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -12,33 +11,34 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { type Command, type CommandReason, savingsMicroUsd } from "./command.ts";
 import type { CommandRecord } from "./record.ts";
 
-/** How long a move counts. */
+/** How long a move is remembered. */
 export const MOVE_COUNTS_MS = 60 * 60_000;
-/** Workloads named of one move: those with most pods. */
+/** Workloads in one record: those with most pods. */
 const MOST_WORKLOADS = 1_000;
-/** Characters of one annotation: an object may bear 256 KiB of them in all. */
+/** Characters of the annotation. Kubernetes allows 256 KiB for all annotations of an object. */
 const MOST_TEXT = 100_000;
 
-/** What one command moved, and what for. Plain JSON. */
+/** Plain JSON. */
 export interface MoveRecord {
-  /** The command's id. */
+  /** Command id. */
   readonly command: string;
   readonly reason: CommandReason;
   /** RFC 3339. */
   readonly at: string;
-  /** The nodes that went. */
+  /** Names of the removed nodes. */
   readonly nodes: readonly string[];
-  /** What they cost an hour, and how much of that was to be saved. */
+  /** Price per hour of these nodes, and how much of it the command was to save. */
   readonly priceMicroUsd: number;
   readonly savesMicroUsd: number;
-  /** How many nodes were to come in their place. */
+  /** Number of replacements. */
   readonly replacements: number;
-  /** Workload ({@link moveKeysOf}) → how many of its pods. */
+  /** Number of moved pods by workload ({@link moveKeysOf}). */
   readonly pods: Readonly<Record<string, number>>;
-  /** Ids of the pools that are judged by what it comes to (outcome.ts); absent: none is. */
+  /** Ids of the pools whose repack outcome is judged (outcome.ts); absent: none. */
   readonly pools?: readonly string[];
 }
 
+/** The record of a command that begins. */
 export function moveOf(
   command: Command,
   { id, reason, startedAt }: Pick<CommandRecord, "id" | "reason" | "startedAt">,
@@ -59,17 +59,17 @@ export function moveOf(
   };
 }
 
-/** Several nodes for others, or one packed anew: what one node gives way to, upstream judges by itself. */
-function isJudged({ consolidationType, replacements, terms: supposing }: Command): boolean {
+/** Replacements of several nodes, and repack of one. The replacement of a single node is as upstream does it. */
+function isJudged({ consolidationType, replacements, terms }: Command): boolean {
   if (replacements.length === 0) return false;
-  return consolidationType === "multi" || supposing?.packed !== undefined;
+  return consolidationType === "multi" || terms?.packed !== undefined;
 }
 
 function poolsOf({ candidates }: Command): readonly string[] {
   return [...new Set(candidates.map(({ pool }) => pool.id))].sort();
 }
 
-/** The annotation for a new claim: those of the moves that still count, the last ones if that is too much. */
+/** The annotation for a new claim: the moves of the last hour, without the oldest ones if it gets too long. */
 export function movesAnnotation(
   moves: readonly MoveRecord[],
   nowMs: number,
@@ -82,13 +82,13 @@ export function movesAnnotation(
   return { [MOVES_ANNOTATION_KEY]: `[${texts.join()}]` };
 }
 
-/** By time; ties by the command's id. */
+/** By time; ties by command id. */
 export function oldestFirst(a: MoveRecord, b: MoveRecord): number {
   if (a.at === b.at) return a.command < b.command ? -1 : 1;
   return a.at < b.at ? -1 : 1;
 }
 
-/** The claim with these beside what it bears already. */
+/** The claim with these records beside its own. */
 export function withMoves(
   claim: NodeClaim,
   moves: readonly MoveRecord[],
@@ -99,7 +99,7 @@ export function withMoves(
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-/** The claim without what this command moved. */
+/** The claim without the record of this command. */
 export function withoutMove(claim: NodeClaim, command: string): NodeClaim {
   const moves = movesOn(claim);
   const others = moves.filter((one) => one.command !== command);
@@ -109,7 +109,7 @@ export function withoutMove(claim: NodeClaim, command: string): NodeClaim {
   return { ...claim, metadata: { ...claim.metadata, annotations: { ...left, ...annotation } } };
 }
 
-/** None also where another hand spoiled the annotation. */
+/** The records on the claim; none if the annotation cannot be read. */
 export function movesOn({ metadata }: NodeClaim): readonly MoveRecord[] {
   const text = metadata.annotations?.[MOVES_ANNOTATION_KEY];
   if (text === undefined) return [];
@@ -121,16 +121,17 @@ export function movesOn({ metadata }: NodeClaim): readonly MoveRecord[] {
   }
 }
 
-/** Whether it is young enough to hold others back. */
+/** Whether the move is still remembered. */
 export function isRecent({ at }: MoveRecord, nowMs: number): boolean {
   return nowMs - (fromRfc3339(at) ?? 0) < MOVE_COUNTS_MS;
 }
 
+/** The controller that owns the pod. */
 export function ownerOf({ metadata }: Pod) {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-/** What people call a pod's workload by: its Deployment, else its owner. */
+/** Name of the pod's workload for messages: its Deployment, else its owner. */
 export function workloadOf(pod: Pod): string | undefined {
   const owner = ownerOf(pod);
   if (owner === undefined) return undefined;
@@ -141,8 +142,8 @@ export function workloadOf(pod: Pod): string | undefined {
 }
 
 /**
- * By what moves count a pod's workload: as it is written now, then as it was by earlier versions. Each rollout of a
- * Deployment, and so each move without downtime, makes a ReplicaSet of another UID: its own name stays.
+ * Keys under which records count the pod's workload: the current one first, then the one of earlier versions. The name
+ * of a Deployment is used because each rollout, and so each move without downtime, makes a ReplicaSet with a new UID.
  */
 export function moveKeysOf(pod: Pod): readonly string[] {
   const owner = ownerOf(pod);
@@ -152,17 +153,17 @@ export function moveKeysOf(pod: Pod): readonly string[] {
   return [`Deployment ${pod.metadata.namespace}/${deployment}`, owner.uid];
 }
 
-/** How many pods of this one's workload a command moved. */
+/** How many pods of this pod's workload the command moved. */
 export function movedWith({ pods }: MoveRecord, pod: Pod): number {
   return moveKeysOf(pod).reduce((sum, key) => sum + (pods[key] ?? 0), 0);
 }
 
-/** By the owner's UID. Pods without an owner do not come back: they are not counted. */
+/** By UID of the owner. Pods without an owner are left out: nobody makes them again. */
 export function podsByOwner(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
   return grouped(pods, (pod) => ownerOf(pod)?.uid);
 }
 
-/** As moves count them. */
+/** By the first key of {@link moveKeysOf}. */
 export function podsByWorkload(pods: readonly Pod[]): ReadonlyMap<string, readonly Pod[]> {
   return grouped(pods, (pod) => moveKeysOf(pod)[0]);
 }

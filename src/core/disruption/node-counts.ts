@@ -1,7 +1,7 @@
 /**
- * What is counted of all nodes, whichever method asks: once for a list of nodes, which never changes. Of a list that
- * differs little from one that was counted, only what differs is looked at: before a command begins it is asked
- * again, in one go, on nodes that may be a hundred thousand.
+ * Counts the nodes of the cluster for budgets: once for each list of nodes, since a list never changes. For a list that
+ * differs little from a counted one, only the differences are counted. A command is checked so right before it begins,
+ * in one step, with up to a hundred thousand nodes.
  */
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
@@ -10,38 +10,36 @@ import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 export interface Count {
-  /** Nodes that count: ours, initialized, not ending already. */
+  /** Nodes that budgets count: managed, initialized, instance not terminating. */
   readonly nodes: number;
-  /** Of those: not Ready, or leaving. */
+  /** Of these nodes: not Ready, or leaving. */
   readonly disrupting: number;
 }
 
 export interface NodeCounts {
   readonly all: Count;
   readonly byPool: ReadonlyMap<string, Count>;
-  /** Alpha nodes with pods that would move. */
+  /** v1alpha5 nodes with reschedulable pods. */
   readonly usedAlpha: ReadonlySet<NodeView>;
 }
 
-const NODES_PER_STEP = 1_024;
+const countsByNodes = new WeakMap<readonly NodeView[], NodeCounts>();
 
-const tallies = new WeakMap<readonly NodeView[], NodeCounts>();
-
-/** `nodes` by name. `before`: the same cluster a while ago; if that was counted, what has not changed is not looked at. */
+/** `nodes`: sorted by name. `before`: an earlier list of the same cluster, counted or not. */
 export function* countNodes(
   nodes: readonly NodeView[],
   before?: readonly NodeView[],
 ): Steps<NodeCounts> {
-  const known = tallies.get(nodes);
+  const known = countsByNodes.get(nodes);
   if (known !== undefined) return known;
-  const last = before === undefined ? undefined : tallies.get(before);
+  const last = before === undefined ? undefined : countsByNodes.get(before);
   const counter = new Counter(last);
   if (before !== undefined && last !== undefined) {
     for (const { view, by } of differences(before, nodes)) counter.add(view, by);
   } else {
-    yield* eachInSteps(nodes, NODES_PER_STEP, (view) => counter.add(view, 1));
+    yield* eachInSteps(nodes, (view) => counter.add(view, 1));
   }
-  tallies.set(nodes, counter);
+  countsByNodes.set(nodes, counter);
   return counter;
 }
 
@@ -50,14 +48,14 @@ interface Difference {
   readonly by: 1 | -1;
 }
 
-/** Both by name. What is in one of them only. */
+/** Views that are in one of the lists only. Both are sorted by name. */
 function differences(before: readonly NodeView[], now: readonly NodeView[]): readonly Difference[] {
   const found: Difference[] = [];
   let [old, fresh] = [0, 0];
   while (old < before.length || fresh < now.length) {
     const [a, b] = [before[old], now[fresh]];
     if (a !== b) {
-      // Of one name both count: the one goes, the other comes.
+      // With equal names both are differences: the node has changed.
       const isGone = a !== undefined && (b === undefined || a.name <= b.name);
       const isNew = b !== undefined && (a === undefined || b.name <= a.name);
       if (isGone) found.push({ view: a, by: -1 });

@@ -52,7 +52,7 @@ function node(name: string, priceMicroUsd: number, made: Made = {}): PricedNode 
 
 const planned = node("new", 600_000, { for: "first", runs: "web" });
 const judged = (nodes: readonly PricedNode[], last?: RepackOutcome, atMs = NOW + 10 * MINUTE_MS) =>
-  outcomeOf([move], () => nodes, last, atMs);
+  outcomeOf([move], () => nodes, { last, nowMs: atMs });
 
 describe("what moves of several nodes came to", () => {
   it("is told ten minutes after the last began, and not before its nodes are gone", () => {
@@ -62,7 +62,7 @@ describe("what moves of several nodes came to", () => {
       judged([planned, node("old-2", 500_000)], undefined, NOW + 50 * MINUTE_MS),
     ).toBeDefined();
     expect(judged([planned])).toMatchObject({ realisedMicroUsd: 400_000, failures: 0, overrun: 0 });
-    expect(outcomeOf([], () => [], undefined, NOW + HOUR_MS)).toBeUndefined();
+    expect(outcomeOf([], () => [], { last: undefined, nowMs: NOW + HOUR_MS })).toBeUndefined();
   });
 
   it("counts what came beside for pods that were moved, and nothing else", () => {

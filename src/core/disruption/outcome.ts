@@ -1,11 +1,9 @@
 /**
- * What moves of several nodes at once came to, pool by pool. A plan packs pods tightly and kube-scheduler spreads
- * them, so that some find no room and nodes come beside the planned ones. Some minutes after the last such
- * move, what stands for it then is held against what it was to save: a pool in which that did not come true is
- * not repacked for a while, longer after each failure, and the next plan must still save enough if it
- * overruns as the last one did. Pure; who carries it out writes the outcome on the pool.
+ * Judges repacks pool by pool. kube-scheduler may place pods otherwise than planned, and then nodes are launched beside
+ * the planned ones. Some minutes after the last repack the realised saving is compared with the predicted one. A pool
+ * that saved too little is not repacked for a while, longer after each failure in a row. The next repack must then save
+ * enough even if it overruns its plan as much as the last one. The controller writes the outcome on the pool.
  */
-
 import { REPACK_OUTCOME_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { parseBoundedJson } from "../../base/bounded-json.ts";
@@ -16,38 +14,38 @@ import { type MoveRecord, moveKeysOf } from "./moves.ts";
 import { replacementCommandId } from "./record.ts";
 
 const MINUTE_MS = 60_000;
-/** After the last of them: evicted pods have a place by then. */
+/** Time after the last move: evicted pods have a place by then. */
 const JUDGED_AFTER_MS = 10 * MINUTE_MS;
-/** After the first of them in any case: moves are forgotten after an hour. */
+/** Latest time after the first move: moves are forgotten after an hour. */
 const JUDGED_AT_LATEST_MS = 50 * MINUTE_MS;
-const FIRST_REST_MS = 60 * MINUTE_MS;
-const LONGEST_REST_MS = 24 * FIRST_REST_MS;
-/** What was learned holds for a day after the rest: then the pool may try as if for the first time. */
-const KNOWN_FOR_MS = 24 * FIRST_REST_MS;
-/** It came true if at least this much of it did. */
+const FIRST_HOLD_OFF_MS = 60 * MINUTE_MS;
+const LONGEST_HOLD_OFF_MS = 24 * FIRST_HOLD_OFF_MS;
+/** An outcome is valid this long after its hold-off. Then the pool starts as if it had never been repacked. */
+const KNOWN_FOR_MS = 24 * FIRST_HOLD_OFF_MS;
+/** A repack has failed if less than this share of the predicted saving was realised. */
 const TRUE_SHARE = 0.5;
 
-/** Of the moves of one pool that were judged last. Plain JSON. */
+/** Plain JSON. */
 export interface RepackOutcome {
   /** RFC 3339: when it was judged. */
   readonly at: string;
-  /** RFC 3339: moves begun until then have been judged. */
+  /** RFC 3339: moves that began until then are judged. */
   readonly until: string;
   readonly predictedMicroUsd: number;
   readonly realisedMicroUsd: number;
-  /** What came cost so much more than what was planned, as a share of that; 0: it did not. */
+  /** Cost above the planned cost, as a share of it; 0: none. */
   readonly overrun: number;
-  /** How often in a row what was predicted did not come true. */
+  /** Failures in a row. */
   readonly failures: number;
 }
 
 export interface PricedNode {
   readonly node: NodeView;
-  /** An hour. */
+  /** Per hour. */
   readonly priceMicroUsd: number;
 }
 
-/** Moves of the pool that are to be judged and have not been: none while it is too early. */
+/** Moves of the pool that are not judged yet. */
 export function movesToJudge(
   moves: readonly MoveRecord[],
   poolId: string,
@@ -58,16 +56,20 @@ export function movesToJudge(
   );
 }
 
+/** What was known before a pool's moves are judged. */
+export interface JudgedBefore {
+  readonly last: RepackOutcome | undefined;
+  readonly nowMs: number;
+}
+
 /**
- * What these moves of a pool came to; undefined while it is too early to say. `priced`: all nodes there are.
- * Beside what was planned came each node made since that runs pods of the moved workloads; one that has gone
- * again costs nothing.
+ * The outcome of a pool's moves; undefined: it is too early. `priced`: all nodes of the cluster. The cost counts the
+ * planned nodes, and nodes created since that run pods of the moved workloads, if they still exist.
  */
 export function outcomeOf(
   moves: readonly MoveRecord[],
   priced: () => readonly PricedNode[],
-  last: RepackOutcome | undefined,
-  nowMs: number,
+  { last, nowMs }: JudgedBefore,
 ): RepackOutcome | undefined {
   if (moves.length === 0) return undefined;
   const begun = moves.map(({ at }) => at).sort();
@@ -77,11 +79,14 @@ export function outcomeOf(
   const nodes = priced();
   const leaving = new Set(moves.flatMap((one) => one.nodes));
   if (!isLate && nodes.some(({ node }) => leaving.has(node.name))) return undefined;
-  const ids = new Set(moves.map(({ command }) => command));
-  const workloads = new Set(moves.flatMap(({ pods }) => Object.keys(pods)));
+  const caused: Caused = {
+    commands: new Set(moves.map(({ command }) => command)),
+    workloads: new Set(moves.flatMap(({ pods }) => Object.keys(pods))),
+    sinceMs: fromRfc3339(first) ?? 0,
+  };
   const cost = sum(
     nodes
-      .filter(({ node }) => !node.deleting && cameOf(node, ids, workloads, first))
+      .filter(({ node }) => !node.deleting && isCausedBy(node, caused))
       .map(({ priceMicroUsd }) => priceMicroUsd),
   );
   const before = sum(moves.map(({ priceMicroUsd }) => priceMicroUsd));
@@ -98,14 +103,14 @@ export function outcomeOf(
   };
 }
 
-/** Until when the pool is not repacked; undefined: it may be. */
+/** When the hold-off of the pool ends; undefined: the last repack did not fail. */
 export function repackHoldOffEndsMs(outcome: RepackOutcome | undefined): number | undefined {
   if (outcome === undefined || outcome.failures === 0) return undefined;
-  const restMs = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** (outcome.failures - 1));
-  return (fromRfc3339(outcome.at) ?? 0) + restMs;
+  const holdOffMs = Math.min(LONGEST_HOLD_OFF_MS, FIRST_HOLD_OFF_MS * 2 ** (outcome.failures - 1));
+  return (fromRfc3339(outcome.at) ?? 0) + holdOffMs;
 }
 
-/** The outcome while it counts. */
+/** The outcome, if it is still valid. */
 export function whileValid(
   outcome: RepackOutcome | undefined,
   nowMs: number,
@@ -116,8 +121,8 @@ export function whileValid(
 }
 
 /**
- * The share that a repack of these nodes must save of their price, so that `minSavingsPercent` are left if it
- * overruns as the last one of their pools did.
+ * Share of their price that a repack of these nodes must save. `minSavingsPercent` are then left even if it overruns its
+ * plan as much as the last repack of their pools. `overrun`: by pool id.
  */
 export function minRepackShare(
   candidates: readonly Candidate[],
@@ -130,6 +135,7 @@ export function minRepackShare(
   return 1 - (1 - minSavingsPercent / 100) / (1 + most);
 }
 
+/** The pool with the outcome in its annotation. */
 export function withOutcome(native: KubeObject, outcome: RepackOutcome): KubeObject {
   const annotations = {
     ...native.metadata.annotations,
@@ -138,7 +144,7 @@ export function withOutcome(native: KubeObject, outcome: RepackOutcome): KubeObj
   return { ...native, metadata: { ...native.metadata, annotations } };
 }
 
-/** Undefined also where another hand spoiled the annotation. */
+/** The outcome on the pool; undefined: none, or the annotation cannot be read. */
 export function outcomeOn({ metadata }: KubeObject): RepackOutcome | undefined {
   const text = metadata.annotations?.[REPACK_OUTCOME_ANNOTATION_KEY];
   if (text === undefined) return undefined;
@@ -150,18 +156,21 @@ export function outcomeOn({ metadata }: KubeObject): RepackOutcome | undefined {
   }
 }
 
-/** Made for one of the moves, or since the first by provisioning, for pods that they moved. */
-function cameOf(
-  { claim, pods }: NodeView,
-  ids: ReadonlySet<string>,
-  workloads: ReadonlySet<string>,
-  since: string,
-): boolean {
+interface Caused {
+  /** Ids of the commands that moved pods. */
+  readonly commands: ReadonlySet<string>;
+  readonly workloads: ReadonlySet<string>;
+  readonly sinceMs: number;
+}
+
+/**
+ * Whether the node is a replacement of these commands, or was launched later and runs pods of the moved workloads.
+ */
+function isCausedBy({ claim, pods }: NodeView, { commands, workloads, sinceMs }: Caused): boolean {
   if (claim === undefined) return false;
   const command = replacementCommandId(claim);
-  if (command !== undefined) return ids.has(command);
-  if ((fromRfc3339(claim.metadata.creationTimestamp) ?? 0) < (fromRfc3339(since) ?? 0))
-    return false;
+  if (command !== undefined) return commands.has(command);
+  if ((fromRfc3339(claim.metadata.creationTimestamp) ?? 0) < sinceMs) return false;
   return pods.some((pod) => moveKeysOf(pod).some((key) => workloads.has(key)));
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a move costs before it saves anything: old and new nodes are paid for side by side while the new
- * ones come up and the old ones are drained. Upstream reckons such moves as free.
+ * What a command costs before it saves anything: old and new nodes run side by side while the new ones start and the
+ * old ones drain. karpenter-ts only: upstream counts that as free.
  */
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -8,20 +8,20 @@ import { parseDuration } from "../../base/duration.ts";
 import type { Candidate } from "./candidates.ts";
 import { type Command, savingsMicroUsd } from "./command.ts";
 
-/** How long a node takes to come up where that cannot be seen of the one that goes; */
+/** Start time of a node where the removed node does not show its own. */
 const BOOT_MS = 3 * 60_000;
-/** and what is not believed: it waited for something else. */
+/** A longer start time is ignored: the node waited for something else. */
 const MOST_BOOT_MS = 15 * 60_000;
 const DEFAULT_GRACE_MS = 30_000;
 
 export interface Payback {
-  /** Old and new nodes run side by side for so long. */
+  /** How long old and new nodes run side by side. */
   readonly overlapMs: number;
-  /** From then on: until what that costs has been saved. `Infinity` when nothing is saved. */
+  /** How long after that the command has saved this cost. `Infinity`: it saves nothing. */
   readonly earnedMs: number;
 }
 
-/** Undefined where nothing comes in the place of what goes: that costs nothing. */
+/** Undefined: the command has no replacement, so nothing runs side by side. */
 export function paybackOf(command: Command): Payback | undefined {
   const { candidates, replacements } = command;
   if (replacements.length === 0) return undefined;
@@ -34,7 +34,7 @@ export function paybackOf(command: Command): Payback | undefined {
   return { overlapMs, earnedMs };
 }
 
-/** As long as the node itself took: what comes is of the same pool. */
+/** Start time of the removed node itself: the replacement is usually of the same pool. */
 function bootMs({ claim }: Candidate): number {
   const bornMs = fromRfc3339(claim.metadata.creationTimestamp);
   const readyMs = fromRfc3339(condition(claim, "Initialized")?.lastTransitionTime);
@@ -42,7 +42,7 @@ function bootMs({ claim }: Candidate): number {
   return tookMs > 0 && tookMs <= MOST_BOOT_MS ? tookMs : BOOT_MS;
 }
 
-/** The longest that one of its pods may take to end, unless the node's own time is shorter. */
+/** The longest grace period of its pods, or the terminationGracePeriod of the node if that is shorter. */
 function drainMs({ claim, reschedulablePods }: Candidate): number {
   const pods = reschedulablePods.map(
     ({ spec: { terminationGracePeriodSeconds: seconds } }) =>

@@ -1,9 +1,8 @@
 /**
- * What a running command writes on its claims, so that a process that takes over knows what the one
- * before was about: the whole command on each claim that is to go, its id on each replacement.
- * Upstream keeps commands in memory only and takes all marks back after a restart.
+ * What a running command writes on its claims, so that the next process knows it after a restart: the command on each
+ * claim that will be deleted, its id on each replacement. karpenter-ts only: upstream keeps commands in memory and
+ * removes all marks after a restart.
  */
-
 import {
   DISRUPTION_COMMAND_ANNOTATION_KEY,
   REPLACEMENT_ANNOTATION_KEY,
@@ -13,23 +12,25 @@ import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { Command, CommandReason } from "./command.ts";
 
-/** A command's life in short. Plain JSON. */
+/** Plain JSON. */
 export interface CommandRecord {
   readonly id: string;
   readonly reason: CommandReason;
   readonly consolidationType: Command["consolidationType"];
   /** RFC 3339. */
   readonly startedAt: string;
-  /** Names of the nodes that go. None without replacements: no claim could bear them all, and nobody asks. */
+  /** Names of the candidates. Empty without replacements: the list could be too long for an annotation. */
   readonly nodes: readonly string[];
-  /** How many claims come in their place. */
+  /** Number of replacements. */
   readonly replacements: number;
 }
 
+/** The claim with the record of the command that deletes it. */
 export function withRecord(claim: NodeClaim, record: CommandRecord): NodeClaim {
   return withAnnotation(claim, DISRUPTION_COMMAND_ANNOTATION_KEY, JSON.stringify(record));
 }
 
+/** The claim without that record. */
 export function withoutRecord(claim: NodeClaim): NodeClaim {
   const { [DISRUPTION_COMMAND_ANNOTATION_KEY]: gone, ...annotations } =
     claim.metadata.annotations ?? {};
@@ -37,7 +38,7 @@ export function withoutRecord(claim: NodeClaim): NodeClaim {
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-/** The command that the claim is to leave by; undefined without one, or when another hand spoiled it. */
+/** The command that deletes the claim; undefined: none, or the annotation cannot be read. */
 export function recordOf(claim: NodeClaim): CommandRecord | undefined {
   const text = claim.metadata.annotations?.[DISRUPTION_COMMAND_ANNOTATION_KEY];
   if (text === undefined) return undefined;
@@ -49,12 +50,12 @@ export function recordOf(claim: NodeClaim): CommandRecord | undefined {
   }
 }
 
-/** The id of the command that the claim was made for. */
+/** Id of the command whose replacement the claim is; undefined: it is no replacement. */
 export function replacementCommandId(claim: NodeClaim): string | undefined {
   return claim.metadata.annotations?.[REPLACEMENT_ANNOTATION_KEY];
 }
 
-/** The claim as if it had been made for no command. */
+/** The claim without the mark of a replacement. */
 export function withoutReplacementMark(claim: NodeClaim): NodeClaim {
   const { [REPLACEMENT_ANNOTATION_KEY]: gone, ...annotations } = claim.metadata.annotations ?? {};
   if (gone === undefined) return claim;

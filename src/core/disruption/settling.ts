@@ -1,25 +1,21 @@
 /**
- * Whether consolidation's own moves are still coming to rest: nodes that took pods a moment ago may not go until their
- * pool's consolidateAfter is over. What is packed anew without them would have to be packed once more with them.
+ * Whether nodes still settle after a consolidation: they took pods and may not be consolidated until the
+ * `consolidateAfter` of their pool is over. A repack without them would soon be followed by another one with them.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
-import type { Steps } from "../../base/steps.ts";
+import { type Steps, someInSteps } from "../../base/steps.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Ledger } from "./ledger.ts";
 import { type MoveRecord, movedWith } from "./moves.ts";
 import type { Simulator } from "./simulate.ts";
 
-/** What a move takes itself. */
+/** Time that the move itself takes. */
 const MOVE_MS = 60_000;
-/** Nobody waits longer than this after a move. */
+/** With a longer `consolidateAfter` repack does not wait for settling nodes. */
 const LONGEST_MS = 5 * 60_000;
 
-/** Looked at before others get a turn. */
-const NODES_PER_STEP = 1_024;
-
-/** What of a picture says so. */
 interface Moved {
   readonly nowMs: number;
   readonly nodes: readonly NodeView[];
@@ -28,13 +24,13 @@ interface Moved {
   readonly simulator: Simulator;
 }
 
-/** `poolIds`: whose nodes are asked about. Those that came in place of others rest anyway. */
+/** Whether nodes of these pools (by id) settle. Replacements do not count: they are held off longer anyway. */
 export function* isSettling(
   { pools, nodes, ledger, simulator, nowMs }: Moved,
   poolIds: ReadonlySet<string>,
 ): Steps<boolean> {
   const moves = ledger.recent(nowMs).filter(({ reason }) => reason === "Underutilized");
-  const restless = simulator.unquietNodes();
+  const unquiet = simulator.unquietNodes();
   for (const { pool } of pools) {
     const { consolidateAfter } = pool.disruption;
     if (!poolIds.has(pool.id) || consolidateAfter === "Never") continue;
@@ -42,20 +38,18 @@ export function* isSettling(
     if (settlingMs > LONGEST_MS) continue;
     const last = moves.filter(({ at }) => nowMs - (fromRfc3339(at) ?? 0) < settlingMs);
     if (last.length === 0) continue;
-    const isCalm = ({ claim, deleting, name, poolId, pods }: NodeView) => {
-      if (poolId !== pool.id || claim === undefined || deleting || !restless.has(name)) return true;
-      const rests = (ledger.replacementHoldOffEndsMs(claim) ?? nowMs) > nowMs;
-      return rests || !pods.some((pod) => wasMoved(pod, last));
+    const settles = ({ claim, deleting, name, poolId, pods }: NodeView) => {
+      if (poolId !== pool.id || claim === undefined || deleting) return false;
+      if (!unquiet.has(name) || (ledger.replacementHoldOffEndsMs(claim) ?? nowMs) > nowMs)
+        return false;
+      return pods.some((pod) => wasMoved(pod, last));
     };
-    for (let at = 0; at < nodes.length; at += NODES_PER_STEP) {
-      yield;
-      if (!nodes.slice(at, at + NODES_PER_STEP).every(isCalm)) return true;
-    }
+    if (yield* someInSteps(nodes, settles)) return true;
   }
   return false;
 }
 
-/** The pod's workload was. */
+/** Whether one of the moves moved pods of this pod's workload. */
 function wasMoved(pod: Pod, moves: readonly MoveRecord[]): boolean {
   return moves.some((one) => movedWith(one, pod) > 0);
 }

@@ -1,8 +1,7 @@
 /**
- * How many nodes a static pool lacks, or which of them it has too many.
+ * How many nodes a static pool lacks, and which nodes it has too many.
  * upstream: pkg/controllers/static/provisioning/controller.go, static/deprovisioning/controller.go
  */
-
 import { isActive } from "../../apis/core/pod.ts";
 import { hasDoNotDisrupt, isReschedulable } from "../../apis/core/pod-predicates.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -14,15 +13,17 @@ import type { NodeView } from "../state/node-view.ts";
 import { evictionCost } from "./candidates.ts";
 import { recordOf } from "./record.ts";
 
+/** The nodes of a static pool. */
 export interface StaticCount {
-  /** Here to stay. */
+  /** Nodes that stay. */
   readonly active: readonly NodeView[];
-  /** A command replaces them: they count for provisioning, for their replacement does not yet. */
+  /** Nodes that a command replaces. They count for provisioning, because their replacement does not count yet. */
   readonly leavingByCommand: number;
-  /** Their deletion has begun; they still take room in `limits.nodes`. */
+  /** Nodes being deleted; they still count in `limits.nodes`. */
   readonly deleting: number;
 }
 
+/** `nodes`: of the whole cluster. */
 export function countStatic(pool: Pool, nodes: readonly NodeView[]): StaticCount {
   const active: NodeView[] = [];
   let leavingByCommand = 0;
@@ -38,7 +39,7 @@ export function countStatic(pool: Pool, nodes: readonly NodeView[]): StaticCount
   return { active, leavingByCommand, deleting };
 }
 
-/** Nodes to add, and whether `limits.nodes` allows fewer than are wanted. */
+/** How many nodes to create, and whether `limits.nodes` allows fewer than are missing. */
 export function missing(
   pool: Pool,
   { active, leavingByCommand, deleting }: StaticCount,
@@ -49,15 +50,14 @@ export function missing(
   return { count, limited: wanted > 0 && count < wanted };
 }
 
-/** How many more nodes than `nodes` the pool's limit allows. */
+/** How many nodes `limits.nodes` allows beyond the first `nodes`. */
 export function roomFor({ limits }: Pool, nodes: number): number {
   return Math.max(0, (limits["nodes"] ?? Number.POSITIVE_INFINITY) - nodes);
 }
 
 /**
- * The nodes to remove: first those without a machine yet, then empty ones, then those without protected
- * pods, by what moving their pods costs for the life they have left; among equals those of the fullest
- * zone, then the youngest name.
+ * The nodes to remove. In order: nodes without an instance, empty nodes, nodes whose pods may all be evicted, the rest.
+ * Within each: lowest eviction cost times remaining lifetime, then the fullest zone, then the last name.
  */
 export function surplus(pool: Pool, { active }: StaticCount, nowMs: number): readonly NodeView[] {
   const count = active.length - (pool.replicas ?? active.length);
@@ -80,7 +80,9 @@ export function surplus(pool: Pool, { active }: StaticCount, nowMs: number): rea
   return chosen;
 }
 
-/** At most `most` of the nodes, which come by name, the last first; `zones` counts those that stay. */
+/**
+ * At most `most` nodes, the last names first. `nodes`: sorted by name. `zones`: number of nodes that stay in each.
+ */
 function fromFullestZone(
   nodes: readonly NodeView[],
   zones: Map<string, number>,
@@ -115,7 +117,7 @@ function tier(node: NodeView, nowMs: number): number {
   return node.pods.some(isReschedulable) ? 2 : 1;
 }
 
-/** What moving the pods costs, times the share of its life that the node has left. */
+/** Eviction cost of the pods, times the share of its lifetime that the node has left. */
 function cost({ pods, claim }: NodeView, nowMs: number): number {
   const moving = pods.reduce((sum, pod) => sum + evictionCost(pod), 0);
   const lifetime = parseNillableDuration(claim?.spec.expireAfter ?? "Never") ?? "Never";

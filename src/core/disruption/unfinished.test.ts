@@ -49,7 +49,7 @@ const leaving = (one: CommandRecord) => [
 
 /** The nodes and replacements of all commands that are taken back, in one list each. */
 function found(nodes: Parameters<typeof findUnfinished>[0], queued: readonly string[] = []) {
-  const { resume, takenBack } = atOnce(findUnfinished(nodes, new Set(queued), NOW_MS));
+  const { resume, rolledBack: takenBack } = atOnce(findUnfinished(nodes, new Set(queued), NOW_MS));
   const reopen = takenBack.flatMap((one) => one.nodes);
   return { resume, reopen, discard: takenBack.flatMap(({ discard }) => discard) };
 }
@@ -125,7 +125,7 @@ describe("unfinished commands", () => {
     let turns = 0;
     let seen = looking.next();
     for (; seen.done !== true; seen = looking.next()) turns++;
-    expect(seen.value.takenBack.flatMap(({ nodes }) => nodes)).toHaveLength(666);
+    expect(seen.value.rolledBack.flatMap(({ nodes }) => nodes)).toHaveLength(666);
     expect(turns).toBeGreaterThanOrEqual(10);
   });
 

@@ -1,7 +1,7 @@
 /**
- * Pods that must be spread over zones can go to a zone only while that one has few of them. One whose turn comes
- * while its zone is ahead of others, even if it is the zone that it is in, is put by kube-scheduler where nobody
- * planned it, takes the room of others there, and in the end somebody waits for a node that nobody planned.
+ * Orders targets so that pods with a zone spread keep it at every moment. While the target zone of a pod
+ * has more pods than others, kube-scheduler places it elsewhere, also if it is in that zone already. There it takes the
+ * room of another pod, and in the end a node is launched that nobody planned.
  */
 import { isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
@@ -11,12 +11,9 @@ import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { ownerOf, podsByOwner } from "./moves.ts";
 
-/** More turns than these are never waited for (controllers/disruption/steering.ts). */
-const MOST_LOOKS = 50;
-/** Each with its pods. */
-const NODES_PER_STEP = 512;
-
-/** A node and the pods it is to take. */
+/** Passes over the targets. controllers/disruption/steering.ts waits for no more turns than this. */
+const MOST_PASSES = 50;
+/** A target and the pods planned for it. */
 export interface PlannedTarget {
   readonly name: string;
   readonly zone: string | undefined;
@@ -24,9 +21,9 @@ export interface PlannedTarget {
 }
 
 /**
- * The places in an order in which their pods may go there when their turn comes: again and again those all of
- * whose pods may by now, and where there are none, one without those that may not. `zoneOf`: where a pod is now.
- * What never comes out right stays in one turn: the scheduler has the last word.
+ * The targets in an order that keeps zone spreads. Each pass takes the targets all of whose pods may move now; if there
+ * is none, it takes the part of one target that may. What never becomes possible stays together at the end, for
+ * kube-scheduler to place. `zoneOf`: where a pod is now.
  */
 export function* orderByZone(
   places: readonly PlannedTarget[],
@@ -38,7 +35,7 @@ export function* orderByZone(
   yield* counts.read(places, nodes);
   const turns: PlannedTarget[] = [];
   let left = places;
-  for (let looks = 0; looks < MOST_LOOKS && left.length > 0; looks++) {
+  for (let pass = 0; pass < MOST_PASSES && left.length > 0; pass++) {
     const later = takeWhole(left, counts, turns);
     const isStuck = later.length === left.length;
     const parted = isStuck ? takePart(left, counts, turns) : later;
@@ -48,7 +45,7 @@ export function* orderByZone(
   return [...turns, ...left];
 }
 
-/** Adds places all of whose pods may go there by now. Those that are left. */
+/** Adds to `turns` the targets all of whose pods may move now; returns the others. */
 function takeWhole(
   places: readonly PlannedTarget[],
   counts: ZoneCounts,
@@ -62,7 +59,7 @@ function takeWhole(
   });
 }
 
-/** Adds what may go of the first place of which anything may. Undefined: nothing may. */
+/** Adds to `turns` the pods that may move now of one target; returns what is left. Undefined: no pod may move. */
 function takePart(
   places: readonly PlannedTarget[],
   counts: ZoneCounts,
@@ -83,7 +80,7 @@ function isSpread(pod: Pod): boolean {
   return zoneSkew(pod) !== undefined;
 }
 
-/** Undefined: nothing keeps it from any zone. */
+/** The strictest maxSkew over zones; undefined: the pod has no required zone spread. */
 function zoneSkew({ spec }: Pod): number | undefined {
   const skews = (spec.topologySpreadConstraints ?? [])
     .filter(({ topologyKey }) => topologyKey === TOPOLOGY_ZONE_LABEL_KEY)
@@ -94,7 +91,7 @@ function zoneSkew({ spec }: Pod): number | undefined {
 
 type Counts = Map<string, number>;
 
-/** How many pods of each owner every zone has, as they are moved. */
+/** Number of pods in each zone by owner, kept up to date while pods are moved. */
 class ZoneCounts {
   readonly #byOwner = new Map<string, Counts>();
   readonly #zoneOf: (pod: Pod) => string | undefined;
@@ -103,7 +100,7 @@ class ZoneCounts {
     this.#zoneOf = zoneOf;
   }
 
-  /** Owners of the places' pods, and where all pods of theirs run. */
+  /** Counts the pods of all owners that have a pod with a zone spread among these targets. */
   *read(places: readonly PlannedTarget[], nodes: readonly NodeView[]): Steps<void> {
     const zones = yield* labelsByZone(nodes);
     for (const { zone, pods } of places)
@@ -112,14 +109,14 @@ class ZoneCounts {
         this.#byOwner.set(ownerKey(pod), own);
         add(own, zone, 0);
       }
-    yield* eachInSteps(nodes, NODES_PER_STEP, ({ pods, labels }) => {
+    yield* eachInSteps(nodes, ({ pods, labels }) => {
       for (const pod of pods)
         if (!isTerminating(pod))
           add(this.#byOwner.get(ownerKey(pod)), labels[TOPOLOGY_ZONE_LABEL_KEY], 1);
     });
   }
 
-  /** Those of its pods that may go there by now, when they all leave at once. */
+  /** The pods of the target that may move there now, if they are evicted together. */
   legal({ zone, pods }: PlannedTarget): readonly Pod[] {
     const spread = pods.filter(isSpread);
     if (zone === undefined || spread.length === 0) return pods;
@@ -134,7 +131,7 @@ class ZoneCounts {
     return late.size === 0 ? pods : pods.filter((pod) => !late.has(pod));
   }
 
-  /** They are counted there from now on. */
+  /** Counts the pods in another zone from now on. */
   move(pods: readonly Pod[], to: string | undefined): void {
     for (const pod of pods) {
       const own = this.#byOwner.get(ownerKey(pod));
@@ -143,7 +140,7 @@ class ZoneCounts {
     }
   }
 
-  /** Of one owner. */
+  /** `pods`: at least one, all of one owner. */
   #areLegal(pods: readonly Pod[], to: string): boolean {
     const [first] = pods as readonly [Pod];
     const own: Counts = new Map(this.#byOwner.get(ownerKey(first)));
@@ -157,12 +154,12 @@ class ZoneCounts {
   }
 }
 
-/** Of the nodes that stay. */
+/** Labels of the nodes that stay. */
 function* labelsByZone(
   nodes: readonly NodeView[],
 ): Steps<ReadonlyMap<string, readonly NodeLabels[]>> {
   const byZone = new Map<string, NodeLabels[]>();
-  yield* eachInSteps(nodes, NODES_PER_STEP, ({ labels, deleting, name }) => {
+  yield* eachInSteps(nodes, ({ labels, deleting, name }) => {
     const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
     if (zone === undefined || deleting) return;
     const own = new NodeLabels(labels, name);
@@ -173,7 +170,7 @@ function* labelsByZone(
   return byZone;
 }
 
-/** Zones with nodes that the pod may have, none counted yet: no others matter to its spread. */
+/** The zones that count for the spread of the pod, those with a node that it may use, each with zero pods. */
 function zonesFor(
   { spec }: Pod,
   zones: ReadonlyMap<string, readonly NodeLabels[]>,
@@ -184,7 +181,7 @@ function zonesFor(
   );
 }
 
-/** A zone that does not count yet counts from then on. */
+/** Also starts the count of a zone that had none. */
 function add(counts: Counts | undefined, zone: string | undefined, by: number): void {
   if (zone !== undefined) counts?.set(zone, (counts.get(zone) ?? 0) + by);
 }

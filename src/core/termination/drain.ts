@@ -1,7 +1,7 @@
 /**
- * What to evict next from a node that leaves, and whether it may end. Pods go in four tiers, each only
- * when the one before is gone: non-critical, non-critical daemons, critical, critical daemons. Pods
- * whose time would outlast the node's deadline are deleted, whatever guards them.
+ * Which pods of a leaving node are evicted next, and whether the node is drained. Pods are evicted in four tiers, each
+ * after the one before: non-critical, non-critical daemons, critical, critical daemons. A pod whose grace period would
+ * outlast the deadline of the node is deleted, whatever protects it.
  * upstream: pkg/controllers/node/termination/terminator/terminator.go
  */
 import { isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
@@ -12,21 +12,22 @@ export interface DrainInput {
   readonly nowMs: number;
   /** All pods bound to the node. */
   readonly pods: readonly Pod[];
-  /** End of the claim's termination grace period; undefined = as long as it takes. */
+  /** End of the terminationGracePeriod of the claim; undefined: no end. */
   readonly deadlineMs: number | undefined;
 }
 
 export interface Drain {
-  /** To be handed to the eviction queue now, by creation, then key. */
+  /** Pods for the eviction queue now, by creation time, then key. */
   readonly evict: readonly Pod[];
-  /** Those of later tiers, in the same order: they wait for those before them. */
+  /** Pods of later tiers, in the same order. */
   readonly later: readonly Pod[];
-  /** How many pods are still waited for. 0: drained. */
+  /** Number of pods that are not gone yet. 0: drained. */
   readonly waiting: number;
 }
 
 const CRITICAL_CLASSES = ["system-cluster-critical", "system-node-critical"];
 
+/** The next step of a drain. */
 export function drain(input: DrainInput): Drain {
   const waiting = input.pods
     .filter((pod) => isWaitingEviction(pod, input.nowMs))
@@ -42,8 +43,8 @@ export function drain(input: DrainInput): Drain {
 }
 
 /**
- * Whether the pod must be deleted rather than evicted for the node to meet its deadline: its own grace
- * period would end after it, or somebody deleted it with too long a grace.
+ * Whether the pod must be deleted, not evicted, so that the node keeps its deadline: the grace period of the pod would
+ * end later, or the pod was deleted with a grace period that ends later.
  */
 export function mustDelete(pod: Pod, deadlineMs: number | undefined, nowMs: number): boolean {
   if (deadlineMs === undefined) return false;

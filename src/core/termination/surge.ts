@@ -15,7 +15,6 @@ import {
 } from "../../apis/karpenter/labels.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 
-/** What is known of workloads. */
 export interface Workloads {
   /** Namespaces whose Deployments may be rolled over; `*`: all. */
   readonly surgeNamespaces: readonly string[];
@@ -25,9 +24,12 @@ export interface Workloads {
 }
 
 /**
- * `none`: it did not ask, or there is nothing to keep up. `able`: its Deployment can be rolled over now.
- * `rolling`: it is being rolled over; the pod goes by itself once the new one is available. `ours`: since we
- * began that. `unable`: it asked, and that is why not.
+ * Whether a pod is moved without downtime:
+ * - `none`: it does not ask, or it is not Ready anyway.
+ * - `able`: its Deployment can be rolled over now.
+ * - `rolling`: its Deployment is being rolled over, and the pod ends once the new one is available. `ours`: by
+ *   Karpenter.
+ * - `unable`: it asks, but `why` forbids it.
  */
 export type Surge =
   | { readonly kind: "none" }
@@ -35,12 +37,13 @@ export type Surge =
   | { readonly kind: "rolling"; readonly deployment: Deployment; readonly ours: boolean }
   | { readonly kind: "unable"; readonly why: string };
 
+/** How the pod is moved off a node that drains. */
 export function surgeOf(pod: Pod, workloads: Workloads): Surge {
   const deployment = deploymentOf(pod, workloads);
   const asked =
     deployment?.metadata.annotations?.[ZERO_DOWNTIME_ANNOTATION_KEY] ??
     pod.metadata.annotations?.[ZERO_DOWNTIME_ANNOTATION_KEY];
-  // One that is going already stays Ready to its end, and its Deployment has another by then.
+  // A terminating pod stays Ready to its end, and its Deployment has a new pod already.
   if (asked !== "true" || !isReady(pod) || isTerminating(pod)) return { kind: "none" };
   const refusal = notGranted(pod, workloads);
   if (refusal !== undefined) return { kind: "unable", why: refusal };
@@ -53,7 +56,7 @@ export function surgeOf(pod: Pod, workloads: Workloads): Surge {
     : { kind: "able", deployment };
 }
 
-/** Why a pod that asks for it is not moved without downtime; undefined where it is, or does not ask. */
+/** Why a pod that asks is not moved without downtime; undefined: it is moved, or does not ask. */
 export function surgeProblem(surge: Surge): string | undefined {
   return surge.kind === "unable" ? surge.why : undefined;
 }
@@ -64,7 +67,7 @@ function notGranted({ metadata }: Pod, { surgeNamespaces }: Workloads): string |
   return `Karpenter may not patch Deployments in namespace ${namespace}; grant it with the chart's settings.surgeNamespaces (--surge-namespaces)`;
 }
 
-/** Whether pods of the Deployment ask to be moved so, by it or themselves. */
+/** Whether the Deployment or its pod template has the annotation. */
 export function asksToSurge({ metadata, spec }: Deployment): boolean {
   const key = ZERO_DOWNTIME_ANNOTATION_KEY;
   const own = spec.template.metadata?.annotations;
@@ -76,7 +79,7 @@ function deploymentOf(pod: Pod, workloads: Workloads): Deployment | undefined {
   return name === undefined ? undefined : workloads.deployment(`${pod.metadata.namespace}/${name}`);
 }
 
-/** Whether we have rolled the Deployment over since the pod was made: a newer one is on its way. */
+/** Whether Karpenter has rolled the Deployment over since the pod was created. */
 function isStampedAfter({ spec }: Deployment, { metadata }: Pod): boolean {
   const stamp = spec.template.metadata?.annotations?.[SURGED_AT_ANNOTATION_KEY];
   if (stamp === undefined || stamp === metadata.annotations?.[SURGED_AT_ANNOTATION_KEY])
@@ -85,7 +88,7 @@ function isStampedAfter({ spec }: Deployment, { metadata }: Pod): boolean {
   return (fromRfc3339(stamp) ?? 0) >= bornMs;
 }
 
-/** Why rolling it over would not bring a new pod before the old one goes. */
+/** Why a rollout would not bring a new pod before the old one ends; undefined: it would. */
 function obstacle({ spec, status }: Deployment): string | undefined {
   const { replicas = 1, paused, strategy } = spec;
   const { maxSurge = "25%", maxUnavailable = "25%" } = strategy?.rollingUpdate ?? {};
@@ -100,13 +103,13 @@ function obstacle({ spec, status }: Deployment): string | undefined {
   return undefined;
 }
 
-/** Of one replica: one, or all of it. Smaller shares are rounded down. */
+/** Whether the amount is one whole pod of one replica. Kubernetes rounds smaller shares down. */
 function isWhole(amount: number | string): boolean {
   const text = String(amount);
   return text.endsWith("%") ? Number.parseInt(text, 10) >= 100 : Number(text) >= 1;
 }
 
-/** Two pods on two nodes cannot both have what only one node can hold. */
+/** The new pod runs on another node, so its volumes must be mountable on both. */
 function volumeObstacle({ metadata, spec }: Pod, workloads: Workloads): string | undefined {
   for (const { persistentVolumeClaim: used } of spec.volumes ?? []) {
     if (used === undefined) continue;

@@ -1,6 +1,6 @@
 /**
- * Which volume attachments a node's end waits for: those of pods that drain. A volume of a pod that
- * stays to the last (a daemon that tolerates the disruption taint) would never detach.
+ * Which volume attachments must be gone before an instance is terminated: those of pods that drain. A pod that stays to
+ * the end, such as a daemon that tolerates the disruption taint, would never release its volume.
  * upstream: pkg/controllers/node/termination/controller.go
  */
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
@@ -16,7 +16,7 @@ export interface DetachInput {
   readonly claims: readonly PersistentVolumeClaim[];
 }
 
-/** By name. Empty: nothing is waited for. */
+/** Empty: the instance may be terminated. */
 export function blockingAttachments(input: DetachInput): readonly VolumeAttachment[] {
   const { nodeName, nowMs } = input;
   const attached = input.attachments.filter(({ spec }) => spec.nodeName === nodeName);
@@ -46,7 +46,7 @@ interface PodVolume {
   readonly ephemeral?: unknown;
 }
 
-/** A generic ephemeral volume's claim is named after the pod and the volume. */
+/** Kubernetes names the claim of a generic ephemeral volume after the pod and the volume. */
 function claimNameOf(pod: Pod, volume: PodVolume): string | undefined {
   if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;
   return volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;

@@ -1,7 +1,7 @@
 /**
  * Consolidates several used nodes in one command. Two searches, and the command that saves more wins:
- * - nodes that can be removed together because their pods fit on nodes that stay, in the whole cluster (v1 only);
- * - the longest list of candidates, best saving first, that can be replaced by something cheaper, found by bisection.
+ * - Nodes that can be removed together because their pods fit on nodes that stay, in the whole cluster (v1 only).
+ * - The longest list of candidates, best saving first, that can be replaced by something cheaper, found by bisection.
  *
  * upstream: pkg/controllers/disruption/multinodeconsolidation.go (the second search only)
  */

@@ -173,8 +173,8 @@ interface WholeGroup {
 
 /**
  * What the command waits for; undefined: it begins now. It waits while more nodes of its group become quiet soon, if
- * they would save enough more. New nodes are held off after a repack, so nodes that come too late would stay as they
- * are, although they alone may not save enough for a command of their own.
+ * they would save enough more. New nodes are held off after a repack. So nodes that become
+ * quiet too late could only be repacked alone, and that may not save enough.
  */
 function* deferredUntil(
   { poolIds, choice, command }: WholeGroup,

@@ -101,7 +101,9 @@ function* allowedCandidates(
   return allowed;
 }
 
-/** The best candidate of each pool, then the second of each, and so on. Pools by when they were last served, then id. */
+/**
+ * The best candidate of each pool, then the second of each, and so on. Pools by when they were last served, then id.
+ */
 function* inTurnsByPool(
   candidates: readonly Candidate[],
   { holdOffs: { turns } }: Round,

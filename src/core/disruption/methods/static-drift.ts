@@ -146,7 +146,9 @@ export function endlessDrain(
   return { kind: "noPlace", message: `${full}, and ${why}: ${unplaced.join("; ")}` };
 }
 
-/** The first protected pod of this node and those removed with it; undefined: none, or this node is replaced first. */
+/**
+ * The first protected pod of this node and those removed with it; undefined: none, or this node is replaced first.
+ */
 function protectedPodBeside(
   one: Candidate,
   { unreplaced }: Beside,

@@ -1,6 +1,6 @@
 /**
- * How a command is undone that cannot go on: what came for it and is not in use goes, then its nodes open. Also for
- * one that another process left half done (controller.ts).
+ * Rolls back a command that cannot go on, also one of another process (controller.ts): deletes replacements without a
+ * Node, then untaints the nodes.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
@@ -21,10 +21,9 @@ import type { World } from "../world.ts";
 import type { RunningCommand } from "./running.ts";
 
 /**
- * The nodes are open again. Replacements that never joined go first: with the nodes that they were to take the
- * place of they would be more than the pool's limits allow. Those that have a Node stay, pods may run there; they bear
- * word of the command no more, unless a node of its goes all the same: its pods come to them then. Answers whether all
- * its nodes stay, so that nothing was moved.
+ * Rolls a command back and returns whether all its nodes stay, so that nothing was moved. Replacements without a Node
+ * are deleted first: beside the old nodes they could exceed the limits of the pool. Replacements with a Node stay,
+ * because pods may run there. They lose their marks, unless a node of the command is deleted and its pods move there.
  */
 export async function rollBack(
   world: World,
@@ -34,7 +33,7 @@ export async function rollBack(
   const discarded = unregistered(latest).filter((claim) => !isDeleting(claim));
   await Promise.all(discarded.map((claim) => discardReplacement(world, claim)));
   const kept = latest.filter((claim) => !discarded.includes(claim) && !isDeleting(claim));
-  // The record of one without replacements names none: no other process goes on with it, so it has all of its own here.
+  // A record without replacements names no nodes; this process began the command and has all of them.
   const all = record.nodes.length || candidates.length;
   const allStay = candidates.length === all && candidates.every((one) => stays(world, one));
   if (allStay) {
@@ -50,8 +49,8 @@ export async function rollBack(
 }
 
 /**
- * Opens a node that was thought to be empty if pods run there, as the API server lists them, and answers whether it
- * did. It is closed by now: no pod comes any more that is not there then.
+ * Untaints a node that was taken for empty if pods run there, and returns whether it did. The API server is asked, and
+ * the node is tainted by now, so no more pods come.
  */
 export async function openedAsUsed(
   { world, log }: { readonly world: World; readonly log: Logger },
@@ -69,7 +68,7 @@ export async function openedAsUsed(
   return true;
 }
 
-/** Deletes a replacement that is not needed any more, unless it has a Node by now: pods may run there. */
+/** Deletes a replacement that is no longer needed, unless it has a Node by now: pods may run there. */
 export async function discardReplacement(world: World, claim: NodeClaim): Promise<void> {
   const stillHolds = (live: NodeClaim) => unregistered([live]).length > 0;
   const ended = await deleteClaim(world, claim, "replacementUnused", { stillHolds });
@@ -85,8 +84,8 @@ function stays(world: World, { node, claim }: Candidate): boolean {
 }
 
 /**
- * What a candidate is marked by: its claim, for its Node may go and come again, and its Node. Not by what has gone since
- * it was chosen: another Node may have got the name, as AWS gives them again, or get it later.
+ * The names under which a candidate is marked for deletion: those of its Node and its claim. Objects that are gone do
+ * not count, because a new Node may get the same name, as on AWS.
  */
 export function markedNames(world: World, { node, claim }: Candidate): readonly string[] {
   const nodeNow = nodes(world).get(node.name)?.metadata.uid;
@@ -97,7 +96,7 @@ export function markedNames(world: World, { node, claim }: Candidate): readonly 
   ];
 }
 
-/** Takes back how a command closed its node. What is on its way out by now stays closed, and so does what only has its name. */
+/** Removes the taint and the marks of a command, unless the object is being deleted or only has the same name. */
 export async function reopen(
   world: World,
   { node: { node }, claim, generation }: Pick<Candidate, "node" | "claim" | "generation">,
@@ -107,7 +106,7 @@ export async function reopen(
   const nodeNow = nodes(world).get(node?.metadata.name ?? "");
   if (nodeNow !== undefined && nodeNow.metadata.uid === node?.metadata.uid)
     await changeObject(world.kube, NODE, nodeNow, open);
-  // As it is now: a candidate's own was chosen before it was marked.
+  // Read again: the claim of the candidate is from before it was marked.
   const claimNow = readClaim(world, claimRequest(claim));
   if (claimNow === undefined || claimNow.metadata.uid !== claim.metadata.uid) return;
   await changeClaim(world, claimNow, (one) =>
