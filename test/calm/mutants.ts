@@ -66,7 +66,7 @@ const has =
 
 const NO_REST: Change = {
   file: "src/core/disruption/ledger.ts",
-  from: "if (madeFor(claim) === undefined || bornMs === undefined) return undefined;",
+  from: "if (replacementCommandId(claim) === undefined || bornMs === undefined) return undefined;",
   to: "return undefined;",
 };
 
@@ -271,7 +271,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "guards-apart",
     without: "that nodes of one command count on no eviction twice",
-    file: "src/core/disruption/guards.ts",
+    file: "src/core/disruption/counters.ts",
     from: "if (before > 0 && before + count >",
     to: "if (before < 0 && before + count >",
     // On random days guarded pods are seldom on several nodes that could go together.
