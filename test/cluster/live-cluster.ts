@@ -76,6 +76,8 @@ export interface LiveOptions {
   readonly bare?: boolean;
   /** Of the controller, beside those that every test has. */
   readonly flags?: readonly string[];
+  /** The test takes rights away: that something was refused is no fault. */
+  readonly isRefused?: boolean;
   /** Of kube-apiserver, in a folder that is there for them. By default it keeps an audit log. */
   readonly apiServerArguments?: (directory: string) => readonly string[];
 }
@@ -83,7 +85,13 @@ export interface LiveOptions {
 /** `crds`: folders to install from; ours by default. */
 export async function openLiveCluster(
   crds?: readonly string[],
-  { webhooks = false, bare = false, flags = [], apiServerArguments = audited }: LiveOptions = {},
+  {
+    webhooks = false,
+    bare = false,
+    flags = [],
+    isRefused = false,
+    apiServerArguments = audited,
+  }: LiveOptions = {},
 ): Promise<LiveCluster> {
   const directory = mkdtempSync(join(tmpdir(), "karpenter-cluster-"));
   const plane = await startControlPlane({
@@ -119,7 +127,7 @@ export async function openLiveCluster(
       await plane.stop();
       try {
         // A bare one has no Karpenter of its own that could have asked.
-        if (!bare) expectNoRefusals(directory, ACCOUNT, plane.apiServerStartsMs);
+        if (!bare && !isRefused) expectNoRefusals(directory, ACCOUNT, plane.apiServerStartsMs);
       } finally {
         rmSync(directory, { recursive: true });
       }
