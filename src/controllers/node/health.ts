@@ -100,6 +100,7 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
   }
   if (isDeleting(claim)) {
     // Its drain is cut short; it was taken out of service by somebody else.
+    if (!(await isStillBroken(world, node))) return requeueAfter(HELD_RETRY_MS);
     await endNow(world, claim, nowMs);
     return AWAIT_CHANGE;
   }

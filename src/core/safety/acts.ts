@@ -35,7 +35,7 @@ export const CLAIM_ACTS = {
     proof: "the Node bears a deletionTimestamp, which nobody can take back; the claim by UID",
     byClock: false,
     braked: false,
-    test: "src/controllers/node/termination.test.ts",
+    test: "src/controllers/ending/delete-claim.test.ts: is done by UID",
   },
   expired: {
     what: "NodeClaim",
@@ -56,7 +56,7 @@ export const CLAIM_ACTS = {
       "the claim, read live by UID, still bears the mark of this command; budgets hold; where its node is to be empty, the pods of that node, listed live after it was closed, are none that would want another",
     byClock: false,
     braked: false,
-    test: "src/controllers/disruption/disruption.test.ts",
+    test: "src/controllers/disruption/disruption.test.ts: leaves and opens an empty node on which pods run",
   },
   staticScaleDown: {
     what: "NodeClaim",
@@ -66,7 +66,7 @@ export const CLAIM_ACTS = {
     proof: "the NodePool, read live by UID, still asks for as few replicas",
     byClock: false,
     braked: false,
-    test: "src/controllers/static/static.test.ts",
+    test: "src/controllers/ending/proofs.test.ts: keeps the nodes of a static pool",
   },
   launchFailed: {
     what: "NodeClaim",
@@ -76,7 +76,7 @@ export const CLAIM_ACTS = {
     proof: "the claim, read live by UID, has no instance",
     byClock: false,
     braked: false,
-    test: "src/controllers/ending/delete-claim.test.ts",
+    test: "src/controllers/ending/proofs.test.ts: keeps a claim that has an instance by now",
   },
   launchTimeout: {
     what: "NodeClaim",
@@ -97,7 +97,7 @@ export const CLAIM_ACTS = {
       "the claim, read live by UID, is not registered; of all Nodes, listed live, none stands for it but one that could not be written, and no pod that would want another runs there, so no brake",
     byClock: true,
     braked: false,
-    test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts",
+    test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts: whose Node has joined and is not seen yet",
   },
   initializationTimeout: {
     what: "NodeClaim",
@@ -108,7 +108,7 @@ export const CLAIM_ACTS = {
       "the claim, read live by UID, is not initialized; its Node, listed live, neither; pods of that Node, listed live, are daemons",
     byClock: true,
     braked: true,
-    test: "src/controllers/ending/delete-claim.test.ts",
+    test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts: keeps a claim whose node got usable late",
   },
   unhealthy: {
     what: "NodeClaim",
@@ -118,7 +118,7 @@ export const CLAIM_ACTS = {
     proof: "the Node, read live by UID, still reports the condition for long enough",
     byClock: true,
     braked: true,
-    test: "src/controllers/node/health.test.ts",
+    test: "src/controllers/ending/proofs.test.ts: keeps a node that has recovered",
   },
   instanceGone: {
     what: "NodeClaim",
@@ -139,7 +139,7 @@ export const CLAIM_ACTS = {
     proof: "the claim, read live by UID, has no node",
     byClock: false,
     braked: false,
-    test: "src/controllers/ending/delete-claim.test.ts",
+    test: "src/controllers/ending/proofs.test.ts: keeps a replacement that has joined by now",
   },
 } as const satisfies Readonly<Record<string, Act>>;
 
@@ -178,7 +178,7 @@ export const INSTANCE_ACTS = {
       "the claim, read live by UID, is gone or held by no finalizer of ours; no Node has joined",
     byClock: false,
     braked: false,
-    test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts",
+    test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts: asks the API before it ends an instance",
   },
   leaked: {
     what: "instance, and its Node after a drain",
@@ -189,7 +189,7 @@ export const INSTANCE_ACTS = {
       "its tags name this cluster by name and by the UID of kube-system, or a Node of this cluster stands for it; all claims, listed live, name another instance and none waits for one; the claim that its Node names as its owner, read live by name, is gone or stands for another; it was without a claim for 30 s of elapsed time",
     byClock: false,
     braked: true,
-    test: "test/safety.test.ts",
+    test: "test/safety.test.ts: ends nothing mid-run",
   },
 } as const satisfies Readonly<Record<string, Act>>;
 
@@ -203,7 +203,7 @@ export const PROVIDER_ACTS: readonly Act[] = [
     proof: "the message names the instance; the claim by UID",
     byClock: false,
     braked: false,
-    test: "src/providers/aws/interruption/controller.test.ts",
+    test: "src/kube/client/delete-same.test.ts: leaves another object of that name",
   },
   {
     what: "launch template (AWS)",
@@ -214,7 +214,7 @@ export const PROVIDER_ACTS: readonly Act[] = [
       "EC2, asked by its name, says that it bears this cluster's tag and not another cluster's UID; the next launch makes it anew, so no brake",
     byClock: false,
     braked: false,
-    test: "src/providers/aws/provider.test.ts",
+    test: "src/providers/aws/provider.test.ts: leaves a launch template that another cluster has made",
   },
   {
     what: "instance profile (AWS)",
@@ -235,6 +235,6 @@ export const PROVIDER_ACTS: readonly Act[] = [
     proof: "as for the instance; the Node by UID",
     byClock: false,
     braked: false,
-    test: "src/providers/kwok/kwok.test.ts",
+    test: "src/kube/client/delete-same.test.ts: leaves another object of that name",
   },
 ];

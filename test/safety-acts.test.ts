@@ -1,0 +1,15 @@
+/** The table of acts (src/core/safety/acts.ts): each row names a test that takes its proof away, and that is there. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { CLAIM_ACTS, INSTANCE_ACTS, PROVIDER_ACTS } from "../src/core/safety/acts.ts";
+
+describe("the table of acts", () => {
+  const acts = [...Object.values({ ...CLAIM_ACTS, ...INSTANCE_ACTS }), ...PROVIDER_ACTS];
+
+  it.each(acts)("$what, for $why: its test is there", ({ test }) => {
+    const [file = "", title = ""] = test.split(": ");
+    expect(title).not.toBe("");
+    const text = readFileSync(new URL(`../${file}`, import.meta.url), "utf8");
+    expect(text.replaceAll(/\s+/g, " ")).toContain(title);
+  });
+});
