@@ -93,7 +93,7 @@ async function liveThroughWave(
   let places = new Places(plan, await world.list<Pod>("Pod"));
   const seen = new Map<string, number>();
   const machines = new Map<string, string>();
-  for (let ms = 0, stepMs, quietMs = 0; ms < MOST_MS && quietMs < enoughMs; ms += stepMs) {
+  for (let ms = 0, stepMs = 0, quietMs = 0; ms < MOST_MS && quietMs < enoughMs; ms += stepMs) {
     stepMs = seen.size === 0 && ms < LOOKED_AT_WITHIN_MS ? FIRST_STEP_MS : STEP_MS;
     await world.advance(stepMs);
     const atMs = world.clock.now();
