@@ -47,7 +47,7 @@ describe("a new node", () => {
         const question = { base, template, podClass, variant };
         const takes = isTaken(question);
         answers[takes ? "takes" : "refuses"]++;
-        const refusal = refusalByNewNode(template, podClass, variant, base);
+        const refusal = refusalByNewNode({ template, podClass, variant, pass: base });
         expect(takes, JSON.stringify(refusal)).toBe(refusal === undefined);
       }
     });
@@ -58,12 +58,12 @@ describe("a new node", () => {
     const stages = new Set<string>();
     eachClass((base, podClass, variant) => {
       for (const template of base.templates) {
-        const refusal = refusalByNewNode(template, podClass, variant, base);
+        const refusal = refusalByNewNode({ template, podClass, variant, pass: base });
         const [stage] = Object.keys(refusal?.rejected ?? {}).slice(-1);
         const lifted = stage && liftedByStage[stage]?.({ base, template, podClass, variant });
         if (refusal === undefined || !lifted) continue;
         stages.add(stage);
-        const other = refusalByNewNode(lifted.template, lifted.podClass, lifted.variant, base);
+        const other = refusalByNewNode({ ...lifted, pass: base });
         expect(other?.text).not.toBe(refusal.text);
       }
     });

@@ -68,7 +68,7 @@ export function* withNodes(
 /** Puts the pod on an existing node, all its preferences met. False: no node takes it so. */
 export function fitsExisting(pass: Pass, { pod, podClass }: QueuedPod): boolean {
   const variant = pass.classes.variant(podClass, 0);
-  return variant !== undefined && onExistingNode(pass, pod, podClass, variant);
+  return variant !== undefined && onExistingNode(pass, { pod, podClass, variant });
 }
 
 interface Repeating {

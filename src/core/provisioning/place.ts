@@ -3,7 +3,6 @@
  * one preference and is tried again.
  * upstream: pkg/controllers/provisioning/scheduling/scheduler.go
  */
-import type { Pod } from "../../apis/core/pod.ts";
 import { intersectionOf, type Marks } from "../scheduling/bits.ts";
 import type { PodClass, PodClasses, Variant } from "./batch/pod-class.ts";
 import type { QueuedPod } from "./batch/queue.ts";
@@ -41,6 +40,11 @@ export interface Pass {
 /** A class without topology rules that was refused once is refused for the rest of the plan. */
 const HOPELESS = Number.POSITIVE_INFINITY;
 
+/** A pod with the preferences that are left to it. */
+interface TriedPod extends QueuedPod {
+  readonly variant: Variant;
+}
+
 type Outcome = "placed" | "tryAgain" | "hopeless" | "deferred";
 
 /** Tries the pod as written, then with one preference less each time. */
@@ -56,11 +60,12 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
   for (let step = 0; ; step++) {
     const variant = pass.classes.variant(podClass, step);
     if (variant === undefined) break;
-    if (onExistingNode(pass, pod, podClass, variant)) return "placed";
+    const tried = { pod, podClass, variant };
+    if (onExistingNode(pass, tried)) return "placed";
     const joins = pass.context.topology.areWaitedFor(variant.narrowingRules);
-    if (joins && onOpenClaim(pass, pod, podClass, variant, "acceptsBeside")) return "placed";
-    if (onOpenClaim(pass, pod, podClass, variant)) return "placed";
-    const outcome = onNewClaim(pass, pod, podClass, variant);
+    if (joins && onOpenClaim(pass, tried, "acceptsBeside")) return "placed";
+    if (onOpenClaim(pass, tried)) return "placed";
+    const outcome = onNewClaim(pass, tried);
     // A pod that waits for a reservation keeps its preferences and uses no other pool: the next pass may have the
     // reservation.
     if (outcome === "deferred") podClass.failedAt = chances(pass, podClass);
@@ -68,8 +73,9 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
     waiting ||= variant.rules.length > 0;
   }
   const spreading = podClass.variants.filter(({ narrowingRules }) => narrowingRules.length > 0);
-  if (spreading.some((variant) => onOpenClaim(pass, pod, podClass, variant, "acceptsAhead")))
-    return "placed";
+  const isAhead = (variant: Variant) =>
+    onOpenClaim(pass, { pod, podClass, variant }, "acceptsAhead");
+  if (spreading.some(isAhead)) return "placed";
   if (giveUpMeeting(podClass)) return place(pass, item);
   podClass.failedAt = waiting || podClass.hasVolumes ? chances(pass, podClass) : HOPELESS;
   return waiting ? "tryAgain" : "hopeless";
@@ -95,12 +101,7 @@ function chances(pass: Pass, podClass: PodClass): number {
 }
 
 /** Puts the pod on the first existing node that takes it. False: no node takes it. */
-export function onExistingNode(
-  pass: Pass,
-  pod: Pod,
-  podClass: PodClass,
-  variant: Variant,
-): boolean {
+export function onExistingNode(pass: Pass, { pod, podClass, variant }: TriedPod): boolean {
   const { nodes, isAsEver, closed } = pass;
   const { deadNodes, ruledOut = deadNodes } = variant;
   let attempt: Attempt | undefined;
@@ -125,15 +126,15 @@ export function onExistingNode(
 /** Puts the pod on a planned node. `accepts`: the method by which the node is asked. */
 function onOpenClaim(
   pass: Pass,
-  pod: Pod,
-  podClass: PodClass,
-  variant: Variant,
+  tried: TriedPod,
   accepts: "accepts" | "acceptsBeside" | "acceptsAhead" = "accepts",
 ): boolean {
+  const { pod, podClass, variant } = tried;
   const isByPrice = pass.nodeMicroUsd !== undefined;
   let best: { readonly claim: NewNodeClaim; readonly fit: Fit } | undefined;
   let leastRise = Number.POSITIVE_INFINITY;
   pass.claims.find(variant.closed, (claim) => {
+    // Two calls: the first one runs so often that it must be compiled for one method.
     const trial =
       accepts === "accepts"
         ? claim.accepts(pod, podClass, variant)
@@ -149,7 +150,7 @@ function onOpenClaim(
     return rise > 0 ? "pass" : "take";
   });
   if (best === undefined) return false;
-  if (leastRise > 0 && priceOfNew(pass, pod, podClass, variant) < leastRise) return false;
+  if (leastRise > 0 && priceOfNew(pass, tried) < leastRise) return false;
   const { claim, fit } = best;
   pass.claims.moveUp(claim, fit.set);
   claim.add(pod, podClass, fit);
@@ -157,8 +158,8 @@ function onOpenClaim(
 }
 
 /** Price per hour of the node that {@link onNewClaim} would open; infinite: it would open none. */
-function priceOfNew(pass: Pass, pod: Pod, podClass: PodClass, variant: Variant): number {
-  const opened = newFor(pass, pod, podClass, variant);
+function priceOfNew(pass: Pass, tried: TriedPod): number {
+  const opened = newFor(pass, tried);
   if (opened === undefined || opened === "deferred") return Number.POSITIVE_INFINITY;
   return opened.claim.priceWith(opened.fit) + (pass.nodeMicroUsd ?? 0);
 }
@@ -174,17 +175,12 @@ function newClaim({ claims, context, nodeMicroUsd }: Pass, template: Template): 
   return new NewNodeClaim(claims.size, template, types, context);
 }
 
-function onNewClaim(
-  pass: Pass,
-  pod: Pod,
-  podClass: PodClass,
-  variant: Variant,
-): "placed" | "deferred" | "none" {
-  const opened = newFor(pass, pod, podClass, variant);
+function onNewClaim(pass: Pass, tried: TriedPod): "placed" | "deferred" | "none" {
+  const opened = newFor(pass, tried);
   if (opened === undefined) return "none";
   if (opened === "deferred") return opened;
   const { claim, fit } = opened;
-  claim.add(pod, podClass, fit);
+  claim.add(tried.pod, tried.podClass, fit);
   pass.claims.open(claim);
   return "placed";
 }
@@ -198,12 +194,7 @@ interface Opened {
  * A new node of the first pool that can launch one. If pods are placed by price: the cheapest one among pools of the
  * same rank.
  */
-function newFor(
-  pass: Pass,
-  pod: Pod,
-  podClass: PodClass,
-  variant: Variant,
-): Opened | "deferred" | undefined {
+function newFor(pass: Pass, { pod, podClass, variant }: TriedPod): Opened | "deferred" | undefined {
   const { strictReservations } = pass.context;
   let best: Opened | undefined;
   let least = Number.POSITIVE_INFINITY;

@@ -31,7 +31,7 @@ import { ClaimsAsMoved } from "./nodes/claims-as-moved.ts";
 import { ExistingNode, targetNodes } from "./nodes/existing-node.ts";
 import { homesOf } from "./nodes/homes-of.ts";
 import { OpenClaims } from "./nodes/open-claims.ts";
-import { type Kind, planClaimsInSteps } from "./nodes/planned-claim.ts";
+import { type Kind, planClaims } from "./nodes/planned-claim.ts";
 import { Reservations } from "./nodes/reservations.ts";
 import { isStuck, type Pass, place } from "./place.ts";
 import { seenSlots } from "./pools/attach-slots.ts";
@@ -292,12 +292,11 @@ function* planned(
   failed.push(...queue.rest());
   for (const one of yield* explainInSteps(failed, pass)) unschedulable.push(one);
   const result = {
-    newClaims: yield* planClaimsInSteps(
-      pass.claims.all,
-      pass.context.space,
-      input.options,
-      batch.kinds,
-    ),
+    newClaims: yield* planClaims(pass.claims.all, {
+      space: pass.context.space,
+      options: input.options,
+      kinds: batch.kinds,
+    }),
     existing: pass.nodes
       .filter((node) => node.pods.length > 0)
       .map((node) => ({ nodeName: node.view.name, pods: [...node.pods] })),

@@ -49,38 +49,26 @@ interface Choice {
 
 const CLAIMS_PER_STEP = 64;
 
-/**
- * The planned nodes in the order in which they were opened. Equal nodes share their lists. `kinds` keeps the lists
- * for later calls with the same space.
- */
-export function planClaims(
-  claims: readonly NewNodeClaim[],
-  space: RequirementSpace,
-  options: SchedulingOptions,
-  kinds = new Map<string, Kind>(),
-): PlannedClaim[] {
-  for (const claim of claims) claim.settleLimits();
-  return claims.map((claim) => planned(claim, space, options, kinds));
+/** What planned claims are made with. */
+interface Listing {
+  readonly space: RequirementSpace;
+  readonly options: SchedulingOptions;
+  /** Keeps lists for later calls with the same space. */
+  readonly kinds: Map<string, Kind>;
 }
 
-/** As {@link planClaims}. */
-export function* planClaimsInSteps(
+/** The planned nodes in the order in which they were opened. Equal nodes share their lists. */
+export function* planClaims(
   claims: readonly NewNodeClaim[],
-  space: RequirementSpace,
-  options: SchedulingOptions,
-  kinds: Map<string, Kind>,
+  listing: Listing,
 ): Steps<PlannedClaim[]> {
   for (const claim of claims) claim.settleLimits();
-  return yield* mapInSteps(claims, CLAIMS_PER_STEP, (claim) =>
-    planned(claim, space, options, kinds),
-  );
+  return yield* mapInSteps(claims, CLAIMS_PER_STEP, (claim) => planned(claim, listing));
 }
 
 function planned(
   claim: NewNodeClaim,
-  space: RequirementSpace,
-  { maxInstanceTypes }: SchedulingOptions,
-  kinds: Map<string, Kind>,
+  { space, options: { maxInstanceTypes }, kinds }: Listing,
 ): PlannedClaim {
   const { template, reserved, requests } = claim;
   const key = `${template.index} ${claim.set} ${reserved.length === 0 ? "" : reserved.join()}`;

@@ -13,7 +13,7 @@ import {
   type Resources,
 } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
-import { atOnce, mapInSteps, type Steps } from "../../../base/steps.ts";
+import { mapInSteps, type Steps } from "../../../base/steps.ts";
 import {
   type Bits,
   bitIndices,
@@ -51,6 +51,14 @@ interface Explained {
   readonly claims: { readonly size: number };
 }
 
+/** Whether a new node of the pool takes a pod of the class, with these preferences. */
+interface Question {
+  readonly template: Template;
+  readonly podClass: PodClass;
+  readonly variant: Variant;
+  readonly pass: Explained;
+}
+
 /** In the order in which planning asks them. */
 const STAGES: readonly (RejectionReason | "promised")[] = [
   "noInstanceTypes",
@@ -72,11 +80,7 @@ const MOST_LASTS = 64;
 /** Each pod may be the first of its class, which takes longest. */
 const PODS_PER_STEP = 16;
 
-export function explain(failed: readonly QueuedPod[], pass: Explained): UnschedulablePod[] {
-  return atOnce(explainInSteps(failed, pass));
-}
-
-/** As {@link explain}, in steps: a class that many pools refuse takes long. */
+/** Explains each pod in steps: a class that many pools refuse takes long. */
 export function* explainInSteps(
   failed: readonly QueuedPod[],
   pass: Explained,
@@ -96,7 +100,7 @@ export function* explainInSteps(
 function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePod, "pod"> {
   const variants = hardestVariants(podClass, pass);
   const pools = pass.templates.map((template) => {
-    const refusals = variants.map((variant) => refusal(template, podClass, variant, pass));
+    const refusals = variants.map((variant) => refusal({ template, podClass, variant, pass }));
     const { text, fits: _, ...rest } = furthestOf(refusals);
     const noun = vocabulary(template.pool.generation).poolNoun;
     const { space } = pass.context;
@@ -159,22 +163,14 @@ function joined(pools: readonly PoolRejection[]): string {
  * it out. Exported for tests.
  */
 export function refusalByNewNode(
-  template: Template,
-  podClass: PodClass,
-  variant: Variant,
-  pass: Explained,
+  question: Question,
 ): Pick<Refusal, "text" | "rejected"> | undefined {
-  const refused = refusal(template, podClass, variant, pass);
+  const refused = refusal(question);
   return refused.fits === true ? undefined : refused;
 }
 
 /** Asks the stages in the order in which planning asks them. */
-function refusal(
-  template: Template,
-  podClass: PodClass,
-  variant: Variant,
-  pass: Explained,
-): Refusal {
+function refusal({ template, podClass, variant, pass }: Question): Refusal {
   const { space } = pass.context;
   const { generation, name } = template.pool;
   if (hasNoType(template)) {
@@ -191,7 +187,7 @@ function refusal(
   if (refused !== undefined) return admissionText(refused, all);
   const set = admittedSet(template, variant, space);
   assert(set !== undefined, "a pod that no stage refuses is admitted");
-  return byTypes(template, podClass, variant, pass, set);
+  return byTypes({ template, podClass, variant, pass }, set);
 }
 
 /** `all`: number of the pool's instance types. */
@@ -213,13 +209,7 @@ function admissionText(refused: AdmissionRefusal, all: number): Refusal {
 }
 
 /** The pool's labels and taints fit. Finds what refuses its instance types. */
-function byTypes(
-  template: Template,
-  podClass: PodClass,
-  variant: Variant,
-  pass: Explained,
-  set: SetId,
-): Refusal {
+function byTypes({ template, podClass, variant, pass }: Question, set: SetId): Refusal {
   const { space, volumes } = pass.context;
   const { table } = template;
   const among = rowsUnder(table, template.usable, space.get(set));

@@ -15,7 +15,7 @@ import type { ExistingNode } from "../nodes/existing-node.ts";
 import { type Kind, planClaims } from "../nodes/planned-claim.ts";
 import type { Pass } from "../place.ts";
 import { PriceFloor } from "../pools/price-floor.ts";
-import { explain } from "../refusals/explain.ts";
+import { explainInSteps } from "../refusals/explain.ts";
 import type { PlannedClaim, UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 import type { Host, LeftPod } from "./census.ts";
@@ -101,13 +101,7 @@ export class WhatIf {
 
   /** What happens if these nodes are removed and these pods of theirs need a place. */
   without(nodeNames: readonly string[], moving: readonly Pod[], terms: Terms = {}): Without {
-    if (terms.opening !== undefined) return atOnce(this.withoutInSteps(nodeNames, moving, terms));
-    const { trial, queued, refused } = this.#begin(nodeNames, moving, terms);
-    try {
-      return this.#outcome(trial, queued, refused);
-    } finally {
-      trial.end();
-    }
+    return atOnce(this.withoutInSteps(nodeNames, moving, terms));
   }
 
   /** As {@link without}. A question that is asked before it is done is an assertion error. */
@@ -157,7 +151,13 @@ export class WhatIf {
     if (failed.length > 0) trial.vacateThoroughly();
     const { pass } = trial;
     return {
-      newClaims: planClaims(pass.claims.all, pass.context.space, this.#options, this.#kinds),
+      newClaims: atOnce(
+        planClaims(pass.claims.all, {
+          space: pass.context.space,
+          options: this.#options,
+          kinds: this.#kinds,
+        }),
+      ),
       existing: trial.placed(),
       unschedulable:
         refused.length + failed.length === 0
@@ -243,7 +243,7 @@ export class WhatIf {
 function explained(failed: readonly QueuedPod[], pass: Pass): readonly UnschedulablePod[] {
   const sorted = failed.toSorted((a, b) => (keyOf(a.pod) < keyOf(b.pod) ? -1 : 1));
   const rest = sorted.slice(MAX_EXPLAINED).map(({ pod }) => ({ pod, message: "", pools: [] }));
-  return [...explain(sorted.slice(0, MAX_EXPLAINED), pass), ...rest];
+  return [...atOnce(explainInSteps(sorted.slice(0, MAX_EXPLAINED), pass)), ...rest];
 }
 
 function byKey(a: UnschedulablePod, b: UnschedulablePod): number {
