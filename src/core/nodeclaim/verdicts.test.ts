@@ -6,7 +6,7 @@ import { atOnce } from "../../base/steps.ts";
 import { node, nodeClaim, nodeView, pod, pool } from "../../testing/builders.ts";
 import { consolidatable, empty } from "./empty.ts";
 import { expiry } from "./expired.ts";
-import { leakedInstances, orphanedClaims } from "./garbage.ts";
+import { isStillOrphan, leakedInstances, orphanedClaims } from "./garbage.ts";
 import { initialization } from "./initialized.ts";
 import { type LivenessInput, liveness } from "./liveness.ts";
 import { joinedNode, registration } from "./registered.ts";
@@ -278,5 +278,14 @@ describe("garbage", () => {
     const ready = { ...input, nodes: [node({ providerId: "test://a" })] };
     expect(atOnce(orphanedClaims(ready))).toHaveLength(0);
     expect(atOnce(orphanedClaims({ ...input, claims: [claimWith()] }))).toHaveLength(0);
+  });
+
+  it("stays one until it is gone, replaced by another of its name, or its node reports Ready", () => {
+    const claim = claimWith(is("Registered", "True"));
+    expect(isStillOrphan(claim, claim, [])).toBe(true);
+    expect(isStillOrphan(claim, undefined, [])).toBe(false);
+    expect(isStillOrphan(claim, claim, [node({ providerId: "test://a" })])).toBe(false);
+    const other = { ...claim, metadata: { ...claim.metadata, uid: "other" } };
+    expect(isStillOrphan(claim, other, [])).toBe(false);
   });
 });

@@ -11,6 +11,7 @@ import { assert } from "../../../base/assert.ts";
 import {
   type Bits,
   commonBits,
+  firstOutside,
   haveCommonBits,
   intersectionOf,
   isEmptyBits,
@@ -239,6 +240,7 @@ export class NewNodeClaim implements Place {
   /** Places the pod here, with the fit that {@link accepts} returned. */
   add(pod: Pod, podClass: PodClass, fit: Fit): void {
     assert(!isEmptyBits(fit.types), "a planned node keeps at least one instance type");
+    assert(firstOutside(fit.types, this.types) < 0, "no pod widens a planned node");
     const settles = this.pods.length === 0 || this.set !== fit.set || this.types !== fit.types;
     this.pods.push(pod);
     this.set = fit.set;

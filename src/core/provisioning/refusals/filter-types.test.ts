@@ -56,3 +56,66 @@ describe("types that a pod cannot have", () => {
     );
   });
 });
+
+describe("the sentence about types of which none is left", () => {
+  /** Each type: `m` meets the requirements, `h` holds the requests, `o` has an offering. */
+  function sentence(kinds: readonly string[], cpu = 4_000): string | undefined {
+    const all = kinds.map((kind, at) =>
+      instanceType({
+        name: `t-${at}`,
+        cpu: kind.includes("h") ? 8 : 2,
+        arch: kind.includes("m") ? "arm64" : "amd64",
+        offerings: [
+          {
+            zone: "zone-a",
+            capacityType: "spot",
+            priceMicroUsd: 1,
+            available: kind.includes("o"),
+          },
+        ],
+      }),
+    );
+    const space = new RequirementSpace(new Set(WELL_KNOWN_LABELS));
+    const template = createTemplate(poolInput({}, all), 0, space, []);
+    const set = space.join(template.set, space.intern(Requirements.of([oneOf(ARCH, ["arm64"])])));
+    const among = noBits(template.table.size);
+    for (const at of all.keys()) setBit(among, at);
+    return filterTypes(template, { cpu }, set as number, among).text;
+  }
+
+  it.each<[string, ...string[]]>([
+    [
+      "no instance type met the scheduling requirements or had enough resources or had a required offering",
+      "",
+    ],
+    ["no instance type met the scheduling requirements or had enough resources", "o"],
+    ["no instance type met the scheduling requirements or had a required offering", "h"],
+    ["no instance type had enough resources or had a required offering", "m"],
+    ["no instance type met all requirements", "ho"],
+    ["no instance type has enough resources", "mo"],
+    ["no instance type has the required offering", "mh"],
+    [
+      "no instance type which met the scheduling requirements and had enough resources, had a required offering",
+      "mh",
+      "o",
+    ],
+    [
+      "no instance type which had enough resources and the required offering met the scheduling requirements",
+      "ho",
+      "m",
+    ],
+    [
+      "no instance type which met the scheduling requirements and the required offering had the required resources",
+      "mo",
+      "h",
+    ],
+    ["no instance type met the requirements/resources/offering tuple", "m", "h", "o"],
+  ])("is: %s", (text, ...kinds) => {
+    expect(sentence(kinds)).toBe(text);
+  });
+
+  it("hints at a CPU request in cores that was meant in millicores", () => {
+    const hint = "no instance type has enough resources (CPU request >= 1 Million, m vs M typo?)";
+    expect(sentence(["mo"], 1_000_000_000)).toBe(hint);
+  });
+});

@@ -114,3 +114,29 @@ describe("mismatchLabelKeys of an anti-affinity", () => {
     });
   });
 });
+
+describe("pods that must share a zone, of which the pool can launch no more in the best one", () => {
+  it("settle in another zone, where at least some of them have room", () => {
+    const affinity = {
+      podAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: ZONE, labelSelector: WEB }],
+      },
+    };
+    const labels = { app: "web" };
+    const pods = ["a", "b"].map((name) => pod({ name, cpu: "1", labels, spec: { affinity } }));
+    const types = [instanceType({ zones: ["zone-a"] })];
+    const node = {
+      labels: { [ZONE]: "zone-b" },
+      allocatable: { cpu: "1", memory: "8Gi", pods: "9" },
+    };
+    const { existing, unschedulable } = solve(
+      schedulingInput({
+        pods,
+        pools: [poolInput({ limits: { cpu: 500 } }, types)],
+        nodes: [nodeView({ node })],
+      }),
+    );
+    expect(existing.map((one) => one.pods.length)).toEqual([1]);
+    expect(unschedulable).toHaveLength(1);
+  });
+});

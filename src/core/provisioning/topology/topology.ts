@@ -24,6 +24,7 @@ import type {
   TopologySpreadConstraint,
 } from "../../../apis/core/pod.ts";
 import { HOSTNAME_LABEL_KEY, normalizedLabel } from "../../../apis/karpenter/labels.ts";
+import { assert } from "../../../base/assert.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { Steps } from "../../../base/steps.ts";
 import { Marks } from "../../scheduling/bits.ts";
@@ -286,7 +287,9 @@ export class Topology {
   }
 
   #add(group: TopologyGroup, domain: string, change: number): void {
-    this.#set(group, domain, (group.counts.get(domain) ?? 0) + change);
+    const count = (group.counts.get(domain) ?? 0) + change;
+    assert(count >= 0, "a pod is taken from a domain only after it was counted there");
+    this.#set(group, domain, count);
   }
 
   #countOnHost(group: TopologyGroup, place: Place, pods: number): void {
@@ -331,6 +334,7 @@ export class Topology {
 
   /** Notes a planned node that has pods of the group and an open domain. Pods that must be near them may join it. */
   wait(group: TopologyGroup, place: Place): void {
+    assert(place.id !== undefined, "only planned nodes have an open domain");
     if (group.waitedOn.push(place) === 1) this.#waited.push(group);
     if (group.type === "affinity") this.#changed(group);
   }
