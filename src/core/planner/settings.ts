@@ -1,7 +1,8 @@
 /**
  * Every number that the planner was tuned with: its unit, its meaning, and what it was chosen by. Work is counted in
  * steps, never in time, so that the same batch gets the same plan. `npm run bench -- heuristics` tells what each part
- * of the planner is worth; the measurements named here stand in docs/cost.md unless another page is named.
+ * of the planner is worth. The measurements named here stand in bench/history/2026-11-cost.md unless another page is
+ * named.
  */
 
 // Plans of the whole batch

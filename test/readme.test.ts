@@ -1,0 +1,64 @@
+/** README.md: its links lead somewhere, its figures are those of `bench/README.md`, its picture shows today's page. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ROOT } from "./tidy/sources.ts";
+
+const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+const README = read("README.md");
+
+/** Headings of a page as GitHub makes anchors of them. */
+function anchorsOf(page: string): readonly string[] {
+  return [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\d\s-]/gu, "")
+      .replaceAll(/\s/g, "-"),
+  );
+}
+
+describe("README.md", () => {
+  it("links to pages and headings that exist", () => {
+    const links = [...README.matchAll(/\]\((?!https?:)([^)#]+)(?:#([^)]*))?\)/g)];
+    expect(links.length).toBeGreaterThan(20);
+    for (const [, path = "", anchor] of links) {
+      expect([path, existsSync(join(ROOT, path))]).toEqual([path, true]);
+      if (anchor !== undefined) expect(anchorsOf(read(path))).toContain(anchor);
+    }
+  });
+
+  it("names files that exist", () => {
+    const named = [...README.matchAll(/`((?:docs|examples|bench)\/[\w/.-]+)`/g)];
+    for (const [, path = ""] of named)
+      expect([path, existsSync(join(ROOT, path))]).toEqual([path, true]);
+  });
+
+  it("has no figure that bench/README.md does not have", () => {
+    const bench = read("bench/README.md");
+    const row = (start: string): readonly string[] =>
+      (bench.split("\n").find((line) => line.startsWith(`| ${start} |`)) ?? "")
+        .split("|")
+        .map((cell) => cell.trim());
+    const [, , ours = "", upstream = "", , , prices = ""] = row("U-mix-10k");
+    const seconds = (cell: string) => (Number(cell.replaceAll(/\D/g, "")) / 1_000).toFixed(1);
+    expect(README).toContain(`| ${seconds(upstream)} s | ${seconds(ours)} s |`);
+    const [oursUsd = "", upstreamUsd = ""] = prices.split(", ");
+    expect(README).toContain(`| $${upstreamUsd}/h | $${oursUsd}/h |`);
+    const [, , ready = "", cpu = ""] = row("10,000 pods");
+    for (const pair of [ready, cpu])
+      expect(README).toContain(`| ${pair.split(", ").join(" s | ")} s |`);
+    const rest = [...bench.matchAll(/^\| [CT]-[\w-]+ \| ([\d.]+) % \| ([\d.]+) % \|$/gm)];
+    const most = (at: 1 | 2) => Math.round(Math.max(...rest.map((found) => Number(found[at]))));
+    expect(README).toContain(`| 0 to ${most(1)} % | 0 to ${most(2)} % |`);
+  });
+
+  it("opens with a picture of the page as it is: npm run picture makes it anew", () => {
+    const folder = join(ROOT, "dashboard/src");
+    const page = readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".tsx"))
+      .map((name) => readFileSync(join(folder, name), "utf8"))
+      .join("\n");
+    for (const word of read("docs/dashboard.txt").trim().split("\n"))
+      expect([word, new RegExp(`["'>\\s]${word}["'<\\s{]`).test(page)]).toEqual([word, true]);
+  });
+});
