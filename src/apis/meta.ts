@@ -1,6 +1,7 @@
 /** What every Kubernetes object has, and how a kind is named: the raw JSON shapes of apimachinery. */
 import { fromRfc3339 } from "../base/clock.ts";
 
+/** `controller: true` marks the one owner that manages the object. */
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;
@@ -46,12 +47,14 @@ export interface Condition {
   readonly severity?: string;
 }
 
+/** `In` and `NotIn` have values; the other operators have none. `NotIn` also matches a missing key. */
 export interface LabelSelectorRequirement {
   readonly key: string;
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
   readonly values?: readonly string[];
 }
 
+/** Labels and expressions must all match. An empty selector matches every object. */
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>;
   readonly matchExpressions?: readonly LabelSelectorRequirement[];

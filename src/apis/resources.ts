@@ -8,6 +8,7 @@ import type { ResourceAmounts } from "./meta.ts";
 /** Resource name → integer amount. A missing name is 0. Never mutated. */
 export type Resources = Readonly<Record<string, number>>;
 
+/** Shared and frozen: an object without resources. */
 export const NO_RESOURCES: Resources = Object.freeze({});
 
 /** `{"cpu": "500m", "memory": "1Gi"}` → `{cpu: 500, memory: 1073741824}`. */
@@ -30,6 +31,7 @@ export function formatResources(resources: Resources): Record<string, string> {
   return result;
 }
 
+/** CPU as cores or millicores, bytes with a binary suffix, all else as a whole number. */
 export function formatResource(name: string, amount: number): string {
   if (name === "cpu") return formatMilli(amount);
   const inBytes =
@@ -37,6 +39,7 @@ export function formatResource(name: string, amount: number): string {
   return inBytes ? formatBytes(amount) : String(amount);
 }
 
+/** The sum by name. A missing name counts as 0. */
 export function addResources(a: Resources, b: Resources): Resources {
   const result: Record<string, number> = { ...a };
   for (const name in b) result[name] = (result[name] ?? 0) + (b[name] as number);

@@ -4,8 +4,9 @@
  * recursive code that later copies, compares or prints the value overflow the stack.
  */
 
+/** Bounds on JSON text that others wrote. */
 export interface JsonLimits {
-  /** Size of the text as UTF-8, in bytes. Absent: whoever read the text has bounded it. */
+  /** Size of the text as UTF-8, in bytes. Absent: the reader of the text has checked its size. */
   readonly maxBytes?: number;
   /** Arrays and objects inside each other. Default 100. */
   readonly maxDepth?: number;

@@ -9,6 +9,7 @@ export interface Timer {
   cancel(): void;
 }
 
+/** The only source of time, so that tests and stories can run on virtual time. */
 export interface Clock {
   /** Milliseconds since the Unix epoch, as this world sees them. An integer. */
   now(): number;

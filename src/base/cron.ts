@@ -6,6 +6,7 @@
  */
 import { fieldOf } from "./json.ts";
 
+/** A parsed cron expression: for each field, which numbers match. */
 export interface Cron {
   readonly minutes: readonly boolean[];
   readonly hours: readonly boolean[];
@@ -20,6 +21,7 @@ export interface Cron {
 /** What to add to UTC to get the time on the clocks, at an instant; both in milliseconds. */
 type Zone = (ms: number) => number;
 
+/** One of the five fields of a cron expression. */
 export interface CronField {
   readonly what: string;
   readonly min: number;
@@ -57,7 +59,7 @@ const ABBREVIATIONS: Readonly<Record<string, string>> = {
   "@hourly": "0 * * * *",
 };
 
-/** A date that never comes (30 February) is given up after this many years, as robfig does. */
+/** Years to search for the next time. 30 February never occurs. robfig/cron uses the same limit. */
 const SEARCH_YEARS = 5;
 const MINUTE_MS = 60_000;
 /** Clocks are changed at quarters of an hour. */
@@ -121,7 +123,7 @@ function split(text: string): { readonly place?: string; readonly rest: string }
 const zones = new Map<string, Zone | undefined>();
 const KNOWN_ZONES = 100;
 
-/** Undefined for a place that nobody knows. */
+/** Undefined for an unknown time zone. */
 function zoneOf(timeZone: string): Zone | undefined {
   if (!zones.has(timeZone)) {
     if (zones.size >= KNOWN_ZONES) zones.clear();

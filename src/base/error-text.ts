@@ -1,4 +1,4 @@
-/** What was caught, as text: anything may be thrown, and a log line or a condition wants words. */
+/** The text of a caught value, for logs and conditions. JavaScript can throw any value. */
 
 /**
  * The message; what is no Error is spelled out. Where a name with several addresses answers at none of them, Node has one

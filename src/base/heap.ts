@@ -1,5 +1,6 @@
 /** A binary min-heap with a caller's total order: the due-time queues of clocks and work queues. */
 
+/** A binary heap: `before` says which of two items is removed first. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #before: (a: T, b: T) => boolean;

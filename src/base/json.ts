@@ -76,7 +76,7 @@ export function withoutNulls<T>(value: T): T {
   ) as T;
 }
 
-/** Freezes a value and all in it; returns it. Already frozen parts are taken to be frozen whole. */
+/** Freezes a value and all in it; returns it. A frozen part counts as deeply frozen. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   for (const child of Object.values(value)) deepFreeze(child);

@@ -20,6 +20,7 @@ interface Window {
   message: string;
 }
 
+/** Logs at most so many lines a minute for each key, then one line that counts the rest. */
 export class LogLimiter {
   readonly #log: Logger;
   readonly #clock: Pick<Clock, "elapsedMs" | "after">;
@@ -46,7 +47,7 @@ export class LogLimiter {
     window.timer ??= this.#clock.after(leftMs, () => this.#sum(kind, window));
   }
 
-  /** Tells what is still held, and stops its timers. */
+  /** Logs the counts of lines that were held back, and stops the timers. */
   close(): void {
     for (const [kind, window] of [...this.#windows]) {
       window.timer?.cancel();

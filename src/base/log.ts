@@ -1,10 +1,12 @@
 /** The log door: structured lines. What a line looks like is decided where the door is made. */
 
+/** Levels of zap, as upstream's logs have them. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** Values apart from the text. Names are upstream's: `NodeClaim`, `NodePool`, `Pod`, `provider-id`. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
+/** Structured log lines. `with` makes a child that adds its fields to every line. */
 export interface Logger {
   /** Why nothing changed, and details. */
   debug(message: string, fields?: LogFields): void;

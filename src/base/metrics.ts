@@ -4,6 +4,7 @@
  * `karpenter_`. upstream: pkg/metrics/metrics.go
  */
 
+/** Declares one metric; the reference page is generated from these. */
 export interface MetricSpec {
   /** Without the prefix, unless `unprefixed`. */
   readonly name: string;

@@ -14,9 +14,10 @@ declare function clearTimeout(handle: unknown): void;
 
 /** How often time moves on; real milliseconds. */
 const TICK_MS = 5;
-/** The most that one tick makes up for; real milliseconds. What is missed beyond it is let go. */
+/** Real milliseconds that one tick can make up for. Longer delays are lost. */
 const CATCH_UP_MS = 50;
 
+/** Virtual time that follows real time at a speed, for the sandbox. */
 export class PacedClock implements Clock {
   readonly #virtual: VirtualClock;
   readonly #speed: number;

@@ -23,12 +23,12 @@ export function printable(text: string): string {
   return text.replace(UNSAFE, (char) => SHORT[char] ?? escaped(char));
 }
 
-/** Each a line of its own; a line break within one becomes visible. */
+/** One line for each text. A line break inside a text is shown as an escape. */
 export function printedLines(lines: readonly string[]): Printed {
   return lines.map((line) => `${printable(line)}\n`).join("") as Printed;
 }
 
-/** A line in colour: `paint` puts its codes around what is safe already. */
+/** A coloured line: `paint` adds its codes around text that is already printable. */
 export function paintedLine(line: string, paint: (text: string) => string): Printed {
   return `${paint(printable(line))}\n` as Printed;
 }
@@ -43,7 +43,7 @@ export function printedJson(json: string): Printed {
   return printedLines(json.replace(/\n$/, "").split("\n"));
 }
 
-/** A document that escapes for itself, such as YAML: it is taken as it is. */
+/** A document whose format escapes control characters, such as YAML. It stays unchanged. */
 export function printedDocument(text: string): Printed {
   return text as Printed;
 }

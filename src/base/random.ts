@@ -6,6 +6,7 @@
 /** Kubernetes' alphabet for generated names: no vowels and no look-alikes. */
 const NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
+/** A seeded generator: equal seeds give equal numbers. `fork` makes an independent one by name. */
 export class Random {
   #a: number;
   #b: number;

@@ -6,6 +6,7 @@ import type { Clock } from "./clock.ts";
 
 const AGAIN_MS = 60_000;
 
+/** Says whether a standing problem is due to be said again. */
 export class Reminders {
   readonly #clock: Pick<Clock, "elapsedMs">;
   /** By key, when it was last said. */

@@ -6,13 +6,14 @@
 import type { Clock } from "./clock.ts";
 import type { LogFields, Logger } from "./log.ts";
 
-/** A problem that stays as it is is told again after so long. Milliseconds. */
+/** Milliseconds after which an unchanged problem is logged again. */
 const TELL_AGAIN_MS = 3_600_000;
 
+/** Logs a problem when it appears, every so often while it lasts, and when it ends. */
 export class StandingProblems {
   readonly #log: Logger;
   readonly #clock: Pick<Clock, "elapsedMs">;
-  /** By key: as last told, and when. */
+  /** By key: the text that was logged last, and when. */
   readonly #told = new Map<string, { readonly text: string; readonly atMs: number }>();
 
   constructor(log: Logger, clock: Pick<Clock, "elapsedMs">) {
@@ -20,14 +21,14 @@ export class StandingProblems {
     this.#clock = clock;
   }
 
-  /** `key`: what has the problem. True when it was told: an error in the log. */
+  /** `key`: what has the problem. Returns true if an error was logged. */
   tell(key: string, message: string, fields: LogFields): boolean {
     const isNews = this.isNews(key, JSON.stringify([message, fields]));
     if (isNews) this.#log.error(message, fields);
     return isNews;
   }
 
-  /** Whether `text` is to be told of `key` now; it then counts as told. */
+  /** Whether `text` must be reported for `key` now. It counts as reported then. */
   isNews(key: string, text: string): boolean {
     const nowMs = this.#clock.elapsedMs();
     const last = this.#told.get(key);
@@ -40,7 +41,7 @@ export class StandingProblems {
     this.#told.delete(key);
   }
 
-  /** Whatever had one and is no longer there has none: nothing is kept of it. */
+  /** Forgets the problems of keys that do not exist any more. */
   keep(isThere: (key: string) => boolean): void {
     for (const key of this.#told.keys()) if (!isThere(key)) this.#told.delete(key);
   }

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "./clock.ts";
 
+/** A computation that yields between steps, so that its caller can let other work run. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
 /** Runs the work through. */
@@ -21,7 +22,7 @@ export function atOnce<T>(steps: Steps<T>): T {
  */
 export const TURN_MS = 10;
 
-/** Runs the work in turns of about so long. On a clock that stands still meanwhile it is one turn. */
+/** Runs the steps in turns of about this length. On a virtual clock, which stands still, it is one turn. */
 export function inTurns<T>(clock: Clock, steps: Steps<T>, turnMs: number): Promise<T> {
   return stepRunner(clock, turnMs)(steps);
 }
@@ -70,7 +71,7 @@ async function afterOthers(
   while (!untilTurnIsOver(clock, steps));
 }
 
-/** Whether it is done. At least one step is made, or those who always come late would never be. */
+/** Whether the work is done. Each call runs at least one step, so that work late in a turn also proceeds. */
 function untilTurnIsOver(clock: Pick<Clock, "turnMs">, steps: Steps<void>): boolean {
   for (;;) {
     if (steps.next().done === true) return true;
@@ -83,7 +84,7 @@ function untilTurnIsOver(clock: Pick<Clock, "turnMs">, steps: Steps<void>): bool
  */
 const ITEMS_PER_STEP = 64;
 
-/** A number of items for one step, if the default does not serve, and what is done with each item. */
+/** The items for one step, if not the default, and the function for each item. */
 type EachItem<T, R> = [Visit<T, R>] | [perStep: number, visit: Visit<T, R>];
 type Visit<T, R> = (item: T, index: number) => R;
 
@@ -146,7 +147,7 @@ export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => nu
   return runs[0] ?? [];
 }
 
-/** Both sorted already; of equals those of `a` come first. */
+/** Both lists are sorted. Of equal items, those of `a` come first. */
 export function* mergeInSteps<T>(
   a: readonly T[],
   b: readonly T[],

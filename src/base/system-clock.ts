@@ -9,8 +9,9 @@ declare const performance: { now(): number };
 /** The longest delay the platform's timer takes; longer ones are chained. */
 const MAX_TIMEOUT_MS = 0x7fffffff;
 
+/** The machine's clock. */
 export class SystemClock implements Clock {
-  /** Undefined until somebody asks. */
+  /** Undefined until the first question. */
   #turnStartedMs: number | undefined;
 
   now(): number {

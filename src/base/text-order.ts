@@ -101,7 +101,7 @@ function commonStart(texts: readonly string[]): number {
   return length;
 }
 
-/** After a letter that does not go in whole nothing more is told. */
+/** A letter that does not fit ends the key: later letters cannot be compared by it. */
 function letters(text: string, from: number): number {
   let packed = 0;
   let isWhole = true;

@@ -17,6 +17,7 @@ interface Due {
 /** 2026-01-05T08:00:00Z, a Monday morning: the fixed beginning of every simulation. */
 export const SIMULATION_EPOCH_MS = Date.UTC(2026, 0, 5, 8, 0, 0);
 
+/** Time that moves only when it is advanced. Timers run in order, each at its own moment. */
 export class VirtualClock implements Clock {
   /** What has passed, from the moment of the start on: {@link now}, but for what that was set back by. */
   #nowMs: number;
@@ -74,7 +75,7 @@ export class VirtualClock implements Clock {
     await this.advanceTo(this.now() + ms);
   }
 
-  /** Somebody sets the machine's clock back: the hour is another, what has passed and what is awaited stay. */
+  /** Sets the time of day back. Elapsed time and timers do not change. */
   setBack(ms: number): void {
     this.#setBackMs += ms;
   }

@@ -1,4 +1,4 @@
-/** Maps of maps, made as they are wanted. */
+/** Maps of maps: an inner map is created when it is first asked for. */
 
 /** What the map holds for the key; made, and kept there, if it holds nothing. */
 export function within<K, V>(map: Map<K, V>, key: K, make: () => V): V {

@@ -13,6 +13,7 @@ import { NODECLAIM_METRICS } from "./nodeclaim/metrics.ts";
 import { PROVISIONING_METRICS } from "./provisioning/metrics.ts";
 import { STATE_METRICS } from "./state/metrics.ts";
 
+/** All metrics of the controllers, with the labels of the provider. */
 export function controllerMetrics(
   provider: Pick<CloudProvider, "nodeClassKinds" | "wellKnownLabels">,
 ): readonly MetricSpec[] {

@@ -52,6 +52,7 @@ import { staticDeprovisioning } from "./static/deprovisioning.ts";
 import { staticProvisioning } from "./static/provisioning.ts";
 import type { World } from "./world.ts";
 
+/** Every controller, in the order of the walk of one pod. */
 export function allControllers(given: World): readonly Controller[] {
   openMirrors(given);
   const overlays = given.settings.gates.nodeOverlay ? new Overlays() : undefined;

@@ -67,6 +67,7 @@ export function* listClaimsInSteps(world: Pick<World, "mirrors">): Steps<readonl
   return claims;
 }
 
+/** Claims of every generation for the instance, normally one. */
 export function claimsByProviderId(
   world: Pick<World, "mirrors">,
   providerId: string,
@@ -159,6 +160,7 @@ export function nodeGeneration(node: Node, claim: NodeClaim | undefined): Genera
   return poolId.startsWith("provisioner/") ? "alpha" : "v1";
 }
 
+/** The request that reconciles the claim. */
 export function claimRequest(claim: KubeObject): Request {
   return { kind: claim.kind ?? "NodeClaim", name: claim.metadata.name };
 }
@@ -214,6 +216,7 @@ export function claimRequestsOfNode(world: Pick<World, "mirrors">) {
   };
 }
 
+/** True from the delete call on, while finalizers keep the object. */
 export function isDeleting(object: KubeObject): boolean {
   return object.metadata.deletionTimestamp !== undefined;
 }

@@ -8,6 +8,7 @@ import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
 import type { World } from "./world.ts";
 
+/** Duration and errors of calls to the cloud provider. */
 export const CLOUD_METRICS: readonly MetricSpec[] = [
   {
     name: "cloudprovider_duration_seconds",
@@ -23,7 +24,7 @@ export const CLOUD_METRICS: readonly MetricSpec[] = [
   },
 ];
 
-/** Errors that are told apart in the metric. */
+/** Errors with their own label value in the metric. */
 const NAMED: ReadonlySet<string> = new Set([
   "NodeClaimNotFoundError",
   "NodeClassNotReadyError",
@@ -33,6 +34,7 @@ const NAMED: ReadonlySet<string> = new Set([
 /** What each pool (by id) could launch when it was asked last. */
 export type LastTypes = Map<string, readonly InstanceType[]>;
 
+/** The cloud provider, with each call timed and counted under the controller's name. */
 export function meteredCloud(
   { cloud, clock, metrics }: Pick<World, "cloud" | "clock" | "metrics">,
   controller: string,

@@ -68,7 +68,7 @@ export function pods({ mirrors }: Doors): Mirror<Pod> {
   return mirrors.of(POD, options);
 }
 
-/** What is shared between pods is shared by all who ask. */
+/** All callers share one projection of pods. */
 const podOptions = new WeakMap<Mirrors, MirrorOptions<Pod>>();
 
 /** Index `providerId`. */
@@ -102,6 +102,7 @@ export function nativePools(world: Doors, kind: Kind): Mirror<KubeObject> {
   return world.mirrors.of(kind, { vital: true, project: (pool) => pool });
 }
 
+/** Node classes of one kind of the provider. */
 export function nodeClasses(world: Doors, kind: Kind): Mirror<KubeObject> {
   return world.mirrors.of(kind);
 }
@@ -142,26 +143,32 @@ export function selectorKinds(world: Doors): {
   };
 }
 
+/** All PodDisruptionBudgets. */
 export function disruptionBudgets(world: Doors): Mirror<PodDisruptionBudget> {
   return world.mirrors.of(POD_DISRUPTION_BUDGET);
 }
 
+/** All namespaces: pod affinity selects namespaces by their labels. */
 export function namespaces(world: Doors): Mirror<Namespace> {
   return world.mirrors.of(NAMESPACE);
 }
 
+/** All PersistentVolumeClaims. */
 export function volumeClaims(world: Doors): Mirror<PersistentVolumeClaim> {
   return world.mirrors.of(PERSISTENT_VOLUME_CLAIM);
 }
 
+/** All PersistentVolumes. */
 export function volumes(world: Doors): Mirror<PersistentVolume> {
   return world.mirrors.of(PERSISTENT_VOLUME);
 }
 
+/** All StorageClasses. */
 export function storageClasses(world: Doors): Mirror<StorageClass> {
   return world.mirrors.of(STORAGE_CLASS);
 }
 
+/** All CSINodes: how many volumes a node can attach. */
 export function csiNodes(world: Doors): Mirror<CSINode> {
   return world.mirrors.of(CSI_NODE);
 }
@@ -186,6 +193,7 @@ export function resourceQuotas(world: Doors): Mirror<ResourceQuota> {
   return world.mirrors.of(RESOURCE_QUOTA, { optional: true });
 }
 
+/** All VolumeAttachments: a node's instance is terminated after they are gone. */
 export function volumeAttachments(world: Doors): Mirror<VolumeAttachment> {
   return world.mirrors.of(VOLUME_ATTACHMENT);
 }

@@ -12,6 +12,7 @@ import type { World } from "./world.ts";
 /** Most launches take less. */
 const PATIENCE_MS = 10_000;
 
+/** True if the cluster state is complete, or lacks only claims that may be ignored by now. */
 export function mayDecide(world: World): boolean {
   return world.cluster.synced || world.cluster.unlaunched().every((claim) => isKnown(world, claim));
 }

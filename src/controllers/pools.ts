@@ -33,6 +33,7 @@ function kindOfId(id: string): Kind | undefined {
   return POOL_KINDS.find(({ kind }) => kind.toLowerCase() === word);
 }
 
+/** The stored object and its flat shape; undefined if it is gone or not readable. */
 export function readPool(world: Pick<World, "mirrors">, request: Request): StoredPool | undefined {
   const kind = POOL_KINDS.find((one) => one.kind === request.kind);
   const native = kind === undefined ? undefined : nativePools(world, kind).get(request.name);
@@ -55,6 +56,7 @@ export function listPools(world: Pick<World, "mirrors" | "cloud">): readonly Poo
   );
 }
 
+/** True if this provider serves the pool's node class. */
 export function isManagedPool(world: Pick<World, "cloud">, pool: Pool): boolean {
   return isOfClassKinds(pool, world.cloud.nodeClassKinds);
 }
@@ -65,10 +67,12 @@ export function asksTheSame(before: KubeObject, now: KubeObject): boolean {
   return createMergePatch(was, is) === undefined;
 }
 
+/** The request that reconciles the pool. */
 export function poolRequest(pool: Pool): Request {
   return { kind: pool.generation === "alpha" ? "Provisioner" : "NodePool", name: pool.name };
 }
 
+/** Wakes a controller for NodePools and Provisioners. */
 export function poolSources(): readonly Source[] {
   return POOL_KINDS.map((kind) => source(kind as Kind));
 }

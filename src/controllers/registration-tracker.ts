@@ -6,8 +6,10 @@
 const SIZE = 4;
 const UNHEALTHY_FAILURES = 2;
 
+/** Unknown: too few attempts. */
 export type RegistrationVerdict = "healthy" | "unhealthy" | "unknown";
 
+/** Whether the last claims of each pool registered. */
 export interface RegistrationTracker {
   /** Counts one attempt of the pool with that UID. */
   record(poolUid: string, joined: boolean): void;
@@ -16,6 +18,7 @@ export interface RegistrationTracker {
   reset(poolUid: string, to?: RegistrationVerdict): void;
 }
 
+/** Keeps the last attempts of each pool in memory. */
 export function createRegistrationTracker(): RegistrationTracker {
   const attempts = new Map<string, readonly boolean[]>();
   return {

@@ -159,6 +159,7 @@ export function surged(pod: Pod, deployment: Deployment, node: Node): readonly E
   }));
 }
 
+/** The pod asked to move without downtime and was evicted without a new pod first. */
 export function notSurged(pod: Pod, why: string): EventToPublish {
   return {
     object: pod,

@@ -15,10 +15,12 @@ export function claimFields(claim: KubeObject): LogFields {
   return named(claimGeneration(claim), "claim", claim.metadata.name);
 }
 
+/** The log field for a pool: `NodePool`, or `provisioner`. */
 export function poolFields(pool: Pick<Pool, "generation" | "name">): LogFields {
   return named(pool.generation, "pool", pool.name);
 }
 
+/** The log field for a node. */
 export function nodeFields(generation: Generation, node: Pick<Node, "metadata">): LogFields {
   const { name } = node.metadata;
   return generation === "v1" ? { Node: { name } } : { node: name };

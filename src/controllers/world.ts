@@ -64,6 +64,7 @@ export interface Settings {
   };
 }
 
+/** What controllers may use. There is no other way to time, chance, the API server or the cloud. */
 export interface World {
   readonly clock: Clock;
   readonly random: Random;
@@ -76,7 +77,7 @@ export interface World {
   readonly settings: Settings;
   /** Our picture, fed by controllers/state. */
   readonly cluster: ClusterState;
-  /** Stops ends that nobody asked for once they are too many. */
+  /** Stops terminations that no user requested, when there are too many of them. */
   readonly brake: Brake;
   /** Our clock minus the API server's, by its last answer; undefined: it did not tell. */
   readonly clockSkewMs: () => number | undefined;

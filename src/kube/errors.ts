@@ -97,6 +97,7 @@ export function isConflict(error: unknown): boolean {
   return error instanceof KubeError && error.status === 409 && error.reason !== "AlreadyExists";
 }
 
+/** 409 with the reason AlreadyExists; a lost race has the reason Conflict. */
 export function isAlreadyExists(error: unknown): boolean {
   return error instanceof KubeError && error.status === 409 && error.reason === "AlreadyExists";
 }
@@ -106,6 +107,7 @@ export function isTooOldResourceVersion(error: unknown): boolean {
   return error instanceof KubeError && error.status === 410;
 }
 
+/** 429: throttled, or an eviction that a PodDisruptionBudget forbids now. */
 export function isTooManyRequests(error: unknown): boolean {
   return error instanceof KubeError && error.status === 429;
 }

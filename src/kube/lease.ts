@@ -25,6 +25,7 @@ const RETRY_PERIOD_MS = 2_000;
 /** A request that hangs is left to itself after this, so that the next try comes in time. */
 const TRY_LIMIT_MS = 5_000;
 
+/** The Lease, and who competes for it. */
 export interface LeaderElectionDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -35,6 +36,7 @@ export interface LeaderElectionDeps {
   readonly identity: string;
 }
 
+/** One candidacy. It ends with `lost` or with `release`. */
 export interface Leadership {
   /** Resolves when this replica leads. */
   readonly acquired: Promise<void>;
@@ -48,6 +50,7 @@ export interface Leadership {
   release(): Promise<void>;
 }
 
+/** Competes for the Lease until it leads or is stopped. Errors are logged and retried. */
 export function electLeader(deps: LeaderElectionDeps): Leadership {
   const election = new Election(deps);
   mustNotFail(election.run(), "leader election");

@@ -22,6 +22,7 @@ function spec(
 const CONTROLLER = ["controller"];
 const QUEUE = ["controller", "name"];
 
+/** The names are those of controller-runtime and client-go, so that existing dashboards work. */
 export const KUBE_METRICS: readonly MetricSpec[] = [
   spec(
     "controller_runtime_reconcile_total",

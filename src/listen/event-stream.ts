@@ -9,14 +9,16 @@ import type { Exchange } from "./exchange.ts";
 /** Proxies and browsers give up on a stream that is silent for long. */
 const BEAT_MS = 15_000;
 
+/** A response of server-sent events. */
 export interface EventStream {
-  /** What was sent has been taken. */
+  /** The caller has read everything that was sent. */
   readonly isReady: boolean;
   /** `data`: one line, as JSON is. */
   send(event: string, data: string): void;
   end(): void;
 }
 
+/** Headers, and what happens when the caller is gone. */
 export interface EventStreamOptions {
   readonly clock: Pick<Clock, "after">;
   readonly headers: Readonly<Record<string, string>>;

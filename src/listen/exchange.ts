@@ -34,6 +34,7 @@ export interface Common {
   readonly requests: Shares;
 }
 
+/** One request and its response. Reading the body and writing the answer are bounded. */
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -82,7 +83,7 @@ export class Exchange {
 
   /** Aborted when the caller has gone, when the answer is complete or when its time is up. */
   get signal(): AbortSignal {
-    // Made when asked for: most handlers never do.
+    // Created on first use, because most handlers never need it.
     this.#gone ??= new AbortController();
     if (this.#isReleased) this.#gone.abort();
     return this.#gone.signal;
@@ -135,7 +136,7 @@ export class Exchange {
     });
   }
 
-  /** The answer is complete, or nobody waits for it: everything that the request held is free again. */
+  /** The answer is complete or the caller is gone: frees everything that the request held. */
   release(): void {
     this.#giveSlot();
     this.#common.heldBytes.give(this.address, this.#heldBytes);

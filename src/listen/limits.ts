@@ -1,5 +1,6 @@
 /** What a listener takes from strangers: each limit with its default, and the reason for it. */
 
+/** Bounds of a listener. Each has a default. */
 export interface Limits {
   /** Body of one request, in bytes; a larger one is answered 413. A handler may ask for another limit. */
   readonly maxBodyBytes: number;
@@ -11,7 +12,7 @@ export interface Limits {
   readonly maxUrlLength: number;
   /** Open connections; further ones are closed at once. */
   readonly maxConnections: number;
-  /** Requests under way, without those that last long by their nature; a request beyond is answered 429. */
+  /** Requests at the same time, without long-lasting ones such as watches. A further request gets 429. */
   readonly maxRequests: number;
   /**
    * Share of `maxHeldBytes`, `maxConnections` and `maxRequests` that one address may have, in percent. Below 100 one

@@ -22,13 +22,15 @@ import { foreignCaller, isLoopback } from "./local-callers.ts";
 import { Shares } from "./shares.ts";
 import { shownUrl } from "./shown-url.ts";
 
+/** Certificate and key of a server, as PEM. */
 export interface TlsIdentity {
   readonly certPem: string;
   readonly keyPem: string;
-  /** Authorities of client certificates. Absent: none is asked for. Whether one is needed is the handler's to say. */
+  /** Authorities of client certificates. Absent: none is requested. The handler decides whether one is needed. */
   readonly clientCaPem?: string | undefined;
 }
 
+/** Where to listen, and what answers. */
 export interface ListenOptions {
   /** In log lines: `webhook`, `metrics`. */
   readonly name: string;
@@ -47,6 +49,7 @@ export interface ListenOptions {
   readonly clock?: Pick<Clock, "elapsedMs" | "after">;
 }
 
+/** An open port. */
 export interface Listener {
   readonly port: number;
   /** For HTTPS: from the next connection on. */
@@ -206,7 +209,7 @@ class Guard {
   watch(server: Server | HttpsServer): void {
     server.on("connection", (socket: Socket) => this.#accept(socket));
     server.on("drop", () => this.#tell("connections", "connection refused: too many are open"));
-    // Without this listener Node would tell a client to send its body before anybody has looked at the request.
+    // Without this listener, Node asks the client for its body before the request has been checked.
     server.on("checkContinue", (request, response) => this.#take(request, response));
     server.on("request", (request, response) => this.#take(request, response));
     // Also failed TLS handshakes.
@@ -235,7 +238,7 @@ class Guard {
   }
 
   #take(request: IncomingMessage, response: ServerResponse): void {
-    // Who writes to a connection that broke is told by `close`; without a listener the error would end the process.
+    // `close` reports a broken connection. Without a listener for it, the error would end the process.
     response.on("error", () => undefined);
     request.on("error", () => undefined);
     this.#answers.set(request.socket, response);
@@ -270,7 +273,7 @@ class Guard {
   }
 
   #failed({ request, response }: Exchange, error: unknown): void {
-    // There is nobody to answer, or the time was up and that was said.
+    // The caller is gone, or the timeout has been answered already.
     if (error instanceof CallerGone || response.writableEnded || response.destroyed) return;
     if (error instanceof Refusal) this.#refuse(request, response, error);
     else {

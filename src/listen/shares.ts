@@ -3,6 +3,7 @@
  * together they may not have more than there is.
  */
 
+/** Divides a total among callers, so that no address takes more than its share. */
 export class Shares {
   readonly #total: number;
   readonly #perAddress: number;

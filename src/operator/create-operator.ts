@@ -52,18 +52,20 @@ export interface ProviderDoors {
   readonly metrics: Metrics;
 }
 
+/** A cloud provider with its controllers and metrics. */
 export interface Provider {
   readonly cloud: CloudProvider;
-  /** Those of its node class. */
+  /** The controllers of its node class. */
   readonly controllers: readonly Controller[];
-  /** What it moves beside what controllers do. */
+  /** Metrics that the provider itself records. */
   readonly metrics?: readonly MetricSpec[];
   /** Prices that change; absent: they are always the same. */
   readonly prices?: TellablePrices;
-  /** Ends what it does by itself, once no controller asks any more. */
+  /** Stops its own background work, after the controllers have stopped. */
   readonly stop?: () => void;
 }
 
+/** What a controller process is made from. */
 export interface OperatorDeps {
   readonly clock: Clock;
   readonly random: Random;
@@ -81,6 +83,7 @@ export interface OperatorDeps {
   readonly identity: string;
 }
 
+/** All controllers of Karpenter, ready to run. */
 export interface Operator {
   readonly metrics: MetricsRegistry;
   /** Nothing is waited for: it leads, or could at once. */
@@ -97,6 +100,7 @@ export interface Operator {
 /** Controllers that only tell: gauges, and events of conditions. */
 const OBSERVER = /^(metrics|operatorpkg)\./;
 
+/** Wires everything; it starts nothing. */
 export function createOperator(deps: OperatorDeps): Operator {
   const { clock, random, log, options } = deps;
   warnOfSettings(options, log);
@@ -223,7 +227,7 @@ function managerOf(
   return manager;
 }
 
-/** Among the replicas of this namespace, by a Lease, over a connection of its own. */
+/** Competes with the other replicas for the Lease, over a separate connection. */
 function standForLead(deps: OperatorDeps, metrics: MetricsRegistry): Leadership {
   const { clock, log, identity, options } = deps;
   const transport = deps.leaseTransport ?? deps.transport;

@@ -10,6 +10,7 @@ import { type Exchange, Refusal } from "../listen/exchange.ts";
 import { type Listener, PortError, startListener } from "../listen/listener.ts";
 import { ConfigError } from "./settings/parse-options.ts";
 
+/** Ports for metrics and health. */
 export interface EndpointsOptions {
   /** 0 = none, as upstream has it; `any` = one that is free. */
   readonly metricsPort: number | "any";
@@ -20,13 +21,14 @@ export interface EndpointsOptions {
   readonly clock: Pick<Clock, "turnMs" | "sleep">;
   /** Caches are synced and the kinds are served. */
   readonly ready: () => boolean;
-  /** What is waited for, a few words each: said to whoever asks and finds it not ready. */
+  /** What the process waits for, a few words each. `/readyz` answers with it. */
   readonly waitsFor?: () => readonly string[];
   /** It could not start, or a bug is about to end it. Default: never. */
   readonly failed?: () => boolean;
   readonly log?: Logger;
 }
 
+/** The open ports; undefined addresses are switched off. */
 export interface Endpoints {
   readonly metricsUrl: string | undefined;
   readonly healthUrl: string | undefined;
@@ -103,7 +105,7 @@ async function send(
   if (answer === undefined) throw new Refusal(404, "not found");
   const { status, contentType, parts } = answer;
   for await (const part of parts) {
-    // Whoever asked has gone, maybe while others had their turn.
+    // The caller has gone.
     if (response.destroyed) return;
     if (!response.headersSent) response.writeHead(status, { "content-type": contentType });
     await writeAsTaken(response, part);

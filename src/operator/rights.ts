@@ -13,6 +13,7 @@ import { LOGGING_CONFIG } from "./logging/logging-config.ts";
 import { GLOBAL_SETTINGS } from "./settings/global-settings.ts";
 import { ADMITTED, CONVERTED } from "./webhooks/registration.ts";
 
+/** The providers of `--provider`. */
 export type ProviderName = "aws" | "kwok";
 
 /** One rule of a role. */
@@ -26,7 +27,7 @@ export interface Right {
   readonly names?: readonly string[];
   /** Everywhere, or only in namespaces: the controller's own, kube-system, or those of `--surge-namespaces`. */
   readonly where: "cluster" | "own namespace" | "kube-system" | "surge namespaces";
-  /** Which namespaces those of `--surge-namespaces` are, once that is known. */
+  /** The namespaces of `--surge-namespaces`, once they are known. */
   readonly namespaces?: readonly string[];
   /** Only this provider needs it. */
   readonly provider?: ProviderName;
@@ -40,6 +41,7 @@ const READ = ["list", "watch"] as const;
 /** Another name of the Lease needs a rule of its own: additionalClusterRoleRules. */
 const LEASE_NAME = "karpenter-leader-election";
 
+/** Every right of the controller, with the reason. The chart's roles are made from it. */
 export const RIGHTS: readonly Right[] = [
   right("karpenter.sh", ["nodepools", "provisioners"], ["get", ...READ], "decisions read pools"),
   right(
@@ -275,7 +277,7 @@ export function webhookRights(service = "karpenter"): readonly Right[] {
   ];
 }
 
-/** What one request asks for, as Kubernetes' authorizers see it. */
+/** One request, as Kubernetes' authorizers see it. */
 export interface Access {
   readonly verb: RequestVerb;
   readonly group: string;

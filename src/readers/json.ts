@@ -54,7 +54,7 @@ function endsOfValues(text: string, { source }: TextSource): number[] | undefine
   return depth === 0 ? ends : undefined;
 }
 
-/** Offset of the quote that ends a text; the end of all where there is none. */
+/** Offset of the quote that ends a string; without one, the end of the text. */
 function endOfText(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0;

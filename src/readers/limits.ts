@@ -3,6 +3,7 @@
  * 0.1 s for each million characters) and its memory.
  */
 
+/** Bounds of one use. Text beyond them is refused before a parser sees it. */
 export interface TextLimits {
   /** Characters of the whole text. A text never has more characters than bytes. */
   readonly characters: number;
@@ -24,6 +25,7 @@ export const MOST_REPEATED = 100_000;
 
 const MIB = 1_048_576;
 
+/** The bounds of each use, with their reason. */
 export const LIMITS = {
   /** Files of the command line. A list of 5,000 pods has 3 million characters. */
   manifests: {

@@ -1,12 +1,14 @@
-/** MIME multipart as cloud-init reads it. The content of a part is kept as it is, but for the ends of lines. */
+/** MIME multipart as cloud-init reads it. The content of a part is unchanged, except for its line ends. */
 import { checkLength, type TextSource } from "./read-error.ts";
 
+/** Headers and content, byte for byte. */
 export interface MimePart {
   /** Header lines, `Name: value`; folded lines are joined. */
   readonly headers: readonly string[];
   readonly content: string;
 }
 
+/** A whole message: its headers, and its parts if it has a boundary. */
 export interface MimeMessage extends MimePart {
   /** Undefined when the headers name no boundary. */
   readonly boundary?: string;

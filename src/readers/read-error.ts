@@ -1,4 +1,4 @@
-/** What a reader throws, whatever it reads: an expected error, whose message is for the user as it is. */
+/** The one error that all readers throw. Its message is written for the user. */
 import type { TextLimits } from "./limits.ts";
 
 /** Which text is read, and how much of it may be there. */

@@ -5,6 +5,7 @@ import { MOST_NESTED } from "./limits.ts";
 import { checkLength, ReadError, type TextSource } from "./read-error.ts";
 import { TOO_DEEP } from "./yaml-events.ts";
 
+/** Values are strings, numbers, booleans, dates, lists and tables. */
 export type TomlTable = Record<string, unknown>;
 
 /** The root table. The message never shows the text itself: there may be secrets in it. Throws ReadError. */

@@ -1,4 +1,4 @@
-/** YAML for kubectl: whatever it would read as something else stands in quotes, and lines are not folded. */
+/** YAML for kubectl. Text that YAML would read as another type is quoted, and lines are not folded. */
 import { dump } from "js-yaml";
 
 /** How lists stand below their key, and in which order keys come. */

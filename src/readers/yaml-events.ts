@@ -17,12 +17,13 @@ interface Node {
   isOpen: boolean;
 }
 
-/** What is wrong, and at which offset. */
+/** A problem, and its offset in the text. */
 export interface EventProblem {
   readonly problem: string;
   readonly offset: number;
 }
 
+/** The problem and remedy for text that is nested too deep. */
 export const TOO_DEEP = `lists or maps in one another, more than ${MOST_NESTED} deep; flatten them`;
 const TOO_MANY_REPEATED = `aliases repeat more than ${MOST_REPEATED.toLocaleString("en-US")} values; write fewer of them`;
 const HOLDS_ITSELF = "what an anchor stands for contains itself; write it out instead";

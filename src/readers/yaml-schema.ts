@@ -54,7 +54,7 @@ const floatTag = defineScalarTag<number>("tag:yaml.org,2002:float", {
   identify: NEVER_WRITTEN,
 });
 
-/** What is no number, or beyond all of them, is text. */
+/** NaN and infinite values are text. */
 function finite(value: number): number | typeof NOT_RESOLVED {
   return Number.isFinite(value) ? value : NOT_RESOLVED;
 }
@@ -62,6 +62,7 @@ function finite(value: number): number | typeof NOT_RESOLVED {
 /** Any tag: its name begins with the empty text. */
 const ANY = "";
 
+/** Scalars as kubectl reads them: YAML 1.1, where `yes` is true. */
 export const KUBE_SCHEMA = new Schema([
   strTag,
   seqTag,

@@ -8,6 +8,7 @@ import { checkLength, placeAt, ReadError, type TextSource } from "./read-error.t
 import { eventProblem, TOO_DEEP } from "./yaml-events.ts";
 import { KUBE_SCHEMA } from "./yaml-schema.ts";
 
+/** Where the text comes from, for error messages, and how strict to be. */
 export interface YamlSource extends TextSource {
   /** Whether a map may name a key twice. As to kubectl the last counts, which is the default. */
   readonly repeatedKeys?: "refused";
@@ -82,7 +83,7 @@ function shortened(reason: string): string {
 
 /** Throws ReadError when the parser could make too many events of the text. */
 function checkParts(piece: string, { source, limits }: TextSource): void {
-  // Each part needs a sign of its own, and a character beside it.
+  // Each part takes at least two characters, so short text cannot have too many parts.
   if (piece.length <= limits.parts) return;
   let parts = 0;
   for (let at = 0; at < piece.length; at++) if (IS_SIGN[piece.charCodeAt(at)] === 1) parts++;

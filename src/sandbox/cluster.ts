@@ -35,6 +35,7 @@ import { discoverResources } from "./scenario/resources.ts";
 import type { Trace } from "./trace.ts";
 import { workloadControllers } from "./workloads/workloads.ts";
 
+/** What a sandbox is made from. */
 export interface SandboxOptions {
   readonly clock: Clock;
   readonly random: Random;
@@ -56,6 +57,7 @@ export interface SandboxOptions {
   readonly price?: (instanceType: string, zone: string, capacityType: string) => number | undefined;
 }
 
+/** A cluster in a box, without Karpenter. */
 export interface Sandbox {
   readonly apiServer: ApiServer;
   readonly aws: SimulatedAws;
@@ -87,9 +89,10 @@ function calledBy(program: string, transport: Transport): Transport {
   };
 }
 
-/** Real kubelets attach this many volumes on most types; their limit is told by the CSI driver. */
+/** The number of volumes that most types can attach. Real nodes get the limit from the CSI driver. */
 const EBS_DRIVER = { name: "ebs.csi.aws.com", count: 25 };
 
+/** Puts the parts together; time starts when the clock is advanced. */
 export function createSandbox(options: SandboxOptions): Sandbox {
   const { clock, random, log } = options;
   const apiServer = apiServerOf(options);

@@ -3,22 +3,24 @@
  * that starts again begins anew, and what the instance before it printed is kept as its previous log.
  */
 
+/** One line of a container. */
 export interface LogLine {
   /** When it was printed; epoch milliseconds. */
   readonly atMs: number;
   readonly text: string;
 }
 
-/** Told of each new line, and of the end: the container prints no more. */
+/** Receives each new line, and the end of the container. */
 export interface LogFollower {
   readonly line: (line: LogLine) => void;
   readonly end: () => void;
 }
 
+/** Where `kubectl logs` reads from. */
 export interface LogSource {
   /** Lines so far, oldest first; `previous`: of the instance before this one. Undefined: there is no such log. */
   lines(podKey: string, container: string, previous?: boolean): readonly LogLine[] | undefined;
-  /** Tells of each new line until the returned stop is called. A container that has ended ends at once. */
+  /** Follows new lines until the returned function is called. For a finished container the end follows at once. */
   follow(podKey: string, container: string, follower: LogFollower): () => void;
 }
 
@@ -30,7 +32,7 @@ export class ContainerLog {
   #previous: readonly LogLine[] | undefined;
   #hasEnded = false;
 
-  /** Keeps so many lines; the oldest go first. */
+  /** Keeps the newest `mostLines` lines. */
   constructor(mostLines: number) {
     this.#mostLines = mostLines;
   }
@@ -51,7 +53,7 @@ export class ContainerLog {
     for (const follower of this.#followers) follower.line(line);
   }
 
-  /** The container ended: nobody is told anything after this, until it starts again. */
+  /** The container ended: followers receive nothing more until it starts again. */
   end(): void {
     this.#hasEnded = true;
     for (const follower of this.#followers) follower.end();

@@ -33,6 +33,7 @@ const GATHER_MS = 200;
 /** A drain that takes longer is no normal one: a pod ends 30 s after it is asked to by default, a few at a time. */
 const LONG_DRAIN_MS = 90_000;
 
+/** What the narrator watches, and where it writes. */
 export interface NarratorDeps {
   readonly mirrors: Mirrors;
   readonly clock: Clock;
@@ -41,7 +42,7 @@ export interface NarratorDeps {
   readonly price?: (instanceType: string, zone: string, capacityType: string) => number | undefined;
 }
 
-/** Begins to tell; returns "stop". Call when the mirrors are synced: what is there already is not news. */
+/** Starts the trace; returns a function that stops it. Call it after the mirrors synced: old objects are no news. */
 export function narrate(deps: NarratorDeps): () => void {
   let quiet = true;
   const gathered = gatherer(deps);
@@ -89,7 +90,7 @@ export function narrate(deps: NarratorDeps): () => void {
 }
 
 interface Gatherer {
-  /** `name`: the pod's own; several of a `group` are told by that of the group, their owner. */
+  /** `name`: the pod's name. Several pods of one `group` are reported as one line with their owner's name. */
   add(actor: string, verb: string, pod: PodName, what: string): void;
   flush(): void;
 }
@@ -316,7 +317,7 @@ function perHour(microUsd: number): string {
   return `$${(microUsd / 1e6).toFixed(4)}/h`;
 }
 
-/** What a consolidation saves, told with the first of its claims that goes; empty for the others. */
+/** The saving of a consolidation, for the line of its first removed claim; empty for the others. */
 function commandSavings({ mirrors, price }: NarratorDeps): (claim: NodeClaim) => string {
   const told = new Set<string>();
   const priceOf = (claim: NodeClaim): number => {
@@ -354,7 +355,7 @@ function commandOf({ metadata }: NodeClaim): string | undefined {
     if (!isObject(record) || !CONSOLIDATIONS.includes(record["reason"])) return undefined;
     return typeof record["id"] === "string" ? record["id"] : undefined;
   } catch {
-    // An annotation, which anybody may have written.
+    // Users may write the annotation, so it can be invalid.
     return undefined;
   }
 }

@@ -14,6 +14,7 @@ import { createRecorder } from "../kube/events/recorder.ts";
 import type { Mirror, Mirrors } from "../kube/mirror/mirror.ts";
 import type { Trace } from "./trace.ts";
 
+/** What a part of the sandbox may use. */
 export interface PartDeps {
   readonly clock: Clock;
   /** Each part forks its own stream. */
@@ -30,7 +31,7 @@ export const PODS_BY_NODE = "sandbox.node";
 /** Index of the pod mirror by the UID of the controlling owner; `namespace/` for orphans. */
 export const PODS_BY_OWNER = "sandbox.owner";
 
-/** The one pod mirror of the sandbox's parts. Whoever asks first must ask through here. */
+/** The one pod mirror of all parts. The first caller sets its options, so all callers use this function. */
 export function podMirror(mirrors: Mirrors): Mirror<Pod> {
   return mirrors.of(POD, {
     indexes: {

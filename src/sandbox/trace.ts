@@ -5,6 +5,7 @@
 
 import { printable } from "../base/printable.ts";
 
+/** One line of the sandbox's output. */
 export interface TraceEvent {
   readonly atMs: number;
   /** Who did it: `scheduler`, `kubelet`, `karpenter`, `ec2`, `user`. */
@@ -19,6 +20,7 @@ export interface TraceEvent {
   readonly why?: string;
 }
 
+/** Is told of each event, in order. */
 export type Trace = (event: TraceEvent) => void;
 
 /** One line, safe for a terminal: `08:00:12.250  karpenter  created     nodeclaim default-x7k2p   … (why)`. Time of day in UTC. */

@@ -25,7 +25,9 @@ import {
 import { nodeClaim } from "./builders.ts";
 import { type FakeKube, fakeKube } from "./fake-kube.ts";
 
+/** The region of the simulated AWS in tests. */
 export const REGION = "us-east-1";
+/** The cluster's name in tests. */
 export const CLUSTER = "karpenter-demo";
 
 const FEW = /^(t3|t4g|c5n?|c6g|m5|m5d|m6g|r5|g4dn|g5|p3|inf2|p5|trn1)\./;
@@ -39,6 +41,7 @@ interface Told {
   readonly errors: readonly string[];
 }
 
+/** The AWS provider on a simulated account, for tests. */
 export interface AwsWorld extends Told {
   readonly clock: VirtualClock;
   readonly kube: FakeKube;
@@ -65,6 +68,7 @@ interface Region {
   readonly prepare?: (aws: SimulatedAws) => void;
 }
 
+/** Starts an AwsWorld; settings override the defaults. */
 export async function awsWorld(
   settings: Partial<AwsSettings> = {},
   region: Region = {},

@@ -17,10 +17,12 @@ import type {
 import { nodeView as buildNodeView, type NodeView } from "../core/state/node-view.ts";
 
 const CREATED_AT = "2026-01-01T00:00:00Z";
+/** The zones of instance types in tests. */
 export const ZONES = ["zone-a", "zone-b", "zone-c"] as const;
 
 type Labels = Readonly<Record<string, string>>;
 
+/** Fields of a test pod; the rest has fixed, valid defaults. */
 export interface PodOptions {
   readonly name?: string;
   readonly namespace?: string;
@@ -91,6 +93,7 @@ export function pods(count: number, options: PodOptions = {}): Pod[] {
   return Array.from({ length: count }, (_, index) => pod({ ...options, name: `${name}-${index}` }));
 }
 
+/** Fields of a test node. */
 export interface NodeOptions {
   readonly name?: string;
   readonly providerId?: string;
@@ -323,6 +326,7 @@ export function poolInput(
   return { pool: pool(options), instanceTypes, usage: {} };
 }
 
+/** Defaults of the scheduler's options, for tests. */
 export const SCHEDULING_OPTIONS: SchedulingOptions = {
   preferencePolicy: "Respect",
   minValuesPolicy: "Strict",

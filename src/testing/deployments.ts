@@ -12,6 +12,7 @@ const CAPACITY_TYPE = "karpenter.sh/capacity-type";
 type Labels = Readonly<Record<string, string>>;
 type Topology = "none" | "zoneSpread" | "hostSpread" | "hostApart" | "zoneApart" | "zoneTogether";
 
+/** A random Deployment for property tests. */
 export interface Deployment {
   readonly app: string;
   readonly replicas: number;
@@ -23,6 +24,7 @@ export interface Deployment {
   readonly tolerant: boolean;
 }
 
+/** Generates Deployments with this label `app`. */
 export const deployment = (app: string): fc.Arbitrary<Deployment> =>
   fc.record({
     app: fc.constant(app),

@@ -28,11 +28,13 @@ import {
   schedulingInput,
 } from "./builders.ts";
 
+/** The clock in tests of disruption. */
 export const NOW = Date.UTC(2026, 0, 5);
 
 /** 2, 4, 8 and 16 cpu at 0.05 dollars each. */
 const TYPES: readonly InstanceType[] = [2, 4, 8, 16].map((cpu) => instanceType({ cpu }));
 
+/** Fields of a test candidate. */
 export interface CandidateOptions {
   readonly generation?: Generation;
   readonly pool?: Partial<Pool>;
@@ -136,6 +138,7 @@ function running(node: string, index: number, cpu: string, options: CandidateOpt
   });
 }
 
+/** Fields of a test round. */
 export interface RoundOptions
   extends Partial<
     Pick<Round, "nowMs"> &

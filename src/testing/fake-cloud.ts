@@ -19,6 +19,7 @@ import type { CloudProvider, RepairPolicy } from "../core/cloudprovider/cloud-pr
 import { NodeClaimNotFoundError } from "../core/cloudprovider/errors.ts";
 import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
 
+/** The node class kind of the fake cloud. */
 export const FAKE_NODE_CLASS: Kind = {
   group: "karpenter.test.sh",
   version: "v1alpha1",
@@ -36,6 +37,7 @@ const FAKE_NODE_TEMPLATE: Kind = {
   namespaced: false,
 };
 
+/** A cloud in memory, for tests of controllers. */
 export interface FakeCloud extends CloudProvider {
   readonly instances: Map<string, NodeClaim>;
   /** Thrown by the next calls of `create`, one each. */
@@ -73,6 +75,7 @@ function fakeInstanceType(cpu: number): InstanceType {
   };
 }
 
+/** A cloud without instances. */
 export function fakeCloud(clock: Clock): FakeCloud {
   const instances = new Map<string, NodeClaim>();
   const ending = new Map<string, number>();

@@ -12,6 +12,7 @@ import { FakeStore, refKey, refuse, type Stored } from "./fake-store.ts";
 
 const BOOKMARK_MS = 60_000;
 
+/** A KubeClient over objects in memory, for tests of controllers. */
 export interface FakeKube extends KubeClient {
   /** All objects of a kind by key. */
   all<T extends KubeObject>(kind: Kind<T>): readonly T[];
@@ -28,6 +29,7 @@ export interface FakeKube extends KubeClient {
   readonly journal: string[];
 }
 
+/** A client without objects. */
 export function fakeKube(clock: Clock): FakeKube {
   const store = new FakeStore(clock);
   const guarded = new Set<string>();

@@ -6,6 +6,7 @@ import type { World } from "../controllers/world.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
+/** Records metrics, for tests. */
 export interface FakeMetrics {
   readonly meter: World["metrics"];
   /** `name{label=value}` → sum or value. */
@@ -14,6 +15,7 @@ export interface FakeMetrics {
   shown(): ReadonlyMap<string, number>;
 }
 
+/** Accepts only metrics that are declared. */
 export function fakeMetrics(
   declared: readonly { readonly name: string; readonly labels?: readonly string[] }[],
 ): FakeMetrics {

@@ -8,6 +8,7 @@ import { applyMergePatch, clone, deepEqual, deepFreeze } from "../base/json.ts";
 import type { ObjectRef, WatchEvent } from "../kube/client/client.ts";
 import { KubeError } from "../kube/errors.ts";
 
+/** An object with spec and status. */
 export type Stored = KubeObject & { spec?: unknown; status?: unknown };
 
 /** Throws as the client does for an answer that is no. */
@@ -16,10 +17,12 @@ export function refuse(status: number, reason: string, message: string, name?: s
   throw new KubeError(status, { code: status, reason, message, ...details }, "fake");
 }
 
+/** `namespace/name`, or the name alone. */
 export function refKey({ namespace, name }: ObjectRef): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
+/** The objects of a FakeKube. */
 export class FakeStore {
   /** `delete nodes/x` and what the client adds, in order. */
   readonly journal: string[] = [];

@@ -19,6 +19,7 @@ import { type FakeCloud, fakeCloud } from "./fake-cloud.ts";
 import { type FakeKube, fakeKube } from "./fake-kube.ts";
 import { fakeMetrics } from "./fake-metrics.ts";
 
+/** A World of fakes, for tests of controllers. */
 export interface FakeWorld extends World {
   readonly clock: VirtualClock;
   readonly api: FakeKube;

@@ -3,6 +3,7 @@
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 
+/** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -4,6 +4,7 @@
  */
 import type { KubeObject } from "../apis/meta.ts";
 
+/** The clock in tests of `explain` and `simulate`. */
 export const SNAPSHOT_AT = "2026-01-05T12:00:00Z";
 
 /** 2, 4, 8 and 16 cpu, on-demand at 0.05 dollars a cpu and spot at 0.02, in two zones. */
@@ -20,6 +21,7 @@ export const SNAPSHOT_TYPES: string = JSON.stringify(
   })),
 );
 
+/** Fields of a NodePool manifest. */
 export interface SnapshotPoolOptions {
   readonly name?: string;
   readonly disruption?: Readonly<Record<string, unknown>>;
@@ -29,6 +31,7 @@ export interface SnapshotPoolOptions {
   readonly replicas?: number;
 }
 
+/** A NodePool as kubectl prints it, for tests of the commands. */
 export function snapshotPool(options: SnapshotPoolOptions = {}): KubeObject {
   const { name = "default", disruption = {}, annotations, limits, replicas } = options;
   return {
@@ -62,6 +65,7 @@ export function snapshotPool(options: SnapshotPoolOptions = {}): KubeObject {
   } as KubeObject;
 }
 
+/** Fields of a node with its claim. */
 export interface SnapshotNodeOptions {
   readonly pool?: string;
   readonly cpu?: number;
@@ -193,6 +197,7 @@ function going({ deletedAt }: SnapshotNodeOptions) {
   return { deletionTimestamp: deletedAt, finalizers: ["karpenter.sh/termination"] };
 }
 
+/** Fields of a pod manifest. */
 export interface SnapshotPodOptions {
   readonly node?: string;
   readonly cpu?: string;

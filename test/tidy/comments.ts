@@ -1,6 +1,6 @@
 /**
- * Measures how plain the house's words are: long sentences and long lines of comments, and exported functions without
- * a comment. A scan by lines: comments count where they begin their line.
+ * Measures how plain the house's words are: long sentences and long lines of comments, and exports without a comment.
+ * A scan by lines: comments count where they begin their line.
  */
 import type { SourceFile } from "./sources.ts";
 
@@ -56,13 +56,34 @@ export function longCommentLines({ text }: Pick<SourceFile, "text">): string[] {
 }
 
 /** Names of exported functions without a comment right above them. */
-export function silentExports({ text }: Pick<SourceFile, "text">): string[] {
+export function silentExports(file: Pick<SourceFile, "text">): string[] {
+  return exportsOf(file)
+    .filter(({ kind, isTold }) => kind === "function" && !isTold)
+    .map(({ name }) => name);
+}
+
+/** How many of the exported functions, values and types have a comment right above them, in percent. */
+export function documentedPercent(files: readonly Pick<SourceFile, "text">[]): number {
+  const found = files.flatMap(exportsOf);
+  const told = found.filter(({ isTold }) => isTold).length;
+  return found.length === 0 ? 100 : (100 * told) / found.length;
+}
+
+interface Exported {
+  readonly kind: string;
+  readonly name: string;
+  readonly isTold: boolean;
+}
+
+function exportsOf({ text }: Pick<SourceFile, "text">): Exported[] {
   const lines = text.split("\n");
   return lines.flatMap((line, at) => {
-    const name = /^export (?:async )?function\*? (\w+)/.exec(line)?.[1];
+    const found =
+      /^export (?:abstract )?(?:async )?(function|const|class|interface|type)\*? (\w+)/.exec(line);
+    if (found === null) return [];
     const above = lines[at - 1]?.trim() ?? "";
     const isTold = above.endsWith("*/") || above.startsWith("//");
-    return name === undefined || isTold ? [] : [name];
+    return [{ kind: found[1] ?? "", name: found[2] ?? "", isTold }];
   });
 }
 

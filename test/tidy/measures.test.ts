@@ -1,6 +1,12 @@
 /** The measures of tidy find what they are for, and nothing else. */
 import { describe, expect, it } from "vitest";
-import { commentsOf, longCommentLines, longSentences, silentExports } from "./comments.ts";
+import {
+  commentsOf,
+  documentedPercent,
+  longCommentLines,
+  longSentences,
+  silentExports,
+} from "./comments.ts";
 import { crowdedFunctions } from "./parameters.ts";
 
 const words = (count: number): string => Array.from({ length: count }, () => "word").join(" ");
@@ -36,6 +42,12 @@ it("exported functions are silent without a comment above them", () => {
   const text =
     "/** Told. */\nexport function told() {}\n\nexport function* silent() {}\nfunction own() {}\n";
   expect(silentExports({ text })).toEqual(["silent"]);
+});
+
+it("the share of documented exports counts functions, values and types", () => {
+  const text =
+    "/** Told. */\nexport interface A {}\nexport type B = A;\n// Told.\nexport const C = 1;\nexport class D {}\n";
+  expect(documentedPercent([{ text }])).toBe(50);
 });
 
 it("functions are crowded with more than three positional parameters", () => {

@@ -3,11 +3,13 @@
 import type { PodSpec } from "../core/pod.ts";
 import type { Condition, Kind, KubeObject, LabelSelector, ObjectMeta } from "../meta.ts";
 
+/** The pods that a workload creates. */
 export interface PodTemplateSpec {
   readonly metadata?: Partial<ObjectMeta>;
   readonly spec: PodSpec;
 }
 
+/** apps/v1. Replicas default to 1. */
 export interface Deployment extends KubeObject {
   readonly spec: {
     readonly replicas?: number;
@@ -34,6 +36,7 @@ export interface Deployment extends KubeObject {
   };
 }
 
+/** apps/v1. Replicas default to 1. */
 export interface ReplicaSet extends KubeObject {
   readonly spec: {
     readonly replicas?: number;
@@ -48,6 +51,7 @@ export interface ReplicaSet extends KubeObject {
   };
 }
 
+/** apps/v1. Its pods are numbered, and each has its own volume claims. */
 export interface StatefulSet extends KubeObject {
   readonly spec: {
     readonly replicas?: number;
@@ -67,6 +71,7 @@ export interface StatefulSet extends KubeObject {
   readonly status?: { readonly replicas?: number; readonly [f: string]: unknown };
 }
 
+/** apps/v1. One pod on each node that its pods tolerate and select. */
 export interface DaemonSet extends KubeObject {
   readonly spec: {
     readonly selector: LabelSelector;
@@ -92,6 +97,7 @@ export interface ControllerRevision extends KubeObject {
   };
 }
 
+/** batch/v1. At most `parallelism` pods run at once, until `completions` of them have succeeded. */
 export interface Job extends KubeObject {
   readonly spec: {
     readonly parallelism?: number;
@@ -113,6 +119,7 @@ export interface Job extends KubeObject {
   };
 }
 
+/** batch/v1. `schedule` is cron, in the time zone `timeZone` or in the controller's own. */
 export interface CronJob extends KubeObject {
   readonly spec: {
     readonly schedule: string;
@@ -140,6 +147,7 @@ export interface CronJob extends KubeObject {
   };
 }
 
+/** One rule of a Job's podFailurePolicy: what a failed pod means for the Job. */
 export interface PodFailureRule {
   readonly action: string;
   readonly onExitCodes?: {

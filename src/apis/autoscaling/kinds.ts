@@ -1,6 +1,7 @@
 /** HorizontalPodAutoscalers of autoscaling/v2, and the Scale through which they size their target. */
 import type { Condition, Kind, KubeObject, LabelSelector } from "../meta.ts";
 
+/** The value that an autoscaler keeps a metric at. `type` says which of the other fields counts. */
 export interface MetricTarget {
   readonly type: string;
   /** Percent of what the pods request. */
@@ -14,6 +15,7 @@ interface NamedMetric {
   readonly selector?: LabelSelector;
 }
 
+/** One metric of an autoscaler. The metric that asks for the most replicas wins. */
 export interface AutoscalerMetric {
   readonly type: "Resource" | "ContainerResource" | "Pods" | "Object" | "External";
   readonly resource?: { readonly name: string; readonly target: MetricTarget };
@@ -31,18 +33,21 @@ export interface AutoscalerMetric {
   readonly external?: { readonly metric: NamedMetric; readonly target: MetricTarget };
 }
 
+/** How much may change in a period: `value` pods or percent in `periodSeconds`. */
 export interface ScalingPolicy {
   readonly type: "Pods" | "Percent";
   readonly value: number;
   readonly periodSeconds: number;
 }
 
+/** Limits on the speed of scaling, in one direction. */
 export interface ScalingRules {
   readonly stabilizationWindowSeconds?: number;
   readonly selectPolicy?: "Max" | "Min" | "Disabled";
   readonly policies?: readonly ScalingPolicy[];
 }
 
+/** autoscaling/v2. */
 export interface HorizontalPodAutoscaler extends KubeObject {
   readonly spec: {
     readonly scaleTargetRef: {
@@ -64,6 +69,7 @@ export interface HorizontalPodAutoscaler extends KubeObject {
   };
 }
 
+/** The subresource `scale` of a workload, as autoscalers read and write it. */
 export interface Scale extends KubeObject {
   readonly spec?: { readonly replicas?: number };
   readonly status?: { readonly replicas?: number; readonly selector?: string };

@@ -20,6 +20,10 @@ export function subnetTerms(selector: Selector | undefined): readonly SubnetSele
   return combine(idsOf(selector), tagCombinations(selector, ID_KEYS));
 }
 
+/**
+ * The v1 terms for a v1alpha selector of security groups. Terms are alternatives; the keys of one selector all
+ * hold.
+ */
 export function securityGroupTerms(
   selector: Selector | undefined,
 ): readonly SecurityGroupSelectorTerm[] {

@@ -25,6 +25,7 @@ export interface AwsProviderBlock {
   readonly blockDeviceMappings?: readonly BlockDeviceMapping[];
 }
 
+/** karpenter.k8s.aws/v1alpha1: the node class of a Provisioner. */
 export interface AWSNodeTemplate extends KubeObject {
   readonly spec: AwsProviderBlock & {
     readonly userData?: string;

@@ -8,17 +8,20 @@ import type { Condition, Kind, KubeObject } from "../meta.ts";
 
 type Tags = Readonly<Record<string, string>>;
 
+/** Either an id or tags. All tags must match; the value `*` matches any value. */
 export interface SubnetSelectorTerm {
   readonly id?: string;
   readonly tags?: Tags;
 }
 
+/** One of id, name or tags. All tags must match; the value `*` matches any value. */
 export interface SecurityGroupSelectorTerm {
   readonly id?: string;
   readonly name?: string;
   readonly tags?: Tags;
 }
 
+/** One of id, alias, SSM parameter, or name, owner and tags together. */
 export interface AmiSelectorTerm {
   readonly id?: string;
   readonly name?: string;
@@ -29,6 +32,7 @@ export interface AmiSelectorTerm {
   readonly ssmParameter?: string;
 }
 
+/** An EBS volume. `volumeSize` is a quantity; `iops` and `throughput` (MiB/s) fit only some volume types. */
 export interface BlockDevice {
   readonly deleteOnTermination?: boolean;
   readonly encrypted?: boolean;
@@ -42,12 +46,14 @@ export interface BlockDevice {
   readonly volumeType?: string;
 }
 
+/** A volume of the instance. `rootVolume` marks the one that ephemeral storage is counted from. */
 export interface BlockDeviceMapping {
   readonly deviceName?: string;
   readonly rootVolume?: boolean;
   readonly ebs?: BlockDevice;
 }
 
+/** Access to the instance metadata service; the fields are those of EC2's launch templates. */
 export interface MetadataOptions {
   readonly httpEndpoint?: "enabled" | "disabled";
   readonly httpProtocolIPv6?: "enabled" | "disabled";
@@ -55,6 +61,7 @@ export interface MetadataOptions {
   readonly httpTokens?: "required" | "optional";
 }
 
+/** Either an id, or tags with an optional owner and match criteria. */
 export interface CapacityReservationSelectorTerm {
   readonly id?: string;
   readonly ownerID?: string;
@@ -62,6 +69,7 @@ export interface CapacityReservationSelectorTerm {
   readonly tags?: Tags;
 }
 
+/** An extra network interface of the instance. `efa-only` carries no IP traffic. */
 export interface NetworkInterface {
   readonly networkCardIndex: number;
   readonly deviceIndex: number;
@@ -75,6 +83,7 @@ export interface ConnectionTracking {
   readonly udpTimeout?: number;
 }
 
+/** What the controller found in AWS for the selectors of the class. */
 export interface EC2NodeClassStatus {
   readonly subnets?: readonly {
     readonly id: string;
@@ -121,6 +130,7 @@ interface EC2NodeClassSpecBase {
   readonly context?: string;
 }
 
+/** karpenter.k8s.aws/v1. upstream: pkg/apis/v1/ec2nodeclass.go of the AWS provider. */
 export interface EC2NodeClass extends KubeObject {
   readonly spec: EC2NodeClassSpecBase & {
     readonly kubelet?: KubeletConfiguration;

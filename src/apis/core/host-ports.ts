@@ -2,6 +2,7 @@
 import type { Pod, PodSpec } from "./pod.ts";
 import { perTemplate } from "./pod-template.ts";
 
+/** A port of the node that a container takes. `protocol` is TCP, UDP or SCTP. */
 export interface HostPort {
   /** `0.0.0.0` = every address. */
   readonly ip: string;
@@ -35,6 +36,7 @@ function hostPortOf(spec: PodSpec, port: { hostPort?: number; containerPort: num
   return port.hostPort || (spec.hostNetwork === true ? port.containerPort : 0);
 }
 
+/** True if both cannot be on one node. An unspecified address conflicts with every address. */
 export function hostPortsConflict(a: HostPort, b: HostPort): boolean {
   if (a.port !== b.port || a.protocol !== b.protocol) return false;
   return a.ip === b.ip || UNSPECIFIED.has(a.ip) || UNSPECIFIED.has(b.ip);

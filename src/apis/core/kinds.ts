@@ -2,20 +2,24 @@
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { NodeSelectorTerm } from "./pod.ts";
 
+/** While it is Terminating, nothing can be created in it. */
 export interface Namespace extends KubeObject {
   readonly spec?: { readonly finalizers?: readonly string[] };
   readonly status?: { readonly phase?: "Active" | "Terminating" };
 }
 
+/** Values are text; binary data is not read here. */
 export interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
+/** Values of `data` are base64. */
 export interface Secret extends KubeObject {
   readonly type?: string;
   readonly data?: Readonly<Record<string, string>>;
 }
 
+/** Only its selector is read: default topology spread counts the pods of a Service together. */
 export interface Service extends KubeObject {
   readonly spec?: {
     readonly selector?: Readonly<Record<string, string>>;
@@ -23,6 +27,7 @@ export interface Service extends KubeObject {
   };
 }
 
+/** core/v1. `count` and the timestamps change when the same event happens again. */
 export interface Event extends KubeObject {
   readonly involvedObject: {
     readonly apiVersion?: string;
@@ -42,6 +47,10 @@ export interface Event extends KubeObject {
   readonly reportingInstance?: string;
 }
 
+/**
+ * It is bound when `volumeName` is set. An empty `storageClassName` asks for no class; a missing one for the
+ * default.
+ */
 export interface PersistentVolumeClaim extends KubeObject {
   readonly spec: {
     readonly storageClassName?: string;
@@ -56,6 +65,7 @@ export interface PersistentVolumeClaim extends KubeObject {
   };
 }
 
+/** Its node affinity says in which zones a pod can use it. */
 export interface PersistentVolume extends KubeObject {
   readonly spec: {
     readonly storageClassName?: string;
@@ -93,7 +103,9 @@ export const NAMESPACE: Kind<Namespace> = core("Namespace", "namespaces", false)
 export const CONFIG_MAP: Kind<ConfigMap> = core("ConfigMap", "configmaps", true);
 export const SECRET: Kind<Secret> = core("Secret", "secrets", true);
 export const SERVICE: Kind<Service> = core("Service", "services", true);
+/** Kept for clients of old versions; EndpointSlices replace it. */
 export const ENDPOINTS: Kind = core("Endpoints", "endpoints", true);
+/** The addresses behind a Service. */
 export const ENDPOINT_SLICE: Kind = {
   group: "discovery.k8s.io",
   version: "v1",
@@ -101,6 +113,7 @@ export const ENDPOINT_SLICE: Kind = {
   plural: "endpointslices",
   namespaced: true,
 };
+/** The identity that pods use at the API server. */
 export const SERVICE_ACCOUNT: Kind = core("ServiceAccount", "serviceaccounts", true);
 export const EVENT: Kind<Event> = core("Event", "events", true);
 export const PERSISTENT_VOLUME_CLAIM: Kind<PersistentVolumeClaim> = core(

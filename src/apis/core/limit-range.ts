@@ -5,6 +5,7 @@
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { Container, PodSpec } from "./pod.ts";
 
+/** Default requests and limits of the containers in a namespace, and bounds on them. */
 export interface LimitRange extends KubeObject {
   readonly spec: {
     readonly limits: readonly {
@@ -25,7 +26,7 @@ export const LIMIT_RANGE: Kind<LimitRange> = {
   namespaced: true,
 };
 
-/** The spec as admission would complete it. `ranges`: those of the pod's namespace. */
+/** The spec with the defaults that admission would add. `ranges`: the LimitRanges of the pod's namespace. */
 export function withLimitRanges(spec: PodSpec, ranges: readonly LimitRange[]): PodSpec {
   const items = ranges.flatMap(({ spec: { limits } }) =>
     limits.filter(({ type }) => type === "Container"),
@@ -33,7 +34,7 @@ export function withLimitRanges(spec: PodSpec, ranges: readonly LimitRange[]): P
   if (items.length === 0) return spec;
   const complete = (container: Container): Container => {
     let { limits = {}, requests = {} } = container.resources ?? {};
-    // A limit of its own is a request too, before any default is.
+    // The container's own limit counts as its request, before any default does.
     requests = { ...limits, ...requests };
     for (const item of items) {
       limits = { ...item.default, ...limits };

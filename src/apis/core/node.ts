@@ -2,6 +2,7 @@
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { TaintEffect } from "./pod.ts";
 
+/** Pods without a matching toleration stay away (NoSchedule), or are evicted too (NoExecute). */
 export interface Taint {
   readonly key: string;
   readonly value?: string;
@@ -9,6 +10,10 @@ export interface Taint {
   readonly timeAdded?: string;
 }
 
+/**
+ * `providerID` names the instance, such as `aws:///us-west-2a/i-0123`. Pods use `status.allocatable`, not
+ * `status.capacity`.
+ */
 export interface Node extends KubeObject {
   readonly spec?: {
     readonly providerID?: string;

@@ -24,7 +24,7 @@ import { tolerates } from "./tolerations.ts";
 /** After this much longer than its deletion a pod counts as stuck: its node is not coming back. */
 const STUCK_TERMINATING_MS = 60_000;
 
-/** Whether the pod will want another node once its own is gone. */
+/** Whether the pod needs another node when its own is removed. */
 export function isReschedulable(pod: Pod): boolean {
   const comesBack = isActive(pod) || (isTerminating(pod) && isOwnedByStatefulSet(pod));
   return comesBack && !isTerminal(pod) && !isOwnedByDaemonSet(pod) && !isOwnedByNode(pod);
@@ -44,7 +44,7 @@ function isStuckTerminating(pod: Pod, nowMs: number): boolean {
   return deletionMs !== undefined && nowMs - deletionMs > STUCK_TERMINATING_MS;
 }
 
-/** Whether draining is about this pod at all. */
+/** Whether a drain has to wait for this pod. */
 export function isDrainable(pod: Pod, nowMs: number): boolean {
   return !toleratesDisruption(pod) && !isStuckTerminating(pod, nowMs) && !isOwnedByNode(pod);
 }
@@ -81,6 +81,10 @@ export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
   return { kind: nowMs < untilMs ? "until" : "elapsed", untilMs };
 }
 
+/**
+ * True while the pod's annotation forbids disruption of its node. A duration in the annotation ends after the
+ * pod's start.
+ */
 export function hasDoNotDisrupt(pod: Pod, nowMs: number): boolean {
   const { kind } = doNotDisrupt(pod, nowMs);
   return kind === "always" || kind === "until";

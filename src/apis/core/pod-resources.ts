@@ -57,7 +57,7 @@ function heldIsMore(container: Container, statuses: readonly ContainerStatus[]):
   return Object.entries(heldFor(status)).some(([name, amount]) => amount > (asked[name] ?? 0));
 }
 
-/** Whether the kubelet says what it holds for a container, or for a pod as a whole. */
+/** Whether the kubelet reports the amounts that it allocated, for a container or for the whole pod. */
 export function isSized({ allocatedResources, resources }: Held): boolean {
   return allocatedResources !== undefined || resources !== undefined;
 }

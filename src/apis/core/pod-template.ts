@@ -11,7 +11,7 @@ export type PodTemplate = PodSpec;
 
 /** Parts that are each pod's own. */
 const OWN: ReadonlySet<string> = new Set(["nodeName", "volumes"]);
-/** Templates with the same containers; with more of them remembering begins anew. */
+/** The most templates that are kept for one set of containers. Beyond that the list is emptied. */
 const MOST_ALIKE = 8;
 
 interface Known {
@@ -23,7 +23,7 @@ interface Known {
 /** By their containers: two templates rarely share those. */
 const templates = new WeakMap<PodSpec["containers"], Known[]>();
 
-/** Undefined: the spec is not frozen, so it may be anybody's. */
+/** Undefined: the spec is not frozen, so it may still change. */
 export function templateOf(spec: PodSpec): PodTemplate | undefined {
   const { containers } = spec;
   const known = templates.get(containers);
@@ -47,14 +47,14 @@ export function templateOf(spec: PodSpec): PodTemplate | undefined {
   return template;
 }
 
-/** Copying is slow: a spec that has nothing of its own is its own template. */
+/** Copying is slow, so a spec without fields that differ by pod is used as the template itself. */
 function commonPart(spec: PodSpec): PodTemplate {
   if (spec.nodeName === undefined && spec.volumes === undefined) return spec;
   const { nodeName: _, volumes: __, ...common } = spec;
   return common;
 }
 
-/** The function, asked once a template. It is not told of nodes and volumes. */
+/** Calls `make` once for each template, and remembers the result. `make` sees no nodes and volumes. */
 export function perTemplate<T>(make: (spec: PodSpec) => T): (spec: PodSpec) => T {
   const known = new WeakMap<PodTemplate, { readonly made: T }>();
   return (spec) => {

@@ -4,6 +4,7 @@
  */
 import type { Condition, Kind, KubeObject, LabelSelector, ResourceAmounts } from "../meta.ts";
 
+/** `hostPort` takes the port on the node, so that two pods with the same one need two nodes. */
 export interface ContainerPort {
   readonly name?: string;
   readonly containerPort: number;
@@ -12,11 +13,15 @@ export interface ContainerPort {
   readonly protocol?: string;
 }
 
+/** Scheduling counts requests. A limit without a request is the request, too. */
 export interface ResourceRequirements {
   readonly requests?: ResourceAmounts;
   readonly limits?: ResourceAmounts;
 }
 
+/**
+ * A container of a pod; an init container with `restartPolicy: Always` is a sidecar and counts while the pod runs.
+ */
 export interface Container {
   readonly name: string;
   readonly image?: string;
@@ -28,6 +33,7 @@ export interface Container {
   readonly restartPolicy?: string;
 }
 
+/** Without a key it tolerates every taint; without an effect, every effect of the key. */
 export interface Toleration {
   readonly key?: string;
   readonly operator?: "Exists" | "Equal" | "Lt" | "Gt";
@@ -36,19 +42,23 @@ export interface Toleration {
   readonly tolerationSeconds?: number;
 }
 
+/** What a taint does to pods that do not tolerate it. */
 export type TaintEffect = "NoSchedule" | "PreferNoSchedule" | "NoExecute";
 
+/** `Gt` and `Lt` compare whole numbers, and take one value. */
 export interface NodeSelectorRequirement {
   readonly key: string;
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist" | "Gt" | "Lt";
   readonly values?: readonly string[];
 }
 
+/** All expressions must hold. An empty term matches no node. */
 export interface NodeSelectorTerm {
   readonly matchExpressions?: readonly NodeSelectorRequirement[];
   readonly matchFields?: readonly NodeSelectorRequirement[];
 }
 
+/** Required terms are alternatives. Preferred ones have a weight from 1 to 100. */
 export interface NodeAffinity {
   readonly requiredDuringSchedulingIgnoredDuringExecution?: {
     readonly nodeSelectorTerms: readonly NodeSelectorTerm[];
@@ -59,6 +69,10 @@ export interface NodeAffinity {
   }[];
 }
 
+/**
+ * Pods that match the selector, in these namespaces, in the same value of `topologyKey`. No namespaces: the pod's
+ * own.
+ */
 export interface PodAffinityTerm {
   readonly topologyKey: string;
   readonly labelSelector?: LabelSelector;
@@ -68,6 +82,7 @@ export interface PodAffinityTerm {
   readonly mismatchLabelKeys?: readonly string[];
 }
 
+/** All required terms must hold. Preferred ones have a weight from 1 to 100. */
 export interface PodAffinity {
   readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodAffinityTerm[];
   readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly {
@@ -76,12 +91,14 @@ export interface PodAffinity {
   }[];
 }
 
+/** Rules about nodes, about pods to be near, and about pods to be away from. */
 export interface Affinity {
   readonly nodeAffinity?: NodeAffinity;
   readonly podAffinity?: PodAffinity;
   readonly podAntiAffinity?: PodAffinity;
 }
 
+/** The number of matching pods may differ by at most `maxSkew` between the values of `topologyKey`. */
 export interface TopologySpreadConstraint {
   readonly maxSkew: number;
   readonly topologyKey: string;
@@ -93,6 +110,7 @@ export interface TopologySpreadConstraint {
   readonly matchLabelKeys?: readonly string[];
 }
 
+/** Claims and ephemeral claims limit where a pod can run. Every other source is kept as it was written. */
 export interface Volume {
   readonly name: string;
   readonly persistentVolumeClaim?: { readonly claimName: string; readonly readOnly?: boolean };
@@ -113,6 +131,7 @@ export interface PersistentVolumeClaimSpecLike {
   readonly resources?: ResourceRequirements;
 }
 
+/** `nodeName` is set when the pod is bound. */
 export interface PodSpec {
   readonly nodeName?: string;
   readonly schedulerName?: string;
@@ -136,6 +155,7 @@ export interface PodSpec {
   readonly [field: string]: unknown;
 }
 
+/** `allocatedResources` is what the kubelet holds while a resize is under way. */
 export interface ContainerStatus {
   readonly name: string;
   readonly ready: boolean;
@@ -144,6 +164,7 @@ export interface ContainerStatus {
   readonly [field: string]: unknown;
 }
 
+/** `phase` Succeeded and Failed are final: the pod takes no room any more. */
 export interface PodStatus {
   readonly phase?: "Pending" | "Running" | "Succeeded" | "Failed" | "Unknown";
   readonly conditions?: readonly Condition[];
@@ -151,7 +172,7 @@ export interface PodStatus {
   readonly startTime?: string;
   readonly containerStatuses?: readonly ContainerStatus[];
   readonly initContainerStatuses?: readonly ContainerStatus[];
-  /** What the kubelet holds for the pod as a whole, where it asks for amounts as one (Kubernetes 1.35). */
+  /** What the kubelet allocated for the whole pod, if the pod has pod-level resources (Kubernetes 1.35). */
   readonly allocatedResources?: ResourceAmounts;
   readonly resources?: ResourceRequirements;
   readonly reason?: string;
@@ -159,6 +180,7 @@ export interface PodStatus {
   readonly [field: string]: unknown;
 }
 
+/** core/v1. Fields that neither scheduling nor the simulated kubelet reads are left out. */
 export interface Pod extends KubeObject {
   readonly spec: PodSpec;
   readonly status?: PodStatus;
@@ -192,6 +214,7 @@ function isScheduled(pod: Pod): boolean {
   return Boolean(pod.spec.nodeName);
 }
 
+/** True for a daemon: it is counted as overhead of a node, and never moved. */
 export function isOwnedByDaemonSet(pod: Pod): boolean {
   return isOwnedBy(pod, "apps/v1", "DaemonSet");
 }
@@ -201,6 +224,7 @@ export function isOwnedByNode(pod: Pod): boolean {
   return isOwnedBy(pod, "v1", "Node");
 }
 
+/** True for a pod whose successor has the same name, and so starts only after this one has ended. */
 export function isOwnedByStatefulSet(pod: Pod): boolean {
   return isOwnedBy(pod, "apps/v1", "StatefulSet");
 }

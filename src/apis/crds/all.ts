@@ -11,6 +11,7 @@ import { awsNodeTemplateDefinition, kwokNodeClassDefinition } from "./node-templ
 import { nodePoolDefinition } from "./nodepools.ts";
 import { provisionerDefinition } from "./provisioners.ts";
 
+/** Every CRD of Karpenter, in the order in which `deploy/crds` and the sandbox install them. */
 export function customResourceDefinitions(): readonly CustomResourceDefinition[] {
   return [
     provisionerDefinition(),

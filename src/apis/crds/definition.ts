@@ -2,6 +2,7 @@
 import type { Kind, KubeObject } from "../meta.ts";
 import type { JsonSchema } from "./schema.ts";
 
+/** A column of `kubectl get`. */
 export interface PrinterColumn {
   readonly name: string;
   readonly type: "string" | "integer" | "date";
@@ -10,6 +11,7 @@ export interface PrinterColumn {
   readonly priority?: number;
 }
 
+/** One served version. Exactly one version of a kind has `storage: true`. */
 export interface CrdVersion {
   readonly name: string;
   readonly storage: boolean;
@@ -20,6 +22,7 @@ export interface CrdVersion {
   readonly deprecated?: string;
 }
 
+/** apiextensions.k8s.io/v1, as far as CRDs made here use it. */
 export interface CustomResourceDefinition extends KubeObject {
   readonly spec: {
     readonly group: string;
@@ -101,18 +104,21 @@ function conversion(group: string) {
   };
 }
 
+/** Time since creation; kubectl shows no age of custom kinds without this column. */
 export const AGE_COLUMN: PrinterColumn = {
   name: "Age",
   type: "date",
   jsonPath: ".metadata.creationTimestamp",
 };
 
+/** Status of the condition Ready. */
 export const READY_COLUMN: PrinterColumn = {
   name: "Ready",
   type: "string",
   jsonPath: '.status.conditions[?(@.type=="Ready")].status',
 };
 
+/** A column of text. Priority 1 shows it with `-o wide` only. */
 export function column(name: string, jsonPath: string, priority?: number): PrinterColumn {
   return { name, type: "string", jsonPath, ...(priority === undefined ? {} : { priority }) };
 }

@@ -14,7 +14,7 @@ import {
   textMap,
 } from "./schema.ts";
 
-/** An amount, or a share; as upstream's, nothing at all passes. */
+/** An amount or a percentage. The empty text passes, as upstream. */
 const THRESHOLD = `^((\\d{1,2}(\\.\\d{1,2})?|100(\\.0{1,2})?)%|${QUANTITY.slice(1, -1)})?$`;
 
 /**

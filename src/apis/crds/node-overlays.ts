@@ -20,6 +20,7 @@ import {
   text,
 } from "./schema.ts";
 
+/** NodeOverlay of v1alpha1. upstream: pkg/apis/crds/karpenter.sh_nodeoverlays.yaml. */
 export function nodeOverlayDefinition(): CustomResourceDefinition {
   return definition(
     NODE_OVERLAY,

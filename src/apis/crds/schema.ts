@@ -3,11 +3,13 @@
  * our kinds need; the vocabulary is apiextensions.k8s.io/v1's.
  */
 
+/** A rule of x-kubernetes-validations: `message` is shown when the expression `rule` is false. */
 export interface CelRule {
   readonly rule: string;
   readonly message: string;
 }
 
+/** A structural schema, as CRDs hold it. */
 export interface JsonSchema {
   readonly type?: string;
   readonly description?: string;
@@ -44,18 +46,22 @@ export const LABEL_VALUE = "^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
 export const QUANTITY =
   "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$";
 
+/** A string field. */
 export function text(description: string, more: More = {}): JsonSchema {
   return { description, type: "string", ...more };
 }
 
+/** A whole number. Go's types are int32 or int64: say which by `format` in `more`. */
 export function integer(description: string, more: More = {}): JsonSchema {
   return { description, type: "integer", ...more };
 }
 
+/** A field that is true or false. */
 export function boolean(description: string, more: More = {}): JsonSchema {
   return { description, type: "boolean", ...more };
 }
 
+/** An object with these fields only; the API server drops others. */
 export function object(
   description: string,
   properties: Readonly<Record<string, JsonSchema>>,
@@ -64,6 +70,7 @@ export function object(
   return { description, type: "object", properties, ...more };
 }
 
+/** A list of items of one shape. */
 export function list(description: string, items: JsonSchema, more: More = {}): JsonSchema {
   return { description, type: "array", items, ...more };
 }
@@ -73,6 +80,7 @@ export function textMap(description: string, more: More = {}): JsonSchema {
   return { description, type: "object", additionalProperties: { type: "string" }, ...more };
 }
 
+/** A resource amount: text such as `500m`, or a whole number. */
 export function quantity(description: string): JsonSchema {
   return {
     description,
@@ -88,6 +96,7 @@ export function quantityMap(description: string, more: More = {}): JsonSchema {
   return { description, type: "object", additionalProperties: amount, ...more };
 }
 
+/** CEL rules for the field, as pairs of expression and message. */
 export function rules(...pairs: readonly (readonly [rule: string, message: string])[]): More {
   return { "x-kubernetes-validations": pairs.map(([rule, message]) => ({ rule, message })) };
 }

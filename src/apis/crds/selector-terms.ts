@@ -1,6 +1,7 @@
 /** What lists of selector terms have in common: a term says something, and what stands alone stands alone. */
 import { type JsonSchema, rules, textMap } from "./schema.ts";
 
+/** A CEL expression, and the message when it is false. */
 export type Rule = readonly [rule: string, message: string];
 
 /** Tags that a resource must have; a value may be `*`. */

@@ -44,7 +44,7 @@ export function typeProblem(
   return wrongType(metadata, METADATA, "metadata") ?? wrongType(spec, schema, "spec");
 }
 
-/** The first part of `value` that has another type than its schema; undefined when there is none. */
+/** The first part of `value` whose type differs from the schema's; undefined without one. */
 function wrongType(value: unknown, schema: JsonSchema, path: string): string | undefined {
   if (schema["x-kubernetes-int-or-string"] === true)
     return typeof value === "string" || typeof value === "number"

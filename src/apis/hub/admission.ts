@@ -31,6 +31,7 @@ import { validateAwsBlock, validateInlineProvider } from "./validate-aws.ts";
 import { validateProvisioner } from "./validate-provisioner.ts";
 import { type FieldProblem, problem, problemsText } from "./validation.ts";
 
+/** Settings on which defaults and validation of objects depend. */
 export interface AdmissionSettings {
   readonly clusterName: string;
   /** The seeds write ttlSecondsAfterEmpty: -1 for "never"; upstream denies every negative. */
@@ -45,7 +46,7 @@ const VALIDATING_PATH = "/validate/karpenter.sh";
 const VALIDATING_CONFIG_PATH = "/validate/config.karpenter.sh";
 const CONVERSION_PATHS = ["/conversion/karpenter.sh", "/conversion/karpenter.k8s.aws"] as const;
 
-/** Answers a review posted to one of our paths; undefined when the path is none of ours. */
+/** Answers a review; undefined for a path that is not a webhook's. */
 export function answerWebhook(
   path: string,
   review: unknown,
@@ -72,7 +73,7 @@ function defaultingReview(review: unknown, settings: AdmissionSettings): KubeRev
   return answer(uid, { allowed: true, patchType: "JSONPatch", patch });
 }
 
-/** What is wrong with the object, in upstream's words. DELETE is never asked about. */
+/** Validates the object, with upstream's messages. The webhooks are not registered for DELETE. */
 function validatingReview(review: unknown, settings: AdmissionSettings, path: string): KubeReview {
   const { uid, object } = requestOf(review);
   const wrong = object === undefined ? undefined : alphaTypeProblem(object);
@@ -160,7 +161,7 @@ function withSelectors(
 
 const LEVELS = ["debug", "info", "warn", "error", "dpanic", "panic", "fatal"];
 
-/** ConfigMap config-logging: broken JSON and unknown levels are refused before anybody reads them. */
+/** ConfigMap config-logging: broken JSON and unknown levels are refused before the controller reads them. */
 function validateLoggingConfig(object: KubeObject): readonly FieldProblem[] {
   const { data: given } = object as { data?: unknown };
   const data = isObject(given) ? given : {};

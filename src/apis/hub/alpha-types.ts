@@ -1,4 +1,4 @@
-/** Types of alpha's kinds: by kind, whatever version the object says, and with the AWS block that a Provisioner may hold. */
+/** Checks the types of v1alpha5 objects by kind, not by apiVersion, with the AWS block of a Provisioner. */
 import { isObject } from "../../base/json.ts";
 import { AWS_NODE_TEMPLATE } from "../aws/awsnodetemplate.ts";
 import { typeProblem } from "../crds/type-problem.ts";

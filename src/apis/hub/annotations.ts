@@ -3,7 +3,7 @@ import { parseBoundedJson } from "../../base/bounded-json.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeObject } from "../meta.ts";
 
-/** Sets each key, or removes it where the value is undefined; no annotations left means none at all. */
+/** Sets each key, or removes it where the value is undefined; without any annotation the field is left out. */
 export function annotated<T extends KubeObject>(
   object: T,
   changes: Readonly<Record<string, string | undefined>>,

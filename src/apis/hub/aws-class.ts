@@ -30,6 +30,7 @@ import { identityOf } from "./identity.ts";
 import { CLASS_SHAPE, type Sound, sound } from "./shape.ts";
 import { nodePoolGeneration } from "./to-pool.ts";
 
+/** What image a node boots. `Custom` needs selector terms and its own user data. */
 export type AmiFamily =
   | "AL2"
   | "AL2023"
@@ -50,9 +51,10 @@ export const ALIAS_FAMILIES: Readonly<Record<string, AmiFamily>> = {
   windows2025: "Windows2025",
 };
 
-/** The id that conversion writes where v1beta1's Ubuntu has no image of its own. */
+/** Conversion writes this id for v1beta1's Ubuntu family, which v1 does not have. */
 export const PLACEHOLDER_AMI_ID = "ami-placeholder";
 
+/** The AWS settings of nodes, read from any generation's object. */
 export interface AwsClass {
   readonly generation: Generation;
   /** Unique over generations: `ec2nodeclass/x`, `awsnodetemplate/x`, `provisioner/x` (inline). */
@@ -62,19 +64,19 @@ export interface AwsClass {
   readonly observedGeneration: number;
   readonly deleting: boolean;
   readonly ready: boolean;
-  /** What of its spec has not the shape that its schema asks for: such a class is never ready. */
+  /** Fields of the spec with a wrong type. Such a class is never ready. */
   readonly unreadable?: string;
   readonly amiFamily: AmiFamily;
   /** Empty: the family's own images, latest. ORed; an `alias` stands alone. */
   readonly amiTerms: readonly AmiSelectorTerm[];
-  /** Alpha: well-known labels among an image's tags restrict what it fits. */
+  /** Alpha: well-known labels among an image's tags restrict the instance types that it fits. */
   readonly amiTagRequirements: boolean;
   readonly subnetTerms: readonly SubnetSelectorTerm[];
   readonly securityGroupTerms: readonly SecurityGroupSelectorTerm[];
   /** Neither of the two: the default profile of the settings (alpha only). */
   readonly role: string | undefined;
   readonly instanceProfile: string | undefined;
-  /** Alpha: an unmanaged launch template to use as it is. */
+  /** Alpha: the name of an existing launch template, which is used unchanged. */
   readonly launchTemplateName: string | undefined;
   readonly userData: string | undefined;
   readonly tags: Readonly<Record<string, string>>;
@@ -109,7 +111,7 @@ export function toAwsClass(native: EC2NodeClass | AWSNodeTemplate | Provisioner)
   return problems.length === 0 ? read : { ...read, ready: false, unreadable: problems.join("; ") };
 }
 
-/** The sound parts of an EC2NodeClass as stored, and what is not. */
+/** The well-typed parts of a stored EC2NodeClass, and a problem for each other part. */
 export function soundClass(native: EC2NodeClass): Sound<EC2NodeClass> {
   return sound(native, CLASS_SHAPE);
 }

@@ -106,6 +106,7 @@ export function poolIdOfLabels(
   return provisioner === undefined ? undefined : `provisioner/${provisioner}`;
 }
 
+/** The id of the NodePool or Provisioner that owns the claim; undefined without an owner label. */
 export function poolIdOfClaim(claim: KubeObject): string | undefined {
   return poolIdOfLabels(claim.metadata.labels);
 }

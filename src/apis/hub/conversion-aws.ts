@@ -27,7 +27,7 @@ const V1_ONLY = [
   "cpuOptions",
 ] as const;
 
-/** What beta's Ubuntu brought by itself. */
+/** The default disks of v1beta1's Ubuntu family. */
 const UBUNTU_DEVICES: readonly BlockDeviceMapping[] = [
   {
     deviceName: "/dev/sda1",
@@ -36,6 +36,7 @@ const UBUNTU_DEVICES: readonly BlockDeviceMapping[] = [
   },
 ];
 
+/** v1beta1 to v1. What v1 has no field for is kept in annotations, so that nothing is lost on the way back. */
 export function nodeClassToV1(object: KubeObject): KubeObject {
   const beta = object as EC2NodeClassV1Beta1;
   const annotations = beta.metadata.annotations ?? {};
@@ -81,6 +82,7 @@ function fromUbuntu(beta: EC2NodeClassV1Beta1) {
   };
 }
 
+/** v1 to v1beta1. What v1beta1 has no field for is kept in an annotation. */
 export function nodeClassToV1Beta1(object: KubeObject): KubeObject {
   const v1 = object as EC2NodeClass;
   const spec: Record<string, unknown> = { ...v1.spec };

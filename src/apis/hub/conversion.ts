@@ -21,7 +21,7 @@ import { annotated, parseObject } from "./annotations.ts";
 import { parseKubelet } from "./claim.ts";
 import { nodeClassToV1, nodeClassToV1Beta1 } from "./conversion-aws.ts";
 
-/** What was asked for is no conversion we have. */
+/** There is no conversion between these two versions. */
 export class ConversionError extends Error {
   override readonly name = "ConversionError";
 }
@@ -204,7 +204,7 @@ function claimToV1(beta: NodeClaimV1Beta1): KubeObject {
     ...defined({ terminationGracePeriod: kept.terminationGracePeriod }),
   };
   return annotated({ ...beta, spec } as KubeObject, {
-    // A claim that was v1 stays v1, whoever touches its labels through beta.
+    // A claim that was v1 stays v1, also after a v1beta1 client changed its labels.
     [GENERATION_ANNOTATION_KEY]: kept.generation === "v1" ? undefined : "v1beta1",
     [KUBELET_COMPATIBILITY_ANNOTATION_KEY]: json(kubelet),
     [NODECLASS_REFERENCE_ANNOTATION_KEY]: json(nodeClassRef),

@@ -58,6 +58,7 @@ const V1: Vocabulary = {
   cordon: { by: "taint", key: "karpenter.sh/disrupted" },
 };
 
+/** Names of kinds, labels, taints and fields in this generation. */
 export function vocabulary(generation: Generation): Vocabulary {
   if (generation === "alpha") return ALPHA;
   return generation === "beta" ? BETA : V1;

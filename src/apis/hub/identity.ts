@@ -1,7 +1,7 @@
 /** What every view of a pool or class says first: which object it is, and which state of it was read. */
 import type { KubeObject } from "../meta.ts";
 
-/** `noun` tells generations apart that may share a name: `nodepool`, `provisioner`. */
+/** `noun` distinguishes kinds of different generations with the same name: `nodepool`, `provisioner`. */
 export function identityOf({ metadata }: KubeObject, noun: string) {
   return {
     id: `${noun}/${metadata.name}`,

@@ -28,6 +28,7 @@ export class MigrationError extends Error {
   override readonly name = "MigrationError";
 }
 
+/** Objects of a newer generation, made from older ones. */
 export interface Migrated {
   readonly objects: readonly KubeObject[];
   /** What a person should look at before applying them. */
@@ -194,7 +195,7 @@ function classRemarks(name: string, spec: ClassSpec): readonly string[] {
   ];
 }
 
-/** EC2NodeClasses take 30 terms; what is far beyond is a slip, and its combinations would fill the memory. */
+/** EC2NodeClasses take 30 terms. Many more are a mistake, and their combinations would fill the memory. */
 const MOST_TERMS = 1_000;
 
 /**
@@ -239,7 +240,7 @@ function metadataOf({ name, labels, annotations, finalizers }: KubeObject["metad
   return { name, ...compact({ labels, annotations, finalizers }) };
 }
 
-/** Without what is not set, and without empty objects. */
+/** Removes undefined values and empty objects. */
 function compact(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(value).filter(

@@ -5,6 +5,7 @@
 import { isObject } from "../../base/json.ts";
 import type { KubeObject } from "../meta.ts";
 
+/** A field that the API accepts and that has no effect here. */
 export interface FieldNotActedOn {
   readonly kind: string;
   /** Dots between names, `[]` for each item of a list. */

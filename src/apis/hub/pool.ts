@@ -9,6 +9,7 @@ import type { Kind } from "../meta.ts";
 import type { Resources } from "../resources.ts";
 import type { Generation } from "./generation.ts";
 
+/** The disruption settings of a pool. Durations are texts as in the API, `Never` included. */
 export interface PoolDisruption {
   /** `none`: an alpha pool with neither consolidation nor ttlSecondsAfterEmpty. */
   readonly policy: "none" | "WhenEmpty" | "WhenEmptyOrUnderutilized" | "Balanced";
@@ -19,6 +20,7 @@ export interface PoolDisruption {
   readonly budgets: readonly Budget[];
 }
 
+/** A NodePool or Provisioner in one flat shape: what decisions read. */
 export interface Pool {
   readonly generation: Generation;
   /** Unique over generations: `nodepool/default`, `provisioner/default`. */
@@ -28,9 +30,9 @@ export interface Pool {
   /** metadata.generation of the source object. */
   readonly observedGeneration: number;
   readonly deleting: boolean;
-  /** Ready=True (or a generation without that condition). Pools that are not are passed over. */
+  /** Ready=True (or a generation without that condition). Other pools launch nothing. */
   readonly ready: boolean;
-  /** What is wrong with the object's shape, as another writer left it; such a pool is never ready. */
+  /** Fields of the stored object with a wrong type. Such a pool is never ready. */
   readonly unreadable?: string;
   /** Template labels and annotations for claims and nodes, without Karpenter's own. */
   readonly labels: Readonly<Record<string, string>>;

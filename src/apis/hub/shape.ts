@@ -5,6 +5,9 @@
  */
 import { isObject } from "../../base/json.ts";
 
+/**
+ * What a stored object's field may be. Objects that were stored without schema validation can have any JSON there.
+ */
 export type Shape =
   | "text"
   | "number"
@@ -13,9 +16,10 @@ export type Shape =
   | "amount"
   | { readonly listOf: Shape }
   | { readonly mapOf: Shape }
-  /** Others are left as they are. */
+  /** Other fields are not checked. */
   | { readonly fields: Readonly<Record<string, Shape>>; readonly required?: readonly string[] };
 
+/** An object without the fields of a wrong shape, and one problem for each such field. */
 export interface Sound<T> {
   /** The same object when nothing was wrong. */
   readonly value: T;
@@ -23,14 +27,14 @@ export interface Sound<T> {
   readonly problems: readonly string[];
 }
 
-/** Unsound parts are left out; what is required and missing is there, empty. */
+/** Parts of a wrong type are removed. Required fields that are missing become empty. */
 export function sound<T>(value: T, shape: Shape): Sound<T> {
   const problems: string[] = [];
   const result = mend(value, shape, "", problems);
   return { value: (result === undefined ? emptyOf(shape) : result) as T, problems };
 }
 
-/** The value or its sound part; undefined when it is none of that shape at all. */
+/** The value, or the part of it that has the shape; undefined if nothing has. */
 function mend(value: unknown, shape: Shape, path: string, problems: string[]): unknown {
   const refuse = (what: string): undefined => {
     problems.push(`${path}: is no ${what}`);
@@ -169,6 +173,7 @@ export const POOL_SHAPE: Shape = {
   required: ["spec"],
 };
 
+/** The fields of a Provisioner that decisions read. */
 export const PROVISIONER_SHAPE: Shape = {
   fields: {
     spec: {
@@ -189,7 +194,7 @@ export const PROVISIONER_SHAPE: Shape = {
   },
 };
 
-/** NodeClaim as stored; what is required is there in every claim that we make. */
+/** A NodeClaim as stored. Claims that Karpenter creates have all required fields. */
 export const CLAIM_SHAPE: Shape = {
   fields: {
     spec: {

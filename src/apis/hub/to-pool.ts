@@ -53,7 +53,7 @@ export function toPool(native: NodePool | Provisioner): Pool {
   const read = isProvisioner
     ? fromProvisioner(value as Provisioner)
     : fromNodePool(value as NodePool);
-  // Part of what it asks for cannot be read: nothing may be launched by the rest.
+  // Some fields cannot be read. Launching by the others could ignore a requirement.
   const pool =
     problems.length === 0 ? read : { ...read, ready: false, unreadable: problems.join("; ") };
   poolOf.set(native, pool);

@@ -85,6 +85,7 @@ function shapeProblems(provider: Readonly<Record<string, unknown>>): readonly Fi
   return problems;
 }
 
+/** Problems of a v1alpha block of AWS settings, in a node template or inside a Provisioner. Empty: valid. */
 export function validateAwsBlock(
   block: Block,
   where: "template" | "inline",

@@ -28,6 +28,7 @@ const CLOSED_KEYS = [HOSTNAME_LABEL_KEY, EMPTINESS_TIMESTAMP_ANNOTATION_KEY];
 const OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 const EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute", ""];
 
+/** Problems of a Provisioner, in the words of upstream's webhook (v0.32). Empty: valid. */
 export function validateProvisioner(
   provisioner: Provisioner,
   settings: { readonly acceptMinusOne: boolean },

@@ -8,26 +8,32 @@ export interface FieldProblem {
   readonly details: string | undefined;
 }
 
+/** A problem of one field. `path` is dotted, such as `spec.limits`. */
 export function problem(message: string, path: string, details?: string): FieldProblem {
   return { message, paths: [path], details };
 }
 
+/** Required fields are not set. upstream: apis.ErrMissingField of Knative. */
 export function missing(...paths: readonly string[]): FieldProblem {
   return { message: "missing field(s)", paths, details: undefined };
 }
 
+/** The field has a value that is not allowed. upstream: apis.ErrInvalidValue of Knative. */
 export function invalidValue(value: unknown, path: string, details?: string): FieldProblem {
   return problem(`invalid value: ${asText(value)}`, path, details);
 }
 
+/** A map has a key that is not allowed. upstream: apis.ErrInvalidKeyName of Knative. */
 export function invalidKey(key: string, path: string, details?: string): FieldProblem {
   return problem(`invalid key name "${key}"`, path, details);
 }
 
+/** Of these fields both or none are set. upstream: apis.ErrMultipleOneOf and ErrMissingOneOf of Knative. */
 export function exactlyOne(got: "both" | "neither", ...paths: readonly string[]): FieldProblem {
   return { message: `expected exactly one, got ${got}`, paths, details: undefined };
 }
 
+/** The number is outside of low to high. upstream: apis.ErrOutOfBoundsValue of Knative. */
 export function outOfBounds(value: number, low: number, high: number, path: string): FieldProblem {
   return problem(`expected ${low} <= ${value} <= ${high}`, path);
 }

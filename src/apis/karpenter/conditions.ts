@@ -34,6 +34,7 @@ export interface Conditioned extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
+/** The new state of one condition. Its transition time changes only if `status` does. */
 export interface ConditionChange {
   readonly type: string;
   readonly status: "True" | "False" | "Unknown";
@@ -126,7 +127,7 @@ function withoutNumbers(text: string): string {
   return text.replaceAll(/\S*\d\S*/g, "");
 }
 
-/** Removes a condition. Those that feed Ready cannot be removed: they stay as they are. */
+/** Removes a condition. Conditions that Ready depends on cannot be removed: they stay unchanged. */
 export function withoutCondition<T extends KubeObject>(object: T, type: string): T {
   if (type === READY || dependentsOf(object.kind).includes(type)) return object;
   if (condition(object, type) === undefined) return object;
@@ -157,7 +158,7 @@ function set<T extends KubeObject>(object: T, change: ConditionChange, nowMs: nu
     observedGeneration: object.metadata.generation ?? 0,
   };
   if (deepEqual(before, after)) return object;
-  // A deleting object's generation has moved for good: nobody will look at the other conditions again.
+  // Deletion raised the generation. No controller will observe the other conditions again.
   const deleting = object.metadata.deletionTimestamp !== undefined;
   const others = conditionsOf(object)
     .filter((one) => one.type !== change.type)

@@ -16,12 +16,13 @@ export interface PriceList {
   /** When the cloud was last asked with success; undefined: not yet, these came with the program. */
   readonly readAtMs: number | undefined;
   readonly onDemand: ReadonlyMap<string, number>;
-  /** By `type/zone`. Empty: not known yet, spot is taken to cost what on-demand does. */
+  /** By `type/zone`. Empty: spot prices are not known yet, and on-demand prices are used. */
   readonly spot: ReadonlyMap<string, number>;
   /** By the id of a capacity reservation: how many more instances it has room for. Undefined: not told. */
   readonly reserved?: ReadonlyMap<string, number> | undefined;
 }
 
+/** What the running controller tells `plan`, `explain` and `simulate`, through the ConfigMap karpenter-facts. */
 export interface Facts {
   /** Settings that were given, by flag name, as text. */
   readonly settings: Readonly<Record<string, string>>;
@@ -88,7 +89,7 @@ function sorted(prices: ReadonlyMap<string, number>): readonly (readonly [string
   return [...prices].sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** What the ConfigMap tells; undefined when it tells nothing that can be read. */
+/** Reads the ConfigMap; undefined if it has no readable facts. */
 export function factsOf({ data }: ConfigMap): Facts | undefined {
   const settings = settingsIn(data?.["settings"]);
   if (settings === undefined) return undefined;

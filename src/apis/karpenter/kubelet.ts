@@ -1,6 +1,7 @@
 /** Kubelet settings as every generation spells them; alpha alone knows containerRuntime. */
 import type { ResourceAmounts } from "../meta.ts";
 
+/** Settings of the kubelet, of all generations. Amounts are quantities; periods are Go durations. */
 export interface KubeletConfiguration {
   readonly clusterDNS?: readonly string[];
   /** Alpha only: `dockerd` or `containerd`. */

@@ -1,4 +1,4 @@
-/** The grammar of label keys and values, with the reason why a text is none. */
+/** The syntax of label keys and values, with the reason why a text is invalid. */
 
 const NAME = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;

@@ -7,46 +7,73 @@ import type { Taint } from "../core/node.ts";
 
 const GROUP = "karpenter.sh";
 
+/** Well-known label of Kubernetes: the zone. */
 export const TOPOLOGY_ZONE_LABEL_KEY = "topology.kubernetes.io/zone";
+/** Well-known label of Kubernetes: the region. */
 export const TOPOLOGY_REGION_LABEL_KEY = "topology.kubernetes.io/region";
+/** Well-known label of Kubernetes: the instance type. */
 export const INSTANCE_TYPE_LABEL_KEY = "node.kubernetes.io/instance-type";
+/** Well-known label of Kubernetes: `amd64` or `arm64`. */
 export const ARCH_LABEL_KEY = "kubernetes.io/arch";
+/** Well-known label of Kubernetes: `linux` or `windows`. */
 export const OS_LABEL_KEY = "kubernetes.io/os";
+/** Well-known label of Kubernetes: one value for each node. */
 export const HOSTNAME_LABEL_KEY = "kubernetes.io/hostname";
+/** Well-known label of Kubernetes, such as `10.0.20348`. */
 export const WINDOWS_BUILD_LABEL_KEY = "node.kubernetes.io/windows-build";
+/** On nodes that drain: load balancers stop sending traffic to them. */
 export const EXCLUDE_BALANCERS_LABEL_KEY =
   "node.kubernetes.io/exclude-from-external-load-balancers";
 
+/** The owner of a claim and its node, in v1 and v1beta1. */
 export const NODEPOOL_LABEL_KEY = "karpenter.sh/nodepool";
 /** Alpha's owner label. */
 export const PROVISIONER_NAME_LABEL_KEY = "karpenter.sh/provisioner-name";
+/** `true` once the node is initialized. */
 export const NODE_INITIALIZED_LABEL_KEY = "karpenter.sh/initialized";
+/** `true` once the node is registered. */
 export const NODE_REGISTERED_LABEL_KEY = "karpenter.sh/registered";
+/** `true`: registration leaves the Node's taints as they are. */
 export const NODE_DO_NOT_SYNC_TAINTS_LABEL_KEY = "karpenter.sh/do-not-sync-taints";
+/** `spot`, `on-demand` or `reserved`. */
 export const CAPACITY_TYPE_LABEL_KEY = "karpenter.sh/capacity-type";
 
+/** Cheaper; the cloud may take the instance back after a warning of two minutes. */
 export const CAPACITY_TYPE_SPOT = "spot";
+/** At the list price, and not taken back. */
 export const CAPACITY_TYPE_ON_DEMAND = "on-demand";
+/** Out of a reservation that is paid for already. */
 export const CAPACITY_TYPE_RESERVED = "reserved";
 
+/** On pods, nodes and claims: no voluntary disruption. On pods also a duration. */
 export const DO_NOT_DISRUPT_ANNOTATION_KEY = "karpenter.sh/do-not-disrupt";
 /** Alpha and beta. */
 export const DO_NOT_EVICT_ANNOTATION_KEY = "karpenter.sh/do-not-evict";
+/** The older form of do-not-disrupt, on nodes of v1alpha5. */
 export const DO_NOT_CONSOLIDATE_ANNOTATION_KEY = "karpenter.sh/do-not-consolidate";
+/** Keeps a v1alpha5 provider block through conversion. */
 export const PROVIDER_COMPATIBILITY_ANNOTATION_KEY = "compatibility.karpenter.sh/provider";
+/** RFC 3339: since when a v1alpha5 node is empty. */
 export const EMPTINESS_TIMESTAMP_ANNOTATION_KEY = "karpenter.sh/emptiness-timestamp";
+/** Version of the hash's rules; hashes of another version are not compared. */
 export const NODEPOOL_HASH_VERSION_ANNOTATION_KEY = "karpenter.sh/nodepool-hash-version";
+/** RFC 3339: when the drain ends and all pods are deleted. */
 export const NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY =
   "karpenter.sh/nodeclaim-termination-timestamp";
+/** `true`: the claim was planned with fewer values than minValues asks for. */
 export const NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY =
   "karpenter.sh/nodeclaim-min-values-relaxed";
+/** On claims: a NodeOverlay changed the price. */
 export const PRICE_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/price-overlay-applied";
+/** On claims: a NodeOverlay changed the capacity. */
 export const CAPACITY_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/capacity-overlay-applied";
+/** The object was written again in the stored version. */
 export const STORED_VERSION_MIGRATED_ANNOTATION_KEY = "karpenter.sh/stored-version-migrated";
 
 /** Conversion keeps what the other version cannot say (spec: generations 9). */
 export const KUBELET_COMPATIBILITY_ANNOTATION_KEY =
   "compatibility.karpenter.sh/v1beta1-kubelet-conversion";
+/** Keeps a v1beta1 reference through conversion to v1. */
 export const NODECLASS_REFERENCE_ANNOTATION_KEY =
   "compatibility.karpenter.sh/v1beta1-nodeclass-reference";
 /** Our own: `v1beta1` on objects that live by beta's rules. */
@@ -56,16 +83,16 @@ export const HASHED_LIFETIME_ANNOTATION_KEY = "compatibility.karpenter.sh/hashed
 /** Our own: JSON of the v1 fields that v1beta1 has no place for. */
 export const V1_ONLY_ANNOTATION_KEY = "compatibility.karpenter.sh/v1-only";
 
-/** Our own, on a pool: `true` pauses whatever would disrupt its nodes voluntarily. */
+/** karpenter-ts only, on a pool: `true` pauses all voluntary disruption of its nodes. */
 export const DISRUPTION_PAUSED_ANNOTATION_KEY = "karpenter.sh/disruption-paused";
 /** karpenter-ts only, on a claim: JSON of the pods it was planned for, see core/state/planned-pods.ts. */
 export const PLANNED_PODS_ANNOTATION_KEY = "karpenter.sh/planned-pods";
-/** Our own: JSON of the command that a claim's node is to leave by, for whoever takes over after a crash. */
+/** karpenter-ts only: JSON of the command that removes the claim's node, so that a new leader can go on. */
 export const DISRUPTION_COMMAND_ANNOTATION_KEY = "karpenter.sh/disruption-command";
 /** Our own, on a replacement: the id of the command that it was made for. */
 export const REPLACEMENT_ANNOTATION_KEY = "karpenter.sh/replacement-for-command";
 
-/** Our own, on a Deployment or its pods: `true` asks for a new pod elsewhere before the old one ends. */
+/** karpenter-ts only, on a Deployment or its pods: `true` asks for a new pod elsewhere before the old one ends. */
 export const ZERO_DOWNTIME_ANNOTATION_KEY = "karpenter.sh/zero-downtime";
 /** Our own, on a Deployment's pod template: when it was rolled over so that its pod leaves a node. */
 export const SURGED_AT_ANNOTATION_KEY = "karpenter.sh/surged-at";
@@ -73,9 +100,10 @@ export const SURGED_AT_ANNOTATION_KEY = "karpenter.sh/surged-at";
 export const MOVES_ANNOTATION_KEY = "karpenter.sh/disruption-moves";
 /** Our own, on a NodePool: JSON of what the last moves of several of its nodes at once came to. */
 export const REPACK_OUTCOME_ANNOTATION_KEY = "karpenter.sh/repack-outcome";
-/** Our own, on a NodePool: JSON of how often in a row its replacements did not come up, and until when none is asked for. */
+/** karpenter-ts only, on a NodePool: JSON of how many replacements failed in a row, and of the wait that follows. */
 export const REPLACEMENTS_FAILED_ANNOTATION_KEY = "karpenter.sh/replacements-failed";
 
+/** On nodes and claims: keeps them until the node is drained and the instance is gone. */
 export const TERMINATION_FINALIZER = "karpenter.sh/termination";
 
 /**
@@ -85,20 +113,24 @@ export const TERMINATION_FINALIZER = "karpenter.sh/termination";
 export const OTHERS_FIRST_TAINT_KEY = "karpenter.sh/other-nodes-first";
 
 const DISRUPTED_TAINT_KEY = "karpenter.sh/disrupted";
+/** On Nodes that have joined and are not registered yet. */
 export const UNREGISTERED_TAINT_KEY = "karpenter.sh/unregistered";
 /** Beta's. */
 const DISRUPTION_TAINT_KEY = "karpenter.sh/disruption";
 const DISRUPTING_TAINT_VALUE = "disrupting";
 
+/** On nodes that are being disrupted or deleted (v1). */
 export const DISRUPTED_NO_SCHEDULE_TAINT: Taint = {
   key: DISRUPTED_TAINT_KEY,
   effect: "NoSchedule",
 };
+/** The same of v1beta1. */
 export const DISRUPTION_NO_SCHEDULE_TAINT: Taint = {
   key: DISRUPTION_TAINT_KEY,
   value: DISRUPTING_TAINT_VALUE,
   effect: "NoSchedule",
 };
+/** On a new Node until registration has synced its labels and taints. */
 export const UNREGISTERED_NO_EXECUTE_TAINT: Taint = {
   key: UNREGISTERED_TAINT_KEY,
   effect: "NoExecute",

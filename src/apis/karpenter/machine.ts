@@ -5,6 +5,7 @@ import type { KubeletConfiguration } from "./kubelet.ts";
 import type { RequirementSpec } from "./nodepool.ts";
 import type { ProviderRef } from "./provisioner.ts";
 
+/** karpenter.sh/v1alpha5: one requested node. */
 export interface Machine extends KubeObject {
   readonly spec: {
     readonly taints?: readonly Taint[];

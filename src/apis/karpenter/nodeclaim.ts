@@ -1,10 +1,11 @@
-/** NodeClaim, karpenter.sh/v1: one machine, asked for and followed. upstream: pkg/apis/v1/nodeclaim.go */
+/** NodeClaim, karpenter.sh/v1: one requested node and its status. upstream: pkg/apis/v1/nodeclaim.go */
 
 import { parseDuration } from "../../base/duration.ts";
 import type { Taint } from "../core/node.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { NodeClassReference, RequirementSpec } from "./nodepool.ts";
 
+/** karpenter.sh/v1: one requested node. upstream: pkg/apis/v1/nodeclaim.go. */
 export interface NodeClaim extends KubeObject {
   readonly spec: {
     readonly taints?: readonly Taint[];

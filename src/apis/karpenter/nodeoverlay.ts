@@ -5,6 +5,10 @@
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 import type { RequirementSpec } from "./nodepool.ts";
 
+/**
+ * karpenter.sh/v1alpha1: other prices and extra capacity for instance types. upstream:
+ * pkg/apis/v1alpha1/nodeoverlay.go.
+ */
 export interface NodeOverlay extends KubeObject {
   readonly spec: {
     /** Without minValues. */

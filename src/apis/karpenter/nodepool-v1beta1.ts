@@ -11,6 +11,7 @@ export interface NodeClassReferenceV1Beta1 {
   readonly name: string;
 }
 
+/** karpenter.sh/v1beta1. Unlike in v1, `expireAfter` and the kubelet's settings are fields of the NodePool. */
 export interface NodePoolV1Beta1 extends KubeObject {
   readonly spec: {
     readonly template: {

@@ -3,6 +3,7 @@
 import type { Taint } from "../core/node.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 
+/** `Gte` and `Lte` are not in Kubernetes' own node affinity. */
 export type RequirementOperator =
   | "In"
   | "NotIn"
@@ -21,14 +22,17 @@ export interface RequirementSpec {
   readonly minValues?: number;
 }
 
+/** Names the node class of a v1 object. `group` has no version: `karpenter.k8s.aws`. */
 export interface NodeClassReference {
   readonly group: string;
   readonly kind: string;
   readonly name: string;
 }
 
+/** The reasons that a budget can name. */
 export type DisruptionReason = "Underutilized" | "Empty" | "Drifted";
 
+/** A limit on the nodes of a NodePool that are disrupted at the same time. */
 export interface Budget {
   /** A count (`"5"`) or a share of the pool's nodes (`"10%"`, rounded up). */
   readonly nodes: string;
@@ -38,8 +42,10 @@ export interface Budget {
   readonly duration?: string;
 }
 
+/** Which nodes consolidation may remove. Balanced weighs savings against disruption. */
 export type ConsolidationPolicy = "WhenEmpty" | "WhenEmptyOrUnderutilized" | "Balanced";
 
+/** karpenter.sh/v1. upstream: pkg/apis/v1/nodepool.go. */
 export interface NodePool extends KubeObject {
   readonly spec: {
     readonly template: {

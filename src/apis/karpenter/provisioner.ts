@@ -11,6 +11,7 @@ export interface ProviderRef {
   readonly name: string;
 }
 
+/** karpenter.sh/v1alpha5: what became the NodePool. */
 export interface Provisioner extends KubeObject {
   readonly spec: {
     readonly annotations?: Readonly<Record<string, string>>;

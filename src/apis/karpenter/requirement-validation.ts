@@ -64,8 +64,8 @@ export function valuesProblem(key: string, values: readonly string[]): string | 
 }
 
 /**
- * Why a comparison cannot be used: of one that is none, undefined. What a number does not hold exactly would go
- * into claims as another one; upstream takes what fits 64 bits, which no label counts up to.
+ * Why the value of `Gt`, `Lt`, `Gte` or `Lte` cannot be used; undefined for other operators and for valid values. A
+ * JavaScript number would change larger values. Upstream allows 64 bits, which no label needs.
  */
 export function boundProblem(
   key: string,

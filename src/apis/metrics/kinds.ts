@@ -1,4 +1,4 @@
-/** What the metrics API tells: usage of nodes and of the containers of pods. Kinds of metrics.k8s.io/v1beta1. */
+/** The metrics API: usage of nodes and of containers. Kinds of metrics.k8s.io/v1beta1. */
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 
 interface Sampled extends KubeObject {
@@ -8,10 +8,12 @@ interface Sampled extends KubeObject {
   readonly window: string;
 }
 
+/** Usage of a node, as `kubectl top nodes` shows it. */
 export interface NodeMetrics extends Sampled {
   readonly usage: ResourceAmounts;
 }
 
+/** Usage of each container of a pod, as autoscalers read it. */
 export interface PodMetrics extends Sampled {
   readonly containers: readonly { readonly name: string; readonly usage: ResourceAmounts }[];
 }

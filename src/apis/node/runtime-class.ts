@@ -7,6 +7,7 @@ import { parseNano } from "../../base/quantity.ts";
 import type { PodSpec, Toleration } from "../core/pod.ts";
 import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
 
+/** Overhead and scheduling rules that are added to the pods which name it. */
 export interface RuntimeClass extends KubeObject {
   readonly handler: string;
   readonly overhead?: { readonly podFixed?: ResourceAmounts };
@@ -93,7 +94,7 @@ function areEqual(a: ResourceAmounts = {}, b: ResourceAmounts = {}): boolean {
   );
 }
 
-/** Without those that another one covers. Of equal ones the first stays. */
+/** Removes each toleration that another one covers. Of equal tolerations the first stays. */
 function mergedTolerations(all: readonly Toleration[]): readonly Toleration[] {
   const merged: Toleration[] = [];
   all.forEach((one, index) => {

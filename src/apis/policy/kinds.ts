@@ -1,6 +1,7 @@
 /** Kinds that guard and order pods: policy/v1, scheduling.k8s.io/v1, coordination.k8s.io/v1. */
 import type { Condition, Kind, KubeObject, LabelSelector } from "../meta.ts";
 
+/** How many matching pods may be evicted: `status.disruptionsAllowed` counts down with each eviction. */
 export interface PodDisruptionBudget extends KubeObject {
   readonly spec: {
     readonly selector?: LabelSelector;
@@ -19,6 +20,7 @@ export interface PodDisruptionBudget extends KubeObject {
   };
 }
 
+/** A pod's priority is `value`; higher values are planned first when there is not room for all. */
 export interface PriorityClass extends KubeObject {
   readonly value: number;
   readonly globalDefault?: boolean;
@@ -26,6 +28,7 @@ export interface PriorityClass extends KubeObject {
   readonly description?: string;
 }
 
+/** Held by `holderIdentity` until `renewTime` plus `leaseDurationSeconds`. Nodes and leaders use it. */
 export interface Lease extends KubeObject {
   readonly spec: {
     readonly holderIdentity?: string;

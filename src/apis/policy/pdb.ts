@@ -53,6 +53,7 @@ function selecting(
     .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
+/** Why the eviction API would refuse to evict the pod. */
 export type PdbBlock =
   /** The eviction API does not support several budgets for one pod. */
   | { readonly reason: "multiple"; readonly pdbs: readonly string[] }
@@ -69,7 +70,7 @@ export function pdbBlock(pod: Pod, pdbs: readonly PodDisruptionBudget[]): PdbBlo
   return { reason: "noDisruptionsAllowed", pdbs: [keyOf(guard)] };
 }
 
-/** Budgets that have a say in the pod's eviction: one may let go whatever is not ready. */
+/** The budgets that count for the pod's eviction. A budget may let unready pods be evicted freely. */
 export function holdingBudgets(
   pod: Pod,
   pdbs: readonly PodDisruptionBudget[],
@@ -91,7 +92,7 @@ export function isCurrentlyReschedulable(
   return isTerminating(pod) || (!hasDoNotDisrupt(pod, nowMs) && !isFullyBlocked(pod, pdbs));
 }
 
-/** Whether its budgets can never allow an eviction of this pod, whatever else happens: one that allows nothing, or several. */
+/** Whether the pod can never be evicted: one budget allows no disruption, or the pod has several budgets. */
 function isFullyBlocked(pod: Pod, pdbs: readonly PodDisruptionBudget[]): boolean {
   return budgetsOf(pod, pdbs).length > 1 || holdingBudgets(pod, pdbs).some(allowsNothing);
 }

@@ -1,6 +1,7 @@
 /** Roles, as those read them who judge by them and who put them together. Shapes: rbac.authorization.k8s.io/v1. */
 import type { Kind, KubeObject, LabelSelector } from "../meta.ts";
 
+/** Grants the verbs on the resources. Without `resourceNames` it covers all objects. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups?: readonly string[];
@@ -13,7 +14,7 @@ export interface PolicyRule {
 export interface ClusterRole extends KubeObject {
   /** Go writes null for none. */
   readonly rules?: readonly PolicyRule[] | null;
-  /** Whose rules this one has: those of the roles that any of the selectors matches. */
+  /** The rules are copied from the roles that any of these selectors matches. */
   readonly aggregationRule?: { readonly clusterRoleSelectors?: readonly LabelSelector[] };
 }
 

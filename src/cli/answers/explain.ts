@@ -54,8 +54,10 @@ export interface PoolList {
   readonly items: readonly PoolAnswer[];
 }
 
+/** What `explain` answers about one object. */
 export type Answer = NodeAnswer | PoolAnswer | BoundPodAnswer | WaitingPodAnswer;
 
+/** The kinds that `explain` knows. */
 export type Subject = "node" | "nodeclaim" | "pod" | "nodepool";
 
 const WORDS: Readonly<Record<string, Subject>> = {
@@ -92,6 +94,7 @@ export function subjectOf(words: readonly string[]): {
   return { subject, name };
 }
 
+/** One row for each NodePool and Provisioner. */
 export function explainPools(read: ReadPicture): PoolList {
   const { picture, planning } = read;
   const aside = { next: nextCommands(picture), brake: brakeOf(read) };
@@ -229,7 +232,7 @@ function whileIdle(input: SchedulingInput, pools: readonly PoolInput[]): string 
   return ` while ${idle.join(", ")} ${idle.length === 1 ? "is" : "are"} not ready`;
 }
 
-/** A search for fixes takes long where many kinds of pods have no place: nobody asked about the others. */
+/** Only this pod needs an answer: a search for fixes takes long if many kinds of pods have no place. */
 function onlyAbout(key: string, result: SchedulingResult): SchedulingResult {
   const own = result.unschedulable.find(({ pod }) => keyOf(pod) === key);
   return {

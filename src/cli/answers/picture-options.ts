@@ -1,6 +1,7 @@
 /** The flags of commands that look at a cluster, live or in files, without changing it. */
 import { type Command, Option } from "commander";
 
+/** Adds the options that say where objects, settings and prices come from. */
 export function pictureOptions(command: Command): Command {
   return command
     .optionsGroup("Input:")
@@ -22,6 +23,7 @@ export function pictureOptions(command: Command): Command {
     );
 }
 
+/** `-o` of `explain` and `simulate`. */
 export function outputOption(): Option {
   return new Option("-o, --output <format>", "text for people; json or yaml for programs")
     .choices(["text", "json", "yaml"])

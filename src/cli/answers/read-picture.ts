@@ -43,6 +43,7 @@ export interface PictureFlags {
   readonly at?: string;
 }
 
+/** The cluster as read from files or an API server, and notes on what is missing. */
 export interface ReadPicture {
   readonly picture: Picture;
   readonly manifests: Manifests;
@@ -53,13 +54,13 @@ export interface ReadPicture {
   readonly lostNodes: ReadonlyMap<string, string>;
 }
 
-/** What was read, and when it is taken to be. */
+/** The objects that were read, and the time for which the answer holds. */
 export interface ReadObjects {
   readonly found: readonly Found[];
   readonly notes: readonly string[];
   readonly settings: Settings;
   readonly nowMs: number;
-  /** What a running Karpenter tells of itself. */
+  /** Settings and prices of the running Karpenter. */
   readonly facts: ReadFacts | undefined;
 }
 
@@ -219,7 +220,7 @@ export function pictureOf(
   };
 }
 
-/** Which pools (by id) are not asked for replacements now, and until when. */
+/** Pools (by id) that get no replacements now because some failed, and until when. */
 function waitsOn(stored: ReadonlyMap<string, KubeObject>, nowMs: number): Map<string, number> {
   const waits = new Map<string, number>();
   for (const [id, native] of stored) {

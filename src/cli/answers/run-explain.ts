@@ -1,4 +1,4 @@
-/** What `karpenter explain` does: one question about what is read, one answer out. Nothing is changed. */
+/** What `karpenter explain` does: reads the cluster, answers one question, changes nothing. */
 import { printedLines } from "../../base/printable.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { printed } from "../program/manifest-text.ts";
@@ -7,6 +7,7 @@ import { explain, explainPools, subjectOf } from "./explain.ts";
 import { explainText, poolListText } from "./explain-text.ts";
 import { type PictureFlags, readObjects, readPicture } from "./read-picture.ts";
 
+/** Flags of `karpenter explain`, as the parser gives them. */
 export interface ExplainFlags extends PictureFlags {
   readonly namespace: string;
   readonly output: "text" | "json" | "yaml";

@@ -16,6 +16,7 @@ import { leftOut, modelOf, simulate } from "./simulate.ts";
 import { simulateText } from "./simulate-text.ts";
 import { nodesToRemove, parsePrices, withDrift, withOfferings, withPools } from "./what-if.ts";
 
+/** Flags of `karpenter simulate`, as the parser gives them. */
 export interface SimulateFlags extends PictureFlags {
   readonly removeNode?: readonly string[];
   readonly drainZone?: readonly string[];

@@ -1,4 +1,4 @@
-/** What would happen, for people: a line a step, with what it costs from then on. */
+/** The answer of `simulate` as text: one line for each step, with the price from then on. */
 
 import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";

@@ -26,6 +26,7 @@ import { planBatch } from "../../core/planner/plan-batch.ts";
 import { planOf } from "../plan/plan.ts";
 import type { ReadPicture } from "./read-picture.ts";
 
+/** The answer of `karpenter simulate`. Prices are micro-dollars an hour. */
 export interface Simulated {
   readonly says: string;
   /** RFC 3339. */
@@ -46,6 +47,7 @@ export interface Simulated {
   readonly next: readonly CommandAnswer[];
 }
 
+/** The changes to simulate. */
 export interface Supposed {
   readonly removed: readonly string[];
   readonly zones: readonly string[];
@@ -53,6 +55,7 @@ export interface Supposed {
   readonly horizonMs: number;
 }
 
+/** The state that a simulation starts from; nothing is launched in it yet. */
 export function modelOf({ picture, planning }: ReadPicture): Model {
   return {
     picture,
@@ -61,7 +64,7 @@ export function modelOf({ picture, planning }: ReadPicture): Model {
   };
 }
 
-/** `before`: as it is; `start`: with changed pools, prices, workloads. */
+/** `before`: the cluster as read; `start`: the same with the changed NodePools, prices and workloads. */
 export function simulate(
   before: Model,
   start: Model,
@@ -93,7 +96,7 @@ export function simulate(
   return answer(before, model, steps, { against, ended, plan });
 }
 
-/** What is left out of what was played, where there was any of it. */
+/** Notes on what the simulation left out, if the input has any of it. */
 export function leftOut({ picture, pools }: Model, { to }: Pick<Simulated, "to">): string[] {
   const owners = new Map(pools.map(({ pool }) => [pool.id, pool]));
   const ends = picture.nodes.filter(({ claim, poolId = "" }) => {

@@ -1,10 +1,11 @@
-/** The sentence for a name that is not in the input, with those that were probably meant, or the first few. */
+/** The sentence for a name that is not in the input, with the names that were probably meant, or the first few. */
 import { meantName } from "../../base/slips.ts";
 
 const NAMED = 5;
-/** Candidates whose names begin as what was asked for. */
+/** The most names to list that begin with the given text. */
 const CANDIDATES = 20;
 
+/** The sentence for a name that is not in the input, with the names that may be meant. */
 export function unknown(kind: string, name: string, known: Iterable<string>): string {
   const names = [...new Set(known)].sort();
   const begun = name === "" ? [] : names.filter((one) => one.startsWith(name));

@@ -18,7 +18,7 @@ import { unknown } from "./unknown.ts";
 
 const POOL_KINDS = ["NodePool", "Provisioner"];
 
-/** The objects with those of `changed` in the place of their namesakes. CliError: not all are pools. */
+/** The objects, with pools of `changed` instead of those with the same name. Throws CliError for other kinds. */
 export function withPools(found: readonly Found[], changed: readonly Found[]): readonly Found[] {
   const wrong = changed.find(({ object }) => !POOL_KINDS.includes(object.kind ?? ""));
   if (wrong !== undefined)
@@ -33,6 +33,7 @@ function nameOf({ object }: Found): string {
   return `${object.kind} ${keyOf(object)}`;
 }
 
+/** A price that the user gave with `--price`. */
 export interface Price {
   readonly instanceType: string;
   readonly capacityType: string;

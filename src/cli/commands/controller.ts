@@ -5,6 +5,7 @@ import { OPTIONS, type OptionDefinition } from "../../operator/settings/options.
 import { meaningOf } from "../../operator/settings/settings-page.ts";
 import { withExamples } from "../program/help.ts";
 
+/** `karpenter controller`. */
 export function controllerCommand(): Command {
   const command = new Command("controller")
     .description(
@@ -44,7 +45,7 @@ export function controllerCommand(): Command {
   });
 }
 
-/** Commander names flags in camel case; the table goes by the flag itself. */
+/** Commander's keys are in camel case; the table of settings has the flags themselves. */
 function byFlagName(flags: Readonly<Record<string, string>>): Record<string, string> {
   const given: Record<string, string> = {};
   for (const { flag } of Object.values<OptionDefinition>(OPTIONS)) {

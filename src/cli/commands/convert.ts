@@ -6,6 +6,7 @@ import { Command, Option } from "commander";
 import type { ConvertFlags } from "../convert/run-convert.ts";
 import { withExamples } from "../program/help.ts";
 
+/** `karpenter convert`, also the program `karpenter-convert`. */
 export function convertCommand(name = "convert"): Command {
   const command = new Command(name)
     .description(

@@ -4,6 +4,7 @@ import { outputOption, pictureOptions } from "../answers/picture-options.ts";
 import type { ExplainFlags } from "../answers/run-explain.ts";
 import { withExamples } from "../program/help.ts";
 
+/** `karpenter explain`. */
 export function explainCommand(): Command {
   const command = new Command("explain")
     .description(

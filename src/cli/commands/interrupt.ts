@@ -8,6 +8,7 @@ import { durationHint, parseDuration } from "../../base/duration.ts";
 import type { InterruptFlags } from "../interrupt/run-interrupt.ts";
 import { withExamples } from "../program/help.ts";
 
+/** `karpenter interrupt`, also the program `ec2-spot-interrupter`. */
 export function interruptCommand(name = "interrupt"): Command {
   const command = new Command(name)
     .description("Interrupt spot instances of a sandbox, as EC2 does: two minutes after a notice.")
@@ -56,7 +57,7 @@ export function interruptCommand(name = "interrupt"): Command {
   );
 }
 
-/** Joins what is given in several arguments or several times. */
+/** Joins ids from several arguments and repeated flags. */
 function idList(text: string, before: readonly string[] = []): readonly string[] {
   const ids = text.split(/[,\s]+/).filter((id) => id !== "");
   const wrong = ids.find((id) => !/^i-[0-9a-f]{8,17}$/.test(id));

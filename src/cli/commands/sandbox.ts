@@ -7,6 +7,7 @@ import { isAwsRegion } from "../program/aws-region.ts";
 import { withExamples } from "../program/help.ts";
 import type { SandboxFlags } from "../sandbox/sandbox-flags.ts";
 
+/** `karpenter sandbox`. */
 export function sandboxCommand(): Command {
   const command = new Command("sandbox")
     .description(

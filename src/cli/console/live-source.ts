@@ -55,7 +55,7 @@ const STALE_MS = 10_000;
 /** How far consolidation is played, as `karpenter simulate` does without `--horizon`. */
 const HORIZON_MS = 24 * 3_600_000;
 
-/** Watches open when somebody looks, and end when nobody does. */
+/** Watches open when the first page connects, and end after the last one has left. */
 export function liveSource(options: LiveSourceOptions): ConsoleSource {
   const clock = new SystemClock();
   let cluster: MirroredCluster | undefined;

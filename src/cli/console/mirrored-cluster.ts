@@ -45,7 +45,7 @@ export function openMirroredCluster({
   let changes = 0;
 
   async function open(kind: Kind): Promise<Mirror<KubeObject>> {
-    // A mirror keeps trying; whoever reads wants to hear at once that it is in vain.
+    // A mirror retries for ever. The user must hear at once that the kind cannot be read.
     await direct.raw({ method: "GET", path: `${pathOf(kind)}?limit=1` });
     const mirror = mirrors.of(kind, optionsOf(kind));
     mirror.on(() => {
@@ -65,7 +65,7 @@ export function openMirroredCluster({
     if (mirror === undefined) {
       mirror = open(kind as Kind);
       opened.set(path, mirror);
-      // It is asked for again at the next reading.
+      // The next reading tries again.
       mirror.catch(() => opened.delete(path));
     }
     const items = (await mirror).list() as readonly KubeObject[] as readonly T[];
@@ -89,7 +89,7 @@ function optionsOf(kind: Kind): MirrorOptions<KubeObject> {
     const options: MirrorOptions<Pod> = { project, readFrame: createPodFrameReader(project) };
     return options as unknown as MirrorOptions<KubeObject>;
   }
-  // Who wrote the spec of a pool last is told by its managedFields.
+  // managedFields say who last changed a pool's spec.
   if (POOL_KINDS.some(({ plural }) => plural === kind.plural)) return { project: (pool) => pool };
   return kind.plural === EVENT.plural ? { optional: true } : {};
 }

@@ -31,7 +31,7 @@ export async function runConsole({ port }: ConsoleFlags): Promise<void> {
     clock,
     random: new Random(randomInt(2 ** 31)),
     log,
-    // Asked anew each time: a simulated cluster's clock may run faster than this machine's.
+    // Read each time, because a simulated cluster's clock may run faster than this machine's.
     nowMs: async () => (await timeOf(client)) ?? clock.now(),
     notes: warnings,
   });

@@ -1,4 +1,4 @@
-/** Makes the cloud that was asked for from the operator's doors and settings. */
+/** Creates the cloud provider of `--provider`. */
 import { isObject } from "../../base/json.ts";
 import type { Provider, ProviderDoors } from "../../operator/create-operator.ts";
 import { isAwsGateOn, isGateOn, type Options } from "../../operator/settings/parse-options.ts";
@@ -12,6 +12,7 @@ import { kwokNodeClass } from "../../providers/kwok/node-class.ts";
 import { createKwokProvider } from "../../providers/kwok/provider.ts";
 import { CliError } from "../program/cli-error.ts";
 
+/** The provider for `--provider kwok`. */
 export function kwokProvider(doors: ProviderDoors): Provider {
   const cloud = createKwokProvider(doors);
   return { cloud, controllers: [kwokNodeClass(doors)], stop: () => cloud.stop() };
@@ -32,7 +33,7 @@ export async function awsProvider(options: Options): Promise<(doors: ProviderDoo
   };
 }
 
-/** In either case of letters, as Go's HTTP reads them; an empty one is none. Exported for tests. */
+/** In upper or lower case, as Go reads them. An empty value counts as unset. Exported for tests. */
 export function proxiesOf(environment: Readonly<Record<string, string | undefined>>): Proxies {
   const read = (name: string) => environment[name] || environment[name.toLowerCase()] || undefined;
   const [https, http, except] = ["HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"].map(read);
@@ -43,6 +44,7 @@ export function proxiesOf(environment: Readonly<Record<string, string | undefine
   };
 }
 
+/** The provider for `--provider aws`, over the real AWS or a simulated one. */
 export function awsProviderOf(
   doors: ProviderDoors,
   api: AwsApi,

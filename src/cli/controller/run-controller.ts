@@ -81,13 +81,13 @@ export async function runController(
     const start = { provider, flags, given, clock, log, parts, hasFailed: () => failed };
     const why = await runUntilEnd(start);
     log.info("stopping", { reason: why });
-    // Whoever lost the lead must not finish what it began: another replica decides now.
+    // After losing the lease this process must not finish its work: another replica decides now.
     if (why === "lost the lead") process.exit(1);
     await close();
     process.exit(0);
   } catch (error) {
     await fail();
-    // Whatever is still open must not keep a process that does nothing.
+    // Open handles must not keep the process alive.
     setTimeout(() => process.exit(), EXIT_SOON_MS).unref();
     if (error instanceof CliError) throw error;
     const { stack } = error as Error;

@@ -18,6 +18,7 @@ import { valuesOf } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 import { shownValue } from "../program/shown.ts";
 
+/** Flags of `karpenter convert`, as the parser gives them. */
 export interface ConvertFlags {
   readonly filename?: readonly string[];
   readonly recursive: boolean;
@@ -26,7 +27,7 @@ export interface ConvertFlags {
   readonly to: "v1beta1" | "v1";
 }
 
-/** Where it reads and writes; a test gives its own. */
+/** Input and output, so that tests can replace them. */
 interface ConvertDoors {
   readonly out: (text: Printed) => void;
   readonly say: (line: Printed) => void;

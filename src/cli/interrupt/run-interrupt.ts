@@ -11,6 +11,7 @@ import { printedLines } from "../../base/printable.ts";
 import { CliError } from "../program/cli-error.ts";
 import { terminal, toStdout } from "../program/output.ts";
 
+/** Flags of `karpenter interrupt`, as the parser gives them. */
 export interface InterruptFlags {
   readonly instanceIds?: readonly string[];
   /** Milliseconds. */
@@ -31,6 +32,7 @@ interface Experiment {
   readonly state: { readonly status: string; readonly reason?: string };
 }
 
+/** Output and waiting, so that tests can replace them. */
 export interface InterruptDoors {
   readonly say: (line: string) => void;
   /** Real time between two looks. */
@@ -42,6 +44,7 @@ const DOORS: InterruptDoors = {
   sleep: (ms) => setTimeout(ms),
 };
 
+/** Interrupts spot instances of the simulated AWS, by an experiment of its Fault Injection Service. */
 export async function runInterrupt(
   flags: InterruptFlags,
   doors: InterruptDoors = DOORS,
@@ -139,7 +142,7 @@ async function choose(
   });
 }
 
-/** Rejects with CliError when nobody is there to answer. */
+/** Rejects with CliError if the input ends without an answer. */
 async function askPerson(question: string): Promise<string> {
   const prompt = createInterface(terminal());
   const nobody = new Promise<never>((_, reject) => {

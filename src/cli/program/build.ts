@@ -28,6 +28,7 @@ function commit(): string {
   return /^[0-9a-f]{7}/.exec(full ?? "")?.[0] ?? UNKNOWN_COMMIT;
 }
 
+/** Version and commit of this program. */
 export const BUILD = {
   version: manifest.version ?? "0.0.0",
   commit: commit(),

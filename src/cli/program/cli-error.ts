@@ -1,4 +1,4 @@
-/** More than a screen of problems helps nobody. */
+/** More problems than fit on a screen do not help. */
 const MOST_PROBLEMS = 20;
 
 /** A failure that the user can do something about: what happened, why, what to try. */
@@ -8,7 +8,7 @@ export class CliError extends Error {
   /** A sentence each; the message has them all, a line each. */
   readonly problems: readonly string[];
 
-  /** Of several problems at most {@link MOST_PROBLEMS} are told; the others are counted. */
+  /** At most {@link MOST_PROBLEMS} problems are listed; the others are counted. */
   constructor(message: string | readonly string[], exitCode = 1) {
     const all = typeof message === "string" ? [message] : message;
     const problems =

@@ -68,6 +68,7 @@ export function ruledOutText(cheaper: Readonly<Partial<Record<RuledOutBy, number
   return countsText(cheaper, RULED_OUT);
 }
 
+/** What keeps a node, to follow a number and a colon. */
 export function holdWords(kind: HoldKind): string {
   return HOLDS[kind];
 }

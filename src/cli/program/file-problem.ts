@@ -10,6 +10,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ELOOP: "its links lead in a circle",
 };
 
+/** Why a file could not be read or written, in words. */
 export function fileProblem(error: unknown): string {
   const { code = "", message } = error as NodeJS.ErrnoException;
   return WORDS[code] ?? `cannot be read: ${message}`;

@@ -28,9 +28,10 @@ const LEAVE = "\u001b[?25h\u001b[?1049l";
 const BEGIN_UPDATE = "\u001b[?2026h";
 const END_UPDATE = "\u001b[?2026l";
 
-/** Size where the terminal does not tell its own. */
+/** The size if the terminal does not report one. */
 const USUAL = { columns: 80, rows: 24 };
 
+/** Draws frames over each other on a terminal, and restores the terminal when it ends. */
 export class FullScreen {
   readonly #input: Input;
   readonly #output: Output;
@@ -81,7 +82,7 @@ export class FullScreen {
     this.#input.pause();
   }
 
-  /** Writes the lines that differ from those that are shown. */
+  /** Writes only the lines that changed since the last frame. */
   show(lines: readonly Line[]): void {
     if (!this.#isOpen) return;
     const texts = lines.map((line) => printedScreen([line]).replace(/\n$/, ""));

@@ -10,7 +10,7 @@ const DEFAULT_WIDTH = 80;
 /** For `Command.configureHelp`; subcommands inherit it. */
 export const HELP_STYLE: HelpConfiguration = { formatItem, minWidthToWrap: 20 };
 
-/** `[command line, what it does]`, of which each command has two at least. */
+/** `[command line, what it does]`. Each command has at least two. */
 export type Example = readonly [line: string, does: string];
 
 /** Appends the examples to the command's help. */

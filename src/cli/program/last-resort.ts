@@ -24,7 +24,7 @@ interface LastResort {
 export function exitOnUncaught({ log, close }: LastResort): void {
   let isEnding = false;
   const end = (kind: UncaughtFailure["kind"], error: unknown): void => {
-    // What fails while everything is closed is told by whoever closes.
+    // Errors during the shutdown are reported by the code that closes.
     if (isEnding) return;
     isEnding = true;
     setTimeout(() => process.exit(1), EXIT_WITHIN_MS);

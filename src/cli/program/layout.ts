@@ -1,6 +1,6 @@
 /** How the answers of commands are laid out for people: titled sections, columns as wide as they need to be. */
 
-/** Nothing at all when there are no lines. */
+/** No lines: the section is left out. */
 export function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
 }

@@ -11,14 +11,15 @@ import { Script } from "node:vm";
 
 const debug = debuglog("karpenter");
 
+/** One compiled script of the bundle. */
 export interface Part {
   /** What V8 keeps of it: `createCachedData()` after it has run holds all that has been called. */
   readonly script: Script;
-  /** Runs it anew: what it exports. */
+  /** Runs the script again and returns its exports. */
   evaluate(): Record<string, unknown>;
 }
 
-/** Which file of the bundle a package lies in that is read only once it is asked for, as export of its own name. */
+/** Packages that are loaded on first use: the file of the bundle that exports each one. */
 export type LazyParts = Readonly<Record<string, string>>;
 
 /**

@@ -32,7 +32,7 @@ export function expected<T>(read: () => T): T {
   }
 }
 
-/** An answer for programs. What is in it twice is written twice: not every reader knows anchors. */
+/** An answer for programs. A repeated value is written again, because not every YAML reader knows anchors. */
 export function printed(answer: unknown, format: "json" | "yaml"): Printed {
   return format === "json"
     ? printedJson(JSON.stringify(answer, null, 2))

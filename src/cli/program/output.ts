@@ -4,10 +4,12 @@
  */
 import { type Printed, printable } from "../../base/printable.ts";
 
+/** Only text that was made printable gets here, so no control character of a stranger reaches the terminal. */
 export function toStdout(text: Printed): void {
   process.stdout.write(text);
 }
 
+/** The same for notes and errors. */
 export function toStderr(text: Printed): void {
   process.stderr.write(text);
 }
@@ -17,7 +19,7 @@ export function besides(data: boolean): (text: Printed) => void {
   return data ? toStderr : toStdout;
 }
 
-/** Whether somebody looks on. */
+/** Whether the stream is a terminal. */
 export function isTerminal(stream: "stdin" | "stdout" | "stderr"): boolean {
   return process[stream].isTTY === true;
 }
@@ -28,7 +30,7 @@ export function overwriteStderr(line: string): void {
   process.stderr.write(`\r\u001b[K${printable(line)}`);
 }
 
-/** `failed` is told why standard output takes no more; whoever reads us may stop early (`| head`): that is an end. */
+/** Calls `failed` if standard output breaks. A reader that stops early (`| head`) is a normal end. */
 export function whenStdoutFails(failed: (error: Error) => never): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
@@ -36,7 +38,7 @@ export function whenStdoutFails(failed: (error: Error) => never): void {
   });
 }
 
-/** For a question to whoever sits at the terminal. */
+/** For a question to the user at the terminal. */
 export function terminal(): {
   readonly input: NodeJS.ReadStream;
   readonly output: NodeJS.WriteStream;

@@ -1,5 +1,9 @@
-/** What a long-running command has opened: ports, controllers, a cluster. It is closed in reverse order, whatever fails. */
+/**
+ * What a long-running command has opened: ports, controllers, a cluster. It is closed in reverse order, even if some
+ * closing fails.
+ */
 
+/** Collects what has to be closed, and closes it in the reverse order. */
 export class Parts {
   readonly #closers: (() => Promise<void> | void | undefined)[] = [];
   #closing: Promise<void> | undefined;

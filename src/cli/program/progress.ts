@@ -5,6 +5,7 @@
 
 import { isTerminal, overwriteStderr } from "./output.ts";
 
+/** Says on standard error what a long command is doing. */
 export interface Progress {
   /** What begins now. */
   stage(text: string): void;
@@ -27,7 +28,7 @@ function progressLine(): Progress {
   };
 }
 
-/** On standard error, where somebody looks on: it is a terminal, and what is printed is no data for a program. */
+/** Progress on standard error, if that is a terminal and the output is not for a program. */
 export function progressFor(output: string): Progress {
   const isWatched =
     isTerminal("stderr") && (output === "text" || output === "wide" || isTerminal("stdout"));

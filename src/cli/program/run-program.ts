@@ -1,10 +1,11 @@
-/** Runs a command line: whatever goes wrong ends in one sentence on standard error and an exit code. */
+/** Runs a command line. Every error becomes one sentence on standard error and an exit code. */
 import { type Command, CommanderError } from "commander";
 import { printedLines } from "../../base/printable.ts";
 import { CliError } from "./cli-error.ts";
 import { HELP_STYLE } from "./help.ts";
 import { toStderr, whenStdoutFails } from "./output.ts";
 
+/** Parses the arguments and runs the command. Errors become one line and an exit code. */
 export async function runProgram(program: Command): Promise<void> {
   const name = program.name();
   const say = (text: string): void => toStderr(printedLines([`${name}: ${text}`]));
@@ -26,7 +27,7 @@ export async function runProgram(program: Command): Promise<void> {
       ),
   });
   for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
-  // Nothing is left that could go on, yet the command has not ended: whoever asked must not take that for success.
+  // The event loop is empty, but the command has not ended. That must not look like success.
   const stuck = (): void => {
     say("unexpected failure: ended before it was done");
     process.exitCode = 70;
@@ -36,7 +37,7 @@ export async function runProgram(program: Command): Promise<void> {
     await program.parseAsync(process.argv);
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Help and version end well; commander has already said what was wrong otherwise.
+      // Help and version succeed. For other errors commander has already printed the message.
       process.exitCode = error.exitCode;
     } else if (error instanceof CliError) {
       for (const problem of error.problems) say(problem);
@@ -52,7 +53,7 @@ export async function runProgram(program: Command): Promise<void> {
   }
 }
 
-/** What was thrown, then where, a line each. The message may have line breaks of its own. */
+/** The error, then its stack, one line each. The message may contain line breaks. */
 function stackOf(error: unknown): readonly string[] {
   if (!(error instanceof Error) || error.stack === undefined) return [String(error)];
   const at = error.stack.search(/\n {4}at /);

@@ -25,6 +25,7 @@ export interface Screen {
 /** A line of text, painted whole where it has a colour. */
 export type Line = string | { readonly text: string; readonly paint: (text: string) => string };
 
+/** A line with a colour, which is left out where colours are off. */
 export function painted(text: string, paint: (text: string) => string): Line {
   return { text, paint };
 }
@@ -43,7 +44,7 @@ const MOST_COLUMNS = 100;
 /** On a narrower terminal, lines are broken by the terminal. */
 const LEAST_COLUMNS = 60;
 
-/** Text without colours, as it is printed into a file. */
+/** Text without colours, as for a file. */
 export const PLAIN_SCREEN: Screen = { columns: MOST_COLUMNS, paint: pc.createColors(false) };
 
 /** The part of a stream that a screen is made from. */
@@ -71,7 +72,7 @@ export function hasColours(
   return output.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
 }
 
-/** Width of the terminal; undefined when the stream is none, or does not tell. */
+/** Width of the terminal; undefined if the stream is not a terminal, or reports no width. */
 function columnsOf({ isTTY, columns }: Output): number | undefined {
   return isTTY === true && columns !== undefined && columns > 0 ? columns : undefined;
 }
@@ -81,7 +82,7 @@ export function stdoutScreen(when?: ColourWhen): Screen {
   return screenOf(terminal().output, process.env, when);
 }
 
-/** Width of the terminal that standard output is; undefined when it is none. */
+/** Width of the terminal on standard output; undefined if it is not a terminal. */
 export function stdoutColumns(): number | undefined {
   return columnsOf(terminal().output);
 }

@@ -34,6 +34,7 @@ import { BUILD } from "../program/build.ts";
 import { valuesOf } from "../program/manifest-text.ts";
 import { LogBuffer } from "./log-buffer.ts";
 
+/** What a sandbox with a Karpenter in it is made from. */
 export interface BoxOptions {
   readonly clock: Clock;
   readonly seed: number;
@@ -51,12 +52,13 @@ export interface BoxOptions {
   readonly connectAws?: (sandbox: Sandbox) => Promise<AwsApi>;
   /** Karpenter's way to the API server. Default: as its chart installs it, with exactly those rights. */
   readonly connectKube?: (sandbox: Sandbox) => Transport;
-  /** People may ask what Karpenter would do, so it tells its settings and prices. Default: nobody. */
+  /** Karpenter publishes its settings and prices, for `explain` and `simulate`. Default: false. */
   readonly isAsked?: true;
   /** Further settings by flag name. */
   readonly flags?: Readonly<Record<string, string>>;
 }
 
+/** A sandbox and the Karpenter that runs in it. */
 export interface Box {
   readonly sandbox: Sandbox;
   /** The one that runs now. */
@@ -233,7 +235,7 @@ export function readManifests(text: string, source = "manifests"): KubeObject[] 
   return valuesOf(source, text) as KubeObject[];
 }
 
-/** Each call is one try here, whatever wire it takes. */
+/** Each call counts as one attempt, in process and over HTTP. */
 function observed(aws: AwsApi, { clock, metrics }: ProviderDoors): AwsApi {
   return observedCalls(aws, clock, callObserver(metrics));
 }

@@ -10,6 +10,7 @@ import {
 /** As many as anybody scrolls back; the oldest go first. */
 const LINES_KEPT = 10_000;
 
+/** The last lines of Karpenter's log, for `kubectl logs`. */
 export class LogBuffer implements LogSource {
   readonly #podKey: string;
   readonly #clock: Pick<Clock, "now">;

@@ -18,6 +18,7 @@ import { openBox } from "./box.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
+/** The flags of the sandbox that a story obeys. */
 export type StoryOptions = Pick<
   SandboxFlags,
   "seed" | "provider" | "clusterName" | "region" | "kubernetesVersion" | "setting" | "logLevel"
@@ -43,6 +44,7 @@ export async function playScenario(
   return outcome.broken.length === 0 ? 0 : 1;
 }
 
+/** How many expectations of a story were met, and a sentence for each that was not. */
 export interface StoryOutcome {
   readonly kept: number;
   readonly broken: readonly string[];

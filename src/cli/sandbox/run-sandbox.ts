@@ -28,6 +28,7 @@ import { tracePrinter } from "./trace-printer.ts";
 /** How long a sandbox that failed may take to close. */
 const CLOSE_WITHIN_MS = 5_000;
 
+/** Runs a sandbox until it is interrupted, or plays a story. */
 export async function runSandbox(flags: SandboxFlags): Promise<void> {
   // The SDK's advice on Node versions is for its users' authors, not for whoever tries a sandbox.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";

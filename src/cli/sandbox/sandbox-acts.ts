@@ -9,6 +9,7 @@ import { discoverResources } from "../../sandbox/scenario/resources.ts";
 import { CliError } from "../program/cli-error.ts";
 import { type Box, readManifests } from "./box.ts";
 
+/** What the dashboard's button Act offers. `wants` names the fields to fill in. */
 export const SANDBOX_ACTS: readonly Act[] = [
   { name: "start", label: "Apply the example NodePool and the Deployment inflate", wants: [] },
   { name: "scale", label: "Scale a Deployment", wants: ["deployment", "replicas"] },
@@ -23,6 +24,7 @@ const EXAMPLES = new URL("../../../examples/", import.meta.url);
 /** More pods than a sandbox of one process is for. */
 const MOST_REPLICAS = 5_000;
 
+/** The sandbox that acts are done to. */
 export interface Actor {
   readonly box: Pick<Box, "sandbox" | "restart">;
   readonly provider: "aws" | "kwok";

@@ -1,5 +1,6 @@
 /** The flags of `karpenter sandbox`, parsed. */
 
+/** Flags of `karpenter sandbox`, as the parser gives them. */
 export interface SandboxFlags {
   readonly kubeconfig: string;
   readonly port: number;

@@ -9,6 +9,7 @@ import { clipped } from "../program/layout.ts";
 import { type Line, type Paint, painted } from "../program/terminal.ts";
 import { shareOf, shownNodes, type View } from "./view.ts";
 
+/** The room that a frame has. */
 export interface Canvas {
   /** Characters of a line, 60 and more. */
   readonly columns: number;

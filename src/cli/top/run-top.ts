@@ -28,6 +28,7 @@ import { hasColours, PLAIN_SCREEN, printedScreen } from "../program/terminal.ts"
 import { frame, type Surroundings } from "./frame.ts";
 import { afterKey, FIRST_VIEW, type Sort, shownNodes, type View } from "./view.ts";
 
+/** Flags of `karpenter top`, as the parser gives them. */
 export interface TopFlags extends PictureFlags {
   readonly once?: true;
   readonly interval: string;

@@ -4,8 +4,10 @@ import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
 /** By what the nodes are sorted; `s` goes through them in this order. */
 export const SORTS = ["pool", "name", "cpu", "memory", "price", "age", "pods", "state"] as const;
 
+/** The columns by which `top` sorts. */
 export type Sort = (typeof SORTS)[number];
 
+/** What the user chose to see. */
 export interface View {
   readonly sort: Sort;
   /** Nodes whose name, pool, type, zone or state contains it. */
@@ -21,6 +23,7 @@ export interface View {
   readonly isOver: boolean;
 }
 
+/** The view at the start. */
 export const FIRST_VIEW: View = {
   sort: "pool",
   filter: "",

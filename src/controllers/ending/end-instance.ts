@@ -169,7 +169,7 @@ export async function mayEndClaimless(
   return true;
 }
 
-/** Asks for the deletion of this very Node; its finalizer has it drained first. */
+/** Deletes this Node, not a later one of the same name. Its finalizer drains it first. */
 export async function deleteNode(world: Pick<World, "kube">, node: Node): Promise<void> {
   await deleteSame(world.kube, NODE, node);
 }

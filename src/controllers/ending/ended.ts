@@ -24,9 +24,10 @@ import type { World } from "../world.ts";
  */
 export type Ended = "ended" | "gone" | "changed" | "held";
 
-/** When an act that is held had better be tried again. */
+/** Milliseconds after which a held termination is tried again. */
 export const HELD_RETRY_MS = 60_000;
 
+/** Metrics of the safety checks before a node or instance is ended. */
 export const ENDING_METRICS: readonly MetricSpec[] = [
   {
     name: "ends_held_total",
@@ -84,7 +85,7 @@ function kindsOf(view: ViewName, claim: NodeClaim): readonly Kind[] {
   return [POOL_KINDS[CLAIM_KINDS.indexOf(kind)] as Kind];
 }
 
-/** Tells of an act that waits. */
+/** Publishes the event for a termination that is held. */
 export function tellHeld(
   world: World,
   {

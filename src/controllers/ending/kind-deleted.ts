@@ -25,7 +25,7 @@ type Answers = Map<string, { readonly atMs: number; readonly isGoing: Promise<bo
 
 const answersOf = new WeakMap<World["mirrors"], Answers>();
 
-/** True, and told on the claim, while the end of its kind is not confirmed. Rejects when nobody can tell. */
+/** True, with an event, while the CRD is being deleted without confirmation. Rejects if that cannot be read. */
 export async function holdWhileKindGoes(world: World, claim: NodeClaim): Promise<boolean> {
   const kind = claimKind(claim);
   if (!(await isUnconfirmed(world, kind))) return false;

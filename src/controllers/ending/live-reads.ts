@@ -7,7 +7,7 @@ import { POD, type Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import type { World } from "../world.ts";
 
-/** One list of all Nodes serves whoever asks within this time: claims that are late are so in crowds. */
+/** Milliseconds for which one list of all Nodes is shared: late claims come in large numbers. */
 const SHARED_MS = 1_000;
 
 type Shared = { readonly atMs: number; readonly listing: Promise<readonly Node[]> };
@@ -23,7 +23,7 @@ export async function reschedulablePodsNow(
   return items.filter(isReschedulable);
 }
 
-/** The Nodes that stand for an instance, among all there are: one that just joined has a name that nobody knows yet. */
+/** The Nodes of an instance, from a list of all Nodes: the name of a Node that just joined is not known. */
 export async function nodesStandingFor(
   world: Pick<World, "kube" | "clock" | "mirrors">,
   providerId: string | undefined,

@@ -88,6 +88,7 @@ export function nodeGaugeMetrics(wellKnown: readonly string[]): readonly MetricS
   ];
 }
 
+/** Gauges of nodes, read from the cluster state when they are scraped. */
 export function nodeMetrics(world: World): Controller {
   const keys = [...labelKeys(world.cloud.wellKnownLabels)];
   /** A view never changes, and neither do its labels. */
@@ -142,7 +143,7 @@ export function nodeMetrics(world: World): Controller {
   ]);
 }
 
-/** As they are now. Very many may have changed since somebody looked: they are looked at in steps. */
+/** The nodes as they are now. Many may have changed since the last scrape, so they are read in steps. */
 export function* viewsOf({ cluster }: Pick<World, "cluster">): Steps<readonly NodeView[]> {
   yield* cluster.catchUp();
   return cluster.nodes();
@@ -199,6 +200,7 @@ export function inUnits(resources: Resources, name: string): number {
   return (resources[name] ?? 0) / (name === "cpu" ? 1_000 : 1);
 }
 
+/** A resource name as upstream's label has it: `ephemeral_storage`. */
 export function resourceType(name: string): string {
   return name.replaceAll("-", "_");
 }

@@ -5,12 +5,13 @@
 import type { Metrics, Series } from "../../base/metrics.ts";
 import { AWAIT_CHANGE, type Controller, type Source } from "../../kube/manager/controller.ts";
 
-/** A metric's name, and what it is now. */
+/** A metric's name, and a function that returns its current series. */
 export type Reader = readonly [string, () => Series];
 
 /** Objects that are gone through before others may have their turn: some ten microseconds each. */
 export const LOOKED_AT_PER_STEP = 64;
 
+/** A controller that only computes gauges, when they are scraped. */
 export function observer(
   metrics: Metrics,
   name: string,

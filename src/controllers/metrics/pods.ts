@@ -34,6 +34,7 @@ function duration(name: string, help: string): MetricSpec {
   return { name, type: "histogram", help, labels: [], buckets: DURATION_BUCKETS };
 }
 
+/** State of pods, and how long they wait. */
 export const POD_METRICS: readonly MetricSpec[] = [
   gauge(
     "pods_state",
@@ -96,6 +97,7 @@ interface Waiting {
   readonly bound: boolean;
 }
 
+/** Gauges and durations of pods. */
 export function podMetrics(world: World, times: PodTimes): Controller {
   const waiting = new Map<string, Waiting>();
   const { clock, metrics } = world;
@@ -133,7 +135,7 @@ export function podMetrics(world: World, times: PodTimes): Controller {
     isWanted: (one: Waiting) => boolean,
     sinceMs: (pod: Pod) => number | undefined,
   ): Series {
-    // As they are now: one that is made anew under its name meanwhile would be shown twice.
+    // Copied first: a pod that is created again under its name during the loop would be shown twice.
     for (const [at, one] of [...waiting.values()].entries()) {
       if (at % LOOKED_AT_PER_STEP === 0) yield undefined;
       const ms = isWanted(one) ? sinceMs(one.pod) : undefined;
@@ -202,7 +204,7 @@ function hostLabels(node: string, labels: Labels, managed: boolean): Labels {
 }
 
 function* states(world: World): Series {
-  // There may be a million: in order they would have to be put anew each time.
+  // There may be a million pods, so they are not sorted at each scrape.
   for (const pod of pods(world).each()) {
     const { nodeName = "" } = pod.spec;
     const view = nodeName === "" ? undefined : world.cluster.node(nodeName);

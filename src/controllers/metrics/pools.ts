@@ -13,6 +13,7 @@ import type { World } from "../world.ts";
 import { inUnits, resourceType, viewsOf } from "./nodes.ts";
 import { LOOKED_AT_PER_STEP, observer } from "./observer.ts";
 
+/** Usage, limits and cost of NodePools. */
 export const POOL_METRICS: readonly MetricSpec[] = [
   {
     name: "nodepools_usage",
@@ -43,6 +44,7 @@ export const POOL_METRICS: readonly MetricSpec[] = [
 /** Shown also when there is nothing, as in a pool's status. */
 const ZEROS: Resources = { cpu: 0, memory: 0, pods: 0, "ephemeral-storage": 0, nodes: 0 };
 
+/** Gauges of NodePools, read when they are scraped. */
 export function poolMetrics(world: World, lastTypes: LastTypes): Controller {
   const { cluster } = world;
 

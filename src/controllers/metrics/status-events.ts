@@ -13,6 +13,7 @@ import type { World } from "../world.ts";
 import { observer } from "./observer.ts";
 import { type Conditioned, changes, statusMetricsOf } from "./status.ts";
 
+/** An event for each change of a condition. upstream: operatorpkg/status. */
 export function statusEvents(world: World, kind: Kind): Controller {
   const status = statusMetricsOf(world, kind);
   const watch = source(kind, (object, event, before) => {
@@ -26,7 +27,7 @@ export function statusEvents(world: World, kind: Kind): Controller {
   return observer(world.metrics, name, status.readers, [watch]);
 }
 
-/** The kinds whose conditions are told of, beside the provider's node classes. */
+/** The kinds whose condition changes become events, besides the provider's node classes. */
 export const STATUS_EVENT_KINDS: readonly Kind[] = [
   NODE_POOL as Kind,
   NODE_CLAIM as Kind,

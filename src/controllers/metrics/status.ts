@@ -18,6 +18,7 @@ import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
 import type { World } from "../world.ts";
 import { LOOKED_AT_PER_STEP, type Reader } from "./observer.ts";
 
+/** An object that may have conditions. */
 export type Conditioned = KubeObject & { status?: { conditions?: readonly Condition[] } };
 
 /** One name under which a kind's conditions are shown, and the labels that go with it. */
@@ -69,7 +70,7 @@ const OBJECT = ["namespace", "name"];
 const STATE = ["type", "status", "reason"];
 const BUCKETS = doubling(0.5, 15);
 
-/** Name below the family's prefix → what it is. */
+/** Name without the family's prefix → declaration. */
 const SHAPES: Readonly<Record<string, Omit<MetricSpec, "name">>> = {
   status_condition_count: {
     type: "gauge",
@@ -127,6 +128,7 @@ export interface StatusMetrics {
   count(before: Conditioned, after: Conditioned | undefined): void;
 }
 
+/** The metrics of the conditions of one kind. upstream: operatorpkg/status. */
 export function statusMetricsOf(world: World, kind: Kind): StatusMetrics {
   const own = families(world.cloud).filter(
     (one) => one.kind.group === kind.group && one.kind.kind === kind.kind,

@@ -19,6 +19,10 @@ export function evicted(pod: Pod, reason: string): EventToPublish {
   };
 }
 
+/**
+ * The pod is deleted, not evicted, because the node's deadline has come. upstream:
+ * pkg/controllers/node/termination/terminator/events.
+ */
 export function disrupted(pod: Pod, deadlineMs: number, grantedSeconds: number): EventToPublish {
   const at = toRfc3339(deadlineMs).replace("T", " ").replace("Z", " +0000 UTC");
   const asked = pod.spec.terminationGracePeriodSeconds ?? 30;
@@ -34,6 +38,7 @@ export function disrupted(pod: Pod, deadlineMs: number, grantedSeconds: number):
   };
 }
 
+/** The drain could not go on. */
 export function failedDraining(node: Node, why: string): EventToPublish {
   return {
     object: node,
@@ -44,6 +49,7 @@ export function failedDraining(node: Node, why: string): EventToPublish {
   };
 }
 
+/** Volumes are still attached; the event names some of them. */
 export function awaitingVolumeDetachment(
   node: Node,
   attachments: readonly string[],
@@ -73,7 +79,7 @@ export function repairBlocked(
   }));
 }
 
-/** Ours. Told once for each ailment, on the Node and its claim. */
+/** karpenter-ts only. Published once for each unhealthy condition, on the Node and its claim. */
 export function repairPending(
   objects: readonly KubeObject[],
   { conditionType, conditionStatus, sinceMs, dueMs }: Ailment,
@@ -87,11 +93,12 @@ export function repairPending(
     reason: "NodeRepairPending",
     message,
     dedupeValues: [object.metadata.name, message],
-    // Whatever else happens to the Node meanwhile.
+    // No repetition until the repair is due.
     dedupeMs: dueMs - sinceMs,
   }));
 }
 
+/** The node has a deadline: at `at` all its pods are deleted. */
 export function deadlineNear(node: Node, at: string): EventToPublish {
   return {
     object: node,

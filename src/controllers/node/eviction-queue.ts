@@ -36,19 +36,22 @@ interface Waiting {
   readonly failures: number;
 }
 
+/** A pod to evict, with the deadline of its node. */
 export interface Moving {
   readonly deadlineMs: number | undefined;
   readonly reason: string;
-  /** As the server listed them just now, whatever the mirror knows: each is tried once for each time it is added. */
+  /** Listed from the server just now, so perhaps not in the mirror: tried once for each time it is added. */
   readonly isListed: boolean;
 }
 
+/** Pods that wait for their eviction. */
 export interface EvictionQueue {
   readonly controller: Controller;
   /** Pods already in the queue keep their place; the earlier deadline counts. */
   add(node: Node, pods: readonly Pod[], options: Moving): void;
 }
 
+/** Evicts pods with back-off while PodDisruptionBudgets forbid it; past the deadline it deletes them. */
 export function createEvictionQueue(world: World): EvictionQueue {
   const waiting = new Map<string, Waiting>();
   const log = world.log.with({ controller: "eviction-queue" });
@@ -112,7 +115,7 @@ async function move(
   const nowMs = world.clock.now();
   if (mustDelete(pod, entry.deadlineMs, nowMs)) return remove(world, log, entry, pod, nowMs);
   if (isTerminal(pod) || isTerminating(pod)) return "done";
-  // Waited for, not evicted: it ends by itself or its time comes with the deadline.
+  // Not evicted: it ends by itself, or is deleted at the deadline.
   if (hasDoNotDisrupt(pod, nowMs)) return "again";
   return evict(world, entry, pod);
 }
@@ -126,7 +129,7 @@ async function remove(
 ): Promise<"done"> {
   const graceSeconds = Math.max(Math.floor((deadlineMs - nowMs) / 1_000), 1);
   const { name, namespace, uid, deletionGracePeriodSeconds: given } = pod.metadata;
-  // It was told so before, and is still there: its kubelet does not answer.
+  // It was deleted before with this grace period and still exists: its kubelet does not answer.
   if (isTerminating(pod) && given !== undefined && given <= graceSeconds) return "done";
   try {
     await world.kube.delete(

@@ -38,6 +38,10 @@ import { repairBlocked, repairPending } from "./events.ts";
 
 const LOOK_AGAIN_MS = 5 * 60_000;
 
+/**
+ * Node repair: terminates nodes with an unhealthy condition, unless more than 20 % are unhealthy. upstream:
+ * pkg/controllers/node/health.
+ */
 export function nodeHealth(world: World): Controller {
   const count = new BrokenCount();
   return {
@@ -65,7 +69,7 @@ function note(world: World, count: BrokenCount, node: Node): void {
   });
 }
 
-/** It may have come, or changed, or gone: its node is of another pool then. It asks for nothing. */
+/** A claim was added, changed or removed, so its node may belong to another pool. No reconcile follows. */
 function noteNodes(world: World, count: BrokenCount, { status }: NodeClaim): readonly Request[] {
   const providerId = status?.providerID;
   if (providerId)

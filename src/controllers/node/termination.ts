@@ -62,7 +62,7 @@ const WAIT_MS = 1_000;
 const INSTANCE_POLL_MS = 5_000;
 /** v1: endpoints and load balancers need a moment to let go of a node, even an empty one. */
 const MIN_DRAIN_MS = 5_000;
-/** Pods that the mirror has not heard of; a stream that fell silent is opened anew after little more than a minute. */
+/** Milliseconds until the next look at a Node with pods that the watch has not delivered yet. */
 const UNSEEN_MS = 5_000;
 /** A node that must be gone so soon waits for no turns. */
 const SOON_MS = 10 * 60_000;
@@ -83,10 +83,14 @@ interface Leaving {
   readonly claim: NodeClaim | undefined;
   readonly deadlineMs: number | undefined;
   readonly log: Logger;
-  /** What is to be said on the claim: steps that end in the same moment are written down together. */
+  /** Conditions to write on the claim. Steps that end in the same moment are written together. */
   readonly marks: ConditionChange[];
 }
 
+/**
+ * The finalizer of Nodes: taint, drain, wait for volumes, end the instance. upstream:
+ * pkg/controllers/node/termination.
+ */
 export function termination(
   world: World,
   queue: EvictionQueue,
@@ -325,7 +329,7 @@ function standIn(node: Node): NodeClaim | undefined {
   };
 }
 
-/** Nothing for nodes without a claim. Resolves the claim as it is now. */
+/** Does nothing for nodes without a claim. Resolves with the claim as stored. */
 async function writeMarks(
   world: World,
   { node, claim, marks }: Leaving,
@@ -336,7 +340,7 @@ async function writeMarks(
   // `claim` may be older than what an earlier step stored: always change the newest.
   const latest = readClaim(world, claimRequest(claim)) ?? claim;
   const written = await changeClaim(world, latest, (one) => withConditionChanges(one, all, nowMs));
-  // Not before it is written: whoever cannot write it comes by here again.
+  // Only after the write: a failed write runs this step again.
   if (all.some(({ type, status }) => type === "Drained" && status === "True"))
     world.metrics.count("nodes_drained_total", { nodepool: poolLabel(node.metadata) });
   return written;

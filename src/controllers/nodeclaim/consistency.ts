@@ -24,6 +24,10 @@ import { failedConsistencyCheck } from "./events.ts";
 
 const SCAN_MS = 10 * 60_000;
 
+/**
+ * Compares a node with its claim, and reports differences by event. upstream:
+ * pkg/controllers/nodeclaim/consistency.
+ */
 export function consistency(world: World): Controller {
   const scannedMs = new Map<string, number>();
   return {

@@ -5,6 +5,7 @@ import { type NodeClaim, terminationMode } from "../../apis/karpenter/nodeclaim.
 import { poolLabel } from "../words.ts";
 import type { World } from "../world.ts";
 
+/** Values of the label `reason` for claims that end without a disruption command. */
 export type DisruptedReason =
   | "expired"
   | "insufficient_capacity"
@@ -15,6 +16,7 @@ export type DisruptedReason =
   | "garbage_collected"
   | "unhealthy";
 
+/** Counts the end of a claim that no disruption command caused. */
 export function countDisrupted(
   world: Pick<World, "metrics">,
   claim: NodeClaim,

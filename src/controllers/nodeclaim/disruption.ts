@@ -41,6 +41,10 @@ import { claimLog, speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { createDriftCheck, type DriftCheck } from "./drift.ts";
 
+/**
+ * Keeps the conditions Drifted, Consolidatable and Empty of claims. upstream:
+ * pkg/controllers/nodeclaim/disruption.
+ */
 export function nodeClaimDisruption(world: World): Controller {
   const drift = createDriftCheck(world);
   return {
@@ -57,7 +61,7 @@ export function nodeClaimDisruption(world: World): Controller {
   };
 }
 
-/** Only what can make a node empty or not: binding, ending, going. In v1 the claim itself tells of that. */
+/** Only changes that can make a node empty or not: a pod is bound, ends or is deleted. v1 uses lastPodEventTime. */
 function requestsOfPod(
   world: World,
   pod: Pod,
@@ -84,7 +88,7 @@ async function reconcile(world: World, drift: DriftCheck, request: Request): Pro
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;
   if (pool === undefined) return AWAIT_CHANGE;
   const quiet = await keepQuiet(world, claim, pool);
-  // As it is after what was just written.
+  // The claim after the write above.
   const latest = readClaim(world, request);
   return latest === undefined ? quiet : soonest(quiet, await drift.check(latest, pool));
 }

@@ -36,6 +36,7 @@ interface Answer {
   readonly reason: string | undefined;
 }
 
+/** Keeps the condition Drifted. */
 export interface DriftCheck {
   /** Sets or takes off the condition; looks again in five minutes at the latest. */
   check(claim: NodeClaim, pool: Pool): Promise<Outcome>;
@@ -43,6 +44,7 @@ export interface DriftCheck {
   forget(request: Request): void;
 }
 
+/** A check that asks the cloud again after some minutes; equal answers cost no write. */
 export function createDriftCheck(world: World): DriftCheck {
   const answers = new Map<string, Answer>();
   const typesSeenMs = new Map<string, number>();

@@ -6,6 +6,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
+/** The cloud had no capacity for the claim; `why` is its answer. */
 export function insufficientCapacity(claim: NodeClaim, why: string): EventToPublish {
   return {
     object: claim,
@@ -58,6 +59,7 @@ export function initializationTimedOut(
   return [ofClaim, { ...event, object: pool, message: `The node of ${claimNoun} ${name} ${told}` }];
 }
 
+/** The Node joined without the taint `karpenter.sh/unregistered`. */
 export function unregisteredTaintMissing(claim: NodeClaim): EventToPublish {
   return {
     object: claim,
@@ -80,7 +82,7 @@ export function terminationGracePeriodExpiring(object: KubeObject, at: string): 
   };
 }
 
-/** On the claim; alpha told of it on the Node too. */
+/** On the claim; in v1alpha5 also on the Node. */
 export function failedConsistencyCheck(
   claim: NodeClaim,
   node: Node,

@@ -34,6 +34,7 @@ import { claimLog, speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { countDisrupted } from "./disrupted.ts";
 
+/** Deletes claims older than expireAfter. upstream: pkg/controllers/nodeclaim/expiration. */
 export function expiration(world: World): Controller {
   return {
     name: "nodeclaim.expiration",

@@ -51,7 +51,7 @@ export function claimGarbageCollection(world: World): Controller {
   };
 }
 
-/** Deletes a claim if the cloud, asked for its instance alone, does not know it either. */
+/** Deletes a claim if the cloud does not find its instance by id either. */
 async function collect(world: World, claim: NodeClaim, listed: ReadonlySet<string>): Promise<void> {
   const providerId = claim.status?.providerID ?? "";
   const log = claimLog(world.log, "nodeclaim.garbagecollection", claim);
@@ -84,7 +84,7 @@ async function nodesNow(world: World, providerId: string): Promise<readonly Node
   return (await Promise.all(live)).flat();
 }
 
-/** Claims that have lost their instance, and what the cloud lists at all. */
+/** Claims without an instance, and all instances that the cloud lists. */
 function* orphans(
   world: World,
   instances: readonly NodeClaim[],
@@ -130,7 +130,7 @@ export function instanceGarbageCollection(world: World): Controller {
     concurrency: 1,
     initialRequests: [{ kind: "", name: "garbage" }],
     reconcile: async (): Promise<Outcome> => {
-      // The cloud first: a claim stored meanwhile is then seen.
+      // The cloud is listed first, so that a claim stored during the call is seen.
       const instances = await world.cloud.list();
       const mirrored = listClaimsInSteps(world);
       const suspects = await inTurns(world.clock, leaks(world, instances, mirrored), TURN_MS);
@@ -141,7 +141,7 @@ export function instanceGarbageCollection(world: World): Controller {
   };
 }
 
-/** Those that have been without a claim for long enough, by elapsed time: clocks may jump. */
+/** Instances without a claim for long enough, by elapsed time, because the wall clock may jump. */
 function ripeOf(
   suspects: readonly NodeClaim[],
   sinceMs: Map<string, number>,
@@ -196,7 +196,7 @@ function claimKindOf({ metadata }: NodeClaim): Kind {
   return CLAIM_KINDS.find(({ kind }) => kind === name) as Kind;
 }
 
-/** A claim that has no instance and is another provider's, or nobody's, never gets one of ours. */
+/** A claim of another provider, or of none, never gets an instance of this provider. */
 function mayName(world: World, claim: NodeClaim): boolean {
   return Boolean(claim.status?.providerID) || isManagedClaim(world, claim);
 }

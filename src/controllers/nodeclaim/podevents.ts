@@ -31,6 +31,7 @@ const DEDUPE_MS = 10_000;
 /** Until when nothing is to be written for a Node: pods come by the hundred, and ask no more than that. */
 type Rests = WeakMap<Node, number>;
 
+/** Notes on the claim when a pod was last added or removed; consolidateAfter counts from there. */
 export function podEvents(world: World): Controller {
   const rests: Rests = new WeakMap();
   return {

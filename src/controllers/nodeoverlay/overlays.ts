@@ -15,6 +15,7 @@ import { poolLabels } from "../../core/provisioning/manifest.ts";
 
 type Types = readonly InstanceType[];
 
+/** Instance types with the prices and capacities of valid NodeOverlays. */
 export class Overlays {
   #accepted: readonly NodeOverlay[] = [];
   #pools: ReadonlyMap<string, Pool> = new Map();

@@ -42,6 +42,7 @@ import type { World } from "../world.ts";
 /** How many held objects the condition names. */
 const NAMED = 5;
 
+/** Shows the state of the brake as a condition of NodePools, and releases it by annotation. */
 export function nodePoolBrake(world: World): Controller {
   /** Pools whose stored condition this process has taken in, by kind and name. */
   const seen = new Set<string>();

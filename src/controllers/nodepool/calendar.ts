@@ -31,6 +31,7 @@ interface Known {
   readonly standing: BudgetStanding;
 }
 
+/** Keeps the condition DisruptionAllowed: whether budgets allow a disruption, and when next. */
 export function nodePoolCalendar(world: World): Controller {
   const known = new Map<string, Known>();
   return {

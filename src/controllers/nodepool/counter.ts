@@ -24,6 +24,7 @@ const ZEROS: Resources = { cpu: 0, memory: 0, pods: 0, "ephemeral-storage": 0, n
 
 type Counted = KubeObject & { status?: { resources?: unknown; nodes?: number } };
 
+/** Writes `status.resources`: the capacity of the pool's nodes. upstream: pkg/controllers/nodepool/counter. */
 export function nodePoolCounter(world: World): Controller {
   return {
     name: "nodepool.counter",

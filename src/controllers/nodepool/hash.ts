@@ -31,9 +31,10 @@ import type { World } from "../world.ts";
 
 /** That are only looked at. */
 const CLAIMS_PER_STEP = 1_024;
-/** Whose hash is made again. */
+/** Claims whose hash is computed again in one step. */
 const HASHES_PER_STEP = 64;
 
+/** Writes the hash annotation from which claims learn that they drifted. upstream: pkg/controllers/nodepool/hash. */
 export function nodePoolHash(world: World): Controller {
   /** Hashes of beta pools, by UID, whose claims have been looked through: a pool changes often, its hash seldom. */
   const lookedThrough = new Map<string, string>();

@@ -32,6 +32,7 @@ import {
 } from "../pools.ts";
 import type { World } from "../world.ts";
 
+/** Keeps NodeClassReady. upstream: pkg/controllers/nodepool/readiness. */
 export function nodePoolReadiness(world: World): Controller {
   return {
     name: "nodepool.readiness",

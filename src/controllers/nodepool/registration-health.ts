@@ -18,6 +18,7 @@ import type { World } from "../world.ts";
 
 const TYPE = "NodeRegistrationHealthy";
 
+/** Keeps NodeRegistrationHealthy. upstream: pkg/controllers/nodepool/registrationhealth. */
 export function registrationHealth(world: World, tracker: RegistrationTracker): Controller {
   /** Generations of pool and class that the tracker's attempts are about, by pool UID. */
   const seen = new Map<string, string>();

@@ -14,6 +14,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 
+/** Logs each field of a pool that is accepted and not acted on, once. */
 export function unusedFields(world: World): Controller {
   const log = world.log.with({ controller: "nodepool.fields" });
   const kinds = [...POOL_KINDS, ...world.cloud.nodeClassKinds] as readonly Kind[];

@@ -18,6 +18,7 @@ import {
 import { changePool, isManagedPool, readPool } from "../pools.ts";
 import type { World } from "../world.ts";
 
+/** Keeps ValidationSucceeded. upstream: pkg/controllers/nodepool/validation. */
 export function nodePoolValidation(world: World): Controller {
   return {
     name: "nodepool.validation",

@@ -19,11 +19,13 @@ export interface Applied {
   readonly failed: readonly FailedClaim[];
 }
 
+/** A planned claim that could not be created. */
 export interface FailedClaim {
   readonly plan: PlannedClaim;
   readonly error: Error;
 }
 
+/** Nominates nodes, publishes events, and remembers which node each pod was planned on. */
 export async function apply(
   world: World,
   log: Logger,

@@ -5,6 +5,7 @@
 import { BatchWindow } from "../../core/provisioning/batch/batch-window.ts";
 import type { World } from "../world.ts";
 
+/** The batch window. upstream: pkg/controllers/provisioning/batcher.go. */
 export interface Batcher {
   /** Something (a pod, a leaving node) needs a pass. */
   trigger(uid: string): void;
@@ -18,6 +19,9 @@ export interface Batcher {
   onOpen(handler: () => void): () => void;
 }
 
+/**
+ * A window closes after `batch-idle-duration` without a new trigger, and after `batch-max-duration` at the latest.
+ */
 export function createBatcher(world: Pick<World, "clock" | "settings">): Batcher {
   const { clock, settings } = world;
   const window = new BatchWindow({ idleMs: settings.batchIdleMs, maxMs: settings.batchMaxMs });

@@ -50,6 +50,7 @@ export function noCompatibleInstanceTypes(
   };
 }
 
+/** The pod has no place in the plan; `why` is upstream's sentence. */
 export function failedScheduling(pod: Pod, why: string): EventToPublish {
   return {
     object: pod,

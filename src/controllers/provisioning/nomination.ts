@@ -18,6 +18,7 @@ export function targetsOf({ cluster }: Pick<World, "cluster">, name: string): re
   return view?.node === undefined ? claimed : [...claimed, `node/${view.node.metadata.name}`];
 }
 
+/** The claim as events name it: `nodeclaim/NAME`, or `machine/NAME`. */
 export function claimTarget(claim: NodeClaim): string {
   return `${vocabulary(claimGeneration(claim)).claimNoun}/${claim.metadata.name}`;
 }

@@ -6,6 +6,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Clock } from "../../base/clock.ts";
 
+/** When each pending pod was first seen, and first placed by a plan. For metrics. */
 export interface PodTimes {
   /** The pod waits for a place, as far as we know since now. */
   acknowledge(pod: Pod): void;
@@ -31,6 +32,7 @@ interface Times {
   placedMs: number | undefined;
 }
 
+/** Times are kept in memory only; a restart forgets them. */
 export function createPodTimes({ clock }: { readonly clock: Clock }): PodTimes {
   const known = new Map<string, Times>();
 

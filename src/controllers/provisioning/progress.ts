@@ -11,6 +11,7 @@ import type { World } from "../world.ts";
 
 const CONTROLLER = "provisioner";
 
+/** The gauges of the pass that runs now. */
 export class Progress {
   readonly #world: Pick<World, "clock" | "cluster">;
   #passes = 0;

@@ -52,6 +52,7 @@ const NO_POOLS = "no pools";
 
 const SELF: Request = { kind: "", name: "provisioner" };
 
+/** One pass: gather, plan, apply. upstream: pkg/controllers/provisioning/provisioner.go. */
 export function provisioner(
   world: World,
   batcher: Batcher,
@@ -140,10 +141,9 @@ async function reconcile(
 }
 
 /**
- * Pods of a command's nodes keep the room that it has for them. Where that is not known they are planned, too, so
- * that others do not take it; but a command has seen to nodes for them, however this pass would have packed them.
- * Where somebody would stay without a node for the limits that such needless ones count against, the others are
- * planned once more.
+ * Pods that a disruption command moves have a planned place. If the place is not known, the pods are planned too, so
+ * that other pods do not take their room. Their new nodes are not launched, because the command brings nodes. If such
+ * nodes use up limits, so that other pods stay without a node, the other pods are planned once more without them.
  */
 async function planned(
   { clock, settings }: World,

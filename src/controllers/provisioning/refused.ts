@@ -13,6 +13,7 @@ const INVALID = 422;
 /** Kinds that are planned by themselves in one pass: each is a plan more. */
 const MOST_AT_ONCE = 10;
 
+/** The API server refused the object for good (422): the same object will not be accepted later. */
 export function isInvalid(answer: unknown): boolean {
   return answer instanceof KubeError && answer.status === INVALID;
 }

@@ -6,6 +6,7 @@ import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { fed, feeder } from "./feeder.ts";
 
+/** Feeds DaemonSets to the cluster state. */
 export function stateDaemonSet({ cluster }: World): Controller {
   const feed = fed({
     kind: DAEMON_SET,

@@ -18,10 +18,12 @@ export interface Feed<T extends KubeObject> {
   remove(object: T): void;
 }
 
+/** A controller without reconcile: its sources change the cluster state within the watch's event. */
 export function feeder(name: string, watches: readonly Source[]): Controller {
   return { name, watches, concurrency: 1, reconcile: async () => AWAIT_CHANGE };
 }
 
+/** A source that puts or removes one kind of object. */
 export function fed<T extends KubeObject>({ kind, put, remove }: Feed<T>): Source {
   return source(kind, (object, event) => {
     if (event === "removed") remove(object);

@@ -8,6 +8,7 @@ import { type Controller, source } from "../../kube/manager/controller.ts";
 import { observer } from "../metrics/observer.ts";
 import type { World } from "../world.ts";
 
+/** Whether the cluster state is complete. */
 export const STATE_METRICS: readonly MetricSpec[] = [
   {
     name: "cluster_state_node_count",

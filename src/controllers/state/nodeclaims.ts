@@ -9,6 +9,7 @@ import { isManagedClaim } from "../claims.ts";
 import type { World } from "../world.ts";
 import { fed, feeder } from "./feeder.ts";
 
+/** Feeds NodeClaims and Machines to the cluster state. */
 export function stateNodeClaim(world: World): Controller {
   const { cluster } = world;
   const feeds = CLAIM_KINDS.map((kind) =>

@@ -4,6 +4,7 @@ import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { fed, feeder } from "./feeder.ts";
 
+/** Feeds Nodes to the cluster state. */
 export function stateNode({ cluster }: World): Controller {
   const feed = fed({
     kind: NODE,

@@ -5,6 +5,7 @@ import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 import { fed, feeder } from "./feeder.ts";
 
+/** Feeds pods to the cluster state. */
 export function statePod({ cluster }: World): Controller {
   const feed = fed({
     kind: POD,

@@ -25,6 +25,7 @@ import { staticPoolSources } from "./sources.ts";
 const POLL_MS = 60_000;
 const UNSYNCED_RETRY_MS = 1_000;
 
+/** Removes claims of a static NodePool beyond its replicas. */
 export function staticDeprovisioning(world: World): Controller {
   return {
     name: "static.deprovisioning",

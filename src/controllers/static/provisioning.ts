@@ -25,6 +25,7 @@ const POLL_MS = 60_000;
 const LIMITED_MS = 30_000;
 const UNSYNCED_RETRY_MS = 1_000;
 
+/** Creates claims of a static NodePool up to its replicas. */
 export function staticProvisioning(world: World): Controller {
   return {
     name: "static.provisioning",

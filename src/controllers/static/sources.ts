@@ -5,6 +5,7 @@ import { type Source, source } from "../../kube/manager/controller.ts";
 
 const PREFIX = "nodepool/";
 
+/** Wakes for static NodePools, and for claims and nodes of them. */
 export function staticPoolSources(): readonly Source[] {
   const claims = CLAIM_KINDS.map((kind) =>
     source(kind, (claim) => {

@@ -1,6 +1,7 @@
 /** The brake on ends that nobody asked for, while it holds, as pools and nodes tell of it. */
 import { toRfc3339 } from "../../base/clock.ts";
 
+/** Why the brake is on, and how it is released. */
 export interface BrakeAnswer {
   readonly says: string;
   /** RFC 3339, as `until`: when it goes off by itself. */

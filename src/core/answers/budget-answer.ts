@@ -11,6 +11,7 @@ import type { Picture } from "../disruption/make-round.ts";
 import type { Hold } from "./hold.ts";
 import { poolObject } from "./objects.ts";
 
+/** One budget, as written, and whether its window is open. */
 export interface BudgetAnswer {
   readonly nodes: string;
   readonly reasons?: readonly string[];
@@ -24,6 +25,7 @@ export interface BudgetAnswer {
   readonly problem?: string;
 }
 
+/** What all budgets together allow for one reason. */
 export interface Allowed {
   readonly reason: CommandReason;
   readonly says: string;
@@ -35,6 +37,7 @@ export interface Allowed {
   readonly nextAllowedDisruption?: string;
 }
 
+/** The pool's own budgets, in the order of its spec. */
 export function budgetAnswers(pool: Pool, nowMs: number): readonly BudgetAnswer[] {
   return pool.disruption.budgets.map((budget) => {
     const problem = budgetProblem(budget);

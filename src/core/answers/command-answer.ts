@@ -34,6 +34,7 @@ export interface LaunchFacts {
   readonly pods: readonly string[];
 }
 
+/** A disruption command as a contract. Prices are micro-dollars an hour. */
 export interface CommandAnswer {
   readonly says: string;
   readonly reason: CommandReason;
@@ -52,6 +53,7 @@ export interface CommandAnswer {
 /** In a sentence; the lists have them all. */
 const MOST_NAMED = 5;
 
+/** The command, proposed by the method of this name. */
 export function commandAnswer(command: Command, method: string): CommandAnswer {
   const nodes = command.candidates.map(nodeFacts);
   const replacements = command.replacements.map(launchFacts);
@@ -97,6 +99,7 @@ function nodeFacts(candidate: Candidate): NodeFacts {
   };
 }
 
+/** A planned node: its cheapest offering, how many types are possible, and its pods. */
 export function launchFacts({ pool, cheapest, instanceTypes, pods }: PlannedClaim): LaunchFacts {
   return {
     nodePool: pool.name,

@@ -34,6 +34,7 @@ export type NodeState =
   | "ending"
   | "unmanaged";
 
+/** One node, for the dashboard and `karpenter top`. */
 export interface FleetNode {
   readonly name: string;
   readonly state: NodeState;
@@ -56,6 +57,7 @@ export interface FleetNode {
   readonly drifted?: true;
 }
 
+/** Sums over the nodes of one pool. */
 export interface FleetPool {
   readonly name: string;
   readonly nodes: number;
@@ -82,6 +84,7 @@ export interface Waiting {
   readonly since?: string;
 }
 
+/** All nodes and pools at one moment. */
 export interface Fleet {
   /** RFC 3339. */
   readonly at: string;

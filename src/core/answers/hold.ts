@@ -3,6 +3,7 @@ import type { BlockKind, ObjectName } from "../disruption/candidates.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { NoCommandKind } from "../disruption/consolidation.ts";
 
+/** What protects a node. Each kind has its words in `src/cli/program/code-words.ts`. */
 export type HoldKind =
   | BlockKind
   | NoCommandKind
@@ -12,6 +13,7 @@ export type HoldKind =
   | "consolidateAfter"
   | "budget";
 
+/** One thing that protects a node from disruption. */
 export interface Hold {
   readonly block: HoldKind;
   readonly says: string;

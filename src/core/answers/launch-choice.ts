@@ -31,6 +31,7 @@ export type RuledOutBy =
   | "other"
   | "later";
 
+/** A cheaper type that was not launched. */
 export interface CheaperType {
   readonly instanceType: string;
   readonly zone: string;
@@ -40,6 +41,7 @@ export interface CheaperType {
   readonly says: string;
 }
 
+/** The node's type, and what became of the cheaper ones. */
 export interface LaunchChoice {
   readonly instanceType: string;
   readonly zone: string;
@@ -67,6 +69,7 @@ const TELLING: readonly RuledOutBy[] = [
 
 const MOST_NEAREST = 5;
 
+/** Compares the node with all types of its pool, at today's prices. */
 export function launchChoice(
   { claim, node, pool, zone, capacityType, priceMicroUsd }: Candidate,
   types: readonly InstanceType[],

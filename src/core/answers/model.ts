@@ -21,6 +21,7 @@ import { launched } from "./launched.ts";
 import { withReservationUnits } from "./reservation-units.ts";
 import { usageOf } from "./usage.ts";
 
+/** The cluster in a simulation. */
 export interface Model {
   readonly picture: Picture;
   /** All there are, with nodes or without. */
@@ -41,6 +42,7 @@ export interface Change {
   readonly nowMs: number;
 }
 
+/** One pod that changes its node. */
 export interface Move {
   readonly pod: string;
   /** Absent: it waited. */

@@ -7,6 +7,7 @@ import type { NodeView } from "../state/node-view.ts";
 import { usd } from "./command-answer.ts";
 import { ownedNode } from "./owned-node.ts";
 
+/** A past disruption of nodes of this pool, and what it saved. */
 export interface MoveAnswer {
   /** Id of the disruption command. */
   readonly command: string;

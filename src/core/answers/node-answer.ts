@@ -27,6 +27,7 @@ import { type Owned, ownedNode } from "./owned-node.ts";
 import { repackAnswer } from "./repack-answer.ts";
 import { type RepairAnswer, type Repairs, repairAnswer } from "./repair-answer.ts";
 
+/** The answer of `karpenter explain node` as a contract. */
 export interface NodeAnswer {
   readonly kind: "Node";
   readonly name: string;
@@ -64,6 +65,7 @@ export interface NodeAnswer {
   readonly next: readonly CommandAnswer[];
 }
 
+/** Why the node was launched. */
 export interface Origin {
   readonly createdAt: string;
   readonly reason: "pods" | "replacement" | "capacity";
@@ -74,6 +76,7 @@ export interface Origin {
   readonly pods: readonly string[];
 }
 
+/** A condition of the claim that a disruption method reads, such as Drifted. */
 export interface Mark {
   readonly type: string;
   readonly since: string;

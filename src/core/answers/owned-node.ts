@@ -5,6 +5,7 @@ import { type Candidate, candidateOf } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import type { NodeView } from "../state/node-view.ts";
 
+/** A node with its claim and pool. */
 export interface Owned {
   readonly node: NodeView;
   readonly claim: NodeClaim;

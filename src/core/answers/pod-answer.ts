@@ -25,6 +25,7 @@ import type { Hold } from "./hold.ts";
 import { holdsOf } from "./holds.ts";
 import { type Owned, ownedNode } from "./owned-node.ts";
 
+/** The answer of `karpenter explain pod` for a running pod. */
 export interface BoundPodAnswer {
   readonly kind: "Pod";
   /** `namespace/name`. */
@@ -54,6 +55,7 @@ export interface BoundPodAnswer {
     | { readonly to: "nowhere"; readonly why: string };
 }
 
+/** Simulates where the pod would go if its node were removed. */
 export function boundPodAnswer(picture: Picture, pod: Pod, node: NodeView): BoundPodAnswer {
   const owned = ownedNode(picture, node);
   const elsewhere = elsewhereOf(picture, pod, owned?.candidate);

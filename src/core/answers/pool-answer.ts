@@ -20,6 +20,7 @@ import { poolObject } from "./objects.ts";
 import { ownedNode } from "./owned-node.ts";
 import { usageOf } from "./usage.ts";
 
+/** The answer of `karpenter explain nodepool` as a contract. */
 export interface PoolAnswer {
   readonly kind: "NodePool" | "Provisioner";
   readonly name: string;
@@ -72,6 +73,7 @@ export interface PoolAside {
   readonly brake: BrakeAnswer | undefined;
 }
 
+/** Everything that is known of one pool now. */
 export function poolAnswer(picture: Picture, pool: Pool, { next, brake }: PoolAside): PoolAnswer {
   const { nowMs } = picture;
   const own = picture.nodes.filter(({ poolId }) => poolId === pool.id);

@@ -31,6 +31,7 @@ import { change, later, type Model, type Move } from "./model.ts";
 import { ownedNode } from "./owned-node.ts";
 import { playPasses } from "./planning-passes.ts";
 
+/** The cluster's size and price. */
 export interface Totals {
   /** All of them, Karpenter's or not. */
   readonly nodes: number;
@@ -40,6 +41,7 @@ export interface Totals {
   readonly priceMicroUsdPerHour: number;
 }
 
+/** One event of a simulation. */
 export interface Step {
   /** RFC 3339: when it is begun. */
   readonly at: string;
@@ -56,6 +58,7 @@ export interface Step {
 /** `settled`: nothing more to do within the horizon; `limit`: more rounds than are played. */
 export type Ending = "settled" | "horizon" | "limit";
 
+/** A simulated run of the disruption loop. */
 export interface Rehearsal {
   readonly model: Model;
   readonly steps: readonly Step[];
@@ -312,6 +315,7 @@ function nextChange({ picture, pools }: Model): number | undefined {
   return all.length === 0 ? undefined : Math.max(Math.min(...all), nowMs + POLL_MS);
 }
 
+/** Nodes whose price is not known count as free. */
 export function totalsOf({ picture, pools }: Model): Totals {
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
   return {

@@ -11,6 +11,7 @@ export interface Repairs {
   readonly isOn: boolean;
 }
 
+/** What is wrong with a node, and what node repair will do. */
 export interface RepairAnswer {
   readonly says: string;
   /** The Node's condition that says so, its status and since when. */

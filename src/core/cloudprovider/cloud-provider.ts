@@ -8,6 +8,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { InstanceType } from "./instance-type.ts";
 
+/** A node with this condition is terminated after the toleration. */
 export interface RepairPolicy {
   readonly conditionType: string;
   readonly conditionStatus: "True" | "False" | "Unknown";

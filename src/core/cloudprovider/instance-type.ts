@@ -1,6 +1,7 @@
 /** What a cloud can launch: instance types and, per zone and capacity type, their offerings. */
 import type { Resources } from "../../apis/resources.ts";
 
+/** How capacity is bought; the values of the label. */
 export type CapacityType = "on-demand" | "spot" | "reserved";
 
 /** One way to buy an instance type. Prices are integer micro-dollars per hour. */
@@ -21,6 +22,7 @@ export interface Offering {
   readonly isPriceOverlaid?: true;
 }
 
+/** One size of machine with its offerings. */
 export interface InstanceType {
   readonly name: string;
   /**

@@ -51,6 +51,7 @@ export function isCompatible(offering: Offering, requirements: Requirements): bo
   return true;
 }
 
+/** Offerings that are available and match the requirements. */
 export function usableOfferings(type: InstanceType, requirements: Requirements): Offering[] {
   return type.offerings.filter((one) => isUsable(one) && isCompatible(one, requirements));
 }

@@ -18,6 +18,7 @@ import { oneOf } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
 import type { InstanceType, Offering } from "./instance-type.ts";
 
+/** A pool with its instance types, before overlays. */
 export interface OverlaidPool {
   readonly pool: Pool;
   /** Labels that each node of the pool carries. */
@@ -25,6 +26,7 @@ export interface OverlaidPool {
   readonly instanceTypes: readonly InstanceType[];
 }
 
+/** Which overlays take effect, and why others do not. */
 export interface Judged {
   /** Those that take effect, the heaviest first. */
   readonly accepted: readonly NodeOverlay[];

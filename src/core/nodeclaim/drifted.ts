@@ -73,6 +73,7 @@ export function lacksHashedLifetime(claim: NodeClaim, pool: Pool): boolean {
   return hash === pool.hash && hash !== hashWithLifetimeOf(claim, pool);
 }
 
+/** False for a young claim, whose instance type may not be listed yet. */
 export function mayCheckType(claim: NodeClaim, nowMs: number): boolean {
   const createdMs = fromRfc3339(claim.metadata.creationTimestamp);
   return createdMs !== undefined && nowMs - createdMs >= TYPE_CHECK_AGE_MS;

@@ -11,6 +11,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { quietFromMs } from "../state/quiet.ts";
 
+/** What the condition Empty must become. */
 export type Verdict =
   | { readonly state: "set" }
   /** `checkAfterMs`: the condition may be set after that time if nothing happens. */

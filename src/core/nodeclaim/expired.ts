@@ -10,6 +10,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { type NillableMs, parseNillableDuration } from "../../base/duration.ts";
 import { fnv64Text } from "../../base/fnv.ts";
 
+/** When a claim expires. Voluntary expiry respects budgets. */
 export interface Expiry {
   readonly mode: "forceful" | "voluntary";
   readonly atMs: number;

@@ -15,6 +15,7 @@ export const LEAK_GRACE_MS = 30_000;
 /** Each takes one or two microseconds. */
 const PER_STEP = 1_024;
 
+/** Claims, nodes and instances to compare. */
 export interface GarbageInput {
   readonly nowMs: number;
   readonly claims: readonly NodeClaim[];

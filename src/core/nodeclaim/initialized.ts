@@ -9,6 +9,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { parseResources } from "../../apis/resources.ts";
 import { isEphemeralTaint } from "../scheduling/taints.ts";
 
+/** Whether the node is initialized, or the first thing that is missing. */
 export type Initialization =
   | { readonly ok: true }
   | {
@@ -21,6 +22,7 @@ export type Initialization =
       readonly message: string;
     };
 
+/** upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go. */
 export function initialization(claim: NodeClaim, node: Node): Initialization {
   const ready = node.status?.conditions?.find(({ type }) => type === "Ready")?.status;
   if (ready !== "True") {

@@ -14,7 +14,9 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { initialization } from "./initialized.ts";
 
+/** From the claim's creation. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
 export const LAUNCH_TIMEOUT_MS = 5 * 60_000;
+/** From the claim's creation. upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go. */
 export const REGISTRATION_TIMEOUT_MS = 15 * 60_000;
 
 /**
@@ -22,12 +24,15 @@ export const REGISTRATION_TIMEOUT_MS = 15 * 60_000;
  */
 const HELD_AGAIN_MS = 60_000;
 
+/** The step that took too long. */
 export type LateReason = "launch_timeout" | "registration_timeout" | "initialization_timeout";
 
+/** Whether the claim may go on. */
 export type Liveness =
   | { readonly state: "alive"; readonly checkAfterMs: number | undefined }
   | { readonly state: "late"; readonly reason: LateReason };
 
+/** The claim and what exists of its node. */
 export interface LivenessInput {
   readonly claim: NodeClaim;
   /** Nodes with the claim's provider id: one, after it joined. */
@@ -44,6 +49,7 @@ export interface LivenessInput {
   readonly nowMs: number;
 }
 
+/** Late claims are deleted, and their pods are planned again. */
 export function liveness(input: LivenessInput): Liveness {
   const end = due(input);
   if (end === undefined) return { state: "alive", checkAfterMs: undefined };

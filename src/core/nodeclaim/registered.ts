@@ -15,6 +15,7 @@ import {
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { apiVersionOf, type OwnerReference } from "../../apis/meta.ts";
 
+/** Whether the claim's Node has joined. */
 export type Registration =
   | { readonly state: "waiting"; readonly reason: "NodeNotFound"; readonly message: string }
   | { readonly state: "ambiguous"; readonly reason: "MultipleNodesFound"; readonly message: string }

@@ -10,6 +10,7 @@ import type { RepairPolicy } from "../cloudprovider/cloud-provider.ts";
 /** Largest share of a pool, or of the cluster for standalone claims, that may be broken. Rounded up. */
 const MOST_BROKEN_PERCENT = 20;
 
+/** The unhealthy condition of a node, and when node repair is due. */
 export interface Ailment {
   readonly conditionType: string;
   readonly conditionStatus: string;

@@ -6,6 +6,7 @@
 /** Mirrors whose picture an act may rest on. */
 export type ViewName = "pods" | "nodes" | "claims" | "pools";
 
+/** A termination that the safety checks judge. */
 export interface Act {
   /** What ends. */
   readonly what: string;
@@ -143,6 +144,7 @@ export const CLAIM_ACTS = {
   },
 } as const satisfies Readonly<Record<string, Act>>;
 
+/** Reasons for which a claim is deleted. */
 export type ClaimAct = keyof typeof CLAIM_ACTS;
 
 /** Acts that end an instance or a Node, each in a function of its own. */

@@ -5,9 +5,11 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { HOLD_MS } from "./brake.ts";
 
+/** The condition of NodePools that shows the brake. */
 export const BRAKE_CONDITION = "InvoluntaryEndsStopped";
 const REMEDY = " To let them end now: ";
 
+/** The brake's state, as the condition's message carries it over a restart. */
 export interface ShownBrake {
   readonly sinceMs: number;
   /** It goes off by itself then. */

@@ -9,6 +9,7 @@ const WINDOW_MS = 10 * 60_000;
 /** How long the brake holds once it is on. */
 export const HOLD_MS = 60 * 60_000;
 
+/** How many nodes may end without a user's request before the brake goes on. */
 export interface BrakeLimit {
   /** So many nodes may end within the window, however small the fleet. */
   readonly nodes: number;
@@ -16,6 +17,7 @@ export interface BrakeLimit {
   readonly percent: number;
 }
 
+/** The larger of the two counts. */
 export const DEFAULT_BRAKE_LIMIT: BrakeLimit = { nodes: 5, percent: 10 };
 
 /** `name` is what a person is told, `machine` what is counted. */

@@ -9,6 +9,7 @@ import type { Brake } from "./brake.ts";
 /** Apart by more than this, two clocks cannot both be right. */
 const CLOCKS_APART_MS = 5 * 60_000;
 
+/** What the judge reads before a node or instance is ended. */
 export interface EndFacts {
   /** Of the pictures that the act rests on, those that are not current. */
   readonly staleViews: readonly ViewName[];
@@ -26,6 +27,7 @@ export interface EndFacts {
   readonly nowMs: number;
 }
 
+/** Why a termination is put off. Each code has a sentence for users. */
 export type DoubtCode = "staleView" | "clock" | "brake" | "otherCluster" | "kindDeleted";
 
 /** Why an act waits. `message` is a whole sentence, with what to do. */
@@ -34,6 +36,7 @@ export interface Doubt {
   readonly message: string;
 }
 
+/** Go on, or wait because of a doubt. */
 export type Verdict = { readonly go: true } | { readonly go: false; readonly doubt: Doubt };
 
 /** Counts the act against the brake where it goes. */
@@ -53,6 +56,7 @@ export function judge(act: Act, facts: EndFacts, brake: Brake): Verdict {
   return { go: true };
 }
 
+/** A verdict to wait. */
 export function held(code: DoubtCode, message: string): Verdict {
   return { go: false, doubt: { code, message } };
 }

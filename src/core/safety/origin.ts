@@ -5,6 +5,7 @@
 import { CLUSTER_UID_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 
+/** Whether an instance was launched by this cluster. */
 export type Origin = "ours" | "another" | "unknown";
 
 /** `hasNode`: a Node of this cluster stands for the instance. `clusterUid`: undefined when it is not known. */

@@ -30,6 +30,7 @@ export function seenResources(): number {
   return positions.size;
 }
 
+/** A row with a fixed position for each resource name, for fast comparison. */
 export function amountsOf(resources: Resources): Amounts {
   const row: number[] = [];
   for (const name in resources) {
@@ -57,6 +58,7 @@ export function positionOf(name: string): number | undefined {
   return positions.get(name);
 }
 
+/** Only the resources that are requested, by position. */
 export function demandOf(resources: Resources): Demand {
   const demand = { positions: [] as number[], amounts: [] as number[], unseen: [] as Unseen[] };
   for (const name in resources) {

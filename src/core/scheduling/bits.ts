@@ -3,24 +3,29 @@
 /** Bit `i` is in word `i >> 5`. Two sets of one universe have equal length. */
 export type Bits = Uint32Array;
 
+/** A set for `size` numbers, with none in it. */
 export function noBits(size: number): Bits {
   return new Uint32Array((size + 31) >>> 5);
 }
 
+/** A set with all numbers below `size`. */
 export function allBits(size: number): Bits {
   const bits = noBits(size).fill(0xffffffff);
   if (size & 31) bits[bits.length - 1] = 2 ** (size & 31) - 1;
   return bits;
 }
 
+/** Adds a number. */
 export function setBit(bits: Bits, index: number): void {
   bits[index >>> 5] = (bits[index >>> 5] as number) | (1 << (index & 31));
 }
 
+/** Removes a number. */
 export function clearBit(bits: Bits, index: number): void {
   bits[index >>> 5] = (bits[index >>> 5] as number) & ~(1 << (index & 31));
 }
 
+/** True if the number is in the set. */
 export function hasBit(bits: Bits, index: number): boolean {
   return ((bits[index >>> 5] as number) & (1 << (index & 31))) !== 0;
 }
@@ -49,12 +54,14 @@ export function commonBits(a: Bits, b: Bits): Bits {
   return a;
 }
 
+/** True if some number is in both sets. */
 export function haveCommonBits(a: Bits, b: Bits): boolean {
   for (let word = 0; word < a.length; word++)
     if (((a[word] as number) & (b[word] as number)) !== 0) return true;
   return false;
 }
 
+/** Adds all numbers of `other` to `target`. */
 export function uniteBits(target: Bits, other: Bits): void {
   for (let word = 0; word < target.length; word++) {
     target[word] = (target[word] as number) | (other[word] as number);
@@ -70,11 +77,13 @@ export function hashOfBits(bits: Bits): number {
   return hash;
 }
 
+/** Both sets must have the same size. */
 export function equalBits(a: Bits, b: Bits): boolean {
   for (let word = 0; word < a.length; word++) if (a[word] !== b[word]) return false;
   return a.length === b.length;
 }
 
+/** True if no number is in the set. */
 export function isEmptyBits(bits: Bits): boolean {
   for (let word = 0; word < bits.length; word++) if (bits[word] !== 0) return false;
   return true;

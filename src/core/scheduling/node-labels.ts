@@ -6,6 +6,7 @@ import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { allows, allowsAbsence, isImpossible, oneOf, type Requirement } from "./requirement.ts";
 import { normalizedKey, Requirements } from "./requirements.ts";
 
+/** Labels of a node, with old spellings of well-known keys translated. */
 export class NodeLabels {
   readonly #labels: Readonly<Record<string, string>>;
   readonly #hostname: string;

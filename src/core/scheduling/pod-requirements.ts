@@ -68,6 +68,7 @@ export function termRequirements(term: NodeSelectorTerm): Requirements {
   return Requirements.of((term.matchExpressions ?? []).map(toRequirement));
 }
 
+/** A node selector as requirements; every key must have its value. */
 export function selectorRequirements(
   selector: Readonly<Record<string, string>> | undefined,
 ): Requirements {

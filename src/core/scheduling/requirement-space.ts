@@ -12,6 +12,7 @@ const NO_REQUIREMENTS: SetId = 0;
 
 const CONFLICT = -1;
 
+/** Gives equal requirement sets one number, so that they are combined and compared once. */
 export class RequirementSpace {
   readonly #sets: Requirements[] = [];
   readonly #idByText = new Map<string, SetId>();

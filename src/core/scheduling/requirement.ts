@@ -78,6 +78,7 @@ export function oneOf(key: string, values: readonly string[]): Requirement {
   };
 }
 
+/** True if a node with this value of the label satisfies the requirement. */
 export function allows(requirement: Requirement, value: string): boolean {
   const listed = requirement.values.includes(value);
   if (!requirement.complement) return listed;

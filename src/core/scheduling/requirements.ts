@@ -35,6 +35,7 @@ export function normalizedKey(key: string): string {
   return NORMALIZED_KEYS.get(key) ?? key;
 }
 
+/** One requirement for each label key; all must hold. It never changes. upstream: pkg/scheduling/requirements.go. */
 export class Requirements {
   /** By key, ascending. */
   readonly #byKey: ReadonlyMap<string, Requirement>;

@@ -7,6 +7,7 @@ import { type Bits, equalBits, hashOfBits } from "./bits.ts";
 /** One planning state may be used for days. */
 const MOST_KEPT = 10_000;
 
+/** Keeps one object for equal sets, to save memory. */
 export class SharedBits {
   readonly #byHash = new Map<number, Bits[]>();
 

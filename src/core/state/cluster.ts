@@ -15,6 +15,7 @@ import type { Headroom } from "../buffers/headroom.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Placements } from "./placements.ts";
 
+/** The cluster as decisions see it, kept up to date by watches. */
 export interface ClusterState {
   /** Claims have hub shape. An object that is not newer than the known one is ignored. */
   updateClaim(claim: NodeClaim): void;

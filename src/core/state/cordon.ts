@@ -20,6 +20,7 @@ export function cordonTaint({ cordon }: Vocabulary): Taint | undefined {
   };
 }
 
+/** True if the Node has the taint of its generation for disruption. */
 export function isCordoned(node: Node, words: Vocabulary): boolean {
   const taint = cordonTaint(words);
   if (taint === undefined) return node.spec?.unschedulable === true;

@@ -8,6 +8,7 @@ import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import { type LimitRange, withLimitRanges } from "../../apis/core/limit-range.ts";
 import type { Container, Pod, PodSpec } from "../../apis/core/pod.ts";
 
+/** A DaemonSet, and its live pods, whose requests may be completed by LimitRanges. */
 export interface DaemonFacts {
   readonly daemonSet: DaemonSet;
   readonly livePods: LivePods;

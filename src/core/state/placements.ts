@@ -52,6 +52,7 @@ export interface AwaitedPods {
   readonly untilMs: number;
 }
 
+/** The seats of pending pods: which node a plan chose for each. */
 export class Placements {
   readonly #byPod = new Map<string, Seat>();
   /** Vacant seats by {@link Seat.heirs}. */

@@ -19,6 +19,7 @@ interface Share {
   readonly capacity: Resources;
 }
 
+/** Capacity and number of nodes by pool, for limits. */
 export class PoolUsage {
   readonly #shares = new Map<string, Share>();
   readonly #pools = new Map<string, PoolSum>();

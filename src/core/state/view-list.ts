@@ -13,6 +13,7 @@ const VIEWS_PER_STEP = 64;
 /** The current view for a key. */
 type ViewOf = (key: string) => NodeView | undefined;
 
+/** The nodes in a fixed order; a snapshot shares what did not change. */
 export class ViewList {
   #views: readonly NodeView[] = [];
   /** Key → its view in the last snapshot. */

@@ -8,6 +8,7 @@ import { isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
 import { isWaitingEviction } from "../../apis/core/pod-predicates.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 
+/** The pods of a node, and its deadline. */
 export interface DrainInput {
   readonly nowMs: number;
   /** All pods bound to the node. */
@@ -16,6 +17,7 @@ export interface DrainInput {
   readonly deadlineMs: number | undefined;
 }
 
+/** What to evict now, and what to wait for. */
 export interface Drain {
   /** Pods for the eviction queue now, by creation time, then key. */
   readonly evict: readonly Pod[];

@@ -8,6 +8,7 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { isDrainable } from "../../apis/core/pod-predicates.ts";
 import type { VolumeAttachment } from "../../apis/storage/kinds.ts";
 
+/** The volumes of a node that is drained. */
 export interface DetachInput {
   readonly nowMs: number;
   readonly nodeName: string;

@@ -11,6 +11,7 @@ export interface ObjectRef {
   readonly namespace?: string | undefined;
 }
 
+/** Selectors have the syntax of the API. Without a namespace, all namespaces are listed. */
 export interface ListOptions {
   readonly namespace?: string;
   readonly labelSelector?: string;
@@ -20,10 +21,11 @@ export interface ListOptions {
   readonly resourceVersion?: string;
 }
 
+/** `resourceVersion` is where a watch must begin to miss nothing. */
 export interface KubeList<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
-  /** The items are what was asked to be kept of them already, frozen. */
+  /** The items have been reduced by `keep` already, and are frozen. */
   readonly kept?: true;
 }
 
@@ -50,8 +52,10 @@ export interface ListPage<T> {
 /** Reads one page of a list in Kubernetes' protobuf encoding. Throws for what it cannot read. */
 export type ReadPage<T extends KubeObject = KubeObject> = (page: Uint8Array) => ListPage<T>;
 
+/** BOOKMARK carries only a resourceVersion; ERROR carries a Status instead of an object. */
 export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
 
+/** One line of a watch. */
 export interface WatchEvent<T extends KubeObject = KubeObject> {
   readonly type: WatchEventType;
   readonly object: T;
@@ -67,6 +71,7 @@ export interface Watch<T extends KubeObject> extends AsyncIterable<WatchEvent<T>
   close(): void;
 }
 
+/** A watch from `resourceVersion` on, exclusive. The server ends it after the timeout. */
 export interface WatchOptions {
   readonly namespace?: string;
   readonly labelSelector?: string;
@@ -75,11 +80,12 @@ export interface WatchOptions {
   readonly timeoutSeconds?: number;
 }
 
-/** `readFrame`: asks for protobuf where the server and the transport have it. */
+/** With `readFrame` the request asks for protobuf, if server and transport support it. */
 export interface ReadOptions<T extends KubeObject> {
   readonly readFrame?: ReadFrame<T> | undefined;
 }
 
+/** The patch types of the API server; `apply` is server-side apply and needs a field manager. */
 export type Patch =
   | { readonly type: "merge"; readonly body: unknown }
   | { readonly type: "json"; readonly body: readonly unknown[] }
@@ -91,12 +97,17 @@ export type Patch =
       readonly force?: boolean;
     };
 
+/** With preconditions the server answers 409 if the object is another one by now. */
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: "Background" | "Foreground" | "Orphan";
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
 }
 
+/**
+ * Typed calls to the API server. Each rejects with KubeError for an HTTP error, and with the transport's error if
+ * no answer came.
+ */
 export interface KubeClient {
   get<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef): Promise<T>;
   list<T extends KubeObject>(

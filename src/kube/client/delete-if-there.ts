@@ -1,4 +1,4 @@
-/** Deleting for those to whom gone is as good: somebody else may have been faster. */
+/** Deletes an object; an object that is gone already is no error. */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { isNotFound } from "../errors.ts";
 import type { DeleteOptions, KubeClient } from "./client.ts";

@@ -1,8 +1,9 @@
-/** Adding and removing a finalizer, each as one patch that fails if the list changed meanwhile. */
+/** Adding and removing a finalizer, each as one patch that fails if the list has changed since. */
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { KubeClient } from "./client.ts";
 import { patchObject } from "./patch-object.ts";
 
+/** True while the finalizer keeps the object from being removed. */
 export function hasFinalizer(object: KubeObject, finalizer: string): boolean {
   return object.metadata.finalizers?.includes(finalizer) ?? false;
 }

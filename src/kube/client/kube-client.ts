@@ -36,6 +36,7 @@ interface ListBody {
   readonly items?: readonly KubeObject[] | null;
 }
 
+/** A client over any transport: HTTPS, or the sandbox's API server in process. */
 export function createKubeClient(transport: Transport): KubeClient {
   async function raw(request: KubeRequest): Promise<KubeResponse> {
     const response = await transport.send(request);
@@ -117,7 +118,7 @@ async function pageOf<T extends KubeObject>(
   return { items: items.map((item) => keep(stamp(kind, item as T))), metadata };
 }
 
-/** A proxy may answer anything with 200: what is no list must not pass for one without objects. */
+/** A proxy may answer anything with 200. Such a body must not count as an empty list. */
 function listOf({ plural }: Kind, body: unknown): Pick<ListPage<KubeObject>, "items" | "metadata"> {
   const { items, metadata } = (body ?? {}) as ListBody;
   // Go writes a list without objects as null.

@@ -1,6 +1,7 @@
 /** The word that rights are granted in for what a request does to resources. */
 import type { KubeRequest } from "../transport/transport.ts";
 
+/** The verbs of RBAC. */
 export type RequestVerb =
   | "get"
   | "list"

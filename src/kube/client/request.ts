@@ -29,11 +29,13 @@ function collectionPath(kind: Kind, namespace?: string): string {
   return `${root}${scope}/${kind.plural}`;
 }
 
+/** `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`, without the parts that do not apply. */
 export function objectPath(kind: Kind, ref: ObjectRef, subresource?: string): string {
   const tail = subresource === undefined ? "" : `/${subresource}`;
   return `${collectionPath(kind, ref.namespace)}/${encodeURIComponent(ref.name)}${tail}`;
 }
 
+/** One page. `continueToken` comes from the page before it. */
 export function listRequest(kind: Kind, options: ListOptions, continueToken?: string): KubeRequest {
   const query = {
     limit: String(options.limit ?? 500),
@@ -45,6 +47,7 @@ export function listRequest(kind: Kind, options: ListOptions, continueToken?: st
   return { method: "GET", path: collectionPath(kind, options.namespace) + queryText(query) };
 }
 
+/** Asks for bookmarks, so that a silent stream can be told from a dead one. */
 export function watchRequest(kind: Kind, options: WatchOptions): KubeRequest {
   const query = {
     watch: "true",
@@ -58,14 +61,17 @@ export function watchRequest(kind: Kind, options: WatchOptions): KubeRequest {
   return { method: "GET", path: collectionPath(kind, options.namespace) + queryText(query) };
 }
 
+/** POST to the collection. */
 export function createRequest(kind: Kind, object: KubeObject): KubeRequest {
   return { method: "POST", path: collectionPath(kind, object.metadata.namespace), body: object };
 }
 
+/** PUT; the object's resourceVersion makes the server refuse a lost race with 409. */
 export function updateRequest(kind: Kind, object: KubeObject, subresource?: string): KubeRequest {
   return { method: "PUT", path: objectPath(kind, object.metadata, subresource), body: object };
 }
 
+/** PATCH, with the content type of the patch. */
 export function patchRequest(
   kind: Kind,
   ref: ObjectRef,
@@ -84,6 +90,7 @@ export function patchRequest(
   };
 }
 
+/** DELETE; the options are in the body. */
 export function deleteRequest(kind: Kind, ref: ObjectRef, options: DeleteOptions): KubeRequest {
   return {
     method: "DELETE",
@@ -100,6 +107,7 @@ function queryText(values: Readonly<Record<string, string | undefined>>): string
   return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }
 
+/** The subresource `eviction`: the server answers 429 while a PodDisruptionBudget forbids it. */
 export function evictRequest({ name, namespace }: ObjectRef, options: DeleteOptions): KubeRequest {
   return {
     method: "POST",
@@ -113,6 +121,7 @@ export function evictRequest({ name, namespace }: ObjectRef, options: DeleteOpti
   };
 }
 
+/** The subresource `binding`, which only a scheduler uses. */
 export function bindRequest(pod: Parameters<KubeClient["bind"]>[0], node: string): KubeRequest {
   const { name, namespace, uid } = pod;
   return {

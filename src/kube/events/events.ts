@@ -15,11 +15,13 @@ export interface EventToPublish {
   readonly rate?: EventRate;
 }
 
+/** A token bucket for events of one kind: `burst` at once, then `perSecond`. */
 export interface EventRate {
   readonly perSecond: number;
   readonly burst: number;
 }
 
+/** Publishes Kubernetes events; equal events are counted instead of repeated. */
 export interface EventRecorder {
   /** Never throws and never waits: publishing is best effort. */
   publish(...events: readonly EventToPublish[]): void;

@@ -22,6 +22,7 @@ const WRITES_AT_ONCE = 8;
 /** So many wait at most while the server is slow or away; then the newest are dropped. */
 const WAITING_LIMIT = 8_192;
 
+/** What a recorder needs; `log` hears of dropped events. */
 export interface RecorderDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -34,7 +35,7 @@ export interface RecorderDeps {
 }
 
 interface Remembered {
-  /** By the clock that never goes back. */
+  /** By elapsed time, not by the wall clock. */
   untilMs: number;
   /** What the Event says: another sentence is another Event, whatever counts as equal within the window. */
   message: string;
@@ -43,6 +44,7 @@ interface Remembered {
   stored: Promise<{ namespace: string; name: string } | undefined>;
 }
 
+/** A recorder that remembers what it published, so that repetitions become a higher count. */
 export function createRecorder(deps: RecorderDeps): EventRecorder {
   const memory = new Map<string, Remembered>();
   const rates = new Map<string, RateLimit>();

@@ -21,6 +21,7 @@ type Many = Iterable<Request | undefined>;
 /** How many could not be told of all that are asked for about one, and why not the first of them. */
 type OnFailure = (about: string, failures: number, first: unknown) => void;
 
+/** Queues many objects for one event, some in each step, so that other work runs between. */
 export class Asker {
   readonly #clock: Pick<Clock, "turnMs" | "sleep">;
   readonly #add: (request: Request) => void;

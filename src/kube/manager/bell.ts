@@ -4,12 +4,14 @@
  */
 import type { Controller, Request } from "./controller.ts";
 
+/** Lets other code ask a controller for a reconcile. */
 export interface Bell {
   ring(request: Request): void;
   /** For the controller that is to hear it. */
   readonly listen: NonNullable<Controller["listen"]>;
 }
 
+/** A bell that does nothing until a controller listens. */
 export function createBell(): Bell {
   let hear: ((request: Request) => void) | undefined;
   return {

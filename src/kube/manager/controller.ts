@@ -22,6 +22,7 @@ export interface Outcome {
   readonly requeueAfterMs: number | undefined;
 }
 
+/** Reconcile again in `ms` milliseconds, unless a change comes first. */
 export function requeueAfter(ms: number): Outcome {
   return { requeueAfterMs: ms };
 }
@@ -71,6 +72,7 @@ export function sourceOfMany<T extends KubeObject>(
   return { kind, toMany } as unknown as Source;
 }
 
+/** One reconcile loop, as data: the manager runs it. */
 export interface Controller {
   /** Karpenter's own name: `nodeclaim.lifecycle`. In logs, metrics and the docs. */
   readonly name: string;

@@ -28,6 +28,7 @@ const STALE_RETRY_MS = 250;
 const STALE_TOLD_MS = 5_000;
 const DEFAULT_BACKOFF_MS = { base: 1_000, max: 60_000 } as const;
 
+/** What the manager runs its controllers with. */
 export interface ManagerDeps {
   readonly mirrors: LiveMirrors;
   readonly clock: Clock;
@@ -37,6 +38,7 @@ export interface ManagerDeps {
   readonly metrics?: Metrics;
 }
 
+/** Runs controllers over shared mirrors. None reconciles before all mirrors have their first list. */
 export function createManager(deps: ManagerDeps): Manager {
   const controllers: Controller[] = [];
   const queues: WorkQueue<Request>[] = [];

@@ -15,6 +15,7 @@ export type Retry = "later" | "soon" | "never";
 /** How soon at first; then twice as long each time, up to what a failure waits at first. */
 const SOON_MS = 100;
 
+/** Equal keys are never processed at the same time; at most `concurrency` items are. */
 export interface WorkQueueOptions<T> {
   readonly clock: Clock;
   readonly concurrency: number;
@@ -44,6 +45,7 @@ interface Entry<T> {
   sinceMs: number;
 }
 
+/** Keys to process, each once however often it was added. A failed item returns after a growing backoff. */
 export class WorkQueue<T> {
   readonly #options: WorkQueueOptions<T>;
   readonly #entries = new Map<string, Entry<T>>();

@@ -16,6 +16,7 @@ const OBJECTS_PER_STEP = 64;
 /** That are only looked up. */
 const KEYS_PER_STEP = 4_096;
 
+/** The mirror that a watch fills. */
 export class Informer<T extends KubeObject> implements Mirror<T> {
   readonly kind: Kind<T>;
   readonly #objects = new Map<string, T>();

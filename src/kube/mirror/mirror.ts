@@ -8,6 +8,7 @@ import type { Steps } from "../../base/steps.ts";
 import type { ReadFrame } from "../client/client.ts";
 import type { ViewState } from "./watch.ts";
 
+/** How an object changed in the mirror; a relist reports differences in the same way. */
 export type MirrorEvent = "added" | "updated" | "removed";
 
 /** `before` is absent for `added`. Objects are frozen. Handlers run synchronously, in order. */
@@ -17,6 +18,7 @@ export type MirrorHandler<T extends KubeObject> = (
   before: T | undefined,
 ) => void;
 
+/** A copy of all objects of one kind, kept by a watch. Reading it makes no request. */
 export interface Mirror<T extends KubeObject> {
   readonly kind: Kind<T>;
   /** The first list has been taken in. */
@@ -46,6 +48,7 @@ export interface Feed {
   stop(): void;
 }
 
+/** Indexes of a mirror, and what it keeps of each object. */
 export interface MirrorOptions<T extends KubeObject> {
   /** Index name → values of one object. */
   readonly indexes?: Readonly<Record<string, (object: T) => readonly string[]>>;

@@ -13,6 +13,7 @@ import { Informer } from "./informer.ts";
 import type { Freshness, Mirror, MirrorOptions, Mirrors } from "./mirror.ts";
 import { type Reflection, reflect, type ViewState } from "./watch.ts";
 
+/** What watches need. */
 export interface MirrorsDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -20,6 +21,7 @@ export interface MirrorsDeps {
   readonly log: Logger;
 }
 
+/** One mirror for each kind, made when it is first asked for and shared by all controllers. */
 export class LiveMirrors implements Mirrors, Freshness {
   readonly #deps: MirrorsDeps;
   readonly #informers = new Map<string, Informer<KubeObject>>();
@@ -65,7 +67,7 @@ export class LiveMirrors implements Mirrors, Freshness {
       keep: (object) => informer.keep(object),
       onList: (list) => {
         this.#notice(id, kind, list.resourceVersion !== "");
-        // There may be a million: the lead, for one, must be renewed meanwhile.
+        // There may be a million objects. The lease, for example, must be renewed while they are read.
         const rest = besideOthers(this.#deps.clock, informer.replaceInSteps(list));
         if (rest !== undefined) return rest.then(() => this.#wake());
         this.#wake();
@@ -85,7 +87,7 @@ export class LiveMirrors implements Mirrors, Freshness {
     return informer;
   }
 
-  /** Resolves when every mirror asked for so far has taken in its first list. */
+  /** Resolves when every mirror has its first list. */
   synced(): Promise<void> {
     if (this.#allSynced()) return Promise.resolve();
     return new Promise((resolve) => {

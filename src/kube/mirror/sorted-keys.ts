@@ -4,16 +4,17 @@
  */
 import { mergeInSteps, type Steps, sortInSteps } from "../../base/steps.ts";
 
-/** So many new ones are put in order at once. */
+/** New keys that are sorted in one step. */
 const AT_ONCE = 4_096;
 
+/** The keys of a mirror in order, sorted again only for what changed since the last look. */
 export class SortedKeys {
   /** As of the last look. */
   #sorted: readonly string[] = [];
   /** That came since, and that went. */
   #fresh = new Set<string>();
   #lost = new Set<string>();
-  /** New ones that somebody is putting in order. */
+  /** New keys that are being sorted in steps. */
   #ordering: ReadonlySet<string> | undefined;
 
   add(key: string): void {
@@ -27,7 +28,7 @@ export class SortedKeys {
   /** The same array until a key comes or goes. */
   all(): readonly string[] {
     if (this.#ordering !== undefined) {
-      // Somebody who could not wait for the steps.
+      // `all` was called before the steps were done.
       this.#sorted = [...this.#sorted, ...this.#ordering].sort();
       this.#ordering = undefined;
     }
@@ -43,7 +44,7 @@ export class SortedKeys {
     return this.#sorted;
   }
 
-  /** After it `all` has little left to do: what has changed meanwhile. */
+  /** Sorts in steps, so that `all` has to add only later changes. */
   *ready(): Steps<void> {
     if (this.#fresh.size <= AT_ONCE || this.#ordering !== undefined) return;
     const own = this.#fresh;

@@ -45,11 +45,11 @@ const UNSERVED_TOLD_MS = 60_000;
 const FORBIDDEN_RETRY_MS = 300_000;
 /** A watch that ends sooner than this without an event was no watch. upstream: client-go reflector */
 const SHORT_WATCH_MS = 1_000;
-/** Watches end by themselves after 5 to 10 minutes, as client-go asks for. */
+/** The server ends a watch after 5 to 10 minutes, as client-go requests it. */
 const WATCH_TIMEOUT_SECONDS = 300;
 /** A server sends a bookmark each minute: a stream that is quiet for longer may be dead, whatever TCP says. */
 const QUIET_LIMIT_MS = 75_000;
-/** Where decisions do not hang on it: kube-apiserver sends no bookmarks of kinds that nobody writes. */
+/** For kinds on which no decision depends: kube-apiserver sends no bookmarks for kinds without writes. */
 const RELAXED_QUIET_LIMIT_MS = 300_000;
 
 /**
@@ -63,6 +63,7 @@ const RELAXED_QUIET_LIMIT_MS = 300_000;
  */
 export type ViewState = "current" | "behind" | "unproven";
 
+/** The kind to watch, and where to report its objects. */
 export interface ReflectOptions<T extends KubeObject> {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -77,9 +78,9 @@ export interface ReflectOptions<T extends KubeObject> {
   /** A stream may be silent for some minutes before it counts as dead. Default: little more than one. */
   readonly relaxed?: boolean | undefined;
   readonly readFrame?: ReadFrame<T> | undefined;
-  /** Whether other kinds of its group are served: one that is not is asked for less and less often then. */
+  /** Whether other kinds of the group are served. If so, a missing kind is looked for ever less often. */
   readonly groupIsServed?: () => boolean;
-  /** What is kept of listed objects; absent: all. */
+  /** Reduces an object to what is kept of it. Absent: the whole object is kept. */
   readonly keep?: ((object: T) => T) | undefined;
   /**
    * The whole truth, after a list. An unserved kind lists as empty, at no version. The watch begins when it is taken in:
@@ -87,13 +88,14 @@ export interface ReflectOptions<T extends KubeObject> {
    */
   readonly onList: (list: KubeList<T>) => unknown;
   readonly onEvent: (event: WatchEvent<T>) => void;
-  /** Told of each change; a loop begins behind. */
+  /** Called at each change of the state; the first state is `behind`. */
   readonly onState?: (state: ViewState) => void;
 }
 
+/** A running watch of one kind. */
 export interface Reflection {
   close(): void;
-  /** Somebody else has just got through to the server: whoever waits after a broken connection need not. */
+  /** Another request reached the server: end the backoff and connect now. */
   retryNow(): void;
   /** A kind has been installed: this one, if it was not served, may be as well. */
   lookAgain(): void;
@@ -131,13 +133,13 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   #newest = 0;
   /** The list is older than what came before it: a server that lags behind, or a store that was set back. */
   #isSetBack = false;
-  /** It has been listed before: what was listed stays until its definition is gone. */
+  /** There was a list before. Its objects stay until the kind's definition is gone. */
   #listed = false;
   /** How often in a row it was found not to be installed. */
   #absent = 0;
   /** When it was last said that the kind is not served. */
   #unservedToldMs: number | undefined;
-  /** Given up for JSON when it cannot read what comes. */
+  /** Undefined after a frame that it could not read: then JSON is used. */
   #readFrame: ReadFrame<T> | undefined;
 
   constructor(options: ReflectOptions<T>) {
@@ -152,7 +154,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   retryNow(): void {
-    // It is back, and may need another moment for this kind: waits begin anew, short.
+    // The server is back, and this kind may need a moment: the backoff starts again from its shortest wait.
     if (this.#troubled) this.#failures = 0;
     if (this.#away) this.#wake();
   }
@@ -179,7 +181,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     }
   }
 
-  /** Whatever happens: without the loop the picture would stay as it is for good. */
+  /** The loop must survive every error: without it the copy would stay stale for ever. */
   async #survive(error: unknown): Promise<void> {
     try {
       await this.#recover(error);
@@ -270,7 +272,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     return brought || clock.elapsedMs() - startMs >= SHORT_WATCH_MS;
   }
 
-  /** One timer a watch, set anew when it rings too early: events come by the thousand. */
+  /** One timer for each watch, restarted when it fires too early: a timer for each event would be too slow. */
   #endWhenQuiet(watch: Watch<T>): { cancel(): void } {
     const { clock, kind, log, relaxed } = this.#options;
     const limitMs = relaxed === true ? RELAXED_QUIET_LIMIT_MS : QUIET_LIMIT_MS;
@@ -282,7 +284,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
         timer = clock.after(limitMs - quietMs, ring);
         return;
       }
-      // Nothing to worry about where nobody writes that kind: kube-apiserver sends no bookmarks then.
+      // Normal for a kind without writes: kube-apiserver sends no bookmarks for it.
       log.debug("watch went silent, resuming", { kind: kind.kind, quietMs });
       this.#tell("behind");
       watch.close();
@@ -458,7 +460,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   }
 
   #sleep(ms: number): Promise<void> {
-    // While something was awaited: nobody would end this wait any more.
+    // Closed during an await: nothing would end this wait any more.
     if (this.#closed) return Promise.resolve();
     return new Promise((wake) => {
       this.#pause = { timer: this.#options.clock.after(ms, wake), wake };

@@ -7,12 +7,13 @@ import type { StatusBody } from "../errors.ts";
 import { Fields } from "./fields.ts";
 import { readMessage } from "./messages.ts";
 
+/** The content type. Custom kinds are not available in it. */
 export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 
 /** `k8s` and a zero byte begin every object. */
 const MAGIC = Buffer.from("k8s\0", "latin1");
 
-/** Throws for what is no such object. */
+/** Throws if the message is not such an object. */
 export function unwrap(object: Fields): { readonly kind: string; readonly message: Fields } {
   const { bytes, at, end } = object;
   if (bytes.compare(MAGIC, 0, MAGIC.length, at, Math.min(at + MAGIC.length, end)) !== 0)

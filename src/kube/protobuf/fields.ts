@@ -5,6 +5,7 @@
  */
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
+/** A reader of protobuf fields. It reads without copying, and throws on a truncated message. */
 export class Fields {
   readonly bytes: Buffer;
   readonly end: number;

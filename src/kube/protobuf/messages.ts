@@ -86,7 +86,7 @@ type Message = ReadonlyMap<number, Field>;
 
 const known = new Map<string, Message>();
 
-/** Numbers that Go leaves out of JSON when they are nothing: those that are not behind a pointer. */
+/** Numbers that Go leaves out of JSON when they are 0, because the field is not a pointer. */
 const NOTHING_IS_ABSENT: ReadonlySet<string> = new Set([
   "generation",
   "hostNetwork",
@@ -146,7 +146,7 @@ function readValue(type: string, fields: Fields): unknown {
   }
 }
 
-/** Seconds since 1970; a time without any is none. */
+/** Seconds since 1970. Undefined without seconds. */
 export function readTime(fields: Fields): string | undefined {
   while (fields.next()) if (fields.number === 1) return timeText(fields.value());
   return undefined;

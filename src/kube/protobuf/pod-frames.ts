@@ -12,9 +12,9 @@ import { unwrap } from "./envelope.ts";
 import { Fields } from "./fields.ts";
 import { readMessage, readTime } from "./messages.ts";
 
-/** So many different parts of one sort are remembered; with more, it begins anew. */
+/** The most different parts of one sort that are remembered. Beyond that the memory is emptied. */
 const PARTS_LIMIT = 4_096;
-/** Networks write each pod's address there: what is not alike is not worth keeping. */
+/** Network plug-ins write each pod's address into annotations. Parts that differ by pod are not worth keeping. */
 const ANNOTATIONS_LIMIT = 256;
 const ANNOTATIONS = 12;
 const MANAGED_FIELDS = 17;
@@ -119,7 +119,7 @@ function createPodReader(project: (pod: Pod) => Pod): (message: Fields, isGone: 
   };
 }
 
-/** As JSON has it, but for what nobody reads, and what differs between pods of one template. */
+/** As JSON has it, without unread fields and without fields that differ between pods of one template. */
 function readWhole(message: Fields): Pod {
   const { metadata, spec, status } = readMessage("Pod", message);
   // A bookmark is a pod with a version and nothing else.
@@ -182,7 +182,7 @@ function readMetadata(
   return Object.freeze(own) as unknown as Pod["metadata"];
 }
 
-/** Go writes what is nothing as well, and JSON leaves it out. */
+/** Go writes empty values into protobuf; JSON leaves them out. */
 function setUnless(own: Metadata, name: string, value: unknown, nothing: unknown): void {
   if (value !== nothing) own[name] = value;
 }

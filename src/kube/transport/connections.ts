@@ -11,11 +11,12 @@ const MOST_CONNECTIONS = 64;
 /** kube-apiserver ends connections that are idle for 90 s: we are first, so that no call meets a closed one. */
 const KEEP_ALIVE_MS = 45_000;
 
+/** TLS and timeouts of the connections to one server. */
 export interface ConnectionOptions {
   /** PEM of the authority that signed the server's certificate; absent = the system's. */
   readonly caPem?: string;
   readonly tlsServerName?: string;
-  /** Whoever answers is taken for the server. */
+  /** The server's certificate is not checked. */
   readonly insecure?: boolean;
   /** `http`, `https` or `socks5`. */
   readonly proxyUrl?: string;
@@ -23,6 +24,7 @@ export interface ConnectionOptions {
   readonly timeoutMs: number;
 }
 
+/** One connection pool for each client certificate; a renewed certificate gets a new pool. */
 export class ConnectionsByCertificate {
   readonly #options: ConnectionOptions;
   #dispatcher: Dispatcher | undefined;

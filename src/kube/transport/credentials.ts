@@ -5,6 +5,7 @@
 
 import type { Clock } from "../../base/clock.ts";
 
+/** What one request authenticates with: a token, a password or a client certificate. */
 export interface Credential {
   readonly token?: string;
   /** A password: kube-apiserver takes none, some gateways before it do. */
@@ -12,10 +13,11 @@ export interface Credential {
   readonly clientCertificate?: { readonly certPem: string; readonly keyPem: string };
 }
 
+/** Where credentials come from; they are asked for before each request, and may change. */
 export interface Credentials {
-  /** Rejects with CredentialsError when there is none to be had. */
+  /** Rejects with CredentialsError if no credential can be read. */
   current(): Promise<Credential>;
-  /** The server answered 401 to it: the next one is fetched anew. */
+  /** The server answered 401 to this credential: the next one is fetched again. */
   refused(used: Credential): void;
 }
 
@@ -24,6 +26,7 @@ export class CredentialsError extends Error {
   override readonly name = "CredentialsError";
 }
 
+/** Credentials that never change. */
 export function fixedCredentials(credential: Credential): Credentials {
   return { current: () => Promise.resolve(credential), refused: () => undefined };
 }
@@ -35,7 +38,7 @@ export interface TimedCredential {
   readonly credential: Credential;
   /** Epoch milliseconds; absent = until it is refused. */
   readonly untilMs?: number | undefined;
-  /** For so long from now on, whatever the hour is then; absent = as `untilMs` says. */
+  /** Milliseconds that it stays valid, by elapsed time. Absent: `untilMs` counts. */
   readonly forMs?: number;
 }
 

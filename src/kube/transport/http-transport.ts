@@ -14,6 +14,7 @@ const TIMEOUT_MS = 60_000;
 /** Before each frame of a watch in protobuf. */
 const LENGTH_BYTES = 4;
 
+/** The server's address, its authority and the credentials. */
 export interface HttpTransportOptions extends Omit<ConnectionOptions, "timeoutMs"> {
   /** `https://127.0.0.1:6443`; a path counts before that of each request, as behind a gateway. */
   readonly server: string;
@@ -28,6 +29,7 @@ export interface HttpTransportOptions extends Omit<ConnectionOptions, "timeoutMs
   readonly timeoutMs?: number;
 }
 
+/** Requests over HTTPS with keep-alive. A 401 makes it ask for fresh credentials once. */
 export function createHttpTransport(options: HttpTransportOptions): Transport {
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
   const connections = new ConnectionsByCertificate({ ...options, timeoutMs });
@@ -65,7 +67,7 @@ export function createHttpTransport(options: HttpTransportOptions): Transport {
         headers: headersOf(request, options, credential),
         body: bodyOf(request),
         signal: abort.signal,
-        // A quiet watch is healthy, and whoever watches judges how long; the rest of a short answer must come.
+        // A quiet watch is healthy, and its reader decides for how long. A short answer must arrive in time.
         bodyTimeout: isStream(request) ? 0 : timeoutMs,
         headersTimeout: timeoutMs,
       });

@@ -15,6 +15,7 @@ export interface RequestTarget {
   readonly subresource: string;
 }
 
+/** Counts requests and their duration into the client_go metrics. */
 export function meteredTransport(
   transport: Transport,
   clock: Clock,

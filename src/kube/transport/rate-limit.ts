@@ -5,14 +5,16 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Transport } from "./transport.ts";
 
+/** A token bucket for requests: `burst` at once, then `perSecond`. */
 export interface RateLimit {
   readonly perSecond: number;
   readonly burst: number;
 }
 
+/** Requests above the limit wait in order; none is refused. */
 export function rateLimited(transport: Transport, clock: Clock, limit: RateLimit): Transport {
   const tokenMs = 1_000 / limit.perSecond;
-  /** When the bucket would be full again if nobody asked any more. */
+  /** When the bucket is full again, without further requests. */
   let fullAtMs = clock.elapsedMs();
   return {
     send: async (request) => {

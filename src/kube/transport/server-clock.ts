@@ -5,13 +5,15 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Transport } from "./transport.ts";
 
+/** Learns the difference between the server's clock and this machine's. */
 export interface ServerClock {
   /** Use in place of the transport that was given. */
   readonly transport: Transport;
-  /** Our clock minus the server's, in ms, right to a second or so; undefined: it has told no time yet. */
+  /** This machine's clock minus the server's, in ms, to about a second. Undefined before the first answer. */
   skewMs(): number | undefined;
 }
 
+/** Reads the header Date of every answer. The skew is undefined before the first answer. */
 export function withServerClock(transport: Transport, clock: Clock): ServerClock {
   let skewMs: number | undefined;
   return {

@@ -11,7 +11,7 @@ import { CredentialsError } from "./credentials.ts";
 import { targetOf } from "./metered-transport.ts";
 import type { KubeRequest, KubeResponse, Transport } from "./transport.ts";
 
-/** Codes of Node for a certificate that nobody vouches for, or that is another server's. */
+/** Node's error codes for a certificate without a trusted authority, or for another host name. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER/;
 const UNREACHED = "cannot reach the API server, trying again";
 const UNTRUSTED = "the API server's certificate is not trusted";

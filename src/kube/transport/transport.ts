@@ -4,6 +4,7 @@
  * simulated cluster runs without a socket and without serialising anything.
  */
 
+/** A request to the API server, without its address and credentials. */
 export interface KubeRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path with query: `/api/v1/pods?limit=500`. */
@@ -12,10 +13,11 @@ export interface KubeRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** A JSON value (already parsed), or over HTTP the bytes of a body. Absent = no body. */
   readonly body?: unknown;
-  /** Whoever asks can read Kubernetes' protobuf, too. Frames of a watch, or else the body, may then come as bytes. */
+  /** The caller can read Kubernetes' protobuf: watch frames, or the body, may come as bytes. */
   readonly takesBytes?: boolean;
 }
 
+/** An answer of any HTTP status. */
 export interface KubeResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -30,6 +32,7 @@ export interface KubeStream extends AsyncIterable<unknown> {
   close(): void;
 }
 
+/** The only way to the API server, so that tests and the sandbox can answer instead. */
 export interface Transport {
   /** Rejects only when no answer came (refused, reset, timeout); an HTTP error status is an answer. */
   send(request: KubeRequest): Promise<KubeResponse>;

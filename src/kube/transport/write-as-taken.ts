@@ -12,7 +12,7 @@ interface Sink {
   off(event: "drain" | "close", listener: () => void): unknown;
 }
 
-/** Resolves when there is room for more, or nobody reads any more: `destroyed` says so. */
+/** Resolves when there is room for more, or when the reader is gone: then `destroyed` is true. */
 export async function writeAsTaken(sink: Sink, part: string | Uint8Array): Promise<void> {
   if (sink.write(part) || sink.destroyed) return;
   await new Promise<void>((resolve) => {

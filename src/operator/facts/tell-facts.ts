@@ -15,7 +15,7 @@ import { type Controller, requeueAfter } from "../../kube/manager/controller.ts"
 import { OPTIONS } from "../settings/options.ts";
 import type { Options } from "../settings/parse-options.ts";
 
-/** How soon a new price is told, and what others took away. */
+/** How soon a new price, or a ConfigMap that someone changed, is written again. */
 const CHECK_MS = 30_000;
 /** While it cannot be written. */
 const RETRY_MS = 10 * 60_000;
@@ -26,6 +26,7 @@ export interface TellablePrices {
   list(): PriceList;
 }
 
+/** What is told, and where. */
 export interface TellFactsDeps {
   readonly kube: Pick<KubeClient, "get" | "patch">;
   readonly log: Logger;
@@ -34,13 +35,14 @@ export interface TellFactsDeps {
   readonly prices: TellablePrices | undefined;
 }
 
+/** Writes settings and prices to the ConfigMap `karpenter-facts`, for `plan`, `explain` and `simulate`. */
 export function tellFacts({ kube, log, namespace, options, prices }: TellFactsDeps): Controller {
   const settings = settingTexts(options);
   const ref = { name: FACTS, namespace };
   const dataNow = (): ReturnType<typeof factsData> =>
     factsData({ settings, prices: prices?.list() });
   let wanted = { version: prices?.version, data: dataNow() };
-  /** What was told last without a look at what stood there. */
+  /** The facts that were last written without reading the ConfigMap first. */
   let toldBlindly: typeof wanted | undefined;
   return {
     name: "facts",

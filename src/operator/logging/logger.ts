@@ -11,6 +11,7 @@ import { JSON_FORM, type LogForm } from "./zap-config.ts";
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
 
+/** Level and form of log lines. An empty level means info. */
 export interface LoggerOptions {
   readonly clock: Clock;
   readonly write: (line: string) => void;
@@ -31,6 +32,7 @@ export interface RootLogger extends Logger {
   form: LogForm;
 }
 
+/** Log lines in the form of zap, as upstream writes them. */
 export function createLogger(options: LoggerOptions): RootLogger {
   const held: { level: LogLevel; webhookLevel: LogLevel | undefined; form: LogForm } = {
     level: options.level === "" ? "info" : options.level,
@@ -135,7 +137,7 @@ function jsonEmitter({ clock, write, commit }: LoggerOptions, form: LogForm): Em
         }),
       },
     },
-    // What JSON leaves as it is may still move a terminal; escaped it means the same.
+    // JSON does not escape all control characters. Escaped, the text still means the same.
     { write: (line: string) => write(printable(line.trimEnd())) },
   );
   return (level, logger, message, fields) =>

@@ -37,12 +37,14 @@ const AT_START: ReadonlySet<string> = new Set([
   "encoderConfig",
 ]);
 
+/** Where the logging settings of older generations are read from. */
 export interface LoggingConfigDeps {
   readonly mirrors: Mirrors;
   readonly log: RootLogger;
   readonly namespace: string;
 }
 
+/** Applies changes of the ConfigMap `config-logging` while the controller runs. */
 export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): Controller {
   const configMaps = mirrors.of(CONFIG_MAP, {
     namespace,

@@ -9,7 +9,7 @@ import type { RootLogger } from "./logger.ts";
 import { LOGGING_CONFIG } from "./logging-config.ts";
 import { JSON_FORM, readZapConfig } from "./zap-config.ts";
 
-/** Sets the logger's form; what cannot be read leaves it as it is or, if it is nonsense, as production's. */
+/** Sets the logger's form. An unreadable ConfigMap changes nothing; an invalid one gives the default form. */
 export async function startLogging(
   client: KubeClient,
   namespace: string,

@@ -21,6 +21,7 @@ export interface LogForm {
   readonly sampling?: { readonly initial: number; readonly thereafter: number };
 }
 
+/** The default form: one JSON object for each line. */
 export const JSON_FORM: LogForm = {
   encoding: "json",
   keys: { time: "time", level: "level", logger: "logger", message: "message" },
@@ -28,7 +29,7 @@ export const JSON_FORM: LogForm = {
   time: "iso8601",
 };
 
-/** The form that the document asks for; undefined when it is no such document. */
+/** The form that the document describes; undefined if it is not a zap configuration. */
 export function readZapConfig(text: string): LogForm | undefined {
   let config: unknown;
   try {

@@ -14,6 +14,7 @@ const METRICS_PREFIX = "karpenter_";
 /** upstream: pkg/metrics/constants.go SummaryObjectives */
 const QUANTILES = [0, 0.5, 0.9, 0.99, 1];
 
+/** 1, with the version in its labels. */
 export const BUILD_INFO: MetricSpec = {
   name: "build_info",
   type: "gauge",
@@ -31,6 +32,7 @@ interface Declared {
   readonly readers: Set<Reader>;
 }
 
+/** All metrics of the process, and their text for a scrape. */
 export interface MetricsRegistry extends Metrics {
   /** More metrics than those it was made with: a provider's. A name that is declared already stays. */
   declare(specs: readonly MetricSpec[]): void;
@@ -41,10 +43,12 @@ export interface MetricsRegistry extends Metrics {
   readonly contentType: string;
 }
 
+/** The name on `/metrics`. */
 export function fullName({ name, unprefixed }: MetricSpec): string {
   return unprefixed === true ? name : METRICS_PREFIX + name;
 }
 
+/** A registry with these metrics. Of two declarations with one name the first counts. */
 export function createMetrics(
   specs: readonly MetricSpec[],
   version: string,
@@ -136,7 +140,7 @@ class SeriesIndex {
     else if (!known.has(key)) known.set(key, labels);
   }
 
-  /** Those that carry all of `wanted`; they are no longer kept. */
+  /** Removes and returns the label sets that have all of `wanted`. */
   take(name: string, wanted: Labels): readonly Labels[] {
     const known = this.#labels.get(name) ?? new Map<string, Labels>();
     const taken: Labels[] = [];
@@ -161,7 +165,7 @@ function keptOf(spec: MetricSpec, registry: Registry): Kept {
       return new Counter(common);
     case "gauge": {
       const gauge = new Gauge(common);
-      // prom-client shows 0 for one without labels that nobody has set: a claim that nobody made.
+      // prom-client shows 0 for an unset gauge without labels, which would be a false statement.
       if (spec.labels.length === 0) gauge.remove();
       return gauge;
     }

@@ -18,6 +18,7 @@ function own(
   return { spec: { name, unprefixed: true, type, help, labels: [] }, value };
 }
 
+/** Of the process itself, with the names of Prometheus' Go client. */
 export const PROCESS_METRICS: readonly ProcessMetric[] = [
   own("process_cpu_seconds_total", "counter", "CPU time used, in seconds.", () => {
     const { user, system } = process.cpuUsage();

@@ -9,7 +9,7 @@ import { readYamlValue } from "../../readers/yaml.ts";
 const REASONS = ["Underutilized", "Empty", "Drifted"];
 const FIELDS = ["nodes", "reasons", "schedule", "duration"];
 
-/** What is wrong with the text, by field; undefined: nothing. */
+/** The problem of the text, with its field; undefined: the text is valid. */
 export function disruptionBudgetsProblem(text: string): string | undefined {
   let given: unknown;
   try {

@@ -39,6 +39,7 @@ const RETRY_MS = 2_000;
 /** A server that is away for longer is reported by the controllers. */
 const ATTEMPTS = 15;
 
+/** Where ConfigMap `karpenter-global-settings` of older generations is read from. */
 export interface GlobalSettingsDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

@@ -1,4 +1,4 @@
-/** In which group of `controller --help` a setting stands, by the begin of its flag; what is not acted on is last. */
+/** The group of each setting in `controller --help`, by the prefix of its flag. Settings without effect are last. */
 import type { OptionDefinition } from "./options.ts";
 
 /** The first pattern that fits counts. */

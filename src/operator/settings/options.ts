@@ -24,6 +24,7 @@ export interface OptionDefinition {
 const LAST_PORT = 65_535;
 const LATER = "accepted, no effect yet";
 
+/** Every flag: name, type, default, meaning. The settings page and the parser are made from it. */
 export const OPTIONS = {
   karpenterService: core(
     "karpenter-service",

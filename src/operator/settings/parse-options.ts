@@ -9,6 +9,7 @@ import { OPTIONS, type OptionDefinition } from "./options.ts";
 import { schedulerConfigProblem } from "./scheduler-config.ts";
 import { surgeNamespacesProblem } from "./surge-namespaces.ts";
 
+/** Names of the settings in the code. */
 export type OptionName = keyof typeof OPTIONS;
 
 type Parsed = {
@@ -27,7 +28,7 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
-/** By flag: what is wrong in settings that are documents of their own, with the place in them. */
+/** By flag: validators of settings that are whole documents. A problem names its place. */
 const DOCUMENTS: Readonly<Record<string, (text: string) => string | undefined>> = {
   "scheduler-config": schedulerConfigProblem,
   "disruption-budgets": disruptionBudgetsProblem,
@@ -83,7 +84,7 @@ function sourceOf(
     : `${definition.flag} of karpenter-global-settings`;
 }
 
-/** A gate as given, else as it is by default. */
+/** The gate's value as set, or its default. */
 export function isGateOn(options: Pick<Options, "featureGates">, name: string): boolean {
   return isOn(options.featureGates, OPTIONS.featureGates.default, name);
 }

@@ -8,7 +8,7 @@ import { LIMITS } from "../../readers/limits.ts";
 import { ReadError } from "../../readers/read-error.ts";
 import { readYamlValue } from "../../readers/yaml.ts";
 
-/** What is wrong with the text, by field; undefined: nothing. */
+/** The problem of the text, with its field; undefined: the text is valid. */
 export function schedulerConfigProblem(text: string): string | undefined {
   try {
     return text.trim() === "" ? undefined : defaultSpreadProblems(read(text))[0];

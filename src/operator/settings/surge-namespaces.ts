@@ -2,7 +2,7 @@
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** What is wrong with the text; undefined: nothing. */
+/** The problem of the text; undefined: the text is valid. */
 export function surgeNamespacesProblem(text: string): string | undefined {
   const wrong = surgeNamespaces(text).find((name) => name !== "*" && !LABEL.test(name));
   return wrong === undefined

@@ -14,6 +14,7 @@ const LOOK_AGAIN_MS = 10_000;
 /** Lists of a large cluster take a while; only a longer wait is said. */
 const FIRST_LISTS_MS = 15_000;
 
+/** What start-up checks, and where it reports. */
 export interface StartUpDeps {
   readonly client: Pick<KubeClient, "raw">;
   readonly clock: Clock;
@@ -26,6 +27,7 @@ export interface StartUpDeps {
   readonly listed: Promise<void>;
 }
 
+/** What keeps the controller from becoming ready. */
 export interface StartUp {
   /** What is still missing, a few words each. */
   waitsFor(): readonly string[];
@@ -90,7 +92,7 @@ export function watchStartUp(deps: StartUpDeps): StartUp {
   };
 }
 
-/** Whoever is known may read `/apis`. An answer that says nothing counts as yes: the kinds' own watches say the rest. */
+/** Every authenticated user may read `/apis`. An unclear answer counts as yes; the kinds' watches report problems. */
 async function isInstalled(client: Pick<KubeClient, "raw">, group: string): Promise<boolean> {
   try {
     await client.raw({ method: "GET", path: `/apis/${group}` });

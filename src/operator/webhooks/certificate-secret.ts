@@ -17,6 +17,7 @@ const KEYS = {
 
 const ATTEMPTS = 5;
 
+/** The Secret that all replicas share for the webhooks' certificate. */
 export interface CertificateSecretDeps {
   readonly client: KubeClient;
   readonly clock: Clock;

@@ -7,6 +7,7 @@
 import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 
+/** Certificate and key of the webhooks, as PEM. */
 export interface ServingCertificate {
   readonly certPem: string;
   readonly keyPem: string;
@@ -35,7 +36,7 @@ export async function makeCertificate(
     notBeforeDate: new Date(nowMs - BACKDATED_MS),
     notAfterDate: new Date(nowMs + LIFETIME_MS),
   } as const;
-  // Each authority has a name of its own: a bundle may hold several.
+  // Each authority has a different name, because a bundle may hold several.
   const name = `karpenter webhooks ${new Date(nowMs).toISOString()}`;
   const authority = await generate([{ name: "commonName", value: name }], {
     ...common,

@@ -9,7 +9,7 @@ import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { base64Encode } from "../../base/base64.ts";
 import { deepEqual } from "../../base/json.ts";
 
-/** Where the API server finds us. */
+/** Where the API server reaches the webhooks. */
 export type WebhookAddress =
   | {
       readonly service: {
@@ -21,17 +21,19 @@ export type WebhookAddress =
   /** Without a slash at its end. */
   | { readonly url: string };
 
-/** Objects lie in etcd at an older version: our own caches fill only while somebody converts. */
+/** Objects are stored in an older version: the controller's own watches need conversion. */
 export function isStoredOlder({ status }: Crd): boolean {
   return (status?.storedVersions ?? []).length > 1;
 }
 
+/** One webhook of a configuration; only its client config is changed. */
 export interface Webhook {
   readonly name: string;
   readonly clientConfig?: ClientConfig;
   readonly rules?: readonly unknown[];
 }
 
+/** A Mutating- or ValidatingWebhookConfiguration. */
 export interface WebhookConfiguration extends KubeObject {
   readonly webhooks?: readonly Webhook[];
 }
@@ -49,9 +51,10 @@ export const ADMITTED = [
   "awsnodetemplates.karpenter.k8s.aws",
 ] as const;
 
+/** What the CRDs say of conversion; `missing`: a kind has two served versions and none. */
 export type ConversionWish = "webhook" | "none" | "missing";
 
-/** What a CRD asks of us; `missing` when it serves two versions and nobody converts between them. */
+/** What the CRD says of conversion; `missing` if it serves two versions without conversion. */
 export function conversionWish({ spec }: Crd): ConversionWish {
   if (spec.conversion?.strategy === "Webhook") return "webhook";
   return spec.versions.filter(({ served }) => served).length > 1 ? "missing" : "none";
@@ -87,6 +90,7 @@ export interface WantedConfiguration {
   readonly wanted: WebhookConfiguration;
 }
 
+/** The configurations with today's address and authority. */
 export function wantedConfigurations(
   address: WebhookAddress,
   caPem: string,

@@ -19,6 +19,7 @@ const ADMISSION_BYTES = 7 * MIB;
  * 3 kB are 30 MB.
  */
 export const CONVERSION_BYTES = 32 * MIB;
+/** Bounds of the webhooks' listener, above the API server's own where bodies are large. */
 export const WEBHOOK_LIMITS: Partial<Limits> = {
   maxBodyBytes: ADMISSION_BYTES,
   // One address gets half: room for one conversion of the largest size.
@@ -29,6 +30,7 @@ export const WEBHOOK_LIMITS: Partial<Limits> = {
 /** upstream: the webhooks' GracePeriod */
 const GRACE_MS = 5_000;
 
+/** Port, address and client authority of the webhooks. */
 export interface WebhookServerOptions {
   /** 0 = any free one. */
   readonly port: number;
@@ -36,7 +38,7 @@ export interface WebhookServerOptions {
   readonly host?: string | undefined;
   /** With `clientCaPem`, admission reviews are taken only from callers with a certificate of that authority. */
   readonly identity: TlsIdentity;
-  /** The answered review; undefined when the path is none of ours. */
+  /** The answered review; undefined for an unknown path. */
   readonly answer: (path: string, review: unknown) => unknown;
   readonly log: Logger;
 }

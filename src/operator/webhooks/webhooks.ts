@@ -38,6 +38,7 @@ import { serveWebhooks } from "./server.ts";
 const LOOK_AGAIN_MS = 60_000;
 const RETRY_BASE_MS = 2_000;
 
+/** What serving webhooks needs. */
 export interface WebhooksDeps {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -55,6 +56,7 @@ export interface WebhooksDeps {
   readonly admission: AdmissionSettings;
 }
 
+/** The running webhooks. */
 export interface Webhooks {
   /** They serve, or are not wanted, or cannot: nothing is worth waiting for. */
   readonly settled: boolean;
@@ -149,7 +151,7 @@ class WebhookLoop implements Webhooks {
         waitMs = LOOK_AGAIN_MS;
       } catch (error) {
         waitMs = Math.min(LOOK_AGAIN_MS, RETRY_BASE_MS * 2 ** Math.min(this.#failures++, 5));
-        // Another replica was quicker: what it wrote is looked at again.
+        // Another replica wrote first. Its object is read again.
         if (!isConflict(error)) this.#say("error", ...failure(error));
       }
       this.#settled = true;
@@ -223,7 +225,7 @@ class WebhookLoop implements Webhooks {
 
   async #listen(certificate: ServingCertificate): Promise<void> {
     if (this.#server !== undefined) {
-      // Nobody trusts an expired one: the new one cannot do harm.
+      // The old certificate has expired, so the new one cannot make it worse.
       const inUse = this.#certificate;
       if (inUse === undefined || validUntilMs(inUse.certPem) <= this.#deps.clock.now())
         this.#use(certificate);

@@ -9,6 +9,7 @@ import type { AwsApi } from "./api/aws-api.ts";
 import { AwsError } from "./api/call.ts";
 import { overFields } from "./named-calls.ts";
 
+/** One attempt of a call, or a whole call. */
 export interface AwsCall {
   /** As AWS names it: `EC2`, `SSM`, `Pricing`. */
   readonly service: string;
@@ -19,11 +20,13 @@ export interface AwsCall {
   readonly durationMs: number;
 }
 
+/** Is told of each attempt, and of each call with its retries. */
 export interface CallObserver {
   attempt(call: AwsCall): void;
   request(call: AwsCall, retries: number): void;
 }
 
+/** An observer that counts into the aws_sdk_go metrics. */
 export function callObserver(metrics: Pick<Metrics, "count" | "observe">): CallObserver {
   const labelsOf = ({ service, action, status }: AwsCall) => ({
     service,

@@ -5,12 +5,13 @@
 import type { AwsError } from "./api/call.ts";
 import { isPassing } from "./errors.ts";
 
+/** What is wrong and what to do, in the words of the troubleshooting page. */
 export interface CallTrouble {
   readonly message: string;
   readonly remedy: string;
   /** It is said of each action, not once for all. */
   readonly perAction?: true;
-  /** It may pass by itself. */
+  /** The problem may end without an action of the user. */
   readonly passes?: true;
 }
 

@@ -20,6 +20,7 @@ const PRICING_RETRY_MS = 300_000;
 const SWEEP_MS = 60_000;
 const PROFILE_SWEEP_MS = 30 * 60_000;
 
+/** The controllers that keep node classes, images, prices and reservations fresh. */
 export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Controller[] {
   return [
     /** Status, conditions, finalizer of EC2NodeClass. */
@@ -36,11 +37,11 @@ export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Control
     typeGauges(deps, parts),
     /** Remembers how much memory nodes turn out to have. */
     capacityController(deps, parts),
-    /** Deletes launch templates that nobody has used for a while. */
+    /** Deletes launch templates that no launch used recently. */
     launchTemplates(parts),
     /** Drains what EC2 is going to take away, if there is a queue that says so. */
     ...interruption(deps, parts),
-    /** Machines that fail EC2's checks, and events that no message told of. */
+    /** Instances that fail EC2's status checks, and scheduled events without a message. */
     instanceStatusController(deps),
     /** Zones that traffic keeps away from, if they are followed. */
     ...(deps.settings.zonalShift === true ? [zonalShiftController(deps, parts)] : []),

@@ -20,6 +20,7 @@ import type { Reservation } from "./reservation/reservations.ts";
 /** Of our own recipe, so that claims stamped by another product never look drifted to us. */
 const CLASS_HASH_VERSION = "ts1";
 
+/** What a claim was made from, and what its node class says now. */
 export interface DriftInput {
   readonly claim: NodeClaim;
   readonly nodeClass: AwsClass;
@@ -42,6 +43,7 @@ export function hashAnnotations(nodeClass: AwsClass): Readonly<Record<string, st
     : { [ANNOTATION_NODETEMPLATE_HASH]: nodeClass.hash };
 }
 
+/** The drift reason if the node class's hash changed since the claim; undefined if not. */
 export function staticDrift(claim: NodeClaim, nodeClass: AwsClass): string | undefined {
   const own = claim.metadata.annotations ?? {};
   const expected = hashAnnotations(nodeClass);
@@ -54,6 +56,10 @@ export function staticDrift(claim: NodeClaim, nodeClass: AwsClass): string | und
   return undefined;
 }
 
+/**
+ * The drift reason if image, subnet, security groups or reservation no longer match; undefined if they do.
+ * upstream: pkg/cloudprovider/drift.go.
+ */
 export function dynamicDrift(input: DriftInput): string | undefined {
   const { claim, type, amis, subnets, securityGroups, instance } = input;
   const { reservations, placementGroup } = input;

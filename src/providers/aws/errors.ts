@@ -38,8 +38,10 @@ export class ResolutionError extends Error {
   override readonly name = "ResolutionError";
 }
 
+/** The account has no service-linked role for spot, and the controller may not create it. */
 export const SPOT_ROLE_ERROR = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
 
+/** The resource does not exist; each service has its own code for it. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof AwsError && NOT_FOUND.has(error.code);
 }
@@ -52,6 +54,7 @@ const TOO_OFTEN: ReadonlySet<string> = new Set([
   "TooManyRequestsException",
 ]);
 
+/** Too many requests: the same call may succeed later. */
 export function isThrottled(error: unknown): boolean {
   return error instanceof AwsError && TOO_OFTEN.has(error.code);
 }
@@ -63,6 +66,7 @@ export function isPassing(error: unknown): boolean {
   return isThrottled(error) || error.status === 0 || error.status >= 500;
 }
 
+/** The name is in use. */
 export function isAlreadyExists(error: unknown): boolean {
   return (
     error instanceof AwsError &&
@@ -71,10 +75,12 @@ export function isAlreadyExists(error: unknown): boolean {
   );
 }
 
+/** The launch template was deleted between its creation and the fleet call. */
 export function isLaunchTemplateNotFound(code: string): boolean {
   return code.startsWith("InvalidLaunchTemplate") && code.includes("NotFound");
 }
 
+/** EC2 has no capacity for the offering now. upstream: pkg/errors/errors.go. */
 export function isCapacityCode(code: string): boolean {
   return CAPACITY.has(code);
 }
@@ -165,7 +171,7 @@ export function launchFailure(text: string): { reason: string; message: string }
   return { reason: "LaunchFailed", message: `Error creating instance: ${text}` };
 }
 
-/** EC2 hides who was refused what in a text that only it can read, another one each time. */
+/** EC2 encodes the details of a refusal; the text differs at each call, so it is removed. */
 const ENCODED_REFUSAL = /\s*Encoded authorization failure message: (\S+)/;
 
 /** What `aws sts decode-authorization-message` makes readable, of a refusal in AWS's words. */
@@ -178,6 +184,7 @@ export function describeRefusal(code: string, message: string): string {
   return `${code}: ${message.replace(ENCODED_REFUSAL, "")}`;
 }
 
+/** One line for a condition or event, without request ids, which change with every call. */
 export function describeError(error: unknown): string {
   if (error instanceof AwsError) return describeRefusal(error.code, error.message);
   return errorText(error);

@@ -10,6 +10,7 @@ const BATCH_SIZES = [
   450, 500, 550, 600, 700, 800, 900, 1000,
 ];
 
+/** Metrics of the AWS provider, with upstream's names. */
 export const AWS_METRICS: readonly MetricSpec[] = [
   {
     name: "interruption_received_messages_total",

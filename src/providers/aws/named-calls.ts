@@ -63,7 +63,7 @@ export function namedCalls(api: AwsApi, { clock, log }: { clock: Clock; log: Log
 
 type Call = (...args: unknown[]) => Promise<unknown>;
 
-/** A view of an object, each field changed once, when it is first asked for. */
+/** A view of an object: each field is converted when it is first read. */
 export function overFields<T extends object>(
   object: T,
   change: (value: unknown, name: string) => unknown,

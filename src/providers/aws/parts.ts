@@ -69,6 +69,7 @@ export interface AwsSettings {
   readonly interruptionQueue?: string;
 }
 
+/** What the AWS provider needs from the operator. */
 export interface AwsDeps {
   readonly api: AwsApi;
   readonly kube: KubeClient;
@@ -102,6 +103,7 @@ export interface AwsParts {
   readonly takenBack: Set<string>;
 }
 
+/** Makes the parts once; they share caches. */
 export function createParts(deps: AwsDeps): AwsParts {
   const { api, kube, clock, settings, mirrors } = deps;
   const log = deps.log.named("aws");

@@ -44,6 +44,7 @@ import { AWS_REPAIR_POLICIES } from "./repair-policies.ts";
 import { clusterTag } from "./tags/tags.ts";
 import { checkNotShifted, zoneOf } from "./zonalshift/guard.ts";
 
+/** The cloud provider and its controllers. `prices` changes its version whenever a price changes. */
 export function createAwsProvider(given: AwsDeps): {
   cloud: CloudProvider;
   controllers: readonly Controller[];
@@ -125,7 +126,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
   };
 }
 
-/** Launches what the claim asks for; rejects with an error whose reason the claim's condition shows. */
+/** Launches an instance for the claim. It rejects with an error whose reason the claim's condition shows. */
 async function create(
   deps: AwsDeps,
   parts: AwsParts,
@@ -160,7 +161,7 @@ async function create(
       ? { [ANNOTATION_INSTANCE_PROFILE]: instanceProfile }
       : {}),
   });
-  // v0.5 named the host when it told of the launch.
+  // v0.5 logged the host name of a launched instance.
   const isInline = nodeClass.id.startsWith("provisioner/");
   return isInline ? withHostname(result, await hostname(deps, parts, launched.instanceId)) : result;
 }
@@ -214,7 +215,7 @@ async function instanceOf(deps: AwsDeps, parts: AwsParts, providerId: string): P
   return instance;
 }
 
-/** Undefined when EC2 does not tell: what was launched stays launched. */
+/** Undefined if EC2 does not answer; the launch itself succeeded. */
 async function hostname(
   { log }: AwsDeps,
   { batches }: AwsParts,

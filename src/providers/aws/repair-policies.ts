@@ -1,6 +1,10 @@
 /** What nodes on EC2 report when they are broken, and how long that is borne with. upstream: pkg/cloudprovider/cloudprovider.go */
 import type { RepairPolicy } from "../../core/cloudprovider/cloud-provider.ts";
 
+/**
+ * Node conditions that node repair acts on, and after how many minutes. upstream:
+ * pkg/cloudprovider/cloudprovider.go.
+ */
 export const AWS_REPAIR_POLICIES: readonly RepairPolicy[] = [
   repair("Ready", "False", 30),
   repair("Ready", "Unknown", 30),

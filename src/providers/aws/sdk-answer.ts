@@ -6,6 +6,7 @@ import type { Dispatcher } from "undici";
 
 type Headers = Record<string, string | string[] | undefined>;
 
+/** An HTTP answer with its whole body. */
 export interface WholeAnswer {
   readonly statusCode: number;
   readonly headers: Headers;
@@ -43,7 +44,7 @@ class Collector implements Dispatcher.DispatchHandler {
     signal?.addEventListener("abort", this.#abort);
   }
 
-  /** Also called anew where undici tries another connection. */
+  /** Also called again if undici tries another connection. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#signal?.aborted === true) this.#abort();

@@ -13,6 +13,7 @@ const MOST_CONNECTIONS = 50;
 const KEEP_ALIVE_MS = 30_000;
 const THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"];
 
+/** Milliseconds. */
 export interface HttpTimeouts {
   readonly requestTimeoutMs: number;
   readonly connectionTimeoutMs: number;
@@ -27,7 +28,7 @@ export interface Proxies {
   readonly except?: string;
 }
 
-/** What is needed of the SDK's request. */
+/** The fields of the SDK's request that are used. */
 interface SdkRequest {
   readonly protocol: string;
   readonly hostname: string;
@@ -57,6 +58,7 @@ export interface SdkHttpHandler {
   httpHandlerConfigs(): object;
 }
 
+/** The SDK's HTTP handler, over shared connections and proxies. */
 export function createSdkHttpHandler(
   timeouts: HttpTimeouts,
   proxies: Proxies = {},
@@ -74,7 +76,7 @@ export function createSdkHttpHandler(
           headers,
           body: body ?? null,
         };
-        // As it was given to `send`.
+        // The abort signal that was given to `send`.
         const answer = await ask(agent, target, options.abortSignal as AbortSignal | undefined);
         const response = { ...answer, headers: flatten(answer.headers) };
         return { response };
@@ -91,7 +93,7 @@ export function createSdkHttpHandler(
   };
 }
 
-/** Each value under its name; written as it was signed. */
+/** The path with its query, encoded as the signature needs it. */
 function pathOf({ path, query = {} }: Pick<SdkRequest, "path" | "query">): string {
   const pairs = Object.entries(query).flatMap(([name, value]) =>
     [value].flat().map((one) => (one === null ? [name] : [name, one]).map(escaped).join("=")),
@@ -117,7 +119,7 @@ function agentOf(timeouts: HttpTimeouts, { https, http, except }: Proxies): Disp
   if (https === undefined && http === undefined) return new Agent(options);
   return new EnvHttpProxyAgent({
     ...options,
-    // An empty one is none, and keeps the agent from asking the environment itself.
+    // An empty proxy means none, and keeps the agent from reading the environment itself.
     httpsProxy: https ?? "",
     httpProxy: http ?? "",
     noProxy: except === "*" ? except : [except, ...THIS_MACHINE].filter(Boolean).join(","),

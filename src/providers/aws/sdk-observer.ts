@@ -18,7 +18,7 @@ interface Args {
 type Next = (args: Args) => Promise<unknown>;
 type Middleware = (next: Next, context: { readonly commandName?: string }) => Next;
 
-/** What is needed of the SDK's stack: its own types differ per client. */
+/** The part of the SDK's middleware stack that is used; its own types differ by client. */
 export interface MiddlewareStack {
   // biome-ignore lint/suspicious/noExplicitAny: see above
   add(middleware: any, options: any): void;
@@ -26,6 +26,7 @@ export interface MiddlewareStack {
   addRelativeTo(middleware: any, options: any): void;
 }
 
+/** Reports each call and each attempt of an SDK client to the observer. */
 export function observeStack(
   stack: MiddlewareStack,
   service: string,

@@ -49,6 +49,7 @@ const CALL: Schema = [
   () => RESPONSE,
 ];
 
+/** The SDK has no small client for ARC zonal shift; EKS's speaks the same protocol. */
 export function createZonalShiftClient(config: EKSClientConfig): EKSClient {
   return new EKSClient({
     ...config,
@@ -72,6 +73,7 @@ function suffixOf(region: string): string {
   return region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
 }
 
+/** The one call of ARC zonal shift that is used. */
 export const GetManagedResourceCommand = Command.classBuilder()
   .ep({
     Endpoint: { type: "builtInParams", name: "endpoint" },

@@ -22,6 +22,7 @@ import { createZonalShiftClient, GetManagedResourceCommand } from "./sdk-zonal-s
 const REQUEST_TIMEOUT_MS = 240_000;
 const CONNECTION_TIMEOUT_MS = 10_000;
 
+/** Region, endpoint and timeouts of all AWS clients. */
 export interface SdkOptions {
   readonly region: string;
   /** One endpoint for every service: an emulator or the sandbox. */
@@ -31,7 +32,7 @@ export interface SdkOptions {
   readonly proxies?: Proxies;
   /** Product version, for the user agent. */
   readonly version?: string;
-  /** Told of each call. */
+  /** Is called for each AWS call. */
   readonly observed?: Observed;
 }
 
@@ -57,6 +58,7 @@ interface Sender {
   send(command: any, options?: { readonly abortSignal?: AbortSignal }): Promise<unknown>;
 }
 
+/** The calls to AWS over the SDK. All clients share one region, endpoint and HTTP handler. */
 export function createSdkApi(options: SdkOptions): AwsApi {
   const config = {
     region: options.region,

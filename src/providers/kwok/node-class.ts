@@ -8,6 +8,7 @@ import { patchObject } from "../../kube/client/patch-object.ts";
 import { AWAIT_CHANGE, type Controller, source } from "../../kube/manager/controller.ts";
 import type { KwokDeps } from "./provider.ts";
 
+/** Marks KWOKNodeClasses as ready, except those that a user set to Ready=False. */
 export function kwokNodeClass(deps: KwokDeps): Controller {
   const classes = deps.mirrors.of(KWOK_NODE_CLASS);
   return {

@@ -47,6 +47,7 @@ const KWOK_NODE_KEY = "kwok.x-k8s.io/node";
 /** Until a Node that could not be created is tried again. */
 const RETRY_MS = 5_000;
 
+/** What the kwok provider needs. */
 export interface KwokDeps {
   readonly kube: KubeClient;
   readonly mirrors: Mirrors;
@@ -54,7 +55,7 @@ export interface KwokDeps {
   readonly log: Logger;
 }
 
-/** Instances that are made, but not shown as a Node yet; also those given up, until no Node of theirs can come. */
+/** Instances without a Node yet. Deleted ones stay here until their Node can no longer appear. */
 interface Booting {
   add(node: Node, delayMs: number): void;
   get(name: string): Node | undefined;
@@ -64,10 +65,12 @@ interface Booting {
   stop(): void;
 }
 
+/** `stop` ends nodes that wait for their registration delay. */
 export interface KwokProvider extends CloudProvider {
   stop(): void;
 }
 
+/** A provider whose instances are Node objects only. upstream: kwok/cloudprovider. */
 export function createKwokProvider(deps: KwokDeps): KwokProvider {
   const nodes = deps.mirrors.of(NODE);
   // From the start, so that it is filled once a launch asks how long a Node is to wait.
@@ -107,7 +110,7 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
       if (!booting.giveUp(node.metadata.name)) await deleteSame(deps.kube, NODE, node);
     },
     get: async (providerId) => claimOf(await find(deps, booting, providerId)),
-    // Those that boot are left out: they have no age yet, and nobody may take them for leaked.
+    // Booting instances are left out: they have no age yet and must not count as leaked.
     list: async () => {
       if (!hasBootedOn) bootOn(deps, booting);
       hasBootedOn = true;
@@ -216,7 +219,7 @@ function createBooting({ kube, clock, log }: KwokDeps): Booting {
     mustNotFail(settle(boot), "booting a kwok node");
   }
 
-  /** Shows the Node, or sees to it that there is none. */
+  /** Creates the Node, or deletes it if the instance was deleted. */
   async function settle(boot: Boot): Promise<void> {
     const { node } = boot;
     const { name } = node.metadata;
@@ -302,7 +305,7 @@ function isComing(claim: NodeClaim): boolean {
   return isOurs && !isLeaving && !isTrue(claim, "Registered");
 }
 
-/** What it was launched as; its labels say so. */
+/** The offering that the claim was launched with, from its labels. */
 function chosen({ metadata: { labels = {} } }: NodeClaim): Choice | undefined {
   const type = kwokInstanceTypes().find(({ name }) => name === labels[INSTANCE_TYPE_LABEL_KEY]);
   const offering = type?.offerings.find(
@@ -361,7 +364,7 @@ function labelsOf(type: InstanceType, offering: Offering): Record<string, string
   return labels;
 }
 
-/** The choice may be another one by now: what is there counts. */
+/** A new choice could differ from the existing Node, so the Node's labels count. */
 function adopt(
   claim: NodeClaim,
   node: Node,

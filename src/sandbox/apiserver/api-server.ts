@@ -6,7 +6,7 @@
 import type { KubeRequest, KubeResponse, Transport } from "../../kube/transport/transport.ts";
 import type { LogSource } from "../log-lines.ts";
 
-/** Who asks. Callers with the admin token are `system:masters`; all others may what roles say. */
+/** The caller. The admin token belongs to `system:masters`; other users have the rights of their roles. */
 export interface User {
   readonly name: string;
   readonly groups: readonly string[];
@@ -23,6 +23,7 @@ export interface IncomingRequest extends KubeRequest {
   readonly readBody?: () => Promise<unknown>;
 }
 
+/** The simulated kube-apiserver: one function from request to answer. */
 export interface ApiServer {
   /** Answers one request. Never rejects: what goes wrong inside is a 500 Status. */
   handle(request: IncomingRequest, user: User): Promise<KubeResponse>;

@@ -56,10 +56,10 @@ export function bootstrap(engine: Engine): () => void {
   return stop;
 }
 
-/** The roles that every cluster has, and who has them. upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy */
+/** The roles that every cluster has, and their bindings. upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy */
 function addAccess(engine: Engine): void {
   const { store } = engine;
-  // A stream of its own: names of what comes later do not depend on how many roles there are.
+  // A separate random stream, so that later names do not depend on the number of roles.
   const ids = new Random("access");
   for (const object of builtinAccess()) {
     const { name, namespace } = object.metadata;
@@ -98,7 +98,7 @@ function addOwnService(engine: Engine): void {
   } as KubeObject);
 }
 
-/** The parts of the control plane, which are one process here: whoever can ask sees them well. */
+/** The control plane's components. They are one process here, so they are healthy whenever it answers. */
 function addComponents(engine: Engine): void {
   for (const name of ["controller-manager", "etcd-0", "scheduler"]) {
     engine.store.put("componentstatuses", {

@@ -59,6 +59,7 @@ export type ExtraRoute = (
   headers: Readonly<Record<string, string>>,
 ) => { status: number; headers: Readonly<Record<string, string>>; body: unknown } | undefined;
 
+/** What an API server is made from. */
 export interface ApiServerOptions {
   readonly clock: Clock;
   readonly random: Random;
@@ -77,6 +78,7 @@ export interface ApiServerOptions {
 const MINUTE_MS = 60_000;
 /** As kube-apiserver: headers are not for essays. */
 const MAX_WARNINGS_LENGTH = 4_096;
+/** An empty API server with the built-in kinds. It starts no timer and opens no port. */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const { clock, random, registry, webhooks } = options;
   const log = options.log ?? SILENT;
@@ -181,7 +183,7 @@ async function answer(
   }
 }
 
-/** What the kind does not allow at all is not warned of either. */
+/** A method that the kind does not allow gets no warning. */
 function warningsOf(
   { warning, verbs }: ResourceDefinition,
   target: Target,
@@ -273,7 +275,7 @@ function doorOf({ group, plural }: ResourceDefinition, subresource: string): Doo
   return group === "" && plural === "pods" ? POD_DOORS.get(subresource) : undefined;
 }
 
-/** A part of an object that has an address of its own, and is shown as the whole. */
+/** A subresource whose answer is the whole object, such as `status`. */
 async function answerPart(call: Call, subresource: string, door?: Door): Promise<KubeResponse> {
   if (call.method === "GET") return shown(call, await getObject(call));
   if (call.method === "PUT") {
@@ -314,7 +316,7 @@ function answerElsewhere(
   if (target.path === "/version") return ok(versionInfo(options.kubernetesVersion));
   if (target.resource !== undefined && isServedGroup(options.registry, target.resource))
     throw notServed();
-  // Nobody's path: the answer is not even Kubernetes' own.
+  // An unknown path: kube-apiserver answers plain text, not a Status.
   return { status: 404, headers: PLAIN_TEXT, body: "404 page not found\n" };
 }
 
@@ -380,7 +382,7 @@ function shown(call: Call, object: KubeObject, status = 200): KubeResponse {
   return { status, headers: { "content-type": view.mediaType }, body };
 }
 
-/** What was made, or what was there and was changed. */
+/** The created or changed object, as the client wants to see it. */
 function shownAs(
   call: Call,
   { object, created }: { readonly object: KubeObject; readonly created: boolean },
@@ -398,7 +400,7 @@ function withWarnings(response: KubeResponse, warnings: readonly string[]): Kube
   for (const warning of new Set(warnings)) {
     length += warning.length;
     if (length > MAX_WARNINGS_LENGTH) break;
-    // What cannot stand in a header is not said, as in kube-apiserver.
+    // Text that a header cannot hold is left out, as in kube-apiserver.
     if (/\p{Cc}/u.test(warning)) continue;
     texts.push(`299 - "${warning.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`);
   }
@@ -406,7 +408,7 @@ function withWarnings(response: KubeResponse, warnings: readonly string[]): Kube
   return { ...response, headers: { ...response.headers, warning: texts.join(", ") } };
 }
 
-/** One timer for all who want to be called each minute; none when nobody does. */
+/** One timer for all functions that run each minute; no timer without such functions. */
 function minuteTicker(clock: Clock): {
   everyMinute: (onMinute: () => void) => () => void;
   close: () => void;

@@ -13,7 +13,7 @@ export const CRDS = "apiextensions.k8s.io/customresourcedefinitions";
 /** Holds a definition until its objects are gone. */
 export const CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
 
-/** The half of the registry that takes CRDs. A registry without it serves what it was made with. */
+/** The part of the registry that takes CRDs. Without it, the set of kinds is fixed. */
 export interface CrdSink {
   setCrds(crds: readonly KubeObject[]): void;
 }
@@ -29,7 +29,7 @@ function takeChange(engine: Engine, sink: CrdSink, event: StoreEvent): void {
   const { name } = event.object.metadata;
   if (store.get(CRDS, undefined, name) !== undefined) bringUpToDate(engine, name);
   else {
-    // Somebody may have waited for its names.
+    // Another CRD may have waited for these names.
     for (const { metadata } of store.list(CRDS).objects) bringUpToDate(engine, metadata.name);
   }
   sink.setCrds(store.list(CRDS).objects);

@@ -12,6 +12,7 @@ import type { ResourcePath } from "./request/routing.ts";
 import type { Registry, ResourceDefinition, WebhookCaller } from "./resource-definition.ts";
 import type { Store } from "./store/store.ts";
 
+/** The parts that every request uses. */
 export interface Engine {
   readonly clock: Clock;
   readonly random: Random;
@@ -42,12 +43,13 @@ export interface Call {
   readonly warnings: string[];
 }
 
+/** `v1` for the core group, else `GROUP/VERSION`. */
 export function groupVersionOf(definition: { group: string; version: string }): string {
   const { group, version } = definition;
   return group === "" ? version : `${group}/${version}`;
 }
 
-/** Built-in groups below `k8s.io`; Gateway API, volume snapshots and the like come as definitions of a user. */
+/** Built-in groups below `k8s.io`. Gateway API, volume snapshots and others are CRDs that a user installs. */
 const BUILT_IN: ReadonlySet<string> = new Set(
   [
     ..."admissionregistration apiextensions apiregistration authentication authorization".split(
@@ -67,6 +69,7 @@ export function isCustom({ group }: { readonly group: string }): boolean {
   return group.includes(".") && !BUILT_IN.has(group);
 }
 
+/** The request changes nothing that is stored. */
 export function isDryRun(call: Call): boolean {
   return call.query.getAll("dryRun").includes("All");
 }

@@ -7,6 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { WrongValue } from "./schema/decode.ts";
 import type { FieldError, Schema } from "./schema/schema.ts";
 
+/** Everything the API server knows of one resource, whether it comes from data or from a CRD. */
 export interface ResourceDefinition {
   readonly group: string;
   readonly version: string;
@@ -37,7 +38,7 @@ export interface ResourceDefinition {
   /** For discovery; absent means `status` and `scale` as the fields above say. */
   readonly subresources?: readonly Subresource[];
 
-  /** Unknown fields and wrong types; `value` is the object without the former, numbers canonical. */
+  /** Finds unknown fields and wrong types. `value` is the object without unknown fields. */
   readonly prune: (object: KubeObject) => Pruned;
   /** Set where objects may be stored that an older schema has shaped: as this one shows them. */
   readonly reread?: (object: KubeObject) => KubeObject;
@@ -71,6 +72,7 @@ export interface Computing {
   readonly clock: Pick<Clock, "now">;
 }
 
+/** An object without unknown fields. */
 export interface Pruned {
   readonly value: KubeObject;
   /** Paths of unknown fields (for strict and warn), duplicates aside. Always dropped from `value`. */
@@ -84,6 +86,7 @@ export interface Pruned {
   readonly wrong?: WrongValue;
 }
 
+/** Such as `status` or `scale`. */
 export interface Subresource {
   readonly name: string;
   readonly group: string;
@@ -92,12 +95,14 @@ export interface Subresource {
   readonly verbs: readonly string[];
 }
 
+/** Where a kind keeps its replicas, for the subresource `scale`. */
 export interface ScalePaths {
   readonly specReplicasPath: string;
   readonly statusReplicasPath: string;
   readonly labelSelectorPath: string | undefined;
 }
 
+/** A column of a Table. Priority 0 is always shown. */
 export interface Column {
   readonly name: string;
   readonly type: string;

@@ -24,6 +24,7 @@ import { catalogueOf, embeddedCatalogue } from "./market/catalogue.ts";
 import { installRules } from "./queues/event-bus.ts";
 import { createQueue } from "./queues/sqs.ts";
 
+/** Region and cluster of the account. */
 export interface BaseOptions {
   readonly clock: Clock;
   readonly random: Random;
@@ -197,7 +198,7 @@ export interface SubnetSeed {
   readonly cidr: string;
   readonly vpcId?: string;
   readonly isPublic?: boolean;
-  /** The free addresses it shall tell, whatever its size. */
+  /** The number of free addresses to report, independent of its size. */
   readonly freeAddresses?: number;
 }
 

@@ -64,6 +64,7 @@ export interface InstanceEvent {
   readonly problem?: string;
 }
 
+/** What a simulated account is made from. */
 export interface SimulatedAwsOptions extends BaseOptions {
   /** Called in order, within the clock's turn; must not throw. */
   readonly onInstance: (event: InstanceEvent) => void;
@@ -73,6 +74,7 @@ export interface SimulatedAwsOptions extends BaseOptions {
   readonly nodeGroup?: boolean;
 }
 
+/** An image to add. */
 export interface ImageSeed {
   readonly id?: string;
   readonly name: string;
@@ -87,7 +89,7 @@ export interface ImageSeed {
   readonly tags?: readonly Tag[];
 }
 
-/** Changes made to the account from outside, as somebody with a console would. */
+/** Changes to the account that a user makes by hand. */
 export interface AwsControls {
   addSubnet(seed: SubnetSeed & { readonly tags?: readonly Tag[] }): string;
   addSecurityGroup(seed: {
@@ -103,7 +105,7 @@ export interface AwsControls {
   /** Adds tags to any EC2 resource, or takes keys off it. */
   tag(id: string, tags: readonly Tag[]): void;
   untag(id: string, keys: readonly string[]): void;
-  /** Fixes what a subnet tells about its free addresses; launches count it down. */
+  /** Sets the number of free addresses of a subnet; launches reduce it. */
   setFreeAddresses(subnetId: string, count: number): void;
   /** Restricts what Karpenter's role may launch from; undefined lifts it. */
   setPolicy(policy: PolicyDocument | undefined): void;
@@ -111,7 +113,7 @@ export interface AwsControls {
   removeOffering(instanceType: string, zone: string): void;
   /** A spot interruption: notice now, the end two minutes later. */
   reclaimSpot(instanceId: string): void;
-  /** Ends a machine without anybody asking, as a failing host does. */
+  /** Terminates an instance as a failing host does. */
   failInstance(instanceId: string): void;
   /** Sets capacity aside; returns its id. */
   addReservation(seed: ReservationSeed): string;
@@ -128,6 +130,7 @@ export interface AwsControls {
   putEvent(event: ServiceEvent): void;
 }
 
+/** A simulated AWS account. */
 export interface SimulatedAws {
   readonly api: AwsApi;
   readonly journal: Journal;
@@ -137,7 +140,7 @@ export interface SimulatedAws {
   readonly state: AwsState;
   /** The kubelets of the unmanaged node group. */
   readonly nodeGroup: readonly KubeletFacts[];
-  /** Any call by service and AWS's action name, also those that the provider never makes. */
+  /** Makes any call by service and action name, also calls that the provider never makes. */
   call(service: string, action: string, input: unknown, signal?: AbortSignal): Promise<unknown>;
   /** Whether `call` has an answer for the action. */
   knows(service: string, action: string): boolean;
@@ -285,7 +288,7 @@ function handlersOf(state: AwsState): Handlers {
   };
 }
 
-/** An error as a caller sees it; what is no refusal of ours is AWS's `InternalError`. */
+/** An error as a caller sees it. An unexpected error becomes AWS's `InternalError`. */
 export function toAwsError(error: unknown): AwsError {
   if (error instanceof AwsError) return error;
   const message = errorText(error);

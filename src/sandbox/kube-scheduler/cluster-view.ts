@@ -43,6 +43,7 @@ const ON_VOLUMES: readonly FilterName[] = [
   "NodeVolumeLimits",
 ];
 
+/** What the scheduler knows of the cluster: nodes, placed pods, and the queue. */
 export class ClusterView {
   readonly snapshot: Snapshot;
   readonly queue = new SchedulingQueue();
@@ -169,7 +170,7 @@ export class ClusterView {
       return;
     }
     this.#pending.add(key);
-    // Whoever ran before us, or beside us, may have made room for it.
+    // An earlier scheduler, or another one, may have made room for it.
     const nominated = pod.status?.nominatedNodeName ?? "";
     if (nominated !== "" && !this.#assumed.has(key)) this.nominate(podInfo(pod), nominated);
     if (this.#assumed.has(key)) return;
@@ -312,7 +313,7 @@ function sameForPlacing(pod: Pod, before: Pod | undefined): boolean {
       (pod.metadata.deletionTimestamp === undefined) &&
     deepEqual(before.metadata.labels, pod.metadata.labels) &&
     deepEqual(before.spec, pod.spec) &&
-    // What the kubelet holds for it while it is resized stands in the status.
+    // During a resize the kubelet's allocated amounts are in the status.
     deepEqual(podRequests(before), podRequests(pod))
   );
 }

@@ -49,12 +49,13 @@ const NODE_FILTERS: readonly Filter[] = [
   nodeResourcesFit,
 ];
 
+/** Which nodes passed all filters for one pod. */
 export interface Feasible {
   /** By name. */
   readonly nodes: readonly NodeInfo[];
   /** Why the others are out, by node name. */
   readonly rejections: ReadonlyMap<string, Rejection>;
-  /** Set when the pod fits nowhere whatever the nodes are. */
+  /** Set if the pod fits on no node, for a reason that does not depend on the nodes. */
   readonly message?: string;
   /** Filters that took part in refusing. */
   readonly rejectedBy: ReadonlySet<FilterName>;
@@ -142,7 +143,7 @@ export function rejectionOn(
   return undefined;
 }
 
-/** Whether `node` by itself would take the pod: used to decide who retries when a node changes. */
+/** Whether the pod could fit on `node`: decides which pods are retried when the node changes. */
 export function mayFit(pod: PodInfo, node: NodeInfo, snapshot: Snapshot): boolean {
   return NODE_FILTERS.every((filter) => {
     const prepared = filter.prepare(pod, snapshot);

@@ -1,10 +1,11 @@
-/** A node as the scheduler sees it: what it offers, and what the pods on it (or assumed on it) take. */
+/** A node as the scheduler sees it: its allocatable resources, and the requests of its bound and assumed pods. */
 
 import { type HostPort, hostPortKey } from "../../apis/core/host-ports.ts";
 import type { Node, Taint } from "../../apis/core/node.ts";
 import { parseResources, type Resources } from "../../apis/resources.ts";
 import { type Labels, NO_LABELS, type PodInfo } from "./pod-info.ts";
 
+/** A node with its pods, and the sums that filters use. */
 export class NodeInfo {
   readonly name: string;
   /** Absent while pods are known to be on a node that we have not seen (yet, or any more). */

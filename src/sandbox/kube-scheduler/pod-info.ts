@@ -12,8 +12,10 @@ import { keyOf } from "../../apis/meta.ts";
 import type { Resources } from "../../apis/resources.ts";
 import { canonicalJson } from "../../base/json.ts";
 
+/** Key to value. */
 export type Labels = Readonly<Record<string, string>>;
 
+/** Shared and frozen. */
 export const NO_LABELS: Labels = Object.freeze({});
 
 /** What the scheduler assumes a container uses that says nothing: only for scoring. */
@@ -27,11 +29,13 @@ export interface Term {
   matches(labels: Labels, namespace: string, namespaceLabels: Labels): boolean;
 }
 
+/** A preferred term; its weight is from 1 to 100. */
 export interface WeightedTerm {
   readonly term: Term;
   readonly weight: number;
 }
 
+/** A pod with everything that scheduling reads, computed once. */
 export interface PodInfo {
   readonly pod: Pod;
   readonly key: string;
@@ -42,7 +46,7 @@ export interface PodInfo {
   readonly terminating: boolean;
   /** Requests without the `pods` count. */
   readonly requests: Resources;
-  /** What it is scored by once it is on a node, and while it is being placed. */
+  /** Its requests for scoring, with defaults for missing ones. */
   readonly nonZero: Amounts;
   readonly scored: Amounts;
   readonly ports: readonly HostPort[];
@@ -54,10 +58,11 @@ export interface PodInfo {
   readonly antiAffinity: readonly Term[];
   readonly preferredAffinity: readonly WeightedTerm[];
   readonly preferredAntiAffinity: readonly WeightedTerm[];
-  /** Pods with equal text get equal answers from the filters that look at one node by itself. */
+  /** Pods with an equal shape get equal answers from filters that look at a single node. */
   readonly shape: string;
 }
 
+/** Reads a pod for scheduling. */
 export function podInfo(pod: Pod): PodInfo {
   const { pods: _, ...requests } = podRequests(pod);
   const ports = hostPorts(pod);
@@ -171,7 +176,7 @@ function scoredRequests({ spec, ...rest }: Pod): Amounts {
   return filledRequests({ ...rest, spec: containersOnly }, ["cpu", "memory"]);
 }
 
-/** What a pod that is there is scored by: of one that asks as a whole only what it leaves out is assumed. */
+/** The requests of a placed pod for scoring. With pod-level resources, defaults fill only the missing ones. */
 function nonZeroRequests(pod: Pod, requests: Resources): Amounts {
   const isWhole = pod.spec.resources !== undefined;
   const names = ["cpu", "memory"] as const;

@@ -15,9 +15,10 @@ import type { Snapshot } from "./snapshot.ts";
 
 /** Enough candidates to choose from in a big cluster. */
 const MAX_CANDIDATES = 100;
-/** Set on a pod that has been told to leave. */
+/** The reason of the condition DisruptionTarget on a preempted pod. */
 export const PREEMPTED_REASON = "PreemptionByScheduler";
 
+/** A node where the pod fits after these victims are gone. */
 export interface Candidate {
   readonly node: string;
   /** The most important first. */
@@ -26,12 +27,13 @@ export interface Candidate {
   readonly violations: number;
 }
 
+/** Whether preemption helps. upstream: pkg/scheduler/framework/preemption. */
 export type Preemption =
   | { readonly kind: "preempt"; readonly candidate: Candidate }
   /** `message`: the end of what a user reads. `waits`: an earlier preemption is still under way. */
   | { readonly kind: "none"; readonly message: string; readonly waits?: true };
 
-/** `result` is what {@link feasibleNodes} said of the pod: no node. The snapshot is left as it was. */
+/** `result`: the result of {@link feasibleNodes}, without a node. The snapshot is unchanged afterwards. */
 export function findPreemption(pod: PodInfo, result: Feasible, snapshot: Snapshot): Preemption {
   if (result.message !== undefined) return { kind: "none", message: "not found" };
   const ineligible = whyIneligible(pod, result, snapshot);
@@ -129,7 +131,7 @@ function guardedPods(pods: readonly PodInfo[], snapshot: Snapshot): ReadonlySet<
   return guarded;
 }
 
-/** Each asks for the smallest; the next is asked only about those that are equal so far. */
+/** The candidate with the smallest value wins; the next function decides among equal ones. */
 const LOSSES: readonly ((candidate: Candidate) => number)[] = [
   ({ violations }) => violations,
   ({ victims }) => victims[0]?.priority ?? Number.NEGATIVE_INFINITY,

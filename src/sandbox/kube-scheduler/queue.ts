@@ -12,6 +12,7 @@ const MAX_BACKOFF_MS = 10_000;
 /** A pod that nothing woke is tried again after this. */
 const MAX_UNSCHEDULABLE_MS = 300_000;
 
+/** A pod in the queue. */
 export interface Waiting {
   readonly pod: PodInfo;
   /** When it first came into the queue: the order among equal priorities. */
@@ -22,6 +23,7 @@ export interface Waiting {
   readonly triedAtMs: number;
 }
 
+/** Pods to schedule, by priority and then by age; failed ones wait for a change or a backoff. */
 export class SchedulingQueue {
   readonly #active = new Heap<Waiting>(isBefore);
   /** Where each pod is; entries in the heap that are not the current one are stale and skipped. */

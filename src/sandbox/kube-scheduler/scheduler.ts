@@ -95,7 +95,7 @@ class Scheduler {
     return waits.length === 0 ? undefined : Math.min(...waits);
   }
 
-  /** Decides synchronously; what is returned is only the sending. Never rejects. */
+  /** Decides synchronously; the promise is only for the API requests. Never rejects. */
   async #schedule(waiting: Waiting): Promise<void> {
     const { snapshot } = this.view;
     const { pod } = waiting;
@@ -207,7 +207,7 @@ class Scheduler {
     this.#trace("bound", pod, `to ${nodeName}`);
   }
 
-  /** Tells the volume binder which node the volumes are for. */
+  /** Writes the chosen node to the claims, for the volume binder. */
   async #startVolumes(plan: VolumePlan, nodeName: string): Promise<void> {
     const annotate = (claim: PersistentVolumeClaim, key: string, value: string): Promise<unknown> =>
       patchObject(this.#deps.kube, PERSISTENT_VOLUME_CLAIM, claim, {
@@ -228,7 +228,7 @@ class Scheduler {
     }
   }
 
-  /** Binds the pods whose volumes are there now; gives up on those that waited too long. */
+  /** Binds pods whose volumes are ready now; schedules pods again that waited too long. */
   async #finishVolumes(): Promise<void> {
     const now = this.#deps.clock.now();
     const objects = this.view.snapshot.surroundings.volumes;

@@ -161,7 +161,7 @@ interface SoftCounts {
   readonly weight: number;
 }
 
-/** Pods by domain for one soft constraint, and the weight that makes up for few or many domains. */
+/** The number of pods by domain for one soft constraint, and a weight by the number of domains. */
 function softCounts(
   constraint: SpreadConstraint,
   all: readonly SpreadConstraint[],

@@ -36,11 +36,12 @@ interface Tally {
   readonly countByNode: Map<string, number>;
 }
 
-/** Selectors whose counts are kept. Past this the least recently used is counted anew when needed. */
+/** The most selectors whose counts are kept. The least recently used ones are counted again when needed. */
 const TALLIES_KEPT = 256;
 /** kube-scheduler's `hardPodAffinityWeight` default. */
 const HARD_AFFINITY_WEIGHT = 1;
 
+/** Nodes and placed pods as of now. Trials change it and undo that. */
 export class Snapshot {
   readonly surroundings: Surroundings;
   /** Required anti-affinity of placed pods. */
@@ -135,7 +136,7 @@ export class Snapshot {
     );
   }
 
-  /** Namespace labels decide which pods a term sees; after a change all is counted anew. */
+  /** Namespace labels decide which pods a term counts, so a change drops all counts. */
   namespacesChanged(): void {
     this.#tallies.clear();
   }

@@ -6,6 +6,7 @@ import type { PersistentVolume, PersistentVolumeClaim } from "../../apis/core/ki
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
 import type { PodInfo } from "./pod-info.ts";
 
+/** Looks up claims, volumes and classes. */
 export interface VolumeObjects {
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   volume(name: string): PersistentVolume | undefined;
@@ -18,6 +19,7 @@ export const SELECTED_NODE_ANNOTATION = "volume.kubernetes.io/selected-node";
 const BIND_COMPLETED_ANNOTATION = "pv.kubernetes.io/bind-completed";
 export const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 
+/** The claims of a pod, sorted by what has to be done for them. */
 export interface PodVolumes {
   readonly bound: readonly {
     readonly claim: PersistentVolumeClaim;

@@ -46,13 +46,13 @@ export interface InstanceNode {
   readonly readyMs?: number | "never";
 }
 
-/** Creates the Node, its Lease and its CSINode. Objects that are there already stay as they are. */
+/** Creates the Node, its Lease and its CSINode. Existing objects are not changed. */
 export async function registerNode(deps: PartDeps, spec: InstanceNode): Promise<void> {
   const wanted = nodeOf(spec, deps.clock.now());
   const created = await orExisting(deps.kube.create(NODE, wanted), () =>
     deps.kube.get(NODE, { name: spec.name }),
   );
-  // A server that keeps status apart from creation is told it in a second step.
+  // If the server ignores status on creation, it is written in a second request.
   if (!deepEqual(created.status?.conditions, wanted.status?.conditions)) {
     const status = { ...created.status, ...wanted.status } as NonNullable<Node["status"]>;
     await patchObject(deps.kube, NODE, created, { ...created, status });
@@ -206,6 +206,7 @@ export function readiness(node: Node): Condition | undefined {
   return node.status?.conditions?.find(({ type }) => type === "Ready");
 }
 
+/** True if the condition Ready is True. */
 export function isNodeReady(node: Node): boolean {
   return readiness(node)?.status === "True";
 }

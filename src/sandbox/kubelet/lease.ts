@@ -19,7 +19,7 @@ import type { Kubelets } from "./machines.ts";
 const REQUEST: Request = { kind: "Leases", name: "all" };
 /** At most this many renewals a second of the cluster's time. */
 const RENEWALS_PER_SECOND = 10;
-/** A node is given up after this many missed renewals (40 s, as the real default). */
+/** A node counts as silent after this many missed renewals (40 s, Kubernetes' default). */
 const MISSED_RENEWALS = 4;
 
 /** From one renewal to the next, by the number of nodes. */
@@ -33,6 +33,7 @@ export function nodeMonitorGraceMs(kubelets: Kubelets): number {
   return MISSED_RENEWALS * renewIntervalMs(kubelets);
 }
 
+/** Renews the Lease of each simulated node. */
 export function leaseController(kubelets: Kubelets): Controller {
   const { clock, kube, mirrors, log } = kubelets.deps;
   const nodes = mirrors.of(NODE);

@@ -12,6 +12,7 @@ import type { PartDeps } from "../parts.ts";
 import { DEFAULT_JOIN_MS, DEFAULT_READY_MS, type InstanceNode, registerNode } from "./join.ts";
 import { PodLogs } from "./pod-logs.ts";
 
+/** Which Nodes are simulated, and how fast. */
 export interface KubeletOptions {
   /** Which Nodes a simulated kubelet runs. Default: by the scheme of providerID, or by label. */
   readonly isSimulated?: (node: Node) => boolean;
@@ -30,7 +31,7 @@ const SIMULATED_SCHEMES = ["aws://", "kwok://"];
 const JOIN_RETRY_MS = 1_000;
 const DEFAULT_REMOVAL_MS = 30_000;
 
-/** The default rule: machines of our clouds, and whatever carries the label. */
+/** The default: Nodes of the simulated AWS and of kwok, and Nodes with the label. */
 function isSimulatedNode(node: Node): boolean {
   const providerID = node.spec?.providerID ?? "";
   return (
@@ -39,6 +40,7 @@ function isSimulatedNode(node: Node): boolean {
   );
 }
 
+/** The simulated machines: instances join and leave here. */
 export class Kubelets {
   readonly deps: PartDeps;
   readonly options: Required<KubeletOptions>;

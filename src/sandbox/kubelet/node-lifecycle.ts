@@ -22,6 +22,7 @@ import { LEASE_NAMESPACE, NOT_READY_TAINT_KEY, readiness, UNREACHABLE_TAINT_KEY 
 import { nodeMonitorGraceMs } from "./lease.ts";
 import type { Kubelets } from "./machines.ts";
 
+/** Marks silent nodes as Unknown and taints them. upstream: pkg/controller/nodelifecycle of Kubernetes. */
 export function nodeLifecycleController(kubelets: Kubelets): Controller {
   const { clock, kube, mirrors } = kubelets.deps;
   const nodes = mirrors.of(NODE);

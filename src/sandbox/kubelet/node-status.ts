@@ -18,6 +18,7 @@ import { createPartRecorder, subject } from "../parts.ts";
 import { createLease, isNodeReady, LEASE_NAMESPACE, nodeConditions } from "./join.ts";
 import type { Kubelets } from "./machines.ts";
 
+/** Reports Ready after the boot, with capacity and allocatable. */
 export function nodeStatusController(kubelets: Kubelets): Controller {
   const { clock, kube, mirrors, trace } = kubelets.deps;
   const nodes = mirrors.of(NODE);
@@ -62,7 +63,7 @@ export function nodeStatusController(kubelets: Kubelets): Controller {
   };
 }
 
-/** All of the kubelet's conditions; those of others stay. */
+/** Sets the kubelet's conditions; conditions of other writers stay. */
 function withReady(node: Node, nowMs: number): Node {
   const ours = nodeConditions(true, nowMs);
   const types = new Set(ours.map(({ type }) => type));

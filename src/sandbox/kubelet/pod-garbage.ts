@@ -18,6 +18,7 @@ import { type PartDeps, PODS_BY_NODE, podMirror } from "../parts.ts";
 /** upstream of behaviour: kube-controller-manager's podgc. */
 const QUARANTINE_MS = 40_000;
 
+/** Deletes pods whose node is gone. upstream: pkg/controller/podgc of Kubernetes. */
 export function podGarbageController(deps: PartDeps): Controller {
   const { clock, kube, mirrors, trace } = deps;
   const pods = podMirror(mirrors);

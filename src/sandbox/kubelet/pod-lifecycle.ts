@@ -55,6 +55,7 @@ function backOffMs(restartsBefore: number, ranMs: number): number {
   return Math.min(LONGEST_BACK_OFF_MS, FIRST_BACK_OFF_MS * 2 ** (restartsBefore - 1));
 }
 
+/** Creates, runs and stops the containers of bound pods. */
 export function podLifecycleController(kubelets: Kubelets): Controller {
   const runner = new PodRunner(kubelets);
   return {

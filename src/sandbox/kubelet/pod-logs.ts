@@ -4,6 +4,7 @@ import { ContainerLog, type LogFollower, type LogLine, type LogSource } from "..
 const LINES_PER_CONTAINER = 100;
 const PODS_KEPT = 20_000;
 
+/** Log lines of all pods, for `kubectl logs`. */
 export class PodLogs implements LogSource {
   /** By pod (`namespace/name`), then container. */
   readonly #byPod = new Map<string, Map<string, ContainerLog>>();

@@ -212,7 +212,7 @@ function notReadyMessage(pod: Pod): string {
 
 type ConditionValue = readonly [status: Condition["status"], reason?: string, message?: string];
 
-/** The kubelet's conditions in its order; those of others (PodScheduled, gates) follow. */
+/** The kubelet's conditions in its order, then those of other writers (PodScheduled, gates). */
 function withConditions(
   pod: Pod,
   nowMs: number,

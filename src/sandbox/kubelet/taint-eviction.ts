@@ -24,6 +24,10 @@ import { NOT_READY_TAINT_KEY, UNREACHABLE_TAINT_KEY } from "./join.ts";
 const DEFAULT_TOLERATION_S = 300;
 const DEFAULTED_KEYS = [NOT_READY_TAINT_KEY, UNREACHABLE_TAINT_KEY];
 
+/**
+ * Evicts pods that do not tolerate a NoExecute taint, after their tolerationSeconds. upstream:
+ * pkg/controller/tainteviction of Kubernetes.
+ */
 export function taintEvictionController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const pods = podMirror(mirrors);

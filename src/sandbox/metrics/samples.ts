@@ -27,6 +27,7 @@ import {
 const RESOLUTION_MS = 15_000;
 const WINDOW = "15s";
 
+/** Is told of an annotation that cannot be read. */
 export type OnOdd = (object: KubeObject, odd: OddAnnotation) => void;
 
 /** PodMetrics of a namespace, or of all. */
@@ -78,7 +79,7 @@ function lastScrape(nowMs: number): number {
   return nowMs - (nowMs % RESOLUTION_MS);
 }
 
-/** Metrics carry the labels of what they are of, and were made when they were asked for. */
+/** Metrics have the labels of their node or pod. Their creation time is the time of the request. */
 function metadataOf({ metadata }: KubeObject, nowMs: number): KubeObject["metadata"] {
   const { name, namespace, labels } = metadata;
   return {
@@ -143,7 +144,7 @@ const OWNERS: Readonly<Record<string, string>> = {
 function steeringOf(store: StoreReader, pod: Pod): UsageSteering {
   const owner = ownerOf(store, pod);
   const upper = owner === undefined ? undefined : ownerOf(store, owner);
-  // A ReplicaSet has its Deployment's annotations of another day.
+  // A ReplicaSet's annotations are an old copy of its Deployment's, so the Deployment's count.
   const isCopy = upper !== undefined && owner?.kind === REPLICA_SET.kind;
   return [pod, ...(isCopy ? [] : [owner]), upper].filter((one) => one !== undefined);
 }

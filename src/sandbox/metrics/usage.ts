@@ -8,8 +8,9 @@ import { isReady } from "../../apis/core/pod-predicates.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { parseMilli } from "../../base/quantity.ts";
 
-/** The resources that the metrics API tells of. */
+/** The resources of the metrics API. */
 const MEASURED = ["cpu", "memory"] as const;
+/** The resources that the metrics API reports. */
 export type MeasuredResource = (typeof MEASURED)[number];
 
 const PREFIX = "karpenter-ts.sandbox/";
@@ -18,6 +19,7 @@ const DEFAULT_PERCENT = 50;
 /** Thousandths of a core, thousandths of a byte. */
 export type Usage = Readonly<Record<MeasuredResource, number>>;
 
+/** Simulated usage of one container. */
 export interface ContainerUsage {
   readonly name: string;
   readonly usage: Usage;
@@ -49,7 +51,7 @@ function loadAnnotation(resource: MeasuredResource): string {
   return `${PREFIX}${resource}-load`;
 }
 
-/** What each container uses. `loadOf` tells the load that the pod has a part in, where a workload has one. */
+/** The usage of each container. `loadOf`: the load of the pod's workload, which its pods share. */
 export function containerUsages(
   pod: Pod,
   steering: UsageSteering,
@@ -104,7 +106,7 @@ function percentOf(
   return DEFAULT_PERCENT;
 }
 
-/** Containers and sidecars: those that go on running. */
+/** Containers and sidecars, without init containers that end. */
 function measuredContainers({ spec }: Pod): readonly Container[] {
   const sidecars = (spec.initContainers ?? []).filter((one) => one.restartPolicy === "Always");
   return [...spec.containers, ...sidecars];

@@ -3,6 +3,7 @@ import type { PoolMatch } from "../ec2/account/faults.ts";
 import type { SimulatedAws } from "../ec2/simulated-aws.ts";
 import type { CloudFault } from "./scenario.ts";
 
+/** Causes the fault in the simulated AWS, or ends all of them. */
 export function applyCloudFault(aws: SimulatedAws, fault: CloudFault): void {
   if (fault.heal === true) aws.faults.clear();
   if (fault.neverJoin === true) aws.faults.neverJoin({});

@@ -1,4 +1,4 @@
-/** Whether a promise of a story holds now, and if not, what is there instead. */
+/** Checks an expectation of a story, and describes the difference. */
 
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { isObject } from "../../base/json.ts";

@@ -10,11 +10,13 @@ interface ResourceList {
   }[];
 }
 
+/** Finds kinds by apiVersion and kind, as kubectl does. */
 export interface Resources {
   /** Rejects when the server does not serve the kind. */
   kind(apiVersion: string, kind: string): Promise<Kind>;
 }
 
+/** Asks the server's discovery and remembers what it said. */
 export function discoverResources(client: KubeClient): Resources {
   const known = new Map<string, Kind>();
   return {

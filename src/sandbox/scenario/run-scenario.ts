@@ -15,6 +15,7 @@ import type { CloudFault, Promised, Scenario, Step, Target } from "./scenario.ts
 /** How often a waiting step looks; virtual time. */
 const LOOK_EVERY_MS = 500;
 
+/** What a story runs on. */
 export interface ScenarioDeps {
   readonly clock: VirtualClock;
   readonly client: KubeClient;
@@ -24,12 +25,14 @@ export interface ScenarioDeps {
   readonly fault: (fault: CloudFault) => void;
 }
 
+/** How many expectations were met, and a sentence for each that was not. */
 export interface ScenarioResult {
   readonly kept: number;
-  /** One sentence each: which promise, what was found instead. The story stops at the first step that breaks one. */
+  /** One sentence for each broken expectation, with what was found. The story stops at the first such step. */
   readonly broken: readonly string[];
 }
 
+/** Plays a story from start to end. It does not reject for a broken expectation. */
 export async function runScenario(scenario: Scenario, deps: ScenarioDeps): Promise<ScenarioResult> {
   const resources = discoverResources(deps.client);
   let kept = 0;

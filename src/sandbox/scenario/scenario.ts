@@ -8,6 +8,7 @@ import type { KubeObject } from "../../apis/meta.ts";
 import { parseDuration } from "../../base/duration.ts";
 import { asText, isObject } from "../../base/json.ts";
 
+/** A story, read and checked. */
 export interface Scenario {
   readonly name: string;
   /** What the reader is about to see, in a sentence or two. */
@@ -15,6 +16,7 @@ export interface Scenario {
   readonly steps: readonly Step[];
 }
 
+/** One step of a story. */
 export type Step =
   /** Files (beside the scenario) and objects are applied in order. */
   | {
@@ -33,6 +35,7 @@ export type Step =
   /** What the cloud does: out of capacity, instances that never join. */
   | { readonly do: "cloud"; readonly fault: CloudFault };
 
+/** The object that a step is about. */
 export interface Target {
   readonly apiVersion: string;
   readonly kind: string;
@@ -40,6 +43,7 @@ export interface Target {
   readonly namespace: string | undefined;
 }
 
+/** What goes wrong in the simulated AWS. */
 export interface CloudFault {
   /** Offerings without capacity; `*` matches anything. */
   readonly outOfCapacity?: {
@@ -51,20 +55,20 @@ export interface CloudFault {
   readonly reclaimSpot?: {
     readonly instanceType: string;
     readonly zone: string;
-    /** At most so many; 0 means all. */
+    /** The most instances to take; 0 means all. */
     readonly count: number;
   };
-  /** Spot prices of what matches (`*` anything) are so many times what they were. */
+  /** Multiplies the spot prices of matching offerings (`*` matches anything). */
   readonly spotPrices?: {
     readonly instanceType: string;
     readonly zone: string;
     readonly factor: number;
   };
-  /** The account may run so many vCPUs of the kind. */
+  /** A limit on the account's vCPUs of this capacity type. */
   readonly quota?: { readonly capacityType: "on-demand" | "spot"; readonly vcpus: number };
-  /** Instances launched from now on take so much longer to run and join. */
+  /** Milliseconds by which the boot of new instances is delayed. */
   readonly slowBootMs?: number;
-  /** EC2 knows of new instances and launch templates only so much later. */
+  /** Milliseconds until new instances and launch templates are visible in EC2. */
   readonly tellLateMs?: number;
   /** The call that is throttled; `*`: every one. */
   readonly throttle?: string;
@@ -76,7 +80,7 @@ export interface CloudFault {
   readonly heal?: boolean;
 }
 
-/** So many objects of a kind look like this. */
+/** An expectation: the number of matching objects of a kind. */
 export interface Promised {
   readonly apiVersion: string;
   readonly kind: string;
@@ -87,7 +91,7 @@ export interface Promised {
   readonly count: { readonly op: "=" | ">=" | "<="; readonly n: number };
 }
 
-/** The scenario cannot be read; `message` names the place and what is legal. */
+/** The scenario cannot be read; `message` names the place and the legal values. */
 export class ScenarioError extends Error {
   override readonly name = "ScenarioError";
 }

@@ -1,4 +1,4 @@
-/** For tests: an API server with every built-in kind, and nobody else in the cluster. */
+/** For tests: an API server with every built-in kind, and no controllers. */
 import { Random } from "../../base/random.ts";
 import { VirtualClock } from "../../base/virtual-clock.ts";
 import type { ApiServer } from "../apiserver/api-server.ts";
@@ -7,7 +7,7 @@ import { createRegistry } from "../apiserver/registry/create-registry.ts";
 
 const VERSION = "v1.34.4";
 
-/** What is not given: a virtual clock, the seed `test`, and no webhook that answers. */
+/** Defaults: a virtual clock, the seed `test`, and webhooks that never answer. */
 export function bareApiServer(given: Partial<ApiServerOptions> = {}): ApiServer {
   return createApiServer({
     clock: new VirtualClock(),

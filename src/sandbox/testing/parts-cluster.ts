@@ -23,6 +23,7 @@ import type { TraceEvent } from "../trace.ts";
 import { workloadControllers } from "../workloads/workloads.ts";
 import { bareApiServer } from "./bare-api-server.ts";
 
+/** A cluster with some parts, on virtual time. For tests. */
 export interface PartsCluster {
   readonly clock: VirtualClock;
   readonly kube: KubeClient;
@@ -36,6 +37,7 @@ export interface PartsCluster {
   stop(): Promise<void>;
 }
 
+/** Starts a PartsCluster. For tests. */
 export async function startParts(
   options: { readonly seed?: string; readonly kubelets?: KubeletOptions } = {},
 ): Promise<PartsCluster> {

@@ -13,6 +13,7 @@ const NO_VOLUMES: VolumeObjects = {
   csiNode: () => undefined,
 };
 
+/** No volumes, no namespaces, no Services. For tests. */
 export const NO_SURROUNDINGS: Surroundings = {
   volumes: NO_VOLUMES,
   namespaceLabels: () => NO_LABELS,

@@ -31,7 +31,7 @@ export async function adopt<T extends Selecting>(
   }
 }
 
-/** Whom a pod change concerns: its owner, or where it has none those of `owners` that may want it. For `source`. */
+/** The requests for a pod change: its owner or, without one, the `owners` that could adopt it. For `source`. */
 export function requestsToOwnerOrAdopter<T extends Selecting>(
   kindName: string,
   owners: Mirror<T>,

@@ -45,6 +45,7 @@ export function ownerReference<T extends KubeObject>(kind: Kind<T>, owner: T): O
   };
 }
 
+/** A fixed name, or a prefix for a generated one. */
 export type PodName = Pick<Pod["metadata"], "name" | "generateName">;
 
 /** The owner's name with a random tail; cut to what a host name allows, as the API server does. */

@@ -10,6 +10,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import type { PartDeps } from "../parts.ts";
 
+/** Gives each namespace the service account `default` and the ConfigMap `kube-root-ca.crt`. */
 export function namespaceDefaultsController(deps: PartDeps, caBundle: () => string): Controller {
   const { kube, mirrors } = deps;
   const namespaces = mirrors.of(NAMESPACE);

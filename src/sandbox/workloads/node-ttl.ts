@@ -24,6 +24,7 @@ const STEPS = [
   { min: 1_800, max: Number.POSITIVE_INFINITY, seconds: 300 },
 ] as const;
 
+/** Writes the annotation `node.alpha.kubernetes.io/ttl`. upstream: pkg/controller/ttl of Kubernetes. */
 export function nodeTtlController({ kube, mirrors }: PartDeps): Controller {
   const nodes = mirrors.of(NODE);
   let at = 0;

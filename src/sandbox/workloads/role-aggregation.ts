@@ -18,6 +18,7 @@ import type { PartDeps } from "../parts.ts";
 
 const MANAGER = "clusterrole-aggregation-controller";
 
+/** Fills ClusterRoles with an aggregationRule. upstream: pkg/controller/clusterroleaggregation of Kubernetes. */
 export function roleAggregationController({ kube, mirrors }: PartDeps): Controller {
   const roles = mirrors.of(CLUSTER_ROLE);
 

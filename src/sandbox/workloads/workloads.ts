@@ -17,11 +17,13 @@ import { ephemeralClaimController } from "./volumes/ephemeral-claims.ts";
 import { volumeBinderController } from "./volumes/volume-binder.ts";
 import { volumeProtectionController } from "./volumes/volume-protection.ts";
 
+/** Options of the workload controllers. */
 export interface WorkloadOptions {
   /** PEM text for the `kube-root-ca.crt` of each namespace. Default empty: nobody serves TLS. */
   readonly caBundle?: () => string;
 }
 
+/** What kube-controller-manager runs, as far as the sandbox has it. */
 export function workloadControllers(deps: PartDeps, options: WorkloadOptions = {}): Controller[] {
   return [
     deploymentController(deps),

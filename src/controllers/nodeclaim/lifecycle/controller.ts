@@ -37,6 +37,7 @@ import { giveUpIfLate } from "./liveness.ts";
 import { register } from "./registration.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
+/** Runs the steps of a claim in order and joins their results. upstream: pkg/controllers/nodeclaim/lifecycle. */
 export function lifecycle(world: World, tracker: RegistrationTracker): Controller {
   const memory: Memory = { launches: new Map(), asked: new Map(), comingUp: new Map(), tracker };
   return {
@@ -72,7 +73,7 @@ async function reconcile(world: World, memory: Memory, request: Request): Promis
     if (ended) break;
   }
   let isStored = false;
-  // A claim that is given up is another one by now: its end goes by what is remembered.
+  // This run deleted the claim, so its status is not written. Finalizing uses the remembered launch.
   if (!ended)
     await collect(errors, async () => {
       isStored = (await patchClaim(world, before, claim)) !== undefined;
@@ -111,7 +112,7 @@ async function attempt(
   }
 }
 
-/** With our finalizer and its conditions, stored before the cloud is asked for anything. */
+/** The claim with Karpenter's finalizer and its conditions, stored before the first call to the cloud. */
 async function begun(world: World, claim: NodeClaim): Promise<NodeClaim | undefined> {
   const kind = claimKind(claim);
   const native = fromClaim(claim);

@@ -48,7 +48,7 @@ export async function finalize(
     if (marked === undefined) return AWAIT_CHANGE;
     // Older generations let go as soon as the cloud has taken the request.
     if (!gone && claimGeneration(marked) === "v1") return requeueAfter(INSTANCE_POLL_MS);
-    // A machine that was booting may have joined after its end was asked for: nobody else knows that Node.
+    // A booting instance may have joined after its termination was requested. No other code deletes that Node.
     if (gone) await deleteNodes(world, marked);
     ending = marked;
   }
@@ -74,7 +74,7 @@ async function withProviderId(
   return changeClaim(world, claim, (one) => ({ ...one, status: { ...one.status, providerID } }));
 }
 
-/** The cloud answered after we had looked, and while the claim still held: whoever heard it took it for wanted. */
+/** The launch was answered after the check, while the claim still existed, so the instance was kept. */
 async function endLatecomer(
   world: World,
   claim: NodeClaim,

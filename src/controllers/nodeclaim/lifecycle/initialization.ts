@@ -19,6 +19,7 @@ import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { done, type StepResult } from "./step.ts";
 
+/** Sets Initialized when the Node is ready, startup taints are gone and requested resources are there. */
 export async function initialize(world: World, claim: NodeClaim): Promise<StepResult> {
   const providerId = claim.status?.providerID;
   // Older generations say False of what they wait for, v1 Unknown.
@@ -50,7 +51,7 @@ export async function initialize(world: World, claim: NodeClaim): Promise<StepRe
   if (node === undefined) return done(claim);
   const generation = claimGeneration(claim);
   const initialized = withCondition(claim, { type: "Initialized", status: "True" }, nowMs);
-  // What is as promised is said in the same request; nodeclaim.consistency tells of what is not.
+  // A consistent node is recorded in the same write; nodeclaim.consistency reports inconsistent ones.
   const consistent = shapeIssues(initialized, node).length === 0;
   return {
     ...done(consistent ? withConsistency(initialized, [], nowMs) : initialized),

@@ -36,10 +36,11 @@ import { done, type Memory, type StepResult } from "./step.ts";
 
 /** How long a launched instance is remembered; by then its status is stored or the claim is gone. */
 const REMEMBER_MS = 60 * 60_000;
-/** What is asked has a chance to be answered, also for a claim that is late already. */
+/** Milliseconds that a launch call gets at least, also for a claim whose timeout is near. */
 const LEAST_WAIT_MS = 60_000;
 const MESSAGE_LENGTH = 300;
 
+/** Asks the cloud for an instance, once; what it answered is remembered until the status is written. */
 export async function launch(world: World, claim: NodeClaim, memory: Memory): Promise<StepResult> {
   const cache = memory.launches;
   const uid = uidOf(claim);
@@ -86,7 +87,7 @@ async function answerInTime(
   }
 }
 
-/** Asks the cloud for the instance, and remembers it, whether or not somebody still waits for the answer. */
+/** Calls the cloud and remembers the instance, also if the reconcile no longer waits for the answer. */
 function ask(world: World, claim: NodeClaim, { launches, asked }: Memory): Promise<NodeClaim> {
   const uid = uidOf(claim);
   const asking = world.cloud
@@ -94,12 +95,12 @@ function ask(world: World, claim: NodeClaim, { launches, asked }: Memory): Promi
     .then((launched) => answered(world, claim, launched, launches))
     .finally(() => asked.delete(uid));
   asked.set(uid, asking);
-  // Perhaps nobody waits any more.
+  // The reconcile may have stopped waiting; then nothing else handles the error.
   asking.catch(() => undefined);
   return asking;
 }
 
-/** Rejects where no claim waits for the instance: it is ended then, and whoever asked must not have it. */
+/** Rejects if the claim no longer exists: the instance is terminated, and must not be used. */
 async function answered(
   world: World,
   claim: NodeClaim,
@@ -109,7 +110,7 @@ async function answered(
   const uid = uidOf(claim);
   const nowMs = world.clock.now();
   for (const [key, { untilMs }] of launches) if (untilMs <= nowMs) launches.delete(key);
-  // Before the API is asked for the claim: it may be let go of meanwhile, and that looks here.
+  // Stored before the claim is read: a claim that is finalized during the read finds the instance here.
   launches.set(uid, { launched, untilMs: nowMs + REMEMBER_MS });
   report(world, claim, launched);
   if (await isHeld(world, claim)) return launched;

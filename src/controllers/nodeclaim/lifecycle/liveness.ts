@@ -31,6 +31,7 @@ import { initializationTimedOut, launchTimedOut, registrationTimedOut } from "..
 import { tellPool } from "./pool-health.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
+/** Deletes a claim that was not launched, registered or (karpenter-ts only) initialized in time. */
 export async function giveUpIfLate(
   world: World,
   claim: NodeClaim,
@@ -53,7 +54,7 @@ export async function giveUpIfLate(
   });
   countDisrupted(world, claim, reason);
   const result = { claim, outcome: AWAIT_CHANGE, ended: true };
-  // It did register, and its pool was told.
+  // The claim did register, and that was recorded for its pool.
   if (reason === "initialization_timeout") return result;
   const launched = condition(claim, "Launched");
   const failure =
@@ -63,7 +64,7 @@ export async function giveUpIfLate(
   try {
     await tellPool(world, tracker, claim, failure);
   } catch (error) {
-    // The claim is given up all the same.
+    // The claim is deleted in spite of this error.
     return { ...result, error };
   }
   return result;
@@ -83,11 +84,11 @@ async function isStillLate(world: World, live: NodeClaim, memory: Memory): Promi
     return suspected.state === "late";
   const joined = await nodesStandingFor(world, live.status?.providerID);
   const isKnown = ({ metadata }: Node) => nodes(world).get(metadata.name) !== undefined;
-  // One that nobody has seen yet may still register.
+  // A Node that registration has not seen yet may still register.
   if (!joined.every(isKnown)) return false;
   const lists = joined.map(({ metadata: { name } }) => reschedulablePodsNow(world, name));
   const listed = (await Promise.all(lists)).flat();
-  // Pods run on a Node that cannot be registered: whoever mends that must not find it ended.
+  // Pods run on a Node that could not be registered. It stays, so that a user can repair it.
   if (suspected.reason === "registration_timeout") return listed.length === 0;
   const input = { ...inputOf(world, live, waitedMs), nodes: joined, pods: listed };
   return liveness(input).state === "late";

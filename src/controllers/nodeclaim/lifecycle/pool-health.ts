@@ -1,4 +1,4 @@
-/** Tells a claim's NodePool how its attempt to join went. upstream: lifecycle/liveness.go, registration.go */
+/** Records on a claim's NodePool whether its node registered. upstream: lifecycle/liveness.go, registration.go */
 import { poolIdOfClaim } from "../../../apis/hub/claim.ts";
 import { condition, withCondition } from "../../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
@@ -6,7 +6,7 @@ import { changePool, poolById } from "../../pools.ts";
 import type { RegistrationTracker } from "../../registration-tracker.ts";
 import type { World } from "../../world.ts";
 
-/** `failure`: why the claim was given up; undefined when its node joined. */
+/** `failure`: why the claim was deleted; undefined if its node joined. */
 export async function tellPool(
   world: World,
   tracker: RegistrationTracker,

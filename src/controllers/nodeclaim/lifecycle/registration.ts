@@ -23,6 +23,7 @@ import { done, type Memory, type StepResult } from "./step.ts";
 /** How long until the cloud is asked again where it put the instance. */
 const ASK_AGAIN_MS = 5_000;
 
+/** Copies the claim's labels, annotations and taints to its Node, and sets Registered. */
 export async function register(
   world: World,
   given: NodeClaim,
@@ -76,7 +77,7 @@ export async function register(
   };
 }
 
-/** The claim with the labels that only its instance tells, or why the registration waits. */
+/** The claim with the labels that are known only from its instance, or why the registration waits. */
 async function withLabelsOfRunning(
   { cloud, clock }: World,
   claim: NodeClaim,

@@ -5,7 +5,7 @@ import type { RegistrationTracker } from "../../registration-tracker.ts";
 
 /** What the steps remember between reconciles, in this process only. */
 export interface Memory {
-  /** Instances launched, by claim UID, until that is stored in the claim. */
+  /** Launched instances by claim UID, until the launch is stored in the claim's status. */
   readonly launches: Map<string, { readonly launched: NodeClaim; readonly untilMs: number }>;
   /** What the cloud was asked for and has not answered, by claim UID. */
   readonly asked: Map<string, Promise<NodeClaim>>;
@@ -14,8 +14,9 @@ export interface Memory {
   readonly comingUp: Map<string, number>;
 }
 
+/** What a step of the lifecycle found out. */
 export interface StepResult {
-  /** The claim with what this step found out; not sent yet. */
+  /** The claim with the results of this step, not written yet. */
   readonly claim: NodeClaim;
   readonly outcome: Outcome;
   /** Thrown once every step has run and the claim is stored: brings the item back with backoff. */
@@ -26,6 +27,7 @@ export interface StepResult {
   readonly stored?: () => Promise<void> | void;
 }
 
+/** The result of a step that has nothing more to do now. */
 export function done(claim: NodeClaim, outcome: Outcome = AWAIT_CHANGE): StepResult {
   return { claim, outcome };
 }

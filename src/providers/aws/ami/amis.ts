@@ -21,6 +21,7 @@ const SSM_MS = 24 * 3_600_000;
 /** `latest` and `recommended` move: look again so that new images become drift. */
 const MUTABLE_SSM_MS = 300_000;
 
+/** What finding images needs. */
 export interface AmisDeps {
   readonly api: AwsApi;
   readonly clock: Clock;
@@ -33,9 +34,10 @@ export interface AmisDeps {
 
 type ClassPart = Pick<AwsClass, "amiFamily" | "amiTerms" | "amiTagRequirements">;
 
+/** The images of a node class, by selector terms or by SSM parameters. Answers are cached. */
 export class Amis {
   readonly #deps: AmisDeps;
-  /** By what was looked for. */
+  /** By selector term or parameter. */
   readonly #problems: StandingProblems;
   readonly #cache: TtlCache<readonly Ami[]>;
   readonly #ssm: TtlCache<string | undefined>;

@@ -13,6 +13,7 @@ import { Requirements } from "../../../core/scheduling/requirements.ts";
 import type { Image } from "../api/images-and-types.ts";
 import { typeRequirements } from "../instancetype/requirements.ts";
 
+/** An image, with the instance types that it fits. */
 export interface Ami {
   readonly id: string;
   readonly name: string;

@@ -5,11 +5,12 @@
 import type { BlockDeviceMapping } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
 
+/** Defaults of an image family: disks, user data format, supported settings. */
 export interface FamilyTraits {
   readonly defaultDevices: readonly BlockDeviceMapping[];
   /** The device whose size is the node's ephemeral storage. */
   readonly ephemeralDevice: string | undefined;
-  /** kube-reserved memory grows with ENI-limited pods, whatever maxPods says. */
+  /** kube-reserved memory grows with ENI-limited pods, not with maxPods. */
   readonly reservesByEniPods: boolean;
   readonly honoursPodsPerCore: boolean;
   readonly honoursSoftEviction: boolean;

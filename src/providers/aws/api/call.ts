@@ -19,6 +19,7 @@ export class AwsError extends Error {
   }
 }
 
+/** EC2 allows at most 50 on a resource, and no key that begins with `aws:`. */
 export interface Tag {
   readonly Key: string;
   readonly Value: string;
@@ -30,11 +31,13 @@ export interface Filter {
   readonly Values: readonly string[];
 }
 
+/** Input of a call whose answer has pages. */
 export interface Paged {
   readonly MaxResults?: number;
   readonly NextToken?: string;
 }
 
+/** Output of a call whose answer has pages. */
 export interface Page {
   /** Absent on the last page. */
   readonly NextToken?: string;

@@ -43,11 +43,13 @@ import type {
   DescribePlacementGroupsOutput,
 } from "./reservations.ts";
 
+/** Adds tags or overwrites their values. */
 export interface CreateTagsInput {
   readonly Resources: readonly string[];
   readonly Tags: readonly Tag[];
 }
 
+/** The EC2 calls that are used. Field names are EC2's. */
 export interface Ec2Api {
   describeSubnets(input: DescribeSubnetsInput): Promise<DescribeSubnetsOutput>;
   describeSecurityGroups(input: DescribeSecurityGroupsInput): Promise<DescribeSecurityGroupsOutput>;

@@ -16,14 +16,17 @@ export interface EksCluster {
   };
 }
 
+/** The EKS cluster's name. */
 export interface DescribeClusterInput {
   readonly name: string;
 }
 
+/** Version, endpoint, certificate authority and network of the cluster. */
 export interface DescribeClusterOutput {
   readonly cluster: EksCluster;
 }
 
+/** The EKS calls that are used. */
 export interface EksApi {
   /** Unknown names reject with `ResourceNotFoundException`. */
   describeCluster(input: DescribeClusterInput): Promise<DescribeClusterOutput>;

@@ -1,6 +1,7 @@
 /** The calls of IAM: roles and instance profiles. */
 import type { Tag } from "./call.ts";
 
+/** `RoleName` has no path; `Arn` has. */
 export interface Role {
   readonly RoleName: string;
   readonly Arn: string;
@@ -8,6 +9,7 @@ export interface Role {
   readonly CreateDate?: string;
 }
 
+/** It holds at most one role. */
 export interface InstanceProfile {
   readonly InstanceProfileName: string;
   readonly Arn: string;
@@ -18,40 +20,47 @@ export interface InstanceProfile {
   readonly Tags?: readonly Tag[];
 }
 
+/** Unknown names reject with NoSuchEntity. */
 export interface GetInstanceProfileInput {
   readonly InstanceProfileName: string;
 }
 
+/** Answer of the calls about one instance profile. */
 export interface InstanceProfileOutput {
   readonly InstanceProfile: InstanceProfile;
 }
 
+/** A name in use rejects with EntityAlreadyExists. */
 export interface CreateInstanceProfileInput {
   readonly InstanceProfileName: string;
   readonly Path?: string;
   readonly Tags?: readonly Tag[];
 }
 
+/** Adds tags or overwrites their values. */
 export interface TagInstanceProfileInput {
   readonly InstanceProfileName: string;
   readonly Tags: readonly Tag[];
 }
 
+/** Input of adding a role to a profile and of removing one. */
 export interface InstanceProfileRoleInput {
   readonly InstanceProfileName: string;
   readonly RoleName: string;
 }
 
+/** A profile that still has a role rejects with DeleteConflict. */
 export interface DeleteInstanceProfileInput {
   readonly InstanceProfileName: string;
 }
 
+/** IAM pages with `Marker` instead of NextToken. */
 export interface ListInstanceProfilesInput {
   readonly PathPrefix: string;
   readonly Marker?: string;
 }
 
-/** IAM pages by its own words. */
+/** IAM pages with `IsTruncated` and `Marker` instead of NextToken. */
 export interface ListInstanceProfilesOutput {
   readonly InstanceProfiles: readonly InstanceProfile[];
   readonly IsTruncated?: boolean;

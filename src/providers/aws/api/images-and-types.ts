@@ -1,6 +1,7 @@
 /** EC2: images, instance types, where these are sold, and for how much on spot. */
 import type { Filter, Page, Paged, Tag } from "./call.ts";
 
+/** An AMI. Times are RFC 3339. */
 export interface Image {
   readonly ImageId: string;
   readonly Name: string;
@@ -17,6 +18,7 @@ export interface Image {
   readonly Tags: readonly Tag[];
 }
 
+/** Filters and ids together narrow the answer. */
 export interface DescribeImagesInput extends Paged {
   readonly Filters?: readonly Filter[];
   readonly ImageIds?: readonly string[];
@@ -25,15 +27,18 @@ export interface DescribeImagesInput extends Paged {
   readonly IncludeDeprecated?: boolean;
 }
 
+/** In no fixed order. */
 export interface DescribeImagesOutput extends Page {
   readonly Images: readonly Image[];
 }
 
+/** Card 0 has the primary interface. */
 export interface NetworkCard {
   readonly NetworkCardIndex: number;
   readonly MaximumNetworkInterfaces: number;
 }
 
+/** One model of GPU of an instance type, and how many of it. */
 export interface GpuDevice {
   readonly Name: string;
   readonly Manufacturer: string;
@@ -41,6 +46,7 @@ export interface GpuDevice {
   readonly MemoryInfo?: { readonly SizeInMiB: number };
 }
 
+/** Hardware of an instance type. Sizes are in MiB or GB, as the field's name says. */
 export interface InstanceTypeInfo {
   readonly InstanceType: string;
   readonly SupportedUsageClasses: readonly string[];
@@ -108,6 +114,7 @@ export interface InstanceTypeInfo {
   readonly NitroEnclavesSupport?: string;
 }
 
+/** Without filters and types: every type of the region. */
 export interface DescribeInstanceTypesInput extends Paged {
   readonly Filters?: readonly Filter[];
   readonly InstanceTypes?: readonly string[];
@@ -115,10 +122,12 @@ export interface DescribeInstanceTypesInput extends Paged {
   readonly DryRun?: boolean;
 }
 
+/** In no fixed order. */
 export interface DescribeInstanceTypesOutput extends Page {
   readonly InstanceTypes: readonly InstanceTypeInfo[];
 }
 
+/** A type is sold in this location. It says nothing of capacity. */
 export interface InstanceTypeOffering {
   readonly InstanceType: string;
   readonly LocationType: string;
@@ -126,15 +135,18 @@ export interface InstanceTypeOffering {
   readonly Location: string;
 }
 
+/** Asks by zone name. */
 export interface DescribeInstanceTypeOfferingsInput extends Paged {
   readonly LocationType: "availability-zone";
   readonly Filters?: readonly Filter[];
 }
 
+/** One row for each type and zone. */
 export interface DescribeInstanceTypeOfferingsOutput extends Page {
   readonly InstanceTypeOfferings: readonly InstanceTypeOffering[];
 }
 
+/** The price from `Timestamp` on, until the next one for the same type, zone and product. */
 export interface SpotPrice {
   readonly InstanceType: string;
   readonly AvailabilityZone: string;
@@ -144,6 +156,7 @@ export interface SpotPrice {
   readonly Timestamp: string;
 }
 
+/** Times are RFC 3339; a start time of now gives the current prices. */
 export interface DescribeSpotPriceHistoryInput extends Paged {
   readonly StartTime?: string;
   readonly EndTime?: string;
@@ -152,6 +165,7 @@ export interface DescribeSpotPriceHistoryInput extends Paged {
   readonly Filters?: readonly Filter[];
 }
 
+/** Newest first for each type and zone. */
 export interface DescribeSpotPriceHistoryOutput extends Page {
   readonly SpotPriceHistory: readonly SpotPrice[];
 }

@@ -2,6 +2,7 @@
 import type { Filter, Page, Paged, Tag } from "./call.ts";
 import type { TagSpecification } from "./launches.ts";
 
+/** `shutting-down` and `terminated` are final. */
 export type InstanceStateName =
   | "pending"
   | "running"
@@ -10,6 +11,7 @@ export type InstanceStateName =
   | "stopping"
   | "stopped";
 
+/** An instance, as DescribeInstances shows it. A terminated one is shown for about an hour. */
 export interface Instance {
   readonly InstanceId: string;
   readonly InstanceType: string;
@@ -47,17 +49,19 @@ export interface Instance {
   readonly Tags: readonly Tag[];
 }
 
+/** By ids, or by filters with pages. */
 export interface DescribeInstancesInput extends Paged {
   /** Unknown ids reject with `InvalidInstanceID.NotFound`. Not together with `MaxResults`. */
   readonly InstanceIds?: readonly string[];
   readonly Filters?: readonly Filter[];
 }
 
+/** Instances are grouped by the call that launched them. */
 export interface DescribeInstancesOutput extends Page {
   readonly Reservations: readonly { readonly Instances: readonly Instance[] }[];
 }
 
-/** Only ever asked for as a trial: `DryRun`. */
+/** Only called with `DryRun`. */
 export interface RunInstancesInput {
   readonly MinCount: number;
   readonly MaxCount: number;
@@ -70,6 +74,7 @@ export interface RunInstancesInput {
   readonly DryRun: true;
 }
 
+/** Result of one status check. */
 export interface StatusDetail {
   /** `reachability` */
   readonly Name?: string;
@@ -78,6 +83,7 @@ export interface StatusDetail {
   readonly ImpairedSince?: string;
 }
 
+/** Status checks of the instance and of the system below it, and scheduled events. */
 export interface InstanceStatus {
   readonly InstanceId: string;
   readonly InstanceStatus?: {
@@ -92,25 +98,30 @@ export interface InstanceStatus {
   }[];
 }
 
+/** Only running instances are shown by default. */
 export interface DescribeInstanceStatusInput extends Paged {
   readonly InstanceIds?: readonly string[];
   readonly Filters?: readonly Filter[];
 }
 
+/** Instances without checks yet have the status `initializing`. */
 export interface DescribeInstanceStatusOutput extends Page {
   readonly InstanceStatuses: readonly InstanceStatus[];
 }
 
+/** An unknown id rejects the whole call. */
 export interface TerminateInstancesInput {
   readonly InstanceIds: readonly string[];
 }
 
+/** The state before and after the call. */
 export interface InstanceStateChange {
   readonly InstanceId: string;
   readonly CurrentState: { readonly Name: InstanceStateName };
   readonly PreviousState: { readonly Name: InstanceStateName };
 }
 
+/** Instances that were terminated already are listed, too. */
 export interface TerminateInstancesOutput {
   readonly TerminatingInstances: readonly InstanceStateChange[];
 }

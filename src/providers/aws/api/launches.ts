@@ -1,12 +1,14 @@
 /** EC2: launch templates and fleets. */
 import type { Filter, Page, Paged, Tag } from "./call.ts";
 
+/** Tags for the resources that a call creates, by type of resource. */
 export interface TagSpecification {
   /** `instance`, `volume`, `fleet`, `network-interface`, `launch-template`, `spot-instances-request`. */
   readonly ResourceType: string;
   readonly Tags: readonly Tag[];
 }
 
+/** A volume of a launch template; sizes are whole GiB. */
 export interface BlockDeviceMapping {
   readonly DeviceName: string;
   readonly Ebs?: {
@@ -24,6 +26,7 @@ export interface BlockDeviceMapping {
   };
 }
 
+/** Everything about an instance that CreateFleet does not override. */
 export interface LaunchTemplateData {
   readonly BlockDeviceMappings?: readonly BlockDeviceMapping[];
   readonly IamInstanceProfile?: { readonly Name: string };
@@ -73,6 +76,7 @@ export interface LaunchTemplateData {
   readonly TagSpecifications?: readonly TagSpecification[];
 }
 
+/** Names are unique in the account and region. */
 export interface LaunchTemplate {
   readonly LaunchTemplateId: string;
   readonly LaunchTemplateName: string;
@@ -82,6 +86,7 @@ export interface LaunchTemplate {
   readonly Tags: readonly Tag[];
 }
 
+/** A name in use rejects with InvalidLaunchTemplateName.AlreadyExistsException. */
 export interface CreateLaunchTemplateInput {
   readonly LaunchTemplateName: string;
   readonly LaunchTemplateData: LaunchTemplateData;
@@ -89,10 +94,12 @@ export interface CreateLaunchTemplateInput {
   readonly DryRun?: boolean;
 }
 
+/** The template's first version. */
 export interface CreateLaunchTemplateOutput {
   readonly LaunchTemplate: LaunchTemplate;
 }
 
+/** By names, or by filters with pages. */
 export interface DescribeLaunchTemplatesInput extends Paged {
   /** Unknown names reject with `InvalidLaunchTemplateName.NotFoundException`. */
   readonly LaunchTemplateNames?: readonly string[];
@@ -100,15 +107,18 @@ export interface DescribeLaunchTemplatesInput extends Paged {
   readonly Filters?: readonly Filter[];
 }
 
+/** In no fixed order. */
 export interface DescribeLaunchTemplatesOutput extends Page {
   readonly LaunchTemplates: readonly LaunchTemplate[];
 }
 
+/** By name or by id. A missing template is an error. */
 export interface DeleteLaunchTemplateInput {
   readonly LaunchTemplateName?: string;
   readonly LaunchTemplateId?: string;
 }
 
+/** One type in one subnet. A lower `Priority` is tried first. */
 export interface FleetOverride {
   readonly InstanceType: string;
   readonly SubnetId: string;
@@ -117,6 +127,7 @@ export interface FleetOverride {
   readonly Priority?: number;
 }
 
+/** A launch template with the types and subnets that it may be used for. */
 export interface LaunchTemplateConfig {
   readonly LaunchTemplateSpecification: {
     readonly LaunchTemplateName?: string;
@@ -127,8 +138,10 @@ export interface LaunchTemplateConfig {
   readonly Overrides: readonly FleetOverride[];
 }
 
+/** How the instances of a fleet are bought. */
 export type FleetCapacityType = "on-demand" | "spot" | "capacity-block" | "reserved-capacity";
 
+/** Input of a fleet of the type `instant`: the answer lists its instances and errors. */
 export interface CreateFleetInput {
   /** A repeated one with the same input gets the first answer again. */
   readonly ClientToken?: string;
@@ -146,6 +159,7 @@ export interface CreateFleetInput {
   readonly DryRun?: boolean;
 }
 
+/** Which template and override an instance or error belongs to. */
 export interface LaunchTemplateAndOverrides {
   readonly LaunchTemplateSpecification?: {
     readonly LaunchTemplateName?: string;
@@ -155,6 +169,7 @@ export interface LaunchTemplateAndOverrides {
   readonly Overrides?: Partial<FleetOverride>;
 }
 
+/** Instances that one override launched. */
 export interface FleetInstance {
   readonly InstanceIds: readonly string[];
   readonly InstanceType: string;
@@ -163,6 +178,7 @@ export interface FleetInstance {
   readonly LaunchTemplateAndOverrides?: LaunchTemplateAndOverrides;
 }
 
+/** An override that launched nothing. Several overrides may give the same error. */
 export interface FleetError {
   readonly ErrorCode: string;
   readonly ErrorMessage: string;
@@ -170,6 +186,7 @@ export interface FleetError {
   readonly Lifecycle?: string;
 }
 
+/** A fleet can have instances and errors at the same time. */
 export interface CreateFleetOutput {
   readonly FleetId: string;
   readonly Instances: readonly FleetInstance[];

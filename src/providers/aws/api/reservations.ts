@@ -1,6 +1,7 @@
 /** EC2: capacity reservations and placement groups. */
 import type { Filter, Page, Paged, Tag } from "./call.ts";
 
+/** Prepaid instances of one type in one zone. */
 export interface CapacityReservation {
   readonly CapacityReservationId: string;
   readonly OwnerId?: string;
@@ -21,16 +22,19 @@ export interface CapacityReservation {
   readonly Tags: readonly Tag[];
 }
 
+/** By ids, or by filters with pages. */
 export interface DescribeCapacityReservationsInput extends Paged {
   /** Unknown ids reject with `InvalidCapacityReservationId.NotFound`. Not together with `MaxResults`. */
   readonly CapacityReservationIds?: readonly string[];
   readonly Filters?: readonly Filter[];
 }
 
+/** In no fixed order. */
 export interface DescribeCapacityReservationsOutput extends Page {
   readonly CapacityReservations: readonly CapacityReservation[];
 }
 
+/** Where instances are placed relative to each other. */
 export interface PlacementGroup {
   readonly GroupId: string;
   readonly GroupName: string;
@@ -41,6 +45,7 @@ export interface PlacementGroup {
   readonly Tags: readonly Tag[];
 }
 
+/** By ids or names, or by filters. */
 export interface DescribePlacementGroupsInput {
   /** Unknown ids and names reject with `InvalidPlacementGroup.Unknown`. */
   readonly GroupIds?: readonly string[];
@@ -48,6 +53,7 @@ export interface DescribePlacementGroupsInput {
   readonly Filters?: readonly Filter[];
 }
 
+/** All at once; this call has no pages. */
 export interface DescribePlacementGroupsOutput {
   readonly PlacementGroups: readonly PlacementGroup[];
 }

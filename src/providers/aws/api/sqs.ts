@@ -1,13 +1,16 @@
 /** The calls of SQS: the interruption queue. */
 
+/** Unknown names reject with QueueDoesNotExist. */
 export interface GetQueueUrlInput {
   readonly QueueName: string;
 }
 
+/** All other calls name the queue by this URL. */
 export interface GetQueueUrlOutput {
   readonly QueueUrl: string;
 }
 
+/** Received messages are hidden for the visibility timeout, and come back unless deleted. */
 export interface ReceiveMessageInput {
   readonly QueueUrl: string;
   /** At most 10. */
@@ -20,6 +23,7 @@ export interface ReceiveMessageInput {
   readonly MessageAttributeNames?: readonly string[];
 }
 
+/** A message may be received more than once. */
 export interface QueueMessage {
   readonly MessageId: string;
   /** Names this receipt of the message: what a deletion needs. */
@@ -29,16 +33,19 @@ export interface QueueMessage {
   readonly Attributes?: Readonly<Record<string, string>>;
 }
 
+/** Empty when the wait ended without a message. */
 export interface ReceiveMessageOutput {
   readonly Messages: readonly QueueMessage[];
 }
 
+/** Deletes received messages. */
 export interface DeleteMessageBatchInput {
   readonly QueueUrl: string;
   /** At most 10; `Id` is the caller's own. */
   readonly Entries: readonly { readonly Id: string; readonly ReceiptHandle: string }[];
 }
 
+/** The call succeeds even if single deletions failed. */
 export interface DeleteMessageBatchOutput {
   readonly Successful: readonly { readonly Id: string }[];
   readonly Failed: readonly {
@@ -51,7 +58,7 @@ export interface DeleteMessageBatchOutput {
 /** Missing queues reject with `QueueDoesNotExist`, a missing permission with `AccessDenied`. */
 export interface SqsApi {
   getQueueUrl(input: GetQueueUrlInput): Promise<GetQueueUrlOutput>;
-  /** An aborted wait rejects or answers nothing; what it would have brought stays in the queue. */
+  /** An aborted wait rejects or returns no messages; the messages stay in the queue. */
   receiveMessage(
     input: ReceiveMessageInput,
     options?: { readonly signal?: AbortSignal },

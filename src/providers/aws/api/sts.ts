@@ -1,11 +1,13 @@
 /** The calls of STS: who we are. */
 
+/** The account and role of the controller's credentials. */
 export interface GetCallerIdentityOutput {
   readonly Account: string;
   readonly Arn: string;
   readonly UserId: string;
 }
 
+/** The STS calls that are used. */
 export interface StsApi {
   getCallerIdentity(input: Readonly<Record<string, never>>): Promise<GetCallerIdentityOutput>;
 }

@@ -1,5 +1,6 @@
 /** The calls of ARC: zones that traffic is shifted away from. */
 
+/** A cluster that is not registered with ARC rejects with ResourceNotFoundException. */
 export interface GetManagedResourceInput {
   /** The cluster's ARN. */
   readonly resourceIdentifier: string;
@@ -8,6 +9,7 @@ export interface GetManagedResourceInput {
 /** Whether traffic really keeps away: a shift may be overruled by another of the same resource. */
 export type ShiftStatus = "APPLIED" | "NOT_APPLIED";
 
+/** A shift that a person started. Times are RFC 3339. */
 export interface ZonalShift {
   readonly appliedStatus: ShiftStatus;
   /** A zone id: `use1-az1`. */
@@ -21,6 +23,7 @@ export interface ZonalAutoshift {
   readonly awayFrom: string;
 }
 
+/** Shifts and autoshifts of the cluster. */
 export interface GetManagedResourceOutput {
   readonly zonalShifts: readonly ZonalShift[];
   readonly autoshifts: readonly ZonalAutoshift[];

@@ -6,9 +6,10 @@
 import type { Clock, Timer } from "../../../base/clock.ts";
 import { mustNotFail } from "../../../base/must-not-fail.ts";
 
+/** How long a batch collects requests, and the call that it makes. */
 export interface BatchOptions<I, O> {
   readonly clock: Clock;
-  /** Told of each batch when it goes out: how long it was open, how many it holds. */
+  /** Called when a batch is sent: how long it was open, and its number of requests. */
   readonly onBatch?: (openMs: number, size: number) => void;
   readonly idleMs: number;
   readonly maxMs: number;
@@ -31,6 +32,7 @@ interface Batch<I, O> {
   timer: Timer | undefined;
 }
 
+/** Joins requests with an equal key; each caller gets its own part of the answer. */
 export class Batcher<I, O> {
   readonly #options: BatchOptions<I, O>;
   readonly #open = new Map<string, Batch<I, O>>();

@@ -10,6 +10,7 @@ const FIRST_MS = 1_000;
 const LONGEST_MS = 16_000;
 const ENOUGH_MS = 60_000;
 
+/** Slows calls down after AWS throttled one, for all callers. */
 export class Pace {
   readonly #clock: Clock;
   #pauseMs = 0;
@@ -32,7 +33,7 @@ export class Pace {
         if (!isThrottled(error)) throw error;
         const nowMs = this.#clock.elapsedMs();
         if (nowMs - startMs >= ENOUGH_MS) throw error;
-        // Those who were refused at the same moment lengthen the pause once.
+        // Several refusals at the same moment lengthen the pause only once.
         if (nowMs >= this.#untilMs) {
           this.#pauseMs = Math.min(LONGEST_MS, Math.max(FIRST_MS, this.#pauseMs * 2));
           this.#untilMs = nowMs + this.#pauseMs;

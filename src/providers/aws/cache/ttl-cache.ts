@@ -7,7 +7,7 @@
 import type { Clock } from "../../../base/clock.ts";
 import { isPassing } from "../errors.ts";
 
-/** How long beyond its time an answer may stand in for one that does not come. */
+/** How long an expired answer may still be used while AWS does not answer. */
 const STALE_MS = 3_600_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 16_000;
@@ -21,6 +21,7 @@ interface Entry<V> {
   pauseMs: number;
 }
 
+/** Answers that are kept for a time. Equal questions of the same moment share one call. */
 export class TtlCache<V> {
   readonly #clock: Clock;
   readonly #ttlMs: number;

@@ -16,6 +16,7 @@ export interface CatalogueRow {
   readonly usd?: number;
 }
 
+/** The embedded instance types and their prices. */
 export interface Catalogue {
   readonly priceRegion: string;
   readonly pricesAt: string;

@@ -18,16 +18,18 @@ import { describeError, ResolutionError } from "../errors.ts";
 const VERSION_MS = 300_000;
 const DNS_MS = 300_000;
 
+/** What the settings say of the cluster; the rest is asked of EKS. */
 export interface ClusterSettings {
   readonly clusterName: string;
   /** Empty: asked of EKS. */
   readonly clusterEndpoint: string;
   /** Base64 PEM. Empty or absent: asked of EKS; without EKS the argument is left out. */
   readonly clusterCaBundle?: string;
-  /** The control plane is EKS, which tells the version. */
+  /** The control plane is EKS: the version is read from DescribeCluster. */
   readonly eksControlPlane?: boolean;
 }
 
+/** Version, endpoint, authority and DNS of the cluster. */
 export class ClusterFacts {
   readonly #api: AwsApi;
   readonly #kube: KubeClient;
@@ -81,7 +83,7 @@ export class ClusterFacts {
     }
   }
 
-  /** AL2023 nodes must be told the service CIDR. */
+  /** The user data of AL2023 needs the service CIDR. */
   async serviceCidr(): Promise<string | undefined> {
     const { kubernetesNetworkConfig } = await this.#cluster("the service CIDR", undefined);
     return kubernetesNetworkConfig?.serviceIpv4Cidr ?? kubernetesNetworkConfig?.serviceIpv6Cidr;

@@ -1,4 +1,4 @@
-/** What tells this cluster from every other, also from one of its name in the same account. */
+/** An id of the cluster that differs even from a cluster with the same name in the same account. */
 import { NAMESPACE } from "../../../apis/core/kinds.ts";
 import type { Mirrors } from "../../../kube/mirror/mirror.ts";
 

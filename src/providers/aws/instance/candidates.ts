@@ -29,12 +29,14 @@ import { typeRequirements } from "../instancetype/requirements.ts";
 /** EC2 takes 300 overrides; upstream asks for this many types. */
 const MAX_TYPES = 60;
 
+/** An instance type that the claim may become, with its usable offerings. */
 export interface Candidate {
   readonly type: InstanceType;
   /** Compatible, available, of the chosen capacity type, in a zone with a subnet; cheapest first. */
   readonly offerings: readonly Offering[];
 }
 
+/** What a fleet may launch for one claim: one capacity type only. */
 export interface Candidates {
   readonly capacityType: CapacityType;
   /** Cheapest first. */
@@ -96,6 +98,7 @@ function workOut(
   return ofType.length === 0 ? undefined : { capacityType, types: ofType };
 }
 
+/** What pods can use: capacity minus overhead. */
 export function allocatable(type: InstanceType): Resources {
   return subtractResources(type.capacity, type.overhead);
 }
@@ -204,7 +207,7 @@ export function kindOf({ labels = {} }: Offering): string {
   return labels[aws.LABEL_CAPACITY_RESERVATION_TYPE] ?? "default";
 }
 
-/** Metal and accelerated types cost much and start slowly: only when asked for or alone. */
+/** Metal and accelerated types are expensive and start slowly: used only if required, or if no other fits. */
 function withoutExotic(list: readonly Candidate[]): Candidate[] {
   const plain = list.filter(({ type }) => !isExotic(type));
   return plain.length > 0 ? plain : [...list];

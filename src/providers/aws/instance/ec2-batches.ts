@@ -30,6 +30,7 @@ interface FleetWish {
 const LIVE_STATES = ["pending", "running", "stopping", "stopped", "shutting-down"];
 const LIVE_FILTER = { Name: "instance-state-name", Values: LIVE_STATES };
 
+/** Joins equal EC2 calls of the same moment into one. */
 export class Ec2Batches {
   readonly #fleets: Batcher<FleetWish, FleetAnswer>;
   readonly #lookups: Batcher<string, Instance | undefined>;
@@ -64,7 +65,7 @@ export class Ec2Batches {
     });
   }
 
-  /** `claimUid`: whose launch it is; asked again for the same, EC2 gives what it gave before. */
+  /** `claimUid`: the claim to launch. A repeated call with equal input returns the same instance. */
   createFleet(input: CreateFleetInput, claimUid: string): Promise<FleetAnswer> {
     return this.#fleets.ask({ input, claimUid });
   }
@@ -75,7 +76,7 @@ export class Ec2Batches {
     return found?.State.Name === "terminated" ? undefined : found;
   }
 
-  /** The instance in whatever state, for an hour after its end, too; undefined when EC2 does not know the id. */
+  /** The instance in any state, until an hour after its termination; undefined for an unknown id. */
   lookUp(id: string): Promise<Instance | undefined> {
     return this.#lookups.ask(id);
   }
@@ -85,7 +86,7 @@ export class Ec2Batches {
   }
 }
 
-/** The batched calls, each at its own pace: a refusal is never fanned out to a whole batch. */
+/** The batched calls, each with its own pace: one throttled call does not fail a whole batch. */
 type Batched = Pick<Ec2Api, "createFleet" | "describeInstances" | "terminateInstances">;
 
 function paced(ec2: Ec2Api, clock: Clock): Batched {

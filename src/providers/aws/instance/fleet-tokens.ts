@@ -7,9 +7,10 @@ import { fnv64Text } from "../../../base/fnv.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { CreateFleetInput } from "../api/launches.ts";
 
-/** Claims whose launches came to nothing and that are asked for again; the oldest are forgotten first. */
+/** The most claims with a failed launch that are remembered. The oldest are forgotten first. */
 const REMEMBERED = 10_000;
 
+/** Makes the ClientToken of a fleet call, so that a repeated call finds the instances of the first. */
 export class FleetTokens {
   /** UID of a claim → answers heard that brought it nothing. */
   readonly #answered = new Map<string, number>();

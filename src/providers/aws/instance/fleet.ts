@@ -26,22 +26,25 @@ export interface TemplateGroup {
   readonly reservation?: ReservationTarget | undefined;
 }
 
+/** The capacity reservation that a fleet launches into. */
 export interface ReservationTarget {
   readonly id: string;
   /** `default`, `capacity-block`, `interruptible`. */
   readonly kind: string;
 }
 
+/** One launch: templates, subnets and tags. */
 export interface FleetRequest {
   readonly capacityType: CapacityType;
   readonly groups: readonly TemplateGroup[];
   readonly subnets: ReadonlyMap<string, Subnet>;
   readonly tags: Tags;
   readonly context: string | undefined;
-  /** Prices are a NodeOverlay's: EC2 does not know them, so it is told what comes first. */
+  /** Prices come from a NodeOverlay. EC2 does not know them, so the overrides get priorities. */
   readonly pricesAreOverlaid: boolean;
 }
 
+/** The CreateFleet input for a launch. Prices of a NodeOverlay select the prioritized strategies. */
 export function fleetInput(request: FleetRequest): CreateFleetInput {
   const { capacityType, context, pricesAreOverlaid } = request;
   const tags = toTagList(request.tags);

@@ -58,6 +58,7 @@ import { learn, zoneOfSubnet } from "./learn.ts";
 import { choosePlace, requirementOf } from "./placement.ts";
 import type { Launched } from "./to-claim.ts";
 
+/** What a launch needs. */
 export interface LaunchDeps {
   readonly batches: Ec2Batches;
   readonly subnets: Subnets;
@@ -98,7 +99,7 @@ export async function launch(deps: LaunchDeps, input: LaunchInput): Promise<Laun
     return await tryLaunch(deps, input);
   } catch (error) {
     if (!(error instanceof TemplateGoneError)) throw error;
-    // Someone deleted it behind our back: made anew, once.
+    // Another program deleted the launch template: it is created again, once.
     for (const name of error.names) deps.templates.forget(name);
   }
   try {
@@ -141,7 +142,7 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
     groups,
     subnets,
     tags,
-    // What a context stands for was agreed on for all the types that the pool asks for.
+    // A fleet context holds for all types of the NodePool, so it is left out when minValues are relaxed.
     context: isTrue(claim, NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY)
       ? undefined
       : nodeClass.context,
@@ -189,7 +190,7 @@ interface Where {
   readonly placement: Launched["placement"];
 }
 
-/** Shared hardware if the claim allows it; before v1 nobody could ask for another. */
+/** Shared hardware if the claim allows it. Before v1 a claim could not require another. */
 function tenancyOf(claim: NodeClaim, nodeClass: AwsClass): Where["tenancy"] {
   if (nodeClass.generation !== "v1") return undefined;
   return allows(requirementOf(claim, LABEL_INSTANCE_TENANCY), "default") ? "default" : "dedicated";

@@ -16,6 +16,7 @@ import type { TemplateGroup } from "./fleet.ts";
 import { scopeOf } from "./placement.ts";
 import type { Launched } from "./to-claim.ts";
 
+/** What a fleet call asked for: the place where its errors must be noted. */
 export interface Asked extends Candidates {
   readonly placement: Launched["placement"];
   readonly subnets: readonly Subnet[];
@@ -48,7 +49,7 @@ export function learn(deps: Deps, errors: readonly FleetError[], asked: Asked): 
     }
     if (!isCapacityCode(ErrorCode) || zone === undefined) continue;
     if (group !== undefined && SPREAD_LIMIT.test(ErrorMessage)) {
-      // The group is full there, whatever the type.
+      // The placement group is full there, for every type.
       for (const { type } of types)
         deps.unavailable.mark(ErrorCode, { capacityType, instanceType: type.name, zone, ...scope });
       continue;
@@ -93,6 +94,7 @@ function countFailure(
   });
 }
 
+/** The zone of the subnet; undefined for an id that is not in the list. */
 export function zoneOfSubnet(
   subnets: readonly Subnet[],
   id: string | undefined,

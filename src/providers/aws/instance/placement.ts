@@ -63,6 +63,7 @@ function typesIn(
   }));
 }
 
+/** The placement group whose capacity an error is about; undefined without one. */
 export function scopeOf(placement: Launched["placement"]): GroupScope | undefined {
   if (placement === undefined) return undefined;
   const { groupId: id, partition } = placement;

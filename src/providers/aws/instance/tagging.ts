@@ -16,6 +16,7 @@ import { instanceIdOf } from "./to-claim.ts";
 
 const CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged";
 
+/** Tags instances with the names of their claim and node, once both are known. */
 export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
   /** Tags by instance, looked up for all that wait at once: nodes join in bursts. */
   const lookedUp = new Map<string, Promise<Tags | undefined>>();
@@ -30,7 +31,7 @@ export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
         const tags = parts.batches
           .instance(one)
           .then((instance) => (instance === undefined ? undefined : fromTagList(instance.Tags)));
-        // Whoever asks for it hears of the failure; nobody has to.
+        // Each caller that awaits it sees the failure. Without a caller it must not end the process.
         tags.catch(() => undefined);
         lookedUp.set(one, tags);
       }

@@ -93,7 +93,7 @@ function launchedLabels(launched: Launched): Record<string, string> {
   return labels;
 }
 
-/** `claim` with status and labels of what was launched. */
+/** `claim` with the status and labels of its instance. */
 export function launchedClaim(
   claim: NodeClaim,
   launched: Launched,

@@ -36,7 +36,7 @@ export interface InstanceProfileDeps {
   readonly log: Logger;
   readonly clusterName: string;
   readonly region: string;
-  /** What tells this cluster from another of its name; undefined: not known. */
+  /** An id that differs between clusters of the same name; undefined: not known. */
   readonly clusterUid: () => string | undefined;
   readonly defaultInstanceProfile: string;
 }
@@ -132,7 +132,7 @@ export class InstanceProfiles {
         PathPrefix,
         ...(Marker === undefined ? {} : { Marker }),
       });
-      // What is deleted must be ours: looked at here too, not only by whoever answers.
+      // Only profiles of this cluster may be deleted, so the answer's paths are checked here too.
       const below = page.InstanceProfiles.filter((one) => one.Path?.startsWith(PathPrefix));
       names.push(...below.map((one) => one.InstanceProfileName));
       Marker = page.IsTruncated === true ? page.Marker : undefined;

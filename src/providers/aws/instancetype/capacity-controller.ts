@@ -12,6 +12,7 @@ import { parseResources } from "../../../apis/resources.ts";
 import { AWAIT_CHANGE, type Controller, source } from "../../../kube/manager/controller.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
 
+/** Learns from registered nodes how much memory a type really has. */
 export function capacityController(deps: AwsDeps, { instanceTypes }: AwsParts): Controller {
   const log = deps.log.with({ controller: "providers.instancetype.capacity" });
   const nodes = deps.mirrors.of(NODE);

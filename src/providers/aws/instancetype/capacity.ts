@@ -39,12 +39,13 @@ export interface CapacitySettings {
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
-  /** Whether interfaces that pods can have for themselves are told of. */
+  /** Whether the capacity lists network interfaces for single pods. */
   readonly podEni: boolean;
   /** Of the class; empty: one interface. */
   readonly networkInterfaces: readonly NetworkInterface[];
 }
 
+/** Capacity of a node of the type, before overhead. Memory is a little less than the hardware's. */
 export function capacityOf(
   info: InstanceTypeInfo,
   row: CatalogueRow | undefined,
@@ -100,7 +101,7 @@ export function overheadOf(
   return Object.freeze(addResources(addResources(kubeReserved, systemReserved), eviction));
 }
 
-/** Interfaces of the default card, each with all but its own address; two pods use the host's. */
+/** Each interface of the default card has one address less for pods. Two pods use the host network. */
 function eniLimitedPods(info: InstanceTypeInfo, reservedEnis: number): number {
   const { NetworkCards, DefaultNetworkCardIndex = 0 } = info.NetworkInfo;
   const card = NetworkCards?.find((one) => one.NetworkCardIndex === DefaultNetworkCardIndex);
@@ -109,11 +110,12 @@ function eniLimitedPods(info: InstanceTypeInfo, reservedEnis: number): number {
   return usable <= 0 ? 0 : usable * (info.NetworkInfo.Ipv4AddressesPerInterface - 1) + 2;
 }
 
+/** How many pods fit: maxPods, podsPerCore, or what the network interfaces have addresses for. */
 export function podCount(info: InstanceTypeInfo, settings: CapacitySettings): number {
   const { kubelet, reservedEnis } = settings;
   const traits = traitsOf(settings.family);
   const byEni = traits.eniLimitedPods && settings.eniLimitedPods;
-  // Interfaces without addresses on the first card are none for pods.
+  // An EFA-only interface on the first card has no addresses for pods.
   const efaOnly = settings.networkInterfaces.filter(
     (one) => one.interfaceType === "efa-only" && one.networkCardIndex === 0,
   ).length;
@@ -163,7 +165,7 @@ function reservedMilliCpu(milli: number): number {
   return reserved;
 }
 
-/** How much of a capacity must stay free: as the kubelet is told, else as it does by default. */
+/** How much of a capacity the kubelet keeps free: its setting, else its default. */
 function evictedAt(
   signal: string,
   byDefault: string,

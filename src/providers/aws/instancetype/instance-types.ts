@@ -39,9 +39,10 @@ import { type Needs, needsOf, serves } from "./needs.ts";
 const REFRESH_MS = 12 * 3_600_000;
 /** Classes in use at once with settings that differ; more only cost time. */
 const KEPT_LISTS = 32;
-/** An answer to a health check must not wait for a thousand types: so many take some milliseconds. */
+/** Types for one turn, which take some milliseconds: a health check must not wait for a thousand types. */
 const TYPES_PER_TURN = 64;
 
+/** What making instance types needs. */
 export interface InstanceTypesDeps {
   readonly ec2: Ec2Api;
   readonly clock: Clock;
@@ -55,7 +56,7 @@ export interface InstanceTypesDeps {
   readonly eniLimitedPods: boolean;
   /** Gate NodeClassCEL. Absent: shut. */
   readonly kubeletExpressions?: boolean;
-  /** Alpha: whether interfaces for pods are told of. Absent: they are. */
+  /** Alpha: whether the capacity lists network interfaces for single pods. Absent: it does. */
   readonly podEni?: boolean;
 }
 
@@ -89,7 +90,7 @@ export interface Selected {
   readonly placementGroup: FoundPlacementGroup | undefined;
 }
 
-/** Kubelet settings as written: each type has its own numbers. */
+/** Kubelet settings before their expressions are evaluated for a type. */
 type TypeSettings = Omit<CapacitySettings, "kubelet"> & {
   readonly kubelet: KubeletConfiguration | undefined;
 };
@@ -110,6 +111,7 @@ interface Kept {
   list: Promise<readonly InstanceType[]>;
 }
 
+/** The instance types of a node class, with their offerings. Objects are shared while nothing changes. */
 export class InstanceTypes {
   /** What nodes were found to have. */
   readonly memory: LearnedMemory;

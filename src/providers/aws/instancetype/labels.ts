@@ -19,6 +19,7 @@ import { traitsOf } from "../ami/families.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import type { CatalogueRow } from "../catalogue/catalogue.ts";
 
+/** Where a type is sold, for its labels. */
 export interface Place {
   readonly region: string;
   /** Zones that offer the type and have a subnet of the class. */
@@ -38,6 +39,7 @@ export interface Place {
   readonly pods: number | undefined;
 }
 
+/** The reservations of a type, for its labels. */
 export interface ReservationLabels {
   readonly ids: readonly string[];
   readonly types: readonly string[];
@@ -56,10 +58,12 @@ export function archOf(info: InstanceTypeInfo): string | undefined {
   return undefined;
 }
 
+/** How the type is sold; a few types have no spot capacity. */
 export function capacityTypesOf(info: InstanceTypeInfo): readonly ("on-demand" | "spot")[] {
   return (["on-demand", "spot"] as const).filter((one) => info.SupportedUsageClasses.includes(one));
 }
 
+/** All values that each label of a node of this type can have. */
 export function labelsOf(
   info: InstanceTypeInfo,
   row: CatalogueRow | undefined,
@@ -122,7 +126,7 @@ function newLabels(info: InstanceTypeInfo, place: Place): Record<string, readonl
   };
 }
 
-/** Only types with exactly one kind of GPU can say what it is. */
+/** Only types with one kind of GPU have GPU labels. */
 function gpuLabels(info: InstanceTypeInfo): Record<string, readonly string[]> {
   const gpus = info.GpuInfo?.Gpus ?? [];
   const gpu = gpus.length === 1 ? gpus[0] : undefined;

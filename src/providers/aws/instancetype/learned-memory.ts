@@ -13,6 +13,7 @@ interface Learned {
   readonly untilMs: number;
 }
 
+/** Memory of nodes by type and image, as nodes reported it. */
 export class LearnedMemory {
   readonly #clock: Clock;
   /** By `type/image`. */

@@ -7,6 +7,7 @@ import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
 
+/** What a node class requires of an instance type. */
 export interface Needs {
   readonly interfaces: readonly NetworkInterface[];
   readonly nestedVirtualization: boolean;
@@ -17,6 +18,7 @@ export interface Needs {
   readonly noA1: boolean;
 }
 
+/** The needs of a node class, with its placement group. */
 export function needsOf(nodeClass: AwsClass, group: FoundPlacementGroup | undefined): Needs {
   return {
     interfaces: nodeClass.networkInterfaces,
@@ -27,6 +29,7 @@ export function needsOf(nodeClass: AwsClass, group: FoundPlacementGroup | undefi
   };
 }
 
+/** True if the type meets the needs. */
 export function serves(info: InstanceTypeInfo, needs: Needs): boolean {
   if (needs.noA1 && info.InstanceType.startsWith("a1.")) return false;
   if (needs.connectionTracking && info.Hypervisor !== "nitro") return false;

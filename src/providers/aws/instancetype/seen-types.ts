@@ -16,11 +16,12 @@ interface Seen {
 
 interface OfferingSeen {
   readonly labels: Readonly<Record<string, string>>;
-  /** Micro-dollars an hour, the least; undefined where none is known. */
+  /** The lowest price, in micro-dollars an hour; undefined if it is not known. */
   priceMicroUsd: number | undefined;
   available: boolean;
 }
 
+/** Instance types that each NodePool used recently, for the metrics of types and prices. */
 export class SeenTypes {
   readonly #clock: Clock;
   readonly #byPool = new Map<string, Seen>();
@@ -38,7 +39,7 @@ export class SeenTypes {
       if (priceMicroUsd !== undefined) yield { labels, value: priceMicroUsd / 1_000_000 };
   }
 
-  /** 1 where any pool may have it. `reserved`: also tells of reservations that nobody has. */
+  /** 1 if some pool can launch it. `reserved`: also rows for types without a reservation. */
   *availability(reserved: boolean): Iterable<Sample> {
     for (const { labels, available } of this.#offerings(reserved))
       yield { labels, value: available ? 1 : 0 };

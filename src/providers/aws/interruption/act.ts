@@ -22,9 +22,10 @@ import { ClaimIndex } from "./claim-index.ts";
 import type { InterruptionMessage } from "./messages.ts";
 import { type ActingKind, happened, REACTIONS, type Reaction, terminating } from "./reactions.ts";
 
+/** Carries out the reaction to a message. It rejects if the message must be received again. */
 export type Act = (message: InterruptionMessage) => Promise<void>;
 
-/** Resolves when all was done that the message asks for; rejects when it has to come again. */
+/** Resolves when the message is handled; rejects if it must be received again. */
 export function createActor(deps: AwsDeps, parts: AwsParts): Act {
   /** UIDs of claims that were asked to go; the mirror may not know yet. */
   const asked = new Set<string>();
@@ -90,7 +91,7 @@ function uidOf({ kind, metadata }: KubeObject): string {
   return metadata.uid ?? `${kind}/${metadata.name}`;
 }
 
-/** EC2 wants this pool's capacity back: the replacement had better come from another. */
+/** EC2 takes this capacity back, so the replacement should use another offering. */
 function markOffering({ unavailable }: AwsParts, claim: KubeObject, kind: ActingKind): void {
   const labels = claim.metadata.labels ?? {};
   const instanceType = labels[INSTANCE_TYPE_LABEL_KEY];

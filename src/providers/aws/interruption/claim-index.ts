@@ -7,11 +7,12 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import type { Mirrors } from "../../../kube/mirror/mirror.ts";
 import { instanceIdOf } from "../instance/to-claim.ts";
 
+/** Finds the claims of an instance, of every generation. */
 export class ClaimIndex {
   /** Instance id → claims by kind and name. */
   readonly #byInstance = new Map<string, Map<string, KubeObject>>();
 
-  /** `onGone` is told of each claim that is removed. */
+  /** `onGone` is called for each removed claim. */
   constructor(mirrors: Mirrors, onGone: (claim: KubeObject) => void) {
     for (const kind of CLAIM_KINDS) {
       mirrors.of(kind).on((event, claim, before) => {

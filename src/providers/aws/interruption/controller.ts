@@ -14,7 +14,7 @@ import { type Act, createActor } from "./act.ts";
 import { parseMessage } from "./messages.ts";
 import { BATCH, InterruptionQueue, LONG_POLL_S } from "./queue.ts";
 
-/** Each with one batch in hand and one on its way: calls take milliseconds, mostly of waiting. */
+/** Workers that receive messages. Each handles one batch while the next is being received. */
 const WORKERS = 12;
 
 /** `queueName` is not empty. */
@@ -56,7 +56,7 @@ export function interruptionController(
       let full = received.length === BATCH ? 1 : 0;
       do {
         const asks = open && !stopping.signal.aborted;
-        // Nodes are waiting for what is in hand: it goes first.
+        // Received messages are handled before more are received.
         const finished = finish(messages).catch(failed);
         const next = asks ? queue.receive(0, stopping.signal).catch(failed) : [];
         [messages] = await Promise.all([next, finished]);

@@ -54,6 +54,7 @@ function troublesOf(status: InstanceStatus, nowMs: number): readonly StatusCateg
   ];
 }
 
+/** Polls EC2's status checks and reports instances that fail them. */
 export function instanceStatusController(deps: AwsDeps): Controller {
   const name = "interruption.instancestatus";
   const claims = new ClaimIndex(deps.mirrors, () => undefined);

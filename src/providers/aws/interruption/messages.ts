@@ -6,6 +6,7 @@
 import { parseBoundedJson } from "../../../base/bounded-json.ts";
 import { isObject, textOf } from "../../../base/json.ts";
 
+/** The kinds of events that are acted on. `no_op`: a state change that means nothing here. */
 export type MessageKind =
   | "spot_interrupted"
   | "rebalance_recommendation"
@@ -15,11 +16,12 @@ export type MessageKind =
   | "capacity_reservation_interrupted"
   | "no_op";
 
+/** One message of the queue, read. */
 export interface InterruptionMessage {
   /** `unreadable`: the body is no event, or lacks what its kind needs. */
   readonly kind: MessageKind | "unreadable";
   readonly instanceIds: readonly string[];
-  /** What somebody should look into: such a message should not be in this queue. */
+  /** Why the message should not be in this queue; it is logged. */
   readonly complaint?: string;
 }
 

@@ -10,6 +10,7 @@ import { isNotFound } from "../errors.ts";
 
 /** The most that one call brings, and the longest that it may wait for the first. */
 export const BATCH = 10;
+/** Seconds that a receive call waits for messages: the most that SQS allows. */
 export const LONG_POLL_S = 20;
 const VISIBILITY_S = 20;
 
@@ -18,6 +19,7 @@ class InterruptionQueueError extends Error {
   override readonly name = "InterruptionQueueError";
 }
 
+/** The SQS queue. Its URL is looked up once, and again when the queue is gone. */
 export class InterruptionQueue {
   readonly name: string;
   readonly #sqs: SqsApi;

@@ -9,8 +9,13 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import type { EventToPublish } from "../../../kube/events/events.ts";
 import type { MessageKind } from "./messages.ts";
 
+/** The kinds that have a reaction. */
 export type ActingKind = Exclude<MessageKind, "no_op">;
 
+/**
+ * What a message causes: an event, and perhaps the deletion of the claim. The drain that follows respects do-not-
+ * disrupt until its deadline.
+ */
 export interface Reaction {
   readonly action: "CordonAndDrain" | "NoAction";
   /** The kind's name in the log of alpha and beta. */
@@ -25,6 +30,7 @@ export interface Reaction {
   readonly quietWhenDeleting: boolean;
 }
 
+/** The reaction to each kind. upstream: pkg/controllers/interruption/controller.go. */
 export const REACTIONS: Readonly<Record<ActingKind, Reaction>> = {
   spot_interrupted: {
     action: "CordonAndDrain",
@@ -100,6 +106,6 @@ export function terminating(objects: readonly KubeObject[]): EventToPublish[] {
 }
 
 function published(object: KubeObject, event: Reaction["event"]): EventToPublish {
-  // An object is told the same at most once a window, however often SQS delivers.
+  // The same event is published at most once per window, also if SQS delivers a message twice.
   return { ...event, object, dedupeValues: [object.metadata.uid ?? ""] };
 }

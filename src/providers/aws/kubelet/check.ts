@@ -14,13 +14,14 @@ import { EVERYWHERE, type Leaf, SETTINGS, type Shape } from "./settings.ts";
 /** Families whose nodes read all that the class says. */
 const READ_ALL: readonly AmiFamily[] = ["AL2023", "Custom"];
 
+/** One fault in kubelet settings. */
 export interface KubeletProblem {
   /** Of the condition ValidationSucceeded. */
   readonly reason: string;
   readonly message: string;
 }
 
-/** The first kind of problem, with all its fields; undefined when there is none. */
+/** The first kind of problem, with all fields that have it; undefined without one. */
 export function kubeletProblem(
   kubelet: KubeletConfiguration | undefined,
   family: AmiFamily,
@@ -52,13 +53,13 @@ function settingProblems(kubelet: KubeletConfiguration | undefined): readonly st
       const field = `spec.kubelet.${name}`;
       if (name === "registerWithTaints")
         return [`${field}: taints come from the NodePool; set spec.template.spec.taints there`];
-      // An expression is looked at by itself.
+      // Expressions are checked elsewhere.
       if (name === "maxPods" && isText(value)) return [];
       return fieldProblems(field, value, SETTINGS.get(name));
     });
 }
 
-/** Headers authorise: what is told of them reaches conditions and events. */
+/** These headers hold secrets, which must not appear in conditions and events. */
 const HOLDS_SECRETS = "spec.kubelet.staticPodURLHeader";
 
 /** `shape` undefined: there is no such field. */
@@ -165,7 +166,7 @@ function entriesOf(map: unknown): readonly (readonly [string, unknown])[] {
 }
 
 function isThreshold(text: unknown): boolean {
-  // What is no text at all was told of as that.
+  // A value of another type has been reported already.
   if (!isText(text)) return true;
   if (!text.endsWith("%")) return (parseUnits(text) ?? -1) >= 0;
   const share = text.slice(0, -1);

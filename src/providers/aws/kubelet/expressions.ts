@@ -109,7 +109,7 @@ function quantity(resource: string, value: number): string {
   return `${Math.ceil(value / step) * step}${unit}`;
 }
 
-/** A whole number, or what is wrong. */
+/** A whole number, or the problem. */
 function evaluate(source: string, bindings: Readonly<Record<string, unknown>>): number | string {
   const program = compile(source);
   if (typeof program === "string") return program;

@@ -11,6 +11,7 @@ export type Shape =
   | { readonly map: Shape }
   | { readonly object: Fields };
 
+/** Kubelet fields by name, with the shape of their values. */
 export type Fields = ReadonlyMap<string, Shape>;
 
 /** A duration is text such as 1m30s; signed ones may be negative. */

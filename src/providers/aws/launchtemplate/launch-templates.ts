@@ -13,10 +13,11 @@ import { describeError, isAlreadyExists, isNotFound } from "../errors.ts";
 import { isAnothers, NODECLASS_TAG, TEMPLATE_CLUSTER_TAG } from "../tags/tags.ts";
 import { launchTemplate, type TemplateInput } from "./template-data.ts";
 
-/** Kept this long after the last launch, so that a workload that breathes does not make them anew. */
+/** Kept this long after the last launch, so that a workload that scales up and down can use them again. */
 const UNUSED_MS = 300_000;
 const REMEMBERED = 512;
 
+/** Launch templates by a hash of their content. Equal content is created once. */
 export class LaunchTemplates {
   readonly #ec2: Ec2Api;
   readonly #clock: Clock;
@@ -36,7 +37,7 @@ export class LaunchTemplates {
     clock: Clock;
     log: Logger;
     clusterName: string;
-    /** What tells this cluster from another of its name; undefined: not known. */
+    /** An id that differs between clusters of the same name; undefined: not known. */
     clusterUid: () => string | undefined;
   }) {
     this.#ec2 = deps.ec2;
@@ -77,13 +78,13 @@ export class LaunchTemplates {
     return name;
   }
 
-  /** A launch found it gone: the next one makes it anew. */
+  /** The template does not exist in EC2 any more: the next launch creates it again. */
   forget(name: string): void {
     this.#usedMs.delete(name);
     this.#ensuring.delete(name);
   }
 
-  /** Deletes what nobody has used for a while; the first time also takes in what an earlier run left. */
+  /** Deletes templates without a recent launch. The first run also reads those of an earlier process. */
   async sweep(): Promise<void> {
     if (!this.#hydrated) {
       const filters = [this.#clusterFilter()];

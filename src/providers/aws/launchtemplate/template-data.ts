@@ -29,6 +29,7 @@ const WITHOUT_IPV6_METADATA: ReadonlySet<string> = new Set([
   "us-isof-east-1",
 ]);
 
+/** What the content of a launch template is made from. */
 export interface TemplateInput {
   readonly nodeClass: AwsClass;
   readonly clusterName: string;

@@ -22,12 +22,14 @@ export interface FoundClass {
   readonly statusProfile: string | undefined;
 }
 
+/** Finds the AWS settings of a pool or claim, in every generation. */
 export interface ClassSource {
   /** Undefined when there is no such class. */
   ofPool(pool: Pool): FoundClass | undefined;
   ofClaim(claim: NodeClaim): FoundClass | undefined;
 }
 
+/** A source that reads mirrors only. */
 export function createClassSource(mirrors: Mirrors): ClassSource {
   const nodeClasses = mirrors.of(EC2_NODE_CLASS);
   const templates = mirrors.of(AWS_NODE_TEMPLATE);

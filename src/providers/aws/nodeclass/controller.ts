@@ -57,6 +57,7 @@ const WAIT_FOR_CLAIMS_MS = 600_000;
 /** Nothing tells of instances that no claim stands for. */
 const WAIT_FOR_INSTANCES_MS = 60_000;
 
+/** Status, conditions and finalizer of EC2NodeClasses. */
 export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller {
   const name = "nodeclass";
   const roles = new StandingProblems(deps.log.with({ controller: name }), deps.clock);
@@ -86,7 +87,7 @@ export function nodeClassController(deps: AwsDeps, parts: AwsParts): Controller 
   };
 }
 
-/** `roles`: those that are not there, by class. */
+/** `roles`: missing roles, by class. */
 async function follow(
   deps: AwsDeps,
   parts: AwsParts,
@@ -120,7 +121,7 @@ async function follow(
   // Once, not with each look; that it is well again, its conditions' own events tell.
   const why = newlyWrong(held, after);
   if (why !== "") deps.events.publish(nodeClassNotReady(native, why));
-  // Its condition tells what to do; until somebody does, a failure each minute would tell no more.
+  // The condition says what to do. A failure each minute would add nothing.
   const lost = isNotFound(findings.instanceProfile) ? findings.instanceProfile : undefined;
   const { name } = native.metadata;
   if (lost === undefined) roles.over(name);
@@ -151,7 +152,7 @@ async function tried(
   const nodeClass = toAwsClass(native);
   const resolved = changes[at]?.status === "True";
   const problem = await orError(problemOf(deps, parts, nodeClass, resolved));
-  // No verdict: what was known before stays, and it is looked at again.
+  // No result: the old condition stays, and the check is repeated.
   if (problem instanceof Error) return { changes: changes.toSpliced(at, 1), error: problem };
   if (problem !== undefined)
     return { changes: changes.with(at, { type: VALIDATION, status: "False", ...problem }) };
@@ -265,7 +266,7 @@ async function finish(deps: AwsDeps, parts: AwsParts, native: EC2NodeClass): Pro
     deps.events.publish(waitingOnNodeClaims(native, claims));
     return requeueAfter(WAIT_FOR_CLAIMS_MS);
   }
-  // The profile's role is what its nodes live by: a mirror alone does not prove that none is left.
+  // Running nodes need the profile's role. A mirror alone does not prove that no claim is left.
   const left = (await listClaims(deps)).filter((claim) => names(claim, native.metadata.name));
   if (left.length > 0) return requeueAfter(WAIT_FOR_CLAIMS_MS);
   const nodeClass = toAwsClass(native);

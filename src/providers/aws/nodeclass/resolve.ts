@@ -27,7 +27,7 @@ export interface Resolved {
   readonly placementGroup: FoundPlacementGroup | undefined;
 }
 
-/** An unmanaged launch template brings its own image, about which we know nothing. */
+/** An unmanaged launch template has its own image, about which nothing is known. */
 const TEMPLATE_IMAGE: Ami = {
   id: "",
   name: "",
@@ -103,6 +103,7 @@ export function readyClass(
   return found;
 }
 
+/** The error of a launch whose subnets, groups or images could not be found. */
 export function resolutionFailed(error: unknown): Error {
   const text = describeError(error);
   return new CreateError(

@@ -14,7 +14,7 @@ import type { Refusal } from "./trials.ts";
 /** upstream: EC2's limit, before base64 */
 const MOST_USER_DATA_BYTES = 16_384;
 
-/** Undefined when nothing is. Rejects when it cannot be told now. */
+/** Undefined: the spec is valid. Rejects if that cannot be decided now. */
 export async function specProblem(
   deps: Pick<AwsDeps, "settings">,
   parts: Pick<AwsParts, "facts">,
@@ -50,7 +50,7 @@ async function userDataProblem(
 ): Promise<Refusal | undefined> {
   const custom = nodeClass.userData;
   if (custom === undefined) return undefined;
-  // Before it is read: what is too long for EC2 would be read for nothing.
+  // Checked before parsing: EC2 would refuse a longer text anyway.
   const tooLong = tooLongForEc2("", custom);
   if (tooLong !== undefined) return tooLong;
   const [clusterEndpoint, caBundle, dnsIp] = await Promise.all([

@@ -25,10 +25,11 @@ export interface Findings {
   readonly reservations: readonly Reservation[] | Error;
   /** Undefined: there is no such group. Without a selector there is nothing to find. */
   readonly placementGroup: FoundPlacementGroup | undefined | Error;
-  /** Why the family has no images of its own for this Kubernetes version. */
+  /** Why the family has no images for this Kubernetes version. */
   readonly noImages?: string;
 }
 
+/** As `status.subnets` lists them, in the given order. */
 export function subnetStatus(
   subnets: readonly Subnet[],
 ): NonNullable<EC2NodeClassStatus["subnets"]> {
@@ -39,12 +40,14 @@ export function subnetStatus(
   }));
 }
 
+/** As `status.securityGroups` lists them, in the given order. */
 export function securityGroupStatus(
   groups: readonly SecurityGroup[],
 ): NonNullable<EC2NodeClassStatus["securityGroups"]> {
   return groups.map(({ GroupId, GroupName }) => ({ id: GroupId, name: GroupName }));
 }
 
+/** As `status.amis` lists them, with requirements that say which instance types they fit. */
 export function amiStatus(amis: readonly Ami[]): NonNullable<EC2NodeClassStatus["amis"]> {
   return amis.map(({ id, name, deprecated, requirements }) => ({
     id,
@@ -172,7 +175,7 @@ export function isInAwsWords({ reason }: ConditionChange): boolean {
   return reason?.endsWith(RESOLUTION_FAILED) === true;
 }
 
-/** Upstream's words do not say what was looked for, nor what to do. */
+/** Adds what was looked for and what to do, which upstream's message leaves out. */
 function termsOf(
   spec: EC2NodeClass["spec"],
   field:
@@ -252,7 +255,7 @@ function exact(key: string): RegExp {
 
 const RESOLVED = ["AMIsReady", "SubnetsReady", "SecurityGroupsReady", "InstanceProfileReady"];
 
-/** What was known before counts where a part could not be read this time. */
+/** For parts that could not be read now, the earlier result counts. */
 function validation(nodeClass: EC2NodeClass, changes: readonly ConditionChange[]): ConditionChange {
   const type = "ValidationSucceeded";
   const statuses = RESOLVED.map((one) => {

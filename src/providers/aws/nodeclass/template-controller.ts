@@ -24,6 +24,7 @@ const REFRESH_MS = 300_000;
 /** A selector without a match is probably being set up right now. */
 const RETRY_MS = 60_000;
 
+/** Status of AWSNodeTemplates (v1alpha1). */
 export function nodeTemplateController(deps: AwsDeps, parts: AwsParts): Controller {
   const name = "awsnodetemplate";
   const standing = new StandingProblems(deps.log.with({ controller: name }), deps.clock);
@@ -47,7 +48,7 @@ export function nodeTemplateController(deps: AwsDeps, parts: AwsParts): Controll
   };
 }
 
-/** Writes the status; returns what is wrong, one line each. */
+/** Writes the status; returns the problems, one line each. */
 async function follow(
   { kube }: AwsDeps,
   parts: AwsParts,

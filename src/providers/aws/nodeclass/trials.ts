@@ -18,6 +18,7 @@ import { clusterTag, EKS_CLUSTER_TAG, NODECLASS_TAG, toTagList } from "../tags/t
 
 const KEEP_MS = 30 * 60_000;
 
+/** What the trial calls use. */
 export interface TrialInput {
   readonly nodeClass: AwsClass;
   readonly subnets: readonly Subnet[];
@@ -32,6 +33,7 @@ export interface Refusal {
   readonly message: string;
 }
 
+/** Dry runs of the launch calls, so that a missing right shows in the class's status before a launch. */
 export class Trials {
   readonly #ec2: Ec2Api;
   readonly #clusterName: string;

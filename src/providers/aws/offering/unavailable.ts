@@ -9,20 +9,23 @@ import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts"
 
 const UNAVAILABLE_MS = 180_000;
 
+/** An offering, in a placement group or anywhere. */
 export interface OfferingKey {
   readonly capacityType: CapacityType;
   readonly instanceType: string;
   readonly zone: string;
-  /** Only within this placement group: what it lacks others may have. */
+  /** Only within this placement group; other groups may have capacity. */
   readonly group?: GroupScope;
 }
 
+/** A placement group, or one partition of it. */
 export interface GroupScope {
   readonly id: string;
   /** Absent: the whole group. */
   readonly partition?: number;
 }
 
+/** Offerings without capacity, each for three minutes. upstream: pkg/cache/unavailableofferings.go. */
 export class UnavailableOfferings {
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -42,7 +45,7 @@ export class UnavailableOfferings {
     return this.#version;
   }
 
-  /** What is marked for all is so for each group, what is for a group, for each partition. */
+  /** A mark without group holds for every group, a mark for a group for each of its partitions. */
   has({ group, ...key }: OfferingKey): boolean {
     this.#sweep();
     if (this.#until.size === 0) return false;

@@ -12,6 +12,7 @@ import { TtlCache } from "../cache/ttl-cache.ts";
 const REFRESH_MS = 60_000;
 const KEEP_MS = 24 * 3_600_000;
 
+/** A placement group of the account. */
 export interface FoundPlacementGroup {
   readonly id: string;
   readonly name: string;
@@ -20,6 +21,7 @@ export interface FoundPlacementGroup {
   readonly partitions: readonly string[];
 }
 
+/** Looks placement groups up by id or name. Answers are cached. */
 export class PlacementGroups {
   readonly #ec2: Ec2Api;
   readonly #clock: Clock;

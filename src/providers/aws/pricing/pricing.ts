@@ -8,12 +8,13 @@ import type { PriceList } from "../../../apis/karpenter/facts.ts";
 import { isObject, textOf } from "../../../base/json.ts";
 import type { SpotPrice } from "../api/images-and-types.ts";
 
+/** Prices in micro-dollars an hour, by type, and for spot by type and zone. */
 export class Prices {
   readonly #onDemand: Map<string, number>;
   readonly #spot = new Map<string, number>();
   #spotKnown = false;
   #version = 0;
-  /** When AWS has told all that was asked; undefined: not yet. */
+  /** When all prices were read from AWS; undefined: not yet. */
   readAtMs: number | undefined;
 
   /** `fallback`: type → micro-dollars. */
@@ -26,7 +27,7 @@ export class Prices {
     return this.#version;
   }
 
-  /** All that is known now, for those who ask from outside. */
+  /** All known prices, for the ConfigMap karpenter-facts. */
   list(region: string): PriceList {
     const spot = this.#spotKnown ? new Map(this.#spot) : new Map<string, number>();
     return { region, readAtMs: this.readAtMs, onDemand: new Map(this.#onDemand), spot };

@@ -11,6 +11,7 @@ import type { PricingFilter } from "../api/pricing.ts";
 import { describeError } from "../errors.ts";
 import { onDemandPrices, type Prices, spotPrices } from "./pricing.ts";
 
+/** What refreshing prices needs. */
 export interface PricingDeps {
   readonly api: AwsApi;
   readonly prices: Prices;

@@ -27,6 +27,7 @@ const GONE = [
   LABEL_CAPACITY_RESERVATION_INTERRUPTIBLE,
 ];
 
+/** Capacity types of instances whose reservation ended, and capacity blocks that expire. */
 export function reservationControllers(deps: AwsDeps, parts: AwsParts): readonly Controller[] {
   return [
     singleton("capacityreservation.capacitytype", () => demote(deps, parts)),

@@ -20,6 +20,7 @@ const PAGE = 1_000;
 /** EC2 takes a capacity block back 30 minutes before its end; nothing is launched into it from here on. */
 const EXPIRING_MS = 40 * 60_000;
 
+/** A capacity reservation that matched a selector term. */
 export interface Reservation {
   readonly id: string;
   readonly instanceType: string;
@@ -34,6 +35,7 @@ export interface Reservation {
   readonly endTime: string | undefined;
 }
 
+/** Reservations with their free count: what EC2 says, minus launches since then. */
 export class CapacityReservations {
   readonly #ec2: Ec2Api;
   readonly #clock: Clock;

@@ -12,6 +12,7 @@ import { filterSets } from "../subnet/filters.ts";
 const REFRESH_MS = 60_000;
 const PAGE = 500;
 
+/** The security groups of a node class. Answers are cached. */
 export class SecurityGroups {
   readonly #ec2: Ec2Api;
   readonly #cache: TtlCache<readonly SecurityGroup[]>;

@@ -5,6 +5,7 @@
  */
 import type { Filter } from "../api/call.ts";
 
+/** A term of any selector: id, name or tags. */
 export interface SelectorTerm {
   readonly id?: string;
   readonly name?: string;
@@ -36,6 +37,7 @@ export function filterSets(
   return sets.filter((filters) => filters.length > 0);
 }
 
+/** EC2 filters for tags. The value `*` asks for the key alone. */
 export function tagFilters(tags: Readonly<Record<string, string>> | undefined): Filter[] {
   return Object.keys(tags ?? {})
     .sort()

@@ -14,9 +14,10 @@ import { TtlCache } from "../cache/ttl-cache.ts";
 import { filterSets } from "./filters.ts";
 
 const PAGE = 500;
-/** A subnet without addresses is passed over for as long as an unavailable offering. */
+/** Milliseconds for which a subnet without free addresses is not used; as long as an unavailable offering. */
 const EXHAUSTED_MS = 180_000;
 
+/** The subnets of a node class, and the free addresses that launches in flight have not taken yet. */
 export class Subnets {
   readonly #ec2: Ec2Api;
   readonly #clock: Clock;

@@ -13,20 +13,27 @@ import {
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import type { Tag } from "../api/call.ts";
 
+/** On instances of older generations: the cluster's name. */
 export const MANAGED_BY_TAG = "karpenter.sh/managed-by";
+/** On instances of v1: the cluster's name. */
 export const EKS_CLUSTER_TAG = "eks:eks-cluster-name";
+/** On instances: the node class. */
 export const NODECLASS_TAG = "karpenter.k8s.aws/ec2nodeclass";
+/** On instances: the claim. */
 export const NODECLAIM_TAG = "karpenter.sh/nodeclaim";
 /** On launch templates: which controller may delete them. */
 export const TEMPLATE_CLUSTER_TAG = "karpenter.k8s.aws/cluster";
 const NAME_TAG = "Name";
 
+/** Key to value. */
 export type Tags = Readonly<Record<string, string>>;
 
+/** The tag key by which EKS finds the resources of a cluster. Its value is `owned`. */
 export function clusterTag(clusterName: string): string {
   return `kubernetes.io/cluster/${clusterName}`;
 }
 
+/** Settings on which the tags of instances depend. */
 export interface TagSettings {
   readonly clusterName: string;
   /** `aws.tags`: on everything, below the class' own (alpha and beta). */
@@ -77,7 +84,7 @@ export function launchTags(nodeClass: AwsClass, claim: NodeClaim, settings: TagS
   }
 }
 
-/** What is added once the node is known. A key the instance already has stays as it is. */
+/** Tags to add once the node is known. Keys that the instance already has do not change. */
 export function registrationTags(claim: NodeClaim, existing: Tags, clusterName: string): Tags {
   const generation = claimGeneration(claim);
   const wanted: Record<string, string> = {
@@ -95,6 +102,7 @@ export function toTagList(tags: Tags): readonly Tag[] {
     .map((Key) => ({ Key, Value: tags[Key] as string }));
 }
 
+/** As an object. Of equal keys the last one counts. */
 export function fromTagList(tags: readonly Tag[]): Tags {
   return Object.fromEntries(tags.map(({ Key, Value }) => [Key, Value]));
 }

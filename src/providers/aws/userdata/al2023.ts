@@ -12,6 +12,7 @@ import { readYamlValue } from "../../../readers/yaml.ts";
 import { type Bootstrap, dnsServers, labelsFlag, nodeTaints, USER_DATA } from "./bootstrap.ts";
 import { formatMime, isMime, parseMime, shellPart } from "./mime.ts";
 
+/** MIME: the user's parts, then a NodeConfig for nodeadm. */
 export function al2023UserData(bootstrap: Bootstrap): string {
   return formatMime([...userParts(bootstrap.custom), nodeConfigPart(nodeConfig(bootstrap))]);
 }

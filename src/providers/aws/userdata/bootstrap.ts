@@ -21,6 +21,7 @@ import type { TextSource } from "../../../readers/read-error.ts";
 /** The class's own user data, to a reader. */
 export const USER_DATA: TextSource = { source: "spec.userData", limits: LIMITS.userData };
 
+/** What a machine needs to join the cluster. */
 export interface Bootstrap {
   readonly generation: Generation;
   readonly clusterName: string;
@@ -115,7 +116,7 @@ function mapFlag(
   return `--${name}="${keys.map((key) => `${key}${sign}${map[key]}`).join(",")}"`;
 }
 
-/** Go duration text, as the kubelet reads it. Text that is none passes as it is. */
+/** Durations as Go writes them. Text that is not a duration stays unchanged. */
 export function durations(
   map: Readonly<Record<string, string>> | undefined,
 ): Readonly<Record<string, string>> | undefined {

@@ -16,6 +16,7 @@ import {
   USER_DATA,
 } from "./bootstrap.ts";
 
+/** TOML: the user's settings, with those that the cluster needs on top. */
 export function bottlerocketUserData(bootstrap: Bootstrap): string {
   const document = parseToml(bootstrap.custom);
   const settings = tableIn(document, "settings");
@@ -44,7 +45,7 @@ export function bottlerocketUserData(bootstrap: Bootstrap): string {
   return writeToml(document);
 }
 
-/** Images since 1.46.0 know themselves which folders belong on the instance store; others are told. */
+/** Images before 1.46.0 need a list of the folders that belong on the instance store. */
 function boundFolders({ imageVersion }: Bootstrap): readonly string[] {
   if (imageVersion === "latest") return [];
   const [major = 0, minor = 0] = (imageVersion ?? "").split(".").map(Number);

@@ -9,7 +9,7 @@ import { USER_DATA } from "./bootstrap.ts";
 
 const BOUNDARY = "//";
 
-/** What cloud-init is told about a plain script. */
+/** A plain script as a MIME part. */
 export function shellPart(content: string): MimePart {
   return { headers: ['Content-Type: text/x-shellscript; charset="us-ascii"'], content };
 }
@@ -20,7 +20,7 @@ export function isMime(text: string): boolean {
   return start.startsWith("MIME-Version:") || start.startsWith("Content-Type:");
 }
 
-/** The parts of a multipart document, one at least. Throws with what is wrong when there is none. */
+/** The parts of a multipart document, at least one. Throws with the problem if there is none. */
 export function parseMime(text: string): readonly MimePart[] {
   const message = readUserData(text);
   const { boundary, parts } = message;
@@ -49,6 +49,7 @@ function readUserData(text: string): MimeMessage {
   }
 }
 
+/** A MIME multipart text with a fixed boundary, so that equal parts give equal text. */
 export function formatMime(parts: readonly MimePart[]): string {
   const sections = parts.map(
     ({ headers, content }) => `--${BOUNDARY}\n${headers.join("\n")}\n\n${content}\n`,

@@ -1,6 +1,7 @@
 /** User data of Windows: one PowerShell block, the user's lines first. */
 import { type Bootstrap, dnsServers, kubeletFlags } from "./bootstrap.ts";
 
+/** A PowerShell script: the user's lines, then the bootstrap call. */
 export function windowsUserData(bootstrap: Bootstrap): string {
   const { clusterName, clusterEndpoint, caBundle, custom } = bootstrap;
   const dns = dnsServers(bootstrap)[0];

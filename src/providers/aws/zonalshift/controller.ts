@@ -23,7 +23,7 @@ import type { ShiftChange } from "./zonal-shifts.ts";
 const POLL_MS = 30_000;
 const NAME = "zonalshift";
 
-/** As AWS tells it, `usw2-az1`, and as the account does, `us-west-2a`. */
+/** A zone by AWS's id, `usw2-az1`, and by the account's name, `us-west-2a`. */
 interface Zone {
   readonly id: string;
   readonly name: string;
@@ -31,10 +31,11 @@ interface Zone {
 
 const NOTHING: ShiftChange = { begun: [], ended: [] };
 
+/** Polls ARC for zonal shifts, and marks the zone's offerings as unavailable. */
 export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller {
   const log = deps.log.with({ controller: NAME });
   const mirrors = POOL_KINDS.map((kind) => deps.mirrors.of(kind));
-  /** Pool id → what it could not be told yet. */
+  /** Pool id → changes without an event so far. */
   const owed = new Map<string, ShiftChange>();
 
   async function ask(): Promise<void> {
@@ -52,7 +53,7 @@ export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller
     }
   }
 
-  /** Tells every pool that it can; rejects when the subnets of one are not to be had: it is told later. */
+  /** Publishes events on all pools. Rejects if the subnets of one cannot be read; that pool is retried. */
   async function tell(): Promise<void> {
     const change = parts.shifts.changes();
     for (const zone_id of change.begun)
@@ -123,7 +124,7 @@ function pools(
   );
 }
 
-/** Those of the zones in which the pool may use a subnet. */
+/** The zones in which the pool has a subnet. */
 function reached(
   zoneIds: readonly string[],
   pool: Pool,

@@ -1,4 +1,4 @@
-/** What is let be in a zone that traffic is shifted away from: its instances are not ended, tagged or taken for gone. */
+/** Protects instances in a zone with a zonal shift: they are not terminated, tagged or counted as gone. */
 import type { AwsDeps, AwsParts } from "../parts.ts";
 
 /** upstream: in a shifted zone instances are neither ended nor tagged, nor taken for gone. */

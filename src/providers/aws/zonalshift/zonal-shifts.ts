@@ -6,12 +6,14 @@
 import type { Clock } from "../../../base/clock.ts";
 import type { GetManagedResourceOutput } from "../api/zonal-shift.ts";
 
+/** What changed since the last poll. */
 export interface ShiftChange {
   /** Zone ids, sorted. */
   readonly begun: readonly string[];
   readonly ended: readonly string[];
 }
 
+/** The zones that traffic is shifted away from now. */
 export class ZonalShifts {
   readonly #clock: Clock;
   /** Zone id → when its shift ends. */

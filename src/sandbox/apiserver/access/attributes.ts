@@ -9,6 +9,7 @@ import type { Target } from "../request/routing.ts";
 import { asBoolean } from "../request/selectors.ts";
 import { ApiError } from "../request/status.ts";
 
+/** A request about objects, as RBAC sees it. */
 export interface ResourceAttributes {
   readonly verb: string;
   readonly group: string;
@@ -19,13 +20,16 @@ export interface ResourceAttributes {
   readonly name: string;
 }
 
+/** A request about a path, such as /healthz. */
 export interface PathAttributes {
   readonly verb: string;
   readonly path: string;
 }
 
+/** What authorization decides about. */
 export type Attributes = ResourceAttributes | PathAttributes;
 
+/** The attributes of a request. upstream: apiserver/pkg/endpoints/request/requestinfo.go. */
 export function attributesOf(
   { path, query, resource }: Target,
   method: KubeRequest["method"],

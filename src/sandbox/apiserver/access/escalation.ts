@@ -17,7 +17,7 @@ const EVERYTHING: readonly PolicyRule[] = [
   { verbs: ["*"], nonResourceURLs: ["*"] },
 ];
 
-/** Throws 403 for a role or binding by which its writer would give away what is not theirs. */
+/** Throws 403 for a role or binding that grants rights which its writer does not have. */
 export function checkEscalation(call: Call, next: KubeObject, current?: KubeObject): void {
   const { definition, user } = call;
   if (definition.group !== RBAC_GROUP || isMaster(user)) return;
@@ -26,7 +26,7 @@ export function checkEscalation(call: Call, next: KubeObject, current?: KubeObje
   else checkRole(call, next as ClusterRole, current as ClusterRole | undefined);
 }
 
-/** What the garbage collector writes gives nobody a right. */
+/** The object without metadata that the garbage collector changes, because that grants no right. */
 function withoutUpkeep(object: KubeObject): KubeObject {
   const {
     finalizers: _f,
@@ -104,7 +104,7 @@ function singleRights(rule: PolicyRule): readonly PolicyRule[] {
   return [...resources, ...paths];
 }
 
-/** Whether a held rule includes a single right. `*` is a right of its own: only `*` includes it. */
+/** Whether a rule that the user holds includes a right. The right `*` is included only by the rule `*`. */
 function holds(rule: PolicyRule, right: PolicyRule): boolean {
   const names = rule.resourceNames ?? [];
   const wantedNames = right.resourceNames ?? [];

@@ -16,7 +16,7 @@ const AUTHENTICATION = "authentication.k8s.io";
 const ISSUER = "https://kubernetes.default.svc";
 /** Whom a token must be for, to be good for this server. */
 export const OWN_AUDIENCE = ISSUER;
-/** So long after its deletion was asked for a token of an object is still good. */
+/** Milliseconds for which a token bound to an object stays valid after the object's deletion was requested. */
 const LEEWAY_MS = 60_000;
 
 /** What a token is given for. */
@@ -27,7 +27,7 @@ export interface TokenWish {
   readonly bound?: Pick<Claims["kubernetes.io"], "node" | "pod" | "secret">;
 }
 
-/** A token for a service account, made like those of kube-apiserver. */
+/** A token for a service account, in the form of kube-apiserver's. */
 export function issueToken(
   { clock, random, tokens }: Engine,
   { account, lifetimeSeconds, audiences, bound }: TokenWish,
@@ -89,7 +89,7 @@ function endOf({ clock, store }: Engine, claims: Claims): string | undefined {
     ["serviceaccounts", namespace, serviceaccount],
     ["secrets", namespace, secret],
     ["pods", namespace, pod],
-    // The node of a pod is only told, and may go.
+    // A pod's node is only recorded in the token: the node may be deleted.
     ["nodes", undefined, pod === undefined ? node : undefined],
   ];
   for (const [storageKey, where, reference] of bound) {
@@ -148,7 +148,7 @@ export function impersonated(
   headers: Readonly<Record<string, string>>,
   path: string,
 ): User {
-  // An empty header is none.
+  // An empty header counts as missing.
   const name = headers["impersonate-user"] || undefined;
   const asked = headers["impersonate-group"];
   const uid = headers["impersonate-uid"] || undefined;
@@ -198,7 +198,7 @@ export function impersonated(
 
 const MARKUP: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
-/** Nobody's browser is to take the text for a page. */
+/** Escapes markup, so that a browser does not show the text as a page. */
 function withoutMarkup(text: string): string {
   return text.replace(/[&<>]/g, (one) => MARKUP[one] ?? one);
 }
@@ -231,7 +231,7 @@ function extraOf(headers: Readonly<Record<string, string>>): Readonly<Record<str
   );
 }
 
-/** What is escaped wrongly stays as it is. */
+/** A wrong escape stays unchanged. */
 function unescaped(key: string): string {
   try {
     return decodeURIComponent(key);

@@ -10,6 +10,7 @@ import type { User } from "../api-server.ts";
 import type { Store } from "../store/store.ts";
 import type { Attributes } from "./attributes.ts";
 
+/** Whether the request is allowed. */
 export interface Verdict {
   readonly allowed: boolean;
   /** Which binding allows it, or what went wrong on the way; "" when there is nothing to say. */
@@ -22,6 +23,7 @@ interface Subject {
   readonly namespace?: string;
 }
 
+/** A RoleBinding or ClusterRoleBinding. */
 export interface Binding extends KubeObject {
   readonly subjects?: readonly Subject[];
   readonly roleRef: { readonly kind: string; readonly name: string };
@@ -31,11 +33,12 @@ const GROUP = "rbac.authorization.k8s.io";
 const MASTERS = "system:masters";
 const ACCOUNT = "system:serviceaccount:";
 
-/** Nobody asks roles about them. */
+/** They may do everything, without roles. */
 export function isMaster(user: User): boolean {
   return user.groups.includes(MASTERS);
 }
 
+/** Decides by RBAC. Members of system:masters may do everything. */
 export function authorize(store: Store, user: User, attributes: Attributes): Verdict {
   if (isMaster(user)) return { allowed: true, reason: "" };
   const problems: string[] = [];

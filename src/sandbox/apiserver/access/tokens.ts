@@ -11,6 +11,7 @@ export interface Reference {
   readonly uid?: string;
 }
 
+/** The claims of a service account's token. */
 export interface Claims {
   readonly aud: readonly string[];
   /** Seconds since 1970, as `iat` and `nbf`. */
@@ -29,7 +30,7 @@ export interface Claims {
   readonly sub: string;
 }
 
-/** Signs tokens and knows its own again. Each server has a key of its own: tokens end with it. */
+/** Signs and verifies tokens. Each server has its own key, so tokens are valid for one server only. */
 export class TokenSigner {
   readonly #key = randomBytes(32);
 

@@ -11,6 +11,7 @@ export interface Admission<T extends KubeObject | undefined = KubeObject | undef
   readonly kind?: GroupVersionKind;
 }
 
+/** Names a kind in one version. */
 export interface GroupVersionKind {
   readonly group: string;
   readonly version: string;

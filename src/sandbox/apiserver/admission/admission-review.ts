@@ -7,6 +7,7 @@ import { type Call, isDryRun } from "../engine.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { Admission } from "./admission-request.ts";
 
+/** The body that a webhook receives. */
 export interface AdmissionReview {
   readonly apiVersion: "admission.k8s.io/v1";
   readonly kind: "AdmissionReview";
@@ -21,7 +22,7 @@ export function admissionReview(
 ): AdmissionReview {
   const { engine, path } = call;
   const { object, old, operation, subresource = "" } = admission;
-  // Of a collection nobody is named.
+  // A request for a collection has no name.
   const name = path.name ?? object?.metadata.name;
   return {
     apiVersion: "admission.k8s.io/v1",
@@ -63,7 +64,7 @@ function userInfo({ user }: Call): object {
   };
 }
 
-/** A patch counts as what it does: it is given the options of an update, or of a create. */
+/** A patch gets the options of what it does: an update or a create. */
 function optionsOf({ query, body }: Call, operation: string): object {
   const dryRun = query.getAll("dryRun").filter((value) => value !== "");
   const asked = {

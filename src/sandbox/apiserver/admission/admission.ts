@@ -17,7 +17,7 @@ import {
   callValidatingWebhooks,
 } from "./webhook-admission.ts";
 
-/** The object as admission wants it, read and defaulted anew after each change by a webhook. */
+/** The object after mutating admission. It is validated and defaulted again after each webhook's change. */
 export async function mutate(call: Call, admission: Admission<KubeObject>): Promise<KubeObject> {
   const object = admission.subresource ? admission.object : admitBuiltIn(call, admission);
   return callMutatingWebhooks(call, { ...admission, object });

@@ -44,7 +44,7 @@ interface PriorityClassShape extends KubeObject {
 /** How long a pod stays on a node that is not ready or not reachable, unless it says otherwise. */
 const DEFAULT_TOLERATION_SECONDS = 300;
 
-/** Finalizers by which what is in use is kept. upstream: plugin/pkg/admission/storage/storageobjectinuseprotection */
+/** Finalizers of objects in use. upstream: plugin/pkg/admission/storage/storageobjectinuseprotection */
 const PROTECTED: Readonly<Record<string, string>> = {
   persistentvolumeclaims: "kubernetes.io/pvc-protection",
   persistentvolumes: "kubernetes.io/pv-protection",
@@ -84,7 +84,7 @@ function withFinalizer(object: KubeObject, finalizer: string): KubeObject {
   return { ...object, metadata: { ...object.metadata, finalizers: [...finalizers, finalizer] } };
 }
 
-/** Nothing is put on a new node before somebody has seen that it is ready, whatever it says itself. */
+/** A new Node gets the taint not-ready, until the node lifecycle controller has seen it ready. */
 function withNotReadyTaint(object: KubeObject): KubeObject {
   const { spec } = object as KubeObject & { spec?: { taints?: readonly Taint[] } };
   const taints = spec?.taints ?? [];

@@ -72,7 +72,7 @@ function defaultClass(
   return first?.metadata.name;
 }
 
-/** Throws 403 for a claim that asks for more room than before, where its class does not allow it. */
+/** Throws 403 for a claim that requests more space than before, unless its class allows expansion. */
 export function checkGrowth({ definition, engine }: Call, admission: Admission): void {
   const { operation, object, old, subresource = "" } = admission;
   if (definition.storageKey !== "persistentvolumeclaims") return;

@@ -10,6 +10,7 @@ import type { ResourceDefinition } from "../resource-definition.ts";
 import { fromStorage, toStorage } from "../versions/conversion.ts";
 import type { Admission } from "./admission-request.ts";
 
+/** Which operations and resources a webhook is about. `*` matches all. */
 export interface Rule {
   readonly operations?: readonly string[];
   readonly apiGroups?: readonly string[];
@@ -20,11 +21,13 @@ export interface Rule {
   readonly scope?: string;
 }
 
+/** Labels of the namespace and of the object. Missing selectors match everything. */
 export interface Selectors {
   readonly namespaceSelector?: LabelSelector;
   readonly objectSelector?: LabelSelector;
 }
 
+/** With the match policy Equivalent a request in another version of the resource matches too. */
 export interface Rules {
   readonly rules?: readonly Rule[];
   readonly matchPolicy?: "Exact" | "Equivalent";
@@ -70,6 +73,7 @@ function isRuledIn(
   );
 }
 
+/** True if both selectors match the new or the old object. */
 export function selectsObject(call: Call, selectors: Selectors, admission: Admission): boolean {
   const { definition, engine, path } = call;
   const labels = [admission.object, admission.old]
@@ -85,7 +89,7 @@ export function selectsObject(call: Call, selectors: Selectors, admission: Admis
   return selects(selectors.namespaceSelector, stored?.metadata.labels ?? {});
 }
 
-/** What is asked for in `definition`'s version, which may not be the request's. */
+/** The objects of the request in `definition`'s version. */
 export async function asWanted(
   call: Call,
   definition: ResourceDefinition,
@@ -98,6 +102,7 @@ export async function asWanted(
   return { ...admission, object: await shown(object), old: await shown(old) };
 }
 
+/** The object in another version of its kind, converted. */
 export async function inVersion(
   { engine }: Call,
   from: ResourceDefinition,
@@ -108,7 +113,7 @@ export async function inVersion(
   return fromStorage(engine, to, await toStorage(engine, from, object));
 }
 
-/** Unlike elsewhere, whoever has no selector is asked about everything. */
+/** Unlike other selectors, a missing one matches everything here. */
 function selects(
   selector: LabelSelector | undefined,
   labels: Readonly<Record<string, string>>,

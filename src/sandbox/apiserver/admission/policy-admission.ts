@@ -79,7 +79,7 @@ interface Refusal extends Denial {
   readonly binding?: Binding;
 }
 
-/** A policy or binding that cannot be followed as it is written. */
+/** A policy or binding with a wrong configuration. */
 class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
 }
@@ -139,7 +139,7 @@ function isExempt({ definition: { group, plural } }: Call): boolean {
   return group === GROUP && plural.includes("admissionpolic");
 }
 
-/** The version in which the object is to be judged; undefined when it is not to be. */
+/** The version in which the policy checks the object; undefined if the policy does not match it. */
 function matched(
   call: Call,
   resources: MatchResources | undefined,
@@ -202,7 +202,7 @@ function judge(scope: Scope, { spec }: Policy, bindings: Bindings): readonly Den
     if (budget.left < 0)
       return fails ? [{ message: `failed messageExpression: ${OUT_OF_BUDGET}` }] : [];
   }
-  // Nobody reads them here, but one that fails fails the write.
+  // Audit annotations are not used here, but a failing one fails the write.
   const notes: Budget = { left: OBJECT_BUDGET };
   for (const { valueExpression } of auditAnnotations) {
     const outcome = evaluateIn(scope, valueExpression, seen, notes);

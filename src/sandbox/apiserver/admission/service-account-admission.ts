@@ -88,7 +88,7 @@ function mountedOnce(container: Container, name: string): Container {
   return { ...container, volumeMounts: [...volumeMounts, mount] };
 }
 
-/** From the pod's identity: the same story gives the same names, whatever else draws by lot. */
+/** Made from the pod's identity, not at random, so that the same story always gives the same names. */
 function suffixOf(text: string): string {
   let rest = fnv64Text(text);
   let suffix = "";

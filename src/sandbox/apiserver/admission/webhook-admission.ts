@@ -42,12 +42,13 @@ interface Concerned {
   readonly definition: ResourceDefinition;
 }
 
+/** Calls them in order of name; each sees the changes of those before. */
 export async function callMutatingWebhooks(
   call: Call,
   admission: Admission<KubeObject>,
 ): Promise<KubeObject> {
   let object = admission.object;
-  /** Those that wish to see what others made of the object after them. */
+  /** Webhooks with reinvocationPolicy, which see the changes of later webhooks too. */
   const again = new Map<Concerned, KubeObject>();
   const askOne = async (one: Concerned): Promise<void> => {
     const shown = await asWanted(call, one.definition, { ...admission, object });
@@ -70,6 +71,7 @@ export async function askMutatingWebhooks(call: Call, admission: Admission): Pro
   await askAll(call, MUTATING, admission);
 }
 
+/** Calls them all; the first refusal counts. */
 export async function callValidatingWebhooks(call: Call, admission: Admission): Promise<void> {
   await askAll(call, VALIDATING, admission);
 }

@@ -16,6 +16,7 @@ import { invalid as invalidField } from "../schema/field-error.ts";
 import { goStruct } from "../schema/link.ts";
 import type { Schema } from "../schema/schema.ts";
 
+/** The response of a webhook, before it is checked. */
 export interface Answer {
   readonly uid?: string;
   readonly allowed?: boolean;
@@ -52,7 +53,7 @@ const STATUS = goStruct("v1.Status", {
     retryAfterSeconds: { type: "integer", format: "int32" },
   }),
 });
-/** Go's AdmissionReview, as far as it is read. */
+/** The fields of AdmissionReview that are read, with Go's types. */
 const REVIEW = goStruct("v1.AdmissionReview", {
   apiVersion: TEXT,
   kind: TEXT,
@@ -67,7 +68,7 @@ const REVIEW = goStruct("v1.AdmissionReview", {
   }),
 });
 
-/** The answer in a review. Throws an Error that says what is wrong with it. */
+/** The answer in a review. Throws an Error with the problem. */
 export function answerIn(review: unknown, uid: string, isMutating: boolean): Answer {
   const { value, problem } = decode(REVIEW, review);
   if (problem !== undefined) throw new Error(`failed to call webhook: ${problem}`);
@@ -168,7 +169,7 @@ function ofSameKind(definition: ResourceDefinition, result: unknown): KubeObject
   return definition.applyDefaults(value);
 }
 
-/** Built-in kinds are Go's, which knows what it decodes into; custom ones are what they say they are. */
+/** Go decodes a built-in kind into the known type; the kind of a custom object is read from the object. */
 function checkKind(definition: ResourceDefinition, result: Record<string, unknown>): void {
   const wanted = groupVersionOf(definition);
   const apiVersion = String(result["apiVersion"] ?? (isCustom(definition) ? "" : wanted));

@@ -11,7 +11,7 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 /** Bytes of an answer: a whole object in a patch, in base64, with room for more operations. */
 const MAX_ANSWER_BYTES = 8 * 1_024 * 1_024;
 
-/** A caller for URLs; services are `inCluster`'s, which may say that there is none. */
+/** Calls webhooks with a URL. Webhooks with a service go to `inCluster`. */
 export function webhookCaller(inCluster: WebhookCaller = noServices): WebhookCaller {
   return (config, review, timeoutMs) =>
     config.url === undefined
@@ -78,7 +78,7 @@ class Refused extends Error {
   override readonly name = "Refused";
 }
 
-/** Webhooks are told how long they have. */
+/** The address with the timeout as a query parameter, as webhooks receive it. */
 function timed(address: string, timeoutMs: number): string {
   return `${address}${address.includes("?") ? "&" : "?"}timeout=${timeoutMs / 1_000}s`;
 }

@@ -26,13 +26,14 @@ export type Bindings = Readonly<Record<string, unknown>>;
 const environments = new Map<Scope, Environment>();
 const programs = new Map<Scope, Memo<Program | string>>();
 
-/** JSON values as expressions see them; what is not there is null. */
+/** JSON values as expressions see them. Missing values are null. */
 export function bindingsOf(values: Readonly<Record<string, unknown>>): Bindings {
   return Object.fromEntries(
     Object.entries(values).map(([name, value]) => [name, toCel({}, value ?? null)]),
   );
 }
 
+/** Evaluates a CEL expression. Errors and an exceeded budget are outcomes, not exceptions. */
 export function evaluateIn(
   scope: Scope,
   expression: string,
@@ -45,7 +46,7 @@ export function evaluateIn(
   return run(program, Object.fromEntries(known.map((name) => [name, bindings[name]])), budget);
 }
 
-/** A compiled expression, or what is wrong with it. */
+/** A compiled expression, or its problem. */
 export function compileIn(scope: Scope, expression: string): Program | string {
   let known = programs.get(scope);
   if (known === undefined) {
@@ -80,6 +81,7 @@ function environmentOf(scope: Scope): Environment {
   return environment;
 }
 
+/** A named expression of a policy that other expressions use. */
 export interface Variable {
   readonly name: string;
   readonly expression: string;

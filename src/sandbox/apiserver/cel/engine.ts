@@ -30,7 +30,7 @@ const RESERVED = new Set(
 let environment: Environment | undefined;
 const programs = new Memo(compiled);
 
-/** An expression over `self` and `oldSelf`, compiled once; a string says what is wrong with it. */
+/** An expression over `self` and `oldSelf`, compiled once; a string is the problem. */
 export function compile(source: string): Program | string {
   return programs.get(source);
 }
@@ -94,7 +94,7 @@ export function toOptional(value: unknown): unknown {
   return value === undefined ? Optional.none() : Optional.of(value);
 }
 
-/** Whether a name may stand in an expression as it is: no word of the language, no dashes or dots. */
+/** Whether a field name can be used in an expression unescaped: no keyword, no dashes or dots. */
 export function isWord(name: string): boolean {
   return !RESERVED.has(name) && /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
 }

@@ -133,7 +133,7 @@ function registerSets(environment: Environment): void {
     });
 }
 
-/** `format.dns1123Label().validate(self)` is none when the text is good, else the complaints. */
+/** `format.dns1123Label().validate(self)` is empty for valid text, else it lists the problems. */
 function registerFormats(environment: Environment): void {
   const namespace = "kubernetes.Formats";
   const type = "kubernetes.NamedFormat";

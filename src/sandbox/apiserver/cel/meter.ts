@@ -14,7 +14,7 @@ export const OBJECT_BUDGET = 10_000_000;
 /** Units that all match conditions of one webhook or policy may cost for one request. */
 export const CONDITIONS_BUDGET = 2_500_000;
 
-/** What is said when a budget is spent. */
+/** The message for a spent budget. */
 export const OUT_OF_BUDGET =
   "validation failed due to running out of cost budget, no further validation rules will be run";
 
@@ -42,6 +42,7 @@ interface Node {
   evaluate(evaluator: Evaluator, node: Node, context: unknown): unknown;
 }
 
+/** The part of the CEL library that is metered. */
 export interface Evaluator {
   run(node: Node, context: unknown): unknown;
 }
@@ -112,7 +113,7 @@ export function runMetered(
 ): unknown {
   const root = program.ast as Node;
   const target = root.meta.alternate ?? root;
-  // A variable of a policy runs while an expression does that asks for it.
+  // A policy's variable is evaluated inside the expression that uses it.
   const outer = { spent, parts };
   spent = 0;
   const mine = isSized(target) ? [] : undefined;
@@ -131,6 +132,7 @@ export function runMetered(
   }
 }
 
+/** True for the error of an exceeded budget. */
 export function isTooCostly(error: unknown): boolean {
   return error === exceeded;
 }

@@ -17,9 +17,10 @@ export interface PolicyNames {
   readonly variables: Readonly<Record<string, string>> | undefined;
 }
 
+/** The type of an expression, or why it does not compile. */
 export type PolicyType = { readonly type: string } | { readonly problem: string };
 
-/** By Kubernetes' names, each after those that it is made of. */
+/** Object types by Kubernetes' names. Each follows the types that it uses. */
 const OBJECTS: Readonly<Record<string, ObjectSchema>> = {
   "kubernetes.GroupVersionKind": { group: "string", version: "string", kind: "string" },
   "kubernetes.GroupVersionResource": { group: "string", version: "string", resource: "string" },
@@ -78,7 +79,7 @@ export function typeIn(names: PolicyNames, expression: string): PolicyType {
   }
 }
 
-/** Whether a regular expression that stands in the expression itself is none. */
+/** Whether a literal regular expression is invalid. */
 function hasBadPattern(ast: unknown): boolean {
   const todo: unknown[] = [ast];
   for (let node = todo.pop(); node !== undefined; node = todo.pop()) {
@@ -110,7 +111,7 @@ function environmentOf({ params, variables }: PolicyNames): Environment {
   environment.registerVariable("object", "dyn").registerVariable("oldObject", "dyn");
   for (const [name, schema] of Object.entries(OBJECTS)) {
     environment.registerType(name, { schema });
-    // Objects may be null: the namespace of what has none is.
+    // Objects may be null, such as the namespace of a cluster-scoped object.
     environment.registerOperator(`${name} == null`, () => false);
   }
   environment.registerVariable("request", "kubernetes.AdmissionRequest");

@@ -43,7 +43,7 @@ interface Place {
 interface Judgement {
   readonly errors: FieldError[];
   readonly budget: Budget;
-  /** The rules have cost too much: none is run any more. */
+  /** The budget is spent: no further rule runs. */
   isOver: boolean;
 }
 
@@ -72,7 +72,7 @@ export function compileRules(schema: Schema): RuleCheck {
   };
 }
 
-/** What is wrong with a rule of a CRD, if anything: what refuses it. */
+/** The problem for which a CRD's rule is refused; undefined without one. */
 export function ruleProblem(rule: Partial<ValidationRule>, field: string): FieldError | undefined {
   if (rule.rule === undefined || rule.rule.trim() === "")
     return required(field, "rule is not specified");

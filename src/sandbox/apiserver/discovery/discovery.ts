@@ -33,7 +33,7 @@ interface Group {
   readonly versions: readonly { readonly version: string; readonly resources: readonly Served[] }[];
 }
 
-/** The answer to a GET of `path` (no query), or undefined when the path is none of discovery's. */
+/** The answer to a GET of `path` (without query); undefined if it is not a path of discovery. */
 export function discoveryResponse(
   registry: Registry,
   path: string,
@@ -106,7 +106,7 @@ function fromDefinition(definition: ResourceDefinition): Served {
   return { plural, singular, kind, namespaced, verbs, shortNames, categories, subresources };
 }
 
-/** A document as it is. */
+/** A document as plain JSON. */
 export function json(body: unknown): DocumentResponse {
   return { status: 200, headers: { "content-type": "application/json" }, body };
 }
@@ -158,7 +158,7 @@ function resourceList(groupVersion: string, group: Group | undefined, version: s
   return { kind: "APIResourceList", apiVersion: "v1", groupVersion, resources };
 }
 
-/** Tells clients when a kind is stored at another version. upstream: apiserver pkg/endpoints/discovery */
+/** A hash that changes when a kind is stored in another version. upstream: apiserver pkg/endpoints/discovery */
 function storageVersionHash(group: string, version: string, kind: string): string {
   const text = `${group}/${version}/${kind}`;
   return createHash("sha256").update(text).digest().subarray(0, 8).toString("base64");
@@ -168,7 +168,7 @@ function isOwnVersion(subresource: Subresource, group: string, version: string):
   return subresource.group === group && subresource.version === version;
 }
 
-/** The aggregated document when `accept` asks for one first; undefined for plain JSON. */
+/** The aggregated document if `accept` prefers one; undefined for plain JSON. */
 function aggregated(
   groups: readonly Group[],
   accept: string | undefined,
@@ -201,7 +201,7 @@ function aggregated(
   };
 }
 
-/** `v2` or `v2beta1` when this media range asks for the aggregated form. */
+/** `v2` or `v2beta1` if this media range means the aggregated form. */
 function aggregatedVersion(range: string): string | undefined {
   const parameters = range.split(";").map((part) => part.trim());
   const isAggregated =

@@ -6,11 +6,12 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+/** Certificates of the served API, and of its administrator. */
 export interface Identity {
   readonly caPem: string;
   readonly certificatePem: string;
   readonly keyPem: string;
-  /** Whoever sends it is `system:masters`. */
+  /** The bearer is a member of `system:masters`. */
   readonly token: string;
 }
 

@@ -30,19 +30,21 @@ import { ApiError, badRequest, type Status } from "../request/status.ts";
 import { identityIn } from "./certificates.ts";
 import { kubeconfigText } from "./kubeconfig.ts";
 
+/** Port and folder of the served API. */
 export interface HttpsOptions {
   /** 0 = any free port. */
   readonly port: number;
   /** Where certificates and the token are kept. */
   readonly directory: string;
-  /** Default 127.0.0.1: nobody else gets in. */
+  /** Default 127.0.0.1: only programs of this machine can connect. */
   readonly host?: string;
-  /** What `date` headers go by; absent: the machine's. */
+  /** The clock of the `Date` headers. Absent: the machine's clock. */
   readonly clock?: Clock;
   /** Of the listener: requests that it refuses or that fail. Default: nowhere. */
   readonly log?: Logger;
 }
 
+/** The served API, and how to reach it. */
 export interface HttpsListener {
   readonly url: string;
   readonly port: number;
@@ -78,7 +80,7 @@ const GZIP_FROM_BYTES = 128 * 1_024;
 /** Serialised states kept for the watches that have not shown them yet. */
 const MAX_SHARED_TEXTS = 512;
 const ADMIN: User = { name: "system:admin", groups: ["system:masters", "system:authenticated"] };
-/** Whoever says nothing about who they are; roles let them see little. */
+/** A caller without credentials. Its roles allow little. */
 const ANONYMOUS: User = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH", "DELETE"]);
 
@@ -143,7 +145,7 @@ async function serve(
       await sendStream(response, answer.headers, answer.stream, texts);
     } else await sendBody(request, response, answer.status, answer.headers, answer.body);
   } catch (error) {
-    // What has begun cannot become a Status, and what is no refusal is the listener's to log.
+    // A started response cannot become a Status. Unexpected errors are left to the listener, which logs them.
     if (response.headersSent || response.destroyed || !(error instanceof ApiError)) throw error;
     const type = { "content-type": refusalType(request.headers.accept) };
     await sendBody(request, response, error.status.code ?? 500, type, error.status);
@@ -234,7 +236,7 @@ async function sendBody(
   response.end(request.method === "HEAD" ? undefined : bytes);
 }
 
-/** A body in the type that was agreed on. What was made without asking is written as the client reads best. */
+/** The body in the negotiated type; without one, in the type that the client prefers. */
 function serialised(
   body: unknown,
   type: string | undefined,

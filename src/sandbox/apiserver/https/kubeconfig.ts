@@ -5,13 +5,14 @@
 import { asText, isObject } from "../../../base/json.ts";
 import { writeYaml } from "../../../readers/write-yaml.ts";
 
+/** What a kubeconfig is made from. */
 export interface KubeconfigInput {
   readonly url: string;
   readonly caPem: string;
   readonly token: string;
 }
 
-/** A kubeconfig as it was read: plain JSON. */
+/** An existing kubeconfig, read as JSON. */
 export type ExistingKubeconfig = Readonly<Record<string, unknown>>;
 
 /** Name of the sandbox's cluster, context and user. */

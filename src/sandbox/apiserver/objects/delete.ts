@@ -29,6 +29,7 @@ import { hasSpecFinalizers } from "../store/store-update.ts";
 import { fromStorage, listFromStorage } from "../versions/conversion.ts";
 import { withBumpedGeneration } from "./object-meta.ts";
 
+/** As the body or query of a delete request has them. */
 export interface DeleteOptions {
   readonly gracePeriodSeconds?: number | undefined;
   readonly propagationPolicy?: string | undefined;
@@ -38,7 +39,7 @@ export interface DeleteOptions {
   readonly isEviction?: boolean;
 }
 
-/** Either the object as it is now (marked, or returned by kind), or a Success Status. */
+/** The object (marked for deletion, or deleted, if the kind returns it), or a Success Status. */
 export type Deletion =
   | { readonly kind: "object"; readonly object: KubeObject }
   | { readonly kind: "status"; readonly status: Status };
@@ -72,7 +73,7 @@ const RETURNS_OBJECT: ReadonlySet<string> = new Set([
 /** They end without counting seconds. */
 const UNCOUNTED: ReadonlySet<string> = new Set(["Namespace", "CustomResourceDefinition"]);
 
-/** DeleteOptions of the body and the query. Throws 400 or 422 for what it cannot read. */
+/** DeleteOptions of the body and the query. Throws 400 or 422 for invalid options. */
 export function deleteOptionsOf(call: Call): DeleteOptions {
   const { body, query } = call;
   if (body !== undefined && body !== null && !isObject(body)) {
@@ -188,7 +189,7 @@ function markedForDeletion(
     metadata.deletionTimestamp === undefined
       ? undefined
       : (metadata.deletionGracePeriodSeconds ?? 0);
-  // Who names no time asks for nothing new of what counts down already.
+  // A request without a grace period changes nothing for an object that is being deleted already.
   const isPending = options.gracePeriodSeconds === undefined && (running ?? 0) > 0;
   if (!isHeld && graceSeconds === 0 && !isPending) return undefined;
   const sameFinalizers = finalizers.join() === (metadata.finalizers ?? []).join();
@@ -196,7 +197,7 @@ function markedForDeletion(
     return stored;
   const shorter = Math.min(graceSeconds, metadata.deletionGracePeriodSeconds ?? graceSeconds);
   const nowMs = call.engine.clock.now();
-  // A shorter time counts from when it was first told to go.
+  // A shorter grace period counts from the first deletion request.
   const firstMs =
     (fromRfc3339(metadata.deletionTimestamp) ?? nowMs) -
     (metadata.deletionGracePeriodSeconds ?? 0) * 1_000;
@@ -249,7 +250,7 @@ function terminatingNamespace(object: KubeObject): KubeObject {
   return { ...object, status: { ...status, phase: "Terminating" } } as KubeObject;
 }
 
-/** How long a pod may take to stop. Everything else, and pods nobody runs, take no time. */
+/** The grace period of a pod. Other kinds, and pods without a node, have none. */
 function graceOf(object: KubeObject, asked: number | undefined): number {
   if (object.kind !== "Pod" || object.apiVersion !== "v1") return 0;
   const { spec, status } = object as {
@@ -318,7 +319,7 @@ export async function deleteCollection(call: Call, view: View): Promise<unknown>
     try {
       await deleteObject(call, metadata.namespace, metadata.name, options);
     } catch (error) {
-      // Somebody else was faster: it is gone, which is what was asked for.
+      // Another request was faster: the object is gone, as wanted.
       if (
         engine.store.get(definition.storageKey, metadata.namespace, metadata.name) !== undefined
       ) {

@@ -10,7 +10,7 @@ import { ownedAfterWrite } from "../patch/managed-fields.ts";
 import { storeUpdate, withManagedFields } from "../store/store-update.ts";
 import { isNoOp } from "./object-meta.ts";
 
-/** Replaces what is stored by `next`; a write that changes nothing is skipped. Synchronous. */
+/** Stores `next` instead of the current object; a write without a change is skipped. Synchronous. */
 export function writeDirectly(call: Call, current: KubeObject, next: KubeObject): KubeObject {
   return isNoOp(next, current) ? current : storeUpdate(call, next);
 }

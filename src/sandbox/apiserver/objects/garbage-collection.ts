@@ -38,7 +38,7 @@ class Collector {
   readonly #engine: Engine;
   readonly #log: Logger;
   readonly #places = new Map<string, Place>();
-  /** Owner UID to the UIDs of what it owns. */
+  /** Owner UID → UIDs of its dependents. */
   readonly #dependents = new Map<string, Set<string>>();
   /** In order of arrival, each once. */
   readonly #due = new Set<string>();
@@ -153,7 +153,7 @@ class Collector {
     await this.#judge(uid, object);
   }
 
-  /** Deletes what nobody solid owns any more; otherwise drops the references to owners that are gone. */
+  /** Deletes an object without a remaining owner; otherwise removes the references to owners that are gone. */
   async #judge(uid: string, object: KubeObject): Promise<void> {
     const owners = object.metadata.ownerReferences ?? [];
     if (owners.length === 0) return;
@@ -233,6 +233,7 @@ function withOwners(object: KubeObject, owners: readonly OwnerReference[]): Kube
   };
 }
 
+/** The object without one finalizer; the list disappears with its last item. */
 export function withoutFinalizer(object: KubeObject, finalizer: string): KubeObject {
   const { finalizers = [], ...metadata } = object.metadata;
   const left = finalizers.filter((one) => one !== finalizer);

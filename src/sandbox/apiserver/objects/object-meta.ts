@@ -89,7 +89,7 @@ export function headOf(object: { readonly apiVersion?: unknown; readonly kind?: 
   return { apiVersion: text("apiVersion"), kind: text("kind") };
 }
 
-/** Custom kinds are told apart by name; built-in ones by what Go can convert into what. */
+/** Custom kinds are compared by name; built-in kinds by the types that Go can convert into each other. */
 function wrongKind(
   definition: ResourceDefinition,
   apiVersion: string,
@@ -110,7 +110,7 @@ function wrongKind(
   return { refusal: `${refused}: ${problem}`, problem };
 }
 
-/** Why an object of this version and kind is none of the definition's, in Go's words. */
+/** Why an object of this version and kind does not belong to the definition, in kube-apiserver's words. */
 export function kindProblem(
   definition: ResourceDefinition,
   apiVersion: string,
@@ -123,7 +123,7 @@ export function kindProblem(
   return `no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`;
 }
 
-/** The namespace of the object must be the URL's; cluster-scoped objects have none, whatever they say. */
+/** The namespace of the object must be the URL's; the namespace of a cluster-scoped object is removed. */
 function checkNamespace(call: Call, object: KubeObject): void {
   const { namespace } = object.metadata;
   if (!call.definition.namespaced || namespace === undefined || namespace === "") return;
@@ -250,7 +250,7 @@ export function withAdmittedMeta(call: Call, admitted: KubeObject, before: KubeO
   return withServerMeta(admitted, before.metadata);
 }
 
-/** The same of an update: what is there already keeps its name and uid. */
+/** The same for an update: name and uid of the stored object stay. */
 export function withUpdatedMeta(call: Call, admitted: KubeObject, current: KubeObject): KubeObject {
   checkNamespace(call, admitted);
   for (const field of ["name", "uid"] as const) {
@@ -337,6 +337,7 @@ export function withGeneration(
   return withBumpedGeneration(next);
 }
 
+/** The object with the next `metadata.generation`, as after a change of its spec. */
 export function withBumpedGeneration(object: KubeObject): KubeObject {
   const { generation } = object.metadata;
   if (generation === undefined) return object;
@@ -358,7 +359,7 @@ function withoutVersion(object: KubeObject): unknown {
   return { ...object, metadata };
 }
 
-/** Refuses a namespace that is not there, or that is on its way out. */
+/** Refuses a namespace that does not exist, or is being deleted. */
 export function checkNamespaceOpen(call: Call, name: string): void {
   const { definition, engine, path } = call;
   if (!definition.namespaced) return;

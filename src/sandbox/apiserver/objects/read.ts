@@ -22,7 +22,7 @@ import type { FieldError } from "../schema/schema.ts";
 import { storeKey } from "../store/store.ts";
 import { fromStorage, listFromStorage } from "../versions/conversion.ts";
 
-/** The object of the URL at the request's version. 404 when there is none. */
+/** The object of the URL, in the request's version. Throws 404 if it does not exist. */
 export async function getObject(call: Call): Promise<KubeObject> {
   const { engine, definition, path } = call;
   const name = path.name ?? "";
@@ -54,6 +54,7 @@ function unversioned(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
+/** One object, as the client wants to see it. */
 export async function get(call: Call, view: View): Promise<unknown> {
   checkNotTooNew(call, "get");
   return showObject(call.engine, call.definition, view, await getObject(call));
@@ -69,6 +70,7 @@ interface Continuation {
 /** The version of a token by which a list goes on that can no longer be consistent. */
 const AS_IT_IS_NOW = -1;
 
+/** Objects that match the selectors, with pages. upstream: apiserver/pkg/storage. */
 export async function list(call: Call, view: View): Promise<unknown> {
   const { engine, definition, query } = call;
   const matches = selectionOf(definition, query);

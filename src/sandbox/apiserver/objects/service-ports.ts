@@ -29,7 +29,7 @@ interface Service extends KubeObject {
   };
 }
 
-/** The service with a port of the nodes for each of its own; a port that stays keeps what it had. */
+/** The Service with a nodePort for each port. A port that stays keeps its nodePort. */
 export function withNodePorts(
   call: Call,
   object: KubeObject,
@@ -68,7 +68,7 @@ export function withNodePorts(
   return { ...service, spec: { ...spec, ports, ...health } } as KubeObject;
 }
 
-/** Throws 422 for a port of the nodes that is none, or somebody else's. To be asked in the turn in which it is stored. */
+/** Throws 422 for an invalid or used nodePort. Must run in the same turn as the write. */
 export function checkNodePorts(call: Call, { object, subresource = "" }: Admission): void {
   const { definition, engine } = call;
   if (definition.group !== "" || definition.kind !== "Service" || subresource !== "") return;

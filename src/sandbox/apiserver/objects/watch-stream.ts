@@ -101,7 +101,7 @@ class WatchStream implements KubeStream {
     this.#follow();
   }
 
-  /** A version that is still to come is waited for. */
+  /** Sends the missed events first. A later version than the current one is awaited. */
   resume(missed: readonly StoreEvent[], version: number): void {
     this.#after = version;
     for (const event of missed) this.#take(event);
@@ -167,7 +167,7 @@ class WatchStream implements KubeStream {
     }
   }
 
-  /** A change of labels can move an object into or out of what is watched. */
+  /** A change of labels can add an object to the watched ones, or remove it from them. */
   #take(event: StoreEvent): void {
     const { object, previous } = event;
     if (event.revision <= this.#after) return;

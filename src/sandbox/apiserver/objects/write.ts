@@ -50,14 +50,14 @@ const MAX_ATTEMPTS = 5;
 export interface Change {
   /** From the current state at the request's version. Not validated yet; may throw ApiError. */
   readonly next: (current: KubeObject) => KubeObject;
-  /** Replaces the usual note of ownership: server-side apply brings its own. */
+  /** Computes managedFields instead of the default; used by server-side apply. */
   readonly managedFields?: (
     next: KubeObject,
     current: KubeObject | undefined,
   ) => readonly unknown[];
-  /** An update through a URL of its own touches only that part. */
+  /** The subresource; an update through it changes only that part. */
   readonly subresource?: string | undefined;
-  /** Where a part of the object has rules of its own. */
+  /** For subresources with their own rules. */
   readonly door?: Door;
   /** Where admission is shown something else than the whole object. */
   readonly shown?: Shown;
@@ -73,7 +73,7 @@ export interface Door {
   readonly validate: (next: KubeObject, current: KubeObject) => readonly FieldError[];
 }
 
-/** A face of the object with a kind of its own, as a Scale is. */
+/** The object as another kind, such as a Scale. */
 interface Shown {
   readonly kind: GroupVersionKind;
   readonly of: (object: KubeObject) => KubeObject;
@@ -92,7 +92,7 @@ export async function create(
   const sent = readStrictly(call, objectOf(call, clone(body)));
   let object = definition.applyDefaults(withCreationMeta(call, sent));
   checkNamespaceOpen(call, object.metadata.name);
-  // What admission and the server add is nobody's.
+  // Fields that admission or the server add have no owner.
   const owned = managedFields?.(object, undefined) ?? ownedAfterWrite(call, object, undefined, "");
   const admitted = await mutate(call, { operation: "CREATE", object, old: undefined });
   object = withAdmittedMeta(call, admitted, object);
@@ -149,7 +149,7 @@ export async function replace(
   return { object: await create(call, { ...sent, metadata }), created: true };
 }
 
-/** Who updates or applies what is not there yet has to hold the right to create, too. */
+/** An update or apply that creates the object needs the right to create, too. */
 function checkMayCreate({ definition, engine, method, path, user }: Call): void {
   if (method === "POST") return;
   const attributes = {
@@ -189,7 +189,7 @@ export async function update(call: Call, change: Change): Promise<KubeObject> {
   throw conflict(definition, name, STALE_WRITE);
 }
 
-/** What names another object, or none, is refused before anybody looks whether there is one. */
+/** A body with another name, or none, is refused before the object is looked up. */
 function checkNamed(call: Call): void {
   const name = call.path.name as string;
   const { metadata } = (call.body ?? {}) as Partial<KubeObject>;
@@ -226,7 +226,7 @@ async function nextState(call: Call, change: Change, current: KubeObject): Promi
   let next = definition.applyDefaults(
     withUpdateMeta(call, partOf(call, read, current, subresource), current),
   );
-  // What the server itself changes on the way belongs to nobody.
+  // Fields that the server itself changes have no owner.
   const managed =
     change.managedFields?.(next, current) ?? ownedAfterWrite(call, next, current, subresource);
   if (subresource === "") next = definition.prepareUpdate(next, current);

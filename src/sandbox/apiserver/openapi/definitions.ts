@@ -20,6 +20,7 @@ export function builtinOpenapiDefinitions(): Readonly<Record<string, Schema>> {
   return builtin;
 }
 
+/** True for a group whose kinds come from data, not from a CRD. */
 export function isBuiltinGroup(group: string): boolean {
   return builtinGroups().some((candidate) => candidate.group === group);
 }
@@ -29,7 +30,7 @@ export function customOpenapiDefinitions(definition: ResourceDefinition): Record
   const { group, version, kind, listKind } = definition;
   const prefix = `${group.split(".").reverse().join(".")}.${version}`;
   const item = `${prefix}.${kind}`;
-  // The linked ObjectMeta may not be copied (it has no end); a reference stands in its place.
+  // ObjectMeta is replaced by a reference: its schema refers to itself and cannot be copied.
   const { properties, ...rest } = definition.schema;
   const { metadata: _metadata, ...fields } = properties ?? {};
   const schema: Schema = {

@@ -49,6 +49,7 @@ import { compare, duplicateKey, fieldsOf, merge, without } from "./typed-value.t
 const BEFORE_FIRST_APPLY = "before-first-apply";
 const MAX_MANAGER_BYTES = 128;
 
+/** Server-side apply: merges by owner of fields, and answers 409 with the conflicts. */
 export async function apply(
   call: Call,
   subresource: string | undefined,
@@ -81,7 +82,7 @@ export async function apply(
       return applied.object;
     },
     managedFields: (_next, current) => {
-      // An apply that changes no value leaves its manager's time as it was, or without one.
+      // An apply that changes no value does not change its manager's time.
       const before = entriesOf(current).find((entry) => isEntryOf(entry, identity));
       const mine = entryFor(identity, owned, applied?.isChange === true ? time : before?.time);
       // Who says nothing any more owns nothing, and is not named.
@@ -131,7 +132,7 @@ function applyTo(
   return { object: withLastApplied(object, identity.manager, call.body), others, isChange };
 }
 
-/** Of an object without notes everything belongs to whoever wrote it before the first apply. */
+/** All fields of an object without managedFields belong to the manager `before-first-apply`. */
 function knownEntries(call: Call, current: KubeObject): readonly ManagedEntry[] {
   const entries = entriesOf(current);
   if (entries.length > 0) return entries;
@@ -153,7 +154,7 @@ function checkManager(manager: string): void {
   ]);
 }
 
-/** What was wanted and is not any more: a path stays while anything below it is wanted. */
+/** Paths that were applied before and are not now. A path stays while something below it is applied. */
 function unwanted(before: FieldSet, wanted: FieldSet): FieldSet {
   const children = new Map<string, FieldSet>();
   for (const [edge, child] of before.children) {
@@ -241,7 +242,7 @@ function configOf(call: Call, subresource: string): KubeObject {
       malformed ?? (twice === undefined ? undefined : `${twice}`),
     );
   }
-  // What is empty was still said, and is owned: reading would drop it.
+  // An empty value was still applied and is owned. Decoding would drop it.
   const said = isCustom(definition) ? read : object;
   if (!definition.hasStatus) return said;
   const { status, ...base } = said as KubeObject & { status?: unknown };

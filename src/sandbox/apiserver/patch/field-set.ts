@@ -5,6 +5,7 @@
  */
 import { canonicalJson, isObject } from "../../../base/json.ts";
 
+/** A set of paths into an object, as managedFields records them. */
 export interface FieldSet {
   /** The path that ends here belongs to the set. */
   readonly isMember: boolean;
@@ -13,9 +14,12 @@ export interface FieldSet {
 
 const NO_CHILDREN: ReadonlyMap<string, FieldSet> = new Map();
 
+/** No path. */
 export const EMPTY: FieldSet = { isMember: false, children: NO_CHILDREN };
+/** One path that ends here. */
 export const LEAF: FieldSet = { isMember: true, children: NO_CHILDREN };
 
+/** True if no path is in the set. */
 export function isEmpty(set: FieldSet): boolean {
   return !set.isMember && set.children.size === 0;
 }
@@ -27,6 +31,7 @@ export function nodeOf(isMember: boolean, children: Map<string, FieldSet>): Fiel
   return isMember ? LEAF : EMPTY;
 }
 
+/** Paths of either set. */
 export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b || isEmpty(b)) return a;
   if (isEmpty(a)) return b;
@@ -38,7 +43,7 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   return { isMember: a.isMember || b.isMember, children };
 }
 
-/** What is in `a` and not in `b`, path by path. */
+/** Paths in `a` that are not in `b`. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return a;
   const children = new Map<string, FieldSet>();
@@ -49,6 +54,7 @@ export function difference(a: FieldSet, b: FieldSet): FieldSet {
   return nodeOf(a.isMember && !b.isMember, children);
 }
 
+/** Paths of both sets. */
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return EMPTY;
   const children = new Map<string, FieldSet>();
@@ -86,7 +92,7 @@ export function pathText(path: readonly string[]): string {
 
 const read = new WeakMap<object, FieldSet>();
 
-/** Reads `fieldsV1`. What is no such tree reads as empty. Kept by identity of the value. */
+/** Reads `fieldsV1`. An invalid tree is read as empty. Kept by identity of the value. */
 export function fromFieldsV1(value: unknown): FieldSet {
   if (!isObject(value)) return EMPTY;
   const known = read.get(value);
@@ -108,6 +114,7 @@ function nodeFrom(value: Record<string, unknown>, isRoot = false): FieldSet {
   return nodeOf(isMember || (isLeaf && !isRoot), children);
 }
 
+/** The set in the JSON form of `managedFields[].fieldsV1`. */
 export function toFieldsV1(set: FieldSet): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   if (set.isMember && set.children.size > 0) result["."] = {};

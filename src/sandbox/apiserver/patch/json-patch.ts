@@ -15,6 +15,7 @@ export class PatchError extends Error {
   override readonly name = "PatchError";
 }
 
+/** One operation of a JSON patch (RFC 6902), before it is checked. */
 export interface Operation {
   readonly op?: unknown;
   readonly path?: unknown;
@@ -28,7 +29,7 @@ interface Place {
   readonly key: string;
 }
 
-/** What the operations make of `current`, which stays as it is. Throws PatchError. */
+/** Applies the operations to a copy of `current`. Throws PatchError. */
 export function applyJsonPatch(
   current: unknown,
   operations: readonly (Operation | null)[],

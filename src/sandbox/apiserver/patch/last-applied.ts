@@ -17,7 +17,7 @@ import { compare, fieldsOf } from "./typed-value.ts";
 const KUBECTL = "kubectl";
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Fields that `manager` may take from others: those that are as kubectl last applied them. */
+/** Fields that `manager` may take over: their values are as kubectl last applied them. */
 export function lastAppliedFields(call: Call, manager: string, live: KubeObject): FieldSet {
   const text = live.metadata.annotations?.[LAST_APPLIED];
   if (manager !== KUBECTL || text === undefined) return EMPTY;
@@ -40,7 +40,7 @@ function parsed(text: string): KubeObject | undefined {
   }
 }
 
-/** The object with what was just applied as its last applied, where it has such a note, and room for this one. */
+/** Updates the annotation last-applied-configuration, if the object has it and the new value fits. */
 export function withLastApplied(object: KubeObject, manager: string, config: unknown): KubeObject {
   const { annotations } = object.metadata;
   if (manager !== KUBECTL || !annotations?.[LAST_APPLIED]) return object;

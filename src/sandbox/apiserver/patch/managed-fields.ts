@@ -23,6 +23,7 @@ import {
 } from "./field-set.ts";
 import { compare } from "./typed-value.ts";
 
+/** One item of `metadata.managedFields`. */
 export interface ManagedEntry {
   readonly manager: string;
   readonly operation: "Apply" | "Update";
@@ -36,7 +37,7 @@ export interface ManagedEntry {
 /** Beyond this many updaters the oldest are joined into one. */
 const MAX_UPDATE_MANAGERS = 10;
 const ANCIENT = "ancient-changes";
-/** Metadata the server keeps itself belongs to nobody. */
+/** Metadata that the server maintains has no owner. */
 const SERVER_METADATA: ReadonlySet<string> = new Set([
   "name",
   "namespace",
@@ -50,12 +51,12 @@ const SERVER_METADATA: ReadonlySet<string> = new Set([
   "selfLink",
 ]);
 
-/** The entries an object carries; what is not readable is dropped. */
+/** The entries of the object; unreadable ones are dropped. */
 export function entriesOf(object: KubeObject | undefined): readonly ManagedEntry[] {
   return (object?.metadata.managedFields ?? []) as readonly ManagedEntry[];
 }
 
-/** The object without what nobody can own. */
+/** The object without fields that cannot have an owner. */
 export function ownable(object: KubeObject | undefined): Record<string, unknown> {
   if (object === undefined) return {};
   const { apiVersion: _a, kind: _k, metadata, ...rest } = object;
@@ -75,10 +76,10 @@ export function ownedAfterWrite(
 ): readonly ManagedEntry[] {
   const before = subresource === "" ? entriesBefore(next, entriesOf(current)) : entriesOf(current);
   const after = ownable(next);
-  // A new object's status is the server's; nobody wrote it.
+  // The server made a new object's status, so it has no owner.
   if (current === undefined && call.definition.hasStatus) delete after["status"];
   const { definition } = call;
-  // Who threw all notes away gets none before somebody applies.
+  // After a client removed all entries, none are added before the next apply.
   if (current !== undefined && before.length === 0) return before;
   const { changed, removed } = compare(
     ownable(current),
@@ -168,6 +169,7 @@ interface Takeover {
   readonly time: string;
 }
 
+/** Who changed fields, and how: entries with an equal identity are merged. */
 export interface Identity {
   readonly manager: string;
   readonly operation: ManagedEntry["operation"];
@@ -198,6 +200,7 @@ function groupOf(apiVersion: string): string {
   return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
 }
 
+/** True if the entry belongs to this manager, operation, version and subresource. */
 export function isEntryOf(entry: ManagedEntry, identity: Identity): boolean {
   return (
     entry.manager === identity.manager &&
@@ -207,6 +210,7 @@ export function isEntryOf(entry: ManagedEntry, identity: Identity): boolean {
   );
 }
 
+/** A new entry with these fields. */
 export function entryFor(
   identity: Identity,
   fields: FieldSet,

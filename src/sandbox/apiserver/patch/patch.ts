@@ -58,7 +58,7 @@ function changeOf(call: Call, type: string): (current: KubeObject) => unknown {
     if (!isObject(body)) throw badRequest(noMap(body));
     return (current) => applyStrategicPatch(current, body, definition.schema);
   }
-  // The router of built-in kinds refuses before anybody knows what would be accepted.
+  // For built-in kinds the router refuses the content type, without a list of accepted types.
   if (!isCustom(definition))
     throw new ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
   throw unsupportedMediaType([JSON_PATCH, MERGE_PATCH, "application/apply-patch+yaml"]);

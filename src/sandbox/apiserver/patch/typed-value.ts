@@ -57,7 +57,7 @@ function edgeOfItem(item: Item, schema: Schema | undefined): string {
   return keyEdge(keys);
 }
 
-/** What is wrong with a keyed list that names an item twice; undefined when no list does. */
+/** The problem of a keyed list with a repeated key; undefined if there is none. */
 export function duplicateKey(
   value: unknown,
   schema: Schema | undefined,
@@ -102,7 +102,7 @@ export function fieldsOf(value: unknown, schema: Schema | undefined): FieldSet {
   const children = new Map<string, FieldSet>();
   for (const [edge, child] of parts.byEdge) {
     const inner = schemaAt(schema, edge);
-    // A list of members without any is nobody's.
+    // An empty list has no owner.
     if (Array.isArray(child) && child.length === 0 && partsOf(child, inner) !== undefined) continue;
     const below = fieldsOf(child, inner);
     const hasOnlySuch = !below.isMember && isEmpty(below) && isObject(child);
@@ -113,6 +113,7 @@ export function fieldsOf(value: unknown, schema: Schema | undefined): FieldSet {
   return nodeOf(false, children);
 }
 
+/** How two values differ, by field. */
 export interface Comparison {
   /** Added or changed. */
   readonly changed: FieldSet;

@@ -41,7 +41,7 @@ const ZERO_IS_ABSENT: ReadonlySet<string> = new Set([
   "count",
 ]);
 
-/** The JSON value of a body. Throws 400 for what is not such a body or a kind that is not known. */
+/** The JSON value of a body. Throws 400 for an invalid body or an unknown kind. */
 export function decodeProtobuf(body: Uint8Array): unknown {
   if ([...MAGIC].some((byte, index) => body[index] !== byte)) {
     const prefix = `expected prefix [${MAGIC.join(" ")}]`;
@@ -73,7 +73,7 @@ function unrecognized(why: string, body: Uint8Array): ApiError {
   return badRequest(`the object provided is unrecognized: ${why} (${shown})`);
 }
 
-/** What is wrong with the bytes of a message, in the words of Go's decoder where it has one sentence. */
+/** The problem of the bytes, in the words of Go's decoder if it has one sentence for it. */
 function problemOf(error: unknown): string {
   if (error instanceof SyntaxError) return "a part of it is no JSON";
   if (error instanceof DepthError) return error.message;
@@ -257,7 +257,7 @@ function readTexts(bytes: Uint8Array): readonly string[] {
   return texts;
 }
 
-/** A schema, a list of schemas, or whether anything at all is allowed. */
+/** A schema, a list of schemas, or a boolean that allows or forbids everything. */
 function readSchemaOr(bytes: Uint8Array): unknown {
   const reader = new BinaryReader(bytes);
   const schemas: unknown[] = [];

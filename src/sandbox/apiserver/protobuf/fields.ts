@@ -9,6 +9,7 @@ export const PROTOBUF = "application/vnd.kubernetes.protobuf";
 /** `k8s` and a zero byte begin every body. */
 export const MAGIC: Uint8Array = new Uint8Array([0x6b, 0x38, 0x73, 0x00]);
 
+/** One field of a protobuf message. */
 export interface Field {
   readonly number: number;
   /** As JSON calls it. */
@@ -16,15 +17,16 @@ export interface Field {
   /** A scalar or the name of a message. */
   readonly type: string;
   readonly shape: "one" | "list" | "map";
-  /** In JSON its fields stand among those of the message around it. */
+  /** In JSON its fields are part of the surrounding message. */
   readonly isInline: boolean;
 }
 
+/** Fields by number. */
 export type Message = ReadonlyMap<number, Field>;
 
 let loaded: Map<string, Message> | undefined;
 
-/** The fields of a message in the order of their numbers; undefined when nobody knows it. */
+/** The fields of a message in the order of their numbers; undefined if it is unknown. */
 export function messageNamed(name: string): Message | undefined {
   const table = messages();
   const known = table.get(name);
@@ -47,7 +49,7 @@ export function messageOf(apiVersion: string, kind: string): string {
   const [group = "", version] = apiVersion.includes("/")
     ? apiVersion.split("/")
     : ["core", apiVersion];
-  // Somebody's `apps.example.com` is not Kubernetes' `apps`.
+  // A user's group `apps.example.com` is not Kubernetes' `apps`.
   const [name, ...rest] = group.split(".");
   if (rest.length > 0 && !group.endsWith(".k8s.io")) return "";
   return `${name}.${version}.${kind}`;

@@ -44,7 +44,7 @@ function nothing(): void {
   // Most namespaces have no quota.
 }
 
-/** What is used afterwards; undefined when this quota is not touched. */
+/** The usage after the write; undefined if it does not count against this quota. */
 function charge(
   call: Call,
   { object, operation }: Admission<KubeObject>,

@@ -3,13 +3,16 @@
 import { canonicalQuantity } from "../../../base/canonical-quantity.ts";
 import { parseNano } from "../../../base/quantity.ts";
 
+/** Quantities by resource name. */
 export type Amounts = Readonly<Record<string, string | number>>;
 
+/** Requests and limits as written, before they are parsed. */
 export interface Resources {
   readonly requests?: Amounts;
   readonly limits?: Amounts;
 }
 
+/** What quota reads of a container. */
 export interface Container {
   readonly name: string;
   readonly restartPolicy?: string;
@@ -18,7 +21,7 @@ export interface Container {
 
 const KIBI = 1_024n * 1_000_000_000n;
 
-/** What all containers need at once, sidecars included, or the hungriest of those that run before them. */
+/** The sum over all containers and sidecars, or the largest init container if that is more. */
 export function totals(
   containers: readonly Container[],
   initContainers: readonly Container[],
@@ -59,6 +62,7 @@ export function spell(amount: bigint, like: string): string {
   return canonicalQuantity(text) ?? text;
 }
 
+/** In billionths; 0 for text that is no quantity. */
 export function nano(amount: string | number): bigint {
   return parseNano(amount) ?? 0n;
 }

@@ -39,7 +39,7 @@ export function countQuotas(engine: Engine): () => void {
   };
 }
 
-/** Can this write change what is used in a way that nobody has charged? */
+/** Whether this write reduces usage, which admission does not count. */
 function frees({ type, storageKey, object, previous }: StoreEvent): boolean {
   const spec = (one: KubeObject | undefined) => (one as Quota | undefined)?.spec;
   if (storageKey === QUOTAS && type !== "DELETED") return spec(object) !== spec(previous);

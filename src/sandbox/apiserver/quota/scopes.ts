@@ -6,6 +6,7 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import type { Amounts } from "./amounts.ts";
 import { type Counted, takes } from "./usage.ts";
 
+/** A ResourceQuota. */
 export interface Quota extends KubeObject {
   readonly spec?: {
     readonly hard?: Amounts;

@@ -48,7 +48,7 @@ export const PLAINLY_COUNTED: ReadonlySet<string> = new Set([
   "secrets",
   "services",
 ]);
-/** What a container asks for of these is counted without `requests.`, too. */
+/** Resources whose requests also count without the prefix `requests.`. */
 const PLAIN_REQUESTS: ReadonlySet<string> = new Set(["cpu", "memory", "ephemeral-storage"]);
 /** What a container is given; where a quota bounds one of these, each container has to name it. */
 export const COMPUTE: ReadonlySet<string> = new Set([
@@ -60,6 +60,7 @@ export const COMPUTE: ReadonlySet<string> = new Set([
   "limits.memory",
 ]);
 
+/** What one object counts against quotas. upstream: pkg/quota/v1/evaluator of Kubernetes. */
 export function usageOf({ group, plural }: Counted, object: KubeObject, nowMs: number): Amounts {
   const counts = { [`count/${group === "" ? plural : `${plural}.${group}`}`]: "1" };
   if (group !== "") return counts;
@@ -158,6 +159,7 @@ export function added(left: Amounts, right: Amounts): Amounts {
   return combined(left, right, (a, b) => a + b);
 }
 
+/** left minus right, by resource name. */
 export function subtracted(left: Amounts, right: Amounts): Amounts {
   return combined(left, right, (a, b) => a - b);
 }

@@ -11,12 +11,14 @@ import { validateSelector } from "./selector-rules.ts";
 
 const RBAC_GROUP = "rbac.authorization.k8s.io";
 
+/** Defaults and validation of a Role. */
 export const ROLE_RULES: KindRules = {
   names: "path",
   defaults: nullRules,
   validate: (role) => ruleErrors(role, true),
 };
 
+/** Defaults and validation of a ClusterRole. */
 export const CLUSTER_ROLE_RULES: KindRules = {
   names: "path",
   defaults: nullRules,
@@ -33,7 +35,7 @@ function ruleErrors(role: Raw, namespaced: boolean): FieldError[] {
   return rules.flatMap((rule, index) => oneRule(rule, `rules[${index}]`, namespaced));
 }
 
-/** A role is not put together of others by selectors that nobody can read. */
+/** Errors of the selectors in an aggregationRule. */
 function aggregationErrors({ aggregationRule }: Raw): FieldError[] {
   if (aggregationRule === undefined) return [];
   const path = "aggregationRule.clusterRoleSelectors";
@@ -92,7 +94,7 @@ function bindingRules(roleKinds: readonly string[]): KindRules {
         errors.push(...subjectErrors(subject, `subjects[${index}]`, isNamespaced));
       });
       if (current !== undefined && !deepEqual(binding.roleRef, current.roleRef)) {
-        // As Go prints its own struct.
+        // In the form in which Go prints its struct.
         const shown = { APIGroup: apiGroup, Kind: kind, Name: name };
         errors.push(invalid("roleRef", shown, "cannot change roleRef"));
       }
@@ -118,5 +120,7 @@ function subjectErrors(subject: Raw, path: string, isNamespaced: boolean): Field
   return errors;
 }
 
+/** Rules of a RoleBinding. */
 export const ROLE_BINDING_RULES: KindRules = bindingRules(["Role", "ClusterRole"]);
+/** Rules of a ClusterRoleBinding. */
 export const CLUSTER_ROLE_BINDING_RULES: KindRules = bindingRules(["ClusterRole"]);

@@ -27,6 +27,7 @@ export interface BuiltinResource {
   readonly columns?: readonly (readonly [string, string, string, number])[];
 }
 
+/** Kinds of one group, recorded from a real kube-apiserver. */
 export interface BuiltinGroup {
   readonly group: string;
   readonly versions: readonly {

@@ -47,6 +47,7 @@ import {
   STATEFUL_SET_RULES,
 } from "./workload-rules.ts";
 
+/** Rules by `GROUP/KIND`. Kinds without an entry have only their schema. */
 export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "/ConfigMap": CONFIG_MAP_RULES,
   "/Event": EVENT_RULES,

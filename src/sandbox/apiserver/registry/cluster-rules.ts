@@ -15,6 +15,7 @@ const HIGHEST_USER_PRIORITY = 1_000_000_000;
 const WEBHOOK_TIMEOUT_SECONDS = 10;
 const REVIEWS = ["v1", "v1beta1"];
 
+/** Defaults, status on create and what an update keeps of a Namespace. */
 export const NAMESPACE_RULES: KindRules = {
   names: "label",
   defaults(namespace) {
@@ -30,6 +31,7 @@ export const NAMESPACE_RULES: KindRules = {
   },
 };
 
+/** Defaults and validation of a PriorityClass. */
 export const PRIORITY_CLASS_RULES: KindRules = {
   defaults(priorityClass) {
     fallback(priorityClass, "preemptionPolicy", "PreemptLowerPriority");
@@ -59,6 +61,7 @@ export const PRIORITY_CLASS_RULES: KindRules = {
   },
 };
 
+/** Validation and status on create of a PodDisruptionBudget. */
 export const BUDGET_RULES: KindRules = {
   prepareCreate(budget) {
     budget.status = {
@@ -71,7 +74,7 @@ export const BUDGET_RULES: KindRules = {
   validate({ spec = {} }) {
     const errors = validateSelector(spec.selector, "spec.selector");
     if (spec.minAvailable !== undefined && spec.maxUnavailable !== undefined) {
-      // As Go prints its own struct, in which fields are named otherwise.
+      // In the form in which Go prints its struct, with Go's field names.
       const shown = {
         MinAvailable: spec.minAvailable,
         Selector: spec.selector ?? null,
@@ -98,6 +101,7 @@ export const BUDGET_RULES: KindRules = {
   },
 };
 
+/** Validation of a Lease. */
 export const LEASE_RULES: KindRules = {
   validate({ spec = {} }) {
     const seconds = spec.leaseDurationSeconds;
@@ -108,6 +112,7 @@ export const LEASE_RULES: KindRules = {
 
 const WEBHOOK_OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
+/** Defaults and validation of a webhook configuration. */
 export const WEBHOOK_RULES: KindRules = {
   validate(configuration) {
     return (configuration.webhooks ?? []).flatMap((webhook: Raw, index: number) =>
@@ -175,6 +180,7 @@ function webhookErrors(webhook: Raw, at: string): FieldError[] {
   return errors;
 }
 
+/** Defaults and validation of a CSINode. */
 export const CSI_NODE_RULES: KindRules = {
   defaults({ spec = {} }) {
     for (const driver of spec.drivers ?? []) fallback(driver, "topologyKeys", null);
@@ -185,6 +191,7 @@ export const CSI_NODE_RULES: KindRules = {
     ),
 };
 
+/** Defaults of a CSIDriver. */
 export const CSI_DRIVER_RULES: KindRules = {
   defaults({ spec = {} }) {
     fallback(spec, "attachRequired", true);

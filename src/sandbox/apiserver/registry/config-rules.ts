@@ -13,6 +13,7 @@ const KEY_TEXT =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or " +
   "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
+/** Validation of a ConfigMap. */
 export const CONFIG_MAP_RULES: KindRules = {
   validate: (map, current) => [
     ...validateKeys(map),
@@ -21,6 +22,7 @@ export const CONFIG_MAP_RULES: KindRules = {
   ],
 };
 
+/** Defaults and validation of a Secret. */
 export const SECRET_RULES: KindRules = {
   defaults(secret) {
     fallback(secret, "type", "Opaque");
@@ -68,7 +70,7 @@ function valuesOf(values: Raw, encoding: "utf8" | "base64" = "utf8"): readonly n
   );
 }
 
-/** Of all values together: etcd has a limit for what it stores. */
+/** The sum of all values is limited, because etcd limits the size of an object. */
 function validateSize(sizes: readonly number[], field: string): FieldError[] {
   const sum = sizes.reduce((total, size) => total + size, 0);
   return sum > MAX_BYTES ? [tooLong(field, MAX_BYTES)] : [];

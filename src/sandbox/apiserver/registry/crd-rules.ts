@@ -12,7 +12,7 @@ import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 const SCOPES = ["Cluster", "Namespaced"];
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
 
-/** A CRD's defaults and what is refused before anything of it is served. */
+/** Defaults and validation of a CRD. */
 export const CRD_RULES: KindRules = {
   defaults(crd) {
     const { names } = crd.spec ?? {};
@@ -87,7 +87,7 @@ function specErrors(spec: Raw): FieldError[] {
 function storageErrors(versions: readonly Raw[]): FieldError[] {
   const stored = versions.filter((version) => version.storage === true);
   if (stored.length === 1) return [];
-  // As Go prints its own structs, from which what all versions share was taken out.
+  // In the form in which Go prints its structs, without the fields that all versions share.
   const shown = versions.map(({ name, served = false, storage = false }) => ({
     Name: name,
     Served: served,

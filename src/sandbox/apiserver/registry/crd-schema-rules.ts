@@ -13,6 +13,7 @@ const LIST_TYPES = ["atomic", "set", "map"];
 /** What the server knows of metadata anyway. */
 const SAID_OF_METADATA: ReadonlySet<string> = new Set(["name", "generateName"]);
 
+/** Why a CRD's schema is not structural. Empty: it is. */
 export function schemaErrors(schema: Schema, path: string): FieldError[] {
   if (schema.type === undefined) return [required(`${path}.type`, "must not be empty at the root")];
   if (schema.type !== "object")
@@ -27,7 +28,7 @@ export function schemaErrors(schema: Schema, path: string): FieldError[] {
   return errors;
 }
 
-/** `what`: how a schema without a type is called; empty where none is asked for. */
+/** `what`: the name of the schema in the error about a missing type; empty if no type is required. */
 function nodeErrors(schema: Schema, path: string, what: string): FieldError[] {
   const { type, properties = {}, items, additionalProperties } = schema;
   const errors: FieldError[] = [];
@@ -112,7 +113,7 @@ function listErrors(schema: Schema, path: string): FieldError[] {
   return errors;
 }
 
-/** Beneath anyOf and the like values are judged, not described. */
+/** Schemas below anyOf, allOf, oneOf and not only validate; they may not describe fields. */
 function junctorErrors(schema: Schema, path: string): FieldError[] {
   const isIntOrString = schema["x-kubernetes-int-or-string"] === true;
   const described = (one: Schema, at: string): FieldError[] =>

@@ -10,10 +10,11 @@ import { builtinDefinitions } from "./builtin.ts";
 import { type CustomResourceDefinition, customDefinitions } from "./custom.ts";
 import { compareVersions } from "./version-order.ts";
 
+/** The kinds that are served now; CRDs add and remove some. */
 export interface MutableRegistry extends Registry {
   /** `1.34`, `v1.34.4`: what /version reports. */
   readonly kubernetesVersion: string;
-  /** Grows with each change of what is served. */
+  /** Increases with each change of the served kinds. */
   readonly generation: number;
   /** The CRDs that exist now; those whose names were not accepted are not served. */
   setCrds(crds: readonly KubeObject[]): void;

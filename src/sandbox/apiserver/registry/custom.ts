@@ -56,6 +56,7 @@ export interface CustomResourceDefinition extends KubeObject {
   };
 }
 
+/** One version of a CRD, as its spec lists it. */
 export interface CustomVersion {
   readonly name: string;
   readonly served: boolean;
@@ -173,7 +174,7 @@ function valueAt(object: unknown, field: string): unknown {
   return value;
 }
 
-/** What is stored is read by the schema of now: without what it does not know, with its defaults. */
+/** Reads a stored object by the current schema: unknown fields are removed, defaults are added. */
 function rereader(schema: Schema, prunes: boolean): (object: KubeObject) => KubeObject {
   const read = new WeakMap<KubeObject, KubeObject>();
   return (object) => {

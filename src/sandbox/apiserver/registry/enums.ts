@@ -40,7 +40,7 @@ export function validateEnums(
   }
 }
 
-/** Kubernetes sorts what it supports, but for the restart policies. */
+/** Kubernetes sorts the supported values in messages, except restart policies. */
 function shown(words: readonly unknown[]): readonly unknown[] {
   const isPolicy = words.length === 3 && words.includes("OnFailure");
   return isPolicy ? ["Always", "OnFailure", "Never"] : words;

@@ -5,6 +5,7 @@
  */
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 
+/** Rules of an Event of core/v1. */
 export const EVENT_RULES: KindRules = filling((event) => {
   fallback(event, "source", {});
   for (const field of ["firstTimestamp", "lastTimestamp", "eventTime"])
@@ -12,6 +13,7 @@ export const EVENT_RULES: KindRules = filling((event) => {
   for (const field of ["reportingComponent", "reportingInstance"]) fallback(event, field, "");
 });
 
+/** Rules of an Event of events.k8s.io/v1. */
 export const NEW_EVENT_RULES: KindRules = filling((event) => {
   fallback(event, "deprecatedSource", {});
   for (const field of ["deprecatedFirstTimestamp", "deprecatedLastTimestamp", "eventTime"])

@@ -10,6 +10,7 @@ import type { FieldError } from "../schema/schema.ts";
 // biome-ignore lint/suspicious/noExplicitAny: rules walk raw JSON whose shape the schema holds
 export type Raw = any;
 
+/** What a kind adds to its schema: defaults, validation, and what create and update change. */
 export interface KindRules {
   /** Fills in what is missing, in place: `draft` is a private copy. */
   readonly defaults?: (draft: Raw) => void;
@@ -33,7 +34,7 @@ export function fallback(draft: Raw, field: string, value: unknown): void {
   if (draft[field] === undefined) draft[field] = value;
 }
 
-/** Go writes the times of a condition that nobody set as null. */
+/** Go writes unset times of a condition as null. */
 export function nullTimes(conditions: readonly Raw[] | undefined, fields: readonly string[]): void {
   for (const condition of conditions ?? [])
     for (const field of fields) fallback(condition, field, null);

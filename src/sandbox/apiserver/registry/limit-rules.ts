@@ -8,6 +8,7 @@ import { duplicate, forbidden, invalid, required } from "../schema/field-error.t
 import type { FieldError } from "../schema/schema.ts";
 import type { KindRules, Raw } from "./kind-rules.ts";
 
+/** Defaults and validation of a LimitRange. */
 export const LIMIT_RANGE_RULES: KindRules = {
   defaults(range) {
     for (const item of range.spec?.limits ?? []) if (item.type === "Container") complete(item);

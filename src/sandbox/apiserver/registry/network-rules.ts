@@ -9,6 +9,7 @@ import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 
 const PATH_TYPES = ["Exact", "ImplementationSpecific", "Prefix"];
 
+/** Defaults of an EndpointSlice. */
 export const ENDPOINT_SLICE_RULES: KindRules = {
   /** Go's empty lists and conditions, which this kind does not leave out. */
   defaults(slice) {
@@ -22,6 +23,7 @@ export const ENDPOINT_SLICE_RULES: KindRules = {
   },
 };
 
+/** Defaults of an Endpoints. */
 export const ENDPOINTS_RULES: KindRules = {
   defaults({ subsets }) {
     for (const { ports } of subsets ?? [])
@@ -29,6 +31,7 @@ export const ENDPOINTS_RULES: KindRules = {
   },
 };
 
+/** Validation and status on create of an Ingress. */
 export const INGRESS_RULES: KindRules = {
   prepareCreate(ingress) {
     ingress.status = { loadBalancer: {} };
@@ -60,6 +63,7 @@ function pathErrors({ path, pathType, backend = {} }: Raw, at: string): FieldErr
   return errors;
 }
 
+/** Defaults and validation of an IngressClass. */
 export const INGRESS_CLASS_RULES: KindRules = {
   defaults({ spec }) {
     if (spec?.parameters !== undefined) fallback(spec.parameters, "scope", "Cluster");
@@ -70,6 +74,7 @@ export const INGRESS_CLASS_RULES: KindRules = {
   },
 };
 
+/** Defaults of a NetworkPolicy. */
 export const NETWORK_POLICY_RULES: KindRules = {
   defaults({ spec }) {
     if (spec === undefined) return;

@@ -22,6 +22,7 @@ const NO_NODE_INFO = {
   architecture: "",
 };
 
+/** Defaults and validation of a Node. */
 export const NODE_RULES: KindRules = {
   keepsStatusOnCreate: true,
   defaults(node) {

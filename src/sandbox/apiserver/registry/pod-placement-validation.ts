@@ -11,6 +11,7 @@ import { validateSelector } from "./selector-rules.ts";
 
 const TAINT_EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
+/** Errors of `spec.tolerations`. Empty: valid. */
 export function validateTolerations(
   tolerations: readonly Raw[] | undefined,
   path: string,
@@ -48,6 +49,7 @@ export function validateTolerations(
   return errors;
 }
 
+/** Errors of `spec.affinity`. Empty: valid. */
 export function validateAffinity(affinity: Raw, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const node = affinity?.nodeAffinity;
@@ -134,6 +136,7 @@ function validateTopologyKey(key: string | undefined, path: string): FieldError[
   return qualifiedNameProblems(key).map((text) => invalid(path, key, text));
 }
 
+/** Errors of `spec.topologySpreadConstraints`. Empty: valid. */
 export function validateSpread(
   constraints: readonly Raw[] | undefined,
   path: string,

@@ -18,6 +18,7 @@ const IMMUTABLE_TEXT =
   "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was " +
   "previously negative)";
 
+/** Defaults, validation and status on create of a Pod. */
 export const POD_RULES: KindRules = {
   defaults(pod) {
     pod.spec ??= {};
@@ -51,7 +52,7 @@ export const POD_RULES: KindRules = {
     current === undefined ? validateNew(pod) : validateUpdate(pod, current),
 };
 
-/** What a controller may make pods from; nobody acts on it. */
+/** Defaults and validation of a PodTemplate. No controller uses this kind. */
 export const POD_TEMPLATE_RULES: KindRules = {
   defaults(object) {
     object.template ??= {};
@@ -66,7 +67,7 @@ export const POD_TEMPLATE_RULES: KindRules = {
 
 /** `Guaranteed`, `Burstable` or `BestEffort`. upstream: pkg/apis/core/v1/helper/qos */
 export function qosClass(spec: Raw): string {
-  // What the pod asks for as a whole counts instead of what its containers do.
+  // Pod-level resources count instead of the containers' own.
   const containers =
     spec.resources === undefined
       ? [...(spec.initContainers ?? []), ...(spec.containers ?? [])]

@@ -16,7 +16,7 @@ function isSupported(resource: string): boolean {
   return resource === "cpu" || resource === "memory" || resource.startsWith("hugepages-");
 }
 
-/** Who limits the pod asks for what its containers ask for, too, and else for as much as the limit. */
+/** A pod-level limit sets the pod-level request: the sum of the containers' requests, else the limit itself. */
 export function defaultWholePod(spec: Raw): void {
   const { limits = {}, requests = {} } = spec.resources ?? {};
   if (Object.keys(limits).length === 0) return;
@@ -28,12 +28,13 @@ export function defaultWholePod(spec: Raw): void {
   if (Object.keys(wanted).length > 0) spec.resources.requests = wanted;
 }
 
-/** Without what the pod asks for as a whole. */
+/** The requests of the containers, without pod-level resources. */
 function containerRequests({ resources: _, overhead: _o, ...spec }: Raw): Record<string, number> {
   const { pods: _p, ...requests } = podRequests({ metadata: { name: "" }, spec });
   return requests;
 }
 
+/** Errors of pod-level resources. Empty: valid. */
 export function validateWholePod(spec: Raw): FieldError[] {
   if (spec.resources === undefined) return [];
   const { limits = {}, requests = {} } = spec.resources;

@@ -8,7 +8,7 @@ import { validateSelector } from "./selector-rules.ts";
 const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const SCOPES = ["*", "Cluster", "Namespaced"];
 
-/** Complaints about `matchConstraints` or `matchResources`; none when there are none. */
+/** Errors of `matchConstraints` or `matchResources`. Empty: valid. */
 export function matchErrors(resources: Raw, path: string): FieldError[] {
   if (resources === undefined) return [];
   const { matchPolicy, namespaceSelector, objectSelector } = resources;

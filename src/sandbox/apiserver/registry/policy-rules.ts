@@ -21,6 +21,7 @@ const MAX_CONDITIONS = 64;
 const MAX_ANNOTATIONS = 20;
 const MAX_ANNOTATION_BYTES = 5 * 1_024;
 
+/** Defaults and validation of a ValidatingAdmissionPolicy. */
 export const POLICY_RULES: KindRules = {
   defaults(policy) {
     policy.spec ??= {};
@@ -30,6 +31,7 @@ export const POLICY_RULES: KindRules = {
   validate: ({ metadata, spec = {} }, current) => policyErrors(metadata.name, spec, current?.spec),
 };
 
+/** Defaults and validation of a ValidatingAdmissionPolicyBinding. */
 export const POLICY_BINDING_RULES: KindRules = {
   defaults(binding) {
     binding.spec ??= {};

@@ -43,6 +43,7 @@ const ONLY_EXISTS =
   "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, " +
   "ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
 
+/** Validation of a ResourceQuota. */
 export const QUOTA_RULES: KindRules = {
   validate(quota, current) {
     const { hard = {}, scopes = [], scopeSelector } = quota.spec ?? {};

@@ -14,7 +14,7 @@ export function isStandardResource(name: string): boolean {
   return STANDARD.has(name) || /^(requests\.)?hugepages-/.test(name);
 }
 
-/** What is wrong with a resource of a container. upstream: validateContainerResourceName */
+/** Problems of a container's resource name. Empty: valid. upstream: validateContainerResourceName */
 export function resourceNameProblems(name: string): readonly string[] {
   const problems = qualifiedNameProblems(name);
   const isOwn = !name.includes("/");

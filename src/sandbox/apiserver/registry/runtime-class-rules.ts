@@ -7,6 +7,7 @@ import { validateTolerations } from "./pod-placement-validation.ts";
 import { validateResources } from "./pod-spec-validation.ts";
 import { validateImmutable } from "./selector-rules.ts";
 
+/** Validation of a RuntimeClass. */
 export const RUNTIME_CLASS_RULES: KindRules = {
   validate(runtimeClass, current) {
     const { handler, overhead, scheduling } = runtimeClass;
@@ -39,7 +40,7 @@ function schedulingErrors({ nodeSelector, tolerations = [] }: Raw): FieldError[]
   return [...validateLabels(nodeSelector, "scheduling.nodeSelector"), ...errors, ...twice];
 }
 
-/** As Go prints its own struct. */
+/** In the form in which Go prints its struct. */
 function shown({
   key = "",
   operator = "",

@@ -38,7 +38,7 @@ export function validateSelector(selector: Raw, path: string): FieldError[] {
   return errors;
 }
 
-/** The selector of a workload: present, not empty, true of its own template. */
+/** Errors of a workload's selector: it must be set, not empty, and match the template's labels. */
 export function validateWorkloadSelector(spec: Raw, kind: string): FieldError[] {
   const { selector } = spec;
   if (selector === undefined) {

@@ -10,6 +10,7 @@ import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 const PORT_TEXT = "must be between 1 and 65535, inclusive";
 const PORT_NAME_TEXT = "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)";
 
+/** Defaults, validation, status on create and what an update keeps of a Service. */
 export const SERVICE_RULES: KindRules = {
   names: "label",
   defaults(service) {
@@ -69,7 +70,7 @@ export function isOpenToNodes(spec: Raw): boolean {
   );
 }
 
-/** A service of another type gives back what it got for its old one. upstream: dropTypeDependentFields */
+/** A Service that changes its type loses the fields that belong to the old type. upstream: dropTypeDependentFields */
 function dropWhatTheTypeHadAdded(spec: Raw, before: Raw): void {
   if (spec.type === before.type && spec.externalTrafficPolicy === before.externalTrafficPolicy)
     return;

@@ -14,6 +14,7 @@ const CLAIM_TEXT =
   "spec is immutable after creation except resources.requests and volumeAttributesClassName for " +
   "bound claims";
 
+/** Defaults, validation and status on create of a PersistentVolumeClaim. */
 export const CLAIM_RULES: KindRules = {
   defaults(claim) {
     claim.spec ??= {};
@@ -44,6 +45,7 @@ export const CLAIM_RULES: KindRules = {
   },
 };
 
+/** Defaults, validation and status on create of a PersistentVolume. */
 export const VOLUME_RULES: KindRules = {
   defaults(volume) {
     volume.spec ??= {};
@@ -80,6 +82,7 @@ export function driverNameErrors(name: string, field: string): FieldError[] {
   ];
 }
 
+/** Defaults and validation of a StorageClass. */
 export const STORAGE_CLASS_RULES: KindRules = {
   defaults(storageClass) {
     fallback(storageClass, "reclaimPolicy", "Delete");

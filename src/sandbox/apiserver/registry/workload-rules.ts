@@ -22,6 +22,7 @@ const STATEFUL_SET_TEXT =
   "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and " +
   "'minReadySeconds' are forbidden";
 
+/** Defaults and validation of a Deployment. */
 export const DEPLOYMENT_RULES: KindRules = {
   defaults({ spec = {}, status }) {
     fallback(spec, "replicas", 1);
@@ -65,6 +66,7 @@ function isZero(value: unknown): boolean {
   return value === 0 || value === "0%";
 }
 
+/** Defaults, validation and status on create of a ReplicaSet. */
 export const REPLICA_SET_RULES: KindRules = {
   prepareCreate(replicaSet) {
     replicaSet.status = { replicas: 0 };
@@ -84,6 +86,7 @@ export const REPLICA_SET_RULES: KindRules = {
   },
 };
 
+/** Defaults, validation and status on create of a ReplicationController. */
 export const REPLICATION_CONTROLLER_RULES: KindRules = {
   defaults(controller) {
     const { spec = {} } = controller;
@@ -105,6 +108,7 @@ export const REPLICATION_CONTROLLER_RULES: KindRules = {
   ],
 };
 
+/** Defaults, validation and status on create of a StatefulSet. */
 export const STATEFUL_SET_RULES: KindRules = {
   prepareCreate(statefulSet) {
     statefulSet.status = { replicas: 0, availableReplicas: 0 };
@@ -145,7 +149,7 @@ export const STATEFUL_SET_RULES: KindRules = {
   },
 };
 
-/** What its pods will have: each of its claims is a volume, in place of another of that name. */
+/** The template with a volume for each volumeClaimTemplate, which replaces a volume of the same name. */
 function withClaimedVolumes(spec: Raw): Raw {
   const claimed = (spec.volumeClaimTemplates ?? []).flatMap(({ metadata }: Raw) =>
     metadata?.name === undefined ? [] : [{ name: metadata.name }],
@@ -160,6 +164,7 @@ function withClaimedVolumes(spec: Raw): Raw {
 
 const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
 
+/** Defaults, validation, status on create and what an update keeps of a DaemonSet. */
 export const DAEMON_SET_RULES: KindRules = {
   innerAnnotation: TEMPLATE_GENERATION,
   prepareUpdate(daemonSet, current) {
@@ -205,12 +210,13 @@ export const DAEMON_SET_RULES: KindRules = {
   },
 };
 
+/** Defaults, validation and status on create of a Job. */
 export const JOB_RULES: KindRules = {
   defaults: ({ spec = {} }) => defaultJobSpec(spec),
   prepareCreate(job) {
     if (job.spec === undefined) return;
     if (job.spec.manualSelector !== true) generateJobSelector(job);
-    // It is read back with the labels of its pods, those that were just made among them.
+    // The Job is returned with its pods' labels, generated ones included.
     const { labels } = job.spec.template.metadata ?? {};
     if (Object.keys(job.metadata.labels ?? {}).length === 0 && labels !== undefined)
       job.metadata.labels = { ...labels };
@@ -237,6 +243,7 @@ export const JOB_RULES: KindRules = {
   },
 };
 
+/** Defaults and validation of a CronJob. */
 export const CRON_JOB_RULES: KindRules = {
   defaults({ spec = {} }) {
     fallback(spec, "concurrencyPolicy", "Allow");
@@ -295,7 +302,7 @@ function defaultJobSpec(spec: Raw): void {
   defaultTemplate(spec);
 }
 
-/** A Job that does not choose selects its pods by its own uid. */
+/** A Job without manualSelector selects its pods by its uid. */
 function generateJobSelector(job: Raw): void {
   const { uid, name } = job.metadata;
   const template = job.spec.template;

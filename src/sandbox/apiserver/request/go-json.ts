@@ -25,7 +25,7 @@ export function goJson(bytes: Buffer): { readonly value: unknown } | { readonly 
   }
 }
 
-/** Of bytes, for Go looks at bytes; undefined when they are JSON after all. */
+/** Why the bytes are not JSON, with Go's byte offsets; undefined if they are JSON. */
 function jsonProblem(bytes: Uint8Array): string | undefined {
   const reader = new Reader(bytes);
   try {
@@ -34,7 +34,7 @@ function jsonProblem(bytes: Uint8Array): string | undefined {
     return undefined;
   } catch (error) {
     if (error instanceof Finding) return error.message;
-    // Deeper than the stack; Go gives up at ten thousand levels.
+    // Nested deeper than the stack allows. Go refuses more than ten thousand levels.
     if (error instanceof RangeError) return TOO_DEEP;
     throw error;
   }

@@ -27,7 +27,7 @@ const OPERATORS: Readonly<Record<string, NodeSelectorRequirement["operator"]>> =
 };
 const OPERATORS_TEXT = "in, notin, =, ==, !=, gt, lt";
 
-/** The text says what is wrong, in kube-apiserver's words. */
+/** The message is kube-apiserver's. */
 export class SelectorError extends Error {}
 
 /** Its requirements, which may compare numbers as those on nodes do. Throws SelectorError. */

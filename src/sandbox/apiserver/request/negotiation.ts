@@ -6,9 +6,12 @@
 import { PROTOBUF } from "../protobuf/fields.ts";
 import { ApiError } from "./status.ts";
 
+/** Versions of Tables and partial metadata. */
 export type MetaVersion = "v1" | "v1beta1";
+/** How an answer shows objects: whole, as rows, or metadata only. */
 export type Representation = "Object" | "Table" | "PartialObjectMetadata";
 
+/** What the Accept header asked for. */
 export interface Negotiated {
   readonly as: Representation;
   /** Of Tables and metadata: `v1`, or `v1beta1` where that was asked for. */

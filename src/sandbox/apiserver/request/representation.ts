@@ -17,6 +17,7 @@ export interface View {
   readonly mediaType: string;
 }
 
+/** The representation for this call; a parameter that does not fit is a bad request. */
 export function viewOf(call: Call, shape: "one" | "many" | "stream"): View {
   const include = call.query.get("includeObject");
   const { as, metaVersion, mediaType } = negotiate(call.headers["accept"], {
@@ -31,7 +32,7 @@ export function viewOf(call: Call, shape: "one" | "many" | "stream"): View {
   };
 }
 
-/** One object (already at the definition's version) as asked for. */
+/** One object, in the definition's version, in the requested representation. */
 export function showObject(
   engine: Engine,
   definition: ResourceDefinition,
@@ -51,13 +52,14 @@ export function showObject(
   };
 }
 
+/** `metadata` of a list. `continue` asks for the next page. */
 export interface ListMetadata {
   readonly resourceVersion: string;
   readonly continue?: string;
   readonly remainingItemCount?: number;
 }
 
-/** A list as asked for. */
+/** A list in the requested representation. */
 export function showList(
   engine: Engine,
   definition: ResourceDefinition,

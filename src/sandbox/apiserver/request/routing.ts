@@ -3,6 +3,7 @@
  * looked up. `/api/v1/...` is the core group, `/apis/<group>/<version>/...` all others.
  */
 
+/** A path about objects, taken apart. */
 export interface ResourcePath {
   readonly group: string;
   readonly version: string;
@@ -16,6 +17,7 @@ export interface ResourcePath {
   readonly rest: readonly string[];
 }
 
+/** Where a request goes. */
 export interface Target {
   readonly path: string;
   readonly query: URLSearchParams;
@@ -26,7 +28,7 @@ export interface Target {
 /** Subresources of the namespaces resource; after any other word, `namespaces/x` is a scope. */
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(["status", "finalize"]);
 
-/** Splits a request target. Never fails: what it does not know has no `resource`. */
+/** Splits a request target. Never throws: an unknown path has no `resource`. */
 export function parseTarget(target: string): Target {
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);

@@ -9,6 +9,7 @@ import type { ResourceDefinition } from "../resource-definition.ts";
 import { parseLabelSelector, SelectorError } from "./label-selector.ts";
 import { badRequest } from "./status.ts";
 
+/** Whether an object matches a selector. */
 export type Predicate = (object: KubeObject) => boolean;
 
 const ALL: Predicate = () => true;
@@ -24,7 +25,7 @@ export function selectionOf(definition: ResourceDefinition, query: URLSearchPara
   return (object) => labels(object) && fields(object);
 }
 
-/** As Go reads a flag of a query: whatever does not say no says yes. */
+/** A boolean query parameter as Go reads it: everything except false values is true. */
 export function asBoolean(text: string | null): boolean | undefined {
   return text === null ? undefined : !["false", "0"].includes(text.toLowerCase());
 }
@@ -72,7 +73,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
     "source",
     "type",
   ],
-  // The newer face of events has names of its own for the same fields.
+  // events.k8s.io has other names for the same fields.
   "events.k8s.io/events": [
     "regarding.kind",
     "regarding.namespace",

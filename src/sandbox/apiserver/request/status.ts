@@ -7,12 +7,14 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { FieldError } from "../schema/schema.ts";
 
+/** One field at fault. */
 export interface StatusCause {
   readonly reason?: string;
   readonly message?: string;
   readonly field?: string;
 }
 
+/** What the error is about. */
 export interface StatusDetails {
   readonly name?: string;
   readonly group?: string;
@@ -22,6 +24,7 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
+/** The body of every error answer. */
 export interface Status {
   readonly kind: "Status";
   readonly apiVersion: "v1";
@@ -54,11 +57,12 @@ export class ApiError extends Error {
   }
 }
 
-/** A request that is refused before there is anybody to tell in Kubernetes' own shape: plain text. */
+/** An error that is answered as plain text, because the request was refused before routing. */
 export class PlainError extends Error {
   override readonly name = "PlainError";
 }
 
+/** An error body. `reason` is what clients test. */
 export function failure(
   code: number,
   reason: string,
@@ -106,11 +110,13 @@ function detailsOf(definition: { group: string; plural: string }, name: string):
 
 type Resource = Pick<ResourceDefinition, "group" | "plural">;
 
+/** 404. */
 export function notFound(resource: Resource, name: string): ApiError {
   const message = `${qualifiedResource(resource)} "${name}" not found`;
   return new ApiError(404, "NotFound", message, detailsOf(resource, name));
 }
 
+/** 409 with the reason AlreadyExists. */
 export function alreadyExists(resource: Resource, name: string, isEnding = false): ApiError {
   const ending = isEnding ? "object is being deleted: " : "";
   const message = `${ending}${qualifiedResource(resource)} "${name}" already exists`;
@@ -120,11 +126,13 @@ export function alreadyExists(resource: Resource, name: string, isEnding = false
 export const STALE_WRITE =
   "the object has been modified; please apply your changes to the latest version and try again";
 
+/** 409 with the reason Conflict: the object changed since the client read it. */
 export function conflict(resource: Resource, name: string, why: string): ApiError {
   const message = `Operation cannot be fulfilled on ${qualifiedResource(resource)} "${name}": ${why}`;
   return new ApiError(409, "Conflict", message, detailsOf(resource, name));
 }
 
+/** 403, by authorization or admission. */
 export function forbidden(
   resource: Resource,
   name: string,
@@ -139,10 +147,12 @@ export function forbidden(
   });
 }
 
+/** 400. */
 export function badRequest(message: string): ApiError {
   return new ApiError(400, "BadRequest", message);
 }
 
+/** 405. */
 export function methodNotAllowed(): ApiError {
   return new ApiError(
     405,
@@ -152,11 +162,12 @@ export function methodNotAllowed(): ApiError {
   );
 }
 
+/** 410: the client must list again. */
 export function expired(message: string): ApiError {
   return new ApiError(410, "Expired", message);
 }
 
-/** 410 with a token by which the rest of the list may be read as it is now. */
+/** 410 with a token that continues the list at the current revision. */
 export function expiredPage(token: string): ApiError {
   return new ApiError(
     410,
@@ -167,10 +178,12 @@ export function expiredPage(token: string): ApiError {
   );
 }
 
+/** 410 for a watch from a version that is no longer kept. */
 export function tooOld(asked: number, oldest: number): ApiError {
   return expired(`too old resource version: ${asked} (${oldest})`);
 }
 
+/** 415, with the types that are accepted. */
 export function unsupportedMediaType(accepted: readonly string[]): ApiError {
   return new ApiError(
     415,

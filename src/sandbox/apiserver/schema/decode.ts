@@ -20,7 +20,7 @@ export interface Decoded {
   readonly value: unknown;
   readonly unknown: readonly string[];
   readonly problem: string | undefined;
-  /** Where `problem` is, for those who do not speak Go. */
+  /** The place of `problem`, for messages of this project's own commands. */
   readonly wrong?: WrongValue;
 }
 
@@ -36,7 +36,7 @@ export interface WrongValue {
 /** Where a value stands: one step below another. Spelled out only when something is wrong there. */
 interface Place {
   readonly above: Place | undefined;
-  /** As unknown fields are told: `.name`, `[0]`. Empty at the root. */
+  /** The step of a path in messages about unknown fields: `.name`, `[0]`. Empty at the root. */
   readonly step: string;
   /** Go's errors know fields only, neither indexes nor keys of maps. */
   readonly isField: boolean;

@@ -20,6 +20,7 @@ export function typeInvalid(field: string, value: unknown, detail: string): Fiel
   return { ...invalid(field, value, detail), reason: "FieldValueTypeInvalid" };
 }
 
+/** The field must be set. upstream: apimachinery/pkg/util/validation/field. */
 export function required(field: string, detail = ""): FieldError {
   return {
     field,
@@ -28,6 +29,7 @@ export function required(field: string, detail = ""): FieldError {
   };
 }
 
+/** The field must not be set here. */
 export function forbidden(field: string, detail: string): FieldError {
   return { field, reason: "FieldValueForbidden", message: `Forbidden: ${detail}` };
 }
@@ -51,6 +53,7 @@ export function notFound(field: string, value: unknown): FieldError {
   return { field, reason: "FieldValueNotFound", message: `Not found: ${show(value)}` };
 }
 
+/** The value stands in the list twice. */
 export function duplicate(field: string, value: unknown): FieldError {
   return {
     field,
@@ -59,6 +62,7 @@ export function duplicate(field: string, value: unknown): FieldError {
   };
 }
 
+/** The text has more bytes than allowed. */
 export function tooLong(field: string, maxBytes: number): FieldError {
   return {
     field,
@@ -67,6 +71,7 @@ export function tooLong(field: string, maxBytes: number): FieldError {
   };
 }
 
+/** The list has more items than allowed. */
 export function tooMany(field: string, actual: number, max: number): FieldError {
   return {
     field,

@@ -114,7 +114,7 @@ export function areTooLong(annotations: Readonly<Record<string, string>>): boole
   return bytes > MAX_ANNOTATIONS_BYTES;
 }
 
-/** What is wrong with `prefix/name`, as `IsQualifiedName` says it. */
+/** Problems of `prefix/name`, in the words of `IsQualifiedName`. Empty: valid. */
 export function qualifiedNameProblems(key: string): string[] {
   const parts = key.split("/");
   const problems: string[] = [];
@@ -138,6 +138,7 @@ export function qualifiedNameProblems(key: string): string[] {
   return problems;
 }
 
+/** Why the text is no label value. Empty: it is one. */
 export function labelValueProblems(value: string): string[] {
   const problems: string[] = [];
   if (value.length > 63) problems.push("must be no more than 63 characters");
@@ -151,7 +152,7 @@ const GRAMMARS = {
   subdomain: { pattern: DNS_SUBDOMAIN, text: DNS_SUBDOMAIN_TEXT, limit: 253 },
 } as const;
 
-/** What is wrong with a name under `grammar`; empty when it is good. */
+/** Problems of a name under `grammar`. Empty: valid. */
 export function nameProblems(name: string, grammar: NameGrammar): string[] {
   if (grammar === "path") {
     if (name === "." || name === "..") return [`may not be '${name}'`];

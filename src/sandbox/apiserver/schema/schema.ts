@@ -3,6 +3,7 @@
  * references resolved lazily.
  */
 
+/** A JSON schema with Kubernetes' extensions. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
@@ -48,7 +49,7 @@ export interface Schema {
   readonly "x-kubernetes-validations"?: readonly ValidationRule[];
 }
 
-/** What a schema says of one of its own fields, by name; a free map says nothing. */
+/** The schema of a field, by name; undefined for a free map. */
 export function propertySchema(schema: Schema | undefined, name: string): Schema | undefined {
   const properties = schema?.properties;
   // `constructor` is a field that any object inherits.

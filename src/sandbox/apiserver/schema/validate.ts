@@ -49,7 +49,7 @@ export function validateSchema(
   checkCombinations(schema, value, path, errors);
 }
 
-/** A Go regular expression, compiled once; a string says what is wrong with it. */
+/** A Go regular expression, compiled once; a string is the problem. */
 export function compilePattern(pattern: string): RE2JS | string {
   return patterns.get(pattern);
 }

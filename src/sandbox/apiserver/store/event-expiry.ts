@@ -11,7 +11,7 @@ const TIME_TO_LIVE_MS = 3_600_000;
 interface Expiry {
   readonly namespace: string | undefined;
   readonly name: string;
-  /** The version it was written at; a later write has an expiry of its own. */
+  /** The version that was written; a later write gets a new expiry. */
   readonly version: string | undefined;
   readonly atMs: number;
 }

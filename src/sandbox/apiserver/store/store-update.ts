@@ -29,6 +29,7 @@ export function hasSpecFinalizers(object: KubeObject): boolean {
   return object.kind === "Namespace" && (spec?.finalizers ?? []).length > 0;
 }
 
+/** The object with these entries; without any, the field is left out. */
 export function withManagedFields(
   object: KubeObject,
   managedFields: readonly unknown[],

@@ -19,6 +19,7 @@ export interface StoreEvent {
   readonly bytes: number;
 }
 
+/** Objects at one revision. */
 export interface Listing {
   /** In key order: namespace, then name. */
   readonly objects: readonly KubeObject[];
@@ -50,6 +51,7 @@ class Shelf {
   readonly listeners = new Set<(event: StoreEvent) => void>();
 }
 
+/** All objects, with one revision counter, as etcd has it. A write wakes the listeners before it returns. */
 export class Store {
   readonly #shelves = new Map<string, Shelf>();
   readonly #listeners = new Set<(event: StoreEvent) => void>();
@@ -60,7 +62,7 @@ export class Store {
   #isTelling = false;
   #revision: number;
 
-  /** Writes that are remembered: so many of each resource, and so many bytes of all. */
+  /** Bounds of the history: number of writes for each resource, and bytes of all. */
   constructor(
     historyLimit: number = HISTORY_LIMIT,
     historyLimitBytes: number = HISTORY_LIMIT_BYTES,
@@ -95,7 +97,7 @@ export class Store {
     };
   }
 
-  /** The list as it was at `revision`; undefined when that is forgotten. */
+  /** The list as it was at `revision`; undefined if the history no longer has it. */
   listAt(storageKey: string, namespace: string | undefined, revision: number): Listing | undefined {
     const shelf = this.#shelves.get(storageKey);
     if (shelf === undefined) return { objects: [], revision };
@@ -164,7 +166,7 @@ export class Store {
     return shelf === undefined ? [] : eventsAfter(shelf, revision);
   }
 
-  /** Forgets how things came to be as they are, as etcd does when it is compacted. */
+  /** Drops the history, as a compaction of etcd does. */
   forget(): void {
     for (const shelf of this.#shelves.values()) {
       this.#forgetOldest(shelf, shelf.history.length);

@@ -35,6 +35,7 @@ interface PodShape extends KubeObject {
   readonly spec?: { readonly nodeName?: string; readonly schedulingGates?: readonly unknown[] };
 }
 
+/** Binds the pod to a node, once: a second binding is a conflict. */
 export async function bindPod(call: Call): Promise<KubeResponse> {
   const { definition, engine, path } = call;
   const name = path.name as string;

@@ -31,6 +31,9 @@ interface PodShape extends KubeObject {
   readonly status?: { readonly phase?: string; readonly conditions?: readonly Condition[] };
 }
 
+/**
+ * Deletes the pod if PodDisruptionBudgets allow it; else 429. upstream: pkg/registry/core/pod/storage/eviction.go.
+ */
 export async function evictPod(call: Call): Promise<KubeResponse> {
   const admission = {
     operation: "CREATE",
@@ -190,7 +193,7 @@ function tooMany(cause: string, retryAfterSeconds: number): ApiError {
   });
 }
 
-/** Says in the pod's status why it goes, for those who count such ends apart. */
+/** Sets the condition DisruptionTarget, by which Jobs and others recognise evictions. */
 function noteEviction(call: Call): void {
   const { definition, engine, path } = call;
   const stored = engine.store.get(definition.storageKey, path.namespace, path.name as string);

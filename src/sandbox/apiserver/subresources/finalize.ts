@@ -6,6 +6,7 @@ import { type Call, isDryRun } from "../engine.ts";
 import { writeDirectly } from "../objects/direct-write.ts";
 import { badRequest, conflict, notFound, STALE_WRITE } from "../request/status.ts";
 
+/** Removes finalizers of a namespace's spec. */
 export async function finalizeNamespace(call: Call): Promise<KubeResponse> {
   const { body, definition, engine, path } = call;
   const name = path.name as string;

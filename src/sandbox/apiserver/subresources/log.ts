@@ -28,7 +28,7 @@ interface PodShape extends KubeObject {
   };
 }
 
-/** What is asked for; numbers that are absent are undefined. */
+/** The options of the request; undefined if they are not set. */
 interface LogOptions {
   readonly timestamps: boolean;
   readonly previous: boolean;
@@ -40,6 +40,7 @@ interface LogOptions {
 
 const TEXT = { "content-type": "text/plain; charset=utf-8" };
 
+/** Log lines of a container, followed if asked. */
 export async function readLog(call: Call): Promise<KubeResponse> {
   const pod = (await getObject(call)) as PodShape;
   const { name } = pod.metadata;
@@ -51,7 +52,7 @@ export async function readLog(call: Call): Promise<KubeResponse> {
   if (options.previous && lines === undefined)
     throw badRequest(`previous terminated container "${container}" in pod "${name}" not found`);
   if (!pod.spec?.nodeName && lines === undefined) {
-    // Nobody runs it yet: Kubernetes has nowhere to ask and answers with nothing.
+    // The pod has no node yet: Kubernetes answers with an empty body.
     return { status: 204, headers: TEXT, body: "" };
   }
   refuseWaiting(pod, container, lines);
@@ -119,7 +120,7 @@ function containerOf(call: Call, pod: PodShape): string {
   );
 }
 
-/** A container that has never run has no log, and is told what it waits for. */
+/** Throws for a container that has never run; the message says what it waits for. */
 function refuseWaiting(
   { metadata, status }: PodShape,
   container: string,
@@ -143,7 +144,7 @@ function printed({ atMs, text }: LogLine, { timestamps }: LogOptions): string {
   return timestamps ? `${new Date(atMs).toISOString().replace("Z", "000000Z")} ${text}` : text;
 }
 
-/** The text cut after so many bytes; a character is not cut in two. */
+/** The text, cut after `limit` bytes but not inside a character. */
 function firstBytes(text: string, limit: number | undefined): string {
   if (limit === undefined) return text;
   const bytes = new TextEncoder().encode(text);

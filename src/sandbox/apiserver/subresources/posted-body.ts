@@ -8,7 +8,7 @@ import { builtinKindSchema } from "../registry/builtin-data.ts";
 import { badRequest } from "../request/status.ts";
 import { decode } from "../schema/decode.ts";
 
-/** The body as an object. Throws 400 for what is none, and for values that its fields cannot hold. */
+/** The body as an object. Throws 400 if it is not an object, and for values of a wrong type. */
 export function postedBody(
   { group, version, kind }: GroupVersionKind,
   body: unknown,

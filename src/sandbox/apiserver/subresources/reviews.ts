@@ -32,7 +32,7 @@ const KINDS = {
 type Review = (typeof KINDS)[keyof typeof KINDS];
 const REVIEWS: ReadonlyMap<string, Review> = new Map(Object.entries(KINDS));
 
-/** The answer to a review, or undefined when the path is none. Throws 400 and 422 for what asks nothing or is no question. */
+/** The answer to a review; undefined for other paths. Throws 400 and 422 for an invalid review. */
 export function answerReview(
   engine: Engine,
   path: ResourcePath,
@@ -56,7 +56,7 @@ export function answerReview(
   return { status: 201, headers: { "content-type": "application/json" }, body };
 }
 
-/** Even what is never stored says who sent it. */
+/** The answer has managedFields too, although it is not stored. */
 function ownedSpec(
   engine: Engine,
   request: KubeRequest,

@@ -21,6 +21,7 @@ interface Scale extends KubeObject {
   readonly status?: { readonly replicas?: number };
 }
 
+/** Reads or changes the replicas of a workload. */
 export async function answerScale(call: Call, paths: ScalePaths): Promise<KubeResponse> {
   const { method } = call;
   if (method === "GET") {

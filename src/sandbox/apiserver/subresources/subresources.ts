@@ -16,7 +16,7 @@ import { requestToken } from "./token.ts";
 
 const CONTAINERLESS: ReadonlySet<string> = new Set(["exec", "attach", "portforward", "proxy"]);
 
-/** Those of them that need a kubelet. */
+/** Subresources that need a kubelet. */
 const STREAMING: ReadonlySet<string> = new Set(["exec", "attach", "portforward"]);
 
 /** Answers `<resource>/<name>/<subresource>`. Throws ApiError. */
@@ -56,7 +56,7 @@ export async function answerSubresource(call: Call): Promise<KubeResponse> {
   throw new ApiError(404, "NotFound", "the server could not find the requested resource", {});
 }
 
-/** Who wants into a pod without a node is told that first, as by kube-apiserver. */
+/** A pod without a node is refused first, as kube-apiserver does. */
 async function refuseHostless(call: Call): Promise<void> {
   if (call.path.name !== undefined && call.definition.plural !== "pods") await getObject(call);
   if (call.definition.plural !== "pods") return;

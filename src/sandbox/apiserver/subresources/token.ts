@@ -25,6 +25,7 @@ const ADMISSION = {
   kind: { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" },
 } as const;
 
+/** A token for the service account, as `kubectl create token` asks for it. */
 export async function requestToken(call: Call): Promise<KubeResponse> {
   const account = await getObject(call);
   const { engine, path } = call;
@@ -59,7 +60,7 @@ export async function requestToken(call: Call): Promise<KubeResponse> {
   return { status: 201, headers: { "content-type": "application/json" }, body: answer };
 }
 
-/** As it was sent, and so as mutating webhooks see it: what it does not say of itself is filled in after them. */
+/** The request as it was sent, and as mutating webhooks see it. Defaults are added after them. */
 function requestOf(sent: object, namespace: string): KubeObject {
   return {
     apiVersion: "authentication.k8s.io/v1",
@@ -105,7 +106,7 @@ function refusedLifetime(seconds: number, text: string): ApiError {
   ]);
 }
 
-/** Even what is never stored says who sent it. */
+/** The answer has managedFields too, although it is not stored. */
 function ownedBy(call: Call, spec: object, time: string): readonly unknown[] {
   return [
     {
@@ -135,7 +136,7 @@ const BINDABLE: Readonly<Record<string, string>> = {
   Node: "nodes",
 };
 
-/** What the token ends with. A pod's token also tells the pod's node. */
+/** The object whose deletion ends the token. A pod's token also names the pod's node. */
 function boundTo(
   { engine, path }: Call,
   account: string,

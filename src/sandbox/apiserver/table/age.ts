@@ -6,7 +6,7 @@ export function ageCell(object: KubeObject, nowMs: number): string {
   return sinceCell(object.metadata.creationTimestamp, nowMs);
 }
 
-/** How long ago an RFC 3339 instant was; `<unknown>` when there is none. */
+/** The time since an RFC 3339 instant; `<unknown>` without one. */
 export function sinceCell(timestamp: unknown, nowMs: number): string {
   const atMs = typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN;
   return Number.isNaN(atMs) ? "<unknown>" : humanDuration(nowMs - atMs);

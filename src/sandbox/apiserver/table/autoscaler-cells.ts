@@ -9,6 +9,7 @@ const UNSET = "<unset>";
 /** More targets than that are counted. */
 const MAX_TARGETS = 2;
 
+/** The columns of `kubectl get horizontalpodautoscalers`. upstream: pkg/printers/internalversion of Kubernetes. */
 export const autoscalerCells: Cells = (autoscaler, nowMs) => {
   const { spec = {}, status = {} } = autoscaler;
   return [

@@ -29,6 +29,7 @@ export function printerColumns(
   return declared === undefined || declared.length === 0 ? DEFAULT_COLUMNS : declared;
 }
 
+/** The columns of a custom kind: its name, then those of its CRD. */
 export function customColumns(columns: readonly PrinterColumn[]): readonly Column[] {
   return [
     { name: "Name", type: "string", format: "name", description: "", priority: 0 },

@@ -16,6 +16,7 @@ type Step =
       readonly value: unknown;
     };
 
+/** A compiled path: all values that it finds, in order. */
 export type JsonPath = (root: unknown) => readonly unknown[];
 
 const cache = new Map<string, JsonPath>();

@@ -4,6 +4,7 @@ import { type Cells, formatSelector } from "./cell.ts";
 
 const UNSET = "<unset>";
 
+/** The columns of `kubectl get validatingadmissionpolicies`. upstream: pkg/printers/internalversion of Kubernetes. */
 export const policyCells: Cells = ({ metadata, spec = {} }, nowMs) => [
   metadata.name,
   (spec.validations ?? []).length,
@@ -11,6 +12,7 @@ export const policyCells: Cells = ({ metadata, spec = {} }, nowMs) => [
   ageCell({ metadata }, nowMs),
 ];
 
+/** The columns of `kubectl get validatingadmissionpolicybindings`. upstream: pkg/printers/internalversion. */
 export const policyBindingCells: Cells = ({ metadata, spec = {} }, nowMs) => {
   const { name = "", namespace = "*", selector } = spec.paramRef ?? {};
   const selected = selector === undefined ? UNSET : formatSelector(selector);

@@ -78,7 +78,7 @@ export function newerAutoscalerOf(object: KubeObject): KubeObject {
           },
         ];
   const others = note(METRICS);
-  // Anybody may write the annotation.
+  // Users may write the annotation, so its value is checked.
   const noted = Array.isArray(others) ? others.filter(isObject).map(newerMetric) : [];
   const metrics = [...noted, ...cpu];
   const behavior = outerNames(note(BEHAVIOR));
@@ -111,7 +111,7 @@ function isCpu({ type, resource }: Raw): boolean {
   );
 }
 
-/** Each source by its field: v1 has its target in flat fields, v2 in an object of its own. */
+/** Each source by its field: v1 has the target in flat fields, v2 in an object. */
 function olderMetric(metric: Raw): object {
   const [field, source] = sourceOf(metric);
   const { target = {}, metric: id, describedObject, ...rest } = source;
@@ -157,7 +157,7 @@ function newerMetric(metric: Raw): object {
   return JSON.parse(JSON.stringify({ type: metric.type, [field]: parts }));
 }
 
-/** As Go prints its own structs, in which fields have capitals. */
+/** In the form in which Go prints its structs, with capitalised fields. */
 function innerBehavior({ scaleUp, scaleDown }: Raw): object {
   const rules = (one: Raw) =>
     one === undefined

@@ -48,7 +48,7 @@ export function fromStorage(
   return result;
 }
 
-/** A custom object of another version without what this one's schema does not know. Its defaults come when it is written. */
+/** A custom object of another version, without fields that this version lacks. Writing it adds defaults. */
 function shaped(definition: ResourceDefinition, object: KubeObject): KubeObject {
   if (!isCustom(definition)) return object;
   return deepFreeze(definition.prune(object).value);

@@ -9,6 +9,7 @@ import { AwsError } from "../../../providers/aws/api/call.ts";
 /** A fleet's request is long; AWS forgets tokens too, after a day. */
 const REMEMBERED = 1_000;
 
+/** Remembers answers by ClientToken: an equal request gets the same answer, another one an error. */
 export class ClientTokens {
   readonly #answered = new Map<string, { readonly request: string; readonly answer: unknown }>();
 

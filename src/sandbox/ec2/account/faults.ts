@@ -12,6 +12,7 @@ export interface PoolMatch {
   readonly capacityType?: "on-demand" | "spot";
 }
 
+/** Offerings that run out of capacity. */
 export interface CapacityFault extends PoolMatch {
   /** Instances that can still be launched from the matching pools together. Default 0. */
   readonly remaining?: number;
@@ -20,17 +21,18 @@ export interface CapacityFault extends PoolMatch {
   readonly message?: string;
 }
 
-/** Spot prices of the matching pools are so many times what they were. */
+/** Multiplies the spot prices of the matching pools. */
 export interface PriceFault extends Omit<PoolMatch, "capacityType"> {
   readonly factor: number;
 }
 
-/** The account may run so many vCPUs of the kind at once. */
+/** A limit on the vCPUs of one kind that the account may run at the same time. */
 export interface QuotaFault {
   readonly capacityType: "on-demand" | "spot";
   readonly vcpus: number;
 }
 
+/** Calls that fail, are throttled, or get no answer. */
 export interface CallFault {
   /** `CreateFleet`, `DescribeSubnets`; left out: every call of the service, or of all. */
   readonly action?: string;
@@ -54,6 +56,7 @@ interface Counted<T> {
   left: number;
 }
 
+/** The faults that are active now. */
 export class Faults {
   readonly #capacity = new Set<Counted<CapacityFault>>();
   readonly #calls = new Set<Counted<CallFault>>();
@@ -68,7 +71,7 @@ export class Faults {
     return put(this.#capacity, { fault, left: fault.remaining ?? 0 });
   }
 
-  /** Makes calls fail as told. */
+  /** Makes calls fail as the fault describes. */
   failCalls(fault: CallFault): Undo {
     return put(this.#calls, { fault, left: fault.times ?? Number.POSITIVE_INFINITY });
   }
@@ -112,7 +115,7 @@ export class Faults {
     return put(this.#neverJoin, { fault: match, left: match.times ?? Number.POSITIVE_INFINITY });
   }
 
-  /** Machines of the matching pools take so much longer until they run and join. */
+  /** Delays the boot of machines of the matching pools, in milliseconds. */
   slowBoot(fault: PoolMatch & { readonly byMs: number }): Undo {
     return put(this.#slowBoots, fault);
   }
@@ -127,7 +130,7 @@ export class Faults {
     return put(this.#quotas, fault);
   }
 
-  /** EC2 is eventually consistent: it knows of instances and launch templates so long after they are made. */
+  /** EC2 is eventually consistent: new instances and launch templates become visible after this delay. */
   tellLate(ms: number): Undo {
     return put(this.#lags, { ms });
   }
@@ -181,7 +184,7 @@ export class Faults {
     return Math.min(...limits.map((one) => one.vcpus));
   }
 
-  /** Whether EC2 knows yet of what was made then. */
+  /** Whether a resource that was created then is visible now. */
   isTold(madeMs: number, nowMs: number): boolean {
     return [...this.#lags].every(({ ms }) => nowMs - madeMs >= ms);
   }

@@ -80,6 +80,7 @@ function quoted(char: string): string {
   return /[.*+?^${}()|[\]\\/]/.test(char) ? `\\${char}` : char;
 }
 
+/** The page that a call asks for. */
 export interface PageRequest {
   readonly MaxResults?: number;
   readonly NextToken?: string;

@@ -10,6 +10,7 @@ export type CallOutcome =
   | { readonly ok: true; readonly output?: unknown }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
+/** One call, with its input and its outcome. */
 export interface JournalEntry {
   readonly sequence: number;
   readonly atMs: number;
@@ -22,6 +23,7 @@ export interface JournalEntry {
   readonly outcome: CallOutcome;
 }
 
+/** Which entries to return; without fields, all. */
 export interface JournalQuery {
   readonly service?: string;
   readonly action?: string;
@@ -32,6 +34,7 @@ export interface JournalQuery {
 
 const LIMIT = 20_000;
 
+/** Every call to the simulated account, in order. */
 export class Journal {
   #entries: JournalEntry[] = [];
   #sequence = 0;

@@ -4,6 +4,7 @@
  * left alone, unlike in AWS, so that a single statement can be tried out.
  */
 
+/** One statement of an IAM policy. Actions and resources may have `*`. */
 export interface PolicyStatement {
   readonly Sid?: string;
   readonly Effect: "Allow" | "Deny";
@@ -15,11 +16,13 @@ export interface PolicyStatement {
   >;
 }
 
+/** An IAM policy. */
 export interface PolicyDocument {
   readonly Version?: string;
   readonly Statement: readonly PolicyStatement[];
 }
 
+/** A call that a policy is asked about. */
 export interface PolicyRequest {
   /** `ec2:RunInstances`. */
   readonly action: string;
@@ -46,6 +49,7 @@ export function checkPolicy(policy: PolicyDocument): PolicyDocument {
   return policy;
 }
 
+/** A Deny wins over an Allow; without a policy everything is allowed. */
 export function isAllowed(policy: PolicyDocument | undefined, request: PolicyRequest): boolean {
   const speaking = (policy?.Statement ?? []).filter(
     ({ Action, Resource }) =>

@@ -32,6 +32,7 @@ export type Answers<Api> = {
     : never;
 };
 
+/** A subnet of the account. */
 export interface SubnetRecord {
   readonly id: string;
   readonly vpcId: string;
@@ -52,6 +53,7 @@ export interface SubnetRecord {
   nextOffset: number;
 }
 
+/** A security group of the account. */
 export interface SecurityGroupRecord {
   readonly id: string;
   readonly name: string;
@@ -62,6 +64,7 @@ export interface SecurityGroupRecord {
 /** Which devices the image has drivers for. */
 export type ImageVariant = "standard" | "nvidia" | "neuron" | "gpu" | "any";
 
+/** An AMI, with what boots from it. */
 export interface ImageRecord {
   readonly image: Omit<Image, "Tags">;
   readonly family: ImageFamily;
@@ -71,6 +74,7 @@ export interface ImageRecord {
   readonly blockDevices: readonly BlockDeviceMapping[];
 }
 
+/** An IAM role. */
 export interface RoleRecord {
   readonly name: string;
   readonly path: string;
@@ -78,6 +82,7 @@ export interface RoleRecord {
   readonly createdMs: number;
 }
 
+/** An IAM instance profile; it holds at most one role. */
 export interface ProfileRecord {
   readonly name: string;
   readonly path: string;
@@ -87,6 +92,7 @@ export interface ProfileRecord {
   role: string | undefined;
 }
 
+/** A launch template with its versions. */
 export interface LaunchTemplateRecord {
   readonly id: string;
   readonly name: string;
@@ -95,6 +101,7 @@ export interface LaunchTemplateRecord {
   readonly versions: LaunchTemplateData[];
 }
 
+/** An EBS volume of an instance. */
 export interface VolumeRecord {
   readonly id: string;
   readonly instanceId: string;
@@ -109,6 +116,7 @@ export interface VolumeRecord {
   readonly createdMs: number;
 }
 
+/** An instance. Terminated ones are forgotten after an hour. */
 export interface InstanceRecord {
   readonly id: string;
   readonly type: string;
@@ -135,7 +143,7 @@ export interface InstanceRecord {
   stateReason: string;
 }
 
-/** A shift of traffic away from a zone, asked for by a person. */
+/** A zonal shift that a person started. */
 export interface ShiftRecord {
   readonly id: string;
   /** A zone id. */
@@ -154,7 +162,7 @@ export interface RuleRecord {
   readonly targets: Map<string, string>;
 }
 
-/** What can happen to an instance, as told to the listener. */
+/** The changes of an instance that listeners hear of. */
 export type InstanceChange =
   | "pending"
   | "running"
@@ -164,6 +172,7 @@ export type InstanceChange =
   | "shutting-down"
   | "terminated";
 
+/** A fleet of the type `instant`. */
 export interface FleetRecord {
   readonly id: string;
   readonly createdMs: number;
@@ -180,10 +189,11 @@ export interface InstanceTimings {
   readonly forgetAfterMs: number;
 }
 
+/** The whole account. Calls read and change it within one turn. */
 export interface AwsState {
   readonly clock: Clock;
   readonly timings: InstanceTimings;
-  /** Tells whoever watches (the kubelets' side) what became of an instance. */
+  /** Reports a change of an instance to the simulated kubelets. */
   readonly notify: (record: InstanceRecord, change: InstanceChange) => void;
   readonly trace: Trace | undefined;
   readonly random: Random;
@@ -224,7 +234,7 @@ export interface AwsState {
   readonly rules: Map<string, RuleRecord>;
   /** ARC zonal shifts of the cluster by id, oldest first. */
   readonly zonalShifts: Map<string, ShiftRecord>;
-  /** Ids of messages and events: a stream of its own, so that telling shifts nothing else. */
+  /** A separate random stream for ids of messages, so that messages do not change other random numbers. */
   readonly messageIds: Random;
 }
 

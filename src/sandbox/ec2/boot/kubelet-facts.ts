@@ -30,6 +30,7 @@ export interface KubeletFacts {
   readonly kubeletVersion: string;
 }
 
+/** What the kubelet of the machine would report, or why the machine never joins. */
 export type KubeletResult =
   | { readonly ok: true; readonly kubelet: KubeletFacts }
   | { readonly ok: false; readonly problem: string };
@@ -53,7 +54,7 @@ export function kubeletOf(state: AwsState, record: InstanceRecord): KubeletResul
   return { ok: true, kubelet: describe(state, record, image, facts, settings) };
 }
 
-/** The kubelet of a machine that somebody else set up, with plain defaults and these labels. */
+/** The kubelet of a machine that Karpenter did not launch, with defaults and these labels. */
 export function unmanagedKubelet(
   state: AwsState,
   record: InstanceRecord,
@@ -251,7 +252,7 @@ function thresholdOf(text: string | undefined, whole: number, fallback: number):
   return percent >= 100 ? 0 : Math.ceil((whole * percent) / 100);
 }
 
-/** Devices whose plugins are taken to be installed, where the image has the drivers. */
+/** Devices of the type, if the image has the drivers. Their plugins count as installed. */
 function deviceResources(image: ImageRecord, facts: TypeFacts): Record<string, string> {
   const { variant } = image;
   const hasGpuDrivers = variant === "nvidia" || variant === "gpu" || variant === "any";
@@ -267,7 +268,7 @@ function deviceResources(image: ImageRecord, facts: TypeFacts): Record<string, s
     resources["aws.amazon.com/neuroncore"] = String(facts.neuron.cores);
   }
   if (facts.efaInterfaces > 0) resources["vpc.amazonaws.com/efa"] = String(facts.efaInterfaces);
-  // The VPC resource controller tells these: Windows pods have addresses of the node's own interface.
+  // The VPC resource controller reports these: Windows pods use addresses of the node's own interface.
   if (image.family.startsWith("Windows"))
     resources["vpc.amazonaws.com/PrivateIPv4Address"] = String(facts.ipv4PerInterface - 1);
   else if (facts.branchInterfaces > 0)

@@ -14,6 +14,7 @@ import { ReadError } from "../../../readers/read-error.ts";
 import { readToml } from "../../../readers/toml.ts";
 import { readYaml } from "../../../readers/yaml.ts";
 
+/** How an image reads its user data. */
 export type ImageFamily =
   | "AL2"
   | "AL2023"
@@ -24,6 +25,7 @@ export type ImageFamily =
   | "Windows2025"
   | "Custom";
 
+/** A taint that the kubelet registers its Node with. */
 export interface BootTaint {
   readonly key: string;
   readonly value?: string;

@@ -34,6 +34,7 @@ export function stateOf(Name: InstanceStateName): {
   return { Code: STATE_CODES[Name], Name };
 }
 
+/** True for a terminated instance, which is still shown for an hour. */
 export function isGone(record: InstanceRecord): boolean {
   return record.state === "terminated";
 }
@@ -117,7 +118,7 @@ function reservedAs({
   return { CapacityReservationId, ...(market === undefined ? {} : { InstanceLifecycle: market }) };
 }
 
-/** As a launch template asks for it, and EC2's own word for what it leaves out. */
+/** The metadata options of the launch template, with EC2's defaults for missing ones. */
 function metadataOf({ data: { MetadataOptions: asked = {} } }: InstanceRecord) {
   return {
     State: "applied",
@@ -129,7 +130,7 @@ function metadataOf({ data: { MetadataOptions: asked = {} } }: InstanceRecord) {
   };
 }
 
-/** What the first interface asks for counts, else the subnet's way. The address is one of those kept for tests. */
+/** The first interface's setting counts, else the subnet's. The address is of a documentation range. */
 function publicAddress(state: AwsState, { data, privateIp, subnetId }: InstanceRecord) {
   const asked = data.NetworkInterfaces?.[0]?.AssociatePublicIpAddress;
   if (!(asked ?? state.subnets.get(subnetId)?.isPublic)) return {};

@@ -208,7 +208,7 @@ export function launch(state: AwsState, order: LaunchOrder): InstanceRecord | un
   return record;
 }
 
-/** The one that was asked for, else the one with the fewest machines. */
+/** The requested partition, else the one with the fewest machines. */
 function partitionFor(state: AwsState, { Placement }: LaunchTemplateData): number | undefined {
   const group = state.placementGroups.get(Placement?.GroupId ?? "");
   if (group?.Strategy !== "partition") return undefined;
@@ -261,7 +261,7 @@ export function mappedDevices(
   return [...devices.values()];
 }
 
-/** A volume whose size nobody told has EC2's smallest usual one. */
+/** The size of a volume without a size, in GiB. */
 const DEFAULT_VOLUME_GIB = 8;
 
 function createVolumes(state: AwsState, instanceId: string, order: LaunchOrder): string[] {
@@ -333,7 +333,7 @@ export function reclaim(state: AwsState, record: InstanceRecord): void {
 /** How long an operating system takes to shut down. */
 const STOPPING_MS = 10_000;
 
-/** Stops an instance as somebody with a console would: it keeps its id and its disks. */
+/** Stops an instance as a user with the EC2 console does: it keeps its id and its disks. */
 export function stop(state: AwsState, record: InstanceRecord): void {
   if (record.state !== "running") return;
   record.state = "stopping";

@@ -106,7 +106,7 @@ export function pick<T>(
   if (missing.length > 0) {
     throw new AwsError(code, `The ${noun} '${missing.join(", ")}' does not exist`);
   }
-  // Each once, in the table's order, whatever the order of the question.
+  // Each subnet once, in the order of the table, not of the request.
   const wanted = new Set(ids);
   return [...table].filter(([id]) => wanted.has(id)).map(([, record]) => record);
 }

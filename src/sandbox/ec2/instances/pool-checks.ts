@@ -15,6 +15,7 @@ import { liveIn, mappedDevices } from "./instances.ts";
 import { freeAddresses } from "./network.ts";
 import { volumeRefusal } from "./volume-checks.ts";
 
+/** The version of a launch template that a fleet uses. */
 export interface Template {
   readonly id: string;
   readonly name: string;
@@ -23,7 +24,7 @@ export interface Template {
   readonly config: LaunchTemplateConfig;
 }
 
-/** One (template, override) with what it costs; the thing a fleet launches from. */
+/** A template with one override and its price: what a fleet launches from. */
 export interface Pool {
   readonly template: Template;
   readonly override: FleetOverride;
@@ -34,12 +35,13 @@ export interface Pool {
   readonly position: number;
 }
 
+/** An error of EC2: code and message. */
 export interface Refusal {
   readonly code: string;
   readonly message: string;
 }
 
-/** Whether a pool can be launched from at all, with what it resolves to. */
+/** Checks whether a pool can launch, and resolves its image, subnet and groups. */
 export function checkPool(
   state: AwsState,
   pool: Pool,
@@ -154,6 +156,7 @@ function checkSecurity(
   return undefined;
 }
 
+/** InsufficientInstanceCapacity, in EC2's words. */
 export function noCapacity(
   type: string,
   zone: string,
@@ -171,6 +174,7 @@ export function noCapacity(
       };
 }
 
+/** The subnet has no free address. */
 export function noAddress(subnet: SubnetRecord): Refusal {
   return {
     code: "InsufficientFreeAddressesInSubnet",
@@ -213,6 +217,7 @@ export function spreadRefusal(
   return { code: "InsufficientInstanceCapacity", message };
 }
 
+/** Ids of the groups, from the network interfaces or from the template itself. */
 export function securityGroupsOf(data: LaunchTemplateData): string[] {
   const groups = (data.NetworkInterfaces ?? []).flatMap((item) => item.Groups ?? []);
   return [...new Set(groups.length > 0 ? groups : (data.SecurityGroupIds ?? []))];

@@ -12,7 +12,7 @@ interface VolumeType {
   /** Absent: it takes none. */
   readonly iops?: Bounds;
   readonly mostIopsPerGib?: number;
-  /** So many it has however small it is. */
+  /** IOPS that a volume of any size has. */
   readonly freeIops?: number;
   readonly needsIops?: boolean;
   readonly throughput?: Bounds;
@@ -36,6 +36,7 @@ const TYPES: Readonly<Record<string, VolumeType>> = {
 
 const MOST_THROUGHPUT_PER_IOPS = 0.25;
 
+/** An error of EC2 about a volume. */
 export interface VolumeRefusal {
   readonly code: string;
   readonly message: string;

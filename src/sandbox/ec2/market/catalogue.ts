@@ -50,6 +50,7 @@ export interface TypeFacts {
   readonly onDemandMicroUsd: number | undefined;
 }
 
+/** The instance types that are sold. */
 export interface Catalogue {
   /** Sorted by name. */
   readonly names: readonly string[];

@@ -25,7 +25,7 @@ const TYPE_FILTERS: ReadonlySet<string> = new Set([
   "network-info.efa-supported",
 ]);
 
-/** How a zone is named, by what was asked for. */
+/** The name of a zone, by the requested location type. */
 const LOCATIONS: Readonly<Record<string, (zone: AvailabilityZone) => string>> = {
   region: (zone) => zone.RegionName ?? "",
   "availability-zone": (zone) => zone.ZoneName,

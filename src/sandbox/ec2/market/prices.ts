@@ -20,6 +20,7 @@ const SPOT_FILTERS: ReadonlySet<string> = new Set([
 const PRODUCTS = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"];
 const HISTORY_LIMIT = 1000;
 
+/** Price and depth of one type in one zone. */
 export interface SpotPool {
   readonly priceMicroUsd: number;
   /** 1 (shallow) to 10 (deep). */
@@ -58,7 +59,7 @@ function quoted(microUsd: number): number {
   return Math.max(100, Math.round(microUsd / 100) * 100);
 }
 
-/** Whether a type can be had in a zone at all. */
+/** Whether a type is sold in a zone. */
 export function isOffered(state: AwsState, type: string, zone: string): boolean {
   return (
     state.catalogue.facts.has(type) &&
@@ -73,7 +74,7 @@ export function spotPriceCalls(state: AwsState): Pick<Answers<Ec2Api>, "describe
     describeSpotPriceHistory(input) {
       const types = input.InstanceTypes ?? state.catalogue.names;
       const wanted = input.ProductDescriptions ?? PRODUCTS;
-      // In a VPC both descriptions mean the same pool; one row a pool is told.
+      // In a VPC both product descriptions mean the same pool, so each pool has one row.
       const ProductDescription = PRODUCTS.find((product) => wanted.includes(product));
       const prices: SpotPrice[] = [];
       for (const InstanceType of types) {

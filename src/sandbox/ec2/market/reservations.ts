@@ -22,6 +22,7 @@ type SetAsideCalls = Pick<
   "describeCapacityReservations" | "describePlacementGroups" | "describeInstanceStatus"
 >;
 
+/** A capacity reservation to add; missing fields get defaults. */
 export type ReservationSeed = Partial<
   Omit<CapacityReservation, "Tags" | "AvailableInstanceCount">
 > & {
@@ -31,6 +32,7 @@ export type ReservationSeed = Partial<
   readonly tags?: CapacityReservation["Tags"];
 };
 
+/** A placement group to add. */
 export type PlacementGroupSeed = Pick<PlacementGroup, "GroupName" | "Strategy"> &
   Partial<Pick<PlacementGroup, "GroupId" | "PartitionCount">>;
 
@@ -49,6 +51,7 @@ const STATUS_FILTERS: ReadonlySet<string> = new Set([
   "availability-zone",
 ]);
 
+/** The calls about reservations and placement groups. */
 export function setAsideCalls(state: AwsState): SetAsideCalls {
   return {
     describeCapacityReservations(input) {
@@ -160,6 +163,7 @@ export function targetedReservation(
   return availableIn(state, found) > 0 ? found : `${id} has no capacity left`;
 }
 
+/** Adds a capacity reservation and returns its id. */
 export function addReservation(state: AwsState, seed: ReservationSeed): string {
   const { tags = [], ...given } = seed;
   const id = given.CapacityReservationId ?? newId(state, "cr");
@@ -177,6 +181,7 @@ export function addReservation(state: AwsState, seed: ReservationSeed): string {
   return id;
 }
 
+/** Adds a placement group and returns its id. */
 export function addPlacementGroup(state: AwsState, seed: PlacementGroupSeed): string {
   const id = seed.GroupId ?? newId(state, "pg");
   state.placementGroups.set(id, { State: "available", ...seed, GroupId: id, Tags: [] });

@@ -126,7 +126,7 @@ function toVolume(state: AwsState, volume: VolumeRecord): unknown {
   };
 }
 
-/** Without a value the key goes whatever its value; without tags all of the user's go. */
+/** Without a value the key is removed with any value; without tags all user tags are removed. */
 function deleteTags(state: AwsState, id: string, tags: readonly Partial<Tag>[] | undefined): void {
   const table = state.tags.get(id);
   if (table === undefined) return;

@@ -150,7 +150,7 @@ function taking(state: AwsState) {
         }),
       };
     },
-    // Whoever owns it: AWS takes its own images back, too, and what names them goes on naming them.
+    // Also for images of AWS, which AWS may withdraw. Launch templates go on naming a withdrawn image.
     deregisterImage: ({ ImageId }: { readonly ImageId: string }) => {
       pick(state.images, [ImageId], "InvalidAMIID.NotFound", "image id");
       state.images.delete(ImageId);
@@ -176,7 +176,7 @@ interface EventEntry {
   readonly Resources?: readonly string[];
 }
 
-/** Sources that begin with `aws.` are AWS's own: nobody else may use them. */
+/** Sources that begin with `aws.` are reserved for AWS. */
 function put(state: AwsState, entries: readonly EventEntry[]): object {
   const results = entries.map(({ Source = "", DetailType = "", Detail = "{}", Resources = [] }) => {
     if (Source.startsWith("aws."))

@@ -20,7 +20,7 @@ interface StartInput {
 const MINUTE_MS = 60_000;
 const LONGEST_MS = 3 * 24 * 60 * MINUTE_MS;
 
-/** Whoever operates the cluster starts and cancels shifts; Karpenter only looks. */
+/** Users start and cancel shifts; Karpenter only reads them. */
 interface ShiftsByPeople {
   startZonalShift(input: StartInput): object;
   cancelZonalShift(input: { readonly zonalShiftId: string }): object;
@@ -28,6 +28,7 @@ interface ShiftsByPeople {
   listManagedResources(): { readonly items: readonly object[] };
 }
 
+/** ARC zonal shift: the call that Karpenter makes, and how a person starts and ends a shift. */
 export function zonalShiftCalls(state: AwsState): Answers<ZonalShiftApi> & ShiftsByPeople {
   const arn = state.cluster.arn ?? "";
 

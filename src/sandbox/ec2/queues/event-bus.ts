@@ -9,7 +9,7 @@ import { isObject } from "../../../base/json.ts";
 import { AwsError } from "../../../providers/aws/api/call.ts";
 import type { AwsState, RuleRecord } from "../account/state.ts";
 
-/** What a service tells: EventBridge's envelope without what the bus adds. */
+/** An event of a service: EventBridge's envelope without the fields that the bus adds. */
 export interface ServiceEvent {
   readonly source: string;
   readonly "detail-type": string;
@@ -132,7 +132,7 @@ function parsePattern(text: string | undefined): Record<string, unknown> {
     const pattern: unknown = parseBoundedJson(text ?? "");
     if (isObject(pattern)) return pattern;
   } catch {
-    // Refused below, as what is no object.
+    // Refused below, as a value that is not an object.
   }
   throw invalidPattern("the pattern is no JSON object");
 }

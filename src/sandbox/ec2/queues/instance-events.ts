@@ -35,7 +35,7 @@ export function tellRebalance(state: AwsState, record: InstanceRecord): void {
   });
 }
 
-/** How far ahead AWS Health tells of a retirement: two weeks is usual. */
+/** How long before a retirement AWS Health announces it; two weeks is usual. */
 const RETIREMENT_MS = 14 * 86_400_000;
 
 /** The host of these instances is going to be retired. */

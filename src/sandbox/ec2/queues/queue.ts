@@ -27,6 +27,7 @@ export interface ReceivedMessage {
   readonly Attributes: Readonly<Record<string, string>>;
 }
 
+/** Attributes of an SQS queue. */
 export interface QueueSettings {
   readonly name: string;
   readonly url: string;
@@ -39,6 +40,7 @@ export interface QueueSettings {
   readonly delayMs: number;
 }
 
+/** One receive call: how many messages, and how long it waits for them. */
 export interface Receive {
   readonly max: number;
   readonly waitMs: number;
@@ -46,6 +48,7 @@ export interface Receive {
   readonly signal: AbortSignal | undefined;
 }
 
+/** An SQS queue: a received message comes back after its visibility timeout unless it is deleted. */
 export class Queue {
   settings: QueueSettings;
   readonly createdMs: number;
@@ -79,7 +82,7 @@ export class Queue {
     return { id, md5: md5(body) };
   }
 
-  /** Waits for a first message when none is there. Empty when the wait ended or was given up. */
+  /** Waits for a message if there is none. Empty if the wait ended or was aborted. */
   async receive(request: Receive): Promise<ReceivedMessage[]> {
     const deadlineMs = this.#clock.now() + request.waitMs;
     for (;;) {
@@ -99,7 +102,7 @@ export class Queue {
     return true;
   }
 
-  /** Hides the received message for so long from now; false when the handle names no receipt. */
+  /** Hides the received message for this time from now on; false for an unknown handle. */
   hide(receiptHandle: string, visibilityMs: number): boolean {
     const [id = "", receipt] = decodeHandle(receiptHandle);
     if (receipt === undefined) return false;
@@ -113,7 +116,7 @@ export class Queue {
     this.#messages.clear();
   }
 
-  /** Whoever waits is refused from now on. */
+  /** Rejects all waiting and later receives. */
   close(): void {
     this.#deleted = true;
     this.#messages.clear();
@@ -166,7 +169,7 @@ export class Queue {
     }
   }
 
-  /** Resolves when something may have become receivable, the wait is given up, or at `deadlineMs`. */
+  /** Resolves when a message may be there, when the wait is aborted, or at `deadlineMs`. */
   #change(deadlineMs: number, signal: AbortSignal | undefined): Promise<void> {
     let untilMs = deadlineMs;
     for (const { visibleMs } of this.#messages.values()) untilMs = Math.min(untilMs, visibleMs);
@@ -188,6 +191,7 @@ export class Queue {
   }
 }
 
+/** The error for a queue that does not exist. */
 export function queueMissing(): AwsError {
   return new AwsError("QueueDoesNotExist", "The specified queue does not exist.");
 }

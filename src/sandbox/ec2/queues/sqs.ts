@@ -107,7 +107,7 @@ export function createQueue(
 }
 
 function find(state: AwsState, { QueueUrl }: OfQueue): Queue {
-  // Its last part names a queue, whatever host the caller knows it by.
+  // The last part of the URL names the queue; the host does not matter.
   const name = required(QueueUrl, "QueueUrl").split("/").at(-1) ?? "";
   const queue = state.queues.get(name);
   if (queue === undefined) throw queueMissing();

@@ -38,6 +38,7 @@ const ROUTES: readonly Route[] = [
   ].map((one) => route(one, "zonalShift")),
 ];
 
+/** A call of a REST service, read from a request. */
 export interface RestCall {
   readonly service: string;
   readonly action: string;

@@ -20,6 +20,7 @@ import { restBody, restCall } from "./rest.ts";
 import type { Shapes } from "./shape.ts";
 import { encodeXml, escapeXml } from "./xml.ts";
 
+/** The account over HTTP, for the AWS CLI and the SDKs. */
 export interface AwsEndpoint {
   /** `http://127.0.0.1:<port>`: what AWS_ENDPOINT_URL wants. */
   readonly url: string;
@@ -57,6 +58,7 @@ export const AWS_LIMITS: Partial<Limits> = {
   sharePercent: 100,
 };
 
+/** Where to listen. */
 export interface AwsEndpointOptions {
   /** 0 takes a free one. */
   readonly port: number;
@@ -278,7 +280,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Codes that SQS had before it spoke JSON; it still tells them in a header, and the CLI shows them. */
+/** SQS's error codes from before its JSON protocol. It still sends them in a header, which the CLI shows. */
 const OLD_SQS_CODES: Readonly<Record<string, string>> = {
   QueueDoesNotExist: "AWS.SimpleQueueService.NonExistentQueue",
   EmptyBatchRequest: "AWS.SimpleQueueService.EmptyBatchRequest",

@@ -4,8 +4,10 @@
  * new code.
  */
 
+/** How a value is written on the wire. */
 export type Scalar = "text" | "number" | "boolean" | "time";
 
+/** One field of a structure, with its name on the wire. */
 export interface Member {
   readonly name: string;
   readonly wire: string;

@@ -12,10 +12,11 @@ export interface Rejection {
   readonly unresolvable: boolean;
 }
 
+/** What a filter found out about the pod before it looks at nodes. */
 export type Prepared =
   /** Nothing to ask of any node. */
   | { readonly kind: "skip" }
-  /** The pod fits nowhere whatever the nodes are. */
+  /** The pod fits on no node, for a reason that does not depend on the nodes. */
   | { readonly kind: "reject"; readonly message: string }
   | {
       readonly kind: "check";
@@ -24,11 +25,13 @@ export type Prepared =
       readonly onlyNodes?: ReadonlySet<string>;
     };
 
+/** One filter plugin. upstream: pkg/scheduler/framework/plugins of Kubernetes. */
 export interface Filter {
   readonly name: FilterName;
   prepare(pod: PodInfo, snapshot: Snapshot): Prepared;
 }
 
+/** Names as kube-scheduler has them. */
 export type FilterName =
   | "NodeUnschedulable"
   | "NodeName"
@@ -43,6 +46,7 @@ export type FilterName =
   | "PodTopologySpread"
   | "InterPodAffinity";
 
+/** The filter has nothing to check for this pod. */
 export const SKIP: Prepared = Object.freeze({ kind: "skip" });
 
 /** A rejection that evicting pods could mend. */
@@ -50,6 +54,7 @@ export function unschedulable(...reasons: readonly string[]): Rejection {
   return { reasons, unresolvable: false };
 }
 
+/** A rejection that preemption cannot change. */
 export function unresolvable(...reasons: readonly string[]): Rejection {
   return { reasons, unresolvable: true };
 }

@@ -21,6 +21,7 @@ export function podsSeenBy(term: Term, snapshot: Snapshot): ReadonlyMap<string, 
   );
 }
 
+/** Required affinity and anti-affinity, also that of pods that run. upstream: plugins/interpodaffinity. */
 export const interPodAffinity: Filter = {
   name: "InterPodAffinity",
   prepare(pod, snapshot) {
@@ -55,7 +56,7 @@ export const interPodAffinity: Filter = {
 
 interface Attraction {
   readonly terms: readonly { readonly key: string; readonly values: ReadonlySet<string> }[];
-  /** No pod matches yet but the newcomer would match its own terms: it may start the group. */
+  /** No pod matches yet, but the pod matches its own terms: it may be the first of its group. */
   readonly first: boolean;
 }
 

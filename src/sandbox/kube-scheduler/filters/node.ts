@@ -17,6 +17,7 @@ const UNSCHEDULABLE_TAINT: Taint = {
   effect: "NoSchedule",
 };
 
+/** Cordoned nodes. upstream: plugins/nodeunschedulable. */
 export const nodeUnschedulable: Filter = {
   name: "NodeUnschedulable",
   prepare(pod) {
@@ -26,6 +27,7 @@ export const nodeUnschedulable: Filter = {
   },
 };
 
+/** Pods that name their node. upstream: plugins/nodename. */
 export const nodeName: Filter = {
   name: "NodeName",
   prepare(pod) {
@@ -36,6 +38,7 @@ export const nodeName: Filter = {
   },
 };
 
+/** Taints with NoSchedule and NoExecute. upstream: plugins/tainttoleration. */
 export const taintToleration: Filter = {
   name: "TaintToleration",
   prepare(pod) {
@@ -59,6 +62,7 @@ export function untoleratedTaint(pod: PodInfo, node: NodeInfo): Taint | undefine
   );
 }
 
+/** Node selector and required node affinity. upstream: plugins/nodeaffinity. */
 export const nodeAffinity: Filter = {
   name: "NodeAffinity",
   prepare(pod) {
@@ -81,7 +85,7 @@ export function matchesRequiredNodeAffinity(pod: PodInfo, node: NodeInfo): boole
   return terms === undefined || matchesAnyTerm(terms, node.labels, node.name);
 }
 
-/** Terms are ORed; none at all, and an empty one, match nothing. */
+/** One term must match. No terms, or an empty term, match nothing. */
 export function matchesAnyTerm(
   terms: readonly NodeSelectorTerm[],
   labels: Readonly<Record<string, string>>,
@@ -91,6 +95,7 @@ export function matchesAnyTerm(
   return terms.some((term) => !isEmptyTerm(term) && matchesNodeSelectorTerm(term, labels, fields));
 }
 
+/** An empty term matches no node. */
 export function isEmptyTerm(term: NodeSelectorTerm): boolean {
   return (term.matchExpressions ?? []).length === 0 && (term.matchFields ?? []).length === 0;
 }
@@ -116,6 +121,7 @@ function namedNodes(terms: readonly NodeSelectorTerm[]): ReadonlySet<string> | u
   return terms.length === 0 ? undefined : names;
 }
 
+/** Host ports. upstream: plugins/nodeports. */
 export const nodePorts: Filter = {
   name: "NodePorts",
   prepare(pod) {
@@ -141,6 +147,7 @@ function portsConflict(a: HostPort, b: HostPort): boolean {
 /** Order in which missing resources are named. */
 const NATIVE_RESOURCES = ["cpu", "memory", "ephemeral-storage"];
 
+/** Requests against what is free. upstream: plugins/noderesources. */
 export const nodeResourcesFit: Filter = {
   name: "NodeResourcesFit",
   prepare(pod) {

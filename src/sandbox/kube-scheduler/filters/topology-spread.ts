@@ -10,6 +10,7 @@ import type { Snapshot } from "../snapshot.ts";
 import { type Filter, SKIP, unresolvable, unschedulable } from "./filter.ts";
 import { matchesRequiredNodeAffinity, untoleratedTaint } from "./node.ts";
 
+/** A constraint with DoNotSchedule, its defaults filled in. */
 export interface SpreadConstraint {
   readonly topologyKey: string;
   readonly maxSkew: number;
@@ -55,6 +56,7 @@ export function matchingPods(
 
 const NONE: ReadonlyMap<string, number> = new Map();
 
+/** True for a selector without labels and expressions. */
 export function isEmptySelector(selector: LabelSelector): boolean {
   return (
     Object.keys(selector.matchLabels ?? {}).length === 0 &&
@@ -81,6 +83,7 @@ const MISSING_LABEL = unresolvable(
   "node(s) didn't match pod topology spread constraints (missing required label)",
 );
 
+/** Constraints with DoNotSchedule. upstream: plugins/podtopologyspread. */
 export const podTopologySpread: Filter = {
   name: "PodTopologySpread",
   prepare(pod, snapshot) {

@@ -19,6 +19,7 @@ import { matchesAnyTerm } from "./node.ts";
 
 const ONCE_POD = "ReadWriteOncePod";
 
+/** ReadWriteOncePod claims that another pod uses. upstream: plugins/volumerestrictions. */
 export const volumeRestrictions: Filter = {
   name: "VolumeRestrictions",
   prepare(pod, snapshot) {
@@ -40,6 +41,7 @@ export const volumeRestrictions: Filter = {
   },
 };
 
+/** Attach limits of CSI drivers. upstream: plugins/nodevolumelimits. */
 export const nodeVolumeLimits: Filter = {
   name: "NodeVolumeLimits",
   prepare(pod, snapshot) {
@@ -103,6 +105,7 @@ const NODE_CONFLICT = "node(s) didn't match PersistentVolume's node affinity";
 const BIND_CONFLICT = "node(s) didn't find available persistent volumes to bind";
 const VOLUME_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
 
+/** Claims that are not bound, or bound to volumes elsewhere. upstream: plugins/volumebinding. */
 export const volumeBinding: Filter = {
   name: "VolumeBinding",
   prepare(pod, snapshot): Prepared {
@@ -132,6 +135,7 @@ function reaches(volume: PersistentVolume | undefined, node: NodeInfo): boolean 
   return matchesAnyTerm(required.nodeSelectorTerms, node.labels, node.name);
 }
 
+/** How the pod's claims would be bound on one node. */
 export interface VolumePlan {
   /** Claims matched with volumes that already exist. */
   readonly matched: readonly {
@@ -226,6 +230,7 @@ const ZONE_LABELS = [
   "topology.kubernetes.io/region",
 ];
 
+/** Zone labels of bound volumes. upstream: plugins/volumezone. */
 export const volumeZone: Filter = {
   name: "VolumeZone",
   prepare(pod, snapshot) {

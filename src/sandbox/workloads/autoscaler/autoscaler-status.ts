@@ -3,6 +3,7 @@ import type { HorizontalPodAutoscaler } from "../../../apis/autoscaling/kinds.ts
 import type { Condition } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 
+/** Condition types of a HorizontalPodAutoscaler. */
 export type ConditionType = "AbleToScale" | "ScalingActive" | "ScalingLimited";
 
 type Status = NonNullable<HorizontalPodAutoscaler["status"]>;
@@ -40,7 +41,7 @@ export class StatusDraft {
     };
   }
 
-  /** Sets what was seen; `scaled`: the target was just resized. */
+  /** Sets the replicas and metrics of the status; `scaled`: the target was just resized. */
   replicas(current: number, desired: number, metrics: readonly unknown[], scaled: boolean): void {
     const { currentReplicas: _before, ...status } = this.#status;
     this.#status = {

@@ -27,6 +27,7 @@ import { afterScaling, decideScale, firstMemory, type ScalingMemory } from "./sc
 /** upstream: --horizontal-pod-autoscaler-sync-period */
 const SYNC_MS = 15_000;
 
+/** Scales workloads by their autoscalers, every 15 s. upstream: pkg/controller/podautoscaler of Kubernetes. */
 export function autoscalerController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const autoscalers = mirrors.of(HORIZONTAL_POD_AUTOSCALER);

@@ -18,6 +18,7 @@ interface Active {
   readonly message: string;
 }
 
+/** What all metrics of an autoscaler say together. */
 export interface MetricsAnswer {
   readonly active: Active;
   /** What the largest metric asks for; undefined: they say nothing. */

@@ -42,6 +42,7 @@ export interface MetricFailure {
   readonly told: string;
 }
 
+/** Replicas that one metric asks for, or why it cannot be read. */
 export function answerMetric(
   metric: AutoscalerMetric,
   measured: MeasuredPods,

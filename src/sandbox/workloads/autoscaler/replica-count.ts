@@ -28,6 +28,7 @@ export interface Question {
   readonly nowMs: number;
 }
 
+/** How many replicas a metric asks for, and the value behind that. */
 export interface ReplicaProposal {
   readonly replicas: number;
   /** Percent of the requests; absent where the target is an amount. */

@@ -12,6 +12,7 @@ export interface ScaleTarget {
   readonly scale: Scale;
 }
 
+/** Reads and changes the replicas of any kind with the subresource `scale`. */
 export interface Targets {
   /** Rejects when the kind or the object is not there, or has no scale. */
   read(autoscaler: HorizontalPodAutoscaler): Promise<ScaleTarget>;
@@ -22,6 +23,7 @@ export interface Targets {
 /** upstream: client-go util/retry, DefaultRetry */
 const TRIES = 5;
 
+/** Finds kinds by discovery. */
 export function createTargets(kube: KubeClient): Targets {
   const resources = discoverResources(kube);
   const scaleOf = async (kind: Kind, { name, namespace }: Scale["metadata"]): Promise<Scale> => {

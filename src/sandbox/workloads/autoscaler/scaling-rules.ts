@@ -17,16 +17,19 @@ export interface ScalingMemory {
   readonly downs: readonly ScaleEvent[];
 }
 
+/** A past change of the replicas, for the rules on speed. */
 export interface ScaleEvent {
   readonly atMs: number;
   readonly change: number;
 }
 
+/** Reason and message of a condition. */
 export interface Saying {
   readonly reason: string;
   readonly message: string;
 }
 
+/** The replicas after all rules, and what the conditions say. */
 export interface ScalingDecision {
   readonly replicas: number;
   readonly ableToScale: Saying;
@@ -34,6 +37,7 @@ export interface ScalingDecision {
   readonly memory: ScalingMemory;
 }
 
+/** Current and desired replicas, with their bounds. */
 export interface Wish {
   readonly current: number;
   /** What the metrics ask for. */
@@ -43,6 +47,7 @@ export interface Wish {
   readonly nowMs: number;
 }
 
+/** `spec.behavior`: rules on the speed of scaling. */
 export type Behavior = NonNullable<HorizontalPodAutoscaler["spec"]["behavior"]>;
 
 /** upstream: --horizontal-pod-autoscaler-downscale-stabilization */

@@ -31,6 +31,7 @@ import { budgetStatus, DISRUPTED_TIMEOUT_MS, type OwnerLookup } from "./pdb-allo
 /** A budget over 1,000 pods is looked at every tenth of a second at most; over a few, at once. */
 const PACE_MS_PER_POD = 0.1;
 
+/** Keeps the status of PodDisruptionBudgets. upstream: pkg/controller/disruption of Kubernetes. */
 export function pdbStatusController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const budgets = mirrors.of(POD_DISRUPTION_BUDGET);

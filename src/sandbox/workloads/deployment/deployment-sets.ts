@@ -67,6 +67,7 @@ export function byAge(a: ReplicaSet, b: ReplicaSet): number {
   return createdAtMs(a) - createdAtMs(b) || (a.metadata.name < b.metadata.name ? -1 : 1);
 }
 
+/** ReplicaSets of the Deployment other than the current one. */
 export function olderThan(
   current: ReplicaSet | undefined,
   owned: readonly ReplicaSet[],

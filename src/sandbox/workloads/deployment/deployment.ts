@@ -26,6 +26,7 @@ import { statusOf, untilDeadline } from "./deployment-status.ts";
 import { rolloutSteps } from "./rollout.ts";
 import { createSet, dropSets, noteDesired, renewRevision, scaleSet } from "./set-writes.ts";
 
+/** Rolls Deployments out. upstream: pkg/controller/deployment of Kubernetes. */
 export function deploymentController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const deployments = mirrors.of(DEPLOYMENT);

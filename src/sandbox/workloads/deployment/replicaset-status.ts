@@ -34,11 +34,13 @@ export function statusOf(
   } as NonNullable<ReplicaSet["status"]>;
 }
 
+/** Why pods could not be created or deleted, for the condition ReplicaFailure. */
 export interface Failure {
   readonly reason: "FailedCreate" | "FailedDelete";
   readonly message: string;
 }
 
+/** The failure for an error; undefined without one. */
 export function failureOf(error: unknown, creating: boolean): Failure | undefined {
   if (error === undefined) return undefined;
   return { reason: creating ? "FailedCreate" : "FailedDelete", message: answerOf(error) };

@@ -35,6 +35,7 @@ const BURST = 500;
 /** A set of 1,000 pods is looked at every quarter of a second at most. */
 const PACE_MS_PER_POD = 0.25;
 
+/** Keeps ReplicaSets at their replicas. upstream: pkg/controller/replicaset of Kubernetes. */
 export function replicaSetController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const sets = mirrors.of(REPLICA_SET);

@@ -6,6 +6,7 @@ import type { Deployment, PodTemplateSpec, ReplicaSet } from "../../../apis/apps
 import { canonicalJson } from "../../../base/json.ts";
 import { scaledValue } from "../controls.ts";
 
+/** A ReplicaSet, and the replicas it gets next. */
 export interface RolloutStep {
   readonly set: ReplicaSet;
   readonly replicas: number;

@@ -81,6 +81,7 @@ export async function renewRevision(
   return result;
 }
 
+/** Writes the replicas of a ReplicaSet, and an event about it. */
 export async function scaleSet(
   doors: SetDoors,
   deployment: Deployment,
@@ -132,6 +133,7 @@ export async function noteDesired(
   }
 }
 
+/** Deletes old ReplicaSets beyond the history limit. */
 export async function dropSets({ kube }: SetDoors, surplus: readonly ReplicaSet[]): Promise<void> {
   for (const set of surplus) await deleteIfThere(kube, REPLICA_SET, set);
 }

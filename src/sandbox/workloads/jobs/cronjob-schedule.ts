@@ -17,6 +17,7 @@ const ALREADY_ACTIVE =
 const TOO_MANY =
   "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew";
 
+/** An entry of `status.active`. */
 export type ActiveJob = NonNullable<NonNullable<CronJob["status"]>["active"]>[number];
 
 /** An event on the CronJob. */
@@ -26,6 +27,7 @@ export interface News {
   readonly message: string;
 }
 
+/** Whether a Job is to start now, and when to look again. */
 export interface Due {
   readonly news: readonly News[];
   /** The time to start a Job for. */
@@ -82,6 +84,7 @@ export function stillActive(
   return { active, news };
 }
 
+/** How the Job ended; undefined while it runs. */
 export function endOf({ status }: Job): "Complete" | "Failed" | undefined {
   const ended = (type: string): boolean =>
     status?.conditions?.some((one) => one.type === type && one.status === "True") === true;

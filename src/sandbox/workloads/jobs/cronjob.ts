@@ -25,6 +25,7 @@ import { type ActiveJob, dueOf, endOf, type News, stillActive } from "./cronjob-
 const SCHEDULED_AT = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 const MINUTE_MS = 60_000;
 
+/** Starts Jobs on schedule. upstream: pkg/controller/cronjob of Kubernetes. */
 export function cronJobController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const cronJobs = mirrors.of(CRON_JOB);

@@ -11,6 +11,7 @@ export const TRACKING_FINALIZER = "batch.kubernetes.io/job-tracking";
 export const INDEX_LABEL = "batch.kubernetes.io/job-completion-index";
 const DEFAULT_BACKOFF_LIMIT = 6;
 
+/** The pods of a Job by state. */
 export interface Counts {
   readonly active: readonly Pod[];
   /** Told to leave and still running. */
@@ -25,12 +26,14 @@ export interface Counts {
   readonly fatal: string | undefined;
 }
 
+/** How the Job ended, and why. */
 export interface Verdict {
   readonly type: "Complete" | "Failed";
   readonly reason: string;
   readonly message: string;
 }
 
+/** Counts each pod once, also after it is gone. */
 export function countPods(job: Job, pods: readonly Pod[]): Counts {
   const status = (job.status ?? {}) as {
     succeeded?: number;
@@ -118,6 +121,7 @@ export function missingIndexes(job: Job, { active, completedIndexes }: Counts): 
   return all.filter((index) => !taken.has(index));
 }
 
+/** Whether the Job is complete or has failed; undefined while it goes on. */
 export function verdictOf(job: Job, counts: Counts, nowMs: number): Verdict | undefined {
   const decided = job.status?.conditions?.find(({ type }) => type === "FailureTarget");
   if (decided !== undefined) {
@@ -151,10 +155,12 @@ export function untilDeadline(job: Job, nowMs: number): number | undefined {
   return Math.max(0, startedAt + activeDeadlineSeconds * 1_000 - nowMs);
 }
 
+/** Each pod of the Job has an index, and each index must succeed. */
 export function isIndexed(job: Job): boolean {
   return job.spec.completionMode === "Indexed";
 }
 
+/** The pod is not counted yet: a finalizer keeps it until then. */
 export function isTracked({ metadata }: Pod): boolean {
   return metadata.finalizers?.includes(TRACKING_FINALIZER) === true;
 }

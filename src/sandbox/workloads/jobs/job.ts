@@ -41,6 +41,7 @@ interface Filled {
   readonly waitMs?: number;
 }
 
+/** Runs the pods of Jobs. upstream: pkg/controller/job of Kubernetes. */
 export function jobController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const jobs = mirrors.of(JOB);

@@ -32,6 +32,7 @@ import { writeEndpoints, writeSlices } from "./service-writes.ts";
 /** A Service of 1,000 pods is looked at every tenth of a second at most. */
 const PACE_MS_PER_POD = 0.1;
 
+/** Keeps Endpoints and EndpointSlices of Services. */
 export function endpointsController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const services = mirrors.of(SERVICE);

@@ -11,6 +11,7 @@ import type { KubeObject } from "../../../apis/meta.ts";
 const MAX_ENDPOINTS = 100;
 const ZONE = "topology.kubernetes.io/zone";
 
+/** A port of a Service; `targetPort` may name a container port. */
 export interface ServicePort {
   readonly name?: string;
   readonly port: number;
@@ -53,21 +54,25 @@ export interface Backend {
   readonly endpoint: Endpoint;
 }
 
+/** Addresses that share their ports. */
 export interface Subset {
   readonly addresses?: readonly Address[];
   readonly notReadyAddresses?: readonly Address[];
   readonly ports?: readonly BackendPort[];
 }
 
+/** core/v1. */
 export interface Endpoints extends KubeObject {
   readonly subsets?: readonly Subset[];
 }
 
+/** The part of an EndpointSlice that follows from a Service's pods. */
 export interface Slice {
   readonly endpoints: readonly Endpoint[];
   readonly ports: readonly BackendPort[];
 }
 
+/** discovery.k8s.io/v1. */
 export interface EndpointSlice extends KubeObject {
   readonly endpoints?: readonly Endpoint[] | null;
   readonly ports?: readonly BackendPort[] | null;

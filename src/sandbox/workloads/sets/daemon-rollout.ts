@@ -9,6 +9,7 @@ import { isAvailable, scaledValue } from "../controls.ts";
 
 export const HASH_LABEL = "controller-revision-hash";
 
+/** What a rollout does next. */
 export interface DaemonSteps {
   readonly remove: readonly Pod[];
   /** Names of nodes that get a new pod beside the old one. */

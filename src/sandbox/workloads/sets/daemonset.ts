@@ -38,6 +38,7 @@ import { revisionsOf } from "./revisions.ts";
 /** With 1,000 nodes a set is looked at every quarter of a second at most. */
 const PACE_MS_PER_NODE = 0.25;
 
+/** Keeps one pod on each eligible node. upstream: pkg/controller/daemon of Kubernetes. */
 export function daemonSetController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const sets = mirrors.of(DAEMON_SET);

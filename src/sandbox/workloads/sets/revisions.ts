@@ -20,10 +20,12 @@ import { templateHash } from "../deployment/rollout.ts";
 
 const DEFAULT_HISTORY = 10;
 
+/** A workload whose templates are kept as ControllerRevisions. */
 export interface RevisedSet extends KubeObject {
   readonly spec: { readonly template: PodTemplateSpec; readonly revisionHistoryLimit?: number };
 }
 
+/** The revisions of one workload. */
 export interface Revisions<T extends RevisedSet> {
   /** Of the template as it stands; made, or made the newest again, when needed. */
   newest(set: T): Promise<ControllerRevision>;

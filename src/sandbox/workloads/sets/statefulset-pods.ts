@@ -13,6 +13,7 @@ export const REVISION_LABEL = "controller-revision-hash";
 const NAME_LABEL = "statefulset.kubernetes.io/pod-name";
 const INDEX_LABEL = "apps.kubernetes.io/pod-index";
 
+/** The next pod to create or to remove. */
 export type SetStep =
   | { readonly do: "create"; readonly ordinal: number }
   | { readonly do: "remove"; readonly pod: Pod };
@@ -72,6 +73,7 @@ export function revisionFor(set: StatefulSet, newest: string, ordinal: number): 
   return ordinal < firstUpdated(set) && current !== undefined ? current : newest;
 }
 
+/** The pod with this ordinal, from the template of a revision. */
 export function ordinalPod(
   set: StatefulSet,
   ordinal: number,
@@ -131,6 +133,7 @@ export function ordinalClaims(set: StatefulSet, ordinal: number): readonly Persi
   });
 }
 
+/** The status of the StatefulSet for these pods. */
 export function setStatus(
   set: StatefulSet,
   revision: string,

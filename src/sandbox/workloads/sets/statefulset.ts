@@ -29,6 +29,7 @@ import {
   setSteps,
 } from "./statefulset-pods.ts";
 
+/** Keeps the numbered pods and their claims. upstream: pkg/controller/statefulset of Kubernetes. */
 export function statefulSetController(deps: PartDeps): Controller {
   const { clock, kube, mirrors } = deps;
   const sets = mirrors.of(STATEFUL_SET);

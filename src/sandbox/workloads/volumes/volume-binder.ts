@@ -44,6 +44,7 @@ const WAITING = "waiting for first consumer to be created before binding";
 const NOTHING_TO_BIND =
   "no persistent volumes available for this claim and no storage class is set";
 
+/** Binds claims to volumes, and creates volumes. upstream: pkg/controller/volume/persistentvolume of Kubernetes. */
 export function volumeBinderController(deps: PartDeps): Controller {
   const { mirrors } = deps;
   const claims = mirrors.of(PERSISTENT_VOLUME_CLAIM);

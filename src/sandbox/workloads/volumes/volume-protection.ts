@@ -23,6 +23,7 @@ import { type PartDeps, podMirror } from "../../parts.ts";
 const CLAIM_PROTECTION = "kubernetes.io/pvc-protection";
 const VOLUME_PROTECTION = "kubernetes.io/pv-protection";
 
+/** Keeps claims that pods use, and volumes that claims use, from deletion. */
 export function volumeProtectionController(deps: PartDeps): Controller {
   const { kube, mirrors } = deps;
   const claims = mirrors.of(PERSISTENT_VOLUME_CLAIM);

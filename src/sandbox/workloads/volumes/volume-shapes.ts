@@ -21,6 +21,7 @@ const DRIVER_ZONE: Readonly<Record<string, string>> = {
   "ebs.csi.aws.com": "topology.ebs.csi.aws.com/zone",
 };
 
+/** The claim's binding is done on both sides. */
 export function isBindComplete(claim: PersistentVolumeClaim): boolean {
   return claim.metadata.annotations?.[BIND_COMPLETED] !== undefined;
 }

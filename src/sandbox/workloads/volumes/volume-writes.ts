@@ -23,6 +23,7 @@ export interface VolumeDoors extends Pick<PartDeps, "clock" | "kube"> {
   readonly recorder: EventRecorder;
 }
 
+/** An event about a claim. */
 export function tellClaim(
   { recorder }: VolumeDoors,
   claim: PersistentVolumeClaim,
@@ -99,6 +100,7 @@ export async function unselect({ kube }: VolumeDoors, claim: PersistentVolumeCla
   await patchObject(kube, PERSISTENT_VOLUME_CLAIM, claim, { ...claim, metadata });
 }
 
+/** Gives the claim its StorageClass. */
 export function setClass(
   { kube }: VolumeDoors,
   claim: PersistentVolumeClaim,
