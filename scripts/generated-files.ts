@@ -9,6 +9,7 @@ import { cloudFormation } from "./aws-stack.ts";
 import { chartFiles } from "./chart/chart-files.ts";
 import type { GeneratedFile } from "./generated-file.ts";
 import { limitsPage } from "./limits-page.ts";
+import { parityPage } from "./parity/parity-page.ts";
 import { plannerPage } from "./planner-page.ts";
 import { safetyPage } from "./safety-page.ts";
 
@@ -23,6 +24,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
     { path: "docs/reference/fields.md", content: fieldsPage() },
     { path: "docs/reference/limits.md", content: limitsPage() },
     { path: "docs/reference/metrics.md", content: metricsPage() },
+    { path: "docs/reference/parity.md", content: parityPage() },
     { path: "docs/reference/settings.md", content: settingsPage() },
   ];
 }

@@ -39,9 +39,17 @@ export function kubernetesVersion(): string {
   return versionIn(MODULE, "k8s.io/kubernetes");
 }
 
-function versionIn(module: string, dependency: string): string {
+/** What a module's go.mod asks for of another. */
+export function versionIn(module: string, dependency: string): string {
   const lines = readFileSync(join(module, "go.mod"), "utf8").split("\n");
-  const line = lines.map((text) => text.trim().split(" ")).find(([name]) => name === dependency);
+  const line = lines
+    .map((text) =>
+      text
+        .trim()
+        .replace(/^require /, "")
+        .split(" "),
+    )
+    .find(([name]) => name === dependency);
   if (line?.[1] === undefined) throw new Error(`${module}/go.mod does not name ${dependency}`);
   return line[1];
 }
@@ -123,7 +131,7 @@ export async function viewerBinary(
 }
 
 /** The folder of this name in the cache, made by `make` when it is not there yet. */
-async function built(
+export async function built(
   name: string,
   make: (into: string) => Promise<void>,
   onBuild: () => void,
@@ -187,7 +195,8 @@ async function goBuild(
   await goRun(cwd, args);
 }
 
-async function goRun(
+/** Runs `go` with these arguments; rejects when it fails. */
+export async function goRun(
   cwd: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},

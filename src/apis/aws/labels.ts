@@ -108,6 +108,8 @@ export const AWS_WELL_KNOWN_LABELS: readonly string[] = [
 export const ANNOTATION_EC2NODECLASS_HASH = "karpenter.k8s.aws/ec2nodeclass-hash";
 /** Version of the hash's rules; hashes of another version are not compared. */
 export const ANNOTATION_EC2NODECLASS_HASH_VERSION = "karpenter.k8s.aws/ec2nodeclass-hash-version";
+/** The instance has the tag of the cluster name that older claims lack. */
+export const ANNOTATION_CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged";
 /** The same of an AWSNodeTemplate. */
 export const ANNOTATION_NODETEMPLATE_HASH = "karpenter.k8s.aws/nodetemplate-hash";
 /** The instance profile that the claim was launched with. */

@@ -3,7 +3,10 @@
  * already has stay, so a Name given by the user wins. Alpha named its machines at launch.
  * upstream: pkg/controllers/nodeclaim/tagging
  */
-import { ANNOTATION_INSTANCE_TAGGED } from "../../../apis/aws/labels.ts";
+import {
+  ANNOTATION_CLUSTER_NAME_TAGGED,
+  ANNOTATION_INSTANCE_TAGGED,
+} from "../../../apis/aws/labels.ts";
 import { claimGeneration } from "../../../apis/hub/claim.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
@@ -14,7 +17,6 @@ import { fromTagList, registrationTags, type Tags, toTagList } from "../tags/tag
 import { checkNotShifted, zoneOf } from "../zonalshift/guard.ts";
 import { instanceIdOf } from "./to-claim.ts";
 
-const CLUSTER_NAME_TAGGED = "compatibility.karpenter.k8s.aws/cluster-name-tagged";
 
 /** Tags instances with the names of their claim and node, once both are known. */
 export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
@@ -67,7 +69,7 @@ export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
       const annotations = {
         ...claim.metadata.annotations,
         [ANNOTATION_INSTANCE_TAGGED]: "true",
-        ...(claimGeneration(claim) === "v1" ? { [CLUSTER_NAME_TAGGED]: "true" } : {}),
+        ...(claimGeneration(claim) === "v1" ? { [ANNOTATION_CLUSTER_NAME_TAGGED]: "true" } : {}),
       };
       const after = { ...claim, metadata: { ...claim.metadata, annotations } };
       await patchObject(deps.kube, NODE_CLAIM, claim, after);

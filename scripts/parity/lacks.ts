@@ -1,0 +1,121 @@
+/**
+ * What upstream has and karpenter-ts has not, or accepts without acting on it, each with the reason.
+ * test/parity.test.ts finds a lack that is not here.
+ */
+import type { UpstreamFacts } from "./upstream-facts.ts";
+
+export type Area = Exclude<keyof UpstreamFacts, "core" | "aws">;
+
+export interface Lack {
+  readonly area: Area;
+  /** Whole names; a field begins with its kind: `NodePool spec.replicas`. */
+  readonly names: RegExp;
+  /** `accepted`: the name exists here, and nothing happens. */
+  readonly is: "lacking" | "accepted" | "not needed";
+  readonly reason: string;
+}
+
+const BUFFER = "CapacityBuffer is not built yet";
+const DRA = "Dynamic Resource Allocation is not built yet";
+const REBOOT = "repair replaces the node; it does not reboot it yet";
+const REPAIR = "repair is upstream's older controller (v1.14) still, which ignores budgets";
+const DELETION_COST = "pods are not marked for their controllers yet";
+const TERMINATE_FIRST = "a replacement is always started first";
+const REFRESH = "security groups are looked up again at a fixed interval";
+
+export const LACKS: readonly Lack[] = [
+  { area: "fields", names: /^CapacityBuffer .*$/, is: "lacking", reason: BUFFER },
+  {
+    area: "fields",
+    names: /^EC2NodeClass spec\.enclaveOptions(\.enabled)?$/,
+    is: "lacking",
+    reason: "Nitro Enclaves are not launched yet",
+  },
+  { area: "flags", names: /^legacy-node-repair$/, is: "lacking", reason: REPAIR },
+  { area: "flags", names: /^security-group-refresh-interval$/, is: "lacking", reason: REFRESH },
+  { area: "gates", names: /^CapacityBuffer$/, is: "accepted", reason: BUFFER },
+  { area: "gates", names: /^DRA(EFA|NVIDIAGPU)$/, is: "lacking", reason: DRA },
+  { area: "gates", names: /^PodDeletionCostManagement$/, is: "lacking", reason: DELETION_COST },
+  { area: "gates", names: /^RebootForRepair$/, is: "lacking", reason: REBOOT },
+  {
+    area: "gates",
+    names: /^TerminateFirst(Drift|Repair)$/,
+    is: "lacking",
+    reason: TERMINATE_FIRST,
+  },
+  { area: "metrics", names: /^karpenter_nodes_reboot.*$/, is: "lacking", reason: REBOOT },
+  {
+    area: "metrics",
+    names: /^karpenter_pod_deletion_cost_.*$/,
+    is: "lacking",
+    reason: DELETION_COST,
+  },
+  {
+    area: "metrics",
+    names: /^.*_terminate_first_decisions_total$/,
+    is: "lacking",
+    reason: TERMINATE_FIRST,
+  },
+  { area: "events", names: /^Reboot(Failed|Observed)$/, is: "lacking", reason: REBOOT },
+  { area: "keys", names: /^karpenter\.sh\/capacity-buffer-.*$/, is: "lacking", reason: BUFFER },
+  { area: "keys", names: /^karpenter\.sh\/reboot.*$/, is: "lacking", reason: REBOOT },
+  { area: "keys", names: /^karpenter\.sh\/disruption-cost$/, is: "lacking", reason: DELETION_COST },
+  { area: "keys", names: /^karpenter\.sh\/do-not-repair$/, is: "lacking", reason: REPAIR },
+  { area: "keys", names: /^karpenter\.sh\/requested-dra-drivers$/, is: "lacking", reason: DRA },
+  {
+    area: "keys",
+    names: /^karpenter\.k8s\.aws\/nvidia-consumable-capacity$/,
+    is: "lacking",
+    reason: DRA,
+  },
+  {
+    area: "chartValues",
+    names: /^settings\.(enableDRA|awsFeatureGates\.dra\w+)$/,
+    is: "lacking",
+    reason: DRA,
+  },
+  {
+    area: "chartValues",
+    names: /^settings\.awsFeatureGates\.rebootForRepair$/,
+    is: "lacking",
+    reason: REBOOT,
+  },
+  {
+    area: "chartValues",
+    names: /^settings\.featureGates\.podDeletionCostManagement$/,
+    is: "lacking",
+    reason: DELETION_COST,
+  },
+  {
+    area: "chartValues",
+    names: /^settings\.featureGates\.terminateFirst(Drift|Repair)$/,
+    is: "lacking",
+    reason: TERMINATE_FIRST,
+  },
+  { area: "chartValues", names: /^settings\.legacyNodeRepair$/, is: "lacking", reason: REPAIR },
+  {
+    area: "chartValues",
+    names: /^settings\.securityGroupRefreshInterval$/,
+    is: "lacking",
+    reason: REFRESH,
+  },
+  {
+    area: "chartValues",
+    names: /^settings\.featureGates\.capacityBuffer$/,
+    is: "accepted",
+    reason: BUFFER,
+  },
+  { area: "iamActions", names: /^ec2:RebootInstances$/, is: "lacking", reason: REBOOT },
+  {
+    area: "iamActions",
+    names: /^iam:GetRole$/,
+    is: "not needed",
+    reason: "upstream declares this call and never makes it",
+  },
+  {
+    area: "iamActions",
+    names: /^sqs:SendMessage$/,
+    is: "not needed",
+    reason: "only upstream's tests send messages",
+  },
+];

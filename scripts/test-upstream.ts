@@ -1,0 +1,134 @@
+/**
+ * `npm run test:upstream [-- --suite NAME --target cluster|sandbox --focus REGEX …]`: upstream's end-to-end suites,
+ * unchanged, against our operator (test/upstream/README.md). Exit code 1: a spec fails that
+ * test/upstream/known-failures.ts does not list. Without Go or its modules it says so in one line and exits with 0.
+ */
+import { spawn } from "node:child_process";
+import { createWriteStream, existsSync, readFileSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { openBed, type Target, type Who } from "../test/upstream/bed.ts";
+import {
+  SUITES,
+  type Suite,
+  suiteBinary,
+  upstreamOperator,
+  whyNotBuildable,
+} from "../test/upstream/builds.ts";
+import { KNOWN_FAILURES } from "../test/upstream/known-failures.ts";
+import { outcomesOf, verdictOf } from "../test/upstream/report.ts";
+
+const { values } = parseArgs({
+  options: {
+    suite: { type: "string", default: "regression" },
+    target: { type: "string", default: "cluster" },
+    operator: { type: "string", default: "ours" },
+    focus: { type: "string" },
+    skip: { type: "string" },
+    beside: { type: "string" },
+    report: { type: "string" },
+    "only-build": { type: "boolean", default: false },
+  },
+});
+const SUITE_LIMIT = "4h";
+
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+
+process.exitCode = await main();
+
+async function main(): Promise<number> {
+  const suite = choice("suite", values.suite, SUITES);
+  const target = choice<Target>("target", values.target, ["cluster", "sandbox"]);
+  const who = choice<Who>("operator", values.operator, ["ours", "upstream"]);
+  if (suite === undefined || target === undefined || who === undefined) return 2;
+  const missing = whyNotBuildable();
+  if (missing !== undefined) {
+    say(`upstream's suites are skipped: ${missing}`);
+    return 0;
+  }
+  const binary = await suiteBinary(suite, say);
+  const operator = who === "upstream" ? { operator: await upstreamOperator(say) } : {};
+  if (values["only-build"]) return 0;
+  const bed = await openBed({ target, who, tell: say, ...operator });
+  const report = resolve(values.report ?? join(bed.directory, "report.json"));
+  rmSync(report, { force: true });
+  say(`logs: ${bed.directory}`);
+  try {
+    await runSuite({
+      binary,
+      kubeconfig: bed.kubeconfig,
+      report,
+      log: join(bed.directory, "suite.log"),
+    });
+  } finally {
+    await bed.close();
+  }
+  if (!existsSync(report)) {
+    say(`the suite wrote no report: ${join(bed.directory, "suite.log")} says why`);
+    return 1;
+  }
+  return judge(suite, report);
+}
+
+function judge(suite: Suite, report: string): number {
+  const beside = values.beside === undefined ? [] : outcomesOf(readReport(values.beside));
+  const known = KNOWN_FAILURES.filter((one) => one.suite === suite);
+  const { lines, unlisted, mended } = verdictOf(outcomesOf(readReport(report)), known, beside);
+  for (const line of lines) say(line);
+  for (const name of mended) say(`passes, so take it out of known-failures.ts: ${name}`);
+  for (const name of unlisted) say(`fails and is not listed: ${name}`);
+  return unlisted.length === 0 ? 0 : 1;
+}
+
+function readReport(file: string): Parameters<typeof outcomesOf>[0] {
+  return JSON.parse(readFileSync(file, "utf8"));
+}
+
+interface SuiteRun {
+  readonly binary: string;
+  readonly kubeconfig: string;
+  /** Files that are written. */
+  readonly report: string;
+  readonly log: string;
+}
+
+/** Resolves when the binary has ended; interrupts are passed on, so that ginkgo still reports. */
+function runSuite({ binary, kubeconfig, report, log }: SuiteRun): Promise<void> {
+  const args = [
+    "-test.timeout=0",
+    `-ginkgo.timeout=${SUITE_LIMIT}`,
+    "-ginkgo.v",
+    "-ginkgo.no-color",
+    "-ginkgo.seed=1",
+    `-ginkgo.json-report=${report}`,
+    ...(values.focus === undefined ? [] : [`-ginkgo.focus=${values.focus}`]),
+    ...(values.skip === undefined ? [] : [`-ginkgo.skip=${values.skip}`]),
+  ];
+  return new Promise((done, reject) => {
+    const out = createWriteStream(log);
+    const child = spawn(binary, args, {
+      env: { ...process.env, KUBECONFIG: kubeconfig },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    child.stdout.pipe(out, { end: false });
+    child.stderr.pipe(out, { end: false });
+    const pass = (): void => {
+      child.kill("SIGINT");
+    };
+    for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, pass);
+    child.once("error", reject);
+    child.once("exit", () => {
+      out.end();
+      done();
+    });
+  });
+}
+
+function choice<T extends string>(name: string, value: string, of: readonly T[]): T | undefined {
+  const found = of.find((one) => one === value);
+  if (found === undefined)
+    process.stderr.write(`--${name} ${value}: it is one of ${of.join(", ")}\n`);
+  return found;
+}

@@ -1,0 +1,165 @@
+/**
+ * Plays the kubelet for a Deployment whose pods are to be real processes, on a control plane without
+ * kubelets. A process runs for each pod that has a node, with the environment of the pod's only
+ * container. Its host name is the pod's name, as in a container: the holder of a Lease names the pod. A
+ * rollout is made by the real controllers: its new pods get new processes, and the process of a pod that ends is
+ * told to end. A process that ends by itself is started again and counted in the pod's `restartCount`.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { appendFileSync, closeSync, openSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { POD, type Pod } from "../../src/apis/core/pod.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
+
+export interface StandInOptions {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  /** Pods with these labels are played. */
+  readonly labelSelector: string;
+  /** What a pod's process runs, before the environment of its container is added. */
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Both streams of every process are written here. */
+  readonly logFile: string;
+}
+
+export interface StandIn {
+  /** Ends all processes. */
+  stop(): Promise<void>;
+}
+
+const LOOK_MS = 250;
+const RESTART_AFTER_MS = 1_000;
+const KILL_AFTER_MS = 20_000;
+
+/**
+ * A host name of its own, and the end of whoever started it: KILL comes when the parent ends. Without root
+ * the name needs a user namespace.
+ */
+const WRAPPED = [
+  "setpriv",
+  ...["--pdeathsig", "KILL", "unshare", "--uts"],
+  ...(process.getuid?.() === 0 ? [] : ["--user", "--map-root-user"]),
+  ...["sh", "-c", 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"'],
+];
+
+interface Running {
+  child: ChildProcess;
+  isWanted: boolean;
+}
+
+/** Looks at the pods until it is stopped. */
+export function playDeployment(options: StandInOptions): StandIn {
+  const { client, namespace, labelSelector } = options;
+  const running = new Map<string, Running>();
+  let isStopped = false;
+
+  const look = async (): Promise<void> => {
+    const { items } = await client.list<Pod>(POD, { namespace, labelSelector });
+    const wanted = new Map(items.filter(isToRun).map((pod) => [pod.metadata.uid ?? "", pod]));
+    for (const [uid, one] of running) {
+      if (wanted.has(uid)) continue;
+      running.delete(uid);
+      one.isWanted = false;
+      end(one.child);
+    }
+    for (const [uid, pod] of wanted) if (!running.has(uid)) running.set(uid, start(pod, options));
+  };
+  const looking = (async () => {
+    while (!isStopped) {
+      // A server that is away for a moment is asked again.
+      await look().catch((error: unknown) => note(options.logFile, String(error)));
+      await sleep(LOOK_MS);
+    }
+  })();
+  return {
+    stop: async () => {
+      isStopped = true;
+      await looking;
+      await Promise.all(
+        [...running.values()].map(async (one) => {
+          one.isWanted = false;
+          const ended = hasEnded(one.child)
+            ? undefined
+            : new Promise((resolve) => one.child.once("exit", resolve));
+          end(one.child);
+          await ended;
+        }),
+      );
+    },
+  };
+}
+
+function isToRun({ metadata, spec }: Pod): boolean {
+  return spec.nodeName !== undefined && metadata.deletionTimestamp === undefined;
+}
+
+function start(pod: Pod, options: StandInOptions): Running {
+  const running: Running = { child: run(pod, options), isWanted: true };
+  const watch = (): void => {
+    running.child.once("exit", (code, signal) => {
+      if (!running.isWanted) return;
+      note(options.logFile, `${pod.metadata.name} ended by itself: ${code ?? signal}`);
+      setTimeout(() => {
+        if (!running.isWanted) return;
+        running.child = run(pod, options);
+        watch();
+        countRestart(pod, options).catch((error: unknown) => note(options.logFile, String(error)));
+      }, RESTART_AFTER_MS);
+    });
+  };
+  watch();
+  return running;
+}
+
+function run(pod: Pod, { command, env, logFile }: StandInOptions): ChildProcess {
+  const log = openSync(logFile, "a");
+  const [program, ...args] = [...WRAPPED, pod.metadata.name, ...command];
+  const given = (pod.spec.containers[0] as { env?: readonly EnvVar[] } | undefined)?.env ?? [];
+  const own = Object.fromEntries(given.map(({ name, value = "" }) => [name, value]));
+  note(logFile, `${pod.metadata.name} starts`);
+  const child = spawn(program as string, args, {
+    stdio: ["ignore", log, log],
+    env: { ...process.env, ...env, ...own },
+  });
+  closeSync(log);
+  return child;
+}
+
+interface EnvVar {
+  readonly name: string;
+  readonly value?: string;
+}
+
+async function countRestart({ metadata }: Pod, { client }: StandInOptions): Promise<void> {
+  const ref = { name: metadata.name, namespace: metadata.namespace };
+  const { status } = await client.get<Pod>(POD, ref);
+  const statuses = (
+    status as { containerStatuses?: readonly { restartCount: number }[] } | undefined
+  )?.containerStatuses;
+  const containerStatuses = statuses?.map((one) => ({
+    ...one,
+    restartCount: one.restartCount + 1,
+  }));
+  await client.patch(
+    POD,
+    ref,
+    { type: "merge", body: { status: { containerStatuses } } },
+    "status",
+  );
+}
+
+function end(child: ChildProcess): void {
+  if (hasEnded(child)) return;
+  child.kill("SIGTERM");
+  const late = setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS);
+  child.once("exit", () => clearTimeout(late));
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
+}
+
+function note(logFile: string, what: string): void {
+  appendFileSync(logFile, `--- ${what}\n`);
+}

@@ -1,0 +1,230 @@
+/**
+ * What upstream's suites find when they come: kinds served, a tainted node, and Deployment
+ * `kube-system/karpenter` with a process behind its pod. The suites edit the Deployment's environment and
+ * roll it. `cluster`: a real control plane with kwok; `sandbox`: ours.
+ * Upstream: test/pkg/environment/common/{setup,expectations}.go.
+ */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { DEPLOYMENT } from "../../src/apis/apps/kinds.ts";
+import { NODE } from "../../src/apis/core/node.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { SystemClock } from "../../src/base/system-clock.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
+import { createKubeClient } from "../../src/kube/client/kube-client.ts";
+import { startControlPlane } from "../cluster/control-plane.ts";
+import { playDeployment } from "../cluster/deployment-stand-in.ts";
+import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
+import { coreFolder, moduleFolder } from "./builds.ts";
+import { openSandbox } from "./sandbox.ts";
+
+const OUR_CRDS = fileURLToPath(new URL("../../deploy/crds/", import.meta.url));
+const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+/** The version of test/cluster/kwok. */
+const KWOK = "sigs.k8s.io/kwok@v0.7.0";
+const NAMESPACE = "kube-system";
+const READY_LIMIT_MS = 120_000;
+
+export type Target = "cluster" | "sandbox";
+export type Who = "ours" | "upstream";
+
+export interface Bed {
+  readonly kubeconfig: string;
+  /** Logs of everything. */
+  readonly directory: string;
+  close(): Promise<void>;
+}
+
+export interface BedOptions {
+  readonly target: Target;
+  readonly who: Who;
+  /** Of upstream's operator; ours runs from dist. */
+  readonly operator?: string;
+  readonly tell: (line: string) => void;
+}
+
+/** Resolves when the operator holds its Lease. */
+export async function openBed(options: BedOptions): Promise<Bed> {
+  const directory = mkdtempSync(join(tmpdir(), "karpenter-upstream-"));
+  const crds = crdFolders(options.who, directory);
+  const opened =
+    options.target === "sandbox"
+      ? await openSandbox(directory, crds)
+      : await openCluster(directory, crds, options.tell);
+  const { client, kubeconfig } = opened;
+  const closers: (() => Promise<void>)[] = [opened.close];
+  const close = async (): Promise<void> => {
+    for (const one of closers.reverse()) await one();
+  };
+  try {
+    if (options.target === "cluster") await client.create(NODE, systemNode());
+    await client.create(DEPLOYMENT, deployment() as never);
+    const standIn = playDeployment({
+      client,
+      namespace: NAMESPACE,
+      labelSelector: "app.kubernetes.io/instance=karpenter",
+      command: commandOf(options),
+      env: { KUBECONFIG: kubeconfig },
+      logFile: join(directory, "karpenter.log"),
+    });
+    closers.push(() => standIn.stop());
+    await untilLed(client);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    kubeconfig,
+    directory,
+    close: async () => {
+      await close();
+      rmSync(join(directory, "etcd"), { recursive: true, force: true });
+    },
+  };
+}
+
+function commandOf({ who, operator }: BedOptions): readonly string[] {
+  if (who === "upstream") return [operator ?? ""];
+  return [process.execPath, MAIN, "controller", "--provider", "kwok"];
+}
+
+async function openCluster(
+  directory: string,
+  crds: readonly string[],
+  tell: (line: string) => void,
+): Promise<{ client: KubeClient; kubeconfig: string; close: () => Promise<void> }> {
+  const stages = join(directory, "stages.yaml");
+  writeFileSync(stages, kwokStages());
+  const plane = await startControlPlane({
+    directory,
+    tell,
+    extraArguments: { kwok: [`--config=${stages}`] },
+  });
+  try {
+    await installCustomKinds(plane.transport, new SystemClock(), crds);
+  } catch (error) {
+    await plane.stop();
+    throw error;
+  }
+  return {
+    client: createKubeClient(plane.transport),
+    kubeconfig: plane.kubeconfig,
+    close: () => plane.stop(),
+  };
+}
+
+/** kwok's usual stages, and those of upstream's hack/kwok/stages, which win where the names are equal. */
+function kwokStages(): string {
+  const folder = join(moduleFolder(KWOK), "kustomize", "stage");
+  const folders = [
+    ...["node/fast", "node/heartbeat-with-lease", "pod/fast"].map((name) => join(folder, name)),
+    join(coreFolder(), "hack", "kwok", "stages"),
+  ];
+  const stages = new Map<string, string>();
+  for (const at of folders) {
+    for (const file of readdirSync(at).sort()) {
+      const text = file.endsWith(".yaml") ? readFileSync(join(at, file), "utf8") : "";
+      const name = /^kind: Stage$[\s\S]*?^ {2}name: (\S+)$/m.exec(text)?.[1];
+      if (name === undefined) continue;
+      // kwok's own pod-delete and upstream's differ in weight and serve different pods: both stay.
+      const key = name === "pod-delete" ? join(at, file) : name;
+      const renamed = text.replace(/^ {2}name: pod-delete$/m, `  name: pod-delete-${stages.size}`);
+      stages.set(key, renamed);
+    }
+  }
+  return [...stages.values()].join("\n---\n");
+}
+
+/**
+ * Ours, and upstream's for kinds that ours has not got: clean-up lists every kind. Upstream's alone for
+ * upstream.
+ */
+function crdFolders(who: Who, directory: string): readonly string[] {
+  const core = coreFolder();
+  const theirs = [join(core, "pkg", "apis", "crds"), join(core, "kwok", "apis", "crds")];
+  if (who === "upstream") return theirs;
+  const ours = new Set(readdirSync(OUR_CRDS));
+  const missing = join(directory, "crds");
+  mkdirSync(missing);
+  for (const folder of theirs) {
+    for (const file of readdirSync(folder).filter((name) => !ours.has(name)))
+      writeFileSync(join(missing, file), readFileSync(join(folder, file)));
+  }
+  return [OUR_CRDS, missing];
+}
+
+function systemNode(): KubeObject {
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name: "system-0",
+      labels: { "kwok.x-k8s.io/node": "fake", "kubernetes.io/hostname": "system-0" },
+      annotations: { "kwok.x-k8s.io/node": "fake" },
+    },
+    spec: { taints: [{ key: "CriticalAddonsOnly", effect: "NoSchedule" }] },
+    status: {
+      capacity: { cpu: "8", memory: "32Gi", pods: "110" },
+      allocatable: { cpu: "8", memory: "32Gi", pods: "110" },
+    },
+  } as KubeObject;
+}
+
+/** As upstream's CI sets its chart: gates on, preferences ignored (Makefile, .github of core v1.15.0). */
+const SETTINGS: Readonly<Record<string, string>> = {
+  FEATURE_GATES: "NodeRepair=true,CapacityBuffer=true,StaticCapacity=true",
+  PREFERENCE_POLICY: "Ignore",
+  SYSTEM_NAMESPACE: NAMESPACE,
+  LEADER_ELECTION_NAMESPACE: NAMESPACE,
+  KUBERNETES_MIN_VERSION: "1.19.0-0",
+  KARPENTER_SERVICE: "karpenter",
+  LOG_LEVEL: "debug",
+  METRICS_PORT: "0",
+  HEALTH_PROBE_PORT: "0",
+  DISABLE_WEBHOOK: "true",
+  CPU_REQUESTS: "1000",
+  MEMORY_LIMIT: "4000000000",
+};
+
+function deployment(): KubeObject {
+  const labels = {
+    "app.kubernetes.io/instance": "karpenter",
+    "app.kubernetes.io/name": "karpenter",
+  };
+  const env = Object.entries(SETTINGS).map(([name, value]) => ({ name, value }));
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "karpenter", namespace: NAMESPACE, labels },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          priorityClassName: "system-cluster-critical",
+          tolerations: [{ key: "CriticalAddonsOnly", operator: "Exists" }],
+          containers: [{ name: "controller", image: "karpenter", env }],
+        },
+      },
+    },
+  } as KubeObject;
+}
+
+async function untilLed(client: KubeClient): Promise<void> {
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/karpenter-leader-election`;
+  const deadlineMs = performance.now() + READY_LIMIT_MS;
+  for (;;) {
+    const holder = await client.raw({ method: "GET", path }).then(
+      ({ body }) => (body as { spec?: { holderIdentity?: string } }).spec?.holderIdentity ?? "",
+      () => "",
+    );
+    if (holder.startsWith("karpenter-")) return;
+    if (performance.now() > deadlineMs)
+      throw new Error(`no operator holds its Lease after ${READY_LIMIT_MS / 1_000} s`);
+    await sleep(250);
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * `npx tsx test/upstream/record-facts.ts`: reads upstream's Go modules, core and the AWS provider, and
+ * writes the names of what they offer to test/fixtures/upstream-facts.json: names, no text. The page
+ * docs/reference/parity.md and its test compare ours with it. Needs Go.
+ */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import { crdFields, valuePaths } from "../../scripts/parity/names.ts";
+import type { UpstreamFacts } from "../../scripts/parity/upstream-facts.ts";
+import { coreFolder, coreVersion, moduleFolder } from "./builds.ts";
+
+const AWS_VERSION = "v1.15.2";
+const FILE = fileURLToPath(new URL("../fixtures/upstream-facts.json", import.meta.url));
+
+/** SDK packages whose IAM prefix differs from their name. */
+const SERVICES: Readonly<Record<string, string>> = {
+  arczonalshift: "arc-zonal-shift",
+  timestreamwrite: "timestream",
+};
+
+const core = coreFolder();
+const aws = moduleFolder(`github.com/aws/karpenter-provider-aws@${AWS_VERSION}`);
+const sources = [join(core, "pkg"), join(aws, "pkg")].map(goSource);
+const source = sources.join("\n");
+const facts: UpstreamFacts = {
+  core: coreVersion(),
+  aws: AWS_VERSION,
+  fields: fields(),
+  flags: found(/\.\w*Var(?:WithEnv)?\(&o\.[\w.]+, "([a-z0-9-]+)",/g),
+  gates: gates(),
+  metrics: metrics(),
+  events: events(),
+  keys: keys(),
+  chartValues: valuePaths(
+    parse(readFileSync(join(aws, "charts", "karpenter", "values.yaml"), "utf8")),
+  ),
+  iamActions: iamActions(),
+};
+writeFileSync(FILE, `${JSON.stringify(facts, undefined, 1)}\n`);
+
+function goSource(folder: string): string {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".go") && !/_test\.go$|(?:^|\/)(?:test|fake)\//.test(file))
+    .sort()
+    .map((file) => readFileSync(join(folder, file), "utf8"))
+    .join("\n");
+}
+
+function found(pattern: RegExp): readonly string[] {
+  return sorted([...source.matchAll(pattern)].map(([, name = ""]) => name));
+}
+
+function sorted(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].sort();
+}
+
+function fields(): Readonly<Record<string, readonly string[]>> {
+  const folders = [
+    join(core, "pkg", "apis", "crds"),
+    join(core, "kwok", "apis", "crds"),
+    join(aws, "pkg", "apis", "crds"),
+  ];
+  const all = new Map<string, readonly string[]>();
+  for (const folder of folders) {
+    for (const file of readdirSync(folder).sort()) {
+      const { kind, names } = crdFields(parse(readFileSync(join(folder, file), "utf8")));
+      // The AWS provider ships core's kinds again, with its own rules.
+      all.set(kind, sorted([...(all.get(kind) ?? []), ...names]));
+    }
+  }
+  return Object.fromEntries([...all].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** In the table of core, and in the default of the AWS provider's flag. */
+function gates(): readonly string[] {
+  const own = [...source.matchAll(/FeatureGate\{\s*Name:\s*"(\w+)"/g)].map(([, name = ""]) => name);
+  const theirs = /"AWS_FEATURE_GATES", "([^"]+)"/.exec(source)?.[1] ?? "";
+  return sorted([...own, ...theirs.split(",").map((one) => one.split("=")[0] ?? "")]);
+}
+
+function metrics(): readonly string[] {
+  const constants = new Map(
+    [...source.matchAll(/(\w+Subsystem)\s*=\s*"(\w+)"/g)].map(([, name, value]) => [name, value]),
+  );
+  const options = source.matchAll(
+    /Namespace:\s*[\w.]+,\s*(?:Subsystem:\s*([\w.]+|"\w+"),\s*)?Name:\s*"(\w+)"/g,
+  );
+  return sorted(
+    [...options].map(([, subsystem, name]) => {
+      const given = subsystem?.replace(/^.*\./, "");
+      const part = given?.startsWith('"') ? given.slice(1, -1) : constants.get(given);
+      return ["karpenter", part, name].filter((one) => one !== undefined).join("_");
+    }),
+  );
+}
+
+/** Reasons: core's table, and the literals of both. */
+function events(): readonly string[] {
+  const table = readFileSync(join(core, "pkg", "events", "reason.go"), "utf8");
+  const named = [...table.matchAll(/=\s*"(\w+)"/g)].map(([, name = ""]) => name);
+  return sorted([...named, ...found(/EventType\w+,\s*Reason:\s+"(\w+)"/g)]);
+}
+
+/** Labels, annotations, taints and finalizers of Karpenter's own groups. */
+function keys(): readonly string[] {
+  const groups = ["karpenter.sh", "karpenter.k8s.aws"];
+  return sorted(
+    sources.flatMap((text, at) => [
+      ...[...text.matchAll(/=\s*apis\.Group \+ "(\/[a-z0-9-]+)"/g)].map(
+        ([, name]) => `${groups[at]}${name}`,
+      ),
+      ...[...text.matchAll(/=\s*apis\.CompatibilityGroup \+ "(\/[a-z0-9-]+)"/g)].map(
+        ([, name]) => `compatibility.${groups[at]}${name}`,
+      ),
+      ...[...text.matchAll(/=\s*"((?:topology\.k8s\.aws|karpenter\.\S*)\/[a-z0-9-]+)"/g)].map(
+        ([, name = ""]) => name,
+      ),
+    ]),
+  );
+}
+
+/** Calls of the SDK that the provider declares, as the IAM actions that they need. */
+function iamActions(): readonly string[] {
+  const text = readFileSync(join(aws, "pkg", "aws", "sdk.go"), "utf8");
+  return sorted(
+    [...text.matchAll(/^\t(\w+)\(context\.Context, \*(\w+)\.\w+Input/gm)].map(
+      ([, call, service = ""]) => `${SERVICES[service] ?? service}:${call}`,
+    ),
+  );
+}

@@ -1,0 +1,60 @@
+/** Reading ginkgo's report, and the verdict over it; the suites themselves need Go (`npm run test:upstream`). */
+import { describe, expect, it } from "vitest";
+import type { KnownFailure } from "./known-failures.ts";
+import { type GinkgoSpec, outcomesOf, verdictOf } from "./report.ts";
+
+function spec(text: string, State: string, Message = ""): GinkgoSpec {
+  return {
+    ContainerHierarchyTexts: ["Drift"],
+    LeafNodeType: "It",
+    LeafNodeText: text,
+    State,
+    RunTime: 2e9,
+    Failure: { Message },
+  };
+}
+
+const REPORT = [
+  {
+    SpecReports: [
+      { ...spec("", "passed"), LeafNodeType: "BeforeSuite" },
+      spec("works", "passed"),
+      spec("hangs", "timedout", "Timed out\n  after 900s."),
+      spec("breaks", "panicked"),
+      spec("waits", "skipped"),
+    ],
+  },
+];
+const HANGS: KnownFailure = {
+  suite: "disruption",
+  spec: /^Drift hangs$/,
+  reason: "not built yet",
+  isFlaky: false,
+};
+
+describe("reports of upstream's suites", () => {
+  it("have an outcome for each spec, whatever way it failed", () => {
+    const states = outcomesOf(REPORT).map(({ name, state }) => `${name}: ${state}`);
+    const failed = ["Drift hangs: failed", "Drift breaks: failed"];
+    expect(states).toEqual(["Drift works: passed", ...failed, "Drift waits: skipped"]);
+    expect(outcomesOf(REPORT)[1]?.message).toBe("Timed out after 900s.");
+  });
+
+  it("are bad if a spec fails that is not listed", () => {
+    const { unlisted, lines } = verdictOf(outcomesOf(REPORT), [HANGS]);
+    expect(unlisted).toEqual(["Drift breaks"]);
+    expect(lines).toContain("        not built yet");
+    expect(lines.at(-1)).toBe("1 of 3 specs pass; 1 skipped or not in focus");
+  });
+
+  it("tell of listed specs that pass, unless they are flaky", () => {
+    const works = { ...HANGS, spec: /^Drift works$/ };
+    expect(verdictOf(outcomesOf(REPORT), [works]).mended).toEqual(["Drift works"]);
+    expect(verdictOf(outcomesOf(REPORT), [{ ...works, isFlaky: true }]).mended).toEqual([]);
+  });
+
+  it("show what upstream's own operator did", () => {
+    const { lines } = verdictOf(outcomesOf(REPORT), [], outcomesOf(REPORT));
+    expect(lines[0]).toMatch(/^passed +2 s {2}upstream: passed +Drift works$/);
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * Our sandbox without its own Karpenter, behind HTTPS, as the suites find a cluster: the kinds of the given
+ * CRDs, and no node that a pod of theirs may use.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse } from "yaml";
+import { NODE } from "../../src/apis/core/node.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { Random } from "../../src/base/random.ts";
+import { SystemClock } from "../../src/base/system-clock.ts";
+import { writeKubeconfig } from "../../src/cli/sandbox/kubeconfig-file.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
+import { createLogger } from "../../src/operator/logging/logger.ts";
+import { webhookCaller } from "../../src/sandbox/apiserver/admission/webhook-http.ts";
+import { startHttps } from "../../src/sandbox/apiserver/https/https-server.ts";
+import { createSandbox } from "../../src/sandbox/cluster.ts";
+
+const SEED = 1;
+
+/** Starts it and writes a kubeconfig into the folder. */
+export async function openSandbox(
+  directory: string,
+  crds: readonly string[],
+): Promise<{ client: KubeClient; kubeconfig: string; close: () => Promise<void> }> {
+  const clock = new SystemClock();
+  const log = createLogger({
+    clock,
+    level: "error",
+    encoding: "console",
+    commit: "",
+    write: (line) => process.stderr.write(`${line}\n`),
+  });
+  const sandbox = createSandbox({
+    clock,
+    random: new Random(SEED),
+    log,
+    trace: () => undefined,
+    clusterName: "upstream",
+    region: "us-west-2",
+    kubernetesVersion: "1.34",
+    manifests: crds.flatMap((folder) =>
+      readdirSync(folder)
+        .sort()
+        .map((file) => definition(readFileSync(join(folder, file), "utf8"))),
+    ),
+    webhooks: webhookCaller(() => Promise.reject(new Error("nobody serves webhooks here"))),
+    karpenterLog: { lines: () => undefined, follow: () => () => undefined },
+  });
+  await sandbox.start();
+  const { client } = sandbox;
+  const { items } = await client.list(NODE);
+  const taints = [{ key: "CriticalAddonsOnly", effect: "NoSchedule" }];
+  for (const { metadata } of items)
+    await client.patch(NODE, metadata, { type: "merge", body: { spec: { taints } } });
+  const https = await startHttps(sandbox.apiServer, {
+    port: 0,
+    directory: join(directory, "pki"),
+    clock,
+    log,
+  });
+  const kubeconfig = join(directory, "kubeconfig");
+  writeKubeconfig(kubeconfig, https);
+  return {
+    client,
+    kubeconfig,
+    close: async () => {
+      await https.close();
+      await sandbox.stop();
+    },
+  };
+}
+
+/** Conversion needs a webhook that nobody serves here. */
+function definition(text: string): KubeObject {
+  const one = parse(text) as KubeObject & { spec: object };
+  return { ...one, spec: { ...one.spec, conversion: { strategy: "None" } } } as KubeObject;
+}
