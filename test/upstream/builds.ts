@@ -42,7 +42,7 @@ export async function suiteBinary(suite: Suite, tell: (line: string) => void): P
   const folder = await built(
     `upstream-${suite}-${coreVersion()}-${moduleKey()}`,
     (into) => {
-      const flags = ["-trimpath", "-ldflags=-s -w", "-o", join(into, "suite.test")];
+      const flags = ["-vet=off", "-trimpath", "-ldflags=-s -w", "-o", join(into, "suite.test")];
       return goRun(MODULE, ["test", "-c", ...flags, `${CORE}/test/suites/${suite}`], ENV);
     },
     () => tell(`building upstream's suite ${suite} of ${coreVersion()} (once; some minutes)`),

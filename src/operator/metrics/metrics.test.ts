@@ -43,7 +43,7 @@ async function lines(metrics: ReturnType<typeof createMetrics>, name: string) {
 
 /** All but what the process uses at the moment. */
 function withoutProcess(text: string): string {
-  return text.replaceAll(/^process_.*$/gm, "");
+  return text.replaceAll(/^(?:process_|go_gc_).*$/gm, "");
 }
 
 describe("metrics", () => {

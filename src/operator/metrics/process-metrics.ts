@@ -27,6 +27,13 @@ export const PROCESS_METRICS: readonly ProcessMetric[] = [
   own("process_resident_memory_bytes", "gauge", "Resident memory, in bytes.", () =>
     process.memoryUsage.rss(),
   ),
+  // Upstream's performance suite drops samples without it.
+  own(
+    "go_gc_heap_live_bytes",
+    "gauge",
+    "Memory of objects on the heap, in bytes, under the name that Go programs give it.",
+    () => process.memoryUsage().heapUsed,
+  ),
   own(
     "process_start_time_seconds",
     "gauge",
