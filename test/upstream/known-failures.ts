@@ -6,11 +6,35 @@ import type { Suite } from "./builds.ts";
 
 export interface KnownFailure {
   readonly suite: Suite;
-  /** Against the name of the spec: containers and leaf, joined by spaces. */
+  /** Against the name of the spec: containers and leaf, joined by spaces. Go reads it too: no look-ahead. */
   readonly spec: RegExp;
   readonly reason: string;
   /** It passes in some runs; if not, a pass is reported, so that the list only holds what fails. */
   readonly isFlaky: boolean;
+  /** It is not run, unless `--all` or a focus asks for it. Default false. */
+  readonly isLeftOut?: boolean;
 }
 
-export const KNOWN_FAILURES: readonly KnownFailure[] = [];
+const NOT_BUILT = {
+  buffer: "CapacityBuffer is not built yet",
+  dra: "Dynamic Resource Allocation is not built yet, and the bed runs no dra-kwok-driver",
+  reboot: "repair replaces nodes; it does not reboot them yet",
+  repair:
+    "repair is upstream's older controller (v1.14) still: it knows no budgets, replace-first or do-not-repair",
+  terminateFirst: "gates TerminateFirstDrift and TerminateFirstRepair are not built yet",
+  scrape: "kube-apiserver cannot reach a pod of the bed, so the suite reads no samples",
+} as const;
+
+/** What is not built takes the suite's 15 minutes of waiting for each spec: `npm run test:upstream` leaves it out. */
+export const KNOWN_FAILURES: readonly KnownFailure[] = [
+  notBuilt("regression", /^CapacityBuffer /, NOT_BUILT.buffer),
+  notBuilt("dra", /./, NOT_BUILT.dra),
+  notBuilt("performance", /./, NOT_BUILT.scrape),
+  notBuilt("disruption", /^Reboot /, NOT_BUILT.reboot),
+  notBuilt("disruption", /^Repair [a-z]/, NOT_BUILT.repair),
+  notBuilt("disruption", /^TerminateFirst /, NOT_BUILT.terminateFirst),
+];
+
+function notBuilt(suite: Suite, spec: RegExp, reason: string): KnownFailure {
+  return { suite, spec, reason, isFlaky: false, isLeftOut: true };
+}
