@@ -10,7 +10,7 @@ import { nodeClaim, nodePool } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
-import { discardReplacement } from "../disruption/take-back.ts";
+import { discardReplacement } from "../disruption/roll-back.ts";
 
 const MINUTE_MS = 60_000;
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
