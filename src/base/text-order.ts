@@ -8,7 +8,7 @@ import { atOnce, type Steps } from "./steps.ts";
 
 /** Positions are 16 bits of a number, which leaves room for five letters of ASCII. */
 export const MOST_AT_ONCE = 65_536;
-/** So many are sorted as they are. */
+/** Shorter lists are sorted directly. */
 const FEW = 1_024;
 const LETTERS = 5;
 const LETTER = 128;

@@ -124,7 +124,7 @@ export function allControllers(given: World): readonly Controller[] {
   ];
 }
 
-/** How a command's replacements are made. Their pods are still where they are: nobody plans for them. */
+/** Creates a command's replacements. Their pods still run on the old nodes, so provisioning does not plan for them. */
 function replacements(world: World): CreateReplacements {
   return async (log, { replacements: plans, reason }, annotations) => {
     const created = await createClaims(world, log, plans, reason.toLowerCase(), annotations);

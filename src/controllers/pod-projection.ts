@@ -8,7 +8,7 @@ import { isSized } from "../apis/core/pod-resources.ts";
 import type { Condition } from "../apis/meta.ts";
 import { deepFreeze } from "../base/json.ts";
 
-/** So many different pieces are remembered; with more, sharing begins anew. */
+/** The most different parts that are remembered for sharing. Beyond that the memory is emptied. */
 const SHARED_LIMIT = 8_192;
 const KUBELETS: ReadonlySet<string> = new Set([
   "securityContext",

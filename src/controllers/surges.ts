@@ -134,7 +134,7 @@ async function rollOver(
         pod,
         `patching Deployments in namespace ${namespace} is forbidden; grant it, or take the namespace out of --surge-namespaces`,
       );
-    // Somebody else changed it just now: looked at again in a moment.
+    // Another writer changed it just now: try again in a moment.
     if (isConflict(error) || isNotFound(error)) return true;
     throw error;
   }

@@ -45,7 +45,7 @@ export interface Settings {
   readonly initializationTimeoutMs: number;
   /** How long a node waits for a pod that is moved without downtime. 0: none is. */
   readonly surgeTimeoutMs: number;
-  /** How many nodes may end within ten minutes for reasons that nobody asked for. */
+  /** How many nodes may be terminated within ten minutes without a user's request. */
   readonly involuntaryLimit: BrakeLimit;
   /** Where pods may be moved so; `*`: everywhere. */
   readonly surgeNamespaces: readonly string[];

@@ -87,7 +87,7 @@ function namesObject({ reason, body }: KubeError): boolean {
   return reason === "NotFound" && (body?.details?.name ?? "") !== "";
 }
 
-/** Who we are lacks the right; the message names verb, resource and account. */
+/** The account lacks the right; the message names verb, resource and account. */
 export function isForbidden(error: unknown): boolean {
   return error instanceof KubeError && error.status === 403;
 }

@@ -44,7 +44,7 @@ export interface Leadership {
   readonly lost: Promise<void>;
   /** Whether it leads now. */
   readonly leading: boolean;
-  /** Why it could not lead even if nobody else did, by the last answer of the API server; undefined: it could. */
+  /** Why this replica could not lead, by the last answer of the API server; undefined: it could. */
   readonly trouble: string | undefined;
   /** Hands the lease back and stops. */
   release(): Promise<void>;
@@ -200,7 +200,10 @@ class Election implements Leadership {
     }
   }
 
-  /** In one request, as long as nobody else wrote. upstream: client-go tools/leaderelection, the fast path */
+  /**
+   * Renews with one request, as long as no other replica wrote the Lease.
+   * upstream: client-go tools/leaderelection, the fast path
+   */
   async #renew(): Promise<boolean> {
     const own = this.#own;
     if (own === undefined || !this.#leading) return false;

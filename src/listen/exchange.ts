@@ -18,7 +18,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The caller closed the connection before the request or the answer was complete. There is nobody to answer. */
+/** The caller closed the connection before the request or the answer was complete. No answer is possible. */
 export class CallerGone extends Error {
   override readonly name = "CallerGone";
 
@@ -38,7 +38,7 @@ export interface Common {
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Of the caller. */
+  /** The caller's IP address. */
   readonly address: string;
   readonly #common: Common;
   #gone: AbortController | undefined;
@@ -104,7 +104,7 @@ export class Exchange {
    */
   readBody(maxBytes: number = this.#common.limits.maxBodyBytes): Promise<Buffer> {
     const { request, response } = this;
-    // A client that waits for "100 Continue" is told to send only now.
+    // A client that waits for "100 Continue" gets the permission to send only now.
     if (request.headers.expect?.toLowerCase() === "100-continue") response.writeContinue();
     if (Number(request.headers["content-length"] ?? 0) > maxBytes)
       return Promise.reject(tooLarge(maxBytes));

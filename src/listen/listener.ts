@@ -45,7 +45,7 @@ export interface ListenOptions {
   /** Answers by `exchange.response`. A Refusal that it throws becomes the answer, any other error 500. */
   readonly handle: (exchange: Exchange) => Promise<void>;
   readonly log?: Logger;
-  /** Of the request time limit and the log. Default: the machine's, as limits protect the machine. */
+  /** The clock of the request time limit and the log. Default: the machine's, because limits protect the machine. */
   readonly clock?: Pick<Clock, "elapsedMs" | "after">;
 }
 

@@ -298,7 +298,7 @@ function forSpotOf(options: Options): Settings["forSpot"] {
   return options.consolidationSpotToOnDemand ? "onDemand" : "nothing";
 }
 
-/** Who wants plans by upstream's rules alone wants no packing afterwards either. */
+/** Without the cost planner there is no repack either. */
 function repackOf(options: Options, planner: PlannerOptions): Settings["repack"] {
   if (!options.consolidationRepack || planner.policy === "greedy") return undefined;
   return { planner, minSavingsPercent: options.consolidationMinSavings };

@@ -37,7 +37,7 @@ interface Told {
   readonly lines: string[];
   /** The same with their fields as JSON. */
   readonly said: readonly string[];
-  /** Of the lines, those at error. */
+  /** The log lines with the level error. */
   readonly errors: readonly string[];
 }
 
@@ -147,7 +147,7 @@ async function settled<T>(clock: VirtualClock, promise: Promise<T>): Promise<T> 
   return promise;
 }
 
-/** A log that keeps all it is told. */
+/** A log that keeps all lines. */
 function createEars(): Told & { readonly log: Logger } {
   const lines: string[] = [];
   const errors: string[] = [];

@@ -149,7 +149,7 @@ export interface RoundOptions
   > {
   /** Nodes of each pool that budgets allow. */
   readonly allowed?: number;
-  /** Nodes of all pools together. */
+  /** What the cluster's budgets allow for all pools together. */
   readonly allowedInAll?: number;
   readonly types?: readonly InstanceType[];
   /** `nodes` are there beside those of the candidates. */

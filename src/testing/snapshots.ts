@@ -73,7 +73,7 @@ export interface SnapshotNodeOptions {
   readonly capacityType?: string;
   /** Types that the claim asked for, by cpu; default: this one and all larger ones. */
   readonly asked?: readonly number[];
-  /** What it was made for. */
+  /** The requests of the NodeClaim. */
   readonly requests?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly claimAnnotations?: Readonly<Record<string, string>>;
@@ -257,7 +257,7 @@ export function snapshotSparse(names: string): KubeObject[] {
   ]);
 }
 
-/** A PodDisruptionBudget for `app`, with so many disruptions left. */
+/** A PodDisruptionBudget for `app` that allows this number of disruptions. */
 export function snapshotPdb(app: string, disruptionsAllowed: number): KubeObject {
   return {
     apiVersion: "policy/v1",

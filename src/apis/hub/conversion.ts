@@ -244,7 +244,7 @@ function referenceToV1(ref: NodeClassReferenceV1Beta1): NodeClassReference {
 function referenceToBeta(object: KubeObject, ref: NodeClassReference): NodeClassReferenceV1Beta1 {
   const written = parseObject(object, NODECLASS_REFERENCE_ANNOTATION_KEY);
   const candidate = written as unknown as NodeClassReferenceV1Beta1;
-  // An annotation, which anybody may have written.
+  // Users may write the annotation, so its value is checked.
   const isSound = Object.values(written).every((field) => typeof field === "string");
   if (isSound && written["name"] !== undefined && deepEqual(referenceToV1(candidate), ref))
     return candidate;
@@ -257,7 +257,7 @@ function sameWithoutReasons(
   kept: readonly Budget[] | undefined,
   budgets: readonly Budget[] | undefined,
 ): boolean {
-  // An annotation, which anybody may have written.
+  // Users may write the annotation, so its value is checked.
   if (!Array.isArray(kept) || !kept.every(isObject)) return false;
   return deepEqual(
     kept.map(({ reasons: _, ...budget }) => budget),

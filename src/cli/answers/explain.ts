@@ -140,7 +140,7 @@ export function explain(
   return nodeAnswer(picture, node, nextCommands(picture), repairs, brakeOf(read));
 }
 
-/** Of the provider that the node's class belongs to. */
+/** The repair policies of the provider that the node's class belongs to. */
 function policiesOf({ claim }: NodeView): readonly RepairPolicy[] {
   const isKwok = claim?.spec.nodeClassRef.group === KWOK_NODE_CLASS.group;
   return isKwok ? KWOK_REPAIR_POLICIES : AWS_REPAIR_POLICIES;

@@ -16,7 +16,7 @@ interface UncaughtFailure {
 
 interface LastResort {
   readonly log: (failure: UncaughtFailure) => void;
-  /** Gives up the lease and closes the ports. */
+  /** Releases the lease and closes the ports. */
   readonly close: () => Promise<void>;
 }
 

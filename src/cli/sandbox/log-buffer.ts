@@ -7,7 +7,7 @@ import {
   type LogSource,
 } from "../../sandbox/log-lines.ts";
 
-/** As many as anybody scrolls back; the oldest go first. */
+/** The newest lines are kept, more than a user scrolls back. */
 const LINES_KEPT = 10_000;
 
 /** The last lines of Karpenter's log, for `kubectl logs`. */

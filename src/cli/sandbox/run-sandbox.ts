@@ -30,7 +30,7 @@ const CLOSE_WITHIN_MS = 5_000;
 
 /** Runs a sandbox until it is interrupted, or plays a story. */
 export async function runSandbox(flags: SandboxFlags): Promise<void> {
-  // The SDK's advice on Node versions is for its users' authors, not for whoever tries a sandbox.
+  // The SDK's warning about Node versions is for developers, not for users of the sandbox.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";
   const beside = besides(flags.output === "json");
   const say = (...lines: readonly string[]): void => beside(printedLines(lines));
@@ -95,7 +95,7 @@ async function serve(
     metricsPort: "any",
     healthProbePort: "any",
     host: "127.0.0.1",
-    // Of the Karpenter that runs now.
+    // Metrics of the Karpenter that runs now: a restart replaces it.
     metrics: () => {
       const { metrics } = box.operator;
       return { contentType: metrics.contentType, parts: metrics.parts() };
@@ -109,7 +109,7 @@ async function serve(
   const { serveConsole } = await import("../console/serve-console.ts");
   const page = await serveConsole(await sourceOf({ box, flags, clock, log }), { port: 0, log });
   parts.add(() => page.close());
-  // Listened for before anybody is told that there is something to interrupt.
+  // Signals are handled before the first output says that the sandbox runs.
   const interruption = interrupted();
   const metrics = endpoints.metricsUrl ?? "";
   const urls = { api: https.url, console: page.url, metrics, aws: awsUrl };
@@ -160,7 +160,7 @@ function refused(error: unknown): never {
   );
 }
 
-/** For so long the cluster's clock does not pass the machine's, at any speed. Real milliseconds. */
+/** Real milliseconds of a session: the cluster's clock starts early enough not to pass the machine's in this time. */
 const SESSION_MS = 3_600_000;
 
 /**

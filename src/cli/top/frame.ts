@@ -50,7 +50,7 @@ export function frame(
   return fitted(top, nodeLines(fleet, view, canvas, room), [...waiting, ...foot], canvas);
 }
 
-/** Lines of at most so many characters, broken between words; the further ones as far in as the first. */
+/** The text as lines of at most `columns` characters, broken between words, all with the first line's indent. */
 function wrapped(line: string, columns: number): readonly string[] {
   const indent = " ".repeat(Math.min(line.search(/\S|$/), columns / 2));
   const lines: string[] = [];

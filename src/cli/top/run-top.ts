@@ -92,7 +92,7 @@ async function read(flags: PictureFlags): Promise<Reading> {
   return { picture, fleet: fleetOf(modelOf(picture), plan) };
 }
 
-/** Until the person leaves. A reading that fails is told, and the last one stays on the screen. */
+/** Runs until the user quits. If a reading fails, the screen says so and keeps the last picture. */
 async function live(
   flags: TopFlags,
   first: Reading,

@@ -68,7 +68,7 @@ const UNSEEN_MS = 5_000;
 const SOON_MS = 10 * 60_000;
 const UNTIL_DELETED = "Forceful Termination";
 
-/** Who moves pods, and who says when. */
+/** The queue that evicts pods, and the steering that says when. */
 interface Parts {
   readonly queue: EvictionQueue;
   readonly steering: Pick<Steering, "mayLeave">;

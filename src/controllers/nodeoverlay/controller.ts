@@ -59,7 +59,7 @@ async function reconcile(world: World, overlays: Overlays): Promise<Outcome> {
     pools.map(({ pool }) => pool),
   );
   world.cluster.noteChange();
-  // One that cannot be written does not keep the others from being told.
+  // A failed status write does not stop the writes of other overlays.
   const told = await Promise.allSettled(
     all.map((overlay) => tell(world, overlay, rejected.get(overlay.metadata.name))),
   );
@@ -100,7 +100,7 @@ async function tell(
   try {
     await patchObject(world.kube, NODE_OVERLAY, overlay, after);
   } catch (error) {
-    // Whoever changed it in between has it looked at again.
+    // A change in between wakes the controller again.
     if (!isConflict(error) && !isNotFound(error)) throw error;
   }
 }

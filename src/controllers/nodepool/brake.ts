@@ -86,7 +86,7 @@ async function reconcile(world: World, seen: Set<string>, request: Request): Pro
   return requeueAfter(Math.max(1, sinceMs + HOLD_MS - nowMs));
 }
 
-/** Another process had the brake on less than an hour ago, and nobody has released it since. */
+/** An earlier process had the brake on less than an hour ago, and no user has released it since. */
 function resume(world: World, native: KubeObject): void {
   const { brake, clock } = world;
   const stored = condition(native, TYPE);

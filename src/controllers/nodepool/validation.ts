@@ -32,7 +32,7 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   const stored = readPool(world, request);
   if (stored === undefined) return AWAIT_CHANGE;
   const { unreadable, classRef } = stored.pool;
-  // Nobody else will speak up for a pool that does not even name its class.
+  // A pool without a node class belongs to no provider, so its problem is reported here.
   const isNobodys = unreadable !== undefined && classRef.kind === "";
   if (!isNobodys && !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
   const nowMs = world.clock.now();

@@ -13,7 +13,7 @@ import { createClaims } from "./create-claims.ts";
 import { nominated } from "./events.ts";
 import { claimTarget, nominationMs, targetsOf } from "./nomination.ts";
 
-/** Of the claims of one plan. */
+/** What became of the claims of one plan. */
 export interface Applied {
   readonly made: readonly MadeClaim[];
   readonly failed: readonly FailedClaim[];

@@ -9,9 +9,9 @@ import type { World } from "../world.ts";
 export interface Batcher {
   /** Something (a pod, a leaving node) needs a pass. */
   trigger(uid: string): void;
-  /** Milliseconds until planning may begin; undefined while nobody has triggered. */
+  /** Milliseconds until planning may begin; undefined before the first trigger. */
   readonly waitMs: number | undefined;
-  /** Milliseconds since the first of this batch came; 0 while nobody has triggered. */
+  /** Milliseconds since the first of this batch came; 0 before the first trigger. */
   readonly openMs: number;
   /** Planning begins: what comes from now on is for the next pass. */
   close(): void;

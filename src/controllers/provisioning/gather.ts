@@ -30,7 +30,7 @@ import type { World } from "../world.ts";
 /** Most instance types one claim names. upstream: MaxInstanceTypes */
 const MAX_INSTANCE_TYPES = 600;
 
-/** Who needs a place. */
+/** The pods that need a place. */
 export interface PodsToPlace {
   readonly pending: readonly Pod[];
   /** Of nodes that are leaving. By key. */

@@ -25,7 +25,7 @@ import { tellUnstuck } from "./unstuck.ts";
 /** Whose turn it is, from pass to pass. */
 export class Turns {
   readonly refused = new Apart();
-  /** Of those that were left over: other claims are refused, and have turns of their own. */
+  /** Turns of pods that were left over. Refused claims have separate turns. */
   readonly leftOver = new Apart();
 }
 
@@ -42,7 +42,7 @@ interface Pass {
 interface SoFar {
   readonly made: MadeClaim[];
   readonly existing: SchedulingResult["existing"][number][];
-  /** What is to be told to pods of claims that failed, by key. */
+  /** The event for each pod of a failed claim, by key. */
   readonly words: Map<string, { readonly pod: Pod; readonly message: string }>;
 }
 

@@ -14,7 +14,7 @@ export interface PodTimes {
   decide(pod: Pod, placed: boolean): number | undefined;
   /** When planning first had a place for it; undefined while there is none. */
   placedAtMs(pod: Pod): number | undefined;
-  /** Those that nobody has decided on, and since when they wait. */
+  /** Pods without a decision yet, and since when they wait. */
   undecided(): Iterable<{
     readonly namespace: string;
     readonly name: string;

@@ -57,7 +57,7 @@ export class Progress {
     return [{ labels, value }];
   }
 
-  /** Of those that still wait. */
+  /** Pending pods by zone. */
   *#byZone(): Iterable<Sample> {
     const waiting = new Set(this.#world.cluster.unboundPods().map(keyOf));
     const counts = new Map<string, number>();

@@ -44,10 +44,10 @@ import { tellUnstuck } from "./unstuck.ts";
 /** How soon to look again while the picture of the cluster is incomplete. */
 const UNSYNCED_RETRY_MS = 1_000;
 
-/** Of pools that serve nobody, in an event. */
+/** The most unusable pools that an event names. */
 const MOST_SHOWN = 3;
 
-/** Key of what was told of pools that are not there. */
+/** The key of the report that there are no pools. */
 const NO_POOLS = "no pools";
 
 const SELF: Request = { kind: "", name: "provisioner" };
@@ -202,7 +202,7 @@ function tellOfPods(
   progress.zones = zonesOfPods(pending, input);
 }
 
-/** `unusable`: why each pool that is there serves nobody. */
+/** `unusable`: why each existing pool cannot be used. */
 function withoutPools(
   world: World,
   log: Logger,

@@ -102,7 +102,7 @@ export function report(world: World, log: Logger, told: StandingProblems, pass: 
   reportPlan(log, result);
 }
 
-/** Prefix of the keys of pods among what was told. */
+/** The prefix of pods' keys among the reported problems. */
 const POD = "pod ";
 
 function podKey({ metadata }: Pod): string {

@@ -27,7 +27,7 @@ const SENTENCES: Readonly<Record<Unstuck["reason"], string>> = {
   noInstanceTypes: "no instance type is left",
 };
 
-/** Gives up these places, and tells people. */
+/** Drops these placements, and publishes events. */
 export function tellUnstuck(world: World, log: Logger, unstuck: readonly Unstuck[] = []): void {
   const byNode = new Map<string, { first: Unstuck; pods: Pod[] }>();
   // Room that a CapacityBuffer loses is taken by a pod: that is what it is for.

@@ -1,4 +1,4 @@
-/** A picture that has changed much is looked at in turns, before anybody reads it in one go. */
+/** After many changes, the cluster state is brought up to date in turns, before code reads it in one step. */
 import { type StepRunner, stepRunner, TURN_MS } from "../../base/steps.ts";
 import type { World } from "../world.ts";
 

@@ -147,7 +147,7 @@ function watchOf<T extends KubeObject>(
   return {
     close: () => stream.close(),
     async *[Symbol.asyncIterator]() {
-      // Not frozen yet: who keeps an object (the informer) first drops what nobody reads.
+      // Not frozen yet: the informer first drops fields that are not read.
       for await (const frame of stream) {
         if (readFrame !== undefined && frame instanceof Uint8Array) yield read(frame, readFrame);
         else yield frame as WatchEvent<T>;

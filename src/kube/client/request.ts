@@ -47,7 +47,7 @@ export function listRequest(kind: Kind, options: ListOptions, continueToken?: st
   return { method: "GET", path: collectionPath(kind, options.namespace) + queryText(query) };
 }
 
-/** Asks for bookmarks, so that a silent stream can be told from a dead one. */
+/** Asks for bookmarks, so that a silent stream can be distinguished from a dead one. */
 export function watchRequest(kind: Kind, options: WatchOptions): KubeRequest {
   const query = {
     watch: "true",

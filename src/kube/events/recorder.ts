@@ -13,13 +13,13 @@ import type { EventRecorder, EventToPublish } from "./events.ts";
 
 /** upstream: pkg/events/recorder.go */
 const DEFAULT_DEDUPE_MS = 120_000;
-/** Up to so many events are remembered beyond their window, to count up on them. */
+/** The most events that are remembered after their window, so that repetitions raise their count. */
 const MEMORY = 4_096;
 /** Never more than that, whatever goes on in the cluster. */
 const MEMORY_LIMIT = 65_536;
 /** Writes at once. Others wait: thousands of events must not stand before a claim's write. */
 const WRITES_AT_ONCE = 8;
-/** So many wait at most while the server is slow or away; then the newest are dropped. */
+/** The most events that wait for a slow server. Beyond that, the newest are dropped. */
 const WAITING_LIMIT = 8_192;
 
 /** What a recorder needs; `log` hears of dropped events. */
@@ -30,7 +30,7 @@ export interface RecorderDeps {
   readonly log: Logger;
   /** `karpenter`, `kubelet`, `default-scheduler`. */
   readonly component: string;
-  /** Told of each event that is published, once: the sandbox's trace. */
+  /** Called once for each published event. The sandbox's trace uses it. */
   readonly onPublish?: (event: EventToPublish) => void;
 }
 
@@ -128,7 +128,7 @@ function createWriteQueue(log: Logger): WriteQueue {
         if (dropped++ === 0) log.warn("too many events wait to be written, dropping some");
         throw new Error("too many events wait to be written");
       }
-      // Whoever ends hands its place on.
+      // A finished write starts the next waiting one.
       await new Promise<void>((resolve) => waiting.push(resolve));
     } else running++;
     try {

@@ -24,7 +24,7 @@ export interface ExecConfig {
   readonly interactiveMode?: "Never" | "IfAvailable" | "Always";
 }
 
-/** What a plugin is told of the cluster when it asks for that. */
+/** The cluster's data for plugins with provideClusterInfo. */
 export interface ExecCluster {
   readonly server: string;
   readonly caPem?: string | undefined;
@@ -107,7 +107,7 @@ function outputOf(
   interactive: boolean,
 ): Promise<string> {
   return new Promise((done, fail) => {
-    // What it says on standard error is for people: it goes where ours goes.
+    // The plugin's standard error is for the user, so it goes to this process's.
     const child = spawn(path, args, {
       env,
       stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],

@@ -36,7 +36,7 @@ export interface ClusterAccess {
 export interface Machine {
   /** Folder of the pod's service account, as the kubelet mounts it. */
   readonly serviceAccount?: string;
-  /** Whether a credential plugin may ask somebody. Default: standard input is a terminal. */
+  /** Whether a credential plugin may ask the user. Default: standard input is a terminal. */
   readonly hasTerminal?: boolean;
 }
 

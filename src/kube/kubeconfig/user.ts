@@ -30,11 +30,11 @@ const REMOVED_PROVIDERS: Readonly<Record<string, string>> = {
 /** What the machine offers to credential plugins. */
 export interface PluginHost {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Somebody can answer a question of a plugin. */
+  /** A user can answer the questions of a plugin. */
   readonly hasTerminal: boolean;
 }
 
-/** Throws KubeconfigError for what cannot be used, with a remedy. `cluster` is what plugins may be told. */
+/** Throws KubeconfigError with a remedy for unusable entries. `cluster`: the cluster's data for plugins. */
 export function credentialsOf(
   user: Entry,
   cluster: ExecCluster,

@@ -18,7 +18,7 @@ const PER_STEP = 256;
  */
 type Many = Iterable<Request | undefined>;
 
-/** How many could not be told of all that are asked for about one, and why not the first of them. */
+/** Called with the number of failed requests for one event, and the first error. */
 type OnFailure = (about: string, failures: number, first: unknown) => void;
 
 /** Queues many objects for one event, some in each step, so that other work runs between. */

@@ -24,7 +24,7 @@ import { WorkQueue } from "./work-queue.ts";
 
 /** How soon to look again whether the picture is current. */
 const STALE_RETRY_MS = 250;
-/** A watch that is opened anew is behind for a moment; longer than this is said. */
+/** A reopened watch is behind for a moment. After this many milliseconds the log says so. */
 const STALE_TOLD_MS = 5_000;
 const DEFAULT_BACKOFF_MS = { base: 1_000, max: 60_000 } as const;
 
@@ -47,7 +47,7 @@ export function createManager(deps: ManagerDeps): Manager {
   const mayWork = createGate(deps);
   let stopped = false;
 
-  /** Tells each controller what is there. */
+  /** Passes all existing objects to each controller. */
   function* feed(): Steps<void> {
     for (const controller of controllers) {
       const queue = queueOf(controller, deps, mayWork);
@@ -87,7 +87,7 @@ export function createManager(deps: ManagerDeps): Manager {
       const rest = besideOthers(deps.clock, feed());
       if (rest !== undefined) await rest;
       if (stopped) return;
-      // Not before all have been told all: no decision is made on half a picture.
+      // Queues open only after all objects have been passed on, so that no decision uses half of the cluster.
       for (const queue of queues) queue.open();
       if (deps.metrics !== undefined)
         stops.push(...showQueues(deps.metrics, deps.clock, controllers, byName));
@@ -193,7 +193,7 @@ function queueOf(
   });
 }
 
-/** What each queue holds, read off when somebody looks. Returns the "stop"s. */
+/** Gauges of the queues, computed at each scrape. Returns functions that stop them. */
 function showQueues(
   metrics: Metrics,
   clock: Clock,

@@ -27,7 +27,7 @@ export interface WorkQueueOptions<T> {
   readonly backoffMs: { readonly base: number; readonly max: number };
   /** In [0, 1): how much of the second half of its wait who came too late waits. Absent: all of it. */
   readonly jitter?: () => number;
-  /** Told how long an item has waited and how long the work on it took. */
+  /** Called with the waiting time of an item and the time of its processing. */
   readonly onDone?: (waitedMs: number, workedMs: number) => void;
   /** Takes items in, and works on none before it is opened. */
   readonly held?: boolean;
@@ -164,7 +164,7 @@ export class WorkQueue<T> {
   }
 
   async #run(key: string, entry: Entry<T>): Promise<void> {
-    // A turn of its own: whoever added the item finishes what it was doing first.
+    // Processing starts in a later turn, so that the code that added the item can finish first.
     await Promise.resolve();
     if (this.#queueing > 0 || turnIsOver(this.#options.clock)) await this.#anotherTurn();
     if (this.#stopped) return this.#leave();

@@ -11,7 +11,7 @@ import type { KubeList, WatchEvent } from "../client/client.ts";
 import type { Feed, Mirror, MirrorHandler, MirrorOptions } from "./mirror.ts";
 import { placeOf, SortedKeys } from "./sorted-keys.ts";
 
-/** Taken in, or told of to one handler: a few microseconds each. */
+/** Objects in one step. Storing one, or passing it to a handler, takes some microseconds. */
 const OBJECTS_PER_STEP = 64;
 /** That are only looked up. */
 const KEYS_PER_STEP = 4_096;
@@ -31,7 +31,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
   readonly #keys = new SortedKeys();
   #list: readonly T[] | undefined;
 
-  /** `onFailure`: told when a handler throws; the other handlers hear of the change all the same. */
+  /** `onFailure` is called when a handler throws. The other handlers still receive the change. */
   constructor(
     kind: Kind<T>,
     options: MirrorOptions<T>,
@@ -88,7 +88,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
       yield* this.#keys.ready();
       const keys = this.#keys.all();
       let fed = -1;
-      // Who is still to be fed comes as it is then: until then nobody knows it.
+      // An object that the handler has not received yet is passed in its latest state, so its changes are skipped.
       const isToCome = (object: T) => fed < keys.length && placeOf(keys, keyOf(object)) > fed;
       const unlessToCome: MirrorHandler<T> = (event, object, before) => {
         if (!isToCome(object)) handler(event, object, before);
@@ -173,7 +173,7 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
     const before = this.#objects.get(key);
     if (before !== undefined && versionOf(incoming) <= versionOf(before)) return;
     if (before !== undefined && before.metadata.uid !== incoming.metadata.uid) {
-      // Deleted and made anew while we looked away: two objects, two events.
+      // Deleted and created again between two looks: two objects, so two events.
       this.#remove(key);
       this.#put(incoming, projected);
       return;

@@ -32,7 +32,7 @@ export interface Mirror<T extends KubeObject> {
   readonly size: number;
   /** Objects whose index function yields `value`, by ascending key. Index must be declared. */
   byIndex(index: string, value: string): readonly T[];
-  /** Calls the handler for what is there now (`added`) and for each later change. Returns "stop". */
+  /** Calls the handler for each existing object (`added`) and each later change. Returns a function that stops it. */
   on(handler: MirrorHandler<T>): () => void;
   /**
    * As `on`, in steps: what changes meanwhile is told as far as the handler knows of it, and the rest comes to it as it
@@ -41,10 +41,10 @@ export interface Mirror<T extends KubeObject> {
   onInSteps(handler: MirrorHandler<T>): Feed;
 }
 
-/** A handler that is being told what is there. */
+/** A handler that is receiving the existing objects. */
 export interface Feed {
   readonly feeding: Steps<void>;
-  /** It is told of nothing more. */
+  /** Ends the calls to the handler. */
   stop(): void;
 }
 
@@ -52,7 +52,7 @@ export interface Feed {
 export interface MirrorOptions<T extends KubeObject> {
   /** Index name → values of one object. */
   readonly indexes?: Readonly<Record<string, (object: T) => readonly string[]>>;
-  /** Drops what nobody reads (managedFields always go) so that a million pods fit in memory. */
+  /** Drops fields that are not read, so that a million pods fit in memory. managedFields are always dropped. */
   readonly project?: (object: T) => T;
   /** Reads a watch's frames in protobuf, straight into what `project` would make of them. */
   readonly readFrame?: ReadFrame<T>;
@@ -70,7 +70,7 @@ export interface MirrorOptions<T extends KubeObject> {
 export interface Mirrors {
   /** The mirror of `kind`, started on first use. Options count only then. */
   of<T extends KubeObject>(kind: Kind<T>, options?: MirrorOptions<T>): Mirror<T>;
-  /** How far the picture of a kind can be trusted now; `behind` for one that nobody has asked for. */
+  /** Whether the copy of a kind is current; `behind` for a kind without a mirror. */
   viewOf(kind: Kind): ViewState;
 }
 

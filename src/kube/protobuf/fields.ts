@@ -11,7 +11,7 @@ export class Fields {
   readonly end: number;
   /** Where the next field begins. */
   at: number;
-  /** Of the field that `next` came to. */
+  /** The number of the field that `next` reached. */
   number = 0;
   /** Where it begins, its number included. */
   begin = 0;

@@ -19,7 +19,7 @@ export interface HttpTransportOptions extends Omit<ConnectionOptions, "timeoutMs
   /** `https://127.0.0.1:6443`; a path counts before that of each request, as behind a gateway. */
   readonly server: string;
   readonly token?: string;
-  /** Who we are, where that changes. Default: `token`. */
+  /** Credentials that may change. Default: `token`. */
   readonly credentials?: Credentials;
   /** Sent with every request; one with several values several times. */
   readonly headers?: Readonly<Record<string, string | string[]>>;

@@ -24,7 +24,7 @@ export interface LoggerOptions {
 /** The logger that the others are children of. `level` is what they are all held to; it may be changed. */
 export interface RootLogger extends Logger {
   level: LogLevel;
-  /** Of the component `webhook`; undefined = `level`. */
+  /** The level of the component `webhook`; undefined: `level`. */
   webhookLevel: LogLevel | undefined;
   /** The component's own. */
   readonly webhook: Logger;

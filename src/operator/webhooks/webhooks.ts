@@ -51,7 +51,7 @@ export interface WebhooksDeps {
   readonly clientCaPem?: string | undefined;
   /** Where the API server finds us. */
   readonly address: WebhookAddress;
-  /** Of the Secret. */
+  /** Name and namespace of the certificate's Secret. */
   readonly secret: { readonly name: string; readonly namespace: string };
   readonly admission: AdmissionSettings;
 }
@@ -216,7 +216,7 @@ class WebhookLoop implements Webhooks {
       await this.#deps.client.get(SERVICE, ref);
       return true;
     } catch (error) {
-      // Who may not look is not kept from serving.
+      // Without the right to read it, the webhooks are served anyway.
       if (error instanceof KubeError && error.status === 403) return true;
       if (isNotFound(error)) return false;
       throw error;

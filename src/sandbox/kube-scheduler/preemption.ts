@@ -82,7 +82,7 @@ function isLeaving({ pod, terminating }: PodInfo): boolean {
   );
 }
 
-/** Who must leave the node, or the reasons why the pod would not fit even alone. */
+/** The pods to preempt on the node, or the reasons why the pod would not fit even then. */
 function victimsOn(
   pod: PodInfo,
   node: NodeInfo,

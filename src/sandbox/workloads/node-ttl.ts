@@ -15,7 +15,7 @@ import {
 import type { PartDeps } from "../parts.ts";
 
 const ANNOTATION = "node.alpha.kubernetes.io/ttl";
-/** Up to so many nodes, so many seconds. Going down, a step is kept until there are clearly fewer. */
+/** Seconds by number of nodes. A lower step applies only when there are clearly fewer nodes. */
 const STEPS = [
   { min: 0, max: 100, seconds: 0 },
   { min: 90, max: 500, seconds: 15 },

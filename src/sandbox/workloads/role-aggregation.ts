@@ -28,7 +28,7 @@ export function roleAggregationController({ kube, mirrors }: PartDeps): Controll
     const rules = rulesFor(role, roles.list());
     if (deepEqual(rules, role.rules ?? [])) return AWAIT_CHANGE;
     const { group, version, kind } = CLUSTER_ROLE;
-    // With its uid, or an apply would make one that has just gone anew.
+    // With the uid, so that the apply cannot create a deleted role again.
     const { uid = "" } = role.metadata;
     const body = { apiVersion: `${group}/${version}`, kind, metadata: { name, uid }, rules };
     try {
@@ -56,7 +56,7 @@ export function roleAggregationController({ kube, mirrors }: PartDeps): Controll
   };
 }
 
-/** Those of the roles that the selectors match, in the order of selectors and names, each once. */
+/** The rules of the roles that the selectors match, in order of selectors and names, each once. */
 function rulesFor(role: ClusterRole, all: readonly ClusterRole[]): readonly PolicyRule[] {
   const rules: PolicyRule[] = [];
   const others = all

@@ -19,7 +19,7 @@ import { volumeProtectionController } from "./volumes/volume-protection.ts";
 
 /** Options of the workload controllers. */
 export interface WorkloadOptions {
-  /** PEM text for the `kube-root-ca.crt` of each namespace. Default empty: nobody serves TLS. */
+  /** PEM text for the `kube-root-ca.crt` of each namespace. Default empty: the API server has no TLS. */
   readonly caBundle?: () => string;
 }
 

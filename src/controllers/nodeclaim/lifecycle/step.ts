@@ -21,9 +21,9 @@ export interface StepResult {
   readonly outcome: Outcome;
   /** Thrown once every step has run and the claim is stored: brings the item back with backoff. */
   readonly error?: unknown;
-  /** The claim is given up: the remaining steps are skipped. */
+  /** The claim was deleted: the remaining steps are skipped. */
   readonly ended?: boolean;
-  /** Run once the claim is stored: what is told and counted only when it is so, and once. */
+  /** Runs after the claim is stored, for events and metrics that must follow a successful write. */
   readonly stored?: () => Promise<void> | void;
 }
 

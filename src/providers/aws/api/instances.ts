@@ -24,7 +24,7 @@ export interface Instance {
     readonly GroupId?: string;
     readonly PartitionNumber?: number;
   };
-  /** Of the capacity reservation it runs in. */
+  /** The capacity reservation that the instance runs in. */
   readonly CapacityReservationId?: string;
   readonly SubnetId?: string;
   readonly VpcId?: string;

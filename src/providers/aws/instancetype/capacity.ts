@@ -41,7 +41,7 @@ export interface CapacitySettings {
   readonly eniLimitedPods: boolean;
   /** Whether the capacity lists network interfaces for single pods. */
   readonly podEni: boolean;
-  /** Of the class; empty: one interface. */
+  /** The node class's interfaces; empty: one interface. */
   readonly networkInterfaces: readonly NetworkInterface[];
 }
 

@@ -73,7 +73,7 @@ interface Bare {
   readonly type: Omit<InstanceType, "offerings">;
   readonly capacityTypes: readonly ("on-demand" | "spot")[];
   readonly offeredZones: readonly string[];
-  /** Of the class, for this type. */
+  /** The class's reservations of this type. */
   readonly reservations: readonly Reservation[];
   /** The placement group of the class. */
   readonly group: { readonly id: string } | undefined;
@@ -106,7 +106,7 @@ interface MadeWith extends Pick<Selected, "reservations" | "placementGroup"> {
 interface Kept {
   readonly region: Region;
   readonly bare: Promise<readonly Bare[]>;
-  /** Of the list below: prices, marks and images it was made with. */
+  /** The version of the list below: it changes with prices, unavailable offerings and images. */
   version: string;
   list: Promise<readonly InstanceType[]>;
 }

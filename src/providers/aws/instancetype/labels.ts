@@ -30,7 +30,7 @@ export interface Place {
   readonly generation: Generation;
   /** What the class' capacity reservations of this type say; empty lists without any. */
   readonly reservations: ReservationLabels;
-  /** Of the class' placement group; empty lists without one. */
+  /** The class's placement group; empty lists without one. */
   readonly placementGroup: {
     readonly ids: readonly string[];
     readonly partitions: readonly string[];

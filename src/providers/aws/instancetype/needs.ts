@@ -12,7 +12,7 @@ export interface Needs {
   readonly interfaces: readonly NetworkInterface[];
   readonly nestedVirtualization: boolean;
   readonly connectionTracking: boolean;
-  /** Of the placement group. */
+  /** The strategy of the placement group. */
   readonly strategy: string | undefined;
   /** AL2023 has no image for the first Graviton. */
   readonly noA1: boolean;

@@ -16,7 +16,7 @@ const READ_ALL: readonly AmiFamily[] = ["AL2023", "Custom"];
 
 /** One fault in kubelet settings. */
 export interface KubeletProblem {
-  /** Of the condition ValidationSucceeded. */
+  /** The reason of the condition ValidationSucceeded. */
   readonly reason: string;
   readonly message: string;
 }

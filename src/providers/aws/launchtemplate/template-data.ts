@@ -52,7 +52,7 @@ export interface TemplateInput {
   readonly ipv6: boolean;
   /** The machine must be able to run enclaves. */
   readonly enclaves?: boolean;
-  /** Of the launch. */
+  /** Tags of the instances and volumes of the launch. */
   readonly tags: Tags;
 }
 

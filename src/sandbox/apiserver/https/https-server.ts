@@ -40,7 +40,7 @@ export interface HttpsOptions {
   readonly host?: string;
   /** The clock of the `Date` headers. Absent: the machine's clock. */
   readonly clock?: Clock;
-  /** Of the listener: requests that it refuses or that fail. Default: nowhere. */
+  /** Receives refused and failed requests of the listener. Default: no log. */
   readonly log?: Logger;
 }
 

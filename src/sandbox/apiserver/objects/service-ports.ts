@@ -91,7 +91,7 @@ function keyOf({ protocol = "TCP", port }: Port): string {
   return `${protocol}/${port}`;
 }
 
-/** Of all services but this one. */
+/** The nodePorts of all other Services. */
 function takenPorts({ store }: Engine, { metadata }: Service): Set<number> {
   const taken = new Set<number>();
   for (const other of store.list("services").objects as readonly Service[]) {

@@ -33,7 +33,7 @@ interface Documents {
 /** Documents of built-in group versions: the same for every registry. */
 const builtinV3 = new Map<string, Record<string, unknown>>();
 
-/** By the registry's list: a new list is a new set of resources. */
+/** Documents by the registry's list of resources. A changed set of resources is a new list. */
 const documents = new WeakMap<readonly ResourceDefinition[], Documents>();
 
 /** The answer to a GET of `path` (a query is ignored), or undefined when it is not ours. */

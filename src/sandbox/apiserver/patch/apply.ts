@@ -85,7 +85,7 @@ export async function apply(
       // An apply that changes no value does not change its manager's time.
       const before = entriesOf(current).find((entry) => isEntryOf(entry, identity));
       const mine = entryFor(identity, owned, applied?.isChange === true ? time : before?.time);
-      // Who says nothing any more owns nothing, and is not named.
+      // A manager that applies no field any more owns nothing, so its entry is removed.
       return sorted([...(applied?.others ?? []), ...(isEmpty(owned) ? [] : [mine])]);
     },
   });
@@ -214,7 +214,7 @@ function configOf(call: Call, subresource: string): KubeObject {
       "the applied configuration must be an object with apiVersion, kind and metadata",
     );
   const { apiVersion = "", kind = "" } = headOf(sent);
-  // The URL has the name: who wants nothing of the metadata may leave it out.
+  // The name is in the URL, so the body may leave metadata out.
   const object: KubeObject = { ...sent, metadata: sent.metadata ?? {} };
   if (apiVersion !== groupVersionOf(definition) || kind !== definition.kind)
     throw badRequest(`invalid object type: ${kindText(apiVersion, kind)}`);
@@ -292,7 +292,7 @@ function conflictOf(
   return new ApiError(409, "Conflict", text, { causes });
 }
 
-/** Who applies is known by name alone; of other writers the version counts too. */
+/** Appliers are named by manager only; other writers also by apiVersion. */
 function managerText({ manager, operation, apiVersion, subresource }: ManagedEntry): string {
   const part = subresource === undefined ? "" : ` with subresource "${subresource}"`;
   return `"${manager}"${part}${operation === "Update" ? ` using ${apiVersion}` : ""}`;

@@ -99,7 +99,7 @@ function readObject(outer: ReturnType<typeof readUnknown>): unknown {
   return { apiVersion, kind, ...(readMessage(message, outer.raw) as object) };
 }
 
-/** Of the message that is being read. */
+/** The nesting depth of the message that is being read. */
 let depth = 0;
 
 /** Only schemas contain themselves, and a client may nest those without end. */

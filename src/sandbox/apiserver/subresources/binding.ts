@@ -105,7 +105,7 @@ function wishOf(binding: KubeObject): Wish {
   if (name === "") {
     errors.push({ field: "target.name", reason: "FieldValueRequired", message: "Required value" });
   }
-  // Told without the usual frame.
+  // These errors are answered without the usual prefix.
   if (errors.length > 0) {
     const texts = errors.map(({ field, message }) => `${field}: ${message}`);
     throw new ApiError(

@@ -101,7 +101,7 @@ function ephemeralProblems(container: Raw, spec: Raw, path: string): FieldError[
   return errors;
 }
 
-/** By subresource. */
+/** The rules of a pod's subresources, by name. */
 export const POD_DOORS: ReadonlyMap<string, Door> = new Map([
   ["resize", RESIZE],
   ["ephemeralcontainers", EPHEMERAL_CONTAINERS],

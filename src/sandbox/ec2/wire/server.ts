@@ -62,7 +62,7 @@ export const AWS_LIMITS: Partial<Limits> = {
 export interface AwsEndpointOptions {
   /** 0 takes a free one. */
   readonly port: number;
-  /** Of the listener: requests that it refuses or that fail. Default: nowhere. */
+  /** Receives refused and failed requests of the listener. Default: no log. */
   readonly log?: Logger;
 }
 

@@ -75,7 +75,7 @@ interface Doors extends PartDeps {
 export interface Known {
   dueMs: number;
   memory?: ScalingMemory;
-  /** Of the target's pods, to find autoscalers that share them. */
+  /** The selector of the target's pods, to find autoscalers with the same pods. */
   selector?: string;
 }
 

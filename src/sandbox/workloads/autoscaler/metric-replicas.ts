@@ -19,7 +19,7 @@ import {
   type Samples,
 } from "./replica-count.ts";
 
-/** The pods of the target and what the metrics API told of them. */
+/** The pods of the target, with their metrics. */
 export interface MeasuredPods {
   readonly namespace: string;
   readonly currentReplicas: number;
@@ -195,7 +195,7 @@ function adapterMissing(metric: AutoscalerMetric, namespace: string): MetricFail
   return { reason: "InvalidMetricSourceType", problem, told: problem };
 }
 
-/** `wrapped`: the problem as it is told among those of several metrics. */
+/** `wrapped`: the problem's text in the message about several metrics. */
 function failure(
   what: string,
   {

@@ -16,7 +16,7 @@ export interface ScaleTarget {
 export interface Targets {
   /** Rejects when the kind or the object is not there, or has no scale. */
   read(autoscaler: HorizontalPodAutoscaler): Promise<ScaleTarget>;
-  /** Writes the number; a conflict is tried again with what is there then. */
+  /** Writes the number of replicas. A conflict is retried on the newest object. */
   resize(target: ScaleTarget, replicas: number): Promise<void>;
 }
 

@@ -30,7 +30,7 @@ import {
 import { byDeletionPreference } from "./deletion-preference.ts";
 import { type Failure, failureOf, statusOf } from "./replicaset-status.ts";
 
-/** At most so many pods are created or deleted in one go. upstream of behaviour: BurstReplicas */
+/** The most pods that one reconcile creates or deletes. upstream of behaviour: BurstReplicas */
 const BURST = 500;
 /** A set of 1,000 pods is looked at every quarter of a second at most. */
 const PACE_MS_PER_POD = 0.25;
@@ -64,7 +64,7 @@ export function replicaSetController(deps: PartDeps): Controller {
     return Math.abs(missing) > BURST ? requeueAfter(0) : outcome;
   }
 
-  /** `missing` below zero: so many are too many. */
+  /** `missing` below zero: the number of pods to delete. */
   async function scale(set: ReplicaSet, active: readonly Pod[], missing: number): Promise<void> {
     const count = Math.min(BURST, Math.abs(missing));
     if (missing > 0) {

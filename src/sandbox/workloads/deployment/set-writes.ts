@@ -25,7 +25,7 @@ import {
 } from "./deployment-sets.ts";
 import { type RolloutStep, templateHash } from "./rollout.ts";
 
-/** Through which sets are written, and told of. */
+/** What writing ReplicaSets and their events needs. */
 export interface SetDoors extends Pick<PartDeps, "clock" | "kube" | "trace"> {
   readonly recorder: EventRecorder;
 }

@@ -10,7 +10,7 @@ import { type Cron, nextAfter, parseCron } from "../../../base/cron.ts";
 const HOUR_MS = 60 * 60_000;
 /** It looks a little after the time, as the real one does. */
 const AFTER_MS = 100;
-/** With more missed times than this something is wrong with the clock, and somebody should know. */
+/** More missed times than this mean a wrong clock: a warning event says so. */
 const MAX_MISSED = 100;
 const ALREADY_ACTIVE =
   "Not starting job because prior execution is running and concurrency policy is Forbid";

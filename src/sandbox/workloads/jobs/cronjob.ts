@@ -84,7 +84,7 @@ interface Doors extends Pick<PartDeps, "kube"> {
   readonly say: (cronJob: CronJob, news: News) => void;
 }
 
-/** Of the Jobs that ended so, only the newest stay. */
+/** Deletes the oldest Jobs with this result, beyond the history limit. */
 async function prune(
   doors: Doors,
   cronJob: CronJob,

@@ -14,7 +14,7 @@ const DEFAULT_BACKOFF_LIMIT = 6;
 /** The pods of a Job by state. */
 export interface Counts {
   readonly active: readonly Pod[];
-  /** Told to leave and still running. */
+  /** Being deleted, and still running. */
   readonly terminating: number;
   readonly succeeded: number;
   readonly failed: number;

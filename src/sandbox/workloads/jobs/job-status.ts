@@ -67,7 +67,7 @@ function countsShown(
   };
 }
 
-/** Conditions of the verdict that are not there yet: the end is told once no pod is left. */
+/** Conditions to add for the verdict. Complete and Failed are set when no pod is left. */
 function conditionsOf(
   verdict: Verdict,
   known: readonly Condition[],

@@ -121,7 +121,7 @@ async function dismiss(
   return pods.length;
 }
 
-/** Takes the finalizer off: the pod has been counted, or nobody is left to count it. */
+/** Removes the finalizer: the pod has been counted, or its Job is gone. */
 async function free(kube: PartDeps["kube"], pods: readonly Pod[]): Promise<void> {
   await Promise.all(
     pods.filter(isTracked).map(async (pod) => {

@@ -167,7 +167,7 @@ export function slicesOf(
       .filter(({ endpoints }) => endpoints.length > 0)
       .map(({ slice, endpoints }) => ({ slice, content: { endpoints, ports } }));
     while (left.size > 0) {
-      // One that served ports which nobody has any more is used again.
+      // A slice for ports that no longer exist is used again.
       const slice = free.find((one) => !served.has(portsKey(one.ports ?? [])));
       if (slice !== undefined) free.splice(free.indexOf(slice), 1);
       const content = { endpoints: taken(left, MAX_ENDPOINTS), ports };
@@ -175,7 +175,7 @@ export function slicesOf(
     }
     return kept;
   });
-  // One stays even when it holds nobody.
+  // One slice stays, even without endpoints.
   if (result.length > 0) return [...result, ...free.map((slice) => ({ slice }))];
   const [first, ...others] = free;
   const content = { endpoints: [], ports: [] };
@@ -183,7 +183,7 @@ export function slicesOf(
   return [placeholder, ...others.map((slice) => ({ slice }))];
 }
 
-/** Those of a slice that are still wanted, as they are now; they are wanted no more after that. */
+/** The endpoints of a slice that are still wanted, updated. They are removed from `wanted`. */
 function staying(slice: EndpointSlice, wanted: Map<string, Endpoint>): Endpoint[] {
   return (slice.endpoints ?? []).flatMap(({ targetRef }) => {
     const now = wanted.get(targetRef.name);

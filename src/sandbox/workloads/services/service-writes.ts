@@ -82,7 +82,7 @@ async function create(kube: KubeClient, kind: typeof ENDPOINTS, object: KubeObje
   try {
     await kube.create(kind, object);
   } catch (error) {
-    // Somebody keeps it by hand, or its namespace goes.
+    // A user maintains it by hand, or its namespace is being deleted.
     if (!isAlreadyExists(error) && !isNotFound(error)) throw error;
   }
 }

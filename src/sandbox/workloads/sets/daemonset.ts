@@ -123,10 +123,10 @@ function hashOf({ metadata }: KubeObject): string | undefined {
 interface Changes {
   /** Names of nodes that should have a pod. */
   readonly wanted: readonly string[];
-  /** Those that lack it. */
+  /** Nodes without their pod. */
   readonly create: readonly string[];
   readonly remove: readonly Pod[];
-  /** Of those the ones that ran to an end, with their node: taken away so that new ones can come. */
+  /** The finished pods among them, with their node: deleted so that new ones can be created. */
   readonly ended: readonly (readonly [node: string, pod: Pod])[];
 }
 

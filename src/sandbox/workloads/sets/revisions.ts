@@ -27,7 +27,7 @@ export interface RevisedSet extends KubeObject {
 
 /** The revisions of one workload. */
 export interface Revisions<T extends RevisedSet> {
-  /** Of the template as it stands; made, or made the newest again, when needed. */
+  /** The revision of the current template. It is created, or made the newest again, if needed. */
   newest(set: T): Promise<ControllerRevision>;
   /** The template of a revision by its name. */
   template(set: T, name: string): PodTemplateSpec | undefined;

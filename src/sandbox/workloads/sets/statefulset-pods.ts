@@ -140,7 +140,7 @@ export function setStatus(
   all: readonly Pod[],
   nowMs: number,
 ): NonNullable<StatefulSet["status"]> {
-  // Those that leave still count as replicas, but of no revision.
+  // Pods that are being deleted count as replicas, but for no revision.
   const pods = all.filter((pod) => !isTerminating(pod));
   const ofRevision = (name: string): readonly Pod[] =>
     pods.filter((pod) => pod.metadata.labels?.[REVISION_LABEL] === name);

@@ -13,7 +13,7 @@ const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
 const BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller";
 const PROVISIONED_BY = "pv.kubernetes.io/provisioned-by";
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
-/** The provisioner of classes whose volumes somebody else makes. */
+/** The provisioner of classes whose volumes a user creates. */
 export const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 const ZONE = "topology.kubernetes.io/zone";
 /** The zone key of a driver's own volumes, where it has one. */
@@ -50,7 +50,7 @@ export function isFor(claim: PersistentVolumeClaim, volume: PersistentVolume): b
   );
 }
 
-/** Of the volumes that would do for the claim, the smallest. */
+/** The smallest free volume that satisfies the claim. */
 export function smallestFree(
   claim: PersistentVolumeClaim,
   volumes: readonly PersistentVolume[],

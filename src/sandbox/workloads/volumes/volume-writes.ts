@@ -18,7 +18,7 @@ import { boundTo, isFor, withClaim } from "./volume-shapes.ts";
 
 export const SELECTED_NODE = "volume.kubernetes.io/selected-node";
 
-/** Through which claims and volumes are written, and told of. */
+/** What writing claims and volumes and their events needs. */
 export interface VolumeDoors extends Pick<PartDeps, "clock" | "kube"> {
   readonly recorder: EventRecorder;
 }
@@ -34,7 +34,7 @@ export function tellClaim(
   recorder.publish({ object: subject(PERSISTENT_VOLUME_CLAIM, claim), type, reason, message });
 }
 
-/** Each points to the other; a volume that is somebody else's is left alone. */
+/** Makes claim and volume refer to each other. A volume of another claim is not changed. */
 export async function bind(
   doors: VolumeDoors,
   claim: PersistentVolumeClaim,
