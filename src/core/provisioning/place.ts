@@ -30,7 +30,7 @@ export interface Pass {
    * Whether no pod was placed on the node since the prepared state. Then a refusal holds in every question. Absent:
    * there is only one plan.
    */
-  readonly isAsEver?: (node: ExistingNode) => boolean;
+  readonly isUntouched?: (node: ExistingNode) => boolean;
   /** Indices of existing nodes that take no pods. Absent: none. */
   readonly closed?: Marks | undefined;
   /** Cost of a node per hour beyond its instance. Absent: pods are placed without regard to prices. */
@@ -53,7 +53,7 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
   if (podClass.failedAt === HOPELESS) return "hopeless";
   if (isStuck(pass, podClass)) return podClass.deferred === undefined ? "tryAgain" : "deferred";
   if (waitsForMeeting(podClass)) {
-    podClass.failedAt = chances(pass, podClass);
+    podClass.failedAt = progressOf(pass, podClass);
     return "tryAgain";
   }
   let waiting = false;
@@ -68,7 +68,7 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
     const outcome = onNewClaim(pass, tried);
     // A pod that waits for a reservation keeps its preferences and uses no other pool: the next pass may have the
     // reservation.
-    if (outcome === "deferred") podClass.failedAt = chances(pass, podClass);
+    if (outcome === "deferred") podClass.failedAt = progressOf(pass, podClass);
     if (outcome !== "none") return outcome;
     waiting ||= variant.rules.length > 0;
   }
@@ -77,7 +77,7 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
     onOpenClaim(pass, { pod, podClass, variant }, "acceptsAhead");
   if (spreading.some(isAhead)) return "placed";
   if (giveUpMeeting(podClass)) return place(pass, item);
-  podClass.failedAt = waiting || podClass.hasVolumes ? chances(pass, podClass) : HOPELESS;
+  podClass.failedAt = waiting || podClass.hasVolumes ? progressOf(pass, podClass) : HOPELESS;
   return waiting ? "tryAgain" : "hopeless";
 }
 
@@ -87,14 +87,14 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
  */
 export function isStuck(pass: Pass, podClass: PodClass): boolean {
   const { failedAt, hasVolumes } = podClass;
-  return failedAt >= 0 && !hasVolumes && failedAt === chances(pass, podClass);
+  return failedAt >= 0 && !hasVolumes && failedAt === progressOf(pass, podClass);
 }
 
 /**
  * A number that grows when a class that failed may succeed: a planned node was opened, or a topology group of the
  * class counted a pod. All other events only use up room.
  */
-function chances(pass: Pass, podClass: PodClass): number {
+function progressOf(pass: Pass, podClass: PodClass): number {
   let sum = pass.claims.size;
   for (const { rules } of podClass.variants) sum += revisionOf(rules);
   return sum;
@@ -102,7 +102,7 @@ function chances(pass: Pass, podClass: PodClass): number {
 
 /** Puts the pod on the first existing node that takes it. False: no node takes it. */
 export function onExistingNode(pass: Pass, { pod, podClass, variant }: TriedPod): boolean {
-  const { nodes, isAsEver, closed } = pass;
+  const { nodes, isUntouched, closed } = pass;
   const { deadNodes, ruledOut = deadNodes } = variant;
   let attempt: Attempt | undefined;
   for (
@@ -113,7 +113,7 @@ export function onExistingNode(pass: Pass, { pod, podClass, variant }: TriedPod)
     const node = nodes[index] as ExistingNode;
     attempt ??= pass.attempt.begin(pod, podClass, variant);
     const verdict = node.accepts(attempt);
-    if (verdict === "never") (isAsEver?.(node) ? ruledOut : deadNodes).add(index);
+    if (verdict === "never") (isUntouched?.(node) ? ruledOut : deadNodes).add(index);
     if (verdict !== "yes") continue;
     pass.onTouch?.(node);
     node.add(pod, podClass);

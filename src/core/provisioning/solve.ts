@@ -22,7 +22,7 @@ import { defaultSpreader } from "./batch/default-spread.ts";
 import { hasDynamicResources } from "./batch/eligibility.ts";
 import { type Draft, forgetTries, type PodClass, PodClasses } from "./batch/pod-class.ts";
 import { inOrderInSteps, Queue, type QueuedPod } from "./batch/queue.ts";
-import { lesserPodsHaveItsRoom, placesMoreImportantPods } from "./batch/scarcity.ts";
+import { isPriorityInverted, placesHigherPriorities } from "./batch/scarcity.ts";
 import { type BatchPod, PODS_PER_STEP, sortOut } from "./batch/sort-out.ts";
 import { Attempt } from "./feasibility/attempt.ts";
 import { type Fork, Forks } from "./fork.ts";
@@ -39,11 +39,11 @@ import { type PoolNotes, poolNotes } from "./pools/pool-notes.ts";
 import { createTemplate, isLimited, weighLimits } from "./pools/pool-template.ts";
 import { highestFirst } from "./pools/rank.ts";
 import { explainInSteps } from "./refusals/explain.ts";
-import { withoutLost } from "./refusals/fits-nowhere.ts";
+import { withoutHopeless } from "./refusals/fits-nowhere.ts";
 import type { PoolRejection, SchedulingResult, UnschedulablePod, Unstuck } from "./result.ts";
 import type { SchedulingInput } from "./scheduling-input.ts";
 import { keepPlaces } from "./sticky.ts";
-import { placedTogether } from "./together.ts";
+import { placeAffinityGroups } from "./together.ts";
 import { type Latecomer, refusedBy } from "./topology/latecomers.ts";
 import { Topology } from "./topology/topology.ts";
 import type { MeetingPlace, TopologyGroup } from "./topology/topology-group.ts";
@@ -77,9 +77,9 @@ export function* importantPodsFirst<R extends SchedulingResult>(
 ): Steps<R> {
   const kept = yield* plan(input);
   const { sticky, ...free } = input;
-  if (sticky === undefined || sticky.size === 0 || !lesserPodsHaveItsRoom(kept)) return kept;
+  if (sticky === undefined || sticky.size === 0 || !isPriorityInverted(kept)) return kept;
   const other = yield* plan(free);
-  if (!placesMoreImportantPods(other, kept)) return kept;
+  if (!placesHigherPriorities(other, kept)) return kept;
   const places = new Map(
     other.existing.flatMap(({ nodeName, pods }) => pods.map((pod) => [pod, nodeName])),
   );
@@ -135,7 +135,7 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
   const classes = new Set<PodClass>();
   const classified = yield* classify(base, input, batch, classes);
   const { rest, unstuck } = yield* keepPlaces(base, classified, input.sticky);
-  const { some, lost } = yield* withoutLost(base, rest, classes);
+  const { some, lost } = yield* withoutHopeless(base, rest, classes);
   const queued = yield* inOrderInSteps(some);
   for (const template of base.templates)
     if (isLimited(template)) weighLimits(template, queued.length);
@@ -156,10 +156,10 @@ export function* prepare(input: SchedulingInput): Steps<Batch> {
 
 /** One plan by the greedy rules. `opening` places pods first. Pods in {@link Batch.leftOut} are not in the plan. */
 export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult> {
-  const result = yield* orWithLargeShares(batch, yield* plannedToItsEnd(batch, { opening }));
-  if (!lesserPodsHaveItsRoom(result)) return result;
-  const other = yield* plannedToItsEnd(batch, { importantFirst: true });
-  return placesMoreImportantPods(other, result) ? other : result;
+  const result = yield* orChargedAsLargest(batch, yield* completePlan(batch, { opening }));
+  if (!isPriorityInverted(result)) return result;
+  const other = yield* completePlan(batch, { importantFirst: true });
+  return placesHigherPriorities(other, result) ? other : result;
 }
 
 /**
@@ -168,7 +168,7 @@ export function* planOf(batch: Batch, opening?: Opening): Steps<SchedulingResult
  */
 export function* planUntil(batch: Batch, isEnough: Stop): Steps<SchedulingResult | undefined> {
   const plan = yield* plannedWithForesight(batch, { isEnough });
-  return plan === undefined ? undefined : yield* orWithLargeShares(batch, plan);
+  return plan === undefined ? undefined : yield* orChargedAsLargest(batch, plan);
 }
 
 /**
@@ -197,7 +197,7 @@ export function planByCheapestNode(
   nodeMicroUsd: number,
   opening?: Opening,
 ): Steps<SchedulingResult> {
-  return plannedToItsEnd(batch, { nodeMicroUsd, opening });
+  return completePlan(batch, { nodeMicroUsd, opening });
 }
 
 type Stop = (claims: OpenClaims) => boolean;
@@ -206,10 +206,10 @@ type Stop = (claims: OpenClaims) => boolean;
  * If limits kept pods out, plans again and charges each planned node as its largest type, as upstream does. Then
  * early nodes may grow, and later nodes do not use up the limit. Returns the plan with fewer pods left.
  */
-function* orWithLargeShares(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
+function* orChargedAsLargest(batch: Batch, plan: SchedulingResult): Steps<SchedulingResult> {
   const isShort = plan.unschedulable.some(({ pools }) => pools.some(isKeptOutByLimits));
   if (!isShort || !batch.isOfOnePriority) return plan;
-  const other = yield* plannedToItsEnd(batch, { chargesMost: true });
+  const other = yield* completePlan(batch, { chargesMost: true });
   return other.unschedulable.length < plan.unschedulable.length ? other : plan;
 }
 
@@ -217,7 +217,8 @@ function isKeptOutByLimits({ rejected }: PoolRejection): boolean {
   return rejected.limits !== undefined;
 }
 
-interface Manner {
+/** Where a plan differs from the one by the greedy rules. */
+interface GreedySettings {
   readonly opening?: Opening | undefined;
   readonly isEnough?: Stop;
   readonly importantFirst?: boolean;
@@ -229,8 +230,8 @@ interface Manner {
   readonly foreseen?: readonly Latecomer[];
 }
 
-function* plannedToItsEnd(batch: Batch, manner: Manner): Steps<SchedulingResult> {
-  const result = yield* plannedWithForesight(batch, manner);
+function* completePlan(batch: Batch, settings: GreedySettings): Steps<SchedulingResult> {
+  const result = yield* plannedWithForesight(batch, settings);
   assert(result !== undefined, "a plan is made to its end");
   return result;
 }
@@ -240,10 +241,13 @@ function* plannedToItsEnd(batch: Batch, manner: Manner): Steps<SchedulingResult>
  * plan is kept unless it leaves more pods pending, pods that kube-scheduler would refuse included. `isEnough` is
  * asked only for the first plan.
  */
-function* plannedWithForesight(batch: Batch, manner: Manner): Steps<SchedulingResult | undefined> {
-  const first = yield* planned(batch, manner);
+function* plannedWithForesight(
+  batch: Batch,
+  settings: GreedySettings,
+): Steps<SchedulingResult | undefined> {
+  const first = yield* planned(batch, settings);
   if (first === undefined || first.late.length === 0) return first?.result;
-  const { isEnough: _, ...toItsEnd } = manner;
+  const { isEnough: _, ...toItsEnd } = settings;
   const other = yield* planned(batch, { ...toItsEnd, foreseen: first.late });
   assert(other !== undefined, "a plan is made to its end");
   return (pendingBy(other) > pendingBy(first) ? first : other).result;
@@ -261,14 +265,15 @@ function pendingBy({ result, late }: Planned): number {
 
 function* planned(
   batch: Batch,
-  { opening, isEnough, importantFirst = false, foreseen = [], ...manner }: Manner,
+  { opening, isEnough, importantFirst = false, foreseen = [], ...settings }: GreedySettings,
 ): Steps<Planned | undefined> {
-  const { pass, fork } = tryOut(batch, manner);
-  if (manner.asUpstream !== true) pass.context.topology.meetings.gather(batch.meetings);
+  const { pass, fork } = openPass(batch, settings);
+  if (settings.asUpstream !== true) pass.context.topology.meetings.gather(batch.meetings);
   pass.context.topology.foresee(foreseen);
   const { input, queued, together } = batch;
   const unschedulable: UnschedulablePod[] = [];
-  const later = together === undefined ? queued : yield* placedTogether(pass, queued, together);
+  const later =
+    together === undefined ? queued : yield* placeAffinityGroups(pass, queued, together);
   const rest = opening === undefined ? later : yield* opening(pass, later);
   const queue = new Queue(rest, importantFirst);
   const failed: QueuedPod[] = [];
@@ -322,13 +327,13 @@ function* byKey(pods: readonly UnschedulablePod[]): Steps<readonly Unschedulable
 }
 
 /** Opens a fork of the batch's state, and a pass that works on it. */
-function tryOut(
+function openPass(
   { base, classes }: Batch,
   {
     asUpstream = false,
     chargesMost = asUpstream,
     nodeMicroUsd,
-  }: Pick<Manner, "asUpstream" | "chargesMost" | "nodeMicroUsd">,
+  }: Pick<GreedySettings, "asUpstream" | "chargesMost" | "nodeMicroUsd">,
 ): { readonly pass: Pass; readonly fork: Fork } {
   const { context, templates, forks } = base;
   const forget = () => {
@@ -407,7 +412,7 @@ function* classify(
     return { place, staying };
   });
   const holders = running.flatMap(({ place, staying }) =>
-    staying.flatMap((pod) => heldTerms(pod).map((term) => ({ place, pod, term }))),
+    staying.flatMap((pod) => requiredAntiAffinity(pod).map((term) => ({ place, pod, term }))),
   );
   const held = holders.map(({ place, pod, term }) => {
     const { namespace = "default", labels = {} } = pod.metadata;
@@ -435,7 +440,7 @@ function* classify(
   });
 }
 
-export function heldTerms(pod: Pod) {
+export function requiredAntiAffinity(pod: Pod) {
   const { requiredDuringSchedulingIgnoredDuringExecution: terms = [] } =
     pod.spec.affinity?.podAntiAffinity ?? {};
   return terms;

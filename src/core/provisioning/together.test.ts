@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { atOnce } from "../../base/steps.ts";
 import { pod, schedulingInput } from "../../testing/builders.ts";
 import { prepare } from "./solve.ts";
-import { kindsOf } from "./together.ts";
+import { affinityGroupsOf } from "./together.ts";
 
 const HOST = "kubernetes.io/hostname";
 
@@ -19,7 +19,9 @@ describe("affinity groups that are placed before other pods", () => {
     const [a, b] = [companion("a", "web"), companion("b", "db")];
     const { queued } = atOnce(prepare(schedulingInput({ pods: [a, b, pod({ name: "c" })] })));
     const selected = (left: readonly ReturnType<typeof pod>[]) =>
-      [...atOnce(kindsOf(queued, new Set(left)))].map(({ selector }) => selector?.matchLabels);
+      [...atOnce(affinityGroupsOf(queued, new Set(left)))].map(
+        ({ selector }) => selector?.matchLabels,
+      );
     expect(selected([a])).toEqual([{ app: "web" }]);
     expect(selected([b])).toEqual([{ app: "db" }]);
     expect(selected([])).toEqual([]);

@@ -12,23 +12,23 @@ const PODS_PER_STEP = 8_192;
 const TRIES_PER_STEP = 64;
 
 /** The affinity groups of those queued pods that are in `left`. */
-export function* kindsOf(
+export function* affinityGroupsOf(
   queued: readonly QueuedPod[],
   left: ReadonlySet<QueuedPod["pod"]>,
 ): Steps<ReadonlySet<TopologyGroup>> {
-  const kinds = new Set<TopologyGroup>();
-  if (left.size === 0) return kinds;
+  const groups = new Set<TopologyGroup>();
+  if (left.size === 0) return groups;
   yield* eachInSteps(queued, PODS_PER_STEP, ({ pod, podClass }) => {
-    const kind = left.has(pod) ? kindOf(podClass) : undefined;
-    if (kind !== undefined) kinds.add(kind);
+    const group = left.has(pod) ? affinityGroupOf(podClass) : undefined;
+    if (group !== undefined) groups.add(group);
   });
-  return kinds;
+  return groups;
 }
 
 /**
  * The first affinity rule by which the pod must be, or prefers to be, near pods like itself; undefined: it has none.
  */
-function kindOf({ variants: [asWritten] }: PodClass): TopologyGroup | undefined {
+function affinityGroupOf({ variants: [asWritten] }: PodClass): TopologyGroup | undefined {
   return asWritten?.rules.find(({ self, group }) => self && group.type === "affinity")?.group;
 }
 
@@ -36,21 +36,21 @@ function kindOf({ variants: [asWritten] }: PodClass): TopologyGroup | undefined 
  * Places the pods of these groups. Returns all pods without a place: first those of the groups, then the others in
  * order.
  */
-export function* placedTogether(
+export function* placeAffinityGroups(
   pass: Pass,
   queued: readonly QueuedPod[],
-  kinds: ReadonlySet<TopologyGroup>,
+  groups: ReadonlySet<TopologyGroup>,
 ): Steps<readonly QueuedPod[]> {
-  const byKind = new Map<TopologyGroup, QueuedPod[]>();
+  const byGroup = new Map<TopologyGroup, QueuedPod[]>();
   const rest: QueuedPod[] = [];
   yield* eachInSteps(queued, PODS_PER_STEP, (item) => {
-    const kind = kindOf(item.podClass);
-    if (kind === undefined || !kinds.has(kind)) rest.push(item);
-    else if (byKind.has(kind)) byKind.get(kind)?.push(item);
-    else byKind.set(kind, [item]);
+    const group = affinityGroupOf(item.podClass);
+    if (group === undefined || !groups.has(group)) rest.push(item);
+    else if (byGroup.has(group)) byGroup.get(group)?.push(item);
+    else byGroup.set(group, [item]);
   });
   const failed: QueuedPod[] = [];
-  for (const items of byKind.values()) {
+  for (const items of byGroup.values()) {
     yield;
     const left: QueuedPod[] = [];
     yield* eachInSteps(items, TRIES_PER_STEP, (item) => {

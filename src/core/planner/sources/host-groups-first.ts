@@ -5,7 +5,7 @@
 import type { Steps } from "../../../base/steps.ts";
 import type { SchedulingResult } from "../../provisioning/result.ts";
 import { type Batch, planOf } from "../../provisioning/solve.ts";
-import { kindsOf } from "../../provisioning/together.ts";
+import { affinityGroupsOf } from "../../provisioning/together.ts";
 import { placesMore } from "../acceptance.ts";
 
 /**
@@ -17,7 +17,7 @@ export function* withHostGroupsFirst(
   plan: SchedulingResult,
 ): Steps<Batch | undefined> {
   const pending = new Set(plan.unschedulable.map(({ pod }) => pod));
-  const together = yield* kindsOf(batch.queued, pending);
+  const together = yield* affinityGroupsOf(batch.queued, pending);
   if (together.size === 0) return undefined;
   const ahead = { ...batch, together };
   // Most of these pods fit nowhere together and come back in each pass: one greedy plan tells.

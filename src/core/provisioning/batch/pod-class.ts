@@ -69,7 +69,7 @@ export interface PodClass {
   /** The class as written, then with one preference less each. Extended on demand. */
   readonly variants: Variant[];
   /**
-   * The value of `chances` in place.ts when the class last failed. While it is unchanged, the class is not tried
+   * The value of `progressOf` in place.ts when the class last failed. While it is unchanged, the class is not tried
    * again.
    */
   failedAt: number;

@@ -7,7 +7,7 @@ import type { PoolRejection, SchedulingResult, UnschedulablePod } from "../resul
 import { priorityOf } from "./queue.ts";
 
 /** Whether a pod has no place while pods with lower priority have one. */
-export function lesserPodsHaveItsRoom(result: SchedulingResult): boolean {
+export function isPriorityInverted(result: SchedulingResult): boolean {
   const crowdedOut = result.unschedulable.filter(wantedRoom).map(({ pod }) => priorityOf(pod));
   if (crowdedOut.length === 0) return false;
   const most = crowdedOut.reduce((a, b) => Math.max(a, b));
@@ -15,10 +15,7 @@ export function lesserPodsHaveItsRoom(result: SchedulingResult): boolean {
 }
 
 /** Whether `result` places more pods than `other` at the highest priority at which they differ. */
-export function placesMoreImportantPods(
-  result: SchedulingResult,
-  other: SchedulingResult,
-): boolean {
+export function placesHigherPriorities(result: SchedulingResult, other: SchedulingResult): boolean {
   const [own, others] = [countByPriority(result), countByPriority(other)];
   for (const priority of [...new Set([...own.keys(), ...others.keys()])].sort((a, b) => b - a)) {
     const difference = (own.get(priority) ?? 0) - (others.get(priority) ?? 0);

@@ -210,7 +210,7 @@ class Meeting implements MeetingPlace {
     for (const podClass of new Set(order)) {
       if (!isTolerated(podClass, host)) continue;
       if (host instanceof NewNodeClaim) wanted.push(this.#wantedWithVolumes(podClass));
-      else if (!isWelcome(podClass, this.#wantedBy(podClass), host, space)) continue;
+      else if (!meetsLabelsAndTaints(podClass, this.#wantedBy(podClass), host, space)) continue;
       const upTo = Math.min(this.#members.get(podClass) ?? 0, mostOnAnyHost(podClass));
       for (let at = 0; at < upTo && count < most; at++) {
         const more = addResources(taken, podClass.requests);
@@ -280,7 +280,7 @@ class Meeting implements MeetingPlace {
     for (const node of this.#places.nodes) {
       if (pods >= count) break;
       if (node.gone || node.domain(this.#group.key) !== domain) continue;
-      if (isWelcome(podClass, this.#wantedBy(podClass), node, space))
+      if (meetsLabelsAndTaints(podClass, this.#wantedBy(podClass), node, space))
         pods += node.timesRoomFor(podClass.demand, count - pods);
     }
     return pods;
@@ -364,7 +364,7 @@ function isTolerated({ draft }: PodClass, { taints }: Pick<Template, "taints">):
 }
 
 /** Whether labels and taints of the node allow a pod of the class. */
-function isWelcome(
+function meetsLabelsAndTaints(
   podClass: PodClass,
   wanted: readonly SetId[],
   node: ExistingNode,

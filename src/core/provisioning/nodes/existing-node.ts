@@ -191,7 +191,7 @@ export class ExistingNode implements Place {
   }
 
   /** Resources, taints and labels: stages whose result holds until a pod is placed. */
-  hasWhatItTakes(podClass: PodClass, variant: Variant, space: RequirementSpace): boolean {
+  meetsFirstStages(podClass: PodClass, variant: Variant, space: RequirementSpace): boolean {
     return this.#missing(podClass, variant, space) === undefined;
   }
 

@@ -25,7 +25,7 @@ const CLASSES_PER_STEP = 16;
  * Takes the classes that fit nowhere out of `classes`, and their pods from the others. Nothing may have been placed
  * yet.
  */
-export function* withoutLost(
+export function* withoutHopeless(
   places: Places,
   pods: readonly QueuedPod[],
   classes: Set<PodClass>,
@@ -54,7 +54,7 @@ function fitsNowhere(
     if (variant === undefined) return true;
     for (const template of templates)
       if (mayBecome(template, podClass, variant, space)) return false;
-    for (const node of nodes) if (node.hasWhatItTakes(podClass, variant, space)) return false;
+    for (const node of nodes) if (node.meetsFirstStages(podClass, variant, space)) return false;
   }
 }
 

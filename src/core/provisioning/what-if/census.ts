@@ -13,7 +13,7 @@ import type { Draft } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
 import type { UnschedulablePod } from "../result.ts";
-import { heldTerms } from "../solve.ts";
+import { requiredAntiAffinity } from "../solve.ts";
 import type { Topology } from "../topology/topology.ts";
 import { eligible, type TopologyGroup } from "../topology/topology-group.ts";
 import type { Tried } from "./trying.ts";
@@ -201,7 +201,7 @@ export class Census {
 
   /** The groups of the pod's own anti-affinity. Pods of one template and namespace share the list. */
   #heldBy(pod: Pod): readonly TopologyGroup[] {
-    const terms = heldTerms(pod);
+    const terms = requiredAntiAffinity(pod);
     if (terms.length === 0) return NONE;
     if (terms.some(dependsOnLabels)) return ownGroups(this.#topology, pod);
     const { namespace = "default" } = pod.metadata;
@@ -268,7 +268,7 @@ export function stayingPods(view: NodeView, batch: ReadonlySet<string>): readonl
 
 function ownGroups(topology: Topology, pod: Pod): readonly TopologyGroup[] {
   const { namespace = "default", labels = {} } = pod.metadata;
-  return heldTerms(pod).map((term) =>
+  return requiredAntiAffinity(pod).map((term) =>
     topology.affinity(term, "antiAffinity", { namespace, labels }, true),
   );
 }

@@ -76,7 +76,7 @@ export class Trial {
       claims: new OpenClaims(),
       attempt: base.attempt,
       closed,
-      isAsEver: (node) => !(node.gone || fork.hasTouched(node) || census.sharesItsHost(node)),
+      isUntouched: (node) => !(node.gone || fork.hasTouched(node) || census.sharesItsHost(node)),
       onTouch: (node) => fork.touch(node),
     };
   }
