@@ -2,6 +2,7 @@
  * How an API server or a cloud misleads one Karpenter: a kind that is not served, that may not be read, whose list
  * lacks objects, or is of some time ago. The cluster itself stays as it is; only what this process is answered differs.
  */
+import type { KubeObject } from "../../src/apis/meta.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../../src/kube/transport/transport.ts";
 import type { CloudFault, Fault } from "../replicas.ts";
 
@@ -10,8 +11,18 @@ import type { CloudFault, Fault } from "../replicas.ts";
  * - `forbidden`: 403 for reading it.
  * - `short`, `empty`: lists lack every second object, or all; watches bring what changes from then on.
  * - `stale`: lists are of some time ago, and watches bring nothing more.
+ * - `expired`: no watch comes about, each time its version is too old.
+ * - `another`: lists hold objects of other names, as of another cluster; by name none of ours is found.
  */
-export const LIES = ["unserved", "forbidden", "short", "empty", "stale"] as const;
+export const LIES = [
+  "unserved",
+  "forbidden",
+  "short",
+  "empty",
+  "stale",
+  "expired",
+  "another",
+] as const;
 export type Lie = (typeof LIES)[number];
 
 /** A collection: `/apis/karpenter.sh/v1/nodeclaims`. */
@@ -69,8 +80,9 @@ export function liar(server: Pick<Transport, "send">, { of, lie, past }: Told): 
     if (lie === "unserved") return tell(status(404, "NotFound", "page not found"));
     if (request.method !== "GET") return undefined;
     if (lie === "forbidden") return tell(status(403, "Forbidden", `cannot read ${of}`));
-    if (what.name !== undefined) return undefined;
+    if (what.name !== undefined) return lie === "another" ? tell(notFound(what.name)) : undefined;
     if (what.isWatch) {
+      if (lie === "expired") return tell(status(410, "Expired", "too old resource version"));
       if (lie === "stale" && isExpired)
         return tell({ status: 200, headers: {}, stream: silence() });
       if (isExpired) return undefined;
@@ -79,6 +91,8 @@ export function liar(server: Pick<Transport, "send">, { of, lie, past }: Told): 
       return tell(status(410, "Expired", "too old resource version"));
     }
     isExpired = true;
+    if (lie === "expired") return undefined;
+    if (lie === "another") return tell(renamed(await server.send(request)));
     if (lie === "stale") return past === undefined ? undefined : tell(past);
     // What runs on one node is no page of a long list.
     if (what.query.has("fieldSelector")) return undefined;
@@ -96,6 +110,22 @@ function without(answer: KubeResponse, isGone: (at: number) => boolean): KubeRes
   const body = answer.body as { readonly items?: readonly unknown[] };
   const items = (body.items ?? []).filter((_, at) => !isGone(at));
   return { ...answer, body: { ...body, items } };
+}
+
+/** What it lists is nowhere else known. */
+function renamed(answer: KubeResponse): KubeResponse {
+  const body = answer.body as { readonly items?: readonly KubeObject[] };
+  const items = (body.items ?? []).map((item) => {
+    const { name, uid } = item.metadata;
+    return { ...item, metadata: { ...item.metadata, name: `other-${name}`, uid: `other-${uid}` } };
+  });
+  return { ...answer, body: { ...body, items } };
+}
+
+/** As the server says that it has none of that name. */
+function notFound(name: string): KubeResponse {
+  const answer = status(404, "NotFound", `"${name}" not found`);
+  return { ...answer, body: { ...(answer.body as object), details: { name } } };
 }
 
 function status(code: number, reason: string, message: string): KubeResponse {
