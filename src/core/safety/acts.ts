@@ -109,7 +109,7 @@ export const CLAIM_ACTS = {
       "the claim, read live by UID, is not initialized; its Node, listed live, neither; pods of that Node, listed live, are daemons",
     byClock: true,
     braked: true,
-    test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts: keeps a claim whose node got usable late",
+    test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts: while pods run there that its mirror lacks",
   },
   unhealthy: {
     what: "NodeClaim",
@@ -206,6 +206,17 @@ export const PROVIDER_ACTS: readonly Act[] = [
     byClock: false,
     braked: false,
     test: "src/kube/client/delete-same.test.ts: leaves another object of that name",
+  },
+  {
+    what: "NodeClaim (AWS)",
+    why: "EC2's status checks of its instance or its host have failed for two minutes",
+    askedBy: "the cloud",
+    views: [],
+    proof:
+      "EC2 names the instance and since when; the claim by UID; its Node is drained if, read live, it is Ready",
+    byClock: false,
+    braked: false,
+    test: "src/providers/aws/set-aside.test.ts: drains a node that is Ready all the same",
   },
   {
     what: "launch template (AWS)",

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
 import { SERVICE } from "../../apis/core/kinds.ts";
+import { NODE } from "../../apis/core/node.ts";
 import { MACHINE } from "../../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
@@ -506,6 +507,21 @@ describe("instance status", () => {
     ]);
     expect(world.counts.get("interruption_instance_status_unhealthy_total SystemStatus")).toBe(1);
     expect(world.events.map((event) => event.reason)).toContain("InstanceUnhealthy");
+  });
+
+  it("that fails drains a node that is Ready all the same", async () => {
+    const id = await registered();
+    const providerID = claim()?.status?.providerID;
+    const node = { metadata: { name: "n" }, spec: { providerID } };
+    const conditions = [{ type: "Ready", status: "True" }];
+    await world.kube.create(NODE, { ...node, status: { conditions } } as never);
+    world.kube.change(NODE_CLAIM, "c", { status: { nodeName: "n" } });
+    world.aws.controls.impair(id, { SystemStatus: failedAt(world.clock.now()) });
+    await world.clock.advance(210_000);
+    expect(claim()?.metadata.deletionTimestamp).toBeDefined();
+    expect(claim()?.metadata.annotations ?? {}).not.toHaveProperty([
+      "karpenter.sh/nodeclaim-termination-timestamp",
+    ]);
   });
 
   it("that announces an event drains the claim", async () => {

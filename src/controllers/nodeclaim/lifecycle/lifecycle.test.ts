@@ -596,6 +596,25 @@ describe("the life of a claim", () => {
     await world.stop();
   });
 
+  it("keeps a claim whose node is not usable in time while pods run there that its mirror lacks", async () => {
+    const world = await start();
+    await world.join(claimOf(world), { status: NOT_READY });
+    await world.clock.settle();
+    const { list } = world.kube;
+    const items = [pod({ name: "unseen", nodeName: "node-default-abcde" })];
+    const whole = (kind: Kind, options: { fieldSelector?: string } = {}) =>
+      options.fieldSelector === "spec.nodeName=node-default-abcde"
+        ? Promise.resolve({ items, resourceVersion: "1" })
+        : list(kind, options);
+    Object.assign(world.kube, { list: whole });
+    await world.clock.advance(35 * 60_000);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeUndefined();
+    Object.assign(world.kube, { list });
+    await world.clock.advance(5 * 60_000);
+    expect(claimOf(world)?.metadata.deletionTimestamp).toBeDefined();
+    await world.stop();
+  });
+
   it("gives a claim that registered long before this process began all its time from there", async () => {
     const world = fakeWorld();
     const since = toRfc3339(world.clock.now() - 2 * 3_600_000);

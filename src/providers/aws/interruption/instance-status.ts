@@ -1,7 +1,8 @@
 /**
  * Follows what EC2's status checks say of our instances: impaired hosts and systems, and scheduled events
  * that no message told of. A machine that has failed its checks for two minutes cannot be drained, so its
- * claim goes at once; for an announced event it is drained. Without the permission it says so once and stops.
+ * claim goes at once; one whose Node is Ready all the same, and one with an announced event, is drained.
+ * Without the permission it says so once and stops.
  * upstream: pkg/controllers/interruption/instancestatus (spec: upstream-aws 6.3)
  */
 import { NODE } from "../../../apis/core/node.ts";
@@ -11,6 +12,7 @@ import type { KubeObject } from "../../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { deleteSame } from "../../../kube/client/delete-same.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
+import { isNotFound } from "../../../kube/errors.ts";
 import { AWAIT_CHANGE, type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
 import { AwsError, allPages } from "../api/call.ts";
 import type { InstanceStatus, StatusDetail } from "../api/instances.ts";
@@ -115,9 +117,8 @@ async function sweep({ api }: AwsDeps): Promise<readonly InstanceStatus[]> {
 async function retire(deps: AwsDeps, claim: KubeObject, category: StatusCategory): Promise<void> {
   const { metadata } = claim;
   if (metadata.deletionTimestamp !== undefined) return;
-  const node = deps.mirrors
-    .of(NODE)
-    .get((claim as { status?: { nodeName?: string } }).status?.nodeName ?? "");
+  const { nodeName = "" } = (claim as { status?: { nodeName?: string } }).status ?? {};
+  const node = deps.mirrors.of(NODE).get(nodeName);
   const objects = node === undefined ? [claim] : [claim, node];
   deps.events.publish(
     ...objects.map((object) => ({
@@ -130,7 +131,7 @@ async function retire(deps: AwsDeps, claim: KubeObject, category: StatusCategory
   );
   const kind = claimKind(claim);
   const known = metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY];
-  if (category !== "EventStatus" && known === undefined) {
+  if (category !== "EventStatus" && known === undefined && !(await isReadyNow(deps, nodeName))) {
     // Nothing on it answers any more: waiting for a drain would wait for nothing.
     const annotations = {
       ...metadata.annotations,
@@ -144,4 +145,16 @@ async function retire(deps: AwsDeps, claim: KubeObject, category: StatusCategory
     category,
   });
   deps.events.publish(...terminating(objects));
+}
+
+/** Whether the kubelet says so, read live: checks that fail in a whole zone may be the checks' fault. */
+async function isReadyNow({ kube }: AwsDeps, name: string): Promise<boolean> {
+  if (name === "") return false;
+  try {
+    const { status } = await kube.get(NODE, { name });
+    return status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
+  } catch (error) {
+    if (isNotFound(error)) return false;
+    throw error;
+  }
 }
