@@ -77,6 +77,11 @@ describe("the class of a wave", () => {
       "pickedByCloud",
     ],
     ["such a machine more", { created: [...both.created, machine("z")] }, "fault"],
+    [
+      "another machine after a pod of the batch was bound elsewhere",
+      { created: [machine("x"), machine("y")], strays: [{ ...stray, atMs: 1 }] },
+      "boundMeanwhile",
+    ],
     ["another machine", { created: [machine("x"), machine("y")] }, "fault"],
     ["one more after a stray pod", { created: late, strays: [stray], told }, "strandedByScheduler"],
     ["one more that the log does not explain", { created: late, strays: [stray] }, "fault"],

@@ -3,11 +3,16 @@ import type { WaveKind } from "./draw-wave.ts";
 import { type Played, playWave } from "./live-wave.ts";
 
 /**
- * `agrees`: the same machines. `strandedByScheduler`: the machines differ only by what happened after kube-scheduler
- * bound a pod to another node than planned. `pickedByCloud`: they differ only by which of the spot machines that a
- * claim allows EC2 picked. `fault`: anything else.
+ * `agrees`: the same machines. `pickedByCloud`: EC2 picked another of the spot machines that a claim allows.
+ * `strandedByScheduler`: they differ only by what came after kube-scheduler bound a pod to another node than planned.
+ * `boundMeanwhile`: it did so between the plan and the first launch. `fault`: anything else.
  */
-export type PlanClass = "agrees" | "pickedByCloud" | "strandedByScheduler" | "fault";
+export type PlanClass =
+  | "agrees"
+  | "pickedByCloud"
+  | "strandedByScheduler"
+  | "boundMeanwhile"
+  | "fault";
 
 interface Verdict {
   readonly kind: PlanClass;
@@ -39,7 +44,13 @@ function kindOf(played: Played, missing: readonly string[], more: readonly strin
   const picked = pickedIn(played, missing, more);
   const others = without(more, picked);
   if (picked.length === missing.length && others.length === 0) return "pickedByCloud";
-  return isBySchedulerOnly(played, others, picked) ? "strandedByScheduler" : "fault";
+  if (isBySchedulerOnly(played, others, picked)) return "strandedByScheduler";
+  return isOfAnotherBatch(played) ? "boundMeanwhile" : "fault";
+}
+
+function isOfAnotherBatch({ created, strays }: Played): boolean {
+  const [[launch], [stray]] = [created, strays];
+  return launch !== undefined && stray !== undefined && stray.atMs <= launch.atMs;
 }
 
 /** Machines that EC2 picked in place of missing ones. */

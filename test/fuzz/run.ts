@@ -122,7 +122,13 @@ async function fuzzPlans(first = 0, waves: number): Promise<number> {
   const { planVerdict } = await import("../answers/plans.ts");
   const { WAVE_KINDS } = await import("../answers/draw-wave.ts");
   const wave = WAVE_KINDS.find((one) => args.includes(one)) ?? "plain";
-  const counts = { agrees: 0, pickedByCloud: 0, strandedByScheduler: 0, fault: 0 };
+  const counts = {
+    agrees: 0,
+    pickedByCloud: 0,
+    strandedByScheduler: 0,
+    boundMeanwhile: 0,
+    fault: 0,
+  };
   for (let at = first; at < first + waves && counts.fault < MAX_REPORTS; at++) {
     const { kind, missing, more } = await planVerdict(at, wave);
     counts[kind]++;
@@ -132,9 +138,9 @@ async function fuzzPlans(first = 0, waves: number): Promise<number> {
       `${lines.join("\n")}\n  again: npm run fuzz -- plans ${wave} --seed ${at}\n`,
     );
   }
-  const { agrees, pickedByCloud, strandedByScheduler, fault } = counts;
+  const { agrees, boundMeanwhile, pickedByCloud, strandedByScheduler, fault } = counts;
   process.stdout.write(
-    `${agrees} agree, ${pickedByCloud} picked by EC2, ${strandedByScheduler} stranded by the scheduler, ${fault} faults\n`,
+    `${agrees} agree, ${pickedByCloud} picked by EC2, ${strandedByScheduler} stranded by the scheduler, ${boundMeanwhile} bound meanwhile, ${fault} faults\n`,
   );
   return fault === 0 ? 0 : 1;
 }
