@@ -168,6 +168,69 @@ export const ENFORCEMENT_CHECKS: readonly Check[] = [
     ...GONE,
   ),
   check(
+    "EN-06",
+    "a policy asks what the sender, or a service account, may do",
+    post(
+      POLICIES,
+      policy({
+        validations: [
+          {
+            expression:
+              "object.metadata.name != 'sender' || !authorizer.group('').resource('pods').namespace('default').check('create').allowed()",
+            message: "the sender may",
+          },
+          {
+            expression:
+              "object.metadata.name != 'account' || authorizer.serviceAccount('default', 'nobody').group('apps').resource('deployments').subresource('scale').namespace('default').name('a').check('update').allowed()",
+            message: "the account may not",
+          },
+          {
+            expression:
+              "object.metadata.name != 'about' || !authorizer.requestResource.check('delete').allowed()",
+            message: "the sender may delete it",
+          },
+          {
+            expression:
+              "object.metadata.name != 'path' || authorizer.serviceAccount('default', 'nobody').path('/metrics').check('get').allowed()",
+            message: "no path",
+          },
+          {
+            expression:
+              "object.metadata.name != 'version' || !authorizer.serviceAccount('default', 'nobody').path('/version').check('get').allowed()",
+            message: "everybody may",
+          },
+          {
+            expression:
+              "object.metadata.name != 'empty' || authorizer.path('').check('get').allowed()",
+          },
+          {
+            expression:
+              "object.metadata.name != 'odd' || authorizer.serviceAccount('default', 'A_b').path('/a').check('get').allowed()",
+          },
+          {
+            expression:
+              "object.metadata.name != 'strange' || authorizer.serviceAccount('de.fault', 'a').path('/a').check('get').allowed()",
+          },
+          {
+            expression:
+              "object.metadata.name != 'reason' || authorizer.serviceAccount('default', 'nobody').group('').resource('pods').check('get').reason() != ''",
+            message: "no reason",
+          },
+          {
+            expression:
+              "object.metadata.name != 'dear' || [1, 2, 3].all(i, authorizer.group('').resource('pods').check('get').allowed())",
+          },
+        ],
+      }),
+    ),
+    post(BINDINGS, binding({})),
+    post(TRIED, configMap("sender"), { until: 422 }),
+    ...["account", "about", "path", "version", "empty", "odd", "strange", "reason", "dear"].map(
+      (name) => post(TRIED, configMap(name)),
+    ),
+    ...GONE,
+  ),
+  check(
     "EN-05",
     "a RuntimeClass gives its pods overhead, a node selector and tolerations",
     post(PODS, pod("early", { runtimeClassName: "<<ns>>-nobody" })),

@@ -22,6 +22,7 @@ import { ApiError, forbidden } from "../request/status.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { Admission } from "./admission-request.ts";
 import { admissionReview } from "./admission-review.ts";
+import { authorizerOf } from "./authorizer-of.ts";
 import { asWanted, type Rule, type Selectors, selectsObject, wantedVersion } from "./matching.ts";
 
 interface MatchResources extends Selectors {
@@ -168,12 +169,10 @@ function denialsOf(
   if (params.length === 0) return [];
   const { request } = admissionReview(call, definition, admission);
   const { object, oldObject, ...about } = request;
-  const bindings = bindingsOf({
-    object,
-    oldObject,
-    request: about,
-    namespaceObject: namespaceOf(call),
-  });
+  const bindings = {
+    ...bindingsOf({ object, oldObject, request: about, namespaceObject: namespaceOf(call) }),
+    authorizer: authorizerOf(call, typeof request.name === "string" ? request.name : ""),
+  };
   return params.flatMap((param) =>
     judge(scope, policy, { ...bindings, ...bindingsOf({ params: param }) }),
   );
@@ -242,7 +241,8 @@ function messageOf(
   budget: Budget,
 ): string {
   if (messageExpression !== "") {
-    const { value } = evaluateIn(scope, messageExpression, bindings, budget) as { value?: unknown };
+    const own = scope === "policyWithParams" ? "messageWithParams" : "message";
+    const { value } = evaluateIn(own, messageExpression, bindings, budget) as { value?: unknown };
     const text = typeof value === "string" ? value.trim() : "";
     const isUsable = !text.includes("\n") && Buffer.byteLength(text) <= MAX_MESSAGE_BYTES;
     if (text !== "" && isUsable) return text;

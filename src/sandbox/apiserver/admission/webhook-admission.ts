@@ -12,6 +12,7 @@ import { ApiError } from "../request/status.ts";
 import type { ResourceDefinition, WebhookClientConfig } from "../resource-definition.ts";
 import type { Admission } from "./admission-request.ts";
 import { admissionReview } from "./admission-review.ts";
+import { authorizerOf } from "./authorizer-of.ts";
 import {
   asWanted,
   inVersion,
@@ -100,15 +101,22 @@ function concerned(call: Call, storageKey: string, admission: Admission): readon
 }
 
 /** Whether all conditions hold; one that cannot be evaluated counts as a failed call. */
-function conditionsHold(webhook: Webhook, request: Readonly<Record<string, unknown>>): boolean {
-  const { object, oldObject } = request;
+function conditionsHold(
+  call: Call,
+  webhook: Webhook,
+  request: Readonly<Record<string, unknown>>,
+): boolean {
+  const { name, object, oldObject } = request;
   const budget = { left: CONDITIONS_BUDGET };
-  const bindings = bindingsOf({ object, oldObject, request });
-  for (const { name, expression } of webhook.matchConditions ?? []) {
+  const bindings = {
+    ...bindingsOf({ object, oldObject, request }),
+    authorizer: authorizerOf(call, typeof name === "string" ? name : ""),
+  };
+  for (const { name: condition, expression } of webhook.matchConditions ?? []) {
     const outcome = evaluateIn("webhook", expression, bindings, budget);
     if (budget.left < 0) throw new Error(OUT_OF_BUDGET);
     if (outcome.problem !== undefined)
-      throw new Error(`match condition "${name}" cannot be evaluated: ${outcome.problem}`);
+      throw new Error(`match condition "${condition}" cannot be evaluated: ${outcome.problem}`);
     if (outcome.value !== true) return false;
   }
   return true;
@@ -123,7 +131,7 @@ async function ask(
   const review = admissionReview(call, definition, admission);
   let answer: Answer;
   try {
-    if (!conditionsHold(webhook, review.request)) return undefined;
+    if (!conditionsHold(call, webhook, review.request)) return undefined;
     answer = await answerTo(call, webhook, review, storageKey === MUTATING);
   } catch (error) {
     if (webhook.failurePolicy === "Ignore") return undefined;

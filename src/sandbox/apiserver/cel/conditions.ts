@@ -7,6 +7,7 @@
 import { Environment } from "@marcbachmann/cel-js";
 import { firstLineOf } from "../../../base/error-text.ts";
 import { Memo } from "../../../base/memo.ts";
+import { registerAuthorizer } from "./authorizer.ts";
 import { type Outcome, type Program, run, toCel, withGoPatterns } from "./engine.ts";
 import { registerKubernetesLibrary } from "./library.ts";
 import type { Budget } from "./meter.ts";
@@ -15,9 +16,19 @@ import type { Budget } from "./meter.ts";
 export type Scope = keyof typeof NAMES;
 
 const NAMES = {
-  webhook: ["object", "oldObject", "request"],
-  policy: ["object", "oldObject", "request", "namespaceObject", "variables"],
-  policyWithParams: ["object", "oldObject", "request", "namespaceObject", "variables", "params"],
+  webhook: ["object", "oldObject", "request", "authorizer"],
+  policy: ["object", "oldObject", "request", "namespaceObject", "variables", "authorizer"],
+  policyWithParams: [
+    "object",
+    "oldObject",
+    "request",
+    "namespaceObject",
+    "variables",
+    "params",
+    "authorizer",
+  ],
+  message: ["object", "oldObject", "request", "namespaceObject", "variables"],
+  messageWithParams: ["object", "oldObject", "request", "namespaceObject", "variables", "params"],
 } as const;
 
 /** Values of the names of a scope, made by {@link bindingsOf}. */
@@ -75,7 +86,9 @@ function environmentOf(scope: Scope): Environment {
     enableOptionalTypes: true,
     limits: { maxListElements: 10_000, maxAstNodes: 100_000 },
   });
-  for (const name of NAMES[scope]) environment.registerVariable(name, "dyn");
+  for (const name of NAMES[scope])
+    if (name === "authorizer") registerAuthorizer(environment);
+    else environment.registerVariable(name, "dyn");
   registerKubernetesLibrary(environment);
   environments.set(scope, environment);
   return environment;

@@ -1,7 +1,6 @@
 /**
  * Kubernetes' additions to CEL: regular expressions in Go's dialect, lists, sets and formats here,
- * quantities and networks in files of their own. `authorizer` is not offered: it belongs to
- * admission policies, which are not served.
+ * quantities and networks in files of their own. `authorizer`, which only admission has, is in authorizer.ts.
  * upstream: apiserver pkg/cel/library
  */
 

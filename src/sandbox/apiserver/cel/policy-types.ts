@@ -7,12 +7,14 @@ import { Environment, type ObjectSchema } from "@marcbachmann/cel-js";
 import { firstLineOf } from "../../../base/error-text.ts";
 import { isObject } from "../../../base/json.ts";
 import { compilePattern } from "../schema/validate.ts";
+import { registerAuthorizer } from "./authorizer.ts";
 import { withGoPatterns } from "./engine.ts";
 import { registerKubernetesLibrary } from "./library.ts";
 
 /** What an expression may name beside the objects and the request. */
 export interface PolicyNames {
   readonly params: boolean;
+  readonly authorizer: boolean;
   /** Variable → type; undefined: the policy has none, or this expression sees none. */
   readonly variables: Readonly<Record<string, string>> | undefined;
 }
@@ -101,7 +103,7 @@ export function shownType(type: string): string {
   return spelt.replace(/\bnull\b/g, "null_type").replace("google.protobuf.Timestamp", "timestamp");
 }
 
-function environmentOf({ params, variables }: PolicyNames): Environment {
+function environmentOf({ authorizer, params, variables }: PolicyNames): Environment {
   const environment = new Environment({
     unlistedVariablesAreDyn: false,
     homogeneousAggregateLiterals: false,
@@ -117,6 +119,7 @@ function environmentOf({ params, variables }: PolicyNames): Environment {
   environment.registerVariable("request", "kubernetes.AdmissionRequest");
   environment.registerVariable("namespaceObject", "kubernetes.Namespace");
   registerKubernetesLibrary(environment);
+  if (authorizer) registerAuthorizer(environment);
   if (params) environment.registerVariable("params", "dyn");
   if (variables !== undefined) environment.registerVariable("variables", { schema: variables });
   return environment;

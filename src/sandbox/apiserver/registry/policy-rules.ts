@@ -117,7 +117,7 @@ function apiVersionErrors(apiVersion: string, path: string): FieldError[] {
 }
 
 function conditionErrors(conditions: readonly Raw[], params: boolean): FieldError[] {
-  const names: PolicyNames = { params, variables: undefined };
+  const names: PolicyNames = { params, authorizer: true, variables: undefined };
   const path = "spec.matchConditions";
   const errors: FieldError[] = [];
   if (conditions.length > MAX_CONDITIONS)
@@ -142,7 +142,11 @@ function variableErrors(
   params: boolean,
 ): { readonly errors: readonly FieldError[]; readonly names: PolicyNames } {
   const errors: FieldError[] = [];
-  let names: PolicyNames = { params, variables: variables.length === 0 ? undefined : {} };
+  let names: PolicyNames = {
+    params,
+    authorizer: true,
+    variables: variables.length === 0 ? undefined : {},
+  };
   variables.forEach(({ expression = "", name = "" }, index) => {
     const at = `spec.variables[${index}]`;
     if (name.trim() === "") errors.push(required(`${at}.name`, "name is not specified"));
@@ -156,7 +160,7 @@ function variableErrors(
     errors.push(...expressionErrors(expression, names, [], `${at}.expression`));
     const found = typeIn(names, expression);
     if ("type" in found && isWord(name))
-      names = { params, variables: { ...names.variables, [name]: found.type } };
+      names = { ...names, variables: { ...names.variables, [name]: found.type } };
   });
   return { errors, names };
 }
@@ -171,7 +175,10 @@ function validationErrors(validation: Raw, names: PolicyNames, at: string): Fiel
     const field = `${at}.messageExpression`;
     if (messageExpression.trim() === "")
       errors.push(invalid(field, messageExpression, "must be non-empty if specified"));
-    else errors.push(...expressionErrors(messageExpression, names, ["string"], field));
+    else
+      errors.push(
+        ...expressionErrors(messageExpression, { ...names, authorizer: false }, ["string"], field),
+      );
   }
   if (message !== undefined) {
     if (message.trim() === "")

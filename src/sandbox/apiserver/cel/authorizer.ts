@@ -1,0 +1,153 @@
+/**
+ * The variable `authorizer` of admission expressions: what may the sender of a request, or a service account, do?
+ * upstream: apiserver pkg/cel/library/authz.go
+ */
+import type { Environment } from "@marcbachmann/cel-js";
+import { nameProblems } from "../schema/metadata.ts";
+
+/** What an expression asks about: a resource, or a path that is none. */
+type Question =
+  | {
+      readonly verb: string;
+      readonly group: string;
+      readonly resource: string;
+      readonly subresource: string;
+      readonly namespace: string;
+      readonly name: string;
+    }
+  | { readonly verb: string; readonly path: string };
+
+interface Answer {
+  readonly allowed: boolean;
+  readonly reason: string;
+}
+
+/** `account`: a service account in the sender's place. */
+export type Ask = (
+  question: Question,
+  account: { readonly namespace: string; readonly name: string } | undefined,
+) => Answer;
+
+type Resource = Omit<Extract<Question, { readonly group: string }>, "verb">;
+
+const PACKAGE = "kubernetes.authorization";
+const AUTHORIZER_TYPE = `${PACKAGE}.Authorizer`;
+
+/** The value of the variable. `requestResource`: what the request is about. */
+export class Authorizer {
+  readonly requestResource: ResourceCheck;
+  readonly ask: Ask;
+  readonly account: Parameters<Ask>[1];
+
+  constructor(ask: Ask, requestResource: Resource, account?: Parameters<Ask>[1]) {
+    this.ask = ask;
+    this.account = account;
+    this.requestResource = new ResourceCheck(this, requestResource);
+  }
+
+  check(question: Question): Decision {
+    return new Decision(this.ask(question, this.account));
+  }
+}
+
+class PathCheck {
+  readonly authorizer: Authorizer;
+  readonly path: string;
+  constructor(authorizer: Authorizer, path: string) {
+    this.authorizer = authorizer;
+    this.path = path;
+  }
+}
+
+class GroupCheck {
+  readonly authorizer: Authorizer;
+  readonly group: string;
+  constructor(authorizer: Authorizer, group: string) {
+    this.authorizer = authorizer;
+    this.group = group;
+  }
+}
+
+class ResourceCheck {
+  readonly authorizer: Authorizer;
+  readonly resource: Resource;
+  constructor(authorizer: Authorizer, resource: Resource) {
+    this.authorizer = authorizer;
+    this.resource = resource;
+  }
+
+  with(more: Partial<Resource>): ResourceCheck {
+    return new ResourceCheck(this.authorizer, { ...this.resource, ...more });
+  }
+}
+
+class Decision {
+  readonly answer: Answer;
+  constructor(answer: Answer) {
+    this.answer = answer;
+  }
+}
+
+/** Registers the types, and with them the variable. */
+export function registerAuthorizer(environment: Environment): void {
+  const [path, group, resource, decision] = [
+    `${PACKAGE}.PathCheck`,
+    `${PACKAGE}.GroupCheck`,
+    `${PACKAGE}.ResourceCheck`,
+    `${PACKAGE}.Decision`,
+  ];
+  environment
+    .registerType(decision, { ctor: Decision, fields: {} })
+    .registerType(path, { ctor: PathCheck, fields: {} })
+    .registerType(resource, { ctor: ResourceCheck, fields: {} })
+    .registerType(group, { ctor: GroupCheck, fields: {} })
+    .registerType(AUTHORIZER_TYPE, { ctor: Authorizer, fields: { requestResource: resource } })
+    .registerVariable("authorizer", AUTHORIZER_TYPE)
+    .registerFunction(`${AUTHORIZER_TYPE}.path(string): ${path}`, (one: Authorizer, to: string) => {
+      if (to === "") throw new Error("path must not be empty");
+      return new PathCheck(one, to);
+    })
+    .registerFunction(
+      `${AUTHORIZER_TYPE}.group(string): ${group}`,
+      (one: Authorizer, name: string) => new GroupCheck(one, name),
+    )
+    .registerFunction(
+      `${AUTHORIZER_TYPE}.serviceAccount(string, string): ${AUTHORIZER_TYPE}`,
+      ({ ask, requestResource }: Authorizer, namespace: string, name: string) => {
+        if (nameProblems(name, "subdomain").length > 0)
+          throw new Error("Invalid service account name");
+        if (nameProblems(namespace, "label").length > 0)
+          throw new Error("Invalid service account namespace");
+        return new Authorizer(ask, requestResource.resource, { namespace, name });
+      },
+    )
+    .registerFunction(`${path}.check(string): ${decision}`, (one: PathCheck, verb: string) =>
+      one.authorizer.check({ verb, path: one.path }),
+    )
+    .registerFunction(
+      `${group}.resource(string): ${resource}`,
+      (one: GroupCheck, name: string) =>
+        new ResourceCheck(one.authorizer, {
+          group: one.group,
+          resource: name,
+          subresource: "",
+          namespace: "",
+          name: "",
+        }),
+    )
+    .registerFunction(
+      `${resource}.check(string): ${decision}`,
+      (one: ResourceCheck, verb: string) => one.authorizer.check({ verb, ...one.resource }),
+    );
+  for (const key of ["subresource", "namespace", "name"] as const)
+    environment.registerFunction(
+      `${resource}.${key}(string): ${resource}`,
+      (one: ResourceCheck, value: string) => one.with({ [key]: value }),
+    );
+  // Role-based access never fails to answer.
+  environment
+    .registerFunction(`${decision}.allowed(): bool`, ({ answer }: Decision) => answer.allowed)
+    .registerFunction(`${decision}.reason(): string`, ({ answer }: Decision) => answer.reason)
+    .registerFunction(`${decision}.errored(): bool`, () => false)
+    .registerFunction(`${decision}.error(): string`, () => "");
+}
