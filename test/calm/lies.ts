@@ -1,6 +1,6 @@
 /**
- * How an API server or a cloud misleads one Karpenter: a kind that is not served, that may not be read, whose list
- * lacks objects, or is of some time ago. The cluster itself stays as it is; only what this process is answered differs.
+ * How an API server or a cloud misleads one Karpenter. A kind may not be served or not be readable; its list may lack
+ * objects or be old. The cluster itself stays as it is; only what this process is answered differs.
  */
 import type { KubeObject } from "../../src/apis/meta.ts";
 import type { KubeRequest, KubeResponse, Transport } from "../../src/kube/transport/transport.ts";
