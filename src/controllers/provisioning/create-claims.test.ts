@@ -15,7 +15,7 @@ import { poolInput, schedulingInput } from "./gather.ts";
 const NODE_CLASS = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
 /** A pool, and a plan for three nodes of it. */
-async function threePlanned() {
+async function threePlanned(beforeAnswer: (name: string) => Promise<void> = async () => undefined) {
   const world = fakeWorld();
   await world.api.create(NODE_POOL, nodePool({ template: { nodeClassRef: NODE_CLASS } }));
   await world.run(stateNodeClaim(world));
@@ -25,7 +25,13 @@ async function threePlanned() {
   const plans = planStaticNodes(schedulingInput(world, [], [input]), input, 3);
   const create = async (between: () => unknown = () => undefined) => {
     const slow = inManyTurns(world, between);
-    const created = await createClaims(slow.world, world.log, plans, "test");
+    const answering: typeof world.kube.create = async (kind, object) => {
+      const made = await world.kube.create(kind, object);
+      await beforeAnswer(made.metadata.name);
+      return made;
+    };
+    const kube = { ...world.kube, create: answering };
+    const created = await createClaims({ ...slow.world, kube }, world.log, plans, "test");
     expect(slow.turns()).toBe(3);
     return created.map((one) => (one instanceof Error ? one.message : "created"));
   };
@@ -46,6 +52,17 @@ describe("claims of one plan", () => {
     const why = "nodes resource usage of 3 exceeds limit of 1";
     expect(await create()).toEqual([why, why, why]);
     expect(world.api.all(NODE_CLAIM)).toHaveLength(3);
+    await world.stop();
+  });
+
+  it("are forgotten if they were deleted before the answer to their creation came", async () => {
+    const { world, create } = await threePlanned(async (made) => {
+      world.api.vanish(NODE_CLAIM, made);
+      await world.clock.settle();
+    });
+    expect(await create()).toEqual(["created", "created", "created"]);
+    expect(world.cluster.unlaunched()).toEqual([]);
+    expect(world.cluster.synced).toBe(true);
     await world.stop();
   });
 

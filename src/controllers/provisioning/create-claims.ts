@@ -73,9 +73,14 @@ async function createClaim(
 ): Promise<NodeClaim> {
   const { pool } = plan;
   if (poolById(world, pool.id) === undefined) throw new Error(`${pool.id} is gone`);
-  const created = toClaim(await world.kube.create(claimKind(manifest), manifest));
+  const kind = claimKind(manifest);
+  const arrive = world.cluster.expectClaim(manifest.metadata.name, kind.kind);
+  const created = await world.kube.create(kind, manifest).then(toClaim, (error: unknown) => {
+    arrive(undefined);
+    throw error;
+  });
   // Known at once, without waiting for the watch: the next pass must not plan for the same pods.
-  world.cluster.updateClaim(created);
+  arrive(created);
   log.info(`created ${vocabulary(claimGeneration(created)).claimNoun}`, {
     ...poolFields(pool),
     ...claimFields(created),

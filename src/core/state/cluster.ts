@@ -20,6 +20,12 @@ export interface ClusterState {
   /** Claims have hub shape. An object that is not newer than the known one is ignored. */
   updateClaim(claim: NodeClaim): void;
   deleteClaim(name: string, kind: string): void;
+  /**
+   * A claim of this name is being created. Call the result with the answer, or with undefined if creation
+   * failed. The claim is taken in, unless it was deleted before the answer came: nobody would tell of its
+   * deletion a second time.
+   */
+  expectClaim(name: string, kind: string): (created: NodeClaim | undefined) => void;
   updateNode(node: Node): void;
   deleteNode(name: string): void;
   updatePod(pod: Pod): void;

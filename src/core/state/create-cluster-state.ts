@@ -34,6 +34,8 @@ class Cluster implements ClusterState {
   readonly #nodes = new Map<string, Node>();
   /** By `kind/name`: two generations may use one name. */
   readonly #claims = new Map<string, NodeClaim>();
+  /** Keys of claims that are being created, and of which no deletion was told. */
+  readonly #expected = new Set<string>();
   readonly #claimByProviderId = new Map<string, string>();
   readonly #nodeByProviderId = new Map<string, string>();
   readonly #bindings = new Map<string, string>();
@@ -75,8 +77,17 @@ class Cluster implements ClusterState {
     this.#touchClaim(key, claim);
   }
 
+  expectClaim(name: string, kind: string): (created: NodeClaim | undefined) => void {
+    const key = claimKey(kind, name);
+    this.#expected.add(key);
+    return (created) => {
+      if (this.#expected.delete(key) && created !== undefined) this.updateClaim(created);
+    };
+  }
+
   deleteClaim(name: string, kind: string): void {
     const key = claimKey(kind, name);
+    this.#expected.delete(key);
     const known = this.#claims.get(key);
     if (known === undefined) return;
     this.#forgetClaim(key, known);
