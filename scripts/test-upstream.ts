@@ -71,12 +71,14 @@ async function main(): Promise<number> {
     say(`the suite wrote no report: ${join(bed.directory, "suite.log")} says why`);
     return 1;
   }
-  return judge(suite, report);
+  return judge(suite, target, report);
 }
 
-function judge(suite: Suite, report: string): number {
+function judge(suite: Suite, target: Target, report: string): number {
   const beside = values.beside === undefined ? [] : outcomesOf(readReport(values.beside));
-  const known = KNOWN_FAILURES.filter((one) => one.suite === suite);
+  const known = KNOWN_FAILURES.filter(
+    (one) => one.suite === suite && (one.target ?? target) === target,
+  );
   const { lines, unlisted, mended } = verdictOf(outcomesOf(readReport(report)), known, beside);
   for (const line of lines) say(line);
   for (const name of mended) say(`passes, so take it out of known-failures.ts: ${name}`);
