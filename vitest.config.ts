@@ -42,7 +42,7 @@ export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     // Those need the real control plane (npm run test:cluster), or Python (npm run test:aws).
-    exclude: ["test/cluster/**", "test/aws/**"],
+    exclude: ["test/cluster/**", "test/aws/**", "test/prometheus/**"],
     pool: "threads",
     isolate: false,
     maxWorkers: 2,

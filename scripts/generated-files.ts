@@ -9,6 +9,7 @@ import { cloudFormation } from "./aws-stack.ts";
 import { chartFiles } from "./chart/chart-files.ts";
 import type { GeneratedFile } from "./generated-file.ts";
 import { limitsPage } from "./limits-page.ts";
+import { monitoringFiles } from "./monitoring/monitoring-files.ts";
 import { parityPage } from "./parity/parity-page.ts";
 import { plannerPage } from "./planner-page.ts";
 import { safetyPage } from "./safety-page.ts";
@@ -17,6 +18,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
   return [
     ...crdFiles(),
     ...chartFiles(),
+    ...monitoringFiles(),
     { path: "deploy/aws/cloudformation.yaml", content: cloudFormation() },
     { path: "docs/explanation/safety.md", content: safetyPage() },
     { path: "docs/guide/planner.md", content: plannerPage() },

@@ -1,6 +1,6 @@
 /**
- * Sticky placement, checked over batches that are drawn: later passes, restarts and other leaders launch nothing more
- * while nodes start, and a pod that loses its room brings one more node at most, and is told who took it.
+ * Sticky placement, checked over batches that are drawn. Later passes, restarts and other leaders launch nothing more
+ * while nodes start. A pod that loses its room brings one more node at most, and is told who took it.
  */
 import { describe, expect, it } from "vitest";
 import type { Event } from "../src/apis/core/kinds.ts";

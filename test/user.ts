@@ -39,7 +39,11 @@ export interface User {
 }
 
 /** `clusterName`: what stands for `${CLUSTER_NAME}` in manifests. */
-export function createUser(client: KubeClient, clock: VirtualClock, clusterName: string): User {
+export function createUser(
+  client: KubeClient,
+  clock: Pick<VirtualClock, "settle">,
+  clusterName: string,
+): User {
   const resources = discoverResources(client);
 
   async function applyOne(object: KubeObject): Promise<KubeObject> {

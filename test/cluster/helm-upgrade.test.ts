@@ -88,7 +88,7 @@ describe("a release of upstream's chart", () => {
   it("is not upgraded with the values of upstream's chart itself, its image among them", async () => {
     const reused = ["upgrade", "karpenter", "{chart}", ...PLACE, "--skip-crds", "--reuse-values"];
     expect(await helm.fails(reused)).toContain(
-      "missing properties 'provider', 'networkPolicy', 'webhook', 'logConfig'",
+      "missing properties 'provider', 'networkPolicy', 'prometheusRule', 'grafana', 'webhook', 'logConfig'",
     );
     expect((await deployed()).container.image).toContain("public.ecr.aws/karpenter/controller");
   });

@@ -1,0 +1,33 @@
+/** Prometheus and promtool: found, or installed from Debian where that can be done. */
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+
+const FOLDERS = ["/usr/bin", "/usr/local/bin"];
+
+export interface PrometheusPrograms {
+  readonly prometheus: string;
+  readonly promtool: string;
+}
+
+function found(): PrometheusPrograms | undefined {
+  const folder = FOLDERS.find((one) =>
+    ["prometheus", "promtool"].every((name) => existsSync(`${one}/${name}`)),
+  );
+  if (folder === undefined) return undefined;
+  return { prometheus: `${folder}/prometheus`, promtool: `${folder}/promtool` };
+}
+
+/** Undefined: they are not here and cannot be had. */
+export function prometheusPrograms(): PrometheusPrograms | undefined {
+  const here = found();
+  if (here !== undefined) return here;
+  if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return undefined;
+  try {
+    const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+    for (const args of [["update"], ["install", "-y", "--no-install-recommends", "prometheus"]])
+      execFileSync("apt-get", args, { stdio: "ignore", timeout: 300_000, env });
+  } catch {
+    return undefined;
+  }
+  return found();
+}
