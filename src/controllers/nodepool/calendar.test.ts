@@ -54,7 +54,9 @@ describe("the condition DisruptionAllowed", () => {
     await world.api.create(NODE_POOL, pool);
     await world.run(nodePoolCalendar(world));
     await world.clock.advance(1_000);
-    const message = expect.stringMatching(/^Empty: budgets allow no disruption.*; Expired: allowed now$/);
+    const message = expect.stringMatching(
+      /^Empty: budgets allow no disruption.*; Expired: allowed now$/,
+    );
     expect(standing(world)).toMatchObject({ status: "True", message });
     await world.stop();
   });
