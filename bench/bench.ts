@@ -6,6 +6,7 @@ type Bench = (args: readonly string[]) => Promise<void>;
 const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   aws: async () => (await import("./aws.ts")).aws,
   cluster: async () => (await import("./cluster/cluster.ts")).cluster,
+  console: async () => (await import("./console.ts")).console_,
   consolidation: async () => (await import("./consolidation.ts")).consolidation,
   cost: async () => (await import("./cost.ts")).cost,
   growth: async () => (await import("./growth.ts")).growth,

@@ -1,6 +1,6 @@
 /** What happened, newest first, each as a sentence; and what would happen next. */
 import { useMemo, useState } from "preact/hooks";
-import { clockTime, perHour, plain } from "./format.ts";
+import { clockTime, counted, perHour, plain } from "./format.ts";
 import { Empty } from "./pieces.tsx";
 import { go, place } from "./place.ts";
 import { views } from "./store.ts";
@@ -44,21 +44,10 @@ export function DecisionsPage() {
       ),
     [rows, pattern, filter],
   );
-  const next = head?.next ?? [];
   return (
     <div class="page">
       <h2>Next</h2>
-      {next.length === 0 ? (
-        <p class="muted">Nothing would be disrupted now.</p>
-      ) : (
-        <ul class="sentences">
-          {next.map(({ says, savesMicroUsdPerHour }) => (
-            <li key={says}>
-              {plain(says)} <span class="muted">−{perHour(savesMicroUsdPerHour)}</span>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Next />
       <h2>Happened</h2>
       <div class="tools">
         {KINDS.map(([name]) => (
@@ -89,6 +78,25 @@ export function DecisionsPage() {
         </button>
       )}
     </div>
+  );
+}
+
+function Next() {
+  const { head, rows } = views.next.value;
+  if (head === undefined)
+    return <p class="muted">The disruption loop is played once, which takes some seconds…</p>;
+  if (head.commands === 0) return <p class="muted">Nothing would be disrupted now.</p>;
+  return (
+    <ul class="sentences">
+      {[...rows].map(([key, { says, savesMicroUsdPerHour, pods }]) => (
+        <li key={key}>
+          {plain(says)}{" "}
+          <span class="muted">
+            −{perHour(savesMicroUsdPerHour)}, {counted(pods, "pod")} moved
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

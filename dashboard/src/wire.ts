@@ -4,6 +4,7 @@ export type { DecisionRow, DecisionsHead } from "../../src/console/views/decisio
 export type { HealthHead } from "../../src/console/views/health.ts";
 export type { MapHead, MapRow } from "../../src/console/views/map.ts";
 export type { MoneyHead, MoneyRow, PricePoint } from "../../src/console/views/money.ts";
+export type { NextRow } from "../../src/console/views/next.ts";
 export type { PoolRow } from "../../src/console/views/pools.ts";
 export type { ViewPatch } from "../../src/console/views/view.ts";
 export type { WaitingHead, WaitingRow } from "../../src/console/views/waiting.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { VirtualClock } from "../base/virtual-clock.ts";
+import type { CommandAnswer } from "../core/answers/command-answer.ts";
 import type { Fleet } from "../core/answers/fleet.ts";
 import { Feed } from "./feed.ts";
 import type { ConsoleScene, ConsoleSource } from "./source.ts";
@@ -30,6 +31,7 @@ class FakeSource implements ConsoleSource {
   poolsAsked = 0;
   pods = 0;
   problem: string | undefined;
+  next: Promise<readonly CommandAnswer[]> = Promise.resolve([]);
 
   open(): () => void {
     this.isOpen = true;
@@ -46,15 +48,15 @@ class FakeSource implements ConsoleSource {
       nowMs: this.readings,
       notes: [],
       events: [],
-      fleet: () => fleet,
-      pools: () => {
+      fleet: async () => fleet,
+      pools: async () => {
         this.poolsAsked += 1;
         return [];
       },
-      next: () => [],
-      unplaced: () => [],
-      explain: ({ name }) => ({ says: name }),
-      simulate: () => ({}),
+      next: () => this.next,
+      unplaced: async () => [],
+      explain: async ({ name }) => ({ says: name }),
+      simulate: async () => ({}),
     });
   }
 }
@@ -118,6 +120,23 @@ describe("the feed", () => {
     await clock.advance(1_000);
     expect(sink.of("map")).toHaveLength(2);
     expect(sink.of("map")[1]).toMatchObject({ head: { pods: 5 } });
+  });
+
+  it("sends a view while another one takes long", async () => {
+    const { clock, source, feed, sink } = start();
+    let come: (next: readonly CommandAnswer[]) => void = () => undefined;
+    source.next = new Promise((resolve) => {
+      come = resolve;
+    });
+    feed.watch(["map", "next"], sink);
+    await clock.advance(500);
+    source.pods = 7;
+    await clock.advance(2_000);
+    expect(sink.of("map").at(-1)).toMatchObject({ head: { pods: 7 } });
+    expect(sink.of("next")).toEqual([]);
+    come([]);
+    await clock.advance(2_000);
+    expect(sink.of("next")).toHaveLength(1);
   });
 
   it("tells a problem, keeps what was shown, and goes on", async () => {

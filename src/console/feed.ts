@@ -10,6 +10,7 @@ import { decisionsView } from "./views/decisions.ts";
 import { healthView } from "./views/health.ts";
 import { mapView } from "./views/map.ts";
 import { historyView, moneyView, type PricePoint, pricePoint, withPoint } from "./views/money.ts";
+import { nextView } from "./views/next.ts";
 import { poolsView } from "./views/pools.ts";
 import { patchText, type View, type Written, written } from "./views/view.ts";
 import { waitingView } from "./views/waiting.ts";
@@ -19,6 +20,7 @@ export const VIEWS = [
   "money",
   "history",
   "decisions",
+  "next",
   "waiting",
   "pools",
   "health",
@@ -34,8 +36,8 @@ export interface Sink {
 
 /** The time between two readings, at least: people do not read faster. */
 const PACE_MS = 1_000;
-/** Views that took T ms to make are made anew after so many times T: they take at most 5 % of a core. */
-const REST_FACTOR = 20;
+/** Views that took T ms to make are made anew after so many times T: they take at most 2 % of a core. */
+const REST_FACTOR = 50;
 /** A page that is older says nothing of now. */
 const MOST_REST_MS = 10_000;
 /** Watches stay open so long without a viewer: a page that is loaded anew finds them. */
@@ -48,10 +50,10 @@ interface Viewer {
   clockSaid: number;
 }
 
-/** A scene, and what was worked out of it so far. */
+/** A view, and what it was made of. */
 interface Shown {
   readonly scene: ConsoleScene;
-  readonly views: Map<ConsoleViewName, Written>;
+  readonly now: Written;
 }
 
 export class Feed {
@@ -64,7 +66,9 @@ export class Feed {
   #lingering: Timer | undefined;
   #isReading = false;
   #readingMs = 0;
-  #shown: Shown | undefined;
+  #scene: ConsoleScene | undefined;
+  readonly #shown = new Map<ConsoleViewName, Shown>();
+  readonly #making = new Set<ConsoleViewName>();
 
   constructor(source: ConsoleSource, clock: Pick<Clock, "after" | "elapsedMs">) {
     this.#source = source;
@@ -86,8 +90,8 @@ export class Feed {
   }
 
   /** A question of somebody who may have no stream open. Opens the watches for a while. */
-  async ask<T>(question: (scene: ConsoleScene) => T): Promise<T> {
-    if (this.#shown !== undefined && this.#viewers.size > 0) return question(this.#shown.scene);
+  async ask<T>(question: (scene: ConsoleScene) => T | Promise<T>): Promise<T> {
+    if (this.#scene !== undefined && this.#viewers.size > 0) return question(this.#scene);
     this.#close ??= this.#source.open();
     this.#lingering?.cancel();
     if (this.#viewers.size === 0)
@@ -100,7 +104,8 @@ export class Feed {
     this.#lingering?.cancel();
     this.#close?.();
     this.#close = undefined;
-    this.#shown = undefined;
+    this.#scene = undefined;
+    this.#shown.clear();
     // A gap in which nobody looked must not be drawn as if somebody had.
     this.#history = [];
   }
@@ -115,62 +120,102 @@ export class Feed {
 
   async #round(): Promise<void> {
     this.#isReading = true;
+    this.#readingMs = 0;
     try {
       const scene = await this.#source.scene();
-      // Of the wait for the scene most is others' work.
-      const begunMs = this.#clock.elapsedMs();
+      if (this.#scene !== scene) {
+        this.#scene = scene;
+        mustNotFail(this.#remember(scene), "keeping a price");
+      }
       this.#show(scene);
-      this.#readingMs = this.#clock.elapsedMs() - begunMs;
     } catch (error) {
-      const problem = JSON.stringify({ says: firstLineOf(error) });
-      for (const { sink } of this.#viewers) if (sink.isReady) sink.send("problem", problem);
+      this.#tell(error);
     }
     this.#isReading = false;
     const restMs = Math.min(MOST_REST_MS, REST_FACTOR * this.#readingMs);
     if (this.#viewers.size > 0) this.#soon(Math.max(PACE_MS, restMs));
   }
 
+  #tell(error: unknown): void {
+    const problem = JSON.stringify({ says: firstLineOf(error) });
+    for (const { sink } of this.#viewers) if (sink.isReady) sink.send("problem", problem);
+  }
+
+  async #remember(scene: ConsoleScene): Promise<void> {
+    const fleet = await scene.fleet().catch(() => undefined);
+    if (fleet === undefined || this.#close === undefined) return;
+    this.#history = withPoint(this.#history, pricePoint(fleet, scene.nowMs));
+  }
+
+  /** A view that takes long comes when it is there: it keeps no other waiting. */
   #show(scene: ConsoleScene): void {
-    if (this.#shown?.scene !== scene) {
-      this.#shown = { scene, views: new Map() };
-      this.#history = withPoint(this.#history, pricePoint(scene.fleet(), scene.nowMs));
+    for (const name of VIEWS) {
+      if (![...this.#viewers].some(({ views }) => views.includes(name))) continue;
+      if (this.#shown.get(name)?.scene === scene) this.#send(name);
+      else if (!this.#making.has(name)) mustNotFail(this.#make(name, scene), `making ${name}`);
     }
     for (const viewer of this.#viewers) {
-      if (!viewer.sink.isReady) continue;
-      for (const name of viewer.views) this.#send(viewer, name, this.#shown);
-      if (viewer.clockSaid !== scene.nowMs)
-        viewer.sink.send("clock", JSON.stringify({ nowMs: scene.nowMs }));
+      if (!viewer.sink.isReady || viewer.clockSaid === scene.nowMs) continue;
+      viewer.sink.send("clock", JSON.stringify({ nowMs: scene.nowMs }));
       viewer.clockSaid = scene.nowMs;
     }
   }
 
-  #send({ has, sink }: Viewer, name: ConsoleViewName, shown: Shown): void {
-    let now = shown.views.get(name);
-    if (now === undefined) {
-      now = written(this.#viewOf(name, shown.scene));
-      shown.views.set(name, now);
+  async #make(name: ConsoleViewName, scene: ConsoleScene): Promise<void> {
+    this.#making.add(name);
+    try {
+      const make = await this.#viewOf(name, scene);
+      const begunMs = this.#clock.elapsedMs();
+      this.#shown.set(name, { scene, now: written(make()) });
+      this.#send(name);
+      this.#readingMs += this.#clock.elapsedMs() - begunMs;
+    } catch (error) {
+      this.#tell(error);
+    } finally {
+      this.#making.delete(name);
     }
-    const patch = patchText(has.get(name), now);
-    has.set(name, now);
-    if (patch !== undefined) sink.send(name, patch);
   }
 
-  #viewOf(name: ConsoleViewName, scene: ConsoleScene): View {
+  #send(name: ConsoleViewName): void {
+    const now = this.#shown.get(name)?.now;
+    if (now === undefined) return;
+    for (const { views, sink, has } of this.#viewers) {
+      if (!views.includes(name) || !sink.isReady) continue;
+      const patch = patchText(has.get(name), now);
+      has.set(name, now);
+      if (patch !== undefined) sink.send(name, patch);
+    }
+  }
+
+  /** What it takes is asked for; to put it together takes a few milliseconds. */
+  async #viewOf(name: ConsoleViewName, scene: ConsoleScene): Promise<() => View> {
     switch (name) {
-      case "map":
-        return mapView(scene.fleet());
-      case "money":
-        return moneyView(scene.fleet());
+      case "map": {
+        const fleet = await scene.fleet();
+        return () => mapView(fleet);
+      }
+      case "money": {
+        const fleet = await scene.fleet();
+        return () => moneyView(fleet);
+      }
       case "history":
-        return historyView(this.#history);
+        return () => historyView(this.#history);
       case "decisions":
-        return decisionsView(scene.events, scene.next());
-      case "waiting":
-        return waitingView(scene.fleet(), scene.unplaced());
-      case "pools":
-        return poolsView(scene.pools());
+        return () => decisionsView(scene.events);
+      case "next": {
+        const next = await scene.next();
+        return () => nextView(next);
+      }
+      case "waiting": {
+        const [fleet, unplaced] = [await scene.fleet(), await scene.unplaced()];
+        return () => waitingView(fleet, unplaced);
+      }
+      case "pools": {
+        const pools = await scene.pools();
+        return () => poolsView(pools);
+      }
       case "health":
-        return healthView(scene, Math.round(this.#readingMs), this.#viewers.size);
+        return () => healthView(scene, Math.round(this.#readingMs), this.#viewers.size);
     }
   }
 }

@@ -31,6 +31,8 @@ export interface ConsoleOptions {
 
 export interface ConsoleHandler {
   handle(exchange: Exchange): Promise<void>;
+  /** Opens the watches for a minute, so that the first page need not wait for all lists. */
+  warm(): Promise<void>;
   close(): void;
 }
 
@@ -54,6 +56,9 @@ export function createConsole(options: ConsoleOptions): ConsoleHandler {
       const asset = options.assets.get(exchange.path);
       if (asset !== undefined && exchange.method === "GET") return sendAsset(exchange, asset);
       return answer(exchange, options, feed);
+    },
+    warm: async () => {
+      await feed.ask((scene) => scene.fleet());
     },
     close: () => feed.close(),
   };

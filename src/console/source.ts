@@ -18,22 +18,25 @@ export interface UnplacedPod {
   readonly fix?: string | undefined;
 }
 
-/** Each function answers the same at every call, so a change is seen by identity or value. */
+/**
+ * Each function answers the same at every call, so a change is seen by identity or value. What takes long may be of an
+ * earlier moment.
+ */
 export interface ConsoleScene {
   /** Of the cluster's clock. */
   readonly nowMs: number;
   /** What could not be seen, and what was assumed. */
   readonly notes: readonly string[];
   readonly events: readonly Event[];
-  fleet(): Fleet;
-  pools(): readonly PoolAnswer[];
+  fleet(): Promise<Fleet>;
+  pools(): Promise<readonly PoolAnswer[]>;
   /** What the disruption loop would do next. */
-  next(): readonly CommandAnswer[];
-  unplaced(): readonly UnplacedPod[];
+  next(): Promise<readonly CommandAnswer[]>;
+  unplaced(): Promise<readonly UnplacedPod[]>;
   /** The answer of `karpenter explain`. Throws an error whose message is for people. */
-  explain(question: ConsoleQuestion): unknown;
+  explain(question: ConsoleQuestion): Promise<unknown>;
   /** The answer of `karpenter simulate`. Throws an error whose message is for people. */
-  simulate(supposition: Supposition): unknown;
+  simulate(supposition: Supposition): Promise<unknown>;
 }
 
 export interface ConsoleQuestion {

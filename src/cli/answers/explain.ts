@@ -16,7 +16,7 @@ import { type BoundPodAnswer, boundPodAnswer, tiesOf } from "../../core/answers/
 import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
 import type { RepairPolicy } from "../../core/cloudprovider/cloud-provider.ts";
 import type { Picture } from "../../core/disruption/make-round.ts";
-import { nextCommands } from "../../core/disruption/run-round.ts";
+import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
@@ -110,10 +110,17 @@ export function brakeOf({ picture, manifests }: ReadPicture): BrakeAnswer | unde
   return shown === undefined ? undefined : brakeAnswer(shown);
 }
 
+interface Question {
+  readonly subject: Subject;
+  readonly name: string;
+  /** What the disruption loop would do. Default: it is worked out. */
+  readonly next?: () => FoundCommands | undefined;
+}
+
 /** Throws CliError when there is no such object. */
 export function explain(
   read: ReadPicture,
-  { subject, name }: { readonly subject: Subject; readonly name: string },
+  { subject, name, next = () => nextCommands(read.picture) }: Question,
   namespace: string,
 ): Answer {
   const { picture } = read;
@@ -124,7 +131,7 @@ export function explain(
       const known = read.manifests.pools.map(({ metadata }) => metadata.name);
       throw new CliError(unknown("NodePool", name, known));
     }
-    return poolAnswer(picture, found.pool, { next: nextCommands(picture), brake: brakeOf(read) });
+    return poolAnswer(picture, found.pool, { next: next(), brake: brakeOf(read) });
   }
   const node = picture.nodes.find((one) =>
     subject === "node" ? one.name === name : one.claim?.metadata.name === name,
@@ -137,7 +144,7 @@ export function explain(
   }
   const isOn = read.settings.gates.nodeRepair;
   const repairs = { policies: policiesOf(node), isOn };
-  return nodeAnswer(picture, node, nextCommands(picture), repairs, brakeOf(read));
+  return nodeAnswer(picture, node, next(), repairs, brakeOf(read));
 }
 
 /** The repair policies of the provider that the node's class belongs to. */

@@ -18,10 +18,12 @@ import { outcomeOn } from "../../core/disruption/outcome.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { createSimulator } from "../../core/disruption/simulate.ts";
+import type { ClusterState } from "../../core/state/cluster.ts";
 import { type Surge, surgeOf, surgeProblem, type Workloads } from "../../core/termination/surge.ts";
 import { settingsOf } from "../../operator/create-operator.ts";
 import { parseOptions } from "../../operator/settings/parse-options.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
+import type { Cloud } from "../plan/aws-catalogue.ts";
 import { type Found, readDocuments } from "../plan/documents.ts";
 import { factsIn, type ReadFacts, settingsWith } from "../plan/facts.ts";
 import { SELECTING } from "../plan/live-cluster.ts";
@@ -101,20 +103,30 @@ export async function readObjects(
   return { found, notes, settings, nowMs, facts: used };
 }
 
+/** What is kept of a cluster from one picture of it to the next. */
+export interface Kept {
+  readonly state: ClusterState | undefined;
+  cloud(manifests: Manifests, facts: ReadFacts | undefined): Promise<Cloud>;
+}
+
 /** Throws CliError for the first object that the API server would refuse. */
 export async function readPicture(flags: PictureFlags, objects: ReadObjects): Promise<ReadPicture> {
   return pictureFrom(flags, sortManifests(objects.found), objects);
 }
 
-/** The same of objects that were sorted already. */
+/** The same of objects that were sorted already. `kept`: by whoever makes one picture after the other. */
 export async function pictureFrom(
   flags: PictureFlags,
   manifests: Manifests,
-  { found, notes, settings, nowMs, facts }: ReadObjects,
+  { found, notes, settings, nowMs, facts, kept }: ReadObjects & { readonly kept?: Kept },
 ): Promise<ReadPicture> {
-  const promises = nominationsOf(found, manifests.pods, settings);
+  const promises = nominationsOf(found, kept?.state?.unboundPods() ?? manifests.pods, settings);
   const planning = nominated(
-    await planningOf(manifests, flags, { settings, nowMs, facts }),
+    await planningOf(
+      manifests,
+      kept ?? { state: undefined, cloud: (read, told) => cloudOf(flags, read, told) },
+      { settings, nowMs, facts },
+    ),
     promises,
   );
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
@@ -146,10 +158,10 @@ const OVERLAYS_OFF =
 
 async function planningOf(
   manifests: Manifests,
-  flags: PictureFlags,
+  kept: Kept,
   { settings, nowMs, facts }: Pick<ReadObjects, "settings" | "nowMs" | "facts">,
 ): Promise<PlanningInput> {
-  const cloud = await cloudOf(flags, manifests, facts);
+  const cloud = await kept.cloud(manifests, facts);
   const { preferencePolicy, minValuesPolicy, defaultSpread = [] } = settings;
   const wanted = { preferencePolicy, minValuesPolicy, defaultSpread, poolNames: [] };
   const isOn = settings.gates.nodeOverlay || manifests.overlays.length === 0;
@@ -157,7 +169,7 @@ async function planningOf(
     isOn ? manifests : { ...manifests, overlays: [] },
     cloud,
     wanted,
-    nowMs,
+    { nowMs, kept: kept.state },
   );
   return isOn ? planning : { ...planning, notes: [...planning.notes, OVERLAYS_OFF] };
 }

@@ -1,25 +1,44 @@
 /**
- * A cluster whose lists are answered from watches: whoever reads it again and again costs the API server nothing
- * more. A kind is watched from the first time it is listed. What may not be read, or is not served, is refused as the
- * server refuses it.
+ * A cluster whose lists are answered from watches, and the cluster state that the same watches feed, as the controller
+ * has it: only nodes that changed are worked out anew. A kind is watched from the first time it is listed. What may not
+ * be read, or is not served, is refused as the server refuses it.
  */
 import { EVENT } from "../../apis/core/kinds.ts";
+import { NODE } from "../../apis/core/node.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
+import { CLAIM_KINDS, toClaim } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
+import { inTurns, TURN_MS } from "../../base/steps.ts";
+import { SystemClock } from "../../base/system-clock.ts";
 import { createPodProjection } from "../../controllers/pod-projection.ts";
+import { daemonSetFeed, limitRangeFeed } from "../../controllers/state/daemonsets.ts";
+import type { Feed } from "../../controllers/state/feeder.ts";
+import { nodeFeed } from "../../controllers/state/nodes.ts";
+import { podFeed } from "../../controllers/state/pods.ts";
+import { recordOf } from "../../core/disruption/record.ts";
+import type { ClusterState } from "../../core/state/cluster.ts";
+import { createClusterState } from "../../core/state/create-cluster-state.ts";
 import type { KubeClient, KubeList, ListOptions } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import type { Mirror, MirrorOptions } from "../../kube/mirror/mirror.ts";
 import { LiveMirrors } from "../../kube/mirror/mirrors.ts";
 import { createPodFrameReader } from "../../kube/protobuf/pod-frames.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
+import { currentVersion } from "../plan/manifests.ts";
 
 export interface MirroredCluster {
   readonly client: Pick<KubeClient, "get" | "list">;
+  /** All that is watched of these kinds, by ascending key; the same array until something changes. */
+  objects<T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[];
+  /** In hub shape, each the object that {@link state} has. */
+  claims(): readonly NodeClaim[];
+  /** Up to date with what is watched by now. */
+  state(): Promise<ClusterState>;
   /** How many changes came so far. */
   changes(): number;
   close(): void;
@@ -42,16 +61,19 @@ export function openMirroredCluster({
   const direct = createKubeClient(transport);
   const mirrors = new LiveMirrors({ client: direct, clock, random, log });
   const opened = new Map<string, Promise<Mirror<KubeObject>>>();
+  const open = new Map<string, Mirror<KubeObject>>();
+  const state = new KeptState();
   let changes = 0;
 
-  async function open(kind: Kind): Promise<Mirror<KubeObject>> {
+  async function watch(kind: Kind): Promise<Mirror<KubeObject>> {
     // A mirror retries for ever. The user must hear at once that the kind cannot be read.
     await direct.raw({ method: "GET", path: `${pathOf(kind)}?limit=1` });
     const mirror = mirrors.of(kind, optionsOf(kind));
+    await mirrors.synced();
     mirror.on(() => {
       changes += 1;
     });
-    await mirrors.synced();
+    open.set(pathOf(kind), mirror);
     return mirror;
   }
 
@@ -63,7 +85,7 @@ export function openMirroredCluster({
     const path = pathOf(kind as Kind);
     let mirror = opened.get(path);
     if (mirror === undefined) {
-      mirror = open(kind as Kind);
+      mirror = watch(kind as Kind);
       opened.set(path, mirror);
       // The next reading tries again.
       mirror.catch(() => opened.delete(path));
@@ -72,11 +94,99 @@ export function openMirroredCluster({
     return { items, resourceVersion: "", kept: true };
   }
 
+  const objects = <T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[] => {
+    const found = [...open.values()].filter((mirror) =>
+      kinds.some(({ group, plural }) => isOf(mirror.kind, group, plural)),
+    );
+    const [only] = found;
+    const lists = found.map((mirror) => mirror.list());
+    return (found.length === 1 && only !== undefined ? only.list() : lists.flat()) as readonly T[];
+  };
   return {
     client: { get: direct.get, list },
+    objects,
+    claims: () => (objects(...(CLAIM_KINDS as readonly Kind[])) as KubeObject[]).map(claimOf),
+    state: () => state.of([...open.values()]),
     changes: () => changes,
     close: () => mirrors.close(),
   };
+}
+
+/** Fed by mirrors, each from when it is there. */
+class KeptState {
+  readonly #state = createClusterState();
+  readonly #fed = new Set<Mirror<KubeObject>>();
+  readonly #clock = new SystemClock();
+  #marked: readonly string[] = [];
+
+  async of(mirrors: readonly Mirror<KubeObject>[]): Promise<ClusterState> {
+    for (const feed of feedsOf(this.#state))
+      for (const mirror of mirrors) {
+        if (!isOf(mirror.kind, feed.kind.group, feed.kind.plural) || this.#fed.has(mirror))
+          continue;
+        this.#fed.add(mirror);
+        await inTurns(this.#clock, follow(mirror, feed), TURN_MS);
+      }
+    this.#mark(mirrors);
+    await inTurns(this.#clock, this.#state.catchUp(), TURN_MS);
+    return this.#state;
+  }
+
+  /** A disruption command under way takes them. */
+  #mark(mirrors: readonly Mirror<KubeObject>[]): void {
+    const claims = mirrors.filter(({ kind }) =>
+      CLAIM_KINDS.some(({ group, plural }) => isOf(kind, group, plural)),
+    );
+    const taken = claims
+      .flatMap((mirror) => mirror.each())
+      .map(claimOf)
+      .filter((claim) => recordOf(claim) !== undefined)
+      .flatMap(({ status }) => status?.providerID || []);
+    this.#state.unmarkForDeletion(...this.#marked.filter((id) => !taken.includes(id)));
+    this.#state.markForDeletion(...taken);
+    this.#marked = taken;
+  }
+}
+
+function follow(mirror: Mirror<KubeObject>, { put, remove }: Feed<KubeObject>) {
+  return mirror.onInSteps((event, object) => (event === "removed" ? remove(object) : put(object)))
+    .feeding;
+}
+
+/** In the order in which they are fed first: pods of DaemonSets are known by their DaemonSets. */
+function feedsOf(state: ClusterState): readonly Feed<KubeObject>[] {
+  const claims = CLAIM_KINDS.map((kind) => ({
+    kind: kind as Kind,
+    put: (native: KubeObject) => state.updateClaim(claimOf(native)),
+    remove: ({ metadata }: KubeObject) => state.deleteClaim(metadata.name, kind.kind),
+  }));
+  const others = [nodeFeed, limitRangeFeed, daemonSetFeed, podFeed].map(
+    (feed) => feed(state) as unknown as Feed<KubeObject>,
+  );
+  return [...claims, ...others];
+}
+
+const claims = new WeakMap<KubeObject, NodeClaim>();
+
+function claimOf(native: KubeObject): NodeClaim {
+  let claim = claims.get(native);
+  if (claim === undefined) {
+    claim = toClaim(currentVersion(native) as Parameters<typeof toClaim>[0]);
+    claims.set(native, claim);
+  }
+  return claim;
+}
+
+/** Kinds that {@link MirroredCluster.state} is made of, and events: there are many, which nobody sorts. */
+export const KEPT_KINDS: readonly Kind[] = [
+  NODE,
+  POD,
+  EVENT,
+  ...(CLAIM_KINDS as readonly Kind[]),
+] as readonly Kind[];
+
+function isOf({ group, plural }: Kind, ofGroup: string, ofPlural: string): boolean {
+  return group === ofGroup && plural === ofPlural;
 }
 
 function pathOf({ group, version, plural }: Kind): string {

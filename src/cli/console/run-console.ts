@@ -45,6 +45,8 @@ export async function runConsole({ port }: ConsoleFlags): Promise<void> {
     "The address holds a secret: whoever has it sees what you may see. Ctrl-C ends it.",
   ];
   toStdout(printedLines(lines));
+  // What goes wrong is told to the page that asks next.
+  served.warm().catch(() => undefined);
   await interruption;
   await served.close();
   transport.close();

@@ -10,6 +10,8 @@ import { dashboardFiles } from "./page.ts";
 export interface ServedConsole {
   /** With the token: for the terminal of the person who started it, and for no log. */
   readonly url: string;
+  /** Opens the watches for a minute, before somebody looks. */
+  warm(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -36,6 +38,7 @@ export async function serveConsole(
   });
   return {
     url: `http://127.0.0.1:${listener.port}/#${token}`,
+    warm: handler.warm,
     close: async () => {
       handler.close();
       await listener.close();

@@ -293,6 +293,11 @@ function readable(
   return { value: read.value, problems, wrong };
 }
 
+/** One object of a live cluster in the version that is planned with. Throws CliError. */
+export function currentVersion(object: KubeObject): KubeObject {
+  return newest(`${object.kind} ${object.metadata.name} of the cluster`, object);
+}
+
 function newest(where: string, object: KubeObject): KubeObject {
   const version = CURRENT[object.kind as string];
   if (version === undefined) return object;

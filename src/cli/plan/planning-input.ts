@@ -32,6 +32,7 @@ import type {
 } from "../../core/provisioning/scheduling-input.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";
 import { createClusterState } from "../../core/state/create-cluster-state.ts";
+import { Placements } from "../../core/state/placements.ts";
 import { KWOK_WELL_KNOWN_LABELS } from "../../providers/kwok/instance-types.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Cloud } from "./aws-catalogue.ts";
@@ -59,28 +60,38 @@ export interface PlanningInput {
   readonly seats: AwaitedSeats;
 }
 
+/**
+ * `at`: epoch milliseconds. `kept`: the state of the live cluster that the manifests were read from.
+ * Without it the state is made of the manifests.
+ */
 export async function planningInput(
   manifests: Manifests,
   cloud: Cloud,
   settings: PlanSettings,
-  nowMs: number,
+  at: number | { readonly nowMs: number; readonly kept: ClusterState | undefined },
 ): Promise<PlanningInput> {
-  const { pods, volumeClaims } = expandWorkloads(manifests);
+  const { nowMs, kept } = typeof at === "number" ? { nowMs: at, kept: undefined } : at;
+  // All pods of a live cluster are there already; of a large one nobody goes through them here.
+  const { pods, volumeClaims } =
+    kept === undefined
+      ? expandWorkloads(manifests)
+      : { pods: kept.unboundPods(), volumeClaims: manifests.volumeClaims };
   const { services } = manifests;
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
-  const cluster = clusterOf(manifests, pods);
+  const cluster = kept ?? clusterOf(manifests, pods);
   const notes: string[] = [];
   const bare = await poolInputs(manifests, cluster, cloud, settings.poolNames, notes);
   const pools = withOverlays(bare.pools, manifests, notes);
   const batch = [...pendingPods(cluster, notes), ...leavingPods(manifests, cluster, nowMs)];
   // What the controller remembers of earlier plans, as far as claims tell it.
-  atOnce(cluster.recall(nowMs));
-  const sticky = cluster.placements.assign(batch, nowMs);
+  const seats = new Placements();
+  atOnce(seats.recall(cluster.nodes(), nowMs));
+  const sticky = seats.assign(batch, nowMs);
   notes.push(...cloud.notes, ...unusedNotes(manifests), ...strayNotes(manifests, pods));
   return {
     notes,
     pools,
-    seats: cluster.placements,
+    seats,
     input: {
       nowMs,
       pods: batch,

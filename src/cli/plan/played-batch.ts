@@ -1,6 +1,11 @@
 /** What commands plan: all passes that the provisioner would make for a batch, never the first one alone. */
-import { type PlayedPasses, playPasses } from "../../core/answers/planning-passes.ts";
-import { type PlannedBatch, planBatch } from "../../core/planner/plan-batch.ts";
+import type { Steps } from "../../base/steps.ts";
+import {
+  type PlayedPasses,
+  playPasses,
+  playPassesInSteps,
+} from "../../core/answers/planning-passes.ts";
+import { type PlannedBatch, planBatch, planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import type { PlannerOptions } from "../../core/planner/planner-options.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
@@ -12,6 +17,14 @@ export function playBatch(
   options: PlannerOptions,
 ): PlayedPasses<PlannedBatch> {
   return playPasses(input, (seen) => planBatch(seen, options));
+}
+
+/** As {@link playBatch}, for callers with other things to do in between. */
+export function playBatchInSteps(
+  input: SchedulingInput,
+  options: PlannerOptions,
+): Steps<PlayedPasses<PlannedBatch>> {
+  return playPassesInSteps(input, (seen) => planBatchInSteps(seen, options));
 }
 
 /** The plan of all passes by the greedy rules: how a fix is tried. */

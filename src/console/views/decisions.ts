@@ -1,11 +1,9 @@
-/** What Karpenter did and said, newest last, and what it would do next. From events: they live an hour by default. */
+/** What Karpenter did and said, newest last. From events: they live an hour by default. */
 import type { Event } from "../../apis/core/kinds.ts";
 import { compareText } from "../../base/text-order.ts";
-import type { CommandAnswer } from "../../core/answers/command-answer.ts";
 import type { View } from "./view.ts";
 
 export interface DecisionsHead {
-  readonly next: readonly Pick<CommandAnswer, "says" | "reason" | "savesMicroUsdPerHour">[];
   /** Events that were left out because there are too many. */
   readonly dropped: number;
 }
@@ -26,10 +24,7 @@ export interface DecisionRow {
 const MOST_ROWS = 2_000;
 
 /** A row per event, oldest first. */
-export function decisionsView(
-  events: readonly Event[],
-  next: readonly CommandAnswer[],
-): View<DecisionsHead, DecisionRow> {
+export function decisionsView(events: readonly Event[]): View<DecisionsHead, DecisionRow> {
   const ours = events
     .filter(isOurs)
     .map((event) => [keyOfEvent(event), decisionRow(event)] as const)
@@ -37,11 +32,6 @@ export function decisionsView(
   const rows = ours.slice(-MOST_ROWS);
   return {
     head: {
-      next: next.map(({ says, reason, savesMicroUsdPerHour }) => ({
-        says,
-        reason,
-        savesMicroUsdPerHour,
-      })),
       dropped: ours.length - rows.length,
     },
     rows: new Map(rows),

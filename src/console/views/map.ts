@@ -53,7 +53,16 @@ export function mapView({ nodes, totals }: Fleet): View<MapHead, MapRow> {
   };
 }
 
+const known = new WeakMap<FleetNode, MapRow>();
+
+/** The same row while the node is the same. */
 function mapRow(node: FleetNode): MapRow {
+  const row = known.get(node) ?? freshRow(node);
+  known.set(node, row);
+  return row;
+}
+
+function freshRow(node: FleetNode): MapRow {
   const { nodePool, instanceType, zone, capacityType, createdAt, priceMicroUsdPerHour } = node;
   const { state, since, pods, held, drifted } = node;
   return {

@@ -27,8 +27,18 @@ export interface Written {
 export function written({ head, rows }: View): Written {
   return {
     head: JSON.stringify(head),
-    rows: new Map([...rows].map(([key, row]) => [key, JSON.stringify(row)])),
+    rows: new Map([...rows].map(([key, row]) => [key, textOf(row)])),
   };
+}
+
+const texts = new WeakMap<object, string>();
+
+/** Rows never change: each is written once. */
+function textOf(row: unknown): string {
+  if (typeof row !== "object" || row === null) return JSON.stringify(row);
+  const text = texts.get(row) ?? JSON.stringify(row);
+  texts.set(row, text);
+  return text;
 }
 
 /** As JSON of a {@link ViewPatch}; undefined: nothing changed. */

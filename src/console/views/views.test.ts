@@ -107,12 +107,12 @@ describe("decisions", () => {
       event("other", { source: { component: "kubelet" } }),
       event("refusal", { reason: "FailedScheduling", source: { component: "default-scheduler" } }),
     ];
-    expect([...decisionsView(events, []).rows.keys()]).toEqual(["refusal", "late"]);
+    expect([...decisionsView(events).rows.keys()]).toEqual(["refusal", "late"]);
   });
 
   it("are at most 2,000; how many were dropped is said", () => {
     const many = Array.from({ length: 2_010 }, (_, at) => event(`e${at}`));
-    const { head, rows } = decisionsView(many, []);
+    const { head, rows } = decisionsView(many);
     expect([rows.size, head.dropped]).toEqual([2_000, 10]);
   });
 });

@@ -11,7 +11,7 @@ import {
   source,
 } from "../../kube/manager/controller.ts";
 
-/** How objects of one kind are put into the cluster state and removed from it. */
+/** How objects of one kind are put into a cluster state and removed from it. */
 export interface Feed<T extends KubeObject> {
   readonly kind: Kind<T>;
   put(object: T): void;

@@ -14,12 +14,14 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { atOnce, mapInSteps, type Steps } from "../../base/steps.ts";
 import { compareText } from "../../base/text-order.ts";
 import { blocksOf, priceOf } from "../disruption/candidates.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { recordOf } from "../disruption/record.ts";
 import type { RejectionReason, SchedulingResult } from "../provisioning/result.ts";
 import type { NodeView } from "../state/node-view.ts";
+import { ViewNotes } from "../state/view-notes.ts";
 import type { Model } from "./model.ts";
 
 /** What happens to a node, from its NodeClaim. `unmanaged`: no claim stands behind it. */
@@ -108,13 +110,25 @@ export interface Fleet {
 }
 
 /** `plan`: of the pods that wait, on the same picture. */
-export function fleetOf({ picture, pools }: Model, plan: SchedulingResult): Fleet {
+export function fleetOf(model: Model, plan: SchedulingResult): Fleet {
+  return atOnce(fleetInSteps(model, plan));
+}
+
+/** Nodes looked at before others get a turn: about a millisecond's worth. */
+const NODES_PER_STEP = 256;
+
+/**
+ * As {@link fleetOf}, for callers with other things to do in between. A node of which nothing changed is the same
+ * object as in the fleet before.
+ */
+export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult): Steps<Fleet> {
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
   const poolOf = new Map(picture.pools.map(({ pool }) => [pool.id, pool]));
-  const nodes = picture.nodes.map((view) => {
+  const nodes = yield* mapInSteps(picture.nodes, NODES_PER_STEP, (view) => {
     const offered = types.get(view.poolId ?? "") ?? [];
     return fleetNode(picture, view, { pool: poolOf.get(view.poolId ?? ""), offered });
   });
+  yield;
   const managed = nodes.filter(({ state }) => state !== "unmanaged");
   const waiting = waitingOf(plan);
   return {
@@ -136,16 +150,31 @@ export function fleetOf({ picture, pools }: Model, plan: SchedulingResult): Flee
 
 type Owner = Picture["pools"][number];
 
-function fleetNode(
-  picture: Picture,
-  view: NodeView,
-  { pool, offered }: { pool: Owner["pool"] | undefined; offered: Owner["instanceTypes"] },
-): FleetNode {
+/** What owns a node, and what it may launch. */
+interface Of {
+  readonly pool: Owner["pool"] | undefined;
+  readonly offered: Owner["instanceTypes"];
+}
+
+/** Of a view of a node, what was said of it last. */
+const said = new ViewNotes<Of & { readonly node: FleetNode }>();
+
+/** Of what a node says, all but `held` rests on its view, its pool and what that offers. */
+function fleetNode(picture: Picture, view: NodeView, of: Of): FleetNode {
+  const known = said.get(view);
+  const isKnown = known?.pool?.name === of.pool?.name && known?.offered === of.offered;
+  const held = view.claim === undefined ? undefined : heldBy(picture, view, view.claim, of.pool);
+  if (isKnown && known !== undefined && known.node.held === held) return known.node;
+  const node = { ...freshNode(view, of), ...optional("held", held) };
+  said.set(view, { ...of, node });
+  return node;
+}
+
+function freshNode(view: NodeView, { pool, offered }: Of): FleetNode {
   const { claim, labels } = view;
   const price = priceOf(labels, offered);
   const state = claim === undefined ? { state: "unmanaged" as const } : stateOf(view, claim);
   const createdAt = (view.node ?? claim)?.metadata.creationTimestamp;
-  const held = claim === undefined ? undefined : heldBy(picture, view, claim, pool);
   return {
     name: view.name,
     ...state,
@@ -158,7 +187,6 @@ function fleetNode(
     requested: sumOf(view.pods.map(podRequests)),
     pods: view.pods.length,
     ...optional("priceMicroUsdPerHour", price === 0 ? undefined : price),
-    ...optional("held", held),
     ...(claim !== undefined && isTrue(claim, "Drifted") ? { drifted: true as const } : {}),
   };
 }

@@ -12,6 +12,7 @@ import {
   type Resources,
   subtractResources,
 } from "../../apis/resources.ts";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import type { MadeClaim } from "../provisioning/nodes/made-claims.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
@@ -37,9 +38,21 @@ export function playPasses<T extends SchedulingResult>(
   input: SchedulingInput,
   plan: (input: SchedulingInput) => T,
 ): PlayedPasses<T> {
+  // biome-ignore lint/correctness/useYield: a pass at once has no steps.
+  const pass = function* (seen: SchedulingInput): Steps<T> {
+    return plan(seen);
+  };
+  return atOnce(playPassesInSteps(input, pass));
+}
+
+/** As {@link playPasses}, for callers with other things to do in between. */
+export function* playPassesInSteps<T extends SchedulingResult>(
+  input: SchedulingInput,
+  plan: (input: SchedulingInput) => Steps<T>,
+): Steps<PlayedPasses<T>> {
   const options = { ...input.options, reservedCapacity: "strict" as const };
   let seen: SchedulingInput = { ...input, options };
-  const first = plan(seen);
+  const first = yield* plan(seen);
   const made: MadeClaim[] = [];
   const costs = [first.limitCost];
   let last = first;
@@ -53,7 +66,7 @@ export function playPasses<T extends SchedulingResult>(
     if (passes === MOST_PASSES) return played(false);
     const come = named(last.newClaims, seen.nodes);
     seen = afterPass(seen, last, come);
-    const next = plan(seen);
+    const next = yield* plan(seen);
     const isMore = placedBy(next) > placedBy(last);
     made.push(...come);
     last = next;

@@ -5,9 +5,10 @@ import { formatResource, formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
+import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
 import { type CommandReason, savingsMicroUsd } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
-import { type FoundCommands, nextCommands } from "../disruption/run-round.ts";
+import { type FoundCommands, nextCommandsInSteps } from "../disruption/run-round.ts";
 import { isReplacedFirst } from "../nodeclaim/expired.ts";
 import type { BrakeAnswer } from "./brake-answer.ts";
 import { type Allowed, allowedNow, type BudgetAnswer, budgetAnswers } from "./budget-answer.ts";
@@ -74,10 +75,23 @@ export interface PoolAside {
 }
 
 /** Everything that is known of one pool now. */
-export function poolAnswer(picture: Picture, pool: Pool, { next, brake }: PoolAside): PoolAnswer {
+export function poolAnswer(picture: Picture, pool: Pool, aside: PoolAside): PoolAnswer {
+  return atOnce(poolAnswerInSteps(picture, pool, aside));
+}
+
+/** As {@link poolAnswer}, for callers with other things to do in between. */
+export function* poolAnswerInSteps(
+  picture: Picture,
+  pool: Pool,
+  { next, brake }: PoolAside,
+): Steps<PoolAnswer> {
   const { nowMs } = picture;
-  const own = picture.nodes.filter(({ poolId }) => poolId === pool.id);
-  const owned = own.flatMap((node) => ownedNode(picture, node) ?? []);
+  const own = yield* filterInSteps(picture.nodes, ({ poolId }) => poolId === pool.id);
+  const owned: NonNullable<ReturnType<typeof ownedNode>>[] = [];
+  yield* eachInSteps(own, (node) => {
+    const found = ownedNode(picture, node);
+    if (found !== undefined) owned.push(found);
+  });
   const price = owned.reduce((sum, { candidate }) => sum + (candidate?.priceMicroUsd ?? 0), 0);
   const pause = picture.paused(pool);
   const reasons = isReplacedFirst(pool, picture.expiry)
@@ -121,10 +135,10 @@ export function poolAnswer(picture: Picture, pool: Pool, { next, brake }: PoolAs
     budgets: budgetAnswers(pool, nowMs),
     disruptions,
     ...(soonest === undefined ? {} : { nextAllowedDisruption: soonest }),
-    held: heldBy(picture, owned),
+    held: yield* heldBy(picture, owned),
     moves: moveAnswers(picture, own),
     ...repackSays(picture, pool),
-    next: nextOf(picture, pool, next),
+    next: yield* nextOf(picture, pool, next),
   };
 }
 
@@ -166,35 +180,35 @@ function repackSays({ ledger, nowMs }: Picture, { id }: Pool): Pick<PoolAnswer, 
   return { repack: says };
 }
 
-function heldBy(
+function* heldBy(
   picture: Picture,
   owned: readonly NonNullable<ReturnType<typeof ownedNode>>[],
-): PoolAnswer["held"] {
+): Steps<PoolAnswer["held"]> {
   const byBlock = new Map<HoldKind, string[]>();
-  for (const one of owned) {
+  yield* eachInSteps(owned, 1, (one) => {
     const [first] = holdsOf(picture, one);
-    if (first === undefined) continue;
+    if (first === undefined) return;
     const nodes = byBlock.get(first.block);
     if (nodes === undefined) byBlock.set(first.block, [one.node.name]);
     else nodes.push(one.node.name);
-  }
+  });
   return [...byBlock]
     .map(([block, nodes]) => ({ block, count: nodes.length, nodes: nodes.slice(0, MOST_NAMED) }))
     .sort((a, b) => b.count - a.count || (a.block < b.block ? -1 : 1));
 }
 
 /** The command that comes next; if that is about other pools, the one that this pool would have. */
-function nextOf(
+function* nextOf(
   picture: Picture,
   pool: Pool,
   next: FoundCommands | undefined,
-): readonly CommandAnswer[] {
+): Steps<readonly CommandAnswer[]> {
   const isOurs = (found: FoundCommands | undefined) =>
     found?.commands.some(({ candidates }) => candidates.some((one) => one.pool.id === pool.id));
   if (next === undefined || isOurs(next)) return ours(next, pool);
   const others = picture.nodes.filter(({ poolId }) => poolId !== pool.id).map(({ name }) => name);
   const queued = new Set([...picture.queued, ...others]);
-  return ours(nextCommands({ ...picture, queued }), pool);
+  return ours(yield* nextCommandsInSteps({ ...picture, queued }), pool);
 }
 
 function ours(found: FoundCommands | undefined, pool: Pool): readonly CommandAnswer[] {

@@ -53,6 +53,14 @@ export function nextCommands(
   picture: Picture,
   pending: readonly Command[] = [],
 ): FoundCommands | undefined {
+  return atOnce(nextCommandsInSteps(picture, pending));
+}
+
+/** As {@link nextCommands}, for callers with other things to do in between. */
+export function nextCommandsInSteps(
+  picture: Picture,
+  pending: readonly Command[] = [],
+): Steps<FoundCommands | undefined> {
   const shared: Picture = { found: new Map(), ...picture };
   const doors: RoundDoors = {
     *makeRound(method) {
@@ -67,5 +75,5 @@ export function nextCommands(
       picture.ledger.turns.note(ruling, picture.nowMs);
     },
   };
-  return atOnce(runMethods({ pending, isEarly: false }, doors));
+  return runMethods({ pending, isEarly: false }, doors);
 }

@@ -1,0 +1,182 @@
+/**
+ * `npm run bench -- console [--nodes 5000] [--pods 10] [--seconds 60] [--page map]`: `karpenter console` in a process
+ * of its own on a cluster of so many nodes, looked at with Chromium. Measured are the first picture, CPU, memory, and
+ * the longest holds of the event loop: first while nothing happens, then at 1,000 pod events a second.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { findChromium } from "../dashboard/test/chromium.ts";
+import { cells } from "./table.ts";
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const EVENTS_A_SECOND = 1_000;
+
+/** Of playwright-core, which the dashboard has. */
+interface Page {
+  goto(url: string): Promise<unknown>;
+  close(): Promise<void>;
+  waitForTimeout(ms: number): Promise<void>;
+  locator(
+    selector: string,
+    options: { hasText: string },
+  ): { waitFor(options: object): Promise<void> };
+  context(): {
+    newCDPSession(page: Page): Promise<{ send(method: string): Promise<{ usedSize: number }> }>;
+  };
+}
+interface Chromium {
+  launch(options: object): Promise<{ newPage(): Promise<Page>; close(): Promise<void> }>;
+}
+
+interface Sample {
+  readonly heldMs: number;
+  readonly cpuMs: number;
+  readonly rss: number;
+}
+
+/** See above. */
+export async function console_(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      nodes: { type: "string", default: "5000" },
+      pods: { type: "string", default: "10" },
+      seconds: { type: "string", default: "60" },
+      page: { type: "string", default: "map" },
+    },
+  });
+  const folder = mkdtempSync(join(tmpdir(), "console-bench-"));
+  const children: ChildProcess[] = [];
+  try {
+    const server = spawn(
+      process.execPath,
+      ["--import", "tsx", here("console/api-server.ts"), values.nodes, values.pods],
+      { stdio: ["pipe", "pipe", "inherit"] },
+    );
+    children.push(server);
+    const api = await lineOf(server, /http:\S+/);
+    const kubeconfig = join(folder, "kubeconfig");
+    writeFileSync(
+      kubeconfig,
+      JSON.stringify({
+        "current-context": "x",
+        contexts: [{ name: "x", context: { cluster: "x", user: "x" } }],
+        clusters: [{ name: "x", cluster: { server: api } }],
+        users: [{ name: "x", user: {} }],
+      }),
+    );
+    const probe = join(folder, "probe");
+    const env = { ...process.env, KUBECONFIG: kubeconfig, LOOP_PROBE: probe };
+    const served = spawn(
+      process.execPath,
+      ["--import", here("console/loop-probe.mjs"), here("../dist/cli/main.js"), "console"],
+      { env, stdio: ["ignore", "pipe", "inherit"] },
+    );
+    children.push(served);
+    const url = await lineOf(served, /http:\/\/\S+#[0-9a-f]+/);
+    await look(url, { ...values, probe, server });
+  } finally {
+    for (const child of children) child.kill();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Span {
+  readonly probe: string;
+  readonly lastsMs: number;
+}
+
+interface Look {
+  readonly nodes: string;
+  readonly seconds: string;
+  readonly page: string;
+  readonly probe: string;
+  readonly server: ChildProcess;
+}
+
+async function look(
+  url: string,
+  { nodes, seconds, page: name, probe, server }: Look,
+): Promise<void> {
+  const path = findChromium();
+  if (path === undefined) throw new Error("no Chromium here");
+  const resolve = createRequire(here("../dashboard/package.json"));
+  const { chromium } = resolve("playwright-core") as { chromium: Chromium };
+  const browser = await chromium.launch({ executablePath: path, args: ["--no-sandbox"] });
+  const rows: string[][] = [];
+  try {
+    const firstPage = await browser.newPage();
+    const first = await opened(firstPage, url, nodes);
+    rows.push(["first picture, nobody looked before", `${first} ms`]);
+    const page = await browser.newPage();
+    rows.push(["first picture, watches open", `${await opened(page, url, nodes)} ms`]);
+    await firstPage.close();
+    await page.goto(`${new URL(url).origin}/#${name}`);
+    const lastsMs = Number(seconds) * 1_000;
+    await page.waitForTimeout(15_000);
+    rows.push(...(await during(page, { probe, lastsMs }, "calm")));
+    server.stdin?.write(`${EVENTS_A_SECOND}\n`);
+    await page.waitForTimeout(5_000);
+    rows.push(...(await during(page, { probe, lastsMs }, `${EVENTS_A_SECOND} pod events a second`)));
+  } finally {
+    await browser.close();
+  }
+  console.log([["what", "measured"], ["-", "-"], ...rows].map(cells).join("\n"));
+}
+
+async function opened(page: Page, url: string, nodes: string): Promise<number> {
+  const begunMs = performance.now();
+  await page.goto("about:blank");
+  await page.goto(url);
+  await page
+    .locator(".strip", { hasText: `${Number(nodes).toLocaleString("en-US")} node` })
+    .waitFor({ timeout: 60_000 });
+  return Math.round(performance.now() - begunMs);
+}
+
+async function during(page: Page, { probe, lastsMs }: Span, what: string): Promise<string[][]> {
+  const skip = samplesOf(probe).length;
+  await page.waitForTimeout(lastsMs);
+  const samples = samplesOf(probe).slice(skip);
+  const [first, last] = [samples[0], samples.at(-1)];
+  if (first === undefined || last === undefined) throw new Error("the probe wrote nothing");
+  const share = (last.cpuMs - first.cpuMs) / (1_000 * (samples.length - 1));
+  const held = samples.map(({ heldMs }) => heldMs).sort((a, b) => b - a);
+  const session = await page.context().newCDPSession(page);
+  await session.send("HeapProfiler.collectGarbage");
+  const { usedSize } = await session.send("Runtime.getHeapUsage");
+  const mega = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MB`;
+  return [
+    [`${what}: share of a core`, `${(100 * share).toFixed(1)} %`],
+    [
+      `${what}: longest holds of the loop`,
+      `${held
+        .slice(0, 3)
+        .map((ms) => ms.toFixed(0))
+        .join(", ")} ms`,
+    ],
+    [`${what}: memory of the process, heap of the page`, `${mega(last.rss)}, ${mega(usedSize)}`],
+  ];
+}
+
+function samplesOf(probe: string): Sample[] {
+  const lines = readFileSync(probe, "utf8").trim().split("\n");
+  return lines.map((line) => JSON.parse(line) as Sample);
+}
+
+function lineOf(child: ChildProcess, pattern: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    child.stdout?.on("data", (part: Buffer) => {
+      text += String(part);
+      const found = pattern.exec(text)?.[0];
+      if (found !== undefined) resolve(found);
+    });
+    child.once("exit", (code) => reject(new Error(`ended with ${code}: ${text}`)));
+  });
+}

@@ -1,0 +1,50 @@
+/**
+ * What NodePools can launch, worked out once: the catalogue of a region takes a second to make, and the console asks
+ * for it at each reading. It is made anew when node classes, prices or the region change.
+ */
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
+import type { Cloud } from "../plan/aws-catalogue.ts";
+import type { ReadFacts } from "../plan/facts.ts";
+import type { Manifests } from "../plan/manifests.ts";
+import { regionOf } from "../plan/region.ts";
+import { cloudOf } from "../plan/sources.ts";
+
+/** Takes what was read, and gives the same cloud until something of it changes. */
+export function keptCloud(): (manifests: Manifests, facts?: ReadFacts) => Promise<Cloud> {
+  let pools = "";
+  let region: string | undefined;
+  let key = "";
+  let cloud: Cloud | undefined;
+  return async (manifests, facts) => {
+    // To look for a region among all pods takes long, and what says it are nodes of pools.
+    const ofPools = versionsOf(manifests.pools);
+    if (pools !== ofPools) region = regionOf(manifests);
+    pools = ofPools;
+    const now = JSON.stringify([region, facts, versionsOf(manifests.nodeClasses)]);
+    if (cloud === undefined || now !== key) {
+      cloud = remembering(await cloudOf({}, manifests, facts));
+      key = now;
+    }
+    return cloud;
+  };
+}
+
+function versionsOf(objects: Manifests["pools"] | Manifests["nodeClasses"]): string {
+  return objects
+    .map(({ kind, metadata }) => `${kind} ${metadata.name} ${metadata.resourceVersion}`)
+    .join();
+}
+
+/** Types go by the pool's class and kubelet; the same list each time. */
+function remembering(cloud: Cloud): Cloud {
+  const known = new Map<string, Promise<readonly InstanceType[]>>();
+  const typesOf = (pool: Pool): Promise<readonly InstanceType[]> => {
+    const { id, classRef, kubelet, inlineProvider } = pool;
+    const key = JSON.stringify([id, classRef, kubelet, inlineProvider]);
+    const types = known.get(key) ?? cloud.typesOf(pool);
+    known.set(key, types);
+    return types;
+  };
+  return { ...cloud, typesOf };
+}

@@ -1,0 +1,209 @@
+/**
+ * One moment of a live cluster: what `karpenter explain`, `top` and `plan` say, made of the cluster state that watches
+ * keep. Long work is done in turns, and rests.
+ */
+import { EVENT, type Event } from "../../apis/core/kinds.ts";
+import { NODE } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { Steps } from "../../base/steps.ts";
+import { SystemClock } from "../../base/system-clock.ts";
+import type {
+  ConsoleQuestion,
+  ConsoleScene,
+  Supposition,
+  UnplacedPod,
+} from "../../console/source.ts";
+import type { CommandAnswer } from "../../core/answers/command-answer.ts";
+import { type Fleet, fleetInSteps } from "../../core/answers/fleet.ts";
+import { commandAnswers } from "../../core/answers/node-answer.ts";
+import { type PoolAnswer, poolAnswerInSteps } from "../../core/answers/pool-answer.ts";
+import { type FoundCommands, nextCommandsInSteps } from "../../core/disruption/run-round.ts";
+import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
+import { remedies } from "../../core/provisioning/refusals/remedy.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { brakeOf, explain, subjectOf } from "../answers/explain.ts";
+import { type Kept, pictureFrom, type ReadPicture, readObjects } from "../answers/read-picture.ts";
+import { modelOf, type Simulated, simulate } from "../answers/simulate.ts";
+import { nodesToRemove, withOfferings } from "../answers/what-if.ts";
+import { sortManifests } from "../plan/manifests.ts";
+import { planOf } from "../plan/plan.ts";
+import { playBatchInSteps, settledPlan } from "../plan/played-batch.ts";
+import { objectsOf } from "../plan/sources.ts";
+import { CliError } from "../program/cli-error.ts";
+import type { keptCloud } from "./kept-cloud.ts";
+import { KEPT_KINDS, type MirroredCluster } from "./mirrored-cluster.ts";
+import { Rested } from "./rested.ts";
+
+/** What goes on from scene to scene. */
+export class LongWork {
+  readonly fleet: Rested<Fleet>;
+  readonly plan: Rested<PlannedBatch>;
+  readonly next: Rested<FoundCommands | undefined>;
+  readonly pools: Rested<readonly PoolAnswer[]>;
+  readonly unplaced: Rested<readonly UnplacedPod[]>;
+
+  constructor(restFactor: number) {
+    this.fleet = new Rested(restFactor);
+    this.plan = new Rested(restFactor);
+    this.next = new Rested(restFactor);
+    this.pools = new Rested(restFactor);
+    this.unplaced = new Rested(restFactor);
+  }
+}
+
+export interface SceneDoors {
+  readonly cluster: MirroredCluster;
+  readonly cloud: ReturnType<typeof keptCloud>;
+  readonly long: LongWork;
+  /** By the cluster's clock. */
+  readonly nowMs: () => number | Promise<number>;
+  /** Said with every scene. */
+  readonly notes: readonly string[];
+}
+
+export interface ReadScene {
+  readonly scene: ConsoleScene;
+  /** What making it took, beside asking the server. */
+  readonly spentMs: number;
+}
+
+export async function readScene(doors: SceneDoors): Promise<ReadScene> {
+  const { cluster, cloud } = doors;
+  const objects = await readObjects({ cluster: true }, async (_, further) => {
+    const { found, notes } = await objectsOf(withoutKept(cluster.client), further);
+    return { found, notes: [...doors.notes, ...notes], nowMs: await doors.nowMs() };
+  });
+  const state = await cluster.state();
+  const clock = new SystemClock();
+  const begunMs = clock.elapsedMs();
+  const events = cluster.objects<Event>(EVENT);
+  const manifests = {
+    ...sortManifests(objects.found),
+    nodes: cluster.objects(NODE),
+    claims: cluster.claims(),
+    // Read by those who ask for one pod.
+    get pods() {
+      return cluster.objects(POD);
+    },
+  };
+  // What DaemonSets have by their RuntimeClass is nothing that the state knows.
+  const isPlain = manifests.runtimeClasses.every(({ overhead }) => overhead === undefined);
+  const kept: Kept = {
+    state: isPlain ? state : undefined,
+    // Of pods only those that wait may name a zone that nothing else names.
+    cloud: (of, facts) => cloud({ ...of, pods: state.unboundPods() }, facts),
+  };
+  const told = events.map((object) => ({ where: "", object, live: true as const }));
+  const read = await pictureFrom({}, manifests, { ...objects, found: told, kept });
+  return { scene: sceneOf(read, events, doors.long), spentMs: clock.elapsedMs() - begunMs };
+}
+
+/** Their mirrors are opened, and read without a copy of each list. */
+function withoutKept(client: MirroredCluster["client"]): MirroredCluster["client"] {
+  const list: KubeClient["list"] = async (kind, options) => {
+    const listed = await client.list(kind, options);
+    const isKept = KEPT_KINDS.some(
+      ({ group, plural }) => group === kind.group && plural === kind.plural,
+    );
+    return isKept ? { ...listed, items: [] } : listed;
+  };
+  return { ...client, list };
+}
+
+function sceneOf(read: ReadPicture, events: readonly Event[], long: LongWork): ConsoleScene {
+  const { picture, settings, planning } = read;
+  const plan = once(() =>
+    long.plan.do(async (run) => {
+      const { scheduling } = picture;
+      // Where no pod waits, no node need be looked at.
+      const nodes = scheduling.pods.length === 0 ? [] : scheduling.nodes;
+      const played = await run(playBatchInSteps({ ...scheduling, nodes }, settings.planner));
+      return played.result;
+    }),
+  );
+  const next = once(() => long.next.do((run) => run(nextCommandsInSteps(picture))));
+  return {
+    nowMs: picture.nowMs,
+    notes: read.notes,
+    events,
+    fleet: once(async () => {
+      const planned = await plan();
+      return long.fleet.do((run) => run(fleetInSteps(modelOf(read), planned)));
+    }),
+    pools: once(async () => {
+      const aside = { next: await next(), brake: brakeOf(read) };
+      return long.pools.do((run) =>
+        run(
+          (function* (): Steps<readonly PoolAnswer[]> {
+            const answers: PoolAnswer[] = [];
+            for (const { pool } of planning.pools)
+              answers.push(yield* poolAnswerInSteps(picture, pool, aside));
+            return answers;
+          })(),
+        ),
+      );
+    }),
+    next: once(async (): Promise<readonly CommandAnswer[]> => commandAnswers(await next())),
+    unplaced: once(async () => {
+      const planned = await plan();
+      return long.unplaced.do((run) => run(unplacedOf(read, planned)));
+    }),
+    explain: async (question) => explained(read, question, await next()),
+    simulate: async (supposition) => simulated(read, supposition),
+  };
+}
+
+function* unplacedOf(
+  { planning: { input } }: ReadPicture,
+  result: PlannedBatch,
+): Steps<readonly UnplacedPod[]> {
+  if (result.unschedulable.length === 0) return [];
+  yield;
+  const timings = { parseMs: 0, solveMs: 0 };
+  const known = remedies(input, result, settledPlan);
+  yield;
+  const plan = planOf(result, input.pods.length, timings, { remedies: known, input });
+  const made = new Map(input.pods.map((pod) => [keyOf(pod), pod.metadata.creationTimestamp]));
+  return plan.unschedulable.map(({ pod, reason, fix }) => ({
+    pod,
+    since: made.get(pod),
+    reason,
+    fix: fix?.text,
+  }));
+}
+
+function explained(
+  read: ReadPicture,
+  { kind, name, namespace }: ConsoleQuestion,
+  next: FoundCommands | undefined,
+): unknown {
+  const { subject, name: known } = subjectOf([kind, name]);
+  if (known === undefined) throw new CliError(`which ${subject}? Say its name`);
+  return explain(read, { subject, name: known, next: () => next }, namespace);
+}
+
+/** How far consolidation is played, as `karpenter simulate` does without `--horizon`. */
+const HORIZON_MS = 24 * 3_600_000;
+
+/** As `karpenter simulate --remove-node --drain-zone --consolidate`. */
+function simulated(read: ReadPicture, { nodes, zones, consolidate }: Supposition): Simulated {
+  const drained = new Set(zones);
+  const before = modelOf(read);
+  const start = withOfferings(before, [], drained);
+  const removed = nodesToRemove(start.picture, nodes, drained);
+  return simulate(
+    before,
+    start,
+    { removed, zones, consolidate, horizonMs: HORIZON_MS },
+    read.settings,
+  );
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
