@@ -1,7 +1,7 @@
 /** The threat model's list of what a stolen token can do is the table of rights, no more and no less. */
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { rightsOf, webhookRights } from "../src/operator/rights.ts";
+import { consoleRights, rightsOf, webhookRights } from "../src/operator/rights.ts";
 
 const READ: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 const PAGE = readFileSync(new URL("../docs/explanation/threat-model.md", import.meta.url), "utf8");
@@ -9,7 +9,12 @@ const PAGE = readFileSync(new URL("../docs/explanation/threat-model.md", import.
 /** `verb resource.group` of every right to write, of both providers, with all that can be switched on. */
 function granted(): readonly string[] {
   const surges = { isOn: true, namespaces: ["*"] };
-  const rights = [...rightsOf("aws", surges), ...rightsOf("kwok", surges), ...webhookRights()];
+  const rights = [
+    ...rightsOf("aws", surges),
+    ...rightsOf("kwok", surges),
+    ...webhookRights(),
+    ...consoleRights(),
+  ];
   const all = rights.flatMap(({ group, resources, verbs }) =>
     verbs
       .filter((verb) => !READ.has(verb))

@@ -1,5 +1,5 @@
 /** The frame of the page: the strip with what matters at one glance, the views, the drawer with reasons, the keys. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ActsPanel, actsAreOpen } from "./acts.tsx";
 import { DecisionsPage } from "./decisions-page.tsx";
 import { Drawer } from "./drawer.tsx";
@@ -9,7 +9,7 @@ import { MapPage } from "./map-page.tsx";
 import { MoneyPage } from "./money-page.tsx";
 import { go, PAGES, type Page, place } from "./place.ts";
 import { PoolsPage } from "./pools-page.tsx";
-import { about, connection, look, problem, silentS, views } from "./store.ts";
+import { about, connection, enter, look, problem, silentS, views, wants } from "./store.ts";
 import { WaitingPage } from "./waiting-page.tsx";
 import { WhatIfPage } from "./what-if-page.tsx";
 
@@ -134,11 +134,45 @@ function Strip() {
 }
 
 function Shut() {
+  if (wants.value === "token") return <LogIn />;
   return (
     <main class="shut">
       <h1>Karpenter</h1>
       <p>This address lacks its token.</p>
       <p>Open the address that the program printed at its start: it ends in # and 32 characters.</p>
+    </main>
+  );
+}
+
+function LogIn() {
+  const [token, setToken] = useState("");
+  const [problem, setProblem] = useState<string | undefined>();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setProblem(await enter(token.trim()));
+  };
+  return (
+    <main class="shut">
+      <h1>Karpenter</h1>
+      <form onSubmit={(event) => void submit(event)}>
+        <label>
+          Token of the cluster{" "}
+          <input
+            type="password"
+            autocomplete="off"
+            value={token}
+            onInput={({ currentTarget: { value } }) => setToken(value)}
+          />
+        </label>{" "}
+        <button type="submit">Look</button>
+      </form>
+      <p role="status" class={problem === undefined ? "" : "state error"}>
+        {problem === undefined ? "" : `✕ ${problem}`}
+      </p>
+      <p>
+        Its user must be allowed to get the non-resource URL <code>/console</code>. A ServiceAccount
+        gets a token by <code>kubectl create token NAME</code>.
+      </p>
     </main>
   );
 }

@@ -18,6 +18,14 @@ function dollars(amount: number): string {
   return `$${amount.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }
 
+/** Labels of an axis: as many digits as it takes to tell them apart. */
+export function axisDollars(ticks: readonly number[]): string[] {
+  const step = Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0)) || 1;
+  const digits = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step) - 1e-9)));
+  const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return ticks.map((tick) => `$${tick.toLocaleString("en-US", options)}`);
+}
+
 export function percent(part: number, whole: number): string {
   return whole <= 0 ? UNKNOWN : `${Math.round((100 * part) / whole)} %`;
 }

@@ -1,12 +1,12 @@
 /** What the fleet costs: now, over the time in which somebody looked, and by NodePool. */
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
+import { useState } from "preact/hooks";
 import { clockTime, percent, perHour, perMonth, plain } from "./format.ts";
 import { type Column, Grid } from "./grid.tsx";
 import { Bar, Empty } from "./pieces.tsx";
-import { go } from "./place.ts";
+import { go, place } from "./place.ts";
+import { type Line, PriceChart } from "./price-chart.tsx";
 import { views } from "./store.ts";
-import type { MoneyRow, PricePoint } from "./wire.ts";
+import type { CostRow, MoneyRow, PricePoint } from "./wire.ts";
 
 const COLUMNS: readonly Column<MoneyRow>[] = [
   { title: "NodePool", cell: ({ pool }) => plain(pool) },
@@ -41,6 +41,7 @@ export function MoneyPage() {
   const points = [...views.history.value.rows.values()].sort((a, b) => a.atMs - b.atMs);
   if (head === undefined) return <div class="page skeleton" />;
   const sorted = [...rows].sort(([, a], [, b]) => b.priceMicroUsdPerHour - a.priceMicroUsdPerHour);
+  const least = views.costs.value.head?.leastMicroUsdPerHour;
   const idle = sorted.reduce((sum, [, row]) => sum + row.idleMicroUsdPerHour, 0);
   return (
     <div class="page">
@@ -51,6 +52,12 @@ export function MoneyPage() {
           value={percent(idle, head.priceMicroUsdPerHour)}
           says={`idle: ${perHour(idle)} for room that no pod requests`}
         />
+        {least !== undefined && (
+          <Figure
+            value={perHour(least)}
+            says="proven least for these requests, at prices of now and with these NodePools"
+          />
+        )}
         {head.unpriced > 0 && (
           <Figure
             value={String(head.unpriced)}
@@ -58,6 +65,11 @@ export function MoneyPage() {
           />
         )}
       </div>
+      {views.costs.value.head?.notes.map((note) => (
+        <p key={note} class="muted">
+          {plain(note)}
+        </p>
+      ))}
       <h2>Price over time</h2>
       {points.length < 2 ? (
         <Empty
@@ -70,7 +82,7 @@ export function MoneyPage() {
             Since {clockTime(points[0]?.atMs ?? 0)}, by the cluster's clock. While no page looks
             nothing is recorded.
           </p>
-          <Chart points={points} />
+          <History points={points} />
         </>
       )}
       <h2>By NodePool</h2>
@@ -87,7 +99,114 @@ export function MoneyPage() {
           onOpen={(_, { pool }) => go({ about: `nodepool/${pool}` })}
         />
       )}
+      <WhoPays />
     </div>
+  );
+}
+
+const LEAST: Line = { label: "proven least", of: ({ least }) => least, isDashed: true };
+/** More lines than colours cannot be told apart. */
+const MOST_LINES = 7;
+
+function History({ points }: { points: readonly PricePoint[] }) {
+  const [by, setBy] = useState<"parts" | "pools">("parts");
+  const last = points.at(-1);
+  const names = [...new Set(points.flatMap((point) => Object.keys(point[by])))]
+    .sort((a, b) => (last?.[by][b] ?? 0) - (last?.[by][a] ?? 0) || (a < b ? -1 : 1))
+    .slice(0, MOST_LINES);
+  const lines = [
+    ...names.map((name) => ({ label: name, of: (one: PricePoint) => one[by][name] ?? 0 })),
+    LEAST,
+  ];
+  return (
+    <>
+      <div class="tools">
+        <button type="button" aria-pressed={by === "parts"} onClick={() => setBy("parts")}>
+          By capacity type
+        </button>
+        <button type="button" aria-pressed={by === "pools"} onClick={() => setBy("pools")}>
+          By NodePool
+        </button>
+      </div>
+      <PriceChart points={points} lines={lines} />
+    </>
+  );
+}
+
+const COST_COLUMNS: readonly Column<CostRow>[] = [
+  { title: "Namespace", cell: ({ namespace }) => plain(namespace) || "–" },
+  {
+    title: "Workload",
+    cell: ({ kind, name }) => (name === "" ? "no pod requests anything" : plain(`${kind} ${name}`)),
+  },
+  { title: "Pods", cell: ({ pods }) => pods || "", isNumber: true, isMinor: true },
+  { title: "Cost", cell: ({ microUsdPerHour }) => perHour(microUsdPerHour), isNumber: true },
+  {
+    title: "A month",
+    cell: ({ microUsdPerHour }) => perMonth(microUsdPerHour),
+    isNumber: true,
+    isMinor: true,
+  },
+  {
+    title: "Of that idle",
+    cell: ({ idleMicroUsdPerHour, microUsdPerHour }) =>
+      percent(idleMicroUsdPerHour, microUsdPerHour),
+    isNumber: true,
+  },
+];
+
+/** Rows of one namespace as one. */
+function byNamespace(rows: Iterable<readonly [string, CostRow]>): (readonly [string, CostRow])[] {
+  const sums = new Map<string, CostRow>();
+  for (const [, row] of rows) {
+    const { namespace } = row;
+    const key = namespace === "" ? row.name : namespace;
+    const before = sums.get(key);
+    const sum = {
+      namespace,
+      kind: "",
+      name: namespace === "" ? row.name : "all",
+      pods: (before?.pods ?? 0) + row.pods,
+      microUsdPerHour: (before?.microUsdPerHour ?? 0) + row.microUsdPerHour,
+      idleMicroUsdPerHour: (before?.idleMicroUsdPerHour ?? 0) + row.idleMicroUsdPerHour,
+    };
+    sums.set(key, sum);
+  }
+  return [...sums];
+}
+
+function WhoPays() {
+  const { head, rows } = views.costs.value;
+  const [isWhole, setIsWhole] = useState(false);
+  if (head === undefined) return null;
+  const filter = place.value.filter.toLowerCase();
+  const wanted = isWhole ? byNamespace(rows) : [...rows];
+  const shown = wanted
+    .filter(([, row]) => `${row.namespace} ${row.kind} ${row.name}`.toLowerCase().includes(filter))
+    .sort(([, a], [, b]) => b.microUsdPerHour - a.microUsdPerHour);
+  return (
+    <>
+      <h2>Who they are paid for</h2>
+      <p class="muted">
+        Each node's price is shared by its pods by what they request of cpu and memory. What nobody
+        requests is shared the same way. Together the rows are the price.
+      </p>
+      <div class="tools">
+        <button type="button" aria-pressed={!isWhole} onClick={() => setIsWhole(false)}>
+          Workloads
+        </button>
+        <button type="button" aria-pressed={isWhole} onClick={() => setIsWhole(true)}>
+          Namespaces
+        </button>
+        {head.others > 0 && <span class="muted">{head.others} cheaper ones in “others”</span>}
+      </div>
+      <Grid
+        label="Costs by workload"
+        rows={shown}
+        columns={COST_COLUMNS}
+        onOpen={(_, { namespace }) => go({ filter: namespace })}
+      />
+    </>
   );
 }
 
@@ -97,86 +216,5 @@ function Figure({ value, says }: { value: string; says: string }) {
       <span class="value">{value}</span>
       <span class="muted">{says}</span>
     </p>
-  );
-}
-
-const HEIGHT = 220;
-
-function Chart({ points }: { points: readonly PricePoint[] }) {
-  const box = useRef<HTMLDivElement>(null);
-  const chart = useRef<uPlot | undefined>(undefined);
-  const kinds = [...new Set(points.flatMap(({ parts }) => Object.keys(parts)))].sort();
-  const data: uPlot.AlignedData = [
-    points.map(({ atMs }) => atMs / 1_000),
-    points.map((one) => one.priceMicroUsdPerHour / 1e6),
-    ...kinds.map((kind) => points.map(({ parts }) => (parts[kind] ?? 0) / 1e6)),
-  ];
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return undefined;
-    const style = getComputedStyle(element);
-    const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
-    const axis = {
-      stroke: colour("muted"),
-      grid: { stroke: colour("surface-3"), width: 1 },
-      ticks: { show: false },
-    };
-    const dollars = (_: uPlot, value: number | null) =>
-      perHour(value === null ? undefined : value * 1e6);
-    // A price holds until the next one.
-    const stepped = uPlot.paths.stepped?.({ align: 1 });
-    const paths = stepped === undefined ? {} : { paths: stepped };
-    const time: uPlot.Axis = {
-      ...axis,
-      values: (_, ticks) => ticks.map((tick) => clockTime(tick * 1_000)),
-      space: 90,
-    };
-    chart.current = new uPlot(
-      {
-        width: element.clientWidth,
-        height: HEIGHT,
-        cursor: { drag: { x: true, y: false } },
-        scales: { y: { range: (_, __, most) => [0, Math.max(0.001, most * 1.1)] } },
-        axes: [
-          time,
-          { ...axis, size: 72, values: (_, ticks) => ticks.map((tick) => perHour(tick * 1e6)) },
-        ],
-        series: [
-          { value: (_, at) => (at === null ? "–" : clockTime(at * 1_000)) },
-          { label: "all", stroke: colour("text"), width: 2, value: dollars, ...paths },
-          ...kinds.map((kind, index) => ({
-            label: kind,
-            stroke: colour(`cat-${index + 1}`),
-            width: 1.5,
-            dash: index === 0 ? [] : [6, 4],
-            value: dollars,
-            ...paths,
-          })),
-        ],
-      },
-      data,
-      element,
-    );
-    const observer = new ResizeObserver(() =>
-      chart.current?.setSize({ width: element.clientWidth, height: HEIGHT }),
-    );
-    observer.observe(element);
-    return () => {
-      observer.disconnect();
-      chart.current?.destroy();
-      chart.current = undefined;
-    };
-  }, [kinds.join()]);
-  useEffect(() => {
-    chart.current?.setData(data);
-  }, [points]);
-  const last = points.at(-1);
-  return (
-    <div
-      ref={box}
-      class="chart"
-      role="img"
-      aria-label={`Price over time, now ${perHour(last?.priceMicroUsdPerHour)}`}
-    />
   );
 }

@@ -30,6 +30,74 @@ export function PoolsPage() {
   );
 }
 
+const DAY_MS = 24 * 3_600_000;
+
+/** The coming week: when how many nodes may be disrupted. The table says in words what the bars show. */
+function Week({ row: { week, name } }: { row: PoolRow }) {
+  const [first] = week[0]?.spans ?? [];
+  if (first === undefined) return null;
+  const beginMs = Date.parse(first.from);
+  const share = (from: string, to: string) =>
+    (100 * (Date.parse(to) - Date.parse(from))) / (7 * DAY_MS);
+  const days = [0, 1, 2, 3, 4, 5, 6].map((day) =>
+    new Date(beginMs + day * DAY_MS).toLocaleDateString("en-GB", {
+      weekday: "short",
+      day: "numeric",
+    }),
+  );
+  return (
+    <table class="week">
+      <caption>Budgets of the coming week</caption>
+      <thead>
+        <tr>
+          <th scope="col">Reason</th>
+          <th scope="col">
+            <span class="days" aria-hidden="true">
+              {days.map((day) => (
+                <span key={day}>{day}</span>
+              ))}
+            </span>
+            <span class="unseen">Allowed at once</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {week.map(({ reason, spans }) => (
+          <tr key={reason}>
+            <th scope="row">{reason}</th>
+            <td>
+              <ol class="spans" aria-label={`${reason} in ${plain(name)}`}>
+                {spans.map(({ from, to, allowed }) => (
+                  <li
+                    key={from}
+                    class={allowed === undefined ? "broken" : allowed > 0 ? "open" : "closed"}
+                    style={{ width: `${share(from, to)}%` }}
+                    title={`${when(from)} to ${when(to)}: ${says(allowed)}`}
+                  >
+                    <span aria-hidden="true">{allowed ?? "?"}</span>
+                    <span class="unseen">
+                      {when(from)} to {when(to)}: {says(allowed)}
+                    </span>
+                  </li>
+                ))}
+              </ol>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function when(instant: string): string {
+  return instant.replace("T", " ").replace(/:\d\dZ$/, " UTC");
+}
+
+function says(allowed: number | undefined): string {
+  if (allowed === undefined) return "a budget cannot be read";
+  return allowed === 0 ? "closed" : `${counted(allowed, "node")} at once`;
+}
+
 function Pool({ row }: { row: PoolRow }) {
   return (
     <article class="pool">
@@ -83,6 +151,14 @@ function Pool({ row }: { row: PoolRow }) {
           ))}
         </tbody>
       </table>
+      {row.drifted > 0 && (
+        <p>
+          <b>Drift: </b>
+          {row.nodes.total - row.drifted} of {counted(row.nodes.total, "node")} are as the pool asks
+          for now
+        </p>
+      )}
+      <Week row={row} />
       {row.held.length > 0 && (
         <p>
           <b>Held: </b>

@@ -3,6 +3,8 @@ import { batch, computed, signal } from "@preact/signals";
 import { place } from "./place.ts";
 import type {
   Act,
+  CostRow,
+  CostsHead,
   DecisionRow,
   DecisionsHead,
   HealthHead,
@@ -30,6 +32,7 @@ function shown<Head, Row>() {
 export const views = {
   map: shown<MapHead, MapRow>(),
   money: shown<MoneyHead, MoneyRow>(),
+  costs: shown<CostsHead, CostRow>(),
   history: shown<object, PricePoint>(),
   decisions: shown<DecisionsHead, DecisionRow>(),
   next: shown<{ commands: number }, NextRow>(),
@@ -49,6 +52,9 @@ export interface About {
 export const about = signal<About | undefined>(undefined);
 /** `shut`: the address has no token, or not the right one. */
 export const connection = signal<"opening" | "live" | "lost" | "shut">("opening");
+type Wants = "address" | "token";
+/** What whoever may not look yet is asked for. */
+export const wants = signal<Wants>("address");
 /** Why the last reading failed; what is shown is older. */
 export const problem = signal<string | undefined>(undefined);
 /** The cluster's clock when it was last told, and the browser's then. */
@@ -69,7 +75,7 @@ export const silentS = computed(() =>
 /** What each page looks at, beside the map, whose head is the strip at the top. */
 const VIEWS_OF: Readonly<Record<string, readonly ViewName[]>> = {
   map: ["decisions"],
-  money: ["money", "history"],
+  money: ["money", "history", "costs"],
   decisions: ["decisions", "next"],
   waiting: ["waiting"],
   pools: ["pools"],
@@ -126,6 +132,8 @@ export async function start(): Promise<void> {
   }
   const answer = await fetch("/api/about").catch(() => undefined);
   if (answer?.status === 401) {
+    const door = await fetch("/api/door").catch(() => undefined);
+    if (door?.ok === true) wants.value = ((await door.json()) as { wants: Wants }).wants;
     connection.value = "shut";
     return;
   }
@@ -138,6 +146,16 @@ export async function start(): Promise<void> {
   stream?.close();
   stream = undefined;
   look();
+}
+
+/** Trades a token of the cluster for a session. Resolves with why not; undefined: the page opens. */
+export async function enter(token: string): Promise<string | undefined> {
+  const answer = await post("/api/login", { token }).catch(() => undefined);
+  if (answer === undefined) return "The console does not answer.";
+  if (!answer.ok) return answer.text();
+  connection.value = "opening";
+  await start();
+  return undefined;
 }
 
 /** What was done, or why not. */

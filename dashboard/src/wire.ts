@@ -1,5 +1,6 @@
 /** Shapes of what the console sends: its own types, and nothing else of the product. */
 export type { Act } from "../../src/console/source.ts";
+export type { CostRow, CostsHead } from "../../src/console/views/costs.ts";
 export type { DecisionRow, DecisionsHead } from "../../src/console/views/decisions.ts";
 export type { HealthHead } from "../../src/console/views/health.ts";
 export type { MapHead, MapRow } from "../../src/console/views/map.ts";

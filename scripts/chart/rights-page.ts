@@ -1,5 +1,5 @@
 /** The reference page of rights, from their table: what a security review asks first. */
-import { RIGHTS, type Right, webhookRights } from "../../src/operator/rights.ts";
+import { consoleRights, RIGHTS, type Right, webhookRights } from "../../src/operator/rights.ts";
 
 /** Markdown of `docs/reference/rights.md`. */
 export function rightsPage(): string {
@@ -27,6 +27,12 @@ ${tableOf(RIGHTS.filter(({ provider }) => provider === "kwok"))}
 The chart brings the Secret and the webhook configurations, empty, and leaves out the rights to create them.
 
 ${tableOf(webhookRights())}
+
+## With the console
+
+Only with \`--console-port\` above 0 (chart: \`controller.console.enabled\`).
+
+${tableOf(consoleRights())}
 `;
 }
 

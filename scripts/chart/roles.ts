@@ -1,5 +1,11 @@
 /** The chart's roles and their bindings, from the table of rights: a rule a right, its reason above it. */
-import { type ProviderName, RIGHTS, type Right, webhookRights } from "../../src/operator/rights.ts";
+import {
+  consoleRights,
+  type ProviderName,
+  RIGHTS,
+  type Right,
+  webhookRights,
+} from "../../src/operator/rights.ts";
 import type { GeneratedFile } from "../generated-file.ts";
 
 const HEAD =
@@ -50,7 +56,16 @@ export function roleFiles(folder: string): readonly GeneratedFile[] {
     namespace: "kube-system",
     rules: at("kube-system", ofProvider("aws")),
   };
+  const console: Role = {
+    kind: "ClusterRole",
+    suffix: "-console",
+    rules: rulesOf(consoleRights()),
+  };
   return [
+    {
+      path: `${folder}/console-roles.yaml`,
+      content: `${HEAD}${when(".Values.controller.console.enabled", roleOf(console) + VIEWER)}`,
+    },
     { path: `${folder}/surge-roles.yaml`, content: `${HEAD}${surgeRoles(core)}` },
     { path: `${folder}/clusterrole-core.yaml`, content: `${HEAD}${roleOf(coreRole)}` },
     { path: `${folder}/clusterrole.yaml`, content: `${HEAD}${roleOf(cloudRole)}` },
@@ -60,6 +75,19 @@ export function roleFiles(folder: string): readonly GeneratedFile[] {
     },
   ];
 }
+
+/** For people: bind it to whoever may look. */
+const VIEWER = `---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: ${FULLNAME}-console-viewer
+  {{- include "karpenter.metadata" . | nindent 2 }}
+rules:
+  # whoever has this may look at the console
+  - nonResourceURLs: ["/console"]
+    verbs: ["get"]
+`;
 
 const NO_POLICY =
   "settings.surgeNamespaces has *: without surgeAdmissionPolicy, who has the controller's token could run anything in every namespace; name the namespaces, or set surgeAdmissionPolicy=true";

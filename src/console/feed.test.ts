@@ -54,6 +54,7 @@ class FakeSource implements ConsoleSource {
         return [];
       },
       next: () => this.next,
+      costs: async () => ({ workloads: [] }),
       unplaced: async () => [],
       explain: async ({ name }) => ({ says: name }),
       simulate: async () => ({}),

@@ -6,6 +6,7 @@ import type { Clock, Timer } from "../base/clock.ts";
 import { firstLineOf } from "../base/error-text.ts";
 import { mustNotFail } from "../base/must-not-fail.ts";
 import type { ConsoleScene, ConsoleSource } from "./source.ts";
+import { costsView } from "./views/costs.ts";
 import { decisionsView } from "./views/decisions.ts";
 import { healthView } from "./views/health.ts";
 import { mapView } from "./views/map.ts";
@@ -18,6 +19,7 @@ import { waitingView } from "./views/waiting.ts";
 export const VIEWS = [
   "map",
   "money",
+  "costs",
   "history",
   "decisions",
   "next",
@@ -61,6 +63,8 @@ export class Feed {
   readonly #clock: Pick<Clock, "after" | "elapsedMs">;
   readonly #viewers = new Set<Viewer>();
   #history: readonly PricePoint[] = [];
+  /** As it was last worked out, while somebody looks at costs. */
+  #least: number | undefined;
   #close: (() => void) | undefined;
   #timer: Timer | undefined;
   #lingering: Timer | undefined;
@@ -108,6 +112,7 @@ export class Feed {
     this.#shown.clear();
     // A gap in which nobody looked must not be drawn as if somebody had.
     this.#history = [];
+    this.#least = undefined;
   }
 
   #soon(afterMs: number): void {
@@ -144,7 +149,7 @@ export class Feed {
   async #remember(scene: ConsoleScene): Promise<void> {
     const fleet = await scene.fleet().catch(() => undefined);
     if (fleet === undefined || this.#close === undefined) return;
-    this.#history = withPoint(this.#history, pricePoint(fleet, scene.nowMs));
+    this.#history = withPoint(this.#history, pricePoint(fleet, scene.nowMs, this.#least));
   }
 
   /** A view that takes long comes when it is there: it keeps no other waiting. */
@@ -197,6 +202,11 @@ export class Feed {
       case "money": {
         const fleet = await scene.fleet();
         return () => moneyView(fleet);
+      }
+      case "costs": {
+        const costs = await scene.costs();
+        this.#least = costs.leastMicroUsdPerHour;
+        return () => costsView(costs, scene.notes);
       }
       case "history":
         return () => historyView(this.#history);

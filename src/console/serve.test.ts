@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Logger } from "../base/log.ts";
 import { SystemClock } from "../base/system-clock.ts";
 import { type Listener, startListener } from "../listen/listener.ts";
+import { addressDoor } from "./door.ts";
 import { createConsole } from "./serve.ts";
 import type { Act, ConsoleSource } from "./source.ts";
 
@@ -37,8 +38,7 @@ async function serve(acts: readonly Act[] = []) {
   const handler = createConsole({
     source: source(acts),
     clock,
-    token: TOKEN,
-    isEqual: (a, b) => a === b,
+    door: addressDoor(TOKEN, (a, b) => a === b),
     assets: new Map([["/", { contentType: "text/html", body: Buffer.from("<!doctype html>") }]]),
   });
   const listener = await startListener({

@@ -8,6 +8,7 @@ import type { Clock } from "../base/clock.ts";
 import { firstLineOf } from "../base/error-text.ts";
 import { openEventStream } from "../listen/event-stream.ts";
 import { type Exchange, Refusal } from "../listen/exchange.ts";
+import type { ConsoleDoor } from "./door.ts";
 import { type ConsoleViewName, Feed, VIEWS } from "./feed.ts";
 import type { ConsoleQuestion, ConsoleScene, ConsoleSource, Supposition } from "./source.ts";
 
@@ -23,10 +24,7 @@ export interface ConsoleOptions {
   readonly clock: Pick<Clock, "after" | "elapsedMs">;
   /** By path, `/` among them. */
   readonly assets: ReadonlyMap<string, Asset>;
-  /** Of the printed address. Random, and in no log. */
-  readonly token: string;
-  /** Equal in constant time. */
-  readonly isEqual: (a: string, b: string) => boolean;
+  readonly door: ConsoleDoor;
 }
 
 export interface ConsoleHandler {
@@ -82,8 +80,8 @@ async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): 
   const route = `${exchange.method} ${exchange.path}`;
   if (route === "POST /api/login") return login(exchange, options);
   if (!exchange.path.startsWith("/api/")) throw new Refusal(404, "not found");
-  if (!isKnown(exchange, options))
-    throw new Refusal(401, "open the address that was printed at the start: it ends in a token");
+  if (route === "GET /api/door") return sendJson(exchange, 200, { wants: options.door.wants });
+  if (!isKnown(exchange, options)) throw new Refusal(401, HOW_TO_ENTER[options.door.wants]);
   switch (route) {
     case "GET /api/about": {
       const { name, mode, acts } = source;
@@ -108,18 +106,29 @@ function cookieName({ request }: Exchange): string {
   return `karpenter-console-${port}`;
 }
 
-function isKnown(exchange: Exchange, { token, isEqual }: ConsoleOptions): boolean {
+const HOW_TO_ENTER = {
+  address: "open the address that was printed at the start: it ends in a token",
+  token: "log in at / with a token of the cluster",
+} as const;
+
+function isKnown(exchange: Exchange, { door }: ConsoleOptions): boolean {
   const name = cookieName(exchange);
   return (exchange.request.headers.cookie ?? "")
     .split(";")
     .map((one) => one.trim().split("="))
-    .some(([key, value = ""]) => key === name && isEqual(value, token));
+    .some(([key, value = ""]) => key === name && door.isKnown(value));
 }
 
-async function login(exchange: Exchange, { token, isEqual }: ConsoleOptions): Promise<void> {
+const NOT_LET_IN = {
+  address: "the token is not the one that was printed",
+  token: "the API server does not know the token, or does not let its user get /console",
+} as const;
+
+async function login(exchange: Exchange, { door }: ConsoleOptions): Promise<void> {
   const given = stringsIn(await readJson(exchange))["token"] ?? "";
-  if (!isEqual(given, token)) throw new Refusal(401, "the token is not the one that was printed");
-  const cookie = `${cookieName(exchange)}=${token}; Path=/; HttpOnly; SameSite=Strict`;
+  const value = await door.enter(given);
+  if (value === undefined) throw new Refusal(401, NOT_LET_IN[door.wants]);
+  const cookie = `${cookieName(exchange)}=${value}; Path=/; HttpOnly; SameSite=Strict`;
   exchange.response.writeHead(204, { ...HEADERS, "set-cookie": cookie });
   exchange.response.end();
 }

@@ -5,8 +5,10 @@
  */
 import type { Event } from "../apis/core/kinds.ts";
 import type { CommandAnswer } from "../core/answers/command-answer.ts";
+import type { WorkloadCost } from "../core/answers/costs.ts";
 import type { Fleet } from "../core/answers/fleet.ts";
 import type { PoolAnswer } from "../core/answers/pool-answer.ts";
+import type { ReasonWeek } from "../core/answers/week.ts";
 
 /** A pod that fits nowhere. */
 export interface UnplacedPod {
@@ -29,14 +31,29 @@ export interface ConsoleScene {
   readonly notes: readonly string[];
   readonly events: readonly Event[];
   fleet(): Promise<Fleet>;
-  pools(): Promise<readonly PoolAnswer[]>;
+  pools(): Promise<readonly ConsolePool[]>;
   /** What the disruption loop would do next. */
   next(): Promise<readonly CommandAnswer[]>;
+  /** Who the nodes are paid for. */
+  costs(): Promise<ConsoleCosts>;
   unplaced(): Promise<readonly UnplacedPod[]>;
   /** The answer of `karpenter explain`. Throws an error whose message is for people. */
   explain(question: ConsoleQuestion): Promise<unknown>;
   /** The answer of `karpenter simulate`. Throws an error whose message is for people. */
   simulate(supposition: Supposition): Promise<unknown>;
+}
+
+export interface ConsolePool extends PoolAnswer {
+  readonly week: readonly ReasonWeek[];
+  /** Nodes that differ from what the pool asks for now. */
+  readonly drifted: number;
+}
+
+export interface ConsoleCosts {
+  /** Most dear first. */
+  readonly workloads: readonly WorkloadCost[];
+  /** What nodes for these requests must cost at least, at prices of now; absent: no NodePool offers anything. */
+  readonly leastMicroUsdPerHour?: number;
 }
 
 export interface ConsoleQuestion {

@@ -211,6 +211,33 @@ export function rightsOf(
     });
 }
 
+/** What the console needs beyond the controllers' rights, with `--console-port` above 0. */
+export function consoleRights(): readonly Right[] {
+  return [
+    {
+      group: "authentication.k8s.io",
+      resources: ["tokenreviews"],
+      verbs: ["create"],
+      where: "cluster",
+      why: "who wants to see the console",
+    },
+    {
+      group: "authorization.k8s.io",
+      resources: ["subjectaccessreviews"],
+      verbs: ["create"],
+      where: "cluster",
+      why: "whether that user may get /console",
+    },
+    {
+      group: "",
+      resources: ["events"],
+      verbs: READ,
+      where: "cluster",
+      why: "the console shows what was decided",
+    },
+  ];
+}
+
 const CONFIGURATIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
 /**

@@ -5,20 +5,26 @@
 import { EVENT, type Event } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
+import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Steps } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type {
+  ConsoleCosts,
+  ConsolePool,
   ConsoleQuestion,
   ConsoleScene,
   Supposition,
   UnplacedPod,
 } from "../../console/source.ts";
 import type { CommandAnswer } from "../../core/answers/command-answer.ts";
+import { costsInSteps } from "../../core/answers/costs.ts";
 import { type Fleet, fleetInSteps } from "../../core/answers/fleet.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
-import { type PoolAnswer, poolAnswerInSteps } from "../../core/answers/pool-answer.ts";
+import { type PoolAside, poolAnswerInSteps } from "../../core/answers/pool-answer.ts";
+import { weekOf } from "../../core/answers/week.ts";
 import { type FoundCommands, nextCommandsInSteps } from "../../core/disruption/run-round.ts";
+import { leastPriceOf } from "../../core/planner/least-price.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -38,13 +44,15 @@ import { Rested } from "./rested.ts";
 /** What goes on from scene to scene. */
 export class LongWork {
   readonly fleet: Rested<Fleet>;
+  readonly costs: Rested<ConsoleCosts>;
   readonly plan: Rested<PlannedBatch>;
   readonly next: Rested<FoundCommands | undefined>;
-  readonly pools: Rested<readonly PoolAnswer[]>;
+  readonly pools: Rested<readonly ConsolePool[]>;
   readonly unplaced: Rested<readonly UnplacedPod[]>;
 
   constructor(restFactor: number) {
     this.fleet = new Rested(restFactor);
+    this.costs = new Rested(restFactor);
     this.plan = new Rested(restFactor);
     this.next = new Rested(restFactor);
     this.pools = new Rested(restFactor);
@@ -112,7 +120,7 @@ function withoutKept(client: MirroredCluster["client"]): MirroredCluster["client
 }
 
 function sceneOf(read: ReadPicture, events: readonly Event[], long: LongWork): ConsoleScene {
-  const { picture, settings, planning } = read;
+  const { picture, settings } = read;
   const plan = once(() =>
     long.plan.do(async (run) => {
       const { scheduling } = picture;
@@ -123,26 +131,22 @@ function sceneOf(read: ReadPicture, events: readonly Event[], long: LongWork): C
     }),
   );
   const next = once(() => long.next.do((run) => run(nextCommandsInSteps(picture))));
+  const fleet = once(async () => {
+    const planned = await plan();
+    return long.fleet.do((run) => run(fleetInSteps(modelOf(read), planned)));
+  });
   return {
     nowMs: picture.nowMs,
     notes: read.notes,
     events,
-    fleet: once(async () => {
-      const planned = await plan();
-      return long.fleet.do((run) => run(fleetInSteps(modelOf(read), planned)));
+    fleet,
+    costs: once(async () => {
+      const known = await fleet();
+      return long.costs.do((run) => run(costsOf(read, known)));
     }),
     pools: once(async () => {
       const aside = { next: await next(), brake: brakeOf(read) };
-      return long.pools.do((run) =>
-        run(
-          (function* (): Steps<readonly PoolAnswer[]> {
-            const answers: PoolAnswer[] = [];
-            for (const { pool } of planning.pools)
-              answers.push(yield* poolAnswerInSteps(picture, pool, aside));
-            return answers;
-          })(),
-        ),
-      );
+      return long.pools.do((run) => run(poolsOf(read, aside)));
     }),
     next: once(async (): Promise<readonly CommandAnswer[]> => commandAnswers(await next())),
     unplaced: once(async () => {
@@ -152,6 +156,31 @@ function sceneOf(read: ReadPicture, events: readonly Event[], long: LongWork): C
     explain: async (question) => explained(read, question, await next()),
     simulate: async (supposition) => simulated(read, supposition),
   };
+}
+
+function* poolsOf(
+  { picture, planning }: ReadPicture,
+  aside: PoolAside,
+): Steps<readonly ConsolePool[]> {
+  const pools: ConsolePool[] = [];
+  for (const { pool } of planning.pools) {
+    const answer = yield* poolAnswerInSteps(picture, pool, aside);
+    const drifted = picture.nodes.filter(
+      ({ poolId, claim }) => poolId === pool.id && claim !== undefined && isTrue(claim, "Drifted"),
+    );
+    pools.push({ ...answer, week: weekOf(picture, pool), drifted: drifted.length });
+  }
+  return pools;
+}
+
+function* costsOf({ picture, planning }: ReadPicture, fleet: Fleet): Steps<ConsoleCosts> {
+  const { workloads, demand } = yield* costsInSteps({ picture }, fleet);
+  yield;
+  // Room on nodes of others is there already.
+  const nodes = picture.nodes.filter(({ claim }) => claim === undefined);
+  const pools = planning.pools.filter(({ instanceTypes }) => instanceTypes.length > 0);
+  const least = leastPriceOf({ ...picture.scheduling, nodes, pools }, demand);
+  return { workloads, ...(least === 0 ? {} : { leastMicroUsdPerHour: least }) };
 }
 
 function* unplacedOf(

@@ -2,6 +2,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { Logger } from "../../base/log.ts";
 import { SystemClock } from "../../base/system-clock.ts";
+import { addressDoor, reviewDoor } from "../../console/door.ts";
 import { createConsole } from "../../console/serve.ts";
 import type { ConsoleSource } from "../../console/source.ts";
 import { startListener } from "../../listen/listener.ts";
@@ -20,14 +21,25 @@ const TOKEN_BYTES = 16;
 /** Pages that look keep a connection each, and load a few files. */
 export const CONSOLE_LIMITS = { maxConnections: 64, maxRequests: 32, sharePercent: 100 } as const;
 
-/** Rejects with PortError. `port` 0: any free one. */
+export interface ServeOptions {
+  /** 0: any free one. */
+  readonly port: number;
+  readonly log: Logger;
+  /** Whether the bearer of a token may look. Absent: whoever has the printed address may. */
+  readonly review?: (token: string) => Promise<boolean>;
+}
+
+/** Rejects with PortError. */
 export async function serveConsole(
   source: ConsoleSource,
-  { port, log }: { readonly port: number; readonly log: Logger },
+  { port, log, review }: ServeOptions,
 ): Promise<ServedConsole> {
   const clock = new SystemClock();
-  const token = randomBytes(TOKEN_BYTES).toString("hex");
-  const handler = createConsole({ source, clock, assets: dashboardFiles(), token, isEqual });
+  const draw = () => randomBytes(TOKEN_BYTES).toString("hex");
+  const token = draw();
+  const door =
+    review === undefined ? addressDoor(token, isEqual) : reviewDoor({ review, clock, draw });
+  const handler = createConsole({ source, clock, assets: dashboardFiles(), door });
   const listener = await startListener({
     name: "console",
     port,
@@ -37,7 +49,7 @@ export async function serveConsole(
     log,
   });
   return {
-    url: `http://127.0.0.1:${listener.port}/#${token}`,
+    url: `http://127.0.0.1:${listener.port}/${review === undefined ? `#${token}` : ""}`,
     warm: handler.warm,
     close: async () => {
       handler.close();

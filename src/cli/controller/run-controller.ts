@@ -164,6 +164,7 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
   });
   running.operator = operator;
   parts.add(() => operator.stop());
+  await openConsole(starting, { ...doors, options });
   const stopped = interrupted();
   await Promise.race([operator.start(), stopped]);
   return Promise.race([
@@ -192,6 +193,24 @@ async function openDoors({ clock, log, parts, provider }: Starting): Promise<Doo
   const client = createKubeClient(transport);
   await startLogging(client, NAMESPACE, log);
   return { client, transport, random };
+}
+
+/** In every replica, leading or not: each sees the whole cluster. It is loaded only where it is wanted. */
+async function openConsole(
+  { clock, log, parts }: Starting,
+  { transport, random, options }: Doors & { readonly options: Options },
+): Promise<void> {
+  const { consolePort: port, clusterName } = options;
+  if (port === 0) return;
+  const { serveControllerConsole } = await import("../console/controller-console.ts");
+  const doors = { transport, random: random.fork("console"), clock, log };
+  const served = await serveControllerConsole(doors, { port, clusterName }).catch(
+    (error: unknown) => {
+      if (!(error instanceof PortError)) throw error;
+      throw new CliError(`--console-port ${port}: ${error.message}; choose another, or 0 for none`);
+    },
+  );
+  parts.add(() => served.close());
 }
 
 /** Served only when something is to be converted or admitted, but then it is too late to say that the port is taken. */

@@ -14,6 +14,10 @@ export interface PricePoint {
   readonly priceMicroUsdPerHour: number;
   /** By capacity type. */
   readonly parts: Readonly<Record<string, number>>;
+  /** By NodePool. */
+  readonly pools: Readonly<Record<string, number>>;
+  /** What it must cost at least; absent: nobody looked at that. */
+  readonly least?: number;
 }
 
 export interface MoneyRow {
@@ -66,13 +70,23 @@ function freeShare({ requested, allocatable }: Fleet["nodes"][number]): number {
 }
 
 /** For {@link historyView}. */
-export function pricePoint({ nodes, totals }: Fleet, atMs: number): PricePoint {
+export function pricePoint(
+  { nodes, pools, totals }: Fleet,
+  atMs: number,
+  least?: number,
+): PricePoint {
   const parts: Record<string, number> = {};
   for (const { state, capacityType, priceMicroUsdPerHour = 0 } of nodes) {
     if (state === "unmanaged" || capacityType === undefined) continue;
     parts[capacityType] = (parts[capacityType] ?? 0) + priceMicroUsdPerHour;
   }
-  return { atMs, priceMicroUsdPerHour: totals.priceMicroUsdPerHour, parts };
+  return {
+    atMs,
+    priceMicroUsdPerHour: totals.priceMicroUsdPerHour,
+    parts,
+    pools: Object.fromEntries(pools.map((pool) => [pool.name, pool.priceMicroUsdPerHour])),
+    ...(least === undefined ? {} : { least }),
+  };
 }
 
 /** Points that are kept. */

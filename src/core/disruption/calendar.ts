@@ -112,6 +112,20 @@ function stateAt(
   return state;
 }
 
+/** As {@link changesOf}, between two instants; at most {@link MOST_WINDOWS}. */
+export function changesWithin(
+  budgets: readonly Budget[],
+  fromMs: number,
+  toMs: number,
+): readonly number[] {
+  const found: number[] = [];
+  for (const atMs of changesOf(budgets, fromMs)) {
+    if (atMs >= toMs || found.length >= MOST_WINDOWS) break;
+    found.push(atMs);
+  }
+  return found;
+}
+
 /** The instants at which a window of these budgets opens or closes, in order. */
 function* changesOf(budgets: readonly Budget[], nowMs: number): Generator<number, undefined> {
   const next = budgets.map((budget) => windowOf(budget, nowMs)?.changesAtMs);

@@ -26,7 +26,11 @@ const BOUGHT = Requirements.fromSpecs([
 /** The bound in micro-dollars an hour, for the pods that `result` places. */
 export function leastPriceMicroUsd(input: SchedulingInput, result: SchedulingResult): number {
   const placed = [...result.newClaims, ...result.existing].flatMap(({ pods }) => pods);
-  const demand = placed.map(podRequests).reduce<Resources>(addResources, {});
+  return leastPriceOf(input, placed.map(podRequests).reduce<Resources>(addResources, {}));
+}
+
+/** The same for what pods request together. */
+export function leastPriceOf(input: SchedulingInput, demand: Resources): number {
   const paid = paidFor(input);
   const names = Object.keys(demand).sort();
   const missing = names.map((name) => (demand[name] as number) - (paid[name] ?? 0));

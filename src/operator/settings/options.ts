@@ -53,6 +53,14 @@ export const OPTIONS = {
     min: 0,
     max: LAST_PORT,
   }),
+  consolePort: ours(
+    "console-port",
+    "CONSOLE_PORT",
+    "integer",
+    "0",
+    "Port of the console, on loopback: kubectl port-forward reaches it. Whoever looks gives a token of the cluster, whose user may get /console; 0 = none.",
+    { min: 0, max: LAST_PORT },
+  ),
   healthProbePort: core(
     "health-probe-port",
     "integer",

@@ -1,0 +1,29 @@
+/**
+ * The console of a running controller: read-only, on loopback, for whom the API server lets in. It reads with the
+ * controller's rights, by watches of its own, which are open only while somebody looks.
+ */
+import { createKubeClient } from "../../kube/client/kube-client.ts";
+import { liveSource } from "./live-source.ts";
+import type { MirroredDoors } from "./mirrored-cluster.ts";
+import { reviewBy } from "./review.ts";
+import { type ServedConsole, serveConsole } from "./serve-console.ts";
+
+export interface ControllerConsole {
+  readonly port: number;
+  readonly clusterName: string;
+}
+
+/** Rejects with PortError. */
+export function serveControllerConsole(
+  doors: MirroredDoors,
+  { port, clusterName }: ControllerConsole,
+): Promise<ServedConsole> {
+  const client = createKubeClient(doors.transport);
+  const source = liveSource({
+    ...doors,
+    name: clusterName === "" ? "Karpenter" : clusterName,
+    mode: "cluster",
+    nowMs: () => doors.clock.now(),
+  });
+  return serveConsole(source, { port, log: doors.log, review: reviewBy(client) });
+}

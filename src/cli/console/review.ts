@@ -1,0 +1,37 @@
+/**
+ * Who bears a token, and whether that user may look: asked of the API server by TokenReview and SubjectAccessReview, as
+ * servers in a cluster do. The right is `get` on the non-resource URL `/console`.
+ */
+import { isObject } from "../../base/json.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+
+const PATH = "/console";
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Answers false to a token that nobody knows. Rejects when the API server does not answer, or refuses the question. */
+export function reviewBy(client: Pick<KubeClient, "raw">): (token: string) => Promise<boolean> {
+  const ask = async (group: string, plural: string, kind: string, spec: Json): Promise<Json> => {
+    const apiVersion = `${group}/v1`;
+    const body = { apiVersion, kind, metadata: {}, spec };
+    const path = `/apis/${group}/v1/${plural}`;
+    const answer = await client.raw({ method: "POST", path, body });
+    return objectIn(objectIn(answer.body)["status"]);
+  };
+  return async (token) => {
+    const known = await ask("authentication.k8s.io", "tokenreviews", "TokenReview", { token });
+    const { username, uid, groups, extra } = objectIn(known["user"]);
+    if (known["authenticated"] !== true || typeof username !== "string") return false;
+    const verdict = await ask(
+      "authorization.k8s.io",
+      "subjectaccessreviews",
+      "SubjectAccessReview",
+      { user: username, uid, groups, extra, nonResourceAttributes: { path: PATH, verb: "get" } },
+    );
+    return verdict["allowed"] === true && verdict["denied"] !== true;
+  };
+}
+
+function objectIn(value: unknown): Json {
+  return isObject(value) ? (value as Json) : {};
+}

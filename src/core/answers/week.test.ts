@@ -1,0 +1,57 @@
+import { expect, it } from "vitest";
+import type { Pool } from "../../apis/hub/pool.ts";
+import type { Budget } from "../../apis/karpenter/nodepool.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { weekOf } from "./week.ts";
+
+/** Monday. */
+const NOW_MS = Date.UTC(2026, 0, 5, 8);
+const nodes = Array.from({ length: 10 }, (_, index) => ({
+  name: `n${index}`,
+  poolId: "nodepool/a",
+  claim: {},
+})) as unknown as NodeView[];
+
+function week(budgets: readonly Budget[], clusterBudgets: readonly Budget[] = []) {
+  const pool = { id: "nodepool/a", disruption: { budgets } } as unknown as Pool;
+  return weekOf({ nowMs: NOW_MS, nodes, clusterBudgets }, pool).map(({ reason, spans }) => [
+    reason,
+    ...spans.map(({ from, to, allowed }) => `${from} ${to} ${allowed}`),
+  ]);
+}
+
+it("is one span where nothing changes, never more than there are nodes", () => {
+  const all = "2026-01-05T08:00:00Z 2026-01-12T08:00:00Z";
+  expect(week([])).toEqual([
+    ["Empty", `${all} 10`],
+    ["Drifted", `${all} 10`],
+    ["Underutilized", `${all} 10`],
+  ]);
+  expect(week([{ nodes: "20%" }], [{ nodes: "1" }])[0]).toEqual(["Empty", `${all} 1`]);
+});
+
+it("has a span for each window, without gaps, and only for the reasons that the budget is about", () => {
+  const closed: Budget = {
+    nodes: "0",
+    schedule: "0 9 * * 2",
+    duration: "8h",
+    reasons: ["Underutilized"],
+  };
+  expect(week([closed])).toEqual([
+    ["Empty", "2026-01-05T08:00:00Z 2026-01-12T08:00:00Z 10"],
+    ["Drifted", "2026-01-05T08:00:00Z 2026-01-12T08:00:00Z 10"],
+    [
+      "Underutilized",
+      "2026-01-05T08:00:00Z 2026-01-06T09:00:00Z 10",
+      "2026-01-06T09:00:00Z 2026-01-06T17:00:00Z 0",
+      "2026-01-06T17:00:00Z 2026-01-12T08:00:00Z 10",
+    ],
+  ]);
+});
+
+it("says that a budget cannot be read", () => {
+  expect(week([{ nodes: "many" }])[0]).toEqual([
+    "Empty",
+    "2026-01-05T08:00:00Z 2026-01-12T08:00:00Z undefined",
+  ]);
+});

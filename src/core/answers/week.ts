@@ -1,0 +1,51 @@
+/** What a pool's budgets and the cluster's allow in the coming week, span by span: a calendar for people. */
+import type { Pool } from "../../apis/hub/pool.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { allowedDisruptions } from "../disruption/budgets.ts";
+import { changesWithin } from "../disruption/calendar.ts";
+import type { CommandReason } from "../disruption/command.ts";
+import type { Picture } from "../disruption/make-round.ts";
+
+export interface Span {
+  /** RFC 3339, as `to`: the next span begins there. */
+  readonly from: string;
+  readonly to: string;
+  /** Nodes at once; those that are not ready or leave count against it. Absent: a budget cannot be read. */
+  readonly allowed?: number;
+}
+
+export interface ReasonWeek {
+  readonly reason: CommandReason;
+  /** Without gaps. Neighbours differ. */
+  readonly spans: readonly Span[];
+}
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
+
+/** A row per reason. */
+export function weekOf(
+  { nowMs, nodes, clusterBudgets }: Pick<Picture, "nowMs" | "nodes" | "clusterBudgets">,
+  { id, disruption: { budgets } }: Pick<Pool, "id" | "disruption">,
+): readonly ReasonWeek[] {
+  const own = nodes.filter(({ poolId }) => poolId === id).length;
+  const managed = nodes.filter(({ claim }) => claim !== undefined).length;
+  const endMs = nowMs + WEEK_MS;
+  const cuts = [nowMs, ...changesWithin([...budgets, ...clusterBudgets], nowMs, endMs), endMs];
+  return REASONS.map((reason) => {
+    const spans: Span[] = [];
+    for (let index = 0; index + 1 < cuts.length; index++) {
+      const atMs = cuts[index] as number;
+      const ofPool = allowedDisruptions(budgets, { reason, nodes: own, nowMs: atMs });
+      const ofCluster = allowedDisruptions(clusterBudgets, { reason, nodes: managed, nowMs: atMs });
+      const isBroken = ofPool === undefined || ofCluster === undefined;
+      const allowed = isBroken ? undefined : Math.min(ofPool, ofCluster, own);
+      const to = toRfc3339(cuts[index + 1] as number);
+      const last = spans.at(-1);
+      if (last !== undefined && last.allowed === allowed) spans[spans.length - 1] = { ...last, to };
+      else
+        spans.push({ from: toRfc3339(atMs), to, ...(isBroken ? {} : { allowed: allowed ?? 0 }) });
+    }
+    return { reason, spans };
+  });
+}

@@ -1,0 +1,124 @@
+/** The console of a running controller: whom the API server lets in, and what it sees with the chart's rights. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { SILENT } from "../src/base/log.ts";
+import { Random } from "../src/base/random.ts";
+import { liveSource } from "../src/cli/console/live-source.ts";
+import { reviewBy } from "../src/cli/console/review.ts";
+import { createKubeClient } from "../src/kube/client/kube-client.ts";
+import { consoleRights, rightsOf, underRights } from "../src/operator/rights.ts";
+import { ROOT } from "./tidy/sources.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
+
+let world: TestWorld | undefined;
+afterEach(async () => {
+  await world?.close();
+  world = undefined;
+});
+
+/** As the controller reaches the API server where the chart has `controller.console.enabled`. */
+function asController({ box }: TestWorld, asked: string[] = []) {
+  const rights = [...rightsOf("aws"), ...consoleRights()];
+  const transport = underRights(box.sandbox.transport, rights, "karpenter");
+  return {
+    ...transport,
+    send: (request: Parameters<typeof transport.send>[0]) => {
+      asked.push(`${request.method} ${request.path.split("?")[0]}`);
+      return transport.send(request);
+    },
+  };
+}
+
+async function during<T>({ clock }: TestWorld, work: Promise<T>): Promise<T> {
+  let isDone = false;
+  const done = work.finally(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    await clock.advance(0);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return done;
+}
+
+async function tokenOf({ client }: TestWorld, name: string): Promise<string> {
+  const path = `/api/v1/namespaces/default/serviceaccounts/${name}/token`;
+  const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
+  const answer = await client.raw({ method: "POST", path, body });
+  return (answer.body as { status: { token: string } }).status.token;
+}
+
+const PEOPLE = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: viewer, namespace: default}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: stranger, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: karpenter-console-viewer}
+rules: [{nonResourceURLs: ["/console"], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: viewer}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: karpenter-console-viewer}
+subjects: [{kind: ServiceAccount, name: viewer, namespace: default}]
+`;
+
+it("lets in whose token the API server knows and whose user may get /console, and nobody else", async () => {
+  world = await openWorld({ sells: isUsual });
+  await world.apply(PEOPLE);
+  const asked: string[] = [];
+  const review = reviewBy(createKubeClient(asController(world, asked)));
+  const viewer = await tokenOf(world, "viewer");
+  const stranger = await tokenOf(world, "stranger");
+  expect(await during(world, review(viewer))).toBe(true);
+  expect(await during(world, review(stranger))).toBe(false);
+  expect(await during(world, review("no token at all"))).toBe(false);
+  expect([...new Set(asked)]).toEqual([
+    "POST /apis/authentication.k8s.io/v1/tokenreviews",
+    "POST /apis/authorization.k8s.io/v1/subjectaccessreviews",
+  ]);
+});
+
+it("sees the fleet with the controller's rights, writes nothing, and names what it may not see", async () => {
+  world = await openWorld({ isAsked: true, sells: isUsual });
+  for (const file of ["v1/nodepool.yaml", "inflate.yaml"])
+    await world.apply(readFileSync(join(ROOT, "examples", file), "utf8"));
+  await world.scale("inflate", 3);
+  await world.advance(120_000);
+  const asked: string[] = [];
+  const { clock } = world;
+  const source = liveSource({
+    name: "test",
+    mode: "cluster",
+    transport: asController(world, asked),
+    clock,
+    random: new Random(1),
+    log: SILENT,
+    nowMs: () => clock.now(),
+  });
+  const close = source.open();
+  try {
+    const scene = await during(world, source.scene());
+    const { nodes } = await during(world, scene.fleet());
+    expect(nodes.filter(({ priceMicroUsdPerHour = 0 }) => priceMicroUsdPerHour > 0)).not.toEqual(
+      [],
+    );
+    expect(scene.events.some(({ source: by }) => by?.component === "karpenter")).toBe(true);
+    expect(scene.notes.filter((note) => note.includes("forbidden"))).toMatchInlineSnapshot(`
+      [
+        "left out, as reading them is forbidden: priorityclasses",
+        "left out, as reading them is forbidden: runtimeclasses",
+      ]
+    `);
+    expect(asked.filter((one) => !one.startsWith("GET "))).toEqual([]);
+  } finally {
+    close();
+  }
+});
