@@ -15,7 +15,6 @@ export interface Lack {
   readonly reason: string;
 }
 
-const BUFFER = "CapacityBuffer is not built yet";
 const DRA = "Dynamic Resource Allocation is not built yet";
 const REBOOT = "repair replaces the node; it does not reboot it yet";
 const REPAIR = "repair is upstream's older controller (v1.14) still, which ignores budgets";
@@ -24,7 +23,6 @@ const TERMINATE_FIRST = "a replacement is always started first";
 const REFRESH = "security groups are looked up again at a fixed interval";
 
 export const LACKS: readonly Lack[] = [
-  { area: "fields", names: /^CapacityBuffer .*$/, is: "lacking", reason: BUFFER },
   {
     area: "fields",
     names: /^EC2NodeClass spec\.enclaveOptions(\.enabled)?$/,
@@ -33,7 +31,6 @@ export const LACKS: readonly Lack[] = [
   },
   { area: "flags", names: /^legacy-node-repair$/, is: "lacking", reason: REPAIR },
   { area: "flags", names: /^security-group-refresh-interval$/, is: "lacking", reason: REFRESH },
-  { area: "gates", names: /^CapacityBuffer$/, is: "accepted", reason: BUFFER },
   { area: "gates", names: /^DRA(EFA|NVIDIAGPU)$/, is: "lacking", reason: DRA },
   { area: "gates", names: /^PodDeletionCostManagement$/, is: "lacking", reason: DELETION_COST },
   { area: "gates", names: /^RebootForRepair$/, is: "lacking", reason: REBOOT },
@@ -57,7 +54,6 @@ export const LACKS: readonly Lack[] = [
     reason: TERMINATE_FIRST,
   },
   { area: "events", names: /^Reboot(Failed|Observed)$/, is: "lacking", reason: REBOOT },
-  { area: "keys", names: /^karpenter\.sh\/capacity-buffer-.*$/, is: "lacking", reason: BUFFER },
   { area: "keys", names: /^karpenter\.sh\/reboot.*$/, is: "lacking", reason: REBOOT },
   { area: "keys", names: /^karpenter\.sh\/disruption-cost$/, is: "lacking", reason: DELETION_COST },
   { area: "keys", names: /^karpenter\.sh\/do-not-repair$/, is: "lacking", reason: REPAIR },
@@ -98,12 +94,6 @@ export const LACKS: readonly Lack[] = [
     names: /^settings\.securityGroupRefreshInterval$/,
     is: "lacking",
     reason: REFRESH,
-  },
-  {
-    area: "chartValues",
-    names: /^settings\.featureGates\.capacityBuffer$/,
-    is: "accepted",
-    reason: BUFFER,
   },
   { area: "iamActions", names: /^ec2:RebootInstances$/, is: "lacking", reason: REBOOT },
   {

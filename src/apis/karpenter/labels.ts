@@ -224,3 +224,10 @@ export const INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY = "karpenter.sh/involuntar
  * the cluster it was made for. Two clusters may have one name. karpenter-ts only.
  */
 export const CLUSTER_UID_KEY = "karpenter.sh/cluster-uid";
+
+/** On pods that only stand for the room of a CapacityBuffer; they are never stored. */
+export const CAPACITY_BUFFER_FAKE_POD_ANNOTATION_KEY = "karpenter.sh/capacity-buffer-fake-pod";
+/** Name of the CapacityBuffer that such a pod stands for. */
+export const CAPACITY_BUFFER_NAME_ANNOTATION_KEY = "karpenter.sh/capacity-buffer-name";
+/** Namespace of that CapacityBuffer. */
+export const CAPACITY_BUFFER_NAMESPACE_ANNOTATION_KEY = "karpenter.sh/capacity-buffer-namespace";

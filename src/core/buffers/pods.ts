@@ -7,16 +7,17 @@
 import type { PodTemplateSpec } from "../../apis/apps/kinds.ts";
 import type { CapacityBuffer } from "../../apis/autoscaling/capacity-buffer.ts";
 import type { Pod, PodSpec, PodStatus, Volume } from "../../apis/core/pod.ts";
+import {
+  CAPACITY_BUFFER_FAKE_POD_ANNOTATION_KEY,
+  CAPACITY_BUFFER_NAME_ANNOTATION_KEY,
+  CAPACITY_BUFFER_NAMESPACE_ANNOTATION_KEY,
+} from "../../apis/karpenter/labels.ts";
 import { deepFreeze } from "../../base/json.ts";
 
 /** No object of an API server has such a UID: nobody can pass a stored pod off as one of a buffer. */
 const UID_PREFIX = "capacity-buffer:";
 /** Below every PriorityClass: any other pod is more important. */
 const LOWEST_PRIORITY = -(2 ** 31);
-
-const FAKE_POD = "karpenter.sh/capacity-buffer-fake-pod";
-const BUFFER_NAME = "karpenter.sh/capacity-buffer-name";
-const BUFFER_NAMESPACE = "karpenter.sh/capacity-buffer-namespace";
 
 /** Whether the pod only stands for room that a CapacityBuffer keeps free. */
 export function isBufferPod({ metadata }: Pod): boolean {
@@ -30,7 +31,7 @@ export function isBufferPodUid(uid: string | undefined): boolean {
 
 /** `namespace/name` of the buffer whose pod this is. */
 export function bufferKeyOf({ metadata }: Pod): string {
-  return `${metadata.namespace}/${metadata.annotations?.[BUFFER_NAME]}`;
+  return `${metadata.namespace}/${metadata.annotations?.[CAPACITY_BUFFER_NAME_ANNOTATION_KEY]}`;
 }
 
 /** What the pods of a buffer are made of. */
@@ -52,9 +53,9 @@ export function bufferPods(
   const { name, namespace = "default", uid, creationTimestamp } = buffer.metadata;
   const spec = deepFreeze(specOf(template.spec, isBound));
   const annotations = Object.freeze({
-    [FAKE_POD]: "true",
-    [BUFFER_NAME]: name,
-    [BUFFER_NAMESPACE]: namespace,
+    [CAPACITY_BUFFER_FAKE_POD_ANNOTATION_KEY]: "true",
+    [CAPACITY_BUFFER_NAME_ANNOTATION_KEY]: name,
+    [CAPACITY_BUFFER_NAMESPACE_ANNOTATION_KEY]: namespace,
   });
   const labels = template.metadata?.labels;
   const status: PodStatus = deepFreeze({
