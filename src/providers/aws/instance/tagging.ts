@@ -17,7 +17,6 @@ import { fromTagList, registrationTags, type Tags, toTagList } from "../tags/tag
 import { checkNotShifted, zoneOf } from "../zonalshift/guard.ts";
 import { instanceIdOf } from "./to-claim.ts";
 
-
 /** Tags instances with the names of their claim and node, once both are known. */
 export function taggingController(deps: AwsDeps, parts: AwsParts): Controller {
   /** Tags by instance, looked up for all that wait at once: nodes join in bursts. */
