@@ -81,7 +81,11 @@ function budgets(reasons: "with reasons" | "without reasons"): JsonSchema {
         default: "10%",
         pattern: "^((100|[0-9]{1,2})%|[0-9]+)$",
       }),
-      schedule: text("Cron start in UTC; absent: always.", { pattern: SCHEDULE }),
+      schedule: text("Cron start; absent: always.", { pattern: SCHEDULE }),
+      timeZone: text("Time zone of the schedule, such as Europe/Zurich; absent: UTC.", {
+        minLength: 1,
+        maxLength: 64,
+      }),
       duration: text("How long after its start it is active.", { pattern: BUDGET_DURATION }),
       ...(reasons === "with reasons"
         ? {
@@ -98,10 +102,13 @@ function budgets(reasons: "with reasons" | "without reasons"): JsonSchema {
   return list("Caps on nodes disrupted at one time; the least counts.", item, {
     default: [{ nodes: "10%" }],
     maxItems: 50,
-    ...rules([
-      "self.all(x, has(x.schedule) == has(x.duration))",
-      "'schedule' must be set with 'duration'",
-    ]),
+    ...rules(
+      ["self.all(x, has(x.schedule) == has(x.duration))", "'schedule' must be set with 'duration'"],
+      [
+        "self.all(x, !has(x.timeZone) || has(x.schedule))",
+        "'timeZone' must be set with 'schedule'",
+      ],
+    ),
   });
 }
 

@@ -155,6 +155,7 @@ export const POOL_SHAPE: Shape = {
                 fields: {
                   nodes: "text",
                   schedule: "text",
+                  timeZone: "text",
                   duration: "text",
                   reasons: { listOf: "text" },
                 },

@@ -37,8 +37,10 @@ export interface Budget {
   /** A count (`"5"`) or a share of the pool's nodes (`"10%"`, rounded up). */
   readonly nodes: string;
   readonly reasons?: readonly DisruptionReason[];
-  /** Cron start in UTC; absent = always active. Comes with `duration`. */
+  /** Cron start; absent = always active. Comes with `duration`. */
   readonly schedule?: string;
+  /** IANA name of the place whose clocks {@link schedule} is about; absent = UTC. karpenter-ts only. */
+  readonly timeZone?: string;
   readonly duration?: string;
 }
 

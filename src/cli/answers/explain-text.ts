@@ -205,12 +205,14 @@ function budgetLine({
   nodes,
   reasons,
   schedule,
+  timeZone,
   duration,
   active,
   changesAt,
   problem,
 }: BudgetAnswer): string {
-  const when = schedule === undefined ? "always" : `${schedule} for ${duration ?? ""}`;
+  const place = timeZone === undefined ? "" : ` (${timeZone})`;
+  const when = schedule === undefined ? "always" : `${schedule}${place} for ${duration ?? ""}`;
   const change = changesAt === undefined ? "" : `, ${active ? "until" : "next"} ${changesAt}`;
   const what = reasons === undefined ? "all reasons" : reasons.join(", ");
   const state = problem !== undefined ? "cannot be read" : active ? "active" : "not active";

@@ -16,6 +16,7 @@ export interface BudgetAnswer {
   readonly nodes: string;
   readonly reasons?: readonly string[];
   readonly schedule?: string;
+  readonly timeZone?: string;
   readonly duration?: string;
   /** False also when it cannot be read. */
   readonly active: boolean;
@@ -43,11 +44,12 @@ export function budgetAnswers(pool: Pool, nowMs: number): readonly BudgetAnswer[
     const problem = budgetProblem(budget);
     const window = windowOf(budget, nowMs);
     const { changesAtMs } = window ?? {};
-    const { nodes, reasons, schedule, duration } = budget;
+    const { nodes, reasons, schedule, timeZone, duration } = budget;
     return {
       nodes,
       ...(reasons === undefined ? {} : { reasons }),
       ...(schedule === undefined ? {} : { schedule }),
+      ...(timeZone === undefined ? {} : { timeZone }),
       ...(duration === undefined ? {} : { duration }),
       active: window?.active ?? false,
       ...(changesAtMs === undefined ? {} : { changesAt: toRfc3339(changesAtMs) }),

@@ -116,6 +116,13 @@ describe("disruption budgets", () => {
     expect(broken({ nodes: "1", schedule: "@daily", duration: "1d" })).toBe(
       'spec.disruption.budgets[1].duration: "1d" is no duration such as 10h or 1h30m',
     );
+    expect(broken({ nodes: "1", schedule: "@daily", timeZone: "Mars", duration: "1h" })).toBe(
+      'spec.disruption.budgets[1].timeZone: there is no time zone "Mars"; write one such as Europe/Zurich',
+    );
+    const twice = { schedule: "TZ=Asia/Tokyo 0 9 * * *", timeZone: "Europe/Zurich" };
+    expect(broken({ nodes: "1", ...twice, duration: "1h" })).toBe(
+      'spec.disruption.budgets[1].timeZone: "Europe/Zurich" beside a schedule that names a time zone; remove one of them',
+    );
     expect(broken({ nodes: "1", schedule: "@daily" })).toBe(
       "spec.disruption.budgets[1]: schedule and duration come together",
     );

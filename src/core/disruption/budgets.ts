@@ -113,13 +113,20 @@ export function brokenBudget(
 
 /** What cannot be read in a budget, to be appended to its path; undefined: nothing. */
 export function budgetProblem(budget: Budget): string | undefined {
-  const { nodes, schedule, duration } = budget;
+  const { nodes, schedule, timeZone, duration } = budget;
   if (amount(nodes, 0) === undefined)
     return `.nodes: ${JSON.stringify(nodes)} is neither a count nor a percentage`;
   if (schedule === undefined && duration === undefined) return undefined;
   if (schedule === undefined || duration === undefined)
     return ": schedule and duration come together";
   if (scheduleOf(budget) !== undefined) return undefined;
+  if (timeZone !== undefined && cronProblem(schedule) === undefined) {
+    const place = JSON.stringify(timeZone);
+    if (cronProblem(`CRON_TZ=${timeZone} ${schedule}`) !== undefined)
+      return namesPlace(schedule)
+        ? `.timeZone: ${place} beside a schedule that names a time zone; remove one of them`
+        : `.timeZone: there is no time zone ${place}; write one such as Europe/Zurich`;
+  }
   const unread = cronProblem(schedule);
   return unread === undefined
     ? `.duration: ${JSON.stringify(duration)} is no duration such as 10h or 1h30m`
@@ -146,11 +153,20 @@ export interface Schedule {
 
 const schedules = new WeakMap<Budget, Schedule | "unreadable">();
 
+/** The schedule in the grammar of cron, with the place whose clocks it is about. */
+function inPlace({ schedule = "", timeZone }: Budget): string {
+  return timeZone === undefined ? schedule : `CRON_TZ=${timeZone} ${schedule}`;
+}
+
+function namesPlace(schedule: string): boolean {
+  return /^\s*(CRON_)?TZ=/.test(schedule);
+}
+
 /** Undefined: the budget has no schedule, or it cannot be read. */
 export function scheduleOf(budget: Budget): Schedule | undefined {
   let known = schedules.get(budget);
   if (known === undefined) {
-    const cron = parseCron(budget.schedule ?? "");
+    const cron = parseCron(inPlace(budget));
     const durationMs = parseDuration(budget.duration ?? "");
     known =
       cron === undefined || durationMs === undefined

@@ -26,6 +26,11 @@ describe("a budget's window", () => {
       { schedule: "CRON_TZ=Europe/Zurich 0 22 * * *", duration: "8h" },
       "opens 2026-10-24T20:00:00Z",
     ],
+    [
+      "2026-10-24T12:00:00Z",
+      { schedule: "0 22 * * *", timeZone: "Europe/Zurich", duration: "8h" },
+      "opens 2026-10-24T20:00:00Z",
+    ],
     // Two windows that overlap are one.
     [
       "2026-01-05T00:30:00Z",

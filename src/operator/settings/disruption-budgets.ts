@@ -7,7 +7,7 @@ import { ReadError } from "../../readers/read-error.ts";
 import { readYamlValue } from "../../readers/yaml.ts";
 
 const REASONS = ["Underutilized", "Empty", "Drifted"];
-const FIELDS = ["nodes", "reasons", "schedule", "duration"];
+const FIELDS = ["nodes", "reasons", "schedule", "timeZone", "duration"];
 
 /** The problem of the text, with its field; undefined: the text is valid. */
 export function disruptionBudgetsProblem(text: string): string | undefined {
@@ -47,13 +47,15 @@ function read(text: string): unknown {
 function problemOf(budget: unknown, index: number): string | undefined {
   const field = `budgets[${index}]`;
   if (!isObject(budget)) return `${field}: must be an object with nodes`;
-  const { nodes, reasons, schedule, duration } = budget;
+  const { nodes, reasons, schedule, timeZone, duration } = budget;
   const unknown = Object.keys(budget).find((key) => !FIELDS.includes(key));
   if (unknown !== undefined) return `${field}.${unknown}: there is no such field`;
   if (typeof nodes !== "string") return `${field}.nodes: must be a count or a percentage`;
   if ((schedule === undefined) !== (duration === undefined))
     return `${field}: schedule and duration come together`;
-  for (const [name, value] of Object.entries({ schedule, duration }))
+  if (timeZone !== undefined && schedule === undefined)
+    return `${field}: timeZone comes with schedule`;
+  for (const [name, value] of Object.entries({ schedule, timeZone, duration }))
     if (value !== undefined && typeof value !== "string")
       return `${field}.${name}: ${JSON.stringify(value)} must be a text`;
   if (reasons === undefined) return undefined;
