@@ -30,6 +30,7 @@ const ENTRIES = {
   karpenter: "src/cli/main.ts",
   "ec2-spot-interrupter": "src/cli/ec2-spot-interrupter.ts",
   "karpenter-convert": "src/cli/karpenter-convert.ts",
+  "kubectl-karpenter": "src/cli/kubectl-karpenter.ts",
 };
 /** What is compiled beforehand: reading and planning. The rest is a small part of what a cold process spends. */
 const WARM_UP = fileURLToPath(new URL("bundle/warm-up.yaml", import.meta.url));

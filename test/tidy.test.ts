@@ -306,7 +306,7 @@ describe("files", () => {
 
   it("are imported by somebody", () => {
     const used = new Set(everything.flatMap((file) => file.imports));
-    const entries = ["main", "ec2-spot-interrupter", "karpenter-convert"].map(
+    const entries = ["main", "ec2-spot-interrupter", "karpenter-convert", "kubectl-karpenter"].map(
       (name) => `src/cli/${name}.ts`,
     );
     const orphans = product.filter((file) => !used.has(file.path) && !entries.includes(file.path));

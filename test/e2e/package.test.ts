@@ -27,6 +27,9 @@ const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as
   dependencies: Record<string, string>;
 };
 
+/** They complete words, `--version` among them. */
+const COMPLETERS = ["kubectl_complete-karpenter"];
+
 describe("the npm package", () => {
   let folder: string;
   let home: string;
@@ -54,7 +57,7 @@ describe("the npm package", () => {
       encoding: "utf8",
     });
 
-  it.each(Object.entries(manifest.bin))(
+  it.each(Object.entries(manifest.bin).filter(([name]) => !COMPLETERS.includes(name)))(
     "has a %s command that runs from the tarball and from a checkout that was built again",
     (_, file) => {
       // A build writes only below dist, with mode 644.
@@ -66,6 +69,12 @@ describe("the npm package", () => {
       }
     },
   );
+
+  it.each(COMPLETERS)("has %s, which answers as kubectl reads it", (name) => {
+    const program = join(home, manifest.bin[name] as string);
+    const answer = execFileSync(program, ["expl"], { cwd: folder, encoding: "utf8" });
+    expect(answer).toMatch(/^explain\t.*\n:4\n$/);
+  });
 
   it("says that it is not built where dist is missing", () => {
     const bare = join(folder, "bare");

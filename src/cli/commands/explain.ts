@@ -1,7 +1,8 @@
 /** `karpenter explain`: why a node is here and stays, why a pod waits, what a pool may lose and when. */
-import { Command } from "commander";
+import { Argument, Command } from "commander";
 import { outputOption, pictureOptions } from "../answers/picture-options.ts";
 import type { ExplainFlags } from "../answers/run-explain.ts";
+import { suggesting } from "../program/completion.ts";
 import { withExamples } from "../program/help.ts";
 
 /** `karpenter explain`. */
@@ -10,7 +11,14 @@ export function explainCommand(): Command {
     .description(
       "Say why a node exists and is not removed, why a pod waits, and what a NodePool allows.",
     )
-    .argument("<kind>", "node, nodeclaim, pod or nodepool; or kind/name")
+    .addArgument(
+      suggesting(new Argument("<kind>", "node, nodeclaim, pod or nodepool; or kind/name"), [
+        "node",
+        "nodeclaim",
+        "pod",
+        "nodepool",
+      ]),
+    )
     .argument("[name]", "name of the object; without a name: all NodePools, one line each")
     .option("-n, --namespace <name>", "namespace of a pod", "default");
   pictureOptions(command)

@@ -8,6 +8,7 @@ import {
 } from "../../operator/settings/option-groups.ts";
 import { OPTIONS, type OptionDefinition } from "../../operator/settings/options.ts";
 import { HELP_STYLE } from "../program/help.ts";
+import { completionCommand } from "./completion.ts";
 import { controllerCommand } from "./controller.ts";
 import { convertCommand } from "./convert.ts";
 import { explainCommand } from "./explain.ts";
@@ -17,6 +18,7 @@ import { sandboxCommand } from "./sandbox.ts";
 import { simulateCommand } from "./simulate.ts";
 
 const COMMANDS = [
+  completionCommand,
   controllerCommand,
   convertCommand,
   explainCommand,
