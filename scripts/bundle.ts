@@ -32,6 +32,7 @@ const ENTRIES = {
   "karpenter-convert": "src/cli/karpenter-convert.ts",
   "kubectl-karpenter": "src/cli/kubectl-karpenter.ts",
 };
+const COMPLETER = "kubectl_complete-karpenter.mjs";
 /** What is compiled beforehand: reading and planning. The rest is a small part of what a cold process spends. */
 const WARM_UP = fileURLToPath(new URL("bundle/warm-up.yaml", import.meta.url));
 const COMMAND_LINES = [["karpenter", "plan", "--output", "json", "-f", WARM_UP]];
@@ -50,6 +51,7 @@ const programs = await buildPrograms(ENTRIES, out);
 for (const path of DATA) cpSync(join(ROOT, path), join(out, path), { recursive: true });
 writeFileSync(join(out, "package.json"), manifest());
 cpSync(join(ROOT, "LICENSE"), join(out, "LICENSE"));
+writeFileSync(join(out, COMPLETER), completer(), { mode: 0o755 });
 writeFileSync(join(out, "THIRD-PARTY-LICENSES.txt"), licences(programs.inputs));
 for (const name of Object.keys(ENTRIES)) console.log(relative(ROOT, join(out, `${name}.mjs`)));
 console.log(`${megabytes(programs.bytes)} MB`);
@@ -70,6 +72,14 @@ function outFolder(given: string | undefined): string {
   if (existsSync(folder) && readdirSync(folder).length > 0)
     throw new Error(`--out ${given}: the folder is not empty; name another`);
   return folder;
+}
+
+/** What kubectl runs to complete `kubectl karpenter …`. */
+function completer(): string {
+  return `#!/usr/bin/env node
+process.argv.splice(2, 0, "__complete");
+await import("./kubectl-karpenter.mjs");
+`;
 }
 
 /** Which build it is: without a checkout beside it the program could not know. */

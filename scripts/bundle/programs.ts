@@ -3,7 +3,7 @@
  * file can have all that was compiled of it kept beside it (`code-cache.ts`), which parts of a split one cannot. Packages
  * that few runs need lie in files of their own, read when they are asked for.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Plugin } from "esbuild";
@@ -42,15 +42,13 @@ export async function buildPrograms(
     for (const id of ids) lazy[id] = part.file;
   }
   for (const name of Object.keys(entries)) {
-    const start = `import { readPart } from "./src/cli/program/load-program.ts";
+    const outfile = resolve(out, `${name}.mjs`);
+    const start = `#!/usr/bin/env node
+import { readPart } from "./src/cli/program/load-program.ts";
 const { programs } = readPart(new URL("./", import.meta.url).href, ${JSON.stringify(main.file)}, ${JSON.stringify(lazy)}).evaluate();
 programs[${JSON.stringify(name)}]();`;
-    await build({
-      ...COMMON,
-      stdin: stdin(start),
-      format: "esm",
-      outfile: resolve(out, `${name}.mjs`),
-    });
+    await build({ ...COMMON, stdin: stdin(start), format: "esm", outfile });
+    chmodSync(outfile, 0o755);
   }
   return {
     file: main.file,

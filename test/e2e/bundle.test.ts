@@ -3,7 +3,15 @@
  * above it, it does all that the program does. This is what images are made of.
  */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -54,6 +62,17 @@ describe("the bundle", () => {
     const licences = readFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), "utf8");
     expect(licences).toContain("undici");
     expect(licences).toContain("@aws-sdk/client-ec2");
+  });
+
+  it("has a plug-in of kubectl and its completer, which run through links as krew makes them", () => {
+    for (const [name, given, answer] of [
+      ["kubectl-karpenter", "--help", /^Usage: kubectl karpenter /],
+      ["kubectl_complete-karpenter", "expl", /^explain\t.*\n:4\n$/],
+    ] as const) {
+      const link = join(folder, name);
+      symlinkSync(join(folder, `${name}.mjs`), link);
+      expect(execFileSync(link, [given], { encoding: "utf8" })).toMatch(answer);
+    }
   });
 
   it("reads the AWS SDK only where AWS is the cloud", () => {

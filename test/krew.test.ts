@@ -1,0 +1,60 @@
+/**
+ * The manifest for krew, filled in as a release does, keeps the rules by which krew takes a plug-in
+ * (krew's internal/index/validation/validate.go).
+ */
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { parse } from "yaml";
+
+const TEXT = readFileSync(new URL("../deploy/krew/karpenter.yaml", import.meta.url), "utf8");
+const { version, bin } = JSON.parse(
+  readFileSync(new URL("../package.json", import.meta.url), "utf8"),
+) as { version: string; bin: Record<string, string> };
+const FILLED: Readonly<Record<string, string>> = {
+  REPOSITORY: "https://example.com/karpenter-ts",
+  VERSION: version,
+  SHA256: "0".repeat(64),
+};
+const filled = TEXT.replace(/\$\{(\w+)\}/g, (whole, name: string) => FILLED[name] ?? whole);
+const plugin = parse(filled);
+
+it("leaves no placeholder that a release does not know", () => {
+  expect(filled).not.toContain("$");
+  for (const name of Object.keys(FILLED)) expect(TEXT).toContain(`\${${name}}`);
+});
+
+it("names the plug-in, its version and what it does, as krew asks", () => {
+  expect(Object.keys(plugin)).toEqual(["apiVersion", "kind", "metadata", "spec"]);
+  expect([plugin.apiVersion, plugin.kind]).toEqual([
+    "krew.googlecontainertools.github.com/v1alpha2",
+    "Plugin",
+  ]);
+  expect(plugin.metadata).toEqual({ name: "karpenter" });
+  expect(bin).toHaveProperty(`kubectl-${plugin.metadata.name}`);
+  const { spec } = plugin;
+  expect(Object.keys(spec).sort()).toEqual(
+    "caveats description homepage platforms shortDescription version".split(" "),
+  );
+  expect(spec.version).toMatch(/^v\d+\.\d+\.\d+(?:-[0-9a-z.-]+)?$/);
+  expect(spec.homepage).toMatch(/^https:\/\//);
+  expect(spec.shortDescription).toMatch(/^[^\n]{1,50}$/);
+  const { engines } = JSON.parse(
+    readFileSync(new URL("../package.json", import.meta.url), "utf8"),
+  ) as { engines: { node: string } };
+  expect(spec.caveats).toContain(`Node.js ${engines.node.replace(">=", "")} or newer`);
+});
+
+it("has one archive for each system, whose program the bundle holds", () => {
+  const { platforms } = plugin.spec;
+  expect(platforms).toHaveLength(1);
+  const [{ selector, uri, sha256, files, bin: program }] = platforms;
+  expect(selector.matchExpressions).toEqual([
+    { key: "os", operator: "In", values: ["linux", "darwin"] },
+  ]);
+  expect(uri).toMatch(/^https:\/\/.*\.tar\.gz$/);
+  expect(sha256).toMatch(/^[0-9a-f]{64}$/);
+  expect(files).toEqual([{ from: "*", to: "." }]);
+  // `test/e2e/bundle.test.ts` runs it.
+  const bundle = readFileSync(new URL("../scripts/bundle.ts", import.meta.url), "utf8");
+  expect(bundle).toContain(`"${program.replace(".mjs", "")}": "src/cli/`);
+});
