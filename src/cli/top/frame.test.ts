@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
 import { printedScreen } from "../program/terminal.ts";
 import { type Canvas, frame, type Surroundings } from "./frame.ts";
-import { FIRST_VIEW, type View } from "./view.ts";
+import { FIRST_VIEW, KEYS, type View } from "./view.ts";
 
 const GIB = 2 ** 30;
 const plain = pc.createColors(false);
@@ -60,6 +60,23 @@ const text = (
   printedScreen(frame(one, view, { columns: 80, paint: plain, ...canvas }, around))
     .split("\n")
     .slice(0, -1);
+
+describe("keys", () => {
+  it.each([60, 100])("are listed whole on a screen of %i columns", (columns) => {
+    const keys = { ...FIRST_VIEW, showsKeys: true } as const;
+    const canvas = { columns, rows: 24, isAscii: true };
+    const lines = text(fleet([node(1)]), canvas, undefined, keys);
+    expect(lines.filter((line) => line.length > columns)).toEqual([]);
+    for (const [name] of KEYS.slice(1))
+      expect(lines.some((line) => line.startsWith(`  ${name} `))).toBe(true);
+    expect(lines.some((line) => line.startsWith("  up down, k j "))).toBe(true);
+    expect(lines.at(-1)).toBe("any key: back  q quit");
+  });
+
+  it("are named at the foot of the list", () => {
+    expect(text(fleet([node(1)]), { rows: 20 }).at(-1)).toContain("? keys");
+  });
+});
 
 describe("a frame", () => {
   it("tells totals, pools, nodes and who waits, within 80 columns", () => {

@@ -5,9 +5,9 @@ import { usd } from "../../core/answers/command-answer.ts";
 import type { Fleet, FleetNode, FleetPool, NodeState, Waiting } from "../../core/answers/fleet.ts";
 import { rejectionText } from "../program/code-words.ts";
 import { percent } from "../program/figures.ts";
-import { clipped } from "../program/layout.ts";
+import { clipped, table } from "../program/layout.ts";
 import { type Line, type Paint, painted } from "../program/terminal.ts";
-import { shareOf, shownNodes, type View } from "./view.ts";
+import { KEYS, shareOf, shownNodes, type View } from "./view.ts";
 
 /** The room that a frame has. */
 export interface Canvas {
@@ -39,6 +39,13 @@ export function frame(
 ): readonly Line[] {
   const head = [headLine(fleet, view, canvas, around)];
   const foot = [footLine(view, canvas, around)];
+  if (view.showsKeys) {
+    const ascii = (keys: string) =>
+      canvas.isAscii === true ? keys.replace("↑ ↓", "up down") : keys;
+    const rows = table(KEYS.map(([keys, does]) => [ascii(keys), does]));
+    const lines = rows.map((row) => clipped(row, canvas.columns));
+    return fitted([...head, "", painted("KEYS", canvas.paint.dim)], lines, foot, canvas);
+  }
   if (around.explanation !== undefined) {
     const lines = around.explanation.flatMap((line) => wrapped(line, canvas.columns));
     return fitted([...head, ""], lines, foot, canvas);
@@ -306,15 +313,16 @@ function causeText({ waitingFor, rejected = {} }: Waiting): string {
 }
 
 function footLine(
-  { isTyping, filter, sort, explained }: View,
+  { isTyping, filter, sort, explained, showsKeys }: View,
   { columns, rows, paint }: Canvas,
   { problem }: Surroundings,
 ): Line {
   if (problem !== undefined) return painted(clipped(problem, columns), paint.red);
   if (rows === undefined) return "";
   if (isTyping) return clipped(`/${filter}_  enter: keep  esc: show all`, columns);
-  if (explained !== undefined) return painted("esc back  q quit", paint.dim);
+  if (showsKeys) return painted("any key: back  q quit", paint.dim);
+  if (explained !== undefined) return painted("esc back  ? keys  q quit", paint.dim);
   const filtered = filter === "" ? "" : `  filter "${filter}"`;
-  const keys = `q quit  ↑↓ select  enter explain  s sort: ${sort}  / filter  p pause${filtered}`;
+  const keys = `q quit  ↑↓ select  enter explain  s sort: ${sort}  / filter  p pause  ? keys${filtered}`;
   return painted(clipped(keys, columns), paint.dim);
 }

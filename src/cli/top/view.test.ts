@@ -43,6 +43,18 @@ describe("keys", () => {
     expect(pressed(DOWN, { name: "return" }, { name: "escape" })).not.toHaveProperty("explained");
   });
 
+  it("are shown on ?, and any key goes back to what was there", () => {
+    const ask = { text: "?" };
+    const explained = pressed(DOWN, { name: "return" }, ask);
+    expect(explained).toMatchObject({ showsKeys: true, explained: "b" });
+    expect(afterKey(explained, { name: "escape" }, NAMES)).toEqual(
+      pressed(DOWN, { name: "return" }),
+    );
+    expect(pressed(ask, DOWN)).toEqual(FIRST_VIEW);
+    expect(pressed(ask, { name: "q" }).isOver).toBe(true);
+    expect(pressed({ text: "/" }, ask)).toMatchObject({ filter: "?", isTyping: true });
+  });
+
   it("type a filter: letters that are commands elsewhere are letters there", () => {
     const slash = { text: "/" };
     const typed = pressed(slash, { name: "q", text: "q" }, { name: "s", text: "s" });

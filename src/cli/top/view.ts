@@ -18,6 +18,8 @@ export interface View {
   readonly selected: number;
   /** Nothing is read while it is true. */
   readonly isPaused: boolean;
+  /** The list of keys is shown in place of the nodes. */
+  readonly showsKeys?: true;
   /** The node that is explained; absent: the list is shown. */
   readonly explained?: string;
   readonly isOver: boolean;
@@ -44,6 +46,8 @@ export interface Key {
 export function afterKey(view: View, key: Key, shown: readonly string[]): View {
   if (key.ctrl === true && key.name === "c") return { ...view, isOver: true };
   if (view.isTyping) return afterTyping(view, key);
+  if (view.showsKeys) return afterKeys(view, key);
+  if (key.text === "?") return { ...view, showsKeys: true };
   if (view.explained !== undefined) return afterExplained(view, key);
   const last = Math.max(0, shown.length - 1);
   const to = (position: number) => ({ ...view, selected: Math.min(last, Math.max(0, position)) });
@@ -79,6 +83,20 @@ export function afterKey(view: View, key: Key, shown: readonly string[]): View {
   }
 }
 
+/** What each key does, in the order of use. */
+export const KEYS: readonly (readonly [keys: string, does: string])[] = [
+  ["↑ ↓, k j", "select a node"],
+  ["PageUp PageDown", "ten nodes up or down"],
+  ["Home End", "the first or last node"],
+  ["Enter", "explain why the node is here and why it stays"],
+  ["Escape", "back to the list; show all nodes again"],
+  ["s", `sort by the next of: ${SORTS.join(", ")}`],
+  ["/", "type a filter"],
+  ["p", "pause: nothing is read until it is pressed again"],
+  ["?", "these keys"],
+  ["q, Ctrl-C", "end; Ctrl-Z suspends"],
+];
+
 /** Nodes that one press of a page key passes. */
 const PAGE = 10;
 
@@ -87,6 +105,13 @@ function afterTyping(view: View, { name, text }: Key): View {
   if (name === "escape") return { ...view, isTyping: false, filter: "" };
   if (name === "backspace") return { ...view, filter: view.filter.slice(0, -1) };
   return text !== undefined && text >= " " ? { ...view, filter: view.filter + text } : view;
+}
+
+/** Any key goes back to what was there; `q` ends. */
+function afterKeys(view: View, { name }: Key): View {
+  if (name === "q") return { ...view, isOver: true };
+  const { showsKeys: _, ...before } = view;
+  return before;
 }
 
 function afterExplained(view: View, { name }: Key): View {
