@@ -10,7 +10,7 @@ import type { LaunchChoice } from "../../core/answers/launch-choice.ts";
 import type { NodeAnswer } from "../../core/answers/node-answer.ts";
 import type { BoundPodAnswer } from "../../core/answers/pod-answer.ts";
 import type { PoolAnswer } from "../../core/answers/pool-answer.ts";
-import { fellText } from "../plan/plan-text.ts";
+import { fellText, nearestText } from "../plan/plan-text.ts";
 import { holdWords, ruledOutText } from "../program/code-words.ts";
 import { fittedTable, section } from "../program/layout.ts";
 import { PLAIN_SCREEN, type Screen } from "../program/terminal.ts";
@@ -22,13 +22,14 @@ const LISTED = 10;
 
 /** Ends with a newline. */
 export function explainText(answer: Answer, notes: readonly string[]): Printed {
-  const lines =
-    answer.kind === "Node"
-      ? nodeLines(answer)
-      : answer.kind === "Pod"
-        ? podLines(answer)
-        : poolLines(answer);
-  return printedLines([answer.says, ...lines, ...notes.map((note) => `note: ${note}`)]);
+  const notesBelow = notes.map((note) => `note: ${note}`);
+  return printedLines([answer.says, ...answerLines(answer), ...notesBelow]);
+}
+
+/** What stands behind the first line, in sections. */
+export function answerLines(answer: Answer): readonly string[] {
+  if (answer.kind === "Node") return nodeLines(answer);
+  return answer.kind === "Pod" ? podLines(answer) : poolLines(answer);
 }
 
 /** A row for each pool. Ends with a newline. */
@@ -37,7 +38,15 @@ export function poolListText(
   notes: readonly string[],
   screen: Screen = PLAIN_SCREEN,
 ): Printed {
-  const head = ["NODEPOOL", "READY", "NODES", "$/HOUR", "LIMITS", "NEXT DISRUPTION"];
+  const lines =
+    items.length === 0
+      ? ["no NodePool in the input"]
+      : fittedTable(poolRows(items), screen.columns);
+  return printedLines([...lines, ...notes.map((note) => `note: ${note}`)]);
+}
+
+/** The heads, then a row for each pool. */
+export function poolRows(items: PoolList["items"]): readonly (readonly string[])[] {
   const rows = items.map((one) => [
     one.kind === "NodePool" ? one.name : `${one.name} (${one.kind})`,
     one.ready ? "yes" : "no",
@@ -46,11 +55,7 @@ export function poolListText(
     one.limits.map(({ resource, percent }) => `${resource} ${percent}%`).join(", ") || "none",
     one.paused === undefined ? nextDisruption(one) : "paused",
   ]);
-  const lines =
-    items.length === 0
-      ? ["no NodePool in the input"]
-      : fittedTable([head, ...rows], screen.columns);
-  return printedLines([...lines, ...notes.map((note) => `note: ${note}`)]);
+  return [["NODEPOOL", "READY", "NODES", "$/HOUR", "LIMITS", "NEXT DISRUPTION"], ...rows];
 }
 
 function nextDisruption({ at, nextAllowedDisruption }: PoolAnswer): string {
@@ -271,11 +276,7 @@ function planLines(plan: WaitingPodAnswer["plan"]): readonly string[] {
   const { nodePools, nearest, fix } = plan;
   return section("Why there is no place", [
     ...nodePools.map((pool) => fellText(pool)),
-    ...(nearest === undefined
-      ? []
-      : [
-          `nearest: ${nearest.instanceType ?? ""} of ${nearest.nodePool}: ${nearest.missing.join("; ")}`,
-        ]),
+    ...(nearest === undefined ? [] : [`nearest: ${nearestText(nearest)}`]),
     ...(fix === undefined ? [] : [`fix: ${fix.text}`]),
   ]);
 }

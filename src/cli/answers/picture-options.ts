@@ -1,5 +1,6 @@
 /** The flags of commands that look at a cluster, live or in files, without changing it. */
 import { type Command, Option } from "commander";
+import { REPORT_FORMATS, type ReportFormat } from "../report/format-names.ts";
 
 /** Adds the options that say where objects, settings and prices come from. */
 export function pictureOptions(command: Command): Command {
@@ -23,7 +24,20 @@ export function pictureOptions(command: Command): Command {
     );
 }
 
+/** The forms that answers have. */
+export type AnswerFormat = "text" | "json" | "yaml" | ReportFormat;
+
 /** `-o` of `explain` and `simulate`. */
+export function answerOption(): Option {
+  return new Option(
+    "-o, --output <format>",
+    "text; json, yaml: for programs; markdown: a comment; html: a page in one file; svg: its picture",
+  )
+    .choices(["text", "json", "yaml", ...REPORT_FORMATS])
+    .default("text");
+}
+
+/** `-o` of `top`. */
 export function outputOption(): Option {
   return new Option("-o, --output <format>", "text for people; json or yaml for programs")
     .choices(["text", "json", "yaml"])

@@ -3,14 +3,18 @@ import { printedLines } from "../../base/printable.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { printed } from "../program/manifest-text.ts";
 import { PLAIN_SCREEN } from "../program/terminal.ts";
+import { isReport, printedReport } from "../report/formats.ts";
+import { explainReport } from "./answer-reports.ts";
 import { explain, explainPools, subjectOf } from "./explain.ts";
 import { explainText, poolListText } from "./explain-text.ts";
+import type { AnswerFormat } from "./picture-options.ts";
 import { type PictureFlags, readObjects, readPicture } from "./read-picture.ts";
+import { modelOf } from "./simulate.ts";
 
 /** Flags of `karpenter explain`, as the parser gives them. */
 export interface ExplainFlags extends PictureFlags {
   readonly namespace: string;
-  readonly output: "text" | "json" | "yaml";
+  readonly output: AnswerFormat;
 }
 
 /** Throws CliError for bad input, and when there is no such object. */
@@ -29,6 +33,10 @@ export async function runExplain(
         ? poolListText(answer, read.notes, screen(undefined))
         : explainText(answer, read.notes),
     );
+    return;
+  }
+  if (isReport(flags.output)) {
+    out(printedReport(explainReport(answer, modelOf(read), read.notes), flags.output));
     return;
   }
   err(printedLines(read.notes.map((note) => `karpenter: note: ${note}`)));

@@ -5,6 +5,9 @@ import { type Found, readDocuments } from "../plan/documents.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/manifest-text.ts";
+import { isReport, printedReport } from "../report/formats.ts";
+import { simulateReport } from "./answer-reports.ts";
+import type { AnswerFormat } from "./picture-options.ts";
 import {
   type PictureFlags,
   pictureFrom,
@@ -12,7 +15,7 @@ import {
   readObjects,
   readPicture,
 } from "./read-picture.ts";
-import { leftOut, modelOf, simulate } from "./simulate.ts";
+import { leftOut, modelOf, simulation } from "./simulate.ts";
 import { simulateText } from "./simulate-text.ts";
 import { nodesToRemove, parsePrices, withDrift, withOfferings, withPools } from "./what-if.ts";
 
@@ -25,7 +28,7 @@ export interface SimulateFlags extends PictureFlags {
   readonly price?: readonly string[];
   readonly consolidate?: true;
   readonly horizon?: string;
-  readonly output: "text" | "json" | "yaml";
+  readonly output: AnswerFormat;
 }
 
 /** 0: every pod has a place at the end; 2: some have none. Throws CliError for bad input. */
@@ -49,14 +52,17 @@ export async function runSimulate(
   const start = withOfferings(modelOf(supposed), prices, new Set(zones));
   const removed = nodesToRemove(start.picture, flags.removeNode ?? [], new Set(zones));
   const consolidate = flags.consolidate === true;
-  const answer = simulate(
-    modelOf(before),
+  const today = modelOf(before);
+  const { answer, after } = simulation(
+    today,
     start,
     { removed, zones, consolidate, horizonMs },
     supposed.settings,
   );
   const notes = [...supposed.notes, ...leftOut(start, answer)];
   if (flags.output === "text") out(simulateText(answer, notes));
+  else if (isReport(flags.output))
+    out(printedReport(simulateReport(answer, [today, after], notes), flags.output));
   else {
     err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
     out(printed(answer, flags.output));

@@ -30,13 +30,15 @@ export function simulateText(answer: Simulated, notes: readonly string[]): Print
   return printedLines(lines);
 }
 
-const ENDINGS = {
+/** How the simulation ended. */
+export const ENDINGS = {
   settled: "settled: no further command",
   horizon: "not settled: further commands may follow after the end (--horizon)",
   limit: "stopped: too many steps, and no end in sight",
 } as const;
 
-function stepRow({ at, kind, says, moves, launched, priceMicroUsdPerHour }: Step): string[] {
+/** Its time, the price from then on, the pods that moved, what was done. */
+export function stepRow({ at, kind, says, moves, launched, priceMicroUsdPerHour }: Step): string[] {
   const nodes = launched.map(
     ({ node, instanceType, capacityType, zone }) =>
       `${node} (${instanceType}, ${capacityType}, ${zone})`,
@@ -46,7 +48,8 @@ function stepRow({ at, kind, says, moves, launched, priceMicroUsdPerHour }: Step
   return [at, `${usd(priceMicroUsdPerHour)}/h`, counted(moved, "pod"), `${says}${more}`];
 }
 
-function nextLine({ says, method }: CommandAnswer): string {
+/** A command of the disruption loop. */
+export function nextLine({ says, method }: CommandAnswer): string {
   return `${says}, by ${method}`;
 }
 

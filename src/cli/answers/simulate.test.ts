@@ -90,6 +90,24 @@ describe("karpenter simulate", () => {
     `);
   });
 
+  it.each(["markdown", "html", "svg"] as const)(
+    "shows the nodes before and after, and each step, as %s",
+    async (output) => {
+      const flags = { consolidate: true, output } as const;
+      const { text } = await run([snapshotPool(), ...sparse], flags);
+      const [before = "", after = ""] = text.split(/(?:>|\*\*)After(?:<|\*\*)/);
+      const cards = (part: string) => part.match(/<g /g)?.length;
+      if (output !== "markdown") expect([before, after].map(cards)).toEqual([4, 1]);
+      else
+        expect([before, after].map((part) => /\| default \| (\d)/.exec(part)?.[1])).toEqual([
+          "4",
+          "1",
+        ]);
+      expect(text).toContain("$0.8000");
+      if (output !== "svg") expect(text).toContain("delete a, b, c");
+    },
+  );
+
   it("packs many nodes anew into several others", async () => {
     const objects = [snapshotPool(), ...snapshotSparse("abcdef")];
     const { text } = await run(objects, { consolidate: true });

@@ -64,13 +64,18 @@ export function modelOf({ picture, planning }: ReadPicture): Model {
   };
 }
 
+/** The answer of {@link simulation} alone. */
+export function simulate(...given: Parameters<typeof simulation>): Simulated {
+  return simulation(...given).answer;
+}
+
 /** `before`: the cluster as read; `start`: the same with the changed NodePools, prices and workloads. */
-export function simulate(
+export function simulation(
   before: Model,
   start: Model,
   { removed, zones, consolidate, horizonMs }: Supposed,
   settings: ReadPicture["settings"],
-): Simulated {
+): { readonly answer: Simulated; readonly after: Model } {
   const plan = (input: Parameters<typeof planBatch>[0]) => planBatch(input, settings.planner);
   const { nowMs } = start.picture;
   const steps: Step[] = [];
@@ -93,7 +98,7 @@ export function simulate(
     model = settled.model;
     steps.push(...settled.steps);
   }
-  return answer(before, model, steps, { against, ended, plan });
+  return { answer: answer(before, model, steps, { against, ended, plan }), after: model };
 }
 
 /** Notes on what the simulation left out, if the input has any of it. */

@@ -1,6 +1,6 @@
 /** `karpenter explain`: why a node is here and stays, why a pod waits, what a pool may lose and when. */
 import { Argument, Command } from "commander";
-import { outputOption, pictureOptions } from "../answers/picture-options.ts";
+import { answerOption, pictureOptions } from "../answers/picture-options.ts";
 import type { ExplainFlags } from "../answers/run-explain.ts";
 import { suggesting } from "../program/completion.ts";
 import { withExamples } from "../program/help.ts";
@@ -23,7 +23,7 @@ export function explainCommand(): Command {
     .option("-n, --namespace <name>", "namespace of a pod", "default");
   pictureOptions(command)
     .optionsGroup("Output:")
-    .addOption(outputOption())
+    .addOption(answerOption())
     .allowExcessArguments(false)
     .action(async (kind: string, name: string | undefined, flags: ExplainFlags) => {
       // Loaded when wanted, so that help and refused flags answer at once.

@@ -3,7 +3,7 @@
  * none; 1: the input is at fault.
  */
 import { Command } from "commander";
-import { outputOption, pictureOptions } from "../answers/picture-options.ts";
+import { answerOption, pictureOptions } from "../answers/picture-options.ts";
 import type { SimulateFlags } from "../answers/run-simulate.ts";
 import { withExamples } from "../program/help.ts";
 
@@ -25,7 +25,7 @@ export function simulateCommand(): Command {
     .option("--consolidate", "run the disruption loop until it has nothing more to do")
     .option("--horizon <duration>", "longest time that --consolidate simulates (default: 24h)")
     .optionsGroup("Output:")
-    .addOption(outputOption())
+    .addOption(answerOption())
     .allowExcessArguments(false)
     .action(async (flags: SimulateFlags) => {
       // Loaded when wanted, so that help and refused flags answer at once.

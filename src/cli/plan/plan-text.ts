@@ -152,17 +152,24 @@ export function unplacedGroups(all: readonly Unplaced[]): readonly UnplacedGroup
 function unplacedLines(all: readonly Unplaced[], paint: Paint): Line[] {
   return unplacedGroups(all).flatMap(({ one, pods, reasons }) => {
     const { nearest, fix } = one;
-    const where = nearest?.instanceType === undefined ? "" : ` ${nearest.instanceType} of`;
     return [
       `  ${named(pods)}`,
       ...reasons.map((line) => `    ${line}`),
-      ...(nearest === undefined
-        ? []
-        : [`    nearest:${where} ${nearest.nodePool}: ${nearest.missing.join("; ")}`]),
+      ...(nearest === undefined ? [] : [`    nearest: ${nearestText(nearest)}`]),
       ...(fix === undefined ? [] : [painted(`    fix: ${fix.text}`, paint.green)]),
       ...(fix === undefined && nearest !== undefined ? [`    fix: ${NO_FIX}`] : []),
     ];
   });
+}
+
+/** The place that comes closest, and what it lacks. */
+export function nearestText({
+  instanceType,
+  nodePool,
+  missing,
+}: NonNullable<Unplaced["nearest"]>): string {
+  const type = instanceType === undefined ? "" : `${instanceType} of `;
+  return `${type}${nodePool}: ${missing.join("; ")}`;
 }
 
 /** A replica's own claim is named in its reason, and makes it no other. */

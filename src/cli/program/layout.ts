@@ -5,6 +5,19 @@ export function section(title: string, lines: readonly string[]): readonly strin
   return lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
 }
 
+/** The sections that `lines` are made of: the inverse of {@link section}. */
+export function sectionsIn(
+  lines: readonly string[],
+): readonly { readonly title: string; readonly lines: readonly string[] }[] {
+  const sections: { title: string; lines: string[] }[] = [];
+  lines.forEach((line, at) => {
+    if (line === "") return;
+    if (lines[at - 1] === "") sections.push({ title: line, lines: [] });
+    else sections.at(-1)?.lines.push(line.trim());
+  });
+  return sections;
+}
+
 /** Rows of cells, the first row being the heads, indented by two. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   return laidOut(rows, widthsOf(rows));

@@ -6,7 +6,7 @@ import { counted } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import { percent, perMonth } from "../program/figures.ts";
 import { xmlText } from "./escape.ts";
-import type { Report, ReportPool, ReportUnplaced } from "./report.ts";
+import type { Report, ReportPool, ReportSection, ReportUnplaced } from "./report.ts";
 import { svgReport } from "./svg.ts";
 
 /** Pods that are named for one reason; the rest are counted. */
@@ -14,7 +14,7 @@ const NAMED = 20;
 
 /** The whole page. */
 export function htmlReport(report: Report): string {
-  const { title, figures, pools, unplaced, risks, notes } = report;
+  const { title, says, figures, maps, unplaced, sections } = report;
   return [
     "<!doctype html>",
     '<html lang="en">',
@@ -27,12 +27,12 @@ export function htmlReport(report: Report): string {
     "</head>",
     "<body>",
     `<h1>${xmlText(title)}</h1>`,
+    ...(says === undefined ? [] : [`<p>${xmlText(says)}</p>`]),
     `<dl>${figures.map(({ label, value }) => `<div><dt>${xmlText(label)}</dt><dd>${xmlText(value)}</dd></div>`).join("")}</dl>`,
     `<figure>${svgReport(report, false)}</figure>`,
     ...unplaced.map(unplacedSection),
-    ...pools.map(poolSection),
-    ...list("Risks", risks),
-    ...list("Notes", notes),
+    ...maps.flatMap(({ title: of = "", pools }) => pools.map((pool) => poolSection(pool, of))),
+    ...sections.flatMap(list),
     "</body>",
     "</html>",
     "",
@@ -51,53 +51,61 @@ const STYLE = [
   ".scroll{overflow-x:auto}",
 ].join("");
 
-function unplacedSection({ reasons, pods, fix }: ReportUnplaced): string {
+function unplacedSection({ reasons, pods, nearest, fix }: ReportUnplaced): string {
   const shown = pods.slice(0, NAMED).map(xmlText).join(", ");
   const more = pods.length > NAMED ? ` and ${pods.length - NAMED} more` : "";
   return [
     `<section class="unplaced"><h2>${counted(pods.length, "pod")} without a place</h2>`,
     `<p>${shown}${more}</p>`,
     ...reasons.map((reason) => `<p>${xmlText(reason)}</p>`),
+    nearest === undefined ? "" : `<p>Nearest: ${xmlText(nearest)}</p>`,
     fix === undefined ? "" : `<p><strong>Smallest fix:</strong> ${xmlText(fix)}</p>`,
     "</section>",
   ].join("");
 }
 
-function poolSection({ name, nodes, priceMicroUsdPerHour: price }: ReportPool): string {
+/** `of`: the title of its map; empty: it is the only one. */
+function poolSection({ name, nodes, priceMicroUsdPerHour: price }: ReportPool, of: string): string {
   const head = ["Instance type", "Capacity", "Zone", "$/hour", "CPU", "Memory", "Pods", "Which"];
+  const areNamed = nodes.some((node) => node.name !== undefined);
   const rows = nodes.map((node) => {
     const { instanceType, capacityType, zone, cpu, memory, pods } = node;
     const shown = pods.slice(0, NAMED).map(({ name: pod }) => pod);
     const more = pods.length > NAMED ? ` and ${pods.length - NAMED} more` : "";
-    return row("td", [
+    const cells = [
       instanceType,
       capacityType,
       zone,
-      usd(node.priceMicroUsdPerHour),
+      node.priceMicroUsdPerHour === 0 ? "–" : usd(node.priceMicroUsdPerHour),
       percent(cpu),
       percent(memory),
       String(pods.length),
       `${shown.join(", ")}${more}`,
-    ]);
+    ];
+    return row("td", cells, areNamed ? (node.name ?? "") : undefined);
   });
   return [
-    `<section><h2>${xmlText(name)}: ${counted(nodes.length, "node")}, ${usd(price)} an hour, ${perMonth(price)} a month</h2>`,
-    `<div class="scroll"><table><thead>${row("th", head)}</thead><tbody>${rows.join("")}</tbody></table></div></section>`,
+    `<section><h2>${xmlText(of === "" ? name : `${of}, ${name}`)}: ${counted(nodes.length, "node")}, ${usd(price)} an hour, ${perMonth(price)} a month</h2>`,
+    `<div class="scroll"><table><thead>${row("th", head, areNamed ? "Node" : undefined)}</thead><tbody>${rows.join("")}</tbody></table></div></section>`,
   ].join("");
 }
 
 /** Columns of numbers, which are read from the right. */
 const NUMBERS = new Set([3, 4, 5, 6]);
 
-function row(tag: "td" | "th", cells: readonly string[]): string {
+/** `first`: a cell before the others; undefined: the table has no such column. */
+function row(tag: "td" | "th", cells: readonly string[], first: string | undefined): string {
   const all = cells.map((cell, at) => {
     const kind = NUMBERS.has(at) ? ' class="number"' : "";
     return `<${tag}${kind}>${xmlText(cell)}</${tag}>`;
   });
-  return `<tr>${all.join("")}</tr>`;
+  const before = first === undefined ? "" : `<${tag}>${xmlText(first)}</${tag}>`;
+  return `<tr>${before}${all.join("")}</tr>`;
 }
 
-function list(title: string, lines: readonly string[]): readonly string[] {
+function list({ title, lines }: ReportSection): readonly string[] {
   if (lines.length === 0) return [];
-  return [`<h2>${title}</h2><ul>${lines.map((line) => `<li>${xmlText(line)}</li>`).join("")}</ul>`];
+  return [
+    `<h2>${xmlText(title)}</h2><ul>${lines.map((line) => `<li>${xmlText(line)}</li>`).join("")}</ul>`,
+  ];
 }

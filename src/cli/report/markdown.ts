@@ -3,33 +3,44 @@ import { counted } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import { percent, perMonth } from "../program/figures.ts";
 import { markdownText } from "./escape.ts";
-import type { Report, ReportNode, ReportPool } from "./report.ts";
+import type { Report, ReportMap, ReportNode, ReportPool, ReportSection } from "./report.ts";
 
 /** Pods that are named; the rest are counted. */
 const NAMED = 5;
 
 /** The whole report, a Markdown document. */
 export function markdownReport(report: Report): string {
-  const { title, figures, pools, unplaced, risks, notes } = report;
+  const { title, says, figures, maps, unplaced, sections } = report;
   return [
     `### ${markdownText(title)}`,
     "",
-    figures
-      .map(({ label, value }) => `**${markdownText(label)}:** ${markdownText(value)}`)
-      .join(" · "),
-    "",
-    ...(pools.length === 0 ? ["No new node is needed.", ""] : poolTable(pools)),
-    ...pools.flatMap(nodeTable),
-    ...unplaced.flatMap(({ pods, reasons, fix }) => [
+    ...(says === undefined ? [] : [markdownText(says), ""]),
+    ...(figures.length === 0 ? [] : [figuresLine(report), ""]),
+    ...maps.flatMap(mapTables),
+    ...unplaced.flatMap(({ pods, reasons, nearest, fix }) => [
       `**${counted(pods.length, "pod")} without a place** (${named(pods)})`,
       "",
       ...reasons.map((reason) => `- ${markdownText(reason)}`),
+      ...(nearest === undefined ? [] : ["", `Nearest: ${markdownText(nearest)}`]),
       ...(fix === undefined ? [] : ["", `Smallest fix: ${markdownText(fix)}`]),
       "",
     ]),
-    ...list("Risks", risks),
-    ...list("Notes", notes),
+    ...sections.flatMap(list),
   ].join("\n");
+}
+
+function figuresLine({ figures }: Report): string {
+  return figures
+    .map(({ label, value }) => `**${markdownText(label)}:** ${markdownText(value)}`)
+    .join(" · ");
+}
+
+function mapTables({ title, pools, without }: ReportMap): readonly string[] {
+  return [
+    ...(title === undefined ? [] : [`**${markdownText(title)}**`, ""]),
+    ...(pools.length === 0 ? [markdownText(without), ""] : poolTable(pools)),
+    ...pools.flatMap(nodeTable),
+  ];
 }
 
 function poolTable(pools: readonly ReportPool[]): readonly string[] {
@@ -62,7 +73,7 @@ function nodeTable({ name, nodes }: ReportPool): readonly string[] {
       instanceType,
       capacityType,
       zone,
-      usd(first.priceMicroUsdPerHour),
+      first.priceMicroUsdPerHour === 0 ? "–" : usd(first.priceMicroUsdPerHour),
       String(pods),
       range(alike.map(({ cpu }) => cpu)),
       range(alike.map(({ memory }) => memory)),
@@ -91,7 +102,7 @@ function named(pods: readonly string[]): string {
   return pods.length > NAMED ? `${shown} and ${pods.length - NAMED} more` : shown;
 }
 
-function list(title: string, lines: readonly string[]): readonly string[] {
+function list({ title, lines }: ReportSection): readonly string[] {
   if (lines.length === 0) return [];
-  return [`**${title}**`, "", ...lines.map((line) => `- ${markdownText(line)}`), ""];
+  return [`**${markdownText(title)}**`, "", ...lines.map((line) => `- ${markdownText(line)}`), ""];
 }

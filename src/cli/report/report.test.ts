@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { DEFAULT_PLANNER } from "../../core/planner/planner-options.ts";
+import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { instanceType, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import { planOf } from "../plan/plan.ts";
+import { settledPlan } from "../plan/played-batch.ts";
 import { markdownText, xmlText } from "./escape.ts";
 import { REPORT_FORMATS } from "./format-names.ts";
 import { printedReport } from "./formats.ts";
-import { planReport } from "./report.ts";
+import { planReport, type Report } from "./report.ts";
 
 const HOSTILE = `<script>alert("1")</script> [x](http://evil) @all | **b** \u001b[2J \u202e`;
 
@@ -21,13 +23,15 @@ function reportOf(count: number, notes: readonly string[] = []) {
   ];
   const input = schedulingInput({ pods, pools });
   const result = planBatch(input, DEFAULT_PLANNER);
-  const plan = planOf(result, pods.length, { parseMs: 0, solveMs: 0 }, { input });
+  const extras = { input, remedies: remedies(input, result, settledPlan) };
+  const plan = planOf(result, pods.length, { parseMs: 0, solveMs: 0 }, extras);
   return planReport(plan, result, notes);
 }
 
 describe("the report of a plan", () => {
   it("has the figures of the plan, its nodes with their pods, and pods without a place by reason", () => {
-    const { figures, pools, unplaced } = reportOf(2);
+    const { figures, maps, unplaced } = reportOf(2);
+    const pools = maps[0]?.pools ?? [];
     expect(figures.map(({ value }) => value)).toEqual(["2 of 4", "2", "$0.2800", "$204.40"]);
     expect(pools).toMatchObject([
       { name: "general", nodes: [{ pods: [{ name: "default/web-0" }] }, {}] },
@@ -47,12 +51,48 @@ describe("the report of a plan", () => {
     if (format === "markdown") expect(text).not.toContain("[x](");
   });
 
+  it.each(REPORT_FORMATS)("takes no text for markup, wherever it stands in %s", (format) => {
+    const lines = [HOSTILE];
+    const node = {
+      name: HOSTILE,
+      instanceType: HOSTILE,
+      zone: HOSTILE,
+      capacityType: HOSTILE,
+      priceMicroUsdPerHour: 0,
+      cpu: 0.5,
+      memory: 0.5,
+      pods: [{ name: HOSTILE, cpu: 0.5 }],
+    };
+    const pool = { name: HOSTILE, priceMicroUsdPerHour: 0, nodes: [node] };
+    const report: Report = {
+      title: HOSTILE,
+      says: HOSTILE,
+      figures: [{ label: HOSTILE, value: HOSTILE }],
+      maps: [
+        { title: HOSTILE, pools: [pool], without: HOSTILE },
+        { title: HOSTILE, pools: [], without: HOSTILE },
+      ],
+      unplaced: [{ reasons: lines, pods: lines, nearest: HOSTILE, fix: HOSTILE }],
+      sections: [{ title: HOSTILE, lines }],
+    };
+    const text = printedReport(report, format);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be left.
+    expect(text).not.toMatch(/<script|\u001b|\u202e/);
+    if (format !== "markdown") expect(text).not.toContain(`"1"`);
+    if (format === "markdown") expect(text).not.toMatch(/[^\\]\[x|@all|[^\\*]\*\*b/);
+  });
+
   it("loads nothing, whatever it shows", () => {
     for (const format of ["html", "svg"] as const) {
       const text = printedReport(reportOf(2), format).replace("http://www.w3.org/2000/svg", "");
       expect(text).not.toMatch(/https?:|<script|<link|<img|@import|url\(/);
     }
     expect(printedReport(reportOf(2), "html")).toContain("default-src 'none'");
+  });
+
+  it.each(["markdown", "html"] as const)("names the nearest place in %s", (format) => {
+    expect(reportOf(1).unplaced[0]?.nearest).toMatch(/ of general: cpu: /);
+    expect(printedReport(reportOf(1), format)).toMatch(/Nearest: .* of general: cpu: /);
   });
 
   it("shows cards for few nodes and tiles for many, each with its sentence", () => {

@@ -1,4 +1,5 @@
-/** What a report of a plan shows, whatever its form: figures, nodes with their pods, pods without a place, notes. */
+/** What a report shows, whatever its form: figures, nodes with their pods, pods without a place, notes. And that of a plan. */
+import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { type Resources, subtractResources } from "../../apis/resources.ts";
@@ -7,7 +8,7 @@ import { compareText } from "../../base/text-order.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
 import type { Plan } from "../plan/plan.ts";
-import { unplacedGroups } from "../plan/plan-text.ts";
+import { nearestText, unplacedGroups } from "../plan/plan-text.ts";
 import { percent, perMonth } from "../program/figures.ts";
 
 export interface Figure {
@@ -23,9 +24,12 @@ export interface ReportPod {
 }
 
 export interface ReportNode {
+  /** Absent: it does not exist yet. */
+  readonly name?: string;
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
+  /** 0: not known. */
   readonly priceMicroUsdPerHour: number;
   /** Requested of what can be allocated, 0 to 1, daemons included. */
   readonly cpu: number;
@@ -40,23 +44,42 @@ export interface ReportPool {
   readonly nodes: readonly ReportNode[];
 }
 
+/** Nodes by NodePool, as one picture. */
+export interface ReportMap {
+  /** Absent: it is the only one. */
+  readonly title?: string;
+  /** By name. */
+  readonly pools: readonly ReportPool[];
+  /** What is said where there is no node. */
+  readonly without: string;
+}
+
+/** Lines under a heading. */
+export interface ReportSection {
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
 /** Pods that fell by the same reason. */
 export interface ReportUnplaced {
   /** A sentence for each NodePool. */
   readonly reasons: readonly string[];
   readonly pods: readonly string[];
+  /** The place that comes closest, and what it lacks; absent: none is known. */
+  readonly nearest?: string;
   /** The smallest change that gives them a place; absent: none is known. */
   readonly fix?: string;
 }
 
 export interface Report {
   readonly title: string;
+  /** The answer in one sentence; absent: the figures say it. */
+  readonly says?: string;
   readonly figures: readonly Figure[];
-  /** By name. */
-  readonly pools: readonly ReportPool[];
+  readonly maps: readonly ReportMap[];
   readonly unplaced: readonly ReportUnplaced[];
-  readonly risks: readonly string[];
-  readonly notes: readonly string[];
+  /** Those without lines are left out. */
+  readonly sections: readonly ReportSection[];
 }
 
 /** The report of a plan. `result`: what the plan was read from. */
@@ -75,26 +98,41 @@ export function planReport(plan: Plan, result: SchedulingResult, notes: readonly
         ? []
         : [{ label: "No plan costs less than", value: `${usd(bound)}/h` }]),
     ],
-    pools: poolsOf(result.newClaims),
+    maps: [{ pools: poolsOf(result.newClaims), without: "No new node is needed." }],
     unplaced: unplacedOf(plan),
-    risks: plan.risks.map(({ text }) => text),
-    notes,
+    sections: [
+      { title: "Risks", lines: plan.risks.map(({ text }) => text) },
+      { title: "Notes", lines: notes },
+    ],
   };
 }
 
 /** One line on the node, for people. */
 export function nodeText({ instanceType, zone, capacityType, pods, ...node }: ReportNode): string {
-  const price = usd(node.priceMicroUsdPerHour);
+  const price = nodePrice(node);
   const shares = `CPU ${percent(node.cpu)}, memory ${percent(node.memory)}`;
-  return `${instanceType}, ${capacityType}, ${zone}, ${price}/h, ${counted(pods.length, "pod")}, ${shares}`;
+  const name = node.name === undefined ? "" : `${node.name}: `;
+  return `${name}${instanceType}, ${capacityType}, ${zone}, ${price}, ${counted(pods.length, "pod")}, ${shares}`;
+}
+
+/** What the node costs, in words. */
+function nodePrice({ priceMicroUsdPerHour }: Pick<ReportNode, "priceMicroUsdPerHour">): string {
+  return priceMicroUsdPerHour === 0 ? "price not known" : `${usd(priceMicroUsdPerHour)}/h`;
 }
 
 function poolsOf(claims: readonly PlannedClaim[]): readonly ReportPool[] {
+  return byPoolName(claims.map((claim) => [claim.pool.name, nodeOf(claim)]));
+}
+
+/** Nodes with the name of their NodePool, joined to pools. */
+export function byPoolName(
+  nodes: readonly (readonly [pool: string, node: ReportNode])[],
+): readonly ReportPool[] {
   const byPool = new Map<string, ReportNode[]>();
-  for (const claim of claims) {
-    const own = byPool.get(claim.pool.name);
-    if (own === undefined) byPool.set(claim.pool.name, [nodeOf(claim)]);
-    else own.push(nodeOf(claim));
+  for (const [pool, node] of nodes) {
+    const own = byPool.get(pool);
+    if (own === undefined) byPool.set(pool, [node]);
+    else own.push(node);
   }
   return [...byPool]
     .map(([name, nodes]) => ({
@@ -116,13 +154,19 @@ function nodeOf({ cheapest, instanceTypes, requests, pods }: PlannedClaim): Repo
     priceMicroUsdPerHour: priceMicroUsd,
     cpu: shareOf(requests, there, "cpu"),
     memory: shareOf(requests, there, "memory"),
-    pods: pods
-      .map((pod) => ({ name: keyOf(pod), cpu: shareOf(podRequests(pod), there, "cpu") }))
-      .sort((a, b) => b.cpu - a.cpu || compareText(a.name, b.name)),
+    pods: reportPods(pods, there),
   };
 }
 
-function shareOf(some: Resources, all: Resources, name: string): number {
+/** The pods of a node that can allocate `there`, largest first. */
+export function reportPods(pods: readonly Pod[], there: Resources): readonly ReportPod[] {
+  return pods
+    .map((pod) => ({ name: keyOf(pod), cpu: shareOf(podRequests(pod), there, "cpu") }))
+    .sort((a, b) => b.cpu - a.cpu || compareText(a.name, b.name));
+}
+
+/** Of one resource, 0 to 1. */
+export function shareOf(some: Resources, all: Resources, name: string): number {
   const most = all[name] ?? 0;
   return most <= 0 ? 0 : Math.min(1, (some[name] ?? 0) / most);
 }
@@ -131,6 +175,7 @@ function unplacedOf({ unschedulable }: Plan): readonly ReportUnplaced[] {
   return unplacedGroups(unschedulable).map(({ one, pods, reasons }) => ({
     reasons,
     pods,
+    ...(one.nearest === undefined ? {} : { nearest: nearestText(one.nearest) }),
     ...(one.fix === undefined ? {} : { fix: one.fix.text }),
   }));
 }

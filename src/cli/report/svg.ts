@@ -7,7 +7,13 @@ import { usd } from "../../core/answers/command-answer.ts";
 import { percent } from "../program/figures.ts";
 import { clipped } from "../program/layout.ts";
 import { xmlText } from "./escape.ts";
-import { nodeText, type Report, type ReportNode, type ReportPool } from "./report.ts";
+import {
+  nodeText,
+  type Report,
+  type ReportMap,
+  type ReportNode,
+  type ReportPool,
+} from "./report.ts";
 
 const WIDTH = 1_000;
 const GAP = 8;
@@ -46,23 +52,26 @@ interface Drawn {
 }
 
 /** The shapes, and the height that they take. */
-function mapOf({ pools, figures }: Report, isAlone: boolean): Drawn {
-  const nodes = pools.reduce((sum, pool) => sum + pool.nodes.length, 0);
+function mapOf({ maps, says, figures }: Report, isAlone: boolean): Drawn {
+  const all = maps.flatMap(({ pools }) => pools);
+  const nodes = all.reduce((sum, pool) => sum + pool.nodes.length, 0);
   const isCards = nodes <= MOST_CARDS;
   const body: string[] = [];
   let y = 8;
   if (isAlone) {
     const told = figures.map(({ label, value }) => `${label}: ${value}`).join(" · ");
-    body.push(text(MARGIN, 28, "strong", told));
-    y = 48;
+    for (const line of [says ?? "", told].filter((one) => one !== "")) {
+      body.push(text(MARGIN, y + 20, "strong", clipped(line, MOST_CHARACTERS)));
+      y += 24;
+    }
+    y += 16;
   }
-  if (pools.length === 0) body.push(text(MARGIN, y + 16, "dim", "No new node is needed."));
-  for (const pool of pools) {
-    const drawn = poolAt(pool, y, isCards);
+  for (const map of maps) {
+    const drawn = mapAt(map, y, isCards);
     body.push(...drawn.body);
     y += drawn.height;
   }
-  if (isCards && pools.length > 0) {
+  if (isCards && all.length > 0) {
     body.push(
       text(
         MARGIN,
@@ -76,8 +85,31 @@ function mapOf({ pools, figures }: Report, isAlone: boolean): Drawn {
   return { body, height: Math.max(y + MARGIN, 64) };
 }
 
-function labelOf({ title, figures }: Report): string {
-  return `${title}: ${figures.map(({ label, value }) => `${label} ${value}`).join(", ")}`;
+/** What a line of the picture has room for. */
+const MOST_CHARACTERS = 150;
+
+function mapAt({ title, pools, without }: ReportMap, top: number, isCards: boolean): Drawn {
+  const body: string[] = [];
+  let y = top;
+  if (title !== undefined) {
+    body.push(text(MARGIN, y + 16, "strong", title));
+    y += 24;
+  }
+  if (pools.length === 0) {
+    body.push(text(MARGIN, y + 16, "dim", without));
+    y += title === undefined ? 0 : 24;
+  }
+  for (const pool of pools) {
+    const drawn = poolAt(pool, y, isCards);
+    body.push(...drawn.body);
+    y += drawn.height;
+  }
+  return { body, height: y - top };
+}
+
+function labelOf({ title, says, figures }: Report): string {
+  const told = figures.map(({ label, value }) => `${label} ${value}`);
+  return `${title}: ${[...(says === undefined ? [] : [says]), ...told].join(", ")}`;
 }
 
 function poolAt(
@@ -110,12 +142,14 @@ function frame(
 }
 
 function cardAt(node: ReportNode, x: number, y: number): string {
-  const { instanceType, zone, capacityType, priceMicroUsdPerHour, cpu, memory } = node;
+  const { name, instanceType, zone, capacityType, priceMicroUsdPerHour, cpu, memory } = node;
+  const price = priceMicroUsdPerHour === 0 ? "" : `${usd(priceMicroUsdPerHour)}/h`;
+  const kind = `${capacityType} ${zone}`;
   return group(x, y, node, [
     frame(node, CARD),
-    text(8, 18, "strong", clipped(instanceType, 20)),
-    text(CARD.width - 8, 18, "dim", `${usd(priceMicroUsdPerHour)}/h`, "end"),
-    text(8, 34, "dim", clipped(`${capacityType} ${zone}`, 34)),
+    text(8, 18, "strong", clipped(name ?? instanceType, 20)),
+    text(CARD.width - 8, 18, "dim", price, "end"),
+    text(8, 34, "dim", clipped(name === undefined ? kind : `${instanceType} ${kind}`, 34)),
     bar(42, "cpu", cpu, `CPU ${percent(cpu)}`),
     bar(54, "memory", memory, `memory ${percent(memory)}`),
     podsOf(node),

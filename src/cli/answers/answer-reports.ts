@@ -1,0 +1,118 @@
+/** The answers of `simulate` and `explain` as reports: the sentences of their text, with maps of the nodes. */
+import { usd } from "../../core/answers/command-answer.ts";
+import type { Model } from "../../core/answers/model.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
+import { perMonth } from "../program/figures.ts";
+import { sectionsIn } from "../program/layout.ts";
+import { clusterPools } from "../report/cluster-map.ts";
+import type { Report, ReportUnplaced } from "../report/report.ts";
+import type { Answer, PoolList } from "./explain.ts";
+import { answerLines, poolRows } from "./explain-text.ts";
+import type { Simulated } from "./simulate.ts";
+import { ENDINGS, nextLine, stepRow } from "./simulate-text.ts";
+
+/** Two maps, and what leads from one to the other. */
+export function simulateReport(
+  answer: Simulated,
+  [before, after]: readonly [before: Model, after: Model],
+  notes: readonly string[],
+): Report {
+  const { says, before: was, after: is, steps, against, next, ended } = answer;
+  const saves = answer.savesMicroUsdPerHour;
+  const without = "No node.";
+  return {
+    title: "Karpenter simulation",
+    says,
+    figures: [
+      { label: "Nodes", value: `${was.nodes} -> ${is.nodes}` },
+      {
+        label: "Cost per hour",
+        value: `${usd(was.priceMicroUsdPerHour)} -> ${usd(is.priceMicroUsdPerHour)}`,
+      },
+      { label: saves < 0 ? "Adds per month" : "Saves per month", value: perMonth(Math.abs(saves)) },
+      { label: "Pods moved", value: String(answer.podsMoved) },
+      { label: "Pods without a place", value: String(is.pendingPods) },
+    ],
+    maps: [
+      { title: "Before", pools: clusterPools(before), without },
+      { title: "After", pools: clusterPools(after), without },
+    ],
+    unplaced: unplacedOf(answer.unplaced),
+    sections: [
+      { title: "Steps", lines: steps.map((step) => stepRow(step).join(", ")) },
+      {
+        title: "Would delay the removal in a live cluster",
+        lines: against.map((one) => `${one.node}: ${one.says}`),
+      },
+      { title: "Next", lines: next.map(nextLine) },
+      { title: "End", lines: ended === undefined ? [] : [ENDINGS[ended]] },
+      { title: "Notes", lines: notes },
+    ],
+  };
+}
+
+/** Pods of one reason together. */
+function unplacedOf(unplaced: Simulated["unplaced"]): readonly ReportUnplaced[] {
+  const byReason = new Map<string, string[]>();
+  for (const { pod, reason } of unplaced) {
+    const alike = byReason.get(reason);
+    if (alike === undefined) byReason.set(reason, [pod]);
+    else alike.push(pod);
+  }
+  return [...byReason].map(([reason, pods]) => ({ reasons: [reason], pods }));
+}
+
+/** What the answer says, and the nodes that it is about. */
+export function explainReport(
+  answer: Answer | PoolList,
+  model: Model,
+  notes: readonly string[],
+): Report {
+  const pools = clusterPools(model, isAbout(answer));
+  const sections =
+    answer.kind === "NodePoolList" ? [poolSection(answer)] : sectionsIn(answerLines(answer));
+  return {
+    title: titleOf(answer),
+    ...(answer.kind === "NodePoolList" ? {} : { says: answer.says }),
+    figures: [],
+    maps: [{ pools, without: WITHOUT[answer.kind] }],
+    unplaced: [],
+    sections: [...sections, { title: "Notes", lines: notes }],
+  };
+}
+
+const WITHOUT: Readonly<Record<(Answer | PoolList)["kind"], string>> = {
+  Node: "The node does not exist any more.",
+  Pod: "The pod is on no node.",
+  NodePool: "The NodePool has no node.",
+  Provisioner: "The Provisioner has no node.",
+  NodePoolList: "No node here belongs to a NodePool.",
+};
+
+function titleOf(answer: Answer | PoolList): string {
+  if (answer.kind === "NodePoolList") return "NodePools";
+  return `${answer.kind} ${answer.name}`;
+}
+
+function isAbout(answer: Answer | PoolList): (node: NodeView) => boolean {
+  switch (answer.kind) {
+    case "Node":
+      return ({ name }) => name === answer.name;
+    case "Pod":
+      return ({ name }) => answer.state === "running" && name === answer.node;
+    case "NodePoolList":
+      return ({ poolId }) => poolId !== undefined;
+    default:
+      return ({ poolId }) => poolId === `${answer.kind.toLowerCase()}/${answer.name}`;
+  }
+}
+
+/** A line for each pool: `general: ready yes, nodes 3, …`. */
+function poolSection({ items }: PoolList) {
+  const [heads = [], ...rows] = poolRows(items);
+  const lines = rows.map(([name = "", ...cells]) => {
+    const told = cells.map((cell, at) => `${(heads[at + 1] ?? "").toLowerCase()} ${cell}`);
+    return `${name}: ${told.join(", ")}`;
+  });
+  return { title: "NodePools", lines };
+}
