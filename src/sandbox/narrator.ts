@@ -26,7 +26,7 @@ import type { Clock } from "../base/clock.ts";
 import { isObject } from "../base/json.ts";
 import type { Mirrors } from "../kube/mirror/mirror.ts";
 import { PODS_BY_NODE, podMirror } from "./parts.ts";
-import type { Trace } from "./trace.ts";
+import type { Trace, TraceEvent } from "./trace.ts";
 
 /** Pods that meet the same fate within this moment share a line. */
 const GATHER_MS = 200;
@@ -250,10 +250,10 @@ function tellClaim(
   claim: NodeClaim,
   before: NodeClaim | undefined,
   deps: NarratorDeps,
-  savings: (claim: NodeClaim) => string,
+  savings: (claim: NodeClaim) => Told,
 ): void {
   const object = `${claim.kind?.toLowerCase()} ${claim.metadata.name}`;
-  const say = (verb: string, what: string, why?: string) =>
+  const tell = (verb: string, { what, microUsdPerHour }: Told, why?: string) =>
     deps.trace({
       atMs: deps.clock.now(),
       actor: "karpenter",
@@ -261,14 +261,16 @@ function tellClaim(
       object,
       what,
       ...(why === undefined ? {} : { why }),
+      ...(microUsdPerHour === undefined ? {} : { microUsdPerHour }),
     });
+  const say = (verb: string, what: string, why?: string) => tell(verb, { what }, why);
   if (removed) {
     say("terminated", "");
     return;
   }
   if (before === undefined) say("created", `pool ${poolOf(claim)}`, wishText(claim));
   if (became(claim, before, "Launched"))
-    say("launched", launchText(claim, deps), choiceText(claim));
+    tell("launched", launchTold(claim, deps), choiceText(claim));
   if (became(claim, before, "Registered")) say("registered", claim.status?.nodeName ?? "");
   if (became(claim, before, "Initialized")) say("initialized", claim.status?.nodeName ?? "");
   if (became(claim, before, "Empty")) say("empty", "waiting out its time");
@@ -276,7 +278,7 @@ function tellClaim(
     claim.metadata.deletionTimestamp !== undefined &&
     before?.metadata.deletionTimestamp === undefined
   ) {
-    say("deleting", savings(claim), condition(claim, "DisruptionReason")?.reason);
+    tell("deleting", savings(claim), condition(claim, "DisruptionReason")?.reason);
   }
 }
 
@@ -297,10 +299,15 @@ function typesOf(claim: NodeClaim): readonly string[] {
   return wanted?.operator === "In" ? (wanted.values ?? []) : [];
 }
 
-function launchText(claim: NodeClaim, deps: NarratorDeps): string {
+/** What an event says, and the money that it is about. */
+type Told = Pick<TraceEvent, "what" | "microUsdPerHour">;
+
+function launchTold(claim: NodeClaim, deps: NarratorDeps): Told {
   const { type, zone, capacityType } = offeringOf(claim);
   const price = deps.price?.(type, zone, capacityType);
-  return `${type} ${capacityType} ${zone}${price === undefined ? "" : ` ${perHour(price)}`}`;
+  const what = `${type} ${capacityType} ${zone}`;
+  if (price === undefined) return { what };
+  return { what: `${what} ${perHour(price)}`, microUsdPerHour: price };
 }
 
 function offeringOf(claim: NodeClaim) {
@@ -318,7 +325,7 @@ function perHour(microUsd: number): string {
 }
 
 /** The saving of a consolidation, for the line of its first removed claim; empty for the others. */
-function commandSavings({ mirrors, price }: NarratorDeps): (claim: NodeClaim) => string {
+function commandSavings({ mirrors, price }: NarratorDeps): (claim: NodeClaim) => Told {
   const told = new Set<string>();
   const priceOf = (claim: NodeClaim): number => {
     const { type, zone, capacityType } = offeringOf(claim);
@@ -326,7 +333,7 @@ function commandSavings({ mirrors, price }: NarratorDeps): (claim: NodeClaim) =>
   };
   return (claim) => {
     const command = commandOf(claim);
-    if (command === undefined || told.has(command)) return "";
+    if (command === undefined || told.has(command)) return { what: "" };
     told.add(command);
     const claims = [NODE_CLAIM, MACHINE].flatMap((kind) =>
       mirrors.of<KubeObject>(kind).list().map(toClaim),
@@ -336,10 +343,11 @@ function commandSavings({ mirrors, price }: NarratorDeps): (claim: NodeClaim) =>
       (one) => one.metadata.annotations?.[REPLACEMENT_ANNOTATION_KEY] === command,
     );
     const saved = sumOf(gone, priceOf) - sumOf(come, priceOf);
-    if (Number.isNaN(saved)) return "";
+    if (Number.isNaN(saved)) return { what: "" };
     const nodes = gone.length === 1 ? "1 node" : `${gone.length} nodes`;
     const what = come.length === 0 ? `removes ${nodes}` : `replaces ${nodes} by ${come.length}`;
-    return `${what}, ${saved < 0 ? `costs ${perHour(-saved)} more` : `saves ${perHour(saved)}`}`;
+    const money = saved < 0 ? `costs ${perHour(-saved)} more` : `saves ${perHour(saved)}`;
+    return { what: `${what}, ${money}`, microUsdPerHour: saved };
   };
 }
 

@@ -18,6 +18,8 @@ export interface TraceEvent {
   readonly what: string;
   /** Why, when it was a decision. */
   readonly why?: string;
+  /** Where known: of a launched claim its price, of a command's first deleted claim what the command saves. */
+  readonly microUsdPerHour?: number;
 }
 
 /** Is told of each event, in order. */

@@ -16,6 +16,7 @@ import { valuesOf } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 import { openBox } from "./box.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
+import { StoryMoney } from "./story-money.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
 /** The flags of the sandbox that a story obeys. */
@@ -29,7 +30,12 @@ export async function playScenario(
   flags: SandboxFlags & { readonly scenario: string },
 ): Promise<number> {
   const scenario = readScenario(flags.scenario);
-  const trace = tracePrinter(flags.output);
+  const print = tracePrinter(flags.output);
+  const money = new StoryMoney();
+  const trace: Trace = (event) => {
+    money.add(event);
+    print(event);
+  };
   if (flags.output === "text")
     toStdout(printedLines([scenario.name, ...scenario.story.split("\n"), ""]));
   const outcome = await play(scenario, dirname(resolve(flags.scenario)), flags, trace);
@@ -39,7 +45,8 @@ export async function playScenario(
   if (flags.output === "text") {
     const verdict = outcome.broken.length === 0 ? "kept" : "broken";
     const counts = `${outcome.kept} promises kept, ${outcome.broken.length} broken`;
-    toStdout(printedLines(["", `story ${verdict}: ${counts}, ${spent} simulated`]));
+    const said = `story ${verdict}: ${counts}, ${spent} simulated; ${money.says}`;
+    toStdout(printedLines(["", said]));
   }
   return outcome.broken.length === 0 ? 0 : 1;
 }
