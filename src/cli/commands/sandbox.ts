@@ -4,6 +4,7 @@
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { isAwsRegion } from "../program/aws-region.ts";
+import { CliError } from "../program/cli-error.ts";
 import { withExamples } from "../program/help.ts";
 import type { SandboxFlags } from "../sandbox/sandbox-flags.ts";
 
@@ -70,6 +71,7 @@ function storyOptions(command: Command): Command {
       "--scenario <file>",
       "play a story on virtual time; exit code 0 = all its checks passed, 1 = some failed",
     )
+    .option("--html <file>", "write the played story as a page with a slider through its time")
     .option(
       "--setting <name=value...>",
       "settings of the controller by flag name, such as consolidation-repack=false",
@@ -92,6 +94,8 @@ function storyOptions(command: Command): Command {
 /** Loaded when wanted, so that help and refused flags answer at once. */
 async function sandbox(flags: SandboxFlags): Promise<void> {
   if (flags.scenario === undefined) {
+    if (flags.html !== undefined)
+      throw new CliError("--html: writes the page of a story, and needs --scenario FILE");
     const { runSandbox } = await import("../sandbox/run-sandbox.ts");
     await runSandbox(flags);
   } else {

@@ -1,5 +1,5 @@
 /** Plays a story file on virtual time and says whether it kept what it promises. */
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { KubeObject } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
@@ -8,7 +8,7 @@ import { SIMULATION_EPOCH_MS, VirtualClock } from "../../base/virtual-clock.ts";
 import { applyCloudFault } from "../../sandbox/scenario/cloud-fault.ts";
 import { runScenario } from "../../sandbox/scenario/run-scenario.ts";
 import { parseScenario, type Scenario, ScenarioError } from "../../sandbox/scenario/scenario.ts";
-import type { Trace } from "../../sandbox/trace.ts";
+import type { Trace, TraceEvent } from "../../sandbox/trace.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
 import { CliError } from "../program/cli-error.ts";
 import { fileProblem } from "../program/file-problem.ts";
@@ -17,6 +17,7 @@ import { toStderr, toStdout } from "../program/output.ts";
 import { openBox } from "./box.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { StoryMoney } from "./story-money.ts";
+import { storyPage } from "./story-page.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
 /** The flags of the sandbox that a story obeys. */
@@ -32,8 +33,10 @@ export async function playScenario(
   const scenario = readScenario(flags.scenario);
   const print = tracePrinter(flags.output);
   const money = new StoryMoney();
+  const events: TraceEvent[] = [];
   const trace: Trace = (event) => {
     money.add(event);
+    if (flags.html !== undefined) events.push(event);
     print(event);
   };
   if (flags.output === "text")
@@ -42,13 +45,20 @@ export async function playScenario(
   const spent = formatDuration(outcome.virtualMs);
   toStderr(printedLines(outcome.broken.map((sentence) => `broken promise: ${sentence}`)));
   toStderr(printedLines(outcome.hints));
-  if (flags.output === "text") {
-    const verdict = outcome.broken.length === 0 ? "kept" : "broken";
-    const counts = `${outcome.kept} promises kept, ${outcome.broken.length} broken`;
-    const said = `story ${verdict}: ${counts}, ${spent} simulated; ${money.says}`;
-    toStdout(printedLines(["", said]));
-  }
+  const verdict = outcome.broken.length === 0 ? "kept" : "broken";
+  const counts = `${outcome.kept} promises kept, ${outcome.broken.length} broken`;
+  const ended = `story ${verdict}: ${counts}, ${spent} simulated; ${money.says}`;
+  if (flags.output === "text") toStdout(printedLines(["", ended]));
+  if (flags.html !== undefined) writePage(flags.html, storyPage({ ...scenario, ended }, events));
   return outcome.broken.length === 0 ? 0 : 1;
+}
+
+function writePage(file: string, page: string): void {
+  try {
+    writeFileSync(file, page);
+  } catch (error) {
+    throw new CliError(`--html: cannot write ${file}: ${fileProblem(error)}; name another file`);
+  }
 }
 
 /** How many expectations of a story were met, and a sentence for each that was not. */

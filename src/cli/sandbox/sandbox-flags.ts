@@ -12,6 +12,8 @@ export interface SandboxFlags {
   readonly kubernetesVersion: string;
   readonly generations: "all" | "beta-only";
   readonly scenario?: string;
+  /** Where the page of a played story is written. */
+  readonly html?: string;
   /** `name=value` of the controller's settings. */
   readonly setting?: readonly string[];
   readonly output: "text" | "json";

@@ -1,0 +1,95 @@
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { lacks } from "../../../test/programs.ts";
+import type { TraceEvent } from "../../sandbox/trace.ts";
+import { storyPage } from "./story-page.ts";
+
+const HOSTILE = `</script><script>document.title="taken"</script><img src="http://evil/x"> \u001b[2J \u202e`;
+const START = Date.UTC(2026, 0, 1, 8);
+
+function event(second: number, verb: string, more: Partial<TraceEvent> = {}): TraceEvent {
+  const object = "nodeclaim a";
+  return { atMs: START + second * 1_000, actor: "karpenter", verb, object, what: "", ...more };
+}
+
+const EVENTS: readonly TraceEvent[] = [
+  event(0, "applied", { actor: "user", object: "nodepool default" }),
+  event(1, "launched", { what: "m5.large spot", microUsdPerHour: 40_000 }),
+  event(30, "registered", { what: "node-a" }),
+  event(31, "initialized", { what: "node-a" }),
+  event(60, "launched", { object: "nodeclaim b", what: HOSTILE, microUsdPerHour: 20_000 }),
+  event(90, "deleting", { why: "Underutilized", microUsdPerHour: 40_000 }),
+  event(120, "terminated"),
+];
+const FACTS = { name: HOSTILE, story: HOSTILE, ended: HOSTILE };
+
+describe("the page of a story", () => {
+  const page = storyPage(FACTS, EVENTS);
+
+  it("holds no text of others as markup, and loads nothing", () => {
+    expect(page.match(/<script/g)).toHaveLength(1);
+    expect(page).not.toMatch(/<img|<link|@import|url\(|src="|href="/);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be left.
+    expect(page).not.toMatch(/\u001b|\u202e/);
+  });
+
+  it("lets its own script run, and no other", () => {
+    const [, script = ""] = /<script>(.*?)<\/script>/s.exec(page) ?? [];
+    const hash = createHash("sha256").update(script).digest("base64");
+    expect(page).toContain(
+      `content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${hash}'"`,
+    );
+  });
+
+  it("draws the cost as steps, and names its peak", () => {
+    expect(page).toContain("$0.0600/h</text>");
+    expect(page).toContain('d="M0 159H8V64H500V16H1000V111"');
+  });
+
+  it("is the same for the same story", () => {
+    expect(storyPage(FACTS, EVENTS)).toBe(page);
+  });
+
+  describe.skipIf(lacks("page of a story", "chromium"))("in a browser", () => {
+    /** Names and states of the nodes that are seen, the cost, the events. */
+    function seenAt(moment: number) {
+      const folder = mkdtempSync(join(tmpdir(), "karpenter-page-"));
+      const file = join(folder, "story.html");
+      writeFileSync(file, page);
+      const profile = `--user-data-dir=${join(folder, "profile")}`;
+      const flags = ["--headless", "--no-sandbox", "--disable-gpu", profile, "--dump-dom"];
+      try {
+        const dom = execFileSync("chromium", [...flags, `file://${file}#${moment}`], {
+          encoding: "utf8",
+          stdio: ["ignore", "pipe", "ignore"],
+        });
+        const nodes = [...dom.matchAll(/<div class="node"([^>]*)>.*?<em>(.*?)<\/em>/gs)]
+          .filter(([, attributes = ""]) => !attributes.includes("hidden"))
+          .map(([, , state]) => state);
+        const rows = [...dom.matchAll(/<tr data-at="\d+"([^>]*)>/g)];
+        return {
+          nodes,
+          rate: /<output id="rate"[^>]*>(.*?)</.exec(dom)?.[1],
+          events: rows.filter(([, attributes = ""]) => !attributes.includes("hidden")).length,
+          isTaken: dom.includes("<title>taken"),
+        };
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    }
+
+    it.each([
+      [0, { nodes: [], rate: "$0.0000/h", events: 0 }],
+      [1, { nodes: ["coming up"], rate: "$0.0400/h", events: 1 }],
+      [4, { nodes: ["ready", "coming up"], rate: "$0.0600/h", events: 4 }],
+      [5, { nodes: ["leaving", "coming up"], rate: "$0.0600/h", events: 5 }],
+      [6, { nodes: ["coming up"], rate: "$0.0200/h", events: 6 }],
+    ])("shows the moment %i", { timeout: 60_000 }, (moment, seen) => {
+      expect(seenAt(moment)).toEqual({ ...seen, isTaken: false });
+    });
+  });
+});
