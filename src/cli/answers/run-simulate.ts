@@ -1,10 +1,13 @@
 /** What `karpenter simulate` does: reads, supposes, plays it through, prints. Nothing is changed. */
+import { counted } from "../../base/counted.ts";
 import { durationHint, parseDuration } from "../../base/duration.ts";
 import { printedLines } from "../../base/printable.ts";
+import type { Model } from "../../core/answers/model.ts";
 import { type Found, readDocuments } from "../plan/documents.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/manifest-text.ts";
+import { type Progress, progressFor } from "../program/progress.ts";
 import { isReport, printedReport } from "../report/formats.ts";
 import { simulateReport } from "./answer-reports.ts";
 import type { AnswerFormat } from "./picture-options.ts";
@@ -15,7 +18,7 @@ import {
   readObjects,
   readPicture,
 } from "./read-picture.ts";
-import { leftOut, modelOf, simulation } from "./simulate.ts";
+import { leftOut, modelOf, type Simulated, simulation } from "./simulate.ts";
 import { simulateText } from "./simulate-text.ts";
 import { nodesToRemove, parsePrices, withDrift, withOfferings, withPools } from "./what-if.ts";
 
@@ -35,7 +38,26 @@ export interface SimulateFlags extends PictureFlags {
 export async function runSimulate(
   flags: SimulateFlags,
   { out, err }: PlanStreams = STANDARD_STREAMS,
+  progress = progressFor(flags.output),
 ): Promise<number> {
+  const { answer, maps, notes } = await played(flags, progress).finally(progress.end);
+  if (flags.output === "text") out(simulateText(answer, notes));
+  else if (isReport(flags.output))
+    out(printedReport(simulateReport(answer, maps, notes), flags.output));
+  else {
+    err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
+    out(printed(answer, flags.output));
+  }
+  return answer.after.pendingPods === 0 ? 0 : 2;
+}
+
+interface Played {
+  readonly answer: Simulated;
+  readonly maps: readonly [before: Model, after: Model];
+  readonly notes: readonly string[];
+}
+
+async function played(flags: SimulateFlags, progress: Progress): Promise<Played> {
   if (flags.horizon !== undefined && flags.consolidate !== true)
     throw new CliError("--horizon: says how far --consolidate looks, and needs it");
   const horizonMs = parseDuration(flags.horizon ?? "24h");
@@ -44,7 +66,9 @@ export async function runSimulate(
       `--horizon: "${flags.horizon}": ${durationHint(flags.horizon ?? "") ?? "wanted a duration such as 24h"}`,
     );
   const prices = parsePrices(flags.price ?? []);
+  progress.stage("reading objects");
   const objects = await readObjects(flags);
+  progress.stage(`working out the cluster from ${counted(objects.found.length, "object")}`);
   const before = await readPicture(flags, objects);
   const pools = readDocuments(flags.nodepoolFile ?? []);
   const supposed = await withChanges(flags, objects, before, pools);
@@ -53,21 +77,19 @@ export async function runSimulate(
   const removed = nodesToRemove(start.picture, flags.removeNode ?? [], new Set(zones));
   const consolidate = flags.consolidate === true;
   const today = modelOf(before);
+  const { nodes } = start.picture;
+  progress.stage(`simulating ${counted(nodes.length, "node")}`);
   const { answer, after } = simulation(
     today,
     start,
     { removed, zones, consolidate, horizonMs },
     supposed.settings,
   );
-  const notes = [...supposed.notes, ...leftOut(start, answer)];
-  if (flags.output === "text") out(simulateText(answer, notes));
-  else if (isReport(flags.output))
-    out(printedReport(simulateReport(answer, [today, after], notes), flags.output));
-  else {
-    err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
-    out(printed(answer, flags.output));
-  }
-  return answer.after.pendingPods === 0 ? 0 : 2;
+  return {
+    answer,
+    maps: [today, after],
+    notes: [...supposed.notes, ...leftOut(start, answer)],
+  };
 }
 
 /** The picture with other pools and further objects, if any. */

@@ -61,6 +61,27 @@ const sparse = ["a", "b", "c", "d"].flatMap((name) => [
 ]);
 
 describe("karpenter simulate", () => {
+  it("says what it is at, and ends that before it answers", async () => {
+    const told: string[] = [];
+    await runSimulate(
+      {
+        filename: [file("cluster.json", [snapshotPool(), ...sparse])],
+        instanceTypes: join(folder, "types.json"),
+        at: SNAPSHOT_AT,
+        output: "text",
+      },
+      { out: () => told.push("answer"), err: () => undefined },
+      { stage: (text) => told.push(text), end: () => told.push("end") },
+    );
+    expect(told).toEqual([
+      "reading objects",
+      "working out the cluster from 13 objects",
+      "simulating 4 nodes",
+      "end",
+      "answer",
+    ]);
+  });
+
   it("keeps the replicas of static pools", async () => {
     const fixed = (replicas: number) => snapshotPool({ name: "fixed", replicas });
     const nodes = ["a", "b"].flatMap((name) => snapshotNode(name, { pool: "fixed" }));
