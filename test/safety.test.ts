@@ -265,7 +265,9 @@ describe("claims that are gone", () => {
     expect(left()).toHaveLength(before.length - 5);
     expect((await running()).length).toBe(16);
     const pool = () => world.get("NodePool", "default", "karpenter.sh/v1");
-    expect(condition(await pool(), "InvoluntaryEndsStopped")?.message).toContain("More than 5 of");
+    expect(condition(await pool(), "InvoluntaryEndsStopped")?.message).toContain(
+      "More than 5 nodes would end",
+    );
     // A person has looked.
     const annotations = {
       "karpenter.sh/involuntary-ends-released": new Date(world.clock.now()).toISOString(),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { CLAIM_ACTS, INSTANCE_ACTS, PROVIDER_ACTS } from "./acts.ts";
 import { Brake } from "./brake.ts";
-import { type EndFacts, judge } from "./judge.ts";
+import { brakeMessage, type EndFacts, judge } from "./judge.ts";
 
 const SOUND: EndFacts = {
   staleViews: [],
@@ -47,6 +47,12 @@ describe("the judge of acts that cannot be taken back", () => {
       "go",
     );
     expect(code(CLAIM_ACTS.staticScaleDown, SOUND, one)).toBe("go");
+  });
+
+  it("says of how many nodes only where there are more of them than may end", () => {
+    expect(brakeMessage(5, 0)).toMatch(/^More than 5 nodes would end/);
+    expect(brakeMessage(5, 5)).toMatch(/^More than 5 nodes would end/);
+    expect(brakeMessage(6, 60)).toMatch(/^More than 6 of 60 nodes would end/);
   });
 
   it("brakes only acts that nobody asked for", () => {

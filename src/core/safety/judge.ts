@@ -63,5 +63,7 @@ export function held(code: DoubtCode, message: string): Verdict {
 
 /** What the brake says of itself on events and conditions. */
 export function brakeMessage(most: number, fleet: number): string {
-  return `More than ${most} of ${fleet} nodes would end within 10m for reasons that nobody asked for. No more end for 1h.`;
+  // Where claims are lost, more Nodes may be there than claims.
+  const howMany = fleet > most ? `${most} of ${fleet} nodes` : `${most} nodes`;
+  return `More than ${howMany} would end within 10m for reasons that nobody asked for. No more end for 1h.`;
 }

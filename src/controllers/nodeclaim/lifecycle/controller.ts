@@ -39,7 +39,14 @@ import { done, type Memory, type StepResult } from "./step.ts";
 
 /** Runs the steps of a claim in order and joins their results. upstream: pkg/controllers/nodeclaim/lifecycle. */
 export function lifecycle(world: World, tracker: RegistrationTracker): Controller {
-  const memory: Memory = { launches: new Map(), asked: new Map(), comingUp: new Map(), tracker };
+  const memory: Memory = {
+    launches: new Map(),
+    asked: new Map(),
+    begunHere: new Set(),
+    startedMs: undefined,
+    comingUp: new Map(),
+    tracker,
+  };
   return {
     name: "nodeclaim.lifecycle",
     watches: [...claimSources(), source(NODE, claimRequestsOfNode(world))],
@@ -49,14 +56,17 @@ export function lifecycle(world: World, tracker: RegistrationTracker): Controlle
 }
 
 async function reconcile(world: World, memory: Memory, request: Request): Promise<Outcome> {
+  memory.startedMs ??= world.clock.elapsedMs();
   const stored = readClaim(world, request);
   if (stored === undefined || !isManagedClaim(world, stored)) return AWAIT_CHANGE;
   const uid = stored.metadata.uid ?? stored.metadata.name;
   if (isDeleting(stored)) {
     memory.comingUp.delete(uid);
-    return finalize(world, stored, () => memory.launches.get(uid)?.launched);
+    const outcome = await finalize(world, stored, memory);
+    if (outcome === AWAIT_CHANGE) memory.begunHere.delete(uid);
+    return outcome;
   }
-  const before = await begun(world, stored);
+  const before = await begun(world, stored, memory);
   if (before === undefined) return AWAIT_CHANGE;
   let claim = before;
   const outcomes: Outcome[] = [];
@@ -113,11 +123,16 @@ async function attempt(
 }
 
 /** The claim with Karpenter's finalizer and its conditions, stored before the first call to the cloud. */
-async function begun(world: World, claim: NodeClaim): Promise<NodeClaim | undefined> {
+async function begun(
+  world: World,
+  claim: NodeClaim,
+  { begunHere }: Memory,
+): Promise<NodeClaim | undefined> {
   const kind = claimKind(claim);
   const native = fromClaim(claim);
   const after = await addFinalizer(world.kube, kind, native, TERMINATION_FINALIZER);
   if (after === undefined) return undefined;
+  if (after !== native) begunHere.add(claim.metadata.uid ?? claim.metadata.name);
   const held = after === native ? claim : toClaim(after);
   return patchClaim(world, held, initializeConditions(held, world.clock.now()));
 }

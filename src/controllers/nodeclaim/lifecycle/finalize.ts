@@ -21,26 +21,32 @@ import { changeClaim } from "../../claims.ts";
 import { deleteNode, endInstance, endLateLaunch } from "../../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../../ending/ended.ts";
 import { holdWhileKindGoes } from "../../ending/kind-deleted.ts";
+import { withLostLaunch } from "../../ending/lost-launch.ts";
 import { nodes } from "../../mirrors.ts";
 import { claimLog, nodeFields, poolLabel } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { terminationGracePeriodExpiring } from "../events.ts";
+import type { Memory } from "./step.ts";
 
 /** How often the cloud is asked whether an instance is gone. */
 const INSTANCE_POLL_MS = 5_000;
 
-/** `launched`: the instance of a claim whose status was never stored, if this process knows it by now. */
-export async function finalize(
-  world: World,
-  stored: NodeClaim,
-  launched: () => NodeClaim | undefined,
-): Promise<Outcome> {
+/** What another process launched just before this one began may not be listed yet. */
+const LISTED_MS = 30_000;
+
+/** Runs on each change of a claim that is being deleted, until its finalizer is off. */
+export async function finalize(world: World, stored: NodeClaim, memory: Memory): Promise<Outcome> {
+  const uid = stored.metadata.uid ?? stored.metadata.name;
+  // The instance of a claim whose status was never stored, if this process knows it by now.
+  const launched = (): NodeClaim | undefined => memory.launches.get(uid)?.launched;
   if (!hasFinalizer(stored, TERMINATION_FINALIZER)) return AWAIT_CHANGE;
   if (await holdWhileKindGoes(world, stored)) return requeueAfter(HELD_RETRY_MS);
-  const claim = await withProviderId(world, stored, launched());
+  const known = await withProviderId(world, stored, launched());
+  const claim = await withUnknownLaunch(world, known, memory);
+  if (claim === "unsure") return requeueAfter(INSTANCE_POLL_MS);
   const stamped = claim === undefined ? undefined : await stampDeadline(world, claim);
   if (stamped === undefined) return AWAIT_CHANGE;
-  if (isTrue(stamped, "Registered") && (await deleteNodes(world, stamped))) return AWAIT_CHANGE;
+  if (hasNode(world, stamped) && (await deleteNodes(world, stamped))) return AWAIT_CHANGE;
   let ending = stamped;
   if (stamped.status?.providerID !== undefined) {
     const gone = await endInstance(world, stamped, [stamped]);
@@ -72,6 +78,30 @@ async function withProviderId(
   const providerID = launched?.status?.providerID;
   if (claim.status?.providerID !== undefined || providerID === undefined) return claim;
   return changeClaim(world, claim, (one) => ({ ...one, status: { ...one.status, providerID } }));
+}
+
+/** Another process may have launched it and ended before it could say so. */
+async function withUnknownLaunch(
+  world: World,
+  claim: NodeClaim | undefined,
+  { begunHere, startedMs }: Memory,
+): Promise<NodeClaim | "unsure" | undefined> {
+  if (claim === undefined || claim.status?.providerID !== undefined) return claim;
+  if (begunHere.has(claim.metadata.uid ?? claim.metadata.name)) return claim;
+  const found = await withLostLaunch(world, claim);
+  if (found === undefined || found === "unsure" || found.status?.providerID !== undefined)
+    return found;
+  const nowMs = world.clock.elapsedMs();
+  return nowMs - (startedMs ?? nowMs) < LISTED_MS ? "unsure" : found;
+}
+
+/** Whether its Node is ours by now, also where that could not be written on the claim: pods may run there. */
+function hasNode(world: World, claim: NodeClaim): boolean {
+  const standing = nodes(world).byIndex("providerId", claim.status?.providerID ?? "");
+  return (
+    isTrue(claim, "Registered") ||
+    standing.some((node) => hasFinalizer(node, TERMINATION_FINALIZER))
+  );
 }
 
 /** The launch was answered after the check, while the claim still existed, so the instance was kept. */

@@ -46,6 +46,7 @@ export async function launch(world: World, claim: NodeClaim, memory: Memory): Pr
   const uid = uidOf(claim);
   if (condition(claim, "Launched")?.status !== "Unknown") {
     cache.delete(uid);
+    memory.begunHere.delete(uid);
     return done(claim);
   }
   let launched = cache.get(uid)?.launched;

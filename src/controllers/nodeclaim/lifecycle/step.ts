@@ -9,6 +9,10 @@ export interface Memory {
   readonly launches: Map<string, { readonly launched: NodeClaim; readonly untilMs: number }>;
   /** What the cloud was asked for and has not answered, by claim UID. */
   readonly asked: Map<string, Promise<NodeClaim>>;
+  /** Claims that no other process can have launched, by UID: this one put the finalizer on. */
+  readonly begunHere: Set<string>;
+  /** Elapsed time of the first reconcile: what another process launched before is listed some seconds later. */
+  startedMs: number | undefined;
   readonly tracker: RegistrationTracker;
   /** When a claim was first seen registered and not usable yet, by UID, in elapsed time. */
   readonly comingUp: Map<string, number>;

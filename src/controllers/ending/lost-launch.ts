@@ -1,0 +1,51 @@
+/**
+ * Asks the cloud for the instance of a deleted claim whose status names none, where another process may have launched
+ * it. The claim gets its provider ID, so that it ends as every claim does: its Node first, then its instance.
+ */
+import { NODE } from "../../apis/core/node.ts";
+import { claimKind, toClaim } from "../../apis/hub/claim.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { lostLaunch } from "../../core/safety/lost-launch.ts";
+import { changeClaim, storedClaim } from "../claims.ts";
+import { clusterUid } from "../cluster-uid.ts";
+import { claimLog } from "../words.ts";
+import type { World } from "../world.ts";
+
+/** One after the other: no two claims may be given one instance. */
+const asking = new WeakMap<World["mirrors"], Promise<unknown>>();
+
+/**
+ * The claim as it is to end, with its provider ID if an instance was found; `unsure`: ask again later; undefined: it is
+ * gone. Rejects where the cloud or the API server does not answer.
+ */
+export function withLostLaunch(
+  world: World,
+  claim: NodeClaim,
+): Promise<NodeClaim | "unsure" | undefined> {
+  const before = asking.get(world.mirrors) ?? Promise.resolve();
+  const found = before.catch(() => undefined).then(() => find(world, claim));
+  asking.set(world.mirrors, found);
+  return found;
+}
+
+async function find(world: World, claim: NodeClaim): Promise<NodeClaim | "unsure" | undefined> {
+  const live = await storedClaim(world, claim);
+  if (live === undefined || live.metadata.uid !== claim.metadata.uid) return undefined;
+  if (live.status?.providerID !== undefined) return live;
+  // Instances first: a claim that is stored meanwhile is seen.
+  const instances = await world.cloud.list();
+  const { items: nodes } = await world.kube.list(NODE);
+  const claims = (await world.kube.list(claimKind(claim))).items.map(toClaim);
+  const lost = lostLaunch(live, { claims, instances, nodes, clusterUid: clusterUid(world) });
+  if (lost === "none") return live;
+  if (lost === "unsure") return lost;
+  const { providerId } = lost;
+  claimLog(world.log, "nodeclaim.lifecycle", live).info(
+    "found the instance of a deleted claim that did not name it",
+    { "provider-id": providerId },
+  );
+  return changeClaim(world, live, (one) => ({
+    ...one,
+    status: { ...one.status, providerID: providerId },
+  }));
+}
