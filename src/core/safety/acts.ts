@@ -180,7 +180,7 @@ export const INSTANCE_ACTS = {
       "the claim, read live by UID, is gone or held by no finalizer of ours; no Node has joined",
     byClock: false,
     braked: false,
-    test: "src/controllers/nodeclaim/lifecycle/lifecycle.test.ts: asks the API before it ends an instance",
+    test: "src/controllers/ending/late-launch.test.ts: an instance that came too late",
   },
   leaked: {
     what: "instance, and its Node after a drain",

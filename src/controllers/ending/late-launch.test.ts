@@ -1,0 +1,63 @@
+/** An instance that the cloud launched for a claim which was given up meanwhile: when it ends, and when it does not. */
+import { describe, expect, it } from "vitest";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { KubeError } from "../../kube/errors.ts";
+import { nodeClaim } from "../../testing/builders.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { endLateLaunch } from "./end-instance.ts";
+
+const FINALIZERS = ["karpenter.sh/termination"];
+
+/** The claim is stored with these finalizers, or not at all; its instance is there. */
+async function launched(finalizers?: readonly string[]): Promise<[FakeWorld, NodeClaim]> {
+  const world = fakeWorld();
+  const wanted = nodeClaim({ name: "a" });
+  const metadata = { ...wanted.metadata, uid: "uid-a", finalizers: finalizers ?? [] };
+  const stored =
+    finalizers === undefined
+      ? { ...wanted, metadata }
+      : await world.api.create(NODE_CLAIM, { ...wanted, metadata });
+  await world.run();
+  const { status } = await world.cloud.create(stored);
+  return [world, { ...stored, status: status ?? {} }];
+}
+
+/** How many instances are left, also of a claim whose end was tried. */
+async function leftOf(world: FakeWorld, claim: NodeClaim): Promise<number> {
+  await endLateLaunch(world, claim);
+  await world.stop();
+  return world.cloud.instances.size;
+}
+
+describe("an instance that came too late for its claim", () => {
+  it("ends where its claim is gone, or is held by others only", async () => {
+    expect(await leftOf(...(await launched()))).toBe(0);
+    expect(await leftOf(...(await launched(["example.com/held"])))).toBe(0);
+  });
+
+  it("ends where another claim bears the name of its own", async () => {
+    const [world, claim] = await launched(FINALIZERS);
+    const metadata = { ...claim.metadata, uid: "uid-before" };
+    expect(await leftOf(world, { ...claim, metadata })).toBe(0);
+  });
+
+  it("stays while our finalizer holds its claim", async () => {
+    expect(await leftOf(...(await launched(FINALIZERS)))).toBe(1);
+  });
+
+  it("stays where a Node has joined for it", async () => {
+    const [world, claim] = await launched();
+    await world.join(claim);
+    await world.clock.settle();
+    expect(await leftOf(world, claim)).toBe(1);
+  });
+
+  it("stays where the API server does not say", async () => {
+    const [world, claim] = await launched();
+    const get = async () => {
+      throw new KubeError(503, undefined, "away");
+    };
+    Object.assign(world.kube, { get });
+    expect(await leftOf(world, claim)).toBe(1);
+  });
+});
