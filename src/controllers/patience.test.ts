@@ -114,4 +114,36 @@ describe("one claim whose launch takes long", () => {
     expect(claims().sort()).toEqual(["quick", "slow"]);
     expect(world.api.find(NODE_CLAIM, slow?.metadata.name ?? "")).toBe(undefined);
   });
+
+  it("says for which claims it holds others up, at once and every minute", async () => {
+    await open({ cpu: "100" });
+    const said = (text: string) => world.lines.filter((line) => line.includes(text));
+    const [slow] = world.api.all(NODE_CLAIM);
+    await world.clock.advance(5_000);
+    expect(said("debug waiting for claims")).toHaveLength(1);
+    expect(said("debug waiting for claims")[0]).toContain(slow?.metadata.name);
+    await world.clock.advance(180_000);
+    expect(said("info still waiting for claims")).toHaveLength(3);
+    expect(said("info still waiting for claims")[2]).toMatch(/"waited":"3m/);
+    answer();
+    await world.clock.advance(120_000);
+    expect(said("info still waiting for claims")).toHaveLength(3);
+  });
+
+  it("does not wait for a claim that is gone, though nobody heard of its end", async () => {
+    await open();
+    answer();
+    await world.clock.advance(30_000);
+    const [stored] = world.api.all(NODE_CLAIM);
+    const metadata = { ...(stored as NodeClaim).metadata, name: "ghost", uid: "ghost" };
+    world.cluster.updateClaim({ ...(stored as NodeClaim), metadata, status: {} });
+    const before = claims().length;
+    await world.api.create(POD, pod("c", "quick"));
+    await world.api.create(POD, pod("d", "slow"));
+    await world.clock.advance(90_000);
+    expect(claims()).toHaveLength(before);
+    await world.clock.advance(60_000);
+    expect(world.cluster.synced).toBe(true);
+    expect(claims().length).toBeGreaterThan(before);
+  });
 });

@@ -4,17 +4,84 @@
  * everybody. Here the others go on after some seconds, where it is known which pods the late claim was planned
  * for (they are left out) and no limit depends on what it will be.
  */
-import { poolIdOfClaim } from "../apis/hub/claim.ts";
+import { claimKind, poolIdOfClaim } from "../apis/hub/claim.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
+import { formatDuration } from "../base/duration.ts";
+import { claimRequest, readClaim } from "./claims.ts";
 import { poolById } from "./pools.ts";
 import type { World } from "./world.ts";
 
 /** Most launches take less. */
 const PATIENCE_MS = 10_000;
 
-/** True if the cluster state is complete, or lacks only claims that may be ignored by now. */
+/** How often it is said what is waited for, after the first time. */
+const SAID_AGAIN_MS = 60_000;
+/** A claim that was just created may not be mirrored yet; a stream that is silent counts as broken after a minute. */
+const GONE_MS = 120_000;
+/** So many names are said. */
+const NAMED = 5;
+
+/** A wait for claims of one cluster state, in elapsed time. */
+interface Wait {
+  sinceMs: number | undefined;
+  saidMs: number;
+  /** Since when a claim is not mirrored, by UID. */
+  readonly absentMs: Map<string, number>;
+}
+
+const waits = new WeakMap<World["cluster"], Wait>();
+
+/** True if the cluster state is complete, or lacks only claims that may be ignored by now. Says what it waits for. */
 export function mayDecide(world: World): boolean {
-  return world.cluster.synced || world.cluster.unlaunched().every((claim) => isKnown(world, claim));
+  const { cluster } = world;
+  let wait = waits.get(cluster);
+  if (cluster.synced && wait === undefined) return true;
+  wait ??= { sinceMs: undefined, saidMs: 0, absentMs: new Map() };
+  waits.set(cluster, wait);
+  forgetGone(world, wait);
+  const awaited = cluster.unlaunched().filter((claim) => !isKnown(world, claim));
+  if (awaited.length > 0) say(world, wait, awaited);
+  else wait.sinceMs = undefined;
+  if (cluster.synced) waits.delete(cluster);
+  return awaited.length === 0;
+}
+
+/** What is not stored any more, whatever kept us from hearing of its end, holds up nobody. */
+function forgetGone(world: World, { absentMs }: Wait): void {
+  const nowMs = world.clock.elapsedMs();
+  for (const claim of world.cluster.unlaunched()) {
+    const { name, uid = name } = claim.metadata;
+    const mirrored = readClaim(world, claimRequest(claim));
+    const kind = claimKind(claim);
+    if (mirrored?.metadata.uid === claim.metadata.uid || world.mirrors.viewOf(kind) !== "current") {
+      absentMs.delete(uid);
+      continue;
+    }
+    const sinceMs = absentMs.get(uid) ?? nowMs;
+    absentMs.set(uid, sinceMs);
+    if (nowMs - sinceMs < GONE_MS) continue;
+    absentMs.delete(uid);
+    if (mirrored === undefined) world.cluster.deleteClaim(name, kind.kind);
+    else world.cluster.updateClaim(mirrored);
+    world.log.warn("forgot a claim that was awaited and is gone", { name });
+  }
+}
+
+function say({ log, clock }: World, wait: Wait, awaited: readonly NodeClaim[]): void {
+  const nowMs = clock.elapsedMs();
+  const isFirst = wait.sinceMs === undefined;
+  wait.sinceMs ??= nowMs;
+  if (!isFirst && nowMs - wait.saidMs < SAID_AGAIN_MS) return;
+  wait.saidMs = nowMs;
+  const names = awaited.slice(0, NAMED).map(({ metadata }) => metadata.name);
+  const fields = {
+    claims: names.join(", "),
+    count: awaited.length,
+    waited: formatDuration(nowMs - wait.sinceMs),
+  };
+  // Most launches take seconds.
+  if (isFirst) log.debug("waiting for claims to be launched", fields);
+  else log.info("still waiting for claims to be launched, nothing is planned or disrupted", fields);
 }
 
 function isKnown(world: World, claim: NodeClaim): boolean {
