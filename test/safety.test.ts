@@ -162,7 +162,7 @@ describe("a cloud that answers less than there is", () => {
 });
 
 describe("a clock that is wrong", () => {
-  it.each([400 * 24 * 60 * MINUTE, -400 * 24 * 60 * MINUTE])(
+  it.each([400 * 24 * 60 * MINUTE, -400 * 24 * 60 * MINUTE, -60 * MINUTE, 60 * MINUTE])(
     "by %d ms expires nothing",
     async (ms) => {
       await expectNothingEnds(
@@ -181,6 +181,58 @@ describe("a clock that is wrong", () => {
       );
     },
   );
+});
+
+describe("a person meddles", () => {
+  it.each([
+    ["some", ["karpenter.sh/nodepool", "karpenter.sh/cluster-uid"]],
+    ["all", undefined],
+  ] as const)("takes %s tags off instances: ends nothing", async (_, keys) => {
+    const { tags } = world.box.sandbox.aws.state;
+    const before = instances().map((id) => [id, new Map(tags.get(id))] as const);
+    await expectNothingEnds(
+      async () => {
+        for (const [id, all] of before)
+          for (const key of keys ?? all.keys()) expect(tags.get(id)?.delete(key)).toBe(true);
+        await world.advance(LONG_ENOUGH);
+      },
+      async () => {
+        for (const [id, all] of before)
+          for (const [key, value] of all) tags.get(id)?.set(key, value);
+      },
+    );
+  });
+
+  it("makes a second Node and a second claim of one instance: ends nothing", async () => {
+    const [claim] = await world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
+    const [node] = await world.list<Node>("Node", "v1", "karpenter.sh/nodepool");
+    const { labels = {} } = claim?.metadata ?? {};
+    // What is moved on purpose is not what is looked for.
+    const body = { spec: { disruption: { consolidateAfter: "Never" } } };
+    await world.client.patch(NODE_POOL, { name: "default" }, { type: "merge", body });
+    await expectNothingEnds(
+      async () => {
+        await world.client.create(NODE, {
+          metadata: { name: "twin", labels: node?.metadata.labels ?? {} },
+          spec: { providerID: node?.spec?.providerID ?? "" },
+        });
+        await world.client.create(NODE_CLAIM, {
+          metadata: { name: "twin", labels, finalizers: ["karpenter.sh/termination"] },
+          spec: claim?.spec,
+        } as NodeClaim);
+        await world.client.patch(
+          NODE_CLAIM as Kind,
+          { name: "twin" },
+          { type: "merge", body: { status: { ...claim?.status } } },
+          "status",
+        );
+        const { status } = await world.get<NodeClaim>("NodeClaim", "twin", "karpenter.sh/v1");
+        expect(status?.providerID).toBe(claim?.status?.providerID);
+        await world.advance(LONG_ENOUGH);
+      },
+      async () => undefined,
+    );
+  });
 });
 
 describe("the definition of NodeClaims is deleted", () => {
