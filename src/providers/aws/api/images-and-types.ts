@@ -165,7 +165,7 @@ export interface DescribeSpotPriceHistoryInput extends Paged {
   readonly Filters?: readonly Filter[];
 }
 
-/** Newest first for each type and zone. */
+/** May hold several prices for a type, zone and product: the one with the latest `Timestamp` counts. */
 export interface DescribeSpotPriceHistoryOutput extends Page {
   readonly SpotPriceHistory: readonly SpotPrice[];
 }

@@ -2,7 +2,7 @@
 import type { Filter, Page, Paged, Tag } from "./call.ts";
 import type { TagSpecification } from "./launches.ts";
 
-/** `shutting-down` and `terminated` are final. */
+/** `shutting-down` turns into `terminated`; no other state follows either. */
 export type InstanceStateName =
   | "pending"
   | "running"

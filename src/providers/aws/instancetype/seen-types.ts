@@ -21,7 +21,7 @@ interface OfferingSeen {
   available: boolean;
 }
 
-/** Instance types that each NodePool used recently, for the metrics of types and prices. */
+/** The list of instance types last made for each NodePool, for the metrics of types and prices. */
 export class SeenTypes {
   readonly #clock: Clock;
   readonly #byPool = new Map<string, Seen>();

@@ -56,7 +56,7 @@ export function interruptionController(
       let full = received.length === BATCH ? 1 : 0;
       do {
         const asks = open && !stopping.signal.aborted;
-        // Received messages are handled before more are received.
+        // The next batch is received while this one is handled.
         const finished = finish(messages).catch(failed);
         const next = asks ? queue.receive(0, stopping.signal).catch(failed) : [];
         [messages] = await Promise.all([next, finished]);
