@@ -29,7 +29,7 @@ function collectionPath(kind: Kind, namespace?: string): string {
   return `${root}${scope}/${kind.plural}`;
 }
 
-/** `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`, without the parts that do not apply. */
+/** `/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME`; the core group begins with `/api/VERSION`. */
 export function objectPath(kind: Kind, ref: ObjectRef, subresource?: string): string {
   const tail = subresource === undefined ? "" : `/${subresource}`;
   return `${collectionPath(kind, ref.namespace)}/${encodeURIComponent(ref.name)}${tail}`;

@@ -13,7 +13,7 @@ import { placeOf, SortedKeys } from "./sorted-keys.ts";
 
 /** Objects in one step. Storing one, or passing it to a handler, takes some microseconds. */
 const OBJECTS_PER_STEP = 64;
-/** That are only looked up. */
+/** Keys in one step of work that only looks them up. */
 const KEYS_PER_STEP = 4_096;
 
 /** The mirror that a watch fills. */

@@ -48,7 +48,7 @@ export interface Feed {
   stop(): void;
 }
 
-/** Indexes of a mirror, and what it keeps of each object. */
+/** Indexes of a mirror, the fields that it keeps of each object, and the objects that it watches. */
 export interface MirrorOptions<T extends KubeObject> {
   /** Index name → values of one object. */
   readonly indexes?: Readonly<Record<string, (object: T) => readonly string[]>>;

@@ -9,9 +9,9 @@ const AT_ONCE = 4_096;
 
 /** The keys of a mirror in order, sorted again only for what changed since the last look. */
 export class SortedKeys {
-  /** As of the last look. */
+  /** All keys in order, as of the last call of `all`. */
   #sorted: readonly string[] = [];
-  /** That came since, and that went. */
+  /** Keys that were added and removed since that call. */
   #fresh = new Set<string>();
   #lost = new Set<string>();
   /** New keys that are being sorted in steps. */
