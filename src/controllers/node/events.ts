@@ -98,7 +98,7 @@ export function repairPending(
   }));
 }
 
-/** The node has a deadline: at `at` all its pods are deleted. */
+/** The node is being drained with a deadline: pods that are left at the time `at` are deleted. */
 export function deadlineNear(node: Node, at: string): EventToPublish {
   return {
     object: node,

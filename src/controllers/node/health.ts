@@ -39,8 +39,8 @@ import { repairBlocked, repairPending } from "./events.ts";
 const LOOK_AGAIN_MS = 5 * 60_000;
 
 /**
- * Node repair: terminates nodes with an unhealthy condition, unless more than 20 % are unhealthy. upstream:
- * pkg/controllers/node/health.
+ * Node repair: terminates nodes with an unhealthy condition. It stops for a NodePool of which more than 20 % of the
+ * nodes (rounded up) are unhealthy. upstream: pkg/controllers/node/health.
  */
 export function nodeHealth(world: World): Controller {
   const count = new BrokenCount();

@@ -196,7 +196,7 @@ function claimKindOf({ metadata }: NodeClaim): Kind {
   return CLAIM_KINDS.find(({ kind }) => kind === name) as Kind;
 }
 
-/** A claim of another provider, or of none, never gets an instance of this provider. */
+/** True if an instance may be this claim's: the claim has a provider id, or will get one from this provider. */
 function mayName(world: World, claim: NodeClaim): boolean {
   return Boolean(claim.status?.providerID) || isManagedClaim(world, claim);
 }
