@@ -43,7 +43,7 @@ interface Concerned {
   readonly definition: ResourceDefinition;
 }
 
-/** Calls them in order of name; each sees the changes of those before. */
+/** Calls mutating webhooks in the order of their configurations' names; each sees the changes of earlier ones. */
 export async function callMutatingWebhooks(
   call: Call,
   admission: Admission<KubeObject>,
@@ -72,7 +72,7 @@ export async function askMutatingWebhooks(call: Call, admission: Admission): Pro
   await askAll(call, MUTATING, admission);
 }
 
-/** Calls them all; the first refusal counts. */
+/** Calls validating webhooks one after another. The first refusal is thrown, and no later webhook is called. */
 export async function callValidatingWebhooks(call: Call, admission: Admission): Promise<void> {
   await askAll(call, VALIDATING, admission);
 }

@@ -1,6 +1,6 @@
 /**
- * What a webhook answers, read with the care that an answer of a stranger needs: of the right shape, about the
- * question that was asked, and a patch that leaves an object of the same kind.
+ * Reads and checks the answer of an admission webhook: it must be an AdmissionReview with the UID of the request. A
+ * patch must leave an object of the same kind.
  * upstream: apiserver pkg/admission/plugin/webhook/request/admissionreview.go, pkg/admission/plugin/webhook/mutating/dispatcher.go
  */
 import type { KubeObject } from "../../../apis/meta.ts";

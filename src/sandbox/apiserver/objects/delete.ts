@@ -250,7 +250,7 @@ function terminatingNamespace(object: KubeObject): KubeObject {
   return { ...object, status: { ...status, phase: "Terminating" } } as KubeObject;
 }
 
-/** The grace period of a pod. Other kinds, and pods without a node, have none. */
+/** The grace period in seconds. It is 0 for other kinds than pods, and for pods without a node or that have ended. */
 function graceOf(object: KubeObject, asked: number | undefined): number {
   if (object.kind !== "Pod" || object.apiVersion !== "v1") return 0;
   const { spec, status } = object as {
