@@ -23,7 +23,7 @@ export interface LiveSourceOptions extends MirroredDoors {
   readonly restFactor?: number;
 }
 
-/** Waits, windows of budgets and nominations end by themselves: real milliseconds until all is read again. */
+/** Milliseconds until all is read again without a watch event, because budget windows and nominations end by time. */
 const STALE_MS = 10_000;
 
 interface Last {

@@ -57,7 +57,10 @@ function placesOf(schema: Schema, name: string): string[] {
   return places;
 }
 
-/** `spec.template.spec.expireAfter: "14d": a duration has no days …`, or as the API server prints it. */
+/**
+ * One line with field, value and message: `spec.template.spec.expireAfter: "14d": a duration has no days …`. Without
+ * a hint for the value: the line as the API server prints it.
+ */
 export function fieldErrorText(error: FieldError, object: unknown): string {
   const { field, message } = error;
   const value = valueAt(object, field);

@@ -8,7 +8,7 @@ export class Parts {
   readonly #closers: (() => Promise<void> | void | undefined)[] = [];
   #closing: Promise<void> | undefined;
 
-  /** To be closed before all that were added earlier. */
+  /** Adds a part to close. The part added last is closed first. */
   add(close: () => Promise<void> | void | undefined): void {
     this.#closers.push(close);
   }

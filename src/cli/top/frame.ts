@@ -249,7 +249,7 @@ function nodeLine(
   return [`${mark} ${shortName(node.name).padEnd(NAME_WIDTH)}`, ...cells].join("  ").trimEnd();
 }
 
-/** The host's own name, without the domain that all nodes share; where it is long its end, for there names differ. */
+/** The host's name without its domain. Of a long name only the end is shown, because there names differ. */
 function shortName(name: string): string {
   const [host = name] = name.split(".");
   return host.length <= NAME_WIDTH ? host : `…${host.slice(host.length - NAME_WIDTH + 1)}`;
