@@ -8,7 +8,7 @@ import type { LogFields, Logger, LogLevel } from "./log.ts";
 
 const WINDOW_MS = 60_000;
 
-/** One kind's lines since its window began. */
+/** Counts of the lines of one kind in the minute that began at `startedMs`. */
 interface Window {
   readonly startedMs: number;
   written: number;

@@ -10,7 +10,7 @@ export interface LimitRange extends KubeObject {
   readonly spec: {
     readonly limits: readonly {
       readonly type: string;
-      /** Limits. */
+      /** Limits for containers that set none; `defaultRequest` has their requests. */
       readonly default?: ResourceAmounts;
       readonly defaultRequest?: ResourceAmounts;
       readonly [field: string]: unknown;

@@ -62,7 +62,7 @@ export interface Picture {
   readonly paused: (pool: Pool) => Block | undefined;
   /** Whether the pod is moved without downtime: it ends only once a new pod of its workload runs elsewhere. */
   readonly movesFirst: (pod: Pod) => boolean;
-  /** Why a pod that asks to be moved without downtime is evicted instead; undefined: it is not, or does not ask. */
+  /** Why a pod cannot be moved without downtime although it asks for it; undefined: it can, or does not ask. */
   readonly surgeProblem: (pod: Pod) => string | undefined;
   /** Budgets over the nodes of all pools together, beside those of each pool. */
   readonly clusterBudgets: readonly Budget[];
