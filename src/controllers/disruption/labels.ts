@@ -22,7 +22,7 @@ export function recordedDecision({ replacements }: CommandRecord): Decision {
   return replacements === 0 ? "delete" : "replace";
 }
 
-/** `when_empty_or_underutilized`. */
+/** The consolidation policy of the pool as a metric label, such as `when_empty_or_underutilized`. */
 export function policyLabel({ disruption }: Pool): string {
   return disruption.policy.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 }

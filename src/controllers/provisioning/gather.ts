@@ -1,6 +1,6 @@
 /**
  * The reads of one planning pass: which pods need a place, which pools may give one and what they can
- * launch, the nodes, the volumes. A pool that cannot be used is said so and left out; others go on.
+ * launch, the nodes, the volumes. A pool that cannot be used is reported and left out; others are used.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
