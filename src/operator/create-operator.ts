@@ -169,7 +169,7 @@ export function createOperator(deps: OperatorDeps): Operator {
 }
 
 function startUpOf(deps: OperatorDeps, cloud: CloudProvider, mirrors: LiveMirrors): StartUp {
-  // Of pools and claims, and of the classes that the provider launches from.
+  // The API groups of NodePools, NodeClaims and the node classes of the provider.
   const groups = new Set([NODE_CLAIM, ...cloud.nodeClassKinds].map(({ group }) => group));
   return watchStartUp({
     ...deps,

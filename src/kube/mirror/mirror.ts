@@ -35,8 +35,8 @@ export interface Mirror<T extends KubeObject> {
   /** Calls the handler for each existing object (`added`) and each later change. Returns a function that stops it. */
   on(handler: MirrorHandler<T>): () => void;
   /**
-   * As `on`, in steps: what changes meanwhile is told as far as the handler knows of it, and the rest comes to it as it
-   * is when its turn comes.
+   * As `on`, in steps. A change in between is passed on only for objects that the handler has received already; any
+   * other object arrives later, in its latest state.
    */
   onInSteps(handler: MirrorHandler<T>): Feed;
 }

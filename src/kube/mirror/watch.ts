@@ -234,7 +234,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#tell(this.#isSetBack ? "unproven" : "current");
   }
 
-  /** The kind may not be read, or is not there. */
+  /** Reports an empty list, because reading the kind is forbidden or the kind is not installed. */
   async #takeNone(state: ViewState): Promise<void> {
     await this.#handOver({ items: [], resourceVersion: "" });
     this.#tell(state);
