@@ -332,7 +332,7 @@ export class InstanceTypes {
       offerings.push({
         zone: reservation.zone,
         capacityType: "reserved",
-        // Paid for already. Nearly always 0; upstream divides a fraction, which keeps the order of prices.
+        // A reservation is paid for already, so its price is nearly always rounded down to 0. upstream keeps the fraction.
         priceMicroUsd: Math.floor(price / 10_000_000),
         available:
           launchable &&

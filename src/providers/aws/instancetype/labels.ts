@@ -50,7 +50,7 @@ const ARCHITECTURES: Readonly<Record<string, string>> = { x86_64: "amd64", arm64
 /** `m5.large`, `u-6tb1.metal`: category and generation. */
 const FAMILY_PATTERN = /^([a-z]+)(-[0-9]+tb)?([0-9]+).*\./;
 
-/** `amd64`, `arm64`; undefined for what Kubernetes nodes do not run on here. */
+/** `amd64` or `arm64`; undefined for types of other architectures, such as 32-bit or macOS. */
 export function archOf(info: InstanceTypeInfo): string | undefined {
   for (const arch of info.ProcessorInfo.SupportedArchitectures) {
     if (ARCHITECTURES[arch] !== undefined) return ARCHITECTURES[arch];
