@@ -82,7 +82,7 @@ export function doNotDisrupt(pod: Pod, nowMs: number): DoNotDisrupt {
 }
 
 /**
- * True while the pod's annotation forbids disruption of its node. A duration in the annotation ends after the
+ * True while the pod's annotation forbids disruption of its node. A duration in the annotation counts from the
  * pod's start.
  */
 export function hasDoNotDisrupt(pod: Pod, nowMs: number): boolean {

@@ -56,7 +56,7 @@ function troublesOf(status: InstanceStatus, nowMs: number): readonly StatusCateg
   ];
 }
 
-/** Polls EC2's status checks and reports instances that fail them. */
+/** Asks EC2 for failed status checks and scheduled events each minute, and deletes the claims of such instances. */
 export function instanceStatusController(deps: AwsDeps): Controller {
   const name = "interruption.instancestatus";
   const claims = new ClaimIndex(deps.mirrors, () => undefined);
