@@ -61,7 +61,7 @@ export interface BoxOptions {
 /** A sandbox and the Karpenter that runs in it. */
 export interface Box {
   readonly sandbox: Sandbox;
-  /** The one that runs now. */
+  /** The Karpenter that runs now: a restart replaces it. */
   readonly operator: Operator;
   readonly karpenterLog: LogBuffer;
   /** Ends Karpenter and starts it again, as a new process that remembers nothing. */

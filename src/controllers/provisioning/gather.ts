@@ -33,7 +33,7 @@ const MAX_INSTANCE_TYPES = 600;
 /** The pods that need a place. */
 export interface PodsToPlace {
   readonly pending: readonly Pod[];
-  /** Of nodes that are leaving. By key. */
+  /** Pods of nodes that are being removed, sorted by key. */
   readonly leaving: readonly Pod[];
   /** Those that CapacityBuffers stand for. */
   readonly buffered: readonly Pod[];

@@ -48,7 +48,7 @@ export function createPodFrameReader(project: (pod: Pod) => Pod): ReadFrame<Pod>
   };
 }
 
-/** `project`: as above. */
+/** A reader of one page of pods in protobuf. `project` drops the fields that are not read. */
 export function createPodPageReader(project: (pod: Pod) => Pod): ReadPage<Pod> {
   const readPod = createPodReader(project);
   return (page) => {

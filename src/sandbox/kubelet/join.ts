@@ -156,7 +156,7 @@ function nodeOf(spec: InstanceNode, nowMs: number): Node {
   };
 }
 
-/** Made of what they identify: the same machine says the same in every run. */
+/** Ids of the machine, made from its provider id, so that they are the same in every run. */
 function identityOf(providerID: string): {
   readonly bootID: string;
   readonly machineID: string;
