@@ -203,7 +203,7 @@ describe("a person meddles", () => {
     );
   });
 
-  it("makes a second Node and a second claim of one instance: ends nothing", async () => {
+  it("makes a second Node and a second claim of one instance, and deletes them: ends nothing", async () => {
     const [claim] = await world.list<NodeClaim>("NodeClaim", "karpenter.sh/v1");
     const [node] = await world.list<Node>("Node", "v1", "karpenter.sh/nodepool");
     const { labels = {} } = claim?.metadata ?? {};
@@ -213,7 +213,11 @@ describe("a person meddles", () => {
     await expectNothingEnds(
       async () => {
         await world.client.create(NODE, {
-          metadata: { name: "twin", labels: node?.metadata.labels ?? {} },
+          metadata: {
+            name: "twin",
+            labels: node?.metadata.labels ?? {},
+            finalizers: ["karpenter.sh/termination"],
+          },
           spec: { providerID: node?.spec?.providerID ?? "" },
         });
         await world.client.create(NODE_CLAIM, {
@@ -230,7 +234,10 @@ describe("a person meddles", () => {
         expect(status?.providerID).toBe(claim?.status?.providerID);
         await world.advance(LONG_ENOUGH);
       },
-      async () => undefined,
+      async () => {
+        await world.client.delete(NODE_CLAIM as Kind, { name: "twin" });
+        await world.client.delete(NODE as Kind, { name: "twin" });
+      },
     );
   });
 });

@@ -129,11 +129,12 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
   if (stored === undefined || !isDeleting(stored)) return AWAIT_CHANGE;
   if (!hasFinalizer(stored, TERMINATION_FINALIZER) || !isManagedNode(world, stored))
     return AWAIT_CHANGE;
-  const claim = claimOfNode(world, stored);
+  const isTwin = hasTwin(world, stored);
+  const claim = isTwin ? undefined : claimOfNode(world, stored);
   if (claim !== undefined && !isDeleting(claim)) await deleteClaim(world, claim, "nodeDeleted");
   const leaving = leavingNode(world, stored, claim);
   if (await hasLostItsInstance(world, stored)) return release(world, parts, leaving);
-  if (claim === undefined && !(await mayEnd(world, parts, stored)))
+  if (claim === undefined && !isTwin && !(await mayEnd(world, parts, stored)))
     return requeueAfter(HELD_RETRY_MS);
   if (leaving.deadlineMs !== undefined) {
     const at = claim?.metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY] ?? "";
@@ -152,6 +153,14 @@ async function reconcile(world: World, parts: Parts, request: Request): Promise<
     await writeMarks(world, closed);
   }
   return outcome ?? release(world, parts, closed);
+}
+
+/** Another Node that stays stands for the same machine: this one is drained, and the machine with its claim stays. */
+function hasTwin(world: World, { metadata, spec }: Node): boolean {
+  if (!spec?.providerID) return false;
+  return nodes(world)
+    .byIndex("providerId", spec.providerID)
+    .some((other) => other.metadata.uid !== metadata.uid && !isDeleting(other));
 }
 
 /** A Node without a claim is judged once. */
@@ -306,7 +315,7 @@ function detached(world: World, { node, deadlineMs, marks }: Leaving): Outcome |
 
 async function ended(world: World, { node, claim, marks }: Leaving): Promise<Outcome | undefined> {
   const instance = claim ?? standIn(node);
-  if (instance === undefined) return undefined;
+  if (instance === undefined || hasTwin(world, node)) return undefined;
   const told = claim === undefined ? [node] : [node, claim];
   const gone = await endInstance(world, instance, told);
   marks.push({ type: "InstanceTerminating", status: "True" });

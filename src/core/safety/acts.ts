@@ -155,7 +155,7 @@ export const INSTANCE_ACTS = {
     askedBy: "a user",
     views: [],
     proof:
-      "the claim bears a deletionTimestamp; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); the Node is drained first; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for",
+      "the claim bears a deletionTimestamp; its CustomResourceDefinition, read live, is not itself being deleted (or that is confirmed by an annotation); the Node is drained first; where the claim names no instance, the cloud lists one of its pool and of this cluster's UID, launched in its time, that no claim names and none waits for; no other claim and no other Node that stays stands for it",
     byClock: false,
     braked: false,
     test: "test/safety.test.ts: the definition of NodeClaims is deleted",

@@ -17,7 +17,7 @@ import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { parseDuration } from "../../../base/duration.ts";
 import { hasFinalizer, removeFinalizer } from "../../../kube/client/finalizer.ts";
 import { AWAIT_CHANGE, type Outcome, requeueAfter } from "../../../kube/manager/controller.ts";
-import { changeClaim } from "../../claims.ts";
+import { changeClaim, claimsByProviderId, isDeleting } from "../../claims.ts";
 import { deleteNode, endInstance, endLateLaunch } from "../../ending/end-instance.ts";
 import { HELD_RETRY_MS } from "../../ending/ended.ts";
 import { holdWhileKindGoes } from "../../ending/kind-deleted.ts";
@@ -46,6 +46,19 @@ export async function finalize(world: World, stored: NodeClaim, memory: Memory):
   if (claim === "unsure") return requeueAfter(INSTANCE_POLL_MS);
   const stamped = claim === undefined ? undefined : await stampDeadline(world, claim);
   if (stamped === undefined) return AWAIT_CHANGE;
+  if (isAnothers(world, stamped)) {
+    await removeFinalizer(
+      world.kube,
+      claimKind(stamped),
+      fromClaim(stamped),
+      TERMINATION_FINALIZER,
+    );
+    claimLog(world.log, "nodeclaim.lifecycle", stamped).warn(
+      "let go of a claim whose instance belongs to another claim, too",
+      { "provider-id": stamped.status?.providerID },
+    );
+    return AWAIT_CHANGE;
+  }
   if (hasNode(world, stamped) && (await deleteNodes(world, stamped))) return AWAIT_CHANGE;
   let ending = stamped;
   if (stamped.status?.providerID !== undefined) {
@@ -93,6 +106,14 @@ async function withUnknownLaunch(
     return found;
   const nowMs = world.clock.elapsedMs();
   return nowMs - (startedMs ?? nowMs) < LISTED_MS ? "unsure" : found;
+}
+
+/** A copy of a claim, as by a restore under another name: the one that stays keeps the machine. */
+function isAnothers(world: World, { metadata, status }: NodeClaim): boolean {
+  if (!status?.providerID) return false;
+  return claimsByProviderId(world, status.providerID).some(
+    (other) => other.metadata.uid !== metadata.uid && !isDeleting(other),
+  );
 }
 
 /** Whether its Node is ours by now, also where that could not be written on the claim: pods may run there. */
