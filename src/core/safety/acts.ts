@@ -130,7 +130,7 @@ export const CLAIM_ACTS = {
       "the cloud, asked for the instance by its ID, names it as terminated (not braked) or does not know it (braked); its Node, read live, is not Ready",
     byClock: false,
     braked: true,
-    test: "test/safety.test.ts: a cloud that answers less than there is",
+    test: "src/controllers/nodeclaim/garbage-collection.test.ts: takes turns, and deletes no claim that has become another or whose Node is Ready by then",
   },
   replacementUnused: {
     what: "NodeClaim",
