@@ -39,9 +39,7 @@ export function poolListText(
   screen: Screen = PLAIN_SCREEN,
 ): Printed {
   const lines =
-    items.length === 0
-      ? ["no NodePool in the input"]
-      : fittedTable(poolRows(items), screen.columns);
+    items.length === 0 ? ["there is no NodePool"] : fittedTable(poolRows(items), screen.columns);
   return printedLines([...lines, ...notes.map((note) => `note: ${note}`)]);
 }
 

@@ -519,7 +519,7 @@ describe("karpenter explain node", () => {
     const objects = [snapshotPool(), node as KubeObject];
     expect(await ask("node own", objects)).toContain("own has no NodeClaim");
     await expect(ask("node nowhere", objects)).rejects.toThrow(
-      "no Node nowhere in the input; there: own",
+      "there is no Node nowhere; known: own",
     );
     await expect(ask("service x", objects)).rejects.toThrow("wanted one of node, nodeclaim");
     await expect(ask("node a", objects, { setting: ["no-such=1"] })).rejects.toThrow(
@@ -704,20 +704,20 @@ describe("karpenter explain nodepool", () => {
     expect(list.kind).toBe("NodePoolList");
     for (const one of list.items)
       keepsToSchema(pageSchema("explain", "nodepool"), one, { says: 1 });
-    expect(await ask("nodepool", [])).toMatch(/^no NodePool in the input\n/);
+    expect(await ask("nodepool", [])).toMatch(/^there is no NodePool\n/);
   });
 
   it("that is not there is told with those whose names begin so, or one that was meant", async () => {
     const objects = [snapshotPool(), ...snapshotSparse("ab")];
     await expect(ask("nodepool defualt", objects)).rejects.toThrow("did you mean default?");
     await expect(ask("nodepool def", objects)).rejects.toThrow(
-      "no NodePool def in the input; names that begin so: default",
+      "there is no NodePool def; names that begin so: default",
     );
     await expect(ask("pod b", objects)).rejects.toThrow(
-      /no Pod shop\/b in the input; names that begin so: shop\/b-0/,
+      /there is no Pod shop\/b; names that begin so: shop\/b-0/,
     );
     await expect(ask("pod nothing", objects)).rejects.toThrow(
-      /no Pod shop\/nothing in the input; there: shop\/a-0, shop\/b-0/,
+      /there is no Pod shop\/nothing; known: shop\/a-0, shop\/b-0/,
     );
   });
 

@@ -173,7 +173,7 @@ describe("karpenter simulate", () => {
     expect(against.map(({ node }) => node)).toEqual(["a", "b"]);
     await expect(run(objects, { horizon: "1h" })).rejects.toThrow("needs it");
     await expect(run(objects, { removeNode: ["z"] })).rejects.toThrow(
-      "no Node z in the input; there: a, b",
+      "there is no Node z; known: a, b",
     );
   });
 

@@ -1,19 +1,19 @@
-/** The sentence for a name that is not in the input, with the names that were probably meant, or the first few. */
+/** The sentence for a name that is not known, with the names that were probably meant, or the first few. */
 import { meantName } from "../../base/slips.ts";
 
 const NAMED = 5;
 /** The most names to list that begin with the given text. */
 const CANDIDATES = 20;
 
-/** The sentence for a name that is not in the input, with the names that may be meant. */
+/** The sentence for a name that is not known, with the names that may be meant. */
 export function unknown(kind: string, name: string, known: Iterable<string>): string {
   const names = [...new Set(known)].sort();
   const begun = name === "" ? [] : names.filter((one) => one.startsWith(name));
   if (begun.length > 0)
-    return `no ${kind} ${name} in the input; names that begin so: ${some(begun, CANDIDATES)}`;
+    return `there is no ${kind} ${name}; names that begin so: ${some(begun, CANDIDATES)}`;
   const meant = meantName(name, names);
-  if (meant !== undefined) return `no ${kind} ${name} in the input; did you mean ${meant}?`;
-  return `no ${kind} ${name} in the input; there: ${some(names, NAMED)}`;
+  if (meant !== undefined) return `there is no ${kind} ${name}; did you mean ${meant}?`;
+  return `there is no ${kind} ${name}; known: ${some(names, NAMED)}`;
 }
 
 function some(names: readonly string[], most: number): string {

@@ -87,6 +87,9 @@ export function settingsWith(
 
 /** How its prices are called in a note. */
 export function priceNote({ prices, where }: ReadFacts): string {
-  const at = prices?.readAtMs === undefined ? "not asked of AWS yet" : toRfc3339(prices.readAtMs);
-  return `prices: those that Karpenter uses in ${prices?.region}, of ${at} (ConfigMap ${where})`;
+  const age =
+    prices?.readAtMs === undefined
+      ? "built in, as it has not asked AWS yet"
+      : `of ${toRfc3339(prices.readAtMs)}`;
+  return `prices: those that Karpenter uses in ${prices?.region}, ${age} (ConfigMap ${where})`;
 }

@@ -53,7 +53,7 @@ export function planText(
     lines.push(`no plan for these pods costs less than ${usd(bound)} an hour`);
   lines.push(...plan.risks.map(({ text }) => painted(`risk: ${text}`, paint.yellow)));
   lines.push(...notes.map((note) => painted(`note: ${note}`, paint.dim)));
-  return printedScreen(lines);
+  return printedScreen(lines, screen.wide ? {} : screen);
 }
 
 function summary({ totals, timings }: Plan): string {

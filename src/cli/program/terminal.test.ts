@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { fittedTable } from "./layout.ts";
-import { hasColours, screenOf } from "./terminal.ts";
+import { hasColours, printedScreen, screenOf } from "./terminal.ts";
 
 describe("a screen", () => {
   const terminal = { isTTY: true, columns: 80 } as const;
@@ -22,6 +22,32 @@ describe("a screen", () => {
     expect(screenOf({ isTTY: true, columns: 300 }, {}).columns).toBe(100);
     expect(screenOf({ isTTY: true, columns: 20 }, {}).columns).toBe(60);
     expect(screenOf(pipe, {}).columns).toBe(100);
+  });
+});
+
+describe("long lines", () => {
+  const text =
+    "    fix: raise limits.cpu of NodePool general from 4 to 16, which one more pod needs";
+
+  it("go on below on a terminal, indented; each word stays whole", () => {
+    const { wrapAt } = screenOf({ isTTY: true, columns: 40 }, {});
+    expect(wrapAt).toBe(40);
+    expect(printedScreen([text, "short"], { wrapAt: 40 })).toBe(
+      [
+        "    fix: raise limits.cpu of NodePool",
+        "      general from 4 to 16, which one",
+        "      more pod needs",
+        "short",
+        "",
+      ].join("\n"),
+    );
+    const word = "x".repeat(60);
+    expect(printedScreen([word], { wrapAt: 40 })).toBe(`${word}\n`);
+  });
+
+  it("stay whole in a file", () => {
+    expect(screenOf({ isTTY: false }, {}).wrapAt).toBeUndefined();
+    expect(printedScreen([text])).toBe(`${text}\n`);
   });
 });
 

@@ -18,6 +18,8 @@ export interface Screen {
   /** Characters a line of a table may have. */
   readonly columns: number;
   readonly paint: Paint;
+  /** Lines of more characters are broken at a space. Absent: none is, as in a file. */
+  readonly wrapAt?: number;
   /** Show all columns of tables, whatever their width. Default: false. */
   readonly wide?: boolean;
 }
@@ -30,13 +32,35 @@ export function painted(text: string, paint: (text: string) => string): Line {
   return { text, paint };
 }
 
-/** The lines, safe for a terminal, each with its colour. */
-export function printedScreen(lines: readonly Line[]): Printed {
+/** The lines, safe for a terminal, each with its colour. With `wrapAt` long lines go on in further ones. */
+export function printedScreen(
+  lines: readonly Line[],
+  { wrapAt }: Pick<Screen, "wrapAt"> = {},
+): Printed {
   return joined(
-    lines.map((line) =>
-      typeof line === "string" ? printedLines([line]) : paintedLine(line.text, line.paint),
-    ),
+    lines.flatMap((line) => {
+      const text = typeof line === "string" ? line : line.text;
+      const parts = wrapAt === undefined ? [text] : broken(text, wrapAt);
+      return parts.map((part) =>
+        typeof line === "string" ? printedLines([part]) : paintedLine(part, line.paint),
+      );
+    }),
   );
+}
+
+/** Breaks before words that do not fit; what goes on is indented by two more. A longer word stays whole. */
+function broken(text: string, columns: number): readonly string[] {
+  const indent = /^ */.exec(text)?.[0] ?? "";
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of text.slice(indent.length).split(" ")) {
+    const isFirst = line.trim() === "";
+    if (!isFirst && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = `${indent}  ${word}`;
+    } else line = isFirst ? `${line}${word}` : `${line} ${word}`;
+  }
+  return [...lines, line];
 }
 
 /** Width that tables fit without a terminal, and at most on a wide one. */
@@ -58,6 +82,7 @@ export function screenOf(
 ): Screen {
   return {
     columns: Math.min(MOST_COLUMNS, Math.max(LEAST_COLUMNS, columnsOf(output) ?? MOST_COLUMNS)),
+    ...(columnsOf(output) === undefined ? {} : { wrapAt: columnsOf(output) as number }),
     paint: pc.createColors(hasColours(output, env, when)),
   };
 }
