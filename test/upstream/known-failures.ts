@@ -19,7 +19,6 @@ export interface KnownFailure {
 }
 
 const NOT_BUILT = {
-  buffer: "CapacityBuffer is not built yet",
   dra: "Dynamic Resource Allocation is not built yet, and the bed runs no dra-kwok-driver",
   reboot: "repair replaces nodes; it does not reboot them yet",
   repair:
@@ -30,7 +29,6 @@ const NOT_BUILT = {
 
 /** What is not built takes the suite's 15 minutes of waiting for each spec: `npm run test:upstream` leaves it out. */
 export const KNOWN_FAILURES: readonly KnownFailure[] = [
-  notBuilt("regression", /^CapacityBuffer /, NOT_BUILT.buffer),
   notBuilt("dra", /./, NOT_BUILT.dra),
   notBuilt("performance", /./, NOT_BUILT.scrape),
   notBuilt("disruption", /^Reboot /, NOT_BUILT.reboot),
