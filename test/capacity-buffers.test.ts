@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { CAPACITY_BUFFER, type CapacityBuffer } from "../src/apis/autoscaling/capacity-buffer.ts";
+import type { Node } from "../src/apis/core/node.ts";
 import type { Pod } from "../src/apis/core/pod.ts";
 import { condition } from "../src/apis/karpenter/conditions.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
@@ -68,6 +69,12 @@ async function open(gates = "CapacityBuffer=true"): Promise<void> {
 }
 
 const nodes = () => world.list("Node", "v1", "karpenter.sh/nodepool=default");
+const types = async () =>
+  (await nodes()).map(({ metadata }) => metadata.labels?.["node.kubernetes.io/instance-type"]);
+const isReady = (node: KubeObject): boolean =>
+  (node as Node).status?.conditions?.some(
+    (one) => one.type === "Ready" && one.status === "True",
+  ) === true;
 const read = (name = "spare") =>
   world.get<CapacityBuffer>("CapacityBuffer", name, "autoscaling.x-k8s.io/v1beta1");
 const reason = async (type: string, name?: string) => condition(await read(name), type)?.reason;
@@ -163,6 +170,85 @@ spec: {hard: {requests.cpu: "4"}}
     await world.advance(60_000);
     expect(await nodes()).toHaveLength(1);
     expect((await read()).status?.provisioningStrategy).toBe("buffer.x-k8s.io/active-capacity");
+  });
+
+  it("are no reason to keep a dear node: a cheaper one has the same room", async () => {
+    await open();
+    const wide = CLUSTER.replace(
+      "[c-4x-amd64-linux]",
+      "[c-2x-amd64-linux, c-4x-amd64-linux, c-16x-amd64-linux]",
+    );
+    await world.apply(wide + web(8) + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
+    await world.advance(120_000);
+    expect(await types()).toEqual(["c-16x-amd64-linux"]);
+    await world.apply(web(0));
+    await world.advance(5 * 60_000);
+    // Two pods of 1.5 CPU: a smaller type has no room for them.
+    expect(await types()).toEqual(["c-4x-amd64-linux"]);
+    const [first] = await nodes();
+    await world.advance(30 * 60_000);
+    expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual([first?.metadata.name]);
+  });
+
+  it("get new nodes before their drifted nodes go", async () => {
+    await open();
+    await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 3}"));
+    await world.advance(120_000);
+    const before = (await nodes()).map(({ metadata }) => metadata.name);
+    expect(before).toHaveLength(2);
+    await world.apply(
+      CLUSTER.replace("  template:\n", "  template:\n    metadata: {labels: {of: later}}\n"),
+    );
+    const ready: number[] = [];
+    for (let step = 0; step < 60; step++) {
+      await world.advance(5_000);
+      ready.push((await nodes()).filter(isReady).length);
+    }
+    expect(Math.min(...ready)).toBe(2);
+    const after = (await nodes()).map(({ metadata }) => metadata.name);
+    expect(after).toHaveLength(2);
+    expect(after.filter((name) => before.includes(name))).toEqual([]);
+  });
+
+  it("keep their nodes over restarts of the controller, and lose them if deleted meanwhile", async () => {
+    await open();
+    await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 3}"));
+    await world.advance(120_000);
+    const before = (await nodes()).map(({ metadata }) => metadata.name);
+    expect(before).toHaveLength(2);
+    // At once, and after the claims' notes on planned pods have lost their force.
+    for (const waitMs of [0, 20 * 60_000]) {
+      await world.advance(waitMs);
+      await world.box.restart();
+      await world.advance(5 * 60_000);
+      expect((await nodes()).map(({ metadata }) => metadata.name)).toEqual(before);
+    }
+    await world.client.delete(CAPACITY_BUFFER, { namespace: "default", name: "spare" });
+    await world.box.restart();
+    await world.advance(60_000);
+    expect(await nodes()).toEqual([]);
+  });
+
+  it("let go of a node that is still being launched when they are deleted", async () => {
+    await open();
+    await world.apply(CLUSTER + buffer("{podTemplateRef: {name: room}, replicas: 3}"));
+    const claims = () => world.list("NodeClaim", "karpenter.sh/v1");
+    await world.until("claims", async () => (await claims()).length > 0);
+    await world.client.delete(CAPACITY_BUFFER, { namespace: "default", name: "spare" });
+    await world.advance(120_000);
+    expect(await claims()).toEqual([]);
+  });
+
+  it("may share a template, and each has room of its own", async () => {
+    await open();
+    const one = "{podTemplateRef: {name: room}, replicas: 2}";
+    await world.apply(CLUSTER + buffer(one, "a") + buffer(one, "b"));
+    await world.advance(120_000);
+    expect(await nodes()).toHaveLength(2);
+    await world.client.delete(CAPACITY_BUFFER, { namespace: "default", name: "a" });
+    await world.advance(120_000);
+    expect(await nodes()).toHaveLength(1);
+    expect(await reason("Provisioning", "b")).toBe("FitsExistingCapacity");
   });
 
   it("have no effect while their gate is shut", async () => {

@@ -179,7 +179,6 @@ export function roundOf(candidates: readonly Candidate[], options: RoundOptions 
         if (own === undefined) return undefined;
         return planStaticNodes(schedulingInput({ ...scheduling, nodes }), own, count, instead);
       },
-      hostsBufferPods: () => false,
       alphaBusy: options.alphaBusy ?? false,
     },
     budgets: {

@@ -379,7 +379,7 @@ async function pickUp(loop: Loop): Promise<void> {
     const candidates = nodes.flatMap((node) => {
       const owner = owners.get(node.poolId ?? "");
       if (owner === undefined || node.claim === undefined) return [];
-      return [candidateOf(node, node.claim, owner)];
+      return [candidateOf(node, node.claim, { ...owner, seats: world.cluster.placements })];
     });
     if (candidates.length === nodes.length) {
       queue.resume({ record, candidates, replacements });

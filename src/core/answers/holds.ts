@@ -9,7 +9,7 @@ import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { atOnce } from "../../base/steps.ts";
 import { awaitedPodsOn } from "../disruption/awaited.ts";
-import { blocksOf, type Candidate, type ObjectName } from "../disruption/candidates.ts";
+import { blocksOf, type Candidate, isEmpty, type ObjectName } from "../disruption/candidates.ts";
 import type { Command, CommandReason } from "../disruption/command.ts";
 import {
   consolidate,
@@ -72,10 +72,10 @@ function isMark(reason: CommandReason): boolean {
 /** What could happen to the node at all. */
 function reasonsOf(candidate: Candidate | undefined): readonly CommandReason[] {
   if (candidate === undefined) return ["Empty", "Underutilized"];
-  const { claim, reschedulablePods, pool } = candidate;
+  const { claim, pool } = candidate;
   const marked = MARKS.filter((one) => isTrue(claim, one));
   if (pool.replicas !== undefined) return marked;
-  return [...marked, reschedulablePods.length === 0 ? "Empty" : "Underutilized"];
+  return [...marked, isEmpty(candidate) ? "Empty" : "Underutilized"];
 }
 
 /** Methods that pass pods by do not mind all of them. */
@@ -103,7 +103,7 @@ function blockHolds(picture: Picture, { node, claim, pool, candidate }: Owned): 
 }
 
 function policyHolds(candidate: Candidate): readonly Hold[] {
-  const { pool, reschedulablePods } = candidate;
+  const { pool } = candidate;
   const by = poolObject(pool);
   if (pool.replicas !== undefined) {
     const says = `${by.kind} "${pool.name}" is static and keeps ${counted(pool.replicas, "node")}`;
@@ -111,7 +111,7 @@ function policyHolds(candidate: Candidate): readonly Hold[] {
   }
   const { pool: poolSays, node } = refusalsOf(candidate);
   const { policy, consolidateAfter } = pool.disruption;
-  if (reschedulablePods.length > 0) {
+  if (!isEmpty(candidate)) {
     const ofPool = poolSays === undefined ? [] : [policyHold(poolSays, "Underutilized", by)];
     return [...node.map((says) => policyHold(says, "Underutilized")), ...ofPool];
   }
@@ -132,14 +132,14 @@ function policyHold(says: string, reason: CommandReason, by?: ObjectName): Hold 
 
 /** `consolidateAfter`, as each generation counts it. */
 function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
-  const { pool, claim, generation, reschedulablePods } = candidate;
+  const { pool, claim, generation } = candidate;
   const { consolidateAfter, policy } = pool.disruption;
   if (consolidateAfter === "Never" || policy === "none" || pool.replicas !== undefined) return [];
-  const isEmpty = reschedulablePods.length === 0;
+  const isUnused = isEmpty(candidate);
   const wait = formatDuration(consolidateAfter);
   const by = poolObject(pool);
   if (generation === "v1") {
-    if (isTrue(claim, "Consolidatable") || (policy === "WhenEmpty" && !isEmpty)) return [];
+    if (isTrue(claim, "Consolidatable") || (policy === "WhenEmpty" && !isUnused)) return [];
     const verdict = consolidatable(claim, pool, nowMs);
     const untilMs = verdict.state === "set" ? nowMs : nowMs + (verdict.checkAfterMs ?? 0);
     return [
@@ -150,11 +150,11 @@ function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
         ...(verdict.state === "clear" && verdict.checkAfterMs === undefined
           ? {}
           : { until: toRfc3339(untilMs) }),
-        against: [isEmpty ? "Empty" : "Underutilized"],
+        against: [isUnused ? "Empty" : "Underutilized"],
       },
     ];
   }
-  if (policy !== "WhenEmpty" || !isEmpty) return [];
+  if (policy !== "WhenEmpty" || !isUnused) return [];
   const sinceMs = fromRfc3339(condition(claim, "Empty")?.lastTransitionTime) ?? nowMs;
   const untilMs = sinceMs + consolidateAfter;
   if (untilMs <= nowMs) return [];
@@ -164,7 +164,7 @@ function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
 
 /** What drift and replacing expiry say of a node that is marked for them, once nothing else keeps it. */
 function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
-  const { generation, reschedulablePods, pool } = candidate;
+  const { generation, pool } = candidate;
   const marked = reasonsOf(candidate).filter(isMark);
   // Those of static pools come back one for one, wherever their pods fit.
   if (pool.replicas !== undefined) {
@@ -176,7 +176,7 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
       : [stayingHold(kept, ["Drifted"])];
   }
   // Empty ones go at once.
-  if (marked.length === 0 || reschedulablePods.length === 0) return [];
+  if (marked.length === 0 || isEmpty(candidate)) return [];
   const bare: Command = {
     reason: marked[0] as CommandReason,
     consolidationType: "",
@@ -208,7 +208,7 @@ function stayingHold(
 
 /** What consolidation says of the node alone, once nothing else keeps it. */
 function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
-  if (candidate.reschedulablePods.length === 0 || candidate.pool.replicas !== undefined) return [];
+  if (isEmpty(candidate) || candidate.pool.replicas !== undefined) return [];
   if (unconsolidatable(candidate) !== undefined) return [];
   const found = consolidate([candidate], roundOf(picture));
   if (!("message" in found)) return [];
@@ -218,9 +218,9 @@ function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
 
 /** What taking away this node alone would come to if nothing kept it; undefined: nothing is to be had. */
 export function aloneCommand(picture: Picture, candidate: Candidate): Command | undefined {
-  const { pool, reschedulablePods } = candidate;
+  const { pool } = candidate;
   if (pool.replicas !== undefined || candidate.instanceType === undefined) return undefined;
-  if (reschedulablePods.length === 0) return emptyCommand(candidate);
+  if (isEmpty(candidate)) return emptyCommand(candidate);
   const found = consolidate([candidate], roundOf(picture));
   return "message" in found ? undefined : found;
 }

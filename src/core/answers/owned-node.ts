@@ -19,6 +19,7 @@ export function ownedNode(picture: Picture, node: NodeView): Owned | undefined {
   const { claim } = node;
   if (claim === undefined) return undefined;
   const owner = picture.pools.find(({ pool }) => pool.id === node.poolId);
-  const candidate = owner === undefined ? undefined : candidateOf(node, claim, owner);
+  const { seats } = picture;
+  const candidate = owner === undefined ? undefined : candidateOf(node, claim, { ...owner, seats });
   return { node, claim, pool: owner?.pool, candidate };
 }

@@ -24,6 +24,7 @@ import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
+import type { Placements } from "../state/placements.ts";
 import { ViewNotes } from "../state/view-notes.ts";
 
 /**
@@ -56,6 +57,16 @@ export interface Candidate {
   readonly rescheduleCost: number;
   /** The node annotation of v1alpha5 and v1beta1. */
   readonly doNotConsolidate: boolean;
+  /** It has room that is kept for pods of a CapacityBuffer. */
+  readonly keepsRoom: boolean;
+}
+
+/** Whether nobody misses the node: it has no pods to move, and no CapacityBuffer counts on its room. */
+export function isEmpty({
+  reschedulablePods,
+  keepsRoom,
+}: Pick<Candidate, "reschedulablePods" | "keepsRoom">): boolean {
+  return reschedulablePods.length === 0 && !keepsRoom;
 }
 
 /** Kinds of reasons why a node may not be disrupted. */
@@ -106,7 +117,12 @@ export interface CandidatesInput {
   readonly movesFirst?: (pod: Pod) => boolean;
   /** Pods that the node of the claim awaits; absent: no node awaits any. */
   readonly awaiting?: Awaiting;
+  /** Seats of pods that have not reached their node; absent: none is known. */
+  readonly seats?: RoomSeats | undefined;
 }
+
+/** Tells on which nodes room is kept. */
+export type RoomSeats = Pick<Placements, "hostsBufferPods">;
 
 type Awaiting = (claim: NodeClaim, nowMs: number) => Awaited | undefined;
 
@@ -119,7 +135,7 @@ export interface FoundCandidates {
 export function* findCandidates(input: CandidatesInput): Steps<FoundCandidates> {
   const candidates: Candidate[] = [];
   const blocked: Blocked[] = [];
-  const pools = new Map(input.pools.map((one) => [one.pool.id, one]));
+  const pools = new Map(input.pools.map((one) => [one.pool.id, { ...one, seats: input.seats }]));
   yield* eachInSteps(input.nodes, (node) => {
     if (!node.managed || node.claim === undefined || input.queued.has(node.name)) return;
     const owner = node.poolId === undefined ? undefined : pools.get(node.poolId);
@@ -138,7 +154,7 @@ export interface OwnedNode {
   readonly pool: Pool | undefined;
 }
 
-type BlockInput = Omit<CandidatesInput, "nodes" | "pools" | "queued">;
+type BlockInput = Omit<CandidatesInput, "nodes" | "pools" | "queued" | "seats">;
 
 /** All reasons why the node may not be disrupted now, in the order of the checks, but at most `most`. */
 export function blocksOf(owned: OwnedNode, input: BlockInput, most: number): readonly Block[] {
@@ -286,20 +302,25 @@ interface KeptCandidate {
   readonly instanceTypes: readonly InstanceType[];
 }
 
+/** What a candidate is made of besides its node. */
+interface Owner extends Pick<PoolInput, "pool" | "instanceTypes"> {
+  readonly seats?: RoomSeats | undefined;
+}
+
 /** The candidate for one node. */
-export function candidateOf(
-  node: NodeView,
-  claim: NodeClaim,
-  owner: Pick<PoolInput, "pool" | "instanceTypes">,
-): Candidate {
+export function candidateOf(node: NodeView, claim: NodeClaim, owner: Owner): Candidate {
+  // Seats are on the claim of a node, or on a node without a claim.
+  const names = [claim.metadata.name, node.name];
+  const keepsRoom = names.some((name) => owner.seats?.hostsBufferPods(name) === true);
   const known = candidatesByView.get(node);
   if (
     known?.candidate.pool === owner.pool &&
     known.instanceTypes === owner.instanceTypes &&
-    known.candidate.claim === claim
+    known.candidate.claim === claim &&
+    known.candidate.keepsRoom === keepsRoom
   )
     return known.candidate;
-  const candidate = makeCandidate(node, claim, owner);
+  const candidate = { ...makeCandidate(node, claim, owner), keepsRoom };
   candidatesByView.set(node, { candidate, instanceTypes: owner.instanceTypes });
   return candidate;
 }
@@ -308,7 +329,7 @@ function makeCandidate(
   node: NodeView,
   claim: NodeClaim,
   { pool, instanceTypes }: Pick<PoolInput, "pool" | "instanceTypes">,
-): Candidate {
+): Omit<Candidate, "keepsRoom"> {
   const { labels } = node;
   const { reschedulable, cost } = podFacts(node);
   const key = DO_NOT_CONSOLIDATE_ANNOTATION_KEY;

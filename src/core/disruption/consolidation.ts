@@ -18,7 +18,7 @@ import type { Steps } from "../../base/steps.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { quietFromMs } from "../state/quiet.ts";
 import { describeVerdict, weigh } from "./balanced.ts";
-import { type Candidate, priceOfAll } from "./candidates.ts";
+import { type Candidate, isEmpty, priceOfAll } from "./candidates.ts";
 import { cheaperPlan, NOT_CHEAPER, withoutSameTypes } from "./cheaper.ts";
 import type { BalancedVerdict, Command } from "./command.ts";
 import { budgetCounter, evictionCounter } from "./counters.ts";
@@ -97,8 +97,7 @@ export function isConsolidatableBy(candidate: Candidate, nowMs: number, atMs: nu
 }
 
 function isWithinPolicy(candidate: Candidate): boolean {
-  const { pool, reschedulablePods } = candidate;
-  if (pool.replicas !== undefined || reschedulablePods.length === 0) return false;
+  if (candidate.pool.replicas !== undefined || isEmpty(candidate)) return false;
   return unconsolidatable(candidate) === undefined;
 }
 

@@ -4,7 +4,7 @@
  * the check is cheap however large the cluster is.
  * upstream: pkg/controllers/disruption/validation.go
  */
-import type { Candidate } from "./candidates.ts";
+import { type Candidate, isEmpty } from "./candidates.ts";
 import type { Command } from "./command.ts";
 import { budgetCounter } from "./counters.ts";
 import type { Method, ValidationFailure } from "./methods/method.ts";
@@ -29,8 +29,7 @@ export function lastCheck(
   const counter = budgetCounter(budgets.allowances);
   const allowed = still.filter((one) => counter.take(one));
   if (allowed.length < candidates.length) {
-    const areEmpty = candidates.every(({ reschedulablePods }) => reschedulablePods.length === 0);
-    if (areEmpty && allowed.length > 0) return { ...command, candidates: allowed };
+    if (candidates.every(isEmpty) && allowed.length > 0) return { ...command, candidates: allowed };
     return still.length < candidates.length ? "churn" : "budget";
   }
   if (replacements.some(({ pool }) => holdOffs.backingOff.has(pool.id))) return "scheduling";

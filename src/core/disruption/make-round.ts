@@ -117,7 +117,6 @@ export function* makeRound(
     candidates: found.candidates,
     nodes,
     simulator,
-    hostsBufferPods: bufferHosts(picture),
     protectedPods: (candidates) => protectedPods(candidates, evictions),
     balancedTotals: once(() => totals ?? atOnce(balancedTotals(nodes, pools))),
     planStatic: ({ poolId, count, instead }) => {
@@ -155,12 +154,6 @@ export function* makeRound(
     holdOffs,
   };
   return { round, blocked: found.blocked };
-}
-
-/** Seats are on the claim of a node, or on a node without a claim. */
-function bufferHosts({ seats }: Picture): RoundFacts["hostsBufferPods"] {
-  return ({ node, claim }) =>
-    [node.name, claim.metadata.name].some((name) => seats?.hostsBufferPods(name) === true);
 }
 
 function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Steps<FoundCandidates> {

@@ -32,8 +32,6 @@ export interface RoundFacts {
   readonly nodes: readonly NodeView[];
   /** Plans the cluster without some of its nodes. */
   readonly simulator: Simulator;
-  /** The node keeps room for pods of a CapacityBuffer: it is not empty. */
-  readonly hostsBufferPods: (candidate: Candidate) => boolean;
   /** Pods of these nodes that are evicted only after a new pod of their workload runs: the drain waits for that. */
   readonly protectedPods: (candidates: readonly Candidate[]) => ReadonlySet<Pod>;
   /** Price and reschedule cost of each pool with the policy Balanced, by pool id; computed on the first call. */

@@ -48,6 +48,7 @@ function candidate(
     priceMicroUsd: 140_000,
     rescheduleCost: 1,
     doNotConsolidate: false,
+    keepsRoom: false,
   };
 }
 

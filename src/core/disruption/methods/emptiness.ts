@@ -9,7 +9,7 @@
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
-import { bySavings, type Candidate } from "../candidates.ts";
+import { bySavings, type Candidate, isEmpty } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { isQuiet } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
@@ -30,25 +30,16 @@ export const emptiness: Method = {
       round.facts.candidates,
       (one) => wayOf(one, round.nowMs) !== undefined,
     );
-    const [kept, removable] = byBufferPods(empty, round);
+    const kept = empty.filter(({ keepsRoom }) => keepsRoom);
     const remarks = kept.map((candidate) => ({
       candidate,
       about: "unconsolidatable" as const,
       message: `Node "${candidate.node.name}" has buffer pods`,
     }));
-    return { commands: commandsFor(removable, round), remarks };
+    return { commands: commandsFor(empty.filter(isEmpty), round), remarks };
   },
   validate,
 };
-
-/** The nodes that keep room for a CapacityBuffer, and the others. */
-function byBufferPods(
-  empty: readonly Candidate[],
-  { facts }: Round,
-): readonly [kept: readonly Candidate[], removable: readonly Candidate[]] {
-  const kept = empty.filter(facts.hostsBufferPods);
-  return [kept, empty.filter((one) => !kept.includes(one))];
-}
 
 /** How an empty node is removed: the wording of its command, and how long that waits for validation. */
 interface Way {
@@ -123,8 +114,7 @@ function commandOf({ via, validateAfterMs }: Way, candidates: readonly Candidate
 function* validate(command: Command, round: Round): Steps<Command | ValidationFailure> {
   const names = new Set(command.candidates.map(({ node }) => node.name));
   const still = yield* filterInSteps(round.facts.candidates, ({ node }) => names.has(node.name));
-  const [, removable] = byBufferPods(still, round);
-  const again = commandsFor(removable, round).find(
+  const again = commandsFor(still.filter(isEmpty), round).find(
     ({ generation, via }) => generation === command.generation && via === command.via,
   );
   return again === undefined ? "churn" : { ...again, validateAfterMs: 0 };

@@ -34,9 +34,13 @@ export const repack: Method = {
   validate,
 };
 
-/** Older generations replace nodes by one at most, and so is a node that runs a pod of a Job. */
+/**
+ * Older generations replace nodes by one at most, and so is a node that runs a pod of a Job. A node without pods has
+ * nothing to pack anew.
+ */
 function mayBeRepacked(candidate: Candidate, nowMs: number): boolean {
   if (candidate.generation !== "v1" || jobPodOn([candidate]) !== undefined) return false;
+  if (candidate.reschedulablePods.length === 0) return false;
   return isConsolidatable(candidate, nowMs);
 }
 

@@ -6,7 +6,7 @@
 import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
-import type { Candidate } from "../candidates.ts";
+import { type Candidate, isEmpty } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { backOffEndsMs, type NoCommand, replacementFailedMessage } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
@@ -43,12 +43,12 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
     const sorted = eligible.sort(
       (a, b) => sinceMs(a) - sinceMs(b) || (a.node.name < b.node.name ? -1 : 1),
     );
-    const empty = sorted.filter((one) => one.reschedulablePods.length === 0 && budgets.take(one));
+    const empty = sorted.filter((one) => isEmpty(one) && budgets.take(one));
     if (empty.length > 0) return { commands: deletions(empty), remarks: [] };
     const remarks: Remark[] = [];
     for (const candidate of sorted) {
-      const { generation, reschedulablePods } = candidate;
-      if (reschedulablePods.length === 0 || budgets.left(candidate) <= 0) continue;
+      const { generation } = candidate;
+      if (isEmpty(candidate) || budgets.left(candidate) <= 0) continue;
       if (generation === "alpha" && round.facts.alphaBusy) continue;
       yield;
       const [deletion] = deletions([candidate]) as [Command];

@@ -7,7 +7,7 @@
  * upstream: pkg/controllers/disruption/singlenodeconsolidation.go
  */
 import { eachInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
-import { bySavings, type Candidate } from "../candidates.ts";
+import { bySavings, type Candidate, isEmpty } from "../candidates.ts";
 import type { BalancedVerdict, Command } from "../command.ts";
 import {
   consolidate,
@@ -87,8 +87,8 @@ function* allowedCandidates(
 ): Steps<readonly Candidate[]> {
   const allowed: Candidate[] = [];
   yield* eachInSteps(round.facts.candidates, (candidate) => {
-    const { reschedulablePods, pool, generation } = candidate;
-    if (reschedulablePods.length === 0 || pool.replicas !== undefined) return;
+    const { pool, generation } = candidate;
+    if (isEmpty(candidate) || pool.replicas !== undefined) return;
     const message = unconsolidatable(candidate);
     if (message !== undefined) {
       remarks.push({ candidate, about: "unconsolidatable", message });
