@@ -1,9 +1,13 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { CAPACITY_BUFFER, type CapacityBuffer } from "../src/apis/autoscaling/capacity-buffer.ts";
+import { CUSTOM_RESOURCE_DEFINITION } from "../src/apis/core/custom-resource-definition.ts";
 import type { Node } from "../src/apis/core/node.ts";
 import type { Pod } from "../src/apis/core/pod.ts";
+import { customResourceDefinitions } from "../src/apis/crds/all.ts";
 import { condition } from "../src/apis/karpenter/conditions.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
+import type { BoxOptions } from "../src/cli/sandbox/box.ts";
+import { rightsOf, underRights } from "../src/operator/rights.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
 const CLUSTER = `
@@ -60,8 +64,12 @@ spec:
 let world: TestWorld;
 afterEach(() => world?.close());
 
-async function open(gates = "CapacityBuffer=true"): Promise<void> {
+async function open(
+  gates = "CapacityBuffer=true",
+  connectKube?: BoxOptions["connectKube"],
+): Promise<void> {
   world = await openWorld({
+    ...(connectKube === undefined ? {} : { connectKube }),
     provider: "kwok",
     logLevel: "info",
     flags: { "feature-gates": gates },
@@ -249,6 +257,46 @@ spec: {hard: {requests.cpu: "4"}}
     await world.advance(120_000);
     expect(await nodes()).toHaveLength(1);
     expect(await reason("Provisioning", "b")).toBe("FitsExistingCapacity");
+  });
+
+  it("keep no pod waiting when the controller may not read them", async () => {
+    const rights = rightsOf("kwok").filter(
+      ({ group, resources }) =>
+        group !== "autoscaling.x-k8s.io" &&
+        !resources.some((one) => ["podtemplates", "replicasets", "statefulsets"].includes(one)),
+    );
+    await open("CapacityBuffer=true", ({ transport }) =>
+      underRights(transport, rights, "karpenter"),
+    );
+    await world.apply(CLUSTER + web(2) + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
+    await world.advance(120_000);
+    const pods = await world.list<Pod>("Pod", "v1", "app=web");
+    expect(pods.map(({ status }) => status?.phase)).toEqual(["Running", "Running"]);
+    const told = world
+      .log()
+      .filter((line) => line.includes("not allowed to watch, going on without"));
+    for (const kind of ["CapacityBuffer", "PodTemplate", "ReplicaSet", "StatefulSet"])
+      expect(told.filter((line) => line.includes(`"kind": "${kind}"`))).toHaveLength(1);
+  });
+
+  it("may come after the controller: their definition is looked for", async () => {
+    await open();
+    const name = "capacitybuffers.autoscaling.x-k8s.io";
+    const definition = customResourceDefinitions().find(({ metadata }) => metadata.name === name);
+    await world.client.delete(CUSTOM_RESOURCE_DEFINITION, { name });
+    await world.advance(1_000);
+    await world.box.restart();
+    await world.apply(CLUSTER + web(2));
+    await world.advance(120_000);
+    expect(await nodes()).toHaveLength(1);
+    const told = world.log().filter((line) => line.includes("a feature gate has no effect"));
+    expect(told.length).toBeGreaterThan(0);
+    await world.client.create(CUSTOM_RESOURCE_DEFINITION, definition as KubeObject);
+    await world.advance(60_000);
+    await world.apply(buffer("{podTemplateRef: {name: room}, replicas: 2}"));
+    // A kind that is missing is looked for ever more seldom.
+    await world.advance(10 * 60_000);
+    expect(await nodes()).toHaveLength(2);
   });
 
   it("have no effect while their gate is shut", async () => {

@@ -264,6 +264,11 @@ const PROVOKED: Readonly<Record<string, () => Promise<Outcome>>> = {
   },
   "the kinds of Karpenter are not installed, waiting for them": () =>
     started(on("/apis/karpenter.sh", () => refusal(404, "NotFound"))),
+  "a feature gate has no effect, its kind is not installed": () =>
+    started(
+      on("/apis/autoscaling.x-k8s.io/v1beta1", () => refusal(404, "NotFound")),
+      { "feature-gates": "CapacityBuffer=true" },
+    ),
   "kind is not served, waiting for it": () => started(on(POOLS, () => refusal(404, "NotFound"))),
   "not allowed to watch, waiting for the right": () =>
     started(on(POOLS, () => refusal(403, "Forbidden"))),

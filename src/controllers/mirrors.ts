@@ -178,14 +178,20 @@ export function nodeOverlays(world: Doors): Mirror<NodeOverlay> {
   return world.mirrors.of(NODE_OVERLAY);
 }
 
-/** Only with the gate CapacityBuffer, as the next two. */
+/** Only with the gate CapacityBuffer, as the next two. Pods do not wait for the right to keep room for others. */
 export function capacityBuffers(world: Doors): Mirror<CapacityBuffer> {
-  return world.mirrors.of(CAPACITY_BUFFER);
+  return world.mirrors.of(CAPACITY_BUFFER, { optional: true });
 }
 
 /** What buffers are made of. */
 export function podTemplates(world: Doors): Mirror<StoredPodTemplate> {
-  return world.mirrors.of(POD_TEMPLATE);
+  return world.mirrors.of(POD_TEMPLATE, { optional: true });
+}
+
+/** Workloads that buffers may name, besides Deployments. */
+function scalables(world: Doors): readonly Mirror<KubeObject>[] {
+  const kinds = [REPLICA_SET, STATEFUL_SET] as readonly Kind[];
+  return kinds.map((kind) => world.mirrors.of(kind, { optional: true }));
 }
 
 /** What a namespace may have; where that may not be read, buffers are not bounded by it. */
@@ -225,5 +231,6 @@ export function openMirrors(world: Doors & Partial<Pick<World, "cloud" | "settin
     podTemplates(world);
     resourceQuotas(world);
     deployments(world);
+    scalables(world);
   }
 }

@@ -3,7 +3,10 @@
  * A real cluster and the sandbox run exactly this; only the transport, the clock and the AWS behind
  * it differ.
  */
+import { CAPACITY_BUFFER } from "../apis/autoscaling/capacity-buffer.ts";
 import { NODE_CLAIM } from "../apis/karpenter/nodeclaim.ts";
+import { NODE_OVERLAY } from "../apis/karpenter/nodeoverlay.ts";
+import type { Kind } from "../apis/meta.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Logger } from "../base/log.ts";
 import type { MetricSpec, Metrics } from "../base/metrics.ts";
@@ -39,7 +42,7 @@ import { OPTIONS, type OptionDefinition } from "./settings/options.ts";
 import { isGateOn, type Options, parseOptions } from "./settings/parse-options.ts";
 import { schedulerConfig } from "./settings/scheduler-config.ts";
 import { surgeNamespaces } from "./settings/surge-namespaces.ts";
-import { type StartUp, watchStartUp } from "./start-up/start-up.ts";
+import { type GatedKind, type StartUp, watchStartUp } from "./start-up/start-up.ts";
 
 /** What a provider is made from, and what it brings. */
 export interface ProviderDoors {
@@ -149,7 +152,7 @@ export function createOperator(deps: OperatorDeps): Operator {
     },
     waitsFor,
     start: async () => {
-      startUp = startUpOf(deps, cloud, mirrors);
+      startUp = startUpOf(deps, { options, cloud, mirrors });
       if (options.leaderElect && !options.disableLeaderElection) {
         leadership = standForLead(deps, metrics);
         await leadership.acquired;
@@ -168,13 +171,23 @@ export function createOperator(deps: OperatorDeps): Operator {
   };
 }
 
-function startUpOf(deps: OperatorDeps, cloud: CloudProvider, mirrors: LiveMirrors): StartUp {
+/** Gates that are about a kind of their own. */
+const GATED: readonly GatedKind[] = [
+  { gate: "CapacityBuffer", kind: CAPACITY_BUFFER as Kind },
+  { gate: "NodeOverlay", kind: NODE_OVERLAY as Kind },
+];
+
+function startUpOf(
+  deps: OperatorDeps,
+  { options, cloud, mirrors }: { options: Options; cloud: CloudProvider; mirrors: LiveMirrors },
+): StartUp {
   // The API groups of NodePools, NodeClaims and the node classes of the provider.
   const groups = new Set([NODE_CLAIM, ...cloud.nodeClassKinds].map(({ group }) => group));
   return watchStartUp({
     ...deps,
     client: createKubeClient(deps.transport),
     groups: [...groups],
+    gated: GATED.filter(({ gate }) => isGateOn(options, gate)),
     unlisted: () => mirrors.behind(),
     listed: mirrors.synced(),
   });

@@ -45,6 +45,8 @@ function fromTemplate(world: World, namespace: string, name: string): PodSource 
     const message = `spec.podTemplateRef.name: PodTemplate "${name}" not found in namespace ${namespace}`;
     return { reason: "PodTemplateNotFound", message };
   }
+  if (!hasContainers(found.template))
+    return failed(`spec.podTemplateRef.name: PodTemplate "${name}" has no containers`);
   return { template: found.template, stored: { name, generation: found.metadata.generation ?? 0 } };
 }
 
@@ -96,9 +98,17 @@ function fromSpec(
   template: Partial<PodTemplateSpec> | undefined,
   replicas: number,
 ): PodSource | Unresolved {
-  if (template?.spec?.containers === undefined)
-    return failed(`spec.scalableRef: ${kind} "${name}" has no pod template`);
-  return { template: template as PodTemplateSpec, replicas };
+  if (!hasContainers(template))
+    return failed(`spec.scalableRef: ${kind} "${name}" has no pod template with containers`);
+  return { template, replicas };
+}
+
+/** A template of a custom kind is whatever its schema lets through. */
+function hasContainers(
+  template: Partial<PodTemplateSpec> | undefined,
+): template is PodTemplateSpec {
+  const containers: unknown = template?.spec?.containers;
+  return Array.isArray(containers) && containers.length > 0;
 }
 
 interface ResourceList {
@@ -125,7 +135,7 @@ async function fromScale(
   const scale = await read<Scale>(world, `${path}/scale`);
   const replicas = scale.spec?.replicas ?? 1;
   const own = workload.spec?.template;
-  if (own?.spec?.containers !== undefined) return fromSpec(ref, own, replicas);
+  if (hasContainers(own)) return fromSpec(ref, own, replicas);
   const pod = await onePodOf(world, namespace, scale.status?.selector ?? "");
   if (pod !== undefined) return fromSpec(ref, { metadata: pod.metadata, spec: pod.spec }, replicas);
   return failed(

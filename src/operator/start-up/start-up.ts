@@ -1,7 +1,9 @@
 /**
  * What the operator cannot start without, seen to and said: the kinds that it works on, and a first list of every kind
- * that it reads. While one of them is missing it says so at once and every minute, and counts as not ready.
+ * that it reads. While one of them is missing it says so at once and every minute, and counts as not ready. The kinds of
+ * feature gates are said too, but nothing waits for them.
  */
+import { apiVersionOf, type Kind } from "../../apis/meta.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { mustNotFail } from "../../base/must-not-fail.ts";
@@ -21,10 +23,18 @@ export interface StartUpDeps {
   readonly log: Logger;
   /** Groups of the kinds that the operator works on: `karpenter.sh`. */
   readonly groups: readonly string[];
+  /** The kinds of the feature gates that are on. */
+  readonly gated?: readonly GatedKind[];
   /** Kinds whose first list has not come. */
   readonly unlisted: () => readonly string[];
   /** Resolves when every kind has been listed. */
   readonly listed: Promise<void>;
+}
+
+/** A kind that only a feature gate needs. */
+export interface GatedKind {
+  readonly gate: string;
+  readonly kind: Kind;
 }
 
 /** What keeps the controller from becoming ready. */
@@ -46,11 +56,22 @@ export function watchStartUp(deps: StartUpDeps): StartUp {
 
   async function look(): Promise<void> {
     for (const group of deps.groups) {
-      if (await isInstalled(deps.client, group)) missing.delete(group);
+      if (await isInstalled(deps.client, `/apis/${group}`)) missing.delete(group);
       else missing.add(group);
     }
-    if (stopped || missing.size === 0) return;
-    if (reminders.isDue("kinds"))
+    const idle: GatedKind[] = [];
+    for (const one of deps.gated ?? [])
+      if (!(await isInstalled(deps.client, `/apis/${apiVersionOf(one.kind)}`))) idle.push(one);
+    if (stopped || missing.size + idle.length === 0) return;
+    for (const { gate, kind } of idle)
+      if (reminders.isDue(`gate ${gate}`))
+        log.error("a feature gate has no effect, its kind is not installed", {
+          gate,
+          kind: kind.kind,
+          apiVersion: apiVersionOf(kind),
+          remedy: "apply deploy/crds, or install the chart karpenter-crd; or switch the gate off",
+        });
+    if (missing.size > 0 && reminders.isDue("kinds"))
       log.error("the kinds of Karpenter are not installed, waiting for them", {
         groups: [...missing],
         remedy: "apply deploy/crds, or install the chart karpenter-crd",
@@ -92,10 +113,13 @@ export function watchStartUp(deps: StartUpDeps): StartUp {
   };
 }
 
-/** Every authenticated user may read `/apis`. An unclear answer counts as yes; the kinds' watches report problems. */
-async function isInstalled(client: Pick<KubeClient, "raw">, group: string): Promise<boolean> {
+/**
+ * `path`: of a group or a version. Every authenticated user may read `/apis`. An unclear answer counts as yes; the
+ * kinds' watches report problems.
+ */
+async function isInstalled(client: Pick<KubeClient, "raw">, path: string): Promise<boolean> {
   try {
-    await client.raw({ method: "GET", path: `/apis/${group}` });
+    await client.raw({ method: "GET", path });
     return true;
   } catch (error) {
     return !isNotServed(error);
