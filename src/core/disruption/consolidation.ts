@@ -224,9 +224,15 @@ export function commandFrom(
   { candidates, simulation, isPacked = false }: Simulated,
   { settings: { forSpot }, holdOffs: { backingOff } }: Round,
 ): Command | NoCommand {
-  const { replacements, targets, placements, unplaced, unquiet } = simulation;
+  const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
   if (unplaced.length > 0)
     return { kind: "noPlace", message: `Not all pods would schedule, ${unplaced.join("; ")}` };
+  // A new node would be launched for the room at once.
+  if (lostRoom.length > 0)
+    return {
+      kind: "noPlace",
+      message: `CapacityBuffer "${lostRoom[0]}" would have less room`,
+    };
   // A target that is not quiet may be removed soon itself, and the pods would move twice.
   if (unquiet.length > 0)
     return {
@@ -315,8 +321,12 @@ export function* validateConsolidation(
   if (typeof candidates === "string") return candidates;
   yield;
   const simulation = round.facts.simulator.without(candidates, command.terms);
-  const { replacements, targets, placements, unplaced, unquiet } = simulation;
-  if (unplaced.length > 0 || replacements.length !== command.replacements.length)
+  const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
+  if (
+    unplaced.length > 0 ||
+    lostRoom.length > 0 ||
+    replacements.length !== command.replacements.length
+  )
     return "scheduling";
   if (unquiet.length > 0) return "churn";
   for (const [index, { instanceTypes }] of command.replacements.entries()) {

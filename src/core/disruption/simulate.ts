@@ -11,6 +11,7 @@ import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { atOnce, eachInSteps, type Steps } from "../../base/steps.ts";
+import { bufferKeyOf, isBufferPod } from "../buffers/pods.ts";
 import { packBelow } from "../planner/packing/pack-first.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
@@ -43,6 +44,8 @@ export interface Simulation {
   readonly unquiet: readonly string[];
   /** `ns/name => why`, at most five; empty: every pod has a place. */
   readonly unplaced: readonly string[];
+  /** `ns/name` of CapacityBuffers that would have less room. */
+  readonly lostRoom: readonly string[];
   /** No plan can be as cheap as `terms.packed.mostMicroUsd`, so none was made. */
   readonly gaveUp: boolean;
 }
@@ -78,6 +81,8 @@ export interface Simulator {
     mayGo: (candidate: Candidate) => boolean,
     terms?: Pick<Terms, "closed">,
   ): Steps<readonly Candidate[]>;
+  /** The same cluster without the room that CapacityBuffers keep: moved pods may take it. */
+  withoutRoom(): Simulator;
   /** Names of nodes that should take no moved pods: not ready, or not quiet. The same set on each call. */
   unquietNodes(): ReadonlySet<string>;
   /** Pending pods that would have a place if no NodePool had limits. */
@@ -125,6 +130,7 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       .map(({ pool }) => pool.id),
   );
   let unquiet: ReadonlySet<string> | undefined;
+  let roomless: Simulator | undefined;
   const simulator: Simulator = {
     input,
     *ready() {
@@ -153,6 +159,12 @@ export function createSimulator(input: SchedulingInput, last?: Simulator): Simul
       const may = ({ candidate }: { candidate: Candidate }) => mayGo(candidate);
       const going = yield* whatIf().togetherInSteps(leaving, may, terms);
       return going.map(({ candidate }) => candidate);
+    },
+    withoutRoom: () => {
+      const stored = input.pods.filter((pod) => !isBufferPod(pod));
+      if (stored.length === input.pods.length) return simulator;
+      roomless ??= createSimulator({ ...input, pods: stored });
+      return roomless;
     },
     unquietNodes: () => {
       unquiet ??= atOnce(unquietOf(input.nodes, poolsWithWait));
@@ -194,7 +206,12 @@ function leavingOf(candidates: readonly Candidate[]) {
 function simulationOf(result: Without, poolsWithWait: ReadonlySet<string>): Simulation {
   const { newClaims, existing, unschedulable, gaveUp } = result;
   const homeless: string[] = [];
-  for (const { pod, message } of unschedulable) homeless.push(`${keyOf(pod)} => ${message}`);
+  const lostRoom = new Set<string>();
+  const noPlaceFor = (pod: Pod, why: string) => {
+    if (isBufferPod(pod)) lostRoom.add(bufferKeyOf(pod));
+    else homeless.push(`${keyOf(pod)} => ${why}`);
+  };
+  for (const { pod, message } of unschedulable) noPlaceFor(pod, message);
   const targets: string[] = [];
   const placements: Placement[] = [];
   const unquiet: string[] = [];
@@ -202,8 +219,7 @@ function simulationOf(result: Without, poolsWithWait: ReadonlySet<string>): Simu
     targets.push(nodeName);
     placements.push({ nodeName, zone: view.labels[TOPOLOGY_ZONE_LABEL_KEY], pods });
     if (isUnquiet(view, poolsWithWait)) unquiet.push(nodeName);
-    if (!isThere(view))
-      for (const pod of pods) homeless.push(`${keyOf(pod)} => ${notThereYet(view)}`);
+    if (!isThere(view)) for (const pod of pods) noPlaceFor(pod, notThereYet(view));
   }
   return {
     replacements: newClaims,
@@ -211,6 +227,7 @@ function simulationOf(result: Without, poolsWithWait: ReadonlySet<string>): Simu
     placements,
     unquiet,
     unplaced: homeless.length === 0 ? homeless : homeless.sort().slice(0, MAX_SHOWN),
+    lostRoom: [...lostRoom].sort(),
     gaveUp,
   };
 }

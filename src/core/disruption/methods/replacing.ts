@@ -73,10 +73,16 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
   };
 }
 
-/** The deletion with the new nodes that its pods need; or why it must not begin now, whatever budgets allow. */
+/**
+ * The deletion with the new nodes that its pods need; or why it must not begin now, whatever budgets allow. Pods
+ * without another place take the room of CapacityBuffers.
+ */
 export function withReplacements(deletion: Command, round: Round): Command | NoCommand {
   const { facts, holdOffs } = round;
-  const simulation = facts.simulator.without(deletion.candidates);
+  const { candidates } = deletion;
+  const planned = facts.simulator.without(candidates);
+  const simulation =
+    planned.unplaced.length === 0 ? planned : facts.simulator.withoutRoom().without(candidates);
   const { replacements, targets, placements, unplaced } = simulation;
   if (unplaced.length > 0)
     return { kind: "noPlace", message: `not all pods would schedule, ${unplaced.join("; ")}` };

@@ -10,6 +10,7 @@ import { keyOf } from "../../../apis/meta.ts";
 import { NO_RESOURCES } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
 import { eachInSteps, mapInSteps, type Steps } from "../../../base/steps.ts";
+import { isBufferPod } from "../../buffers/pods.ts";
 import { Marks } from "../../scheduling/bits.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import { indexVolumes, VolumeIndex } from "../../scheduling/volumes.ts";
@@ -278,7 +279,9 @@ export class PreparedCluster implements Ground {
       return { place, groups, before };
     });
     const places = (pod: Pod) => this.#volumes.alternatives(pod);
-    this.#stranded = yield* this.#keptByLimits(alike(failed, places));
+    // The pods of a CapacityBuffer take nobody's room.
+    const stored = failed.filter(({ pod }) => !isBufferPod(pod));
+    this.#stranded = yield* this.#keptByLimits(alike(stored, places));
   }
 
   /** The pods without a place that would have one if pools had no limits. One pod of each kind is tried. */
