@@ -79,6 +79,8 @@ async function open(
 const nodes = () => world.list("Node", "v1", "karpenter.sh/nodepool=default");
 const types = async () =>
   (await nodes()).map(({ metadata }) => metadata.labels?.["node.kubernetes.io/instance-type"]);
+const eventOn = (event: KubeObject) =>
+  (event as unknown as { readonly involvedObject: { readonly name: string } }).involvedObject.name;
 const isReady = (node: KubeObject): boolean =>
   (node as Node).status?.conditions?.some(
     (one) => one.type === "Ready" && one.status === "True",
@@ -216,6 +218,31 @@ spec: {hard: {requests.cpu: "4"}}
     const after = (await nodes()).map(({ metadata }) => metadata.name);
     expect(after).toHaveLength(2);
     expect(after.filter((name) => before.includes(name))).toEqual([]);
+  });
+
+  it("are nobody to be near to: a pod that wants such company gets no node for it", async () => {
+    await open();
+    const near = `
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: near, namespace: default}
+spec:
+  nodeSelector: {karpenter.sh/nodepool: default}
+  affinity:
+    podAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        - {labelSelector: {matchLabels: {app: room}}, topologyKey: topology.kubernetes.io/zone}
+  containers: [{name: app, image: pause, resources: {requests: {cpu: 1500m}}}]
+`;
+    await world.apply(CLUSTER + near + buffer("{podTemplateRef: {name: room}, replicas: 2}"));
+    await world.advance(120_000);
+    // The buffer's node, and none for a pod that could not be bound there.
+    expect(await nodes()).toHaveLength(1);
+    const events = await world.list<KubeObject & { readonly reason: string }>("Event", "v1");
+    const reasons = events.filter((one) => eventOn(one) === "near").map((one) => one.reason);
+    expect(new Set(reasons)).toEqual(new Set(["FailedScheduling"]));
+    expect(await reason("Provisioning")).toBe("FitsExistingCapacity");
   });
 
   it("keep their nodes over restarts of the controller, and lose them if deleted meanwhile", async () => {

@@ -11,7 +11,6 @@ import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { withoutBufferPods } from "../../core/buffers/feedback.ts";
-import { isBufferPod } from "../../core/buffers/pods.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import { zonesOfPods } from "../../core/provisioning/refusals/effective-zone.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
@@ -38,6 +37,7 @@ import { placeRefused, Turns } from "./plan-anew.ts";
 import type { PodTimes } from "./pod-times.ts";
 import { Progress } from "./progress.ts";
 import { TypesAhead } from "./read-ahead.ts";
+import { realPodsFirst } from "./real-pods-first.ts";
 import { report } from "./report.ts";
 import { tellUnstuck } from "./unstuck.ts";
 
@@ -164,26 +164,6 @@ async function planned(
   const housed = new Set(needless.flatMap(({ pods }) => pods.map(keyOf)));
   const result = isShort ? await plan(input.pods.filter((pod) => !housed.has(keyOf(pod)))) : all;
   return { ...result, newClaims: result.newClaims.filter((claim) => !isNeedless(claim)) };
-}
-
-/**
- * Pods of CapacityBuffers are planned with the others, so that they share nodes. Where a pod stays without a place,
- * their room is its room: the others are planned without them, and the buffers wait for a later pass.
- */
-async function realPodsFirst(
-  pods: readonly Pod[],
-  plan: (some: readonly Pod[]) => Promise<SchedulingResult>,
-): Promise<SchedulingResult> {
-  const all = await plan(pods);
-  const buffered = pods.filter(isBufferPod);
-  const real = (of: SchedulingResult) =>
-    of.unschedulable.filter((one) => one.ignored !== true && !isBufferPod(one.pod)).length;
-  if (buffered.length === 0 || real(all) === 0) return all;
-  const alone = await plan(pods.filter((pod) => !isBufferPod(pod)));
-  if (real(alone) >= real(all)) return all;
-  const message = "pods that somebody created need the room";
-  const waiting = buffered.map((pod) => ({ pod, message, pools: [] }));
-  return { ...alone, unschedulable: [...alone.unschedulable, ...waiting] };
 }
 
 /** The gauges and durations of pods that wait. */

@@ -1,0 +1,47 @@
+/**
+ * Plans pods of CapacityBuffers with the others, so that they share nodes, and sees to it that no stored pod is worse
+ * off for that. It may take more than one plan, but only while a stored pod has no place or has an affinity to others.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { isBufferPod } from "../../core/buffers/pods.ts";
+import type { SchedulingResult, UnschedulablePod } from "../../core/provisioning/result.ts";
+
+type Plan = (some: readonly Pod[]) => Promise<SchedulingResult>;
+
+/**
+ * - A stored pod without a place may need the room of a buffer: then the buffers wait for a later pass.
+ * - A stored pod with an affinity may be planned beside a buffer's pod, which kube-scheduler does not know. Such a pod
+ *   has no place.
+ */
+export async function realPodsFirst(pods: readonly Pod[], plan: Plan): Promise<SchedulingResult> {
+  const all = await plan(pods);
+  const buffered = pods.filter(isBufferPod);
+  const stored = pods.filter((pod) => !isBufferPod(pod));
+  const lacking = waitingIn(all).length;
+  if (buffered.length === 0 || (lacking === 0 && !stored.some(needsOthers))) return all;
+  const alone = await plan(stored);
+  const waiting = waitingIn(alone);
+  if (waiting.length < lacking) {
+    const message = "pods that somebody created need the room";
+    const later = buffered.map((pod) => ({ pod, message, pools: [] }));
+    return { ...alone, unschedulable: [...alone.unschedulable, ...later] };
+  }
+  const known = new Set(waitingIn(all).map(({ pod }) => keyOf(pod)));
+  const misled = waiting.filter(({ pod }) => needsOthers(pod) && !known.has(keyOf(pod)));
+  if (misled.length === 0) return all;
+  const keys = new Set(misled.map(({ pod }) => keyOf(pod)));
+  const rest = await plan(pods.filter((pod) => !keys.has(keyOf(pod))));
+  return { ...rest, unschedulable: [...rest.unschedulable, ...misled] };
+}
+
+/** Stored pods without a place. */
+function waitingIn({ unschedulable }: SchedulingResult): readonly UnschedulablePod[] {
+  return unschedulable.filter(({ pod, ignored }) => ignored !== true && !isBufferPod(pod));
+}
+
+/** Whether the pod can only run where certain other pods do. */
+function needsOthers({ spec }: Pod): boolean {
+  const required = spec.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return (required ?? []).length > 0;
+}
