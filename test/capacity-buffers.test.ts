@@ -170,6 +170,19 @@ spec: {hard: {requests.cpu: "4"}}
     );
   });
 
+  it("say why limits alone come to no pods", async () => {
+    await open();
+    await world.apply(
+      CLUSTER + buffer("{podTemplateRef: {name: room}, limits: {nvidia.com/gpu: 3}}"),
+    );
+    await world.advance(5_000);
+    expect(condition(await read(), "Provisioning")).toMatchObject({
+      reason: "BufferEmpty",
+      message:
+        "spec.limits: the pods request none of nvidia.com/gpu, so it gives no number of pods; set spec.replicas",
+    });
+  });
+
   it("are stored as v1beta1 when they come as v1alpha1", async () => {
     await open();
     const alpha = buffer("{podTemplateRef: {name: room}, replicas: 1}").replace(

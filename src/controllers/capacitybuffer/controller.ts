@@ -22,7 +22,7 @@ import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { canonicalJson } from "../../base/json.ts";
 import { bufferPods } from "../../core/buffers/pods.ts";
 import { allowedByQuotas } from "../../core/buffers/quota.ts";
-import { wantedPods } from "../../core/buffers/size.ts";
+import { sizeNote, wantedPods } from "../../core/buffers/size.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import { isConflict } from "../../kube/errors.ts";
 import {
@@ -138,6 +138,7 @@ interface Resolved extends PodSource {
   readonly count: number;
   /** The ResourceQuota that allows no more than these, and how many were wanted. */
   readonly limited?: { readonly by: string; readonly wanted: number };
+  readonly note?: string | undefined;
 }
 
 async function resolve(world: World, buffer: CapacityBuffer): Promise<Resolved | Unresolved> {
@@ -151,17 +152,16 @@ async function resolve(world: World, buffer: CapacityBuffer): Promise<Resolved |
   const { replicas } = found;
   const { template } = found;
   const [sample] = bufferPods(buffer, { template, count: 1, isBound: () => true }) as [Pod];
-  const wanted = wantedPods(
-    buffer.spec,
-    podRequests(sample),
-    replicas === undefined ? undefined : { replicas },
-  );
+  const requests = podRequests(sample);
+  const scalable = replicas === undefined ? undefined : { replicas };
+  const wanted = wantedPods(buffer.spec, requests, scalable);
   const { count, by } = allowedByQuotas(wanted, {
     sample,
     quotas: quotasOf(world, buffer),
     before: podsBefore(world, buffer),
   });
-  return { ...found, count, ...(by === undefined ? {} : { limited: { by, wanted } }) };
+  const note = sizeNote(buffer.spec, requests);
+  return { ...found, count, note, ...(by === undefined ? {} : { limited: { by, wanted } }) };
 }
 
 function quotasOf(world: World, { metadata }: CapacityBuffer) {
@@ -247,10 +247,11 @@ function conditionsOf(found: Resolved | Unresolved): readonly ConditionChange[] 
       { type: ready, status: "False", ...found },
       { ...provisioning, reason: "NotReadyForProvisioning", message: found.message },
     ];
-  const { count, limited } = found;
+  const { count, limited, note } = found;
+  const message = note === undefined ? {} : { message: note };
   return [
-    { type: ready, status: "True", reason: "Resolved" },
-    ...(count > 0 ? [] : [{ ...provisioning, reason: "BufferEmpty" }]),
+    { type: ready, status: "True", reason: "Resolved", ...message },
+    ...(count > 0 ? [] : [{ ...provisioning, reason: "BufferEmpty", ...message }]),
     ...(limited === undefined ? [] : [limitedBy(limited, count)]),
   ];
 }

@@ -5,7 +5,7 @@ import { provisioningConditions, withoutBufferPods } from "./feedback.ts";
 import { Headroom } from "./headroom.ts";
 import { bufferKeyOf, bufferPods, isBufferPod } from "./pods.ts";
 import { allowedByQuotas } from "./quota.ts";
-import { wantedPods } from "./size.ts";
+import { sizeNote, wantedPods } from "./size.ts";
 
 const BUFFER: CapacityBuffer = {
   metadata: { name: "spare", namespace: "web", uid: "u-1" },
@@ -71,6 +71,21 @@ describe("the size of a buffer", () => {
   ] as const)("%s", (_, spec, replicas, expected) => {
     const scalable = replicas === undefined ? undefined : { replicas };
     expect(wantedPods(spec, each, scalable)).toBe(expected);
+  });
+
+  it.each([
+    [{ replicas: 3 }, undefined],
+    [{ limits: { cpu: "3" } }, undefined],
+    [
+      { replicas: 20_000 },
+      "spec.replicas: 20000 is more than the 10000 pods that a buffer may stand for",
+    ],
+    [
+      { limits: { "nvidia.com/gpu": "3" } },
+      "spec.limits: the pods request none of nvidia.com/gpu, so it gives no number of pods; set spec.replicas",
+    ],
+  ] as const)("%j is explained where it surprises", (spec, expected) => {
+    expect(sizeNote(spec, each)).toBe(expected);
   });
 });
 

@@ -33,6 +33,19 @@ export function wantedPods(
   return Math.min(Math.max(...sizes), most ?? MOST_PODS, MOST_PODS);
 }
 
+/** What a reader of the buffer does not expect of its size; undefined: nothing. `requests`: of one pod. */
+export function sizeNote(
+  { replicas, percentage, limits }: CapacityBufferSpec,
+  requests: Resources,
+): string | undefined {
+  if (replicas !== undefined && replicas > MOST_PODS)
+    return `spec.replicas: ${replicas} is more than the ${MOST_PODS} pods that a buffer may stand for`;
+  if (limits === undefined || replicas !== undefined || percentage !== undefined) return undefined;
+  if (mostWithin(parseResources(limits), requests) !== undefined) return undefined;
+  const names = Object.keys(limits).sort().join(", ");
+  return `spec.limits: the pods request none of ${names}, so it gives no number of pods; set spec.replicas`;
+}
+
 function shareOf(replicas: number, percentage: number): number {
   return Math.max(1, Math.ceil((replicas * percentage) / 100));
 }
