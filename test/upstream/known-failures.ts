@@ -34,16 +34,6 @@ export const KNOWN_FAILURES: readonly KnownFailure[] = [
   notBuilt("disruption", /^Reboot /, NOT_BUILT.reboot),
   notBuilt("disruption", /^Repair [a-z]/, NOT_BUILT.repair),
   notBuilt("disruption", /^TerminateFirst /, NOT_BUILT.terminateFirst),
-  ...[
-    /has a pre-stop hook after termination grace/,
-    /^Termination should drain pods on a node in order$/,
-  ].map((spec) => ({
-    suite: "disruption" as const,
-    spec,
-    target: "sandbox" as const,
-    reason: "the sandbox's kubelets run no pre-stop hooks: a pod stops after a second",
-    isFlaky: false,
-  })),
 ];
 
 function notBuilt(suite: Suite, spec: RegExp, reason: string): KnownFailure {

@@ -31,6 +31,13 @@ export interface Container {
   readonly resources?: ResourceRequirements;
   /** `Always` on an init container makes it a sidecar. */
   readonly restartPolicy?: string;
+  readonly lifecycle?: { readonly preStop?: LifecycleHandler };
+}
+
+/** What is done before a container is stopped. */
+export interface LifecycleHandler {
+  readonly sleep?: { readonly seconds: number };
+  readonly exec?: { readonly command?: readonly string[] };
 }
 
 /** Without a key it tolerates every taint; without an effect, every effect of the key. */

@@ -226,6 +226,39 @@ describe("a pod on a simulated kubelet", () => {
     await cluster.stop();
   });
 
+  it.each([
+    ["a sleep", { sleep: { seconds: 20 } }, 30, 21],
+    ["a sleep that the grace period ends", { sleep: { seconds: 300 } }, 30, 31],
+    [
+      "a command that sleeps",
+      { exec: { command: ["/bin/sh", "-c", "sleep 5; sleep 0.25m"] } },
+      30,
+      21,
+    ],
+    ["a command that does not", { exec: { command: ["nginx", "-s", "quit"] } }, 30, 1],
+    ["no grace at all", { sleep: { seconds: 20 } }, 1, 2],
+  ] as const)("runs preStop hooks before it stops: %s", async (_, preStop, grace, seconds) => {
+    const cluster = await startParts();
+    cluster.node("n");
+    await createPod(cluster, {
+      terminationGracePeriodSeconds: grace,
+      containers: [
+        { name: "main", image: "nginx", lifecycle: { preStop } },
+        { name: "side", image: "nginx" },
+      ],
+    });
+    await cluster.clock.advance(5_000);
+    await cluster.kube.delete(POD, { name: "p", namespace: "default" });
+    await cluster.clock.advance(seconds * 1_000 - 500);
+    const [pod] = await cluster.pods();
+    expect(pod?.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: "Ready", status: "True" }),
+    );
+    await cluster.clock.advance(1_000);
+    expect(await cluster.pods()).toHaveLength(0);
+    await cluster.stop();
+  });
+
   it("waits for its node's network unless it uses the host's", async () => {
     const cluster = await startParts();
     cluster.node("n", { readyMs: "never" });

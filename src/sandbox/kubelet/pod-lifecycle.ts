@@ -33,6 +33,7 @@ import {
   runningSince,
   runningStatus,
 } from "./pod-status.ts";
+import { stopsWithinMs } from "./stopping.ts";
 
 /** How long containers run before they end by themselves: `30s`. */
 const RUN_FOR_ANNOTATION = "karpenter-ts.sandbox/run-for";
@@ -184,7 +185,7 @@ class PodRunner {
     const runs = pod.status?.phase === "Running" && runningSince(pod) !== undefined;
     if (runs && !this.#stoppingSince.has(uid ?? "")) this.#announceStop(pod);
     const askedAt = this.#stoppingSince.get(uid ?? "") ?? clock.now();
-    const dueMs = askedAt + (runs ? Math.min(graceMs, stopMs) : 0);
+    const dueMs = askedAt + (runs ? stopsWithinMs(pod, graceMs, stopMs) : 0);
     if (clock.now() < dueMs) return requeueAfter(dueMs - clock.now());
     try {
       await kube.delete(
