@@ -71,7 +71,7 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
   state: ["scheduling", "cloudprovider", "buffers"],
   nodepool: ["scheduling", "cloudprovider", "state"],
   provisioning: ["scheduling", "cloudprovider", "buffers", "state", "nodepool"],
-  planner: ["scheduling", "cloudprovider", "state", "nodepool", "provisioning"],
+  planner: ["scheduling", "cloudprovider", "buffers", "state", "nodepool", "provisioning"],
   safety: [],
   disruption: [
     "scheduling",

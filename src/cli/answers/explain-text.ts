@@ -76,6 +76,7 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
     alone,
     pods = [],
     moves = [],
+    headroom = [],
   } = answer;
   return [
     ...section("Why it is here", [
@@ -89,6 +90,10 @@ function nodeLines(answer: NodeAnswer): readonly string[] {
       ...(answer.managed
         ? [`pods now: ${pods.length === 0 ? "none that would move" : named(pods)}`]
         : []),
+      ...headroom.map(
+        ({ buffer, pods: kept }) =>
+          `room kept: ${counted(kept, "pod")} of CapacityBuffer ${buffer}`,
+      ),
     ]),
     ...(type === undefined ? [] : section("Why this type", typeLines(type))),
     ...(inconsistencies.length === 0 ? [] : section("Not as promised", inconsistencies)),

@@ -937,3 +937,48 @@ async function keepsTo(question: string, objects: readonly KubeObject[]): Promis
   const value = JSON.parse(await ask(question, objects, { output: "json" }));
   keepsToSchema(pageSchema("explain", kind), value, { says: 1 });
 }
+
+describe("room that CapacityBuffers keep", () => {
+  const gate = { setting: ["feature-gates=CapacityBuffer=true"] };
+  const template = {
+    apiVersion: "v1",
+    kind: "PodTemplate",
+    metadata: { name: "room", namespace: "shop" },
+    template: {
+      spec: {
+        containers: [{ name: "main", image: "pause", resources: { requests: { cpu: "1" } } }],
+      },
+    },
+  };
+  const buffer = {
+    apiVersion: "autoscaling.x-k8s.io/v1beta1",
+    kind: "CapacityBuffer",
+    metadata: { name: "spare", namespace: "shop" },
+    spec: { podTemplateRef: { name: "room" }, replicas: 2 },
+  };
+  const objects = [snapshotPool(), ...snapshotNode("a", { cpu: 4 }), template, buffer];
+
+  it("is told of its node, which is not empty for it", async () => {
+    const answer = await nodeAnswer("a", objects, gate);
+    expect(answer.headroom).toEqual([{ buffer: "shop/spare", pods: 2 }]);
+    expect(answer.says).toContain(
+      "runs 0 pods and keeps room for 2 pods of CapacityBuffer shop/spare",
+    );
+    expect(answer.removal).toBeUndefined();
+    expect(answer.next.filter(({ decision }) => decision === "delete")).toEqual([]);
+    keepsToSchema(pageSchema("explain", "node"), answer, { says: 1 });
+    expect(await ask("node a", objects, gate)).toContain(
+      "room kept: 2 pods of CapacityBuffer shop/spare",
+    );
+    expect(await ask("node a", objects, gate)).not.toContain("capacity-buffer:");
+  });
+
+  it("counts as free while the gate is off, and a note says so", async () => {
+    const answer = await nodeAnswer("a", objects);
+    expect(answer.headroom).toBeUndefined();
+    expect(answer.removal?.reason).toBe("Empty");
+    expect(await ask("node a", objects)).toContain(
+      "note: CapacityBuffers have no effect: their feature gate is off (--setting feature-gates=CapacityBuffer=true)",
+    );
+  });
+});

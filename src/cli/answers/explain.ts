@@ -14,6 +14,8 @@ import { type NodeAnswer, nodeAnswer } from "../../core/answers/node-answer.ts";
 import { poolObject } from "../../core/answers/objects.ts";
 import { type BoundPodAnswer, boundPodAnswer, tiesOf } from "../../core/answers/pod-answer.ts";
 import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
+import { withoutBufferPods } from "../../core/buffers/feedback.ts";
+import { isBufferPod } from "../../core/buffers/pods.ts";
 import type { RepairPolicy } from "../../core/cloudprovider/cloud-provider.ts";
 import type { Picture } from "../../core/disruption/make-round.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
@@ -159,7 +161,7 @@ function explainPod(read: ReadPicture, key: string): BoundPodAnswer | WaitingPod
     const pod = node.pods.find((one) => keyOf(one) === key);
     if (pod !== undefined) return boundPodAnswer(picture, pod, node);
   }
-  const pods = [...planning.input.pods, ...manifests.pods];
+  const pods = [...planning.input.pods.filter((one) => !isBufferPod(one)), ...manifests.pods];
   const pod = pods.find((one) => keyOf(one) === key);
   if (pod === undefined) {
     const bound = picture.nodes.flatMap((node) => node.pods);
@@ -197,7 +199,7 @@ function planFor(
   key: string,
 ): Pick<WaitingPodAnswer, "says" | "plan"> {
   const { result } = playBatch(input, settings.planner);
-  const known = remedies(input, onlyAbout(key, result), settledPlan);
+  const known = remedies(input, onlyAbout(key, withoutBufferPods(result)), settledPlan);
   const timings = { parseMs: 0, solveMs: 0 };
   const plan: Plan = planOf(result, input.pods.length, timings, { remedies: known, input });
   const limits = limitNotes(plan)

@@ -31,6 +31,7 @@ import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects, type ReadLive } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
+import { keptRoom } from "./kept-room.ts";
 import { lostNodesOf, nominationsOf } from "./nominations.ts";
 
 /** The flags that say what to look at; the same for all who ask. */
@@ -109,28 +110,41 @@ export interface Kept {
   cloud(manifests: Manifests, facts: ReadFacts | undefined): Promise<Cloud>;
 }
 
-/** Throws CliError for the first object that the API server would refuse. */
-export async function readPicture(flags: PictureFlags, objects: ReadObjects): Promise<ReadPicture> {
-  return pictureFrom(flags, sortManifests(objects.found), objects);
+/**
+ * `withRoom`: with the room that CapacityBuffers keep. Throws CliError for the first object that the API server would
+ * refuse.
+ */
+export async function readPicture(
+  flags: PictureFlags,
+  objects: ReadObjects,
+  { withRoom = false }: { readonly withRoom?: boolean } = {},
+): Promise<ReadPicture> {
+  return pictureFrom(flags, sortManifests(objects.found), { ...objects, withRoom });
+}
+
+interface MoreObjects extends ReadObjects {
+  readonly kept?: Kept;
+  readonly withRoom?: boolean;
 }
 
 /** The same of objects that were sorted already. `kept`: by whoever makes one picture after the other. */
 export async function pictureFrom(
   flags: PictureFlags,
   manifests: Manifests,
-  { found, notes, settings, nowMs, facts, kept }: ReadObjects & { readonly kept?: Kept },
+  { found, notes, settings, nowMs, facts, kept, withRoom = false }: MoreObjects,
 ): Promise<ReadPicture> {
   const promises = nominationsOf(found, kept?.state?.unboundPods() ?? manifests.pods, settings);
   const planning = nominated(
     await planningOf(
       manifests,
       kept ?? { state: undefined, cloud: (read, told) => cloudOf(flags, read, told) },
-      { settings, nowMs, facts },
+      { settings, nowMs, facts, withRoom },
     ),
     promises,
   );
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
-  const picture = pictureOf({ ...manifests, workloads }, planning, settings);
+  const room = keptRoom(planning, settings.planner);
+  const picture = { ...pictureOf({ ...manifests, workloads }, planning, settings), room };
   const lostNodes = lostNodesOf(found);
   return {
     picture,
@@ -153,25 +167,46 @@ function nominated(planning: PlanningInput, until: ReadonlyMap<string, number>):
   return { ...planning, input: { ...planning.input, nodes } };
 }
 
+const BUFFERS_OFF =
+  "CapacityBuffers have no effect: their feature gate is off (--setting feature-gates=CapacityBuffer=true)";
+const BUFFERS_LEFT_OUT = "CapacityBuffers are left out: their room counts as free here";
 const OVERLAYS_OFF =
   "NodeOverlays have no effect: their feature gate is off (--setting feature-gates=NodeOverlay=true)";
 
 async function planningOf(
   manifests: Manifests,
   kept: Kept,
-  { settings, nowMs, facts }: Pick<ReadObjects, "settings" | "nowMs" | "facts">,
+  {
+    settings,
+    nowMs,
+    facts,
+    withRoom,
+  }: Pick<ReadObjects, "settings" | "nowMs" | "facts"> & {
+    readonly withRoom: boolean;
+  },
 ): Promise<PlanningInput> {
   const cloud = await kept.cloud(manifests, facts);
   const { preferencePolicy, minValuesPolicy, defaultSpread = [] } = settings;
   const wanted = { preferencePolicy, minValuesPolicy, defaultSpread, poolNames: [] };
-  const isOn = settings.gates.nodeOverlay || manifests.overlays.length === 0;
+  const { gates } = settings;
+  const isLaid = gates.nodeOverlay || manifests.overlays.length === 0;
+  const isKept = withRoom && gates.capacityBuffer;
   const planning = await planningInput(
-    isOn ? manifests : { ...manifests, overlays: [] },
+    {
+      ...manifests,
+      ...(isLaid ? {} : { overlays: [] }),
+      ...(isKept ? {} : { buffers: [] }),
+    },
     cloud,
     wanted,
     { nowMs, kept: kept.state },
   );
-  return isOn ? planning : { ...planning, notes: [...planning.notes, OVERLAYS_OFF] };
+  const unkept = gates.capacityBuffer ? BUFFERS_LEFT_OUT : BUFFERS_OFF;
+  const off = [
+    ...(isLaid ? [] : [OVERLAYS_OFF]),
+    ...(isKept || manifests.buffers.length === 0 ? [] : [unkept]),
+  ];
+  return off.length === 0 ? planning : { ...planning, notes: [...planning.notes, ...off] };
 }
 
 type PictureManifests = Pick<

@@ -24,7 +24,7 @@ export async function runExplain(
   { out, err, screen = () => PLAIN_SCREEN }: PlanStreams = STANDARD_STREAMS,
 ): Promise<void> {
   const { subject, name } = subjectOf(words);
-  const read = await readPicture(flags, await readObjects(flags));
+  const read = await readPicture(flags, await readObjects(flags), { withRoom: true });
   const answer =
     name === undefined ? explainPools(read) : explain(read, { subject, name }, flags.namespace);
   if (flags.output === "text") {

@@ -4,10 +4,13 @@
  */
 import {
   DAEMON_SET,
+  DEPLOYMENT,
+  JOB,
   REPLICA_SET,
   REPLICATION_CONTROLLER,
   STATEFUL_SET,
 } from "../../apis/apps/kinds.ts";
+import { CAPACITY_BUFFER, POD_TEMPLATE } from "../../apis/autoscaling/capacity-buffer.ts";
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
 import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
 import {
@@ -54,11 +57,14 @@ const USEFUL: readonly Kind[] = [
   LIMIT_RANGE,
   RUNTIME_CLASS,
   NODE_OVERLAY,
+  CAPACITY_BUFFER as Kind,
   ...POOL_KINDS,
   ...CLAIM_KINDS,
 ];
 /** What a default spread takes its selectors from, beside Services. */
 export const SELECTING: readonly Kind[] = [REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER];
+/** What CapacityBuffers may be about. */
+const BUFFERED = [POD_TEMPLATE, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, JOB] as readonly Kind[];
 /** Clusters of an older Karpenter serve only this one. */
 const OLDER_VERSION = "v1beta1";
 
@@ -83,7 +89,12 @@ export async function readCluster(
   const lists = await Promise.all(
     [...NEEDED, ...USEFUL, ...further].map((kind) => readKind(client, kind, notes)),
   );
-  return { found: lists.flat(), notes: notes.sort() };
+  const found = lists.flat();
+  if (!found.some(({ object }) => object.kind === CAPACITY_BUFFER.kind))
+    return { found, notes: notes.sort() };
+  const asked = BUFFERED.filter(({ kind }) => !further.some((one) => one.kind === kind));
+  const more = await Promise.all(asked.map((kind) => readKind(client, kind, notes)));
+  return { found: [...found, ...more.flat()], notes: notes.sort() };
 }
 
 async function readKind(

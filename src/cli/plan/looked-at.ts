@@ -43,6 +43,8 @@ const LOOKED_AT = [
   "LimitRange",
   "RuntimeClass",
   "NodeOverlay",
+  "CapacityBuffer",
+  "PodTemplate",
 ] as const;
 export type LookedAt = (typeof LOOKED_AT)[number];
 

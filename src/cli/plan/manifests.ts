@@ -4,6 +4,7 @@
  * brought to the newest. What a plan has no use for is counted and named, never an error.
  */
 import type { CronJob, DaemonSet } from "../../apis/apps/kinds.ts";
+import type { CapacityBuffer, StoredPodTemplate } from "../../apis/autoscaling/capacity-buffer.ts";
 import type { AWSNodeTemplate } from "../../apis/aws/awsnodetemplate.ts";
 import type { EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
 import type {
@@ -77,6 +78,8 @@ export interface Manifests {
   readonly limitRanges: readonly LimitRange[];
   readonly runtimeClasses: readonly RuntimeClass[];
   readonly overlays: readonly NodeOverlay[];
+  readonly buffers: readonly CapacityBuffer[];
+  readonly podTemplates: readonly StoredPodTemplate[];
   /** Kind → how many were passed over. */
   readonly unused: ReadonlyMap<string, number>;
   /** Where the object is in the files: `app.yaml, document 2`. Undefined for one of a live cluster. */
@@ -138,6 +141,8 @@ export function sortManifests(found: readonly Found[]): Manifests {
     limitRanges: of<LimitRange>("LimitRange"),
     runtimeClasses: of<RuntimeClass>("RuntimeClass"),
     overlays: of<NodeOverlay>("NodeOverlay"),
+    buffers: of<CapacityBuffer>("CapacityBuffer"),
+    podTemplates: of<StoredPodTemplate>("PodTemplate"),
     unused,
     placeOf: (one: KubeObject) => {
       const place = seen.get(`${one.kind} ${keyOf(one)}`);

@@ -14,6 +14,7 @@ import {
   printedScreen,
   type Screen,
 } from "../program/terminal.ts";
+import { headroomLines, roomText } from "./headroom-text.ts";
 import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
 
 /** Most pods named in one line; the rest are counted. */
@@ -48,6 +49,7 @@ export function planText(
     );
   }
   lines.push(summary(plan));
+  lines.push(...headroomLines(plan));
   const bound = totals.lowerBoundMicroUsdPerHour;
   if (bound !== undefined)
     lines.push(`no plan for these pods costs less than ${usd(bound)} an hour`);
@@ -56,11 +58,17 @@ export function planText(
   return printedScreen(lines, screen.wide ? {} : screen);
 }
 
-function summary({ totals, timings }: Plan): string {
+function summary(plan: Plan): string {
+  const { totals, timings } = plan;
   const took = `planned in ${timings.solveMs} ms`;
-  if (totals.pods === 0) return `Nothing to plan: no pod in the input needs a place; ${took}`;
+  if (totals.pods === 0 && plan.headroom === undefined)
+    return `Nothing to plan: no pod in the input needs a place; ${took}`;
+  const placed =
+    totals.pods === 0
+      ? "no pod needs a place"
+      : `${totals.placed} of ${counted(totals.pods, "pod")} placed`;
   return (
-    `${totals.placed} of ${counted(totals.pods, "pod")} placed; ${counted(totals.nodes, "new node")}, ` +
+    `${placed}; ${counted(totals.nodes, "new node")}, ` +
     `${usd(totals.priceMicroUsdPerHour)} an hour, ${perMonth(totals.priceMicroUsdPerHour)} a month; ${took}`
   );
 }
@@ -95,6 +103,7 @@ function launchRows(claims: readonly PlannedNode[], isWide: boolean): string[][]
   const rows = [...groups.values()].map((alike) => {
     const [{ nodePool, cheapest, requests }] = alike;
     const pods = alike.flatMap((one) => one.pods);
+    const room = roomText(alike.flatMap((one) => one.headroom ?? []));
     return [
       `${alike.length} x`,
       nodePool,
@@ -104,7 +113,7 @@ function launchRows(claims: readonly PlannedNode[], isWide: boolean): string[][]
       usd(cheapest.priceMicroUsdPerHour * alike.length),
       ...(isWide ? [otherTypes(alike), requestsText(requests)] : []),
       count(pods),
-      named(pods),
+      [...(pods.length === 0 ? [] : [named(pods)]), ...room].join("; "),
     ];
   });
   const wide = isWide ? ["OR", "REQUESTS OF EACH"] : [];

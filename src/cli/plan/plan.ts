@@ -9,17 +9,24 @@ import { formatResources } from "../../apis/resources.ts";
 import { compareText } from "../../base/text-order.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import type { PlayedPasses } from "../../core/answers/planning-passes.ts";
+import { withoutBufferPods } from "../../core/buffers/feedback.ts";
+import { isBufferPod } from "../../core/buffers/pods.ts";
+import { type RoomKept, roomAmong } from "../../core/buffers/room.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
 import type { PlannerRecord } from "../../core/planner/record.ts";
 import type { NearMiss, Remedy } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import { headroomOf, type PlannedHeadroom } from "./headroom.ts";
 import { type PlannedEdit, plannedEdit } from "./planned-edit.ts";
 import { type Risk, risksOf } from "./risks.ts";
 import { volumeFix } from "./volume-fix.ts";
 
 export interface Plan {
   readonly newNodeClaims: readonly PlannedNode[];
+  /** Those that take pods; nodes that only keep room are in `headroom`. */
   readonly existingNodes: readonly { readonly node: string; readonly pods: readonly string[] }[];
+  /** Room for CapacityBuffers, by buffer; absent: the input has none. Their pods count nowhere else. */
+  readonly headroom?: readonly PlannedHeadroom[];
   readonly unschedulable: readonly Unplaced[];
   readonly totals: {
     readonly pods: number;
@@ -60,6 +67,8 @@ export interface PlannedNode {
   /** Names, cheapest first. */
   readonly instanceTypes: readonly string[];
   readonly pods: readonly string[];
+  /** Room on it that CapacityBuffers keep; absent: none. */
+  readonly headroom?: readonly RoomKept[];
   /** Kubernetes quantities: pods and daemons. */
   readonly requests: Readonly<Record<string, string>>;
   readonly cheapest: {
@@ -108,12 +117,16 @@ export function planOf(
   { remedies, lowerBoundMicroUsd, passes = 1, input, volumeFixes = true }: Extras = {},
 ): Plan {
   const { limitCost, planner } = result;
+  const stored = withoutBufferPods(result);
+  const headroom = headroomOf(result);
+  const count = pods - headroom.reduce((sum, one) => sum + one.pods, 0);
   const newNodeClaims = result.newClaims.map(
     ({ pool, requirements, instanceTypes, pods: placed, requests, cheapest }): PlannedNode => ({
       nodePool: pool.name,
       requirements,
       instanceTypes: instanceTypes.map(({ name }) => name),
-      pods: placed.map(keyOf),
+      pods: placed.filter((pod) => !isBufferPod(pod)).map(keyOf),
+      ...(placed.some(isBufferPod) ? { headroom: roomAmong(placed) } : {}),
       requests: formatResources(requests),
       cheapest: {
         instanceType: cheapest.instanceType,
@@ -125,11 +138,12 @@ export function planOf(
   );
   return {
     newNodeClaims,
-    existingNodes: result.existing.map(({ nodeName, pods: placed }) => ({
-      node: nodeName,
-      pods: placed.map(keyOf),
-    })),
-    unschedulable: result.unschedulable.map(({ pod, message, pools }) => ({
+    existingNodes: result.existing.flatMap(({ nodeName, pods: placed }) => {
+      const own = placed.filter((pod) => !isBufferPod(pod));
+      return own.length === 0 ? [] : [{ node: nodeName, pods: own.map(keyOf) }];
+    }),
+    ...(headroom.length === 0 ? {} : { headroom }),
+    unschedulable: stored.unschedulable.map(({ pod, message, pools }) => ({
       pod: keyOf(pod),
       reason: message,
       nodePools: pools.map(({ poolId, rejected }) => ({
@@ -140,8 +154,8 @@ export function planOf(
       ...(input === undefined || !volumeFixes || pools.length > 0 ? {} : fixOf(pod, input)),
     })),
     totals: {
-      pods,
-      placed: pods - result.unschedulable.length,
+      pods: count,
+      placed: count - stored.unschedulable.length,
       nodes: newNodeClaims.length,
       priceMicroUsdPerHour: newNodeClaims.reduce(
         (sum, { cheapest }) => sum + cheapest.priceMicroUsdPerHour,
@@ -162,7 +176,7 @@ export function planOf(
     },
     ...(planner === undefined ? {} : { planner }),
     passes,
-    risks: input === undefined ? [] : risksOf(input, result),
+    risks: input === undefined ? [] : risksOf(input, stored),
     timings,
   };
 }

@@ -22,7 +22,6 @@ import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
 import { meantName } from "../../base/slips.ts";
 import { atOnce } from "../../base/steps.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
-import type { AwaitedSeats } from "../../core/disruption/awaited.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
 import type {
@@ -37,6 +36,7 @@ import { KWOK_WELL_KNOWN_LABELS } from "../../providers/kwok/instance-types.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Cloud } from "./aws-catalogue.ts";
 import { expandWorkloads, inRuntimeClass } from "./expand-workloads.ts";
+import { headroomPods } from "./headroom.ts";
 import type { Manifests } from "./manifests.ts";
 
 export interface PlanSettings {
@@ -57,7 +57,7 @@ export interface PlanningInput {
   /** All of them; those that may not be used and have no nodes, without types. */
   readonly pools: readonly PoolInput[];
   /** Pods that earlier plans have for nodes, as far as claims tell it. */
-  readonly seats: AwaitedSeats;
+  readonly seats: Placements;
 }
 
 /**
@@ -82,12 +82,22 @@ export async function planningInput(
   const notes: string[] = [];
   const bare = await poolInputs(manifests, cluster, cloud, settings.poolNames, notes);
   const pools = withOverlays(bare.pools, manifests, notes);
-  const batch = [...pendingPods(cluster, notes), ...leavingPods(manifests, cluster, nowMs)];
+  const room = headroomPods(manifests);
+  const batch = [
+    ...pendingPods(cluster, notes),
+    ...leavingPods(manifests, cluster, nowMs),
+    ...room.pods,
+  ];
   // What the controller remembers of earlier plans, as far as claims tell it.
   const seats = new Placements();
   atOnce(seats.recall(cluster.nodes(), nowMs));
   const sticky = seats.assign(batch, nowMs);
-  notes.push(...cloud.notes, ...unusedNotes(manifests), ...strayNotes(manifests, pods));
+  notes.push(
+    ...room.notes,
+    ...cloud.notes,
+    ...unusedNotes(manifests),
+    ...strayNotes(manifests, pods),
+  );
   return {
     notes,
     pools,

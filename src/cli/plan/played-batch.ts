@@ -1,12 +1,13 @@
 /** What commands plan: all passes that the provisioner would make for a batch, never the first one alone. */
-import type { Steps } from "../../base/steps.ts";
+import { atOnce, type Steps } from "../../base/steps.ts";
 import {
   type PlayedPasses,
   playPasses,
   playPassesInSteps,
 } from "../../core/answers/planning-passes.ts";
-import { type PlannedBatch, planBatch, planBatchInSteps } from "../../core/planner/plan-batch.ts";
+import { type PlannedBatch, planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import type { PlannerOptions } from "../../core/planner/planner-options.ts";
+import { realPodsFirst } from "../../core/planner/real-pods-first.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { solve } from "../../core/provisioning/solve.ts";
@@ -16,7 +17,7 @@ export function playBatch(
   input: SchedulingInput,
   options: PlannerOptions,
 ): PlayedPasses<PlannedBatch> {
-  return playPasses(input, (seen) => planBatch(seen, options));
+  return atOnce(playBatchInSteps(input, options));
 }
 
 /** As {@link playBatch}, for callers with other things to do in between. */
@@ -24,7 +25,9 @@ export function playBatchInSteps(
   input: SchedulingInput,
   options: PlannerOptions,
 ): Steps<PlayedPasses<PlannedBatch>> {
-  return playPassesInSteps(input, (seen) => planBatchInSteps(seen, options));
+  return playPassesInSteps(input, (seen) =>
+    realPodsFirst(seen.pods, (pods) => planBatchInSteps({ ...seen, pods }, options)),
+  );
 }
 
 /** The plan of all passes by the greedy rules: how a fix is tried. */

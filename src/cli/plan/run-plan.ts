@@ -7,6 +7,7 @@ import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { PlayedPasses } from "../../core/answers/planning-passes.ts";
+import { withoutBufferPods } from "../../core/buffers/feedback.ts";
 import { leastPriceMicroUsd } from "../../core/planner/least-price.ts";
 import type { PlannedBatch } from "../../core/planner/plan-batch.ts";
 import { plannerOptions } from "../../core/planner/planner-options.ts";
@@ -88,7 +89,7 @@ export async function runPlan(
     err(printedLines(notes.map((note) => `karpenter: note: ${note}`)));
     out(printed(planned, output));
   }
-  if (planned.totals.pods === 0) return EXIT_CODES.nothingToPlan;
+  if (planned.totals.pods === 0 && planned.headroom === undefined) return EXIT_CODES.nothingToPlan;
   return planned.unschedulable.length === 0 ? EXIT_CODES.placed : EXIT_CODES.someLeft;
 }
 
@@ -137,7 +138,7 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
     input,
     volumeFixes: flags.fix,
     passes: played.passes,
-    ...(flags.fix ? { remedies: remedies(input, result, settledPlan) } : {}),
+    ...(flags.fix ? { remedies: remedies(input, withoutBufferPods(result), settledPlan) } : {}),
     ...(flags.lowerBound ? { lowerBoundMicroUsd: leastPriceMicroUsd(input, result) } : {}),
   });
   notes.push(...passNotes(played), ...limitNotes(planned));

@@ -6,7 +6,9 @@ import { type Resources, subtractResources } from "../../apis/resources.ts";
 import { counted } from "../../base/counted.ts";
 import { compareText } from "../../base/text-order.ts";
 import { usd } from "../../core/answers/command-answer.ts";
+import { isBufferPod } from "../../core/buffers/pods.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
+import { headroomLines } from "../plan/headroom-text.ts";
 import type { Plan } from "../plan/plan.ts";
 import { nearestText, unplacedGroups } from "../plan/plan-text.ts";
 import { percent, perMonth } from "../program/figures.ts";
@@ -101,6 +103,7 @@ export function planReport(plan: Plan, result: SchedulingResult, notes: readonly
     maps: [{ pools: poolsOf(result.newClaims), without: "No new node is needed." }],
     unplaced: unplacedOf(plan),
     sections: [
+      { title: "Headroom", lines: headroomLines(plan) },
       { title: "Risks", lines: plan.risks.map(({ text }) => text) },
       { title: "Notes", lines: notes },
     ],
@@ -154,7 +157,10 @@ function nodeOf({ cheapest, instanceTypes, requests, pods }: PlannedClaim): Repo
     priceMicroUsdPerHour: priceMicroUsd,
     cpu: shareOf(requests, there, "cpu"),
     memory: shareOf(requests, there, "memory"),
-    pods: reportPods(pods, there),
+    pods: reportPods(
+      pods.filter((pod) => !isBufferPod(pod)),
+      there,
+    ),
   };
 }
 

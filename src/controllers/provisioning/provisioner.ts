@@ -12,6 +12,7 @@ import { StandingProblems } from "../../base/standing-problems.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { withoutBufferPods } from "../../core/buffers/feedback.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
+import { realPodsFirst } from "../../core/planner/real-pods-first.ts";
 import { zonesOfPods } from "../../core/provisioning/refusals/effective-zone.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
@@ -37,7 +38,6 @@ import { placeRefused, Turns } from "./plan-anew.ts";
 import type { PodTimes } from "./pod-times.ts";
 import { Progress } from "./progress.ts";
 import { TypesAhead } from "./read-ahead.ts";
-import { realPodsFirst } from "./real-pods-first.ts";
 import { report } from "./report.ts";
 import { tellUnstuck } from "./unstuck.ts";
 
@@ -150,10 +150,11 @@ async function planned(
   input: SchedulingInput,
   { hasPlace }: Pick<Steering, "hasPlace">,
 ): Promise<SchedulingResult> {
-  const plan = (pods: readonly Pod[]) =>
-    realPodsFirst(pods, (some) =>
-      inTurns(clock, planBatchInSteps({ ...input, pods: some }, settings.planner), TURN_MS),
-    );
+  const plan = (pods: readonly Pod[]) => {
+    const some = (batch: readonly Pod[]) =>
+      planBatchInSteps({ ...input, pods: batch }, settings.planner);
+    return inTurns(clock, realPodsFirst(pods, some), TURN_MS);
+  };
   const isNeedless = ({ pods }: PlannedClaim) => pods.every(hasPlace);
   const all = await plan(input.pods);
   const needless = all.newClaims.filter(isNeedless);

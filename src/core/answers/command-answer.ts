@@ -1,6 +1,7 @@
 /** A command as people and programs read it: which nodes go, what comes, what it saves. */
 import { INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { isBufferPod } from "../buffers/pods.ts";
 import type { Candidate } from "../disruption/candidates.ts";
 import {
   type Command,
@@ -108,7 +109,7 @@ export function launchFacts({ pool, cheapest, instanceTypes, pods }: PlannedClai
     capacityType: cheapest.capacityType,
     priceMicroUsdPerHour: cheapest.priceMicroUsd,
     instanceTypes: instanceTypes.length,
-    pods: pods.map(keyOf),
+    pods: pods.filter((pod) => !isBufferPod(pod)).map(keyOf),
   };
 }
 

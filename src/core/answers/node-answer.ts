@@ -10,6 +10,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
+import type { RoomKept } from "../buffers/room.ts";
 import { savingsMicroUsd } from "../disruption/command.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { replacementCommandId } from "../disruption/record.ts";
@@ -44,6 +45,8 @@ export interface NodeAnswer {
   readonly inconsistencies?: readonly string[];
   /** Pods that would want another place; daemons and mirror pods are not named. */
   readonly pods?: readonly string[];
+  /** Room that CapacityBuffers keep here; absent: none. */
+  readonly headroom?: readonly RoomKept[];
   /** Conditions that mark it for disruption. */
   readonly marks?: readonly Mark[];
   readonly expires?: { readonly at: string; readonly mode: "forceful" | "voluntary" };
@@ -111,12 +114,13 @@ export function nodeAnswer(
   const types = picture.pools.find((one) => one.pool.id === pool?.id)?.instanceTypes ?? [];
   const end = expiry(claim, pool, picture.expiry);
   const type = candidate === undefined ? undefined : launchChoice(candidate, types);
+  const room = picture.room?.get(node.name);
   const issues = node.node === undefined ? [] : shapeIssues(claim, node.node);
   return {
     kind: "Node",
     name: node.name,
     at,
-    says: sentence(owned, type, holds, removal, repair),
+    says: sentence(owned, { type, holds, removal, repair, room }),
     managed: true,
     nodeClaim: claim.metadata.name,
     ...(pool === undefined ? {} : { nodePool: pool.name }),
@@ -124,6 +128,7 @@ export function nodeAnswer(
     ...(type === undefined ? {} : { type }),
     ...(issues.length === 0 ? {} : { inconsistencies: issues }),
     pods: node.pods.filter(isReschedulable).map(keyOf),
+    ...(room === undefined ? {} : { headroom: room }),
     marks: marksOf(claim),
     ...(end === undefined ? {} : { expires: { at: toRfc3339(end.atMs), mode: end.mode } }),
     holds,
@@ -180,12 +185,26 @@ function marksOf(claim: NodeClaim): readonly Mark[] {
   });
 }
 
+/** What is known of the node. */
+interface Found {
+  readonly type: LaunchChoice | undefined;
+  readonly holds: readonly Hold[];
+  readonly removal: CommandAnswer | undefined;
+  readonly repair: RepairAnswer | undefined;
+  readonly room: readonly RoomKept[] | undefined;
+}
+
+function roomText(room: readonly RoomKept[]): string {
+  if (room.length === 0) return "";
+  const parts = room.map(
+    ({ buffer, pods }) => `${counted(pods, "pod")} of CapacityBuffer ${buffer}`,
+  );
+  return ` and keeps room for ${parts.join(", ")}`;
+}
+
 function sentence(
   { node, pool }: Owned,
-  type: LaunchChoice | undefined,
-  holds: readonly Hold[],
-  removal: CommandAnswer | undefined,
-  repair: RepairAnswer | undefined,
+  { type, holds, removal, repair, room = [] }: Found,
 ): string {
   const pods = node.pods.filter(isReschedulable).length;
   const what =
@@ -193,7 +212,7 @@ function sentence(
       ? node.name
       : `${node.name} (${type.instanceType}, ${type.capacityType}, ${type.zone}, ${usd(type.priceMicroUsdPerHour)} an hour)`;
   const whose = pool === undefined ? "" : ` of ${pool.name}`;
-  const head = `${what}${whose} runs ${counted(pods, "pod")}`;
+  const head = `${what}${whose} runs ${counted(pods, "pod")}${roomText(room)}`;
   if (removal !== undefined) return `${head}; next: ${removal.says}`;
   // One that is still coming up is not ready either.
   if (repair !== undefined && node.initialized) return `${head}; it is unhealthy: ${repair.says}`;

@@ -9,6 +9,7 @@ import { isTrue } from "../../apis/karpenter/conditions.ts";
 import type { Budget } from "../../apis/karpenter/nodepool.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { atOnce, type Steps } from "../../base/steps.ts";
+import type { RoomKept } from "../buffers/room.ts";
 import type { PoolInput, SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -55,6 +56,8 @@ export interface Picture {
   readonly pdbs: readonly PodDisruptionBudget[];
   /** Seats of pods that have not reached their node; absent: none is known. */
   readonly seats?: AwaitedSeats;
+  /** By node name: room that CapacityBuffers keep there. Only explanations read it. */
+  readonly room?: ReadonlyMap<string, readonly RoomKept[]>;
   /** Names of nodes that running commands are about. */
   readonly queued: ReadonlySet<string>;
   /** Pools (by id) whose replacement failed, and until when no other one is launched. */

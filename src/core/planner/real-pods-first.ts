@@ -4,23 +4,25 @@
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
-import { isBufferPod } from "../../core/buffers/pods.ts";
-import type { SchedulingResult, UnschedulablePod } from "../../core/provisioning/result.ts";
-
-type Plan = (some: readonly Pod[]) => Promise<SchedulingResult>;
+import type { Steps } from "../../base/steps.ts";
+import { isBufferPod } from "../buffers/pods.ts";
+import type { SchedulingResult, UnschedulablePod } from "../provisioning/result.ts";
 
 /**
  * - A stored pod without a place may need the room of a buffer: then the buffers wait for a later pass.
  * - A stored pod with an affinity may be planned beside a buffer's pod, which kube-scheduler does not know. Such a pod
  *   has no place.
  */
-export async function realPodsFirst(pods: readonly Pod[], plan: Plan): Promise<SchedulingResult> {
-  const all = await plan(pods);
+export function* realPodsFirst<T extends SchedulingResult>(
+  pods: readonly Pod[],
+  plan: (some: readonly Pod[]) => Steps<T>,
+): Steps<T> {
+  const all = yield* plan(pods);
   const buffered = pods.filter(isBufferPod);
   const stored = pods.filter((pod) => !isBufferPod(pod));
   const lacking = waitingIn(all).length;
   if (buffered.length === 0 || (lacking === 0 && !stored.some(needsOthers))) return all;
-  const alone = await plan(stored);
+  const alone = yield* plan(stored);
   const waiting = waitingIn(alone);
   if (waiting.length < lacking) {
     const message = "pods that somebody created need the room";
@@ -31,7 +33,7 @@ export async function realPodsFirst(pods: readonly Pod[], plan: Plan): Promise<S
   const misled = waiting.filter(({ pod }) => needsOthers(pod) && !known.has(keyOf(pod)));
   if (misled.length === 0) return all;
   const keys = new Set(misled.map(({ pod }) => keyOf(pod)));
-  const rest = await plan(pods.filter((pod) => !keys.has(keyOf(pod))));
+  const rest = yield* plan(pods.filter((pod) => !keys.has(keyOf(pod))));
   return { ...rest, unschedulable: [...rest.unschedulable, ...misled] };
 }
 

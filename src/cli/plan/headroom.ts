@@ -1,0 +1,142 @@
+/**
+ * CapacityBuffers in a plan: the pods that they stand for, and what becomes of them, told apart from real pods. What
+ * the running controller found for a buffer of a live cluster counts; a buffer of a file is worked out from the input.
+ */
+import type { Job, PodTemplateSpec } from "../../apis/apps/kinds.ts";
+import type { CapacityBuffer, ScalableRef } from "../../apis/autoscaling/capacity-buffer.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { podRequests } from "../../apis/core/pod-resources.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
+import { subtractResources } from "../../apis/resources.ts";
+import { shares } from "../../core/answers/costs.ts";
+import { bufferKeyOf, bufferPods, isBufferPod } from "../../core/buffers/pods.ts";
+import { sizeNote, wantedPods } from "../../core/buffers/size.ts";
+import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
+import type { Manifests } from "./manifests.ts";
+
+/** What the plan has for one CapacityBuffer. */
+export interface PlannedHeadroom {
+  /** `namespace/name`. */
+  readonly buffer: string;
+  readonly pods: number;
+  readonly placed: number;
+  /** Its share of the new nodes; room on nodes that are there costs nothing more. */
+  readonly priceMicroUsdPerHour: number;
+  /** Why pods have no place; absent: all have one. */
+  readonly reason?: string;
+}
+
+type Input = Pick<Manifests, "buffers" | "podTemplates" | "workloads" | "liveWorkloads"> &
+  Pick<Manifests, "volumeClaims">;
+
+/** The pods of all buffers, by key of the buffer, and why a buffer has none or other than it asks for. */
+export function headroomPods(manifests: Input): {
+  readonly pods: readonly Pod[];
+  readonly notes: readonly string[];
+} {
+  const bound = new Set(
+    manifests.volumeClaims.filter(({ spec }) => spec.volumeName !== undefined).map(keyOf),
+  );
+  const notes: string[] = [];
+  const pods = manifests.buffers.flatMap((buffer) => {
+    const key = keyOf(buffer);
+    const source = sourceOf(manifests, buffer);
+    if (typeof source === "string") {
+      notes.push(`CapacityBuffer ${key} is left out: ${source}`);
+      return [];
+    }
+    const { template, replicas } = source;
+    const named = { ...buffer, metadata: { ...buffer.metadata, uid: key } };
+    const isBound = (name: string) => bound.has(`${buffer.metadata.namespace}/${name}`);
+    const [sample] = bufferPods(named, { template, count: 1, isBound }) as [Pod];
+    const requests = podRequests(sample);
+    const note = sizeNote(buffer.spec, requests);
+    if (note !== undefined) notes.push(`CapacityBuffer ${key}: ${note}`);
+    const scalable = replicas === undefined ? undefined : { replicas };
+    const count = countOf(buffer) ?? wantedPods(buffer.spec, requests, scalable);
+    return bufferPods(named, { template, count, isBound });
+  });
+  return { pods, notes };
+}
+
+/** As the controller worked it out, with ResourceQuotas; undefined: no controller has. */
+function countOf(buffer: CapacityBuffer): number | undefined {
+  const isReady = condition(buffer, "ReadyForProvisioning")?.status === "True";
+  return isReady ? buffer.status?.replicas : undefined;
+}
+
+interface Source {
+  readonly template: PodTemplateSpec;
+  /** Absent: a PodTemplate has no number of pods. */
+  readonly replicas?: number;
+}
+
+function sourceOf(manifests: Input, { metadata, spec }: CapacityBuffer): Source | string {
+  const { podTemplateRef, scalableRef } = spec;
+  const isNamed = (name: string) => (one: KubeObject) =>
+    one.metadata.name === name && one.metadata.namespace === metadata.namespace;
+  if (podTemplateRef !== undefined) {
+    const found = manifests.podTemplates.find(isNamed(podTemplateRef.name));
+    return found ?? `PodTemplate ${podTemplateRef.name} is not in the input`;
+  }
+  if (scalableRef === undefined) return "neither spec.podTemplateRef nor spec.scalableRef is set";
+  const found = [...manifests.workloads, ...manifests.liveWorkloads]
+    .filter(isNamed(scalableRef.name))
+    .find(({ kind, apiVersion = "" }) => isMeant(scalableRef, kind, apiVersion));
+  return found === undefined
+    ? `${scalableRef.kind} ${scalableRef.name} is not in the input, or a plan does not know the kind`
+    : sourceFrom(found);
+}
+
+function isMeant(ref: ScalableRef, kind: string | undefined, apiVersion: string): boolean {
+  return kind === ref.kind && apiVersion.split("/")[0] === (ref.apiGroup || "apps");
+}
+
+interface Workload extends KubeObject {
+  readonly spec: { readonly replicas?: number; readonly template: PodTemplateSpec };
+}
+
+function sourceFrom(workload: KubeObject): Source {
+  const { spec } = workload as Workload;
+  const { parallelism = 1 } = (workload as Job).spec;
+  const replicas = workload.kind === "Job" ? parallelism : (spec.replicas ?? 1);
+  return { template: spec.template, replicas };
+}
+
+/** What a plan means for each buffer that it has pods of, by key. */
+export function headroomOf(result: SchedulingResult): readonly PlannedHeadroom[] {
+  const found = new Map<string, PlannedHeadroom>();
+  const note = (pod: Pod, more: Partial<PlannedHeadroom>) => {
+    if (!isBufferPod(pod)) return;
+    const buffer = bufferKeyOf(pod);
+    const before = found.get(buffer) ?? { buffer, pods: 0, placed: 0, priceMicroUsdPerHour: 0 };
+    const { placed = 0, priceMicroUsdPerHour: price = 0, reason = before.reason } = more;
+    found.set(buffer, {
+      buffer,
+      pods: before.pods + 1,
+      placed: before.placed + placed,
+      priceMicroUsdPerHour: before.priceMicroUsdPerHour + price,
+      ...(reason === undefined ? {} : { reason }),
+    });
+  };
+  for (const { pods } of result.existing) for (const pod of pods) note(pod, { placed: 1 });
+  for (const claim of result.newClaims) {
+    const prices = pricesOn(claim);
+    for (const pod of claim.pods)
+      note(pod, { placed: 1, priceMicroUsdPerHour: prices.get(keyOf(pod)) ?? 0 });
+  }
+  for (const { pod, message } of result.unschedulable) note(pod, { reason: message });
+  return [...found.values()].sort((a, b) => (a.buffer < b.buffer ? -1 : 1));
+}
+
+/** By key of each buffer's pod on the node: its share of the price, as the console shares it. */
+function pricesOn({ cheapest, instanceTypes, pods }: PlannedClaim): ReadonlyMap<string, number> {
+  const type = instanceTypes.find(({ name }) => name === cheapest.instanceType);
+  if (type === undefined || !pods.some(isBufferPod)) return new Map();
+  const allocatable = subtractResources(type.capacity, type.overhead);
+  const parts = shares({ pods, allocatable }, cheapest.priceMicroUsd);
+  return new Map(
+    parts.map(({ namespace, name, microUsdPerHour }) => [`${namespace}/${name}`, microUsdPerHour]),
+  );
+}
