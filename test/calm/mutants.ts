@@ -134,8 +134,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "homeless",
     without: "that every pod of a node that goes has a place",
     file: "src/core/disruption/simulate.ts",
-    from: "for (const { pod, message } of unschedulable) homeless",
-    to: "for (const { pod, message } of unschedulable.slice(1_000)) homeless",
+    from: "for (const { pod, message } of unschedulable) noPlaceFor",
+    to: "for (const { pod, message } of unschedulable.slice(1_000)) noPlaceFor",
   },
   {
     name: "no-limits",
