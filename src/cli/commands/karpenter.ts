@@ -15,8 +15,8 @@ import { sandboxCommand } from "./sandbox.ts";
 import { simulateCommand } from "./simulate.ts";
 import { topCommand } from "./top.ts";
 
-/** All commands, in the order of the help. */
-function karpenterProgram(name: string): Command {
+/** All commands, in the order of the help. Exported for tests. */
+export function karpenterProgram(name: string): Command {
   const program = new Command(name)
     .description("Just-in-time nodes for Kubernetes.")
     .version(BUILD.version)

@@ -1,0 +1,157 @@
+/**
+ * The pages of docs/ are true: links lead somewhere, manifests of tasks give nodes to all their pods, and every command
+ * line has commands, flags and scripts that exist.
+ */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, normalize } from "node:path";
+import type { Command } from "commander";
+import { describe, expect, it } from "vitest";
+import { karpenterProgram } from "../src/cli/commands/karpenter.ts";
+import { runPlan } from "../src/cli/plan/run-plan.ts";
+import { ROOT } from "./tidy/sources.ts";
+
+const PAGES = [
+  "README.md",
+  ...readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join("docs", name))
+    .sort(),
+];
+const read = (page: string): string => readFileSync(join(ROOT, page), "utf8");
+
+/** Code of one language, block by block. */
+function blocks(text: string, language: string): readonly string[] {
+  return [...text.matchAll(new RegExp(`^ *\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\``, "gm"))].map(
+    ([, code = ""]) => code,
+  );
+}
+
+/** Headings of a page as anchors; the same rule as GitHub's. */
+function anchorsOf(text: string): readonly string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\d\s_-]/gu, "")
+      .replaceAll(/\s/g, "-"),
+  );
+}
+
+describe("links of the pages", () => {
+  it.each(PAGES)("%s", (page) => {
+    const wrong: string[] = [];
+    const text = read(page).replaceAll(/```[\s\S]*?```/g, "");
+    for (const [, path = "", anchor] of text.matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]*))?\)/g)) {
+      const target = path === "" ? page : normalize(join(dirname(page), path));
+      if (!existsSync(join(ROOT, target))) wrong.push(target);
+      else if (anchor !== undefined && !anchorsOf(read(target)).includes(anchor))
+        wrong.push(`${target}#${anchor}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe("pictures of the pages", () => {
+  it("name no box by a word that Mermaid keeps for itself", () => {
+    const boxes = PAGES.flatMap((page) =>
+      blocks(read(page), "mermaid").flatMap((code) =>
+        [...code.matchAll(/(?:^|[\s|>])(\w+)[[({]/g)].map(([, id = ""]) => `${page}: ${id}`),
+      ),
+    );
+    expect(boxes.length).toBeGreaterThan(20);
+    const kept = /: (?:class|click|default|end|graph|style|subgraph)$/;
+    expect(boxes.filter((box) => kept.test(box))).toEqual([]);
+  });
+});
+
+describe("manifests of tasks", () => {
+  const tasks = PAGES.filter((page) => blocks(read(page), "yaml").length > 0 && /tasks/.test(page));
+
+  it("are there", () => {
+    expect(tasks.length).toBeGreaterThan(5);
+  });
+
+  it.each(tasks)("give a node to every pod: %s", async (page) => {
+    const file = join(mkdtempSync(join(tmpdir(), "docs-")), "page.yaml");
+    writeFileSync(file, blocks(read(page), "yaml").join("\n---\n"));
+    const said: string[] = [];
+    const say = (text: string): void => {
+      said.push(text);
+    };
+    const code = await runPlan(planFlags(file), { out: say, err: say });
+    expect([code, said.join("")]).toEqual([0, expect.stringMatching(/pods? placed; \d+ new node/)]);
+  });
+});
+
+function planFlags(file: string): Parameters<typeof runPlan>[0] {
+  const plan = commandOf(["plan"]) as Command;
+  return { ...plan.opts(), filename: [file] } as Parameters<typeof runPlan>[0];
+}
+
+/** The command as a person calls it, not as a name of something else. */
+const CALLED = /(?:^|[|(] *|npx |kubectl )karpenter ([^|;&)>]+)/g;
+
+const program = karpenterProgram("karpenter");
+
+function commandOf(words: readonly string[]): Command | undefined {
+  return program.commands.find((one) => one.name() === words[0]);
+}
+
+/** Command lines of a page, also those in a sentence: continued lines joined, comments cut. */
+function lines(page: string): readonly string[] {
+  const text = read(page);
+  const inSentences = [...text.matchAll(/`([^`\n]+)`/g)].map(([, code = ""]) => code);
+  const indented = [...text.matchAll(/^ {4}(\S.*)$/gm)].map(([, line = ""]) => line);
+  return [...blocks(text, "(?:sh|bash|console)"), ...indented, ...inSentences].flatMap((code) =>
+    code
+      .replaceAll(/\\\n\s*/g, " ")
+      .split("\n")
+      .map((line) => line.replace(/(^|\s)#.*$/, "").trim())
+      .filter((line) => line !== ""),
+  );
+}
+
+/** What is wrong with the words after `karpenter`; undefined: nothing. */
+function problemOf(words: readonly string[]): string | undefined {
+  const command = commandOf(words);
+  if (command === undefined)
+    return ["--version", "--help", "help"].includes(words[0] ?? "") ? undefined : `no ${words[0]}`;
+  const known = command.options.flatMap(({ long, short }) => [long, short]);
+  const unknown = words
+    .slice(1)
+    .map((word) => word.split("=", 1)[0] as string)
+    .find((word) => /^--?[a-z]/.test(word) && ![...known, "--help", "-h"].includes(word));
+  return unknown === undefined ? undefined : `${words[0]} has no ${unknown}`;
+}
+
+describe("command lines of the pages", () => {
+  it("name commands and flags that exist", () => {
+    const wrong: string[] = [];
+    let asked = 0;
+    for (const page of PAGES)
+      for (const line of lines(page)) {
+        for (const [, rest = ""] of line.matchAll(CALLED)) {
+          asked++;
+          const problem = problemOf(rest.trim().split(/\s+/));
+          if (problem !== undefined) wrong.push(`${page}: ${line}: ${problem}`);
+        }
+        const started = /^npm start(?: -- (.*))?$/.exec(line);
+        if (started !== null) {
+          asked++;
+          const problem = problemOf(["sandbox", ...(started[1] ?? "").split(/\s+/)]);
+          if (problem !== undefined) wrong.push(`${page}: ${line}: ${problem}`);
+        }
+      }
+    expect(wrong).toEqual([]);
+    expect(asked).toBeGreaterThan(40);
+  });
+
+  it("name scripts that exist", () => {
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+    const named = PAGES.flatMap((page) =>
+      [...read(page).matchAll(/npm run ([\w:-]+)/g)].map(([, name = ""]) => name),
+    );
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
+  });
+});
