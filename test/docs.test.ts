@@ -155,3 +155,41 @@ describe("command lines of the pages", () => {
     expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
   });
 });
+
+describe("docs/guide/what-it-says.md", () => {
+  const PAGE = read("docs/guide/what-it-says.md");
+  const explained = new Set(
+    PAGE.split("\n")
+      .filter((line) => line.startsWith("| `"))
+      .flatMap((line) => [...(line.split("|")[1] ?? "").matchAll(/`(\w+)`/g)])
+      .map(([, reason = ""]) => reason),
+  );
+
+  it("has every reason of an event", () => {
+    const reasons = [...read("docs/reference/events.md").matchAll(/^\| \w+ \| `(\w+)` \|/gm)];
+    expect(reasons.length).toBeGreaterThan(50);
+    expect(reasons.map(([, reason = ""]) => reason).filter((one) => !explained.has(one))).toEqual(
+      [],
+    );
+  });
+
+  it("has every reason that controllers and providers write into a condition", () => {
+    const written = ["src/controllers", "src/providers", "src/core/nodeclaim"]
+      .flatMap((folder) =>
+        readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" }).map((name) =>
+          join(folder, name),
+        ),
+      )
+      .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
+      .flatMap((name) => [...read(name).matchAll(/reason: "([A-Z][A-Za-z]+)"/g)])
+      .map(([, reason = ""]) => reason);
+    expect(written.length).toBeGreaterThan(50);
+    const table =
+      read("src/providers/aws/errors.ts").split("const REASONS")[1]?.split("\n];")[0] ?? "";
+    const refusals = [...table.matchAll(/"([A-Z][A-Za-z]+)",/g)].map(([, reason = ""]) => reason);
+    expect(refusals.length).toBeGreaterThan(15);
+    expect([...new Set([...written, ...refusals])].filter((one) => !explained.has(one))).toEqual(
+      [],
+    );
+  });
+});
