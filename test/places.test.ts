@@ -6,7 +6,8 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { Plan } from "../src/cli/plan/plan.ts";
 import { type PlanFlags, runPlan } from "../src/cli/plan/run-plan.ts";
-import { play, readScenario } from "../src/cli/sandbox/play-scenario.ts";
+import { play } from "../src/cli/sandbox/play-scenario.ts";
+import { readScenario } from "../src/cli/sandbox/story-file.ts";
 
 const FOLDER = fileURLToPath(new URL("fixtures/places/", import.meta.url));
 

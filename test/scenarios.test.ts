@@ -5,7 +5,8 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { play, readScenario } from "../src/cli/sandbox/play-scenario.ts";
+import { play } from "../src/cli/sandbox/play-scenario.ts";
+import { readScenario } from "../src/cli/sandbox/story-file.ts";
 import { formatTrace } from "../src/sandbox/trace.ts";
 
 const FOLDER = fileURLToPath(new URL("../examples/", import.meta.url));

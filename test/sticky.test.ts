@@ -5,7 +5,8 @@
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { play, readScenario } from "../src/cli/sandbox/play-scenario.ts";
+import { play } from "../src/cli/sandbox/play-scenario.ts";
+import { readScenario } from "../src/cli/sandbox/story-file.ts";
 
 const FOLDER = fileURLToPath(new URL("fixtures/sticky/", import.meta.url));
 

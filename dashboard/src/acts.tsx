@@ -42,24 +42,56 @@ export function ActsPanel() {
   );
 }
 
-const FIRST: Readonly<Record<string, string>> = { deployment: "inflate", replicas: "10" };
+const FIRST: Readonly<Record<string, string>> = {
+  deployment: "inflate",
+  replicas: "10",
+  time: "10m",
+  speed: "30",
+};
 
-function ActForm({ act: { name, label, wants } }: { act: Act }) {
+function ActForm({ act: { name, label, wants, choices = {} } }: { act: Act }) {
   const [values, setValues] = useState<Record<string, string>>(
-    Object.fromEntries(wants.map((want) => [want, FIRST[want] ?? ""])),
+    Object.fromEntries(wants.map((want) => [want, choices[want]?.[0] ?? FIRST[want] ?? ""])),
   );
   return (
     <div class="act">
       {wants.map((want) => (
-        <label key={want}>
-          {want}
-          <input
-            value={values[want] ?? ""}
-            onInput={({ currentTarget: { value } }) => setValues({ ...values, [want]: value })}
-          />
-        </label>
+        <Field
+          key={want}
+          name={want}
+          value={values[want] ?? ""}
+          choices={choices[want]}
+          onChange={(value) => setValues({ ...values, [want]: value })}
+        />
       ))}
       <ActButton values={{ ...values, name }}>{label}</ActButton>
     </div>
+  );
+}
+
+interface FieldOf {
+  readonly name: string;
+  readonly value: string;
+  readonly choices: readonly string[] | undefined;
+  readonly onChange: (value: string) => void;
+}
+
+function Field({ name, value, choices, onChange }: FieldOf) {
+  if (choices === undefined)
+    return (
+      <label>
+        {name}
+        <input value={value} onInput={({ currentTarget }) => onChange(currentTarget.value)} />
+      </label>
+    );
+  return (
+    <label>
+      {name}
+      <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        {choices.map((one) => (
+          <option key={one}>{one}</option>
+        ))}
+      </select>
+    </label>
   );
 }

@@ -20,4 +20,41 @@ describe("paced clock", () => {
     clock.stop();
     expect(fired).toEqual([10_000, 20_000, 30_000]);
   });
+
+  it("stands still while it is paused, and what needs no time happens all the same", async () => {
+    const clock = new PacedClock(1_000);
+    clock.pause();
+    await clock.sleep(0);
+    const pausedMs = clock.now();
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    await clock.sleep(0);
+    expect(clock.now()).toBe(pausedMs);
+    clock.resume();
+    await clock.sleep(1_000);
+    expect(clock.now()).toBeGreaterThanOrEqual(pausedMs + 1_000);
+    clock.stop();
+  });
+
+  it("jumps ahead, also while it is paused, and fires what was due on the way", async () => {
+    const clock = new PacedClock(1);
+    clock.pause();
+    await clock.sleep(0);
+    const startMs = clock.now();
+    let firedMs = 0;
+    clock.after(5_000, () => {
+      firedMs = clock.now() - startMs;
+    });
+    await clock.jump(10_000);
+    expect([firedMs, clock.now() - startMs]).toEqual([5_000, 10_000]);
+    clock.stop();
+  });
+
+  it("goes on at another speed", async () => {
+    const clock = new PacedClock(0.001);
+    clock.speed = 10_000;
+    const startMs = clock.now();
+    await clock.sleep(20_000);
+    expect([clock.speed, clock.now() - startMs >= 20_000]).toEqual([10_000, true]);
+    clock.stop();
+  });
 });

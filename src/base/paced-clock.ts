@@ -16,11 +16,16 @@ declare function clearTimeout(handle: unknown): void;
 const TICK_MS = 5;
 /** Real milliseconds that one tick can make up for. Longer delays are lost. */
 const CATCH_UP_MS = 50;
+/** Simulated milliseconds of a jump that one tick plays: between two ticks the API answers. */
+const JUMPED_AT_ONCE_MS = 1_000;
 
 /** Virtual time that follows real time at a speed, for the sandbox. */
 export class PacedClock implements Clock {
   readonly #virtual: VirtualClock;
-  readonly #speed: number;
+  #speed: number;
+  #isPaused = false;
+  /** A jump that was asked for and is not made yet; simulated milliseconds. */
+  #jumpMs = 0;
   #lastRealMs: number;
   #handle: unknown;
   #stopped = false;
@@ -56,7 +61,36 @@ export class PacedClock implements Clock {
     return this.#virtual.turnMs();
   }
 
-  /** Time stands still from now on. */
+  get speed(): number {
+    return this.#speed;
+  }
+
+  /** Simulated milliseconds per real millisecond from now on, above 0. */
+  set speed(speed: number) {
+    this.#speed = speed;
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  /** Time stands still until {@link resume}. What needs no time still happens: requests are answered. */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+  }
+
+  /** Time passes as fast as the machine can play it, also while it is paused. */
+  jump(ms: number): Promise<void> {
+    const until = this.sleep(this.#jumpMs + ms);
+    this.#jumpMs += ms;
+    return until;
+  }
+
+  /** Time stands still for ever. */
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#handle);
@@ -71,7 +105,10 @@ export class PacedClock implements Clock {
     const realMs = Date.now();
     const passedMs = Math.min(CATCH_UP_MS, Math.max(0, realMs - this.#lastRealMs));
     this.#lastRealMs = realMs;
-    await this.#virtual.advance(Math.round(passedMs * this.#speed));
+    const pacedMs = this.#isPaused ? 0 : Math.round(passedMs * this.#speed);
+    const jumpMs = Math.min(this.#jumpMs, JUMPED_AT_ONCE_MS);
+    this.#jumpMs -= jumpMs;
+    await this.#virtual.advance(pacedMs + jumpMs);
     this.#arm();
   }
 }

@@ -76,6 +76,8 @@ export interface Act {
   readonly label: string;
   /** What the person is asked for, in order; the names of the values. */
   readonly wants: readonly string[];
+  /** Of what is asked for: what it may be, where that is known. */
+  readonly choices?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface ConsoleSource {

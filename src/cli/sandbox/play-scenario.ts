@@ -1,5 +1,5 @@
 /** Plays a story file on virtual time and says whether it kept what it promises. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { KubeObject } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
@@ -7,15 +7,15 @@ import { printedLines } from "../../base/printable.ts";
 import { SIMULATION_EPOCH_MS, VirtualClock } from "../../base/virtual-clock.ts";
 import { applyCloudFault } from "../../sandbox/scenario/cloud-fault.ts";
 import { runScenario } from "../../sandbox/scenario/run-scenario.ts";
-import { parseScenario, type Scenario, ScenarioError } from "../../sandbox/scenario/scenario.ts";
+import type { Scenario } from "../../sandbox/scenario/scenario.ts";
 import type { Trace, TraceEvent } from "../../sandbox/trace.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
 import { CliError } from "../program/cli-error.ts";
 import { fileProblem } from "../program/file-problem.ts";
-import { valuesOf } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
 import { openBox } from "./box.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
+import { loadManifests, readScenario } from "./story-file.ts";
 import { StoryMoney } from "./story-money.ts";
 import { storyPage } from "./story-page.ts";
 import { tracePrinter } from "./trace-printer.ts";
@@ -115,30 +115,4 @@ function forOthers(
       ([, of]) =>
         `its nodes are of the provider ${of}, it was played with ${provider}: try --provider ${of}`,
     );
-}
-
-/** Exported for tests. */
-export function readScenario(file: string): Scenario {
-  const [story] = valuesOf(file, readText(file, "scenario"));
-  try {
-    return parseScenario(story, file);
-  } catch (error) {
-    if (error instanceof ScenarioError) throw new CliError(error.message);
-    throw error;
-  }
-}
-
-/** `${CLUSTER_NAME}` is filled in, as the tutorials do with envsubst. */
-function loadManifests(file: string, clusterName: string): KubeObject[] {
-  const text = readText(file, "manifest");
-  const filled = text.replaceAll(/\$\{CLUSTER_NAME\}|\$CLUSTER_NAME\b/g, clusterName);
-  return valuesOf(file, filled) as KubeObject[];
-}
-
-function readText(file: string, what: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    throw new CliError(`cannot read the ${what} ${file}: ${fileProblem(error)}; check the path`);
-  }
 }

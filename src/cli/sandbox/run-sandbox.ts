@@ -11,6 +11,7 @@ import { checkPort, PortError } from "../../listen/listener.ts";
 import { serveEndpoints } from "../../operator/endpoints.ts";
 import { startHttps } from "../../sandbox/apiserver/https/https-server.ts";
 import { startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
+import type { Trace } from "../../sandbox/trace.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
 import { CliError } from "../program/cli-error.ts";
 import { interrupted } from "../program/interrupted.ts";
@@ -21,7 +22,7 @@ import { textLog } from "../program/text-log.ts";
 import { type Box, openBox } from "./box.ts";
 import { restartWithPod } from "./karpenter-pod.ts";
 import { checkKubeconfig, writeKubeconfig } from "./kubeconfig-file.ts";
-import { actOnSandbox, SANDBOX_ACTS } from "./sandbox-acts.ts";
+import { actOnSandbox, sandboxActs } from "./sandbox-acts.ts";
 import type { SandboxFlags } from "./sandbox-flags.ts";
 import { tracePrinter } from "./trace-printer.ts";
 
@@ -62,12 +63,13 @@ async function serve(
   say: (...lines: readonly string[]) => void,
 ): Promise<void> {
   let awsUrl = "";
+  const trace = tracePrinter(flags.output);
   const box = await openBox({
     ...flags,
     flags: settingFlags(flags.setting ?? []),
     clock,
     isAsked: true,
-    trace: tracePrinter(flags.output),
+    trace,
     connectAws: async (sandbox) => {
       // The real SDK over the real wire protocols: what runs here is what runs against AWS.
       const endpoint = await startAwsEndpoint(sandbox.aws, { port: 0, log });
@@ -107,7 +109,10 @@ async function serve(
   parts.add(() => endpoints.close());
   writeKubeconfig(file, https);
   const { serveConsole } = await import("../console/serve-console.ts");
-  const page = await serveConsole(await sourceOf({ box, flags, clock, log }), { port: 0, log });
+  const page = await serveConsole(await sourceOf({ box, flags, clock, log, trace, say }), {
+    port: 0,
+    log,
+  });
   parts.add(() => page.close());
   // Signals are handled before the first output says that the sandbox runs.
   const interruption = interrupted();
@@ -124,23 +129,29 @@ async function sourceOf({
   flags,
   clock,
   log,
+  trace,
+  say,
 }: {
   readonly box: Box;
   readonly flags: SandboxFlags;
   readonly clock: PacedClock;
   readonly log: Logger;
+  readonly trace: Trace;
+  readonly say: (line: string) => void;
 }): Promise<ConsoleSource> {
   const { liveSource } = await import("../console/live-source.ts");
+  const { provider, clusterName } = flags;
   return liveSource({
-    name: flags.clusterName,
+    name: clusterName,
     mode: "sandbox",
     transport: box.sandbox.transport,
     clock,
     random: new Random(flags.seed).fork("console"),
     log,
     nowMs: () => clock.now(),
-    acts: SANDBOX_ACTS,
-    act: (name, values) => actOnSandbox({ box, provider: flags.provider }, name, values),
+    acts: sandboxActs(provider),
+    act: (name, values) =>
+      actOnSandbox({ box, provider, clusterName, clock, trace, say }, name, values),
   });
 }
 

@@ -1,16 +1,26 @@
 /** What a person may do to the sandbox from its console: the same as by kubectl, and as the steps of a story. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
+import { formatDuration, parseDuration } from "../../base/duration.ts";
+import { errorText } from "../../base/error-text.ts";
+import { mustNotFail } from "../../base/must-not-fail.ts";
+import type { PacedClock } from "../../base/paced-clock.ts";
 import type { Act } from "../../console/source.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { applyCloudFault } from "../../sandbox/scenario/cloud-fault.ts";
 import { discoverResources } from "../../sandbox/scenario/resources.ts";
+import { runScenario } from "../../sandbox/scenario/run-scenario.ts";
+import type { Trace } from "../../sandbox/trace.ts";
 import { CliError } from "../program/cli-error.ts";
 import { type Box, readManifests } from "./box.ts";
+import { loadManifests, readScenario } from "./story-file.ts";
+
+const EXAMPLES = new URL("../../../examples/", import.meta.url);
 
 /** What the dashboard's button Act offers. `wants` names the fields to fill in. */
-export const SANDBOX_ACTS: readonly Act[] = [
+const ACTS: readonly Act[] = [
   { name: "start", label: "Apply the example NodePool and the Deployment inflate", wants: [] },
   { name: "scale", label: "Scale a Deployment", wants: ["deployment", "replicas"] },
   { name: "reclaim", label: "Reclaim the oldest spot node", wants: [] },
@@ -18,9 +28,32 @@ export const SANDBOX_ACTS: readonly Act[] = [
   { name: "noCapacity", label: "Run out of capacity in a zone", wants: ["zone"] },
   { name: "heal", label: "End all faults of the cloud", wants: [] },
   { name: "restart", label: "Restart Karpenter", wants: [] },
+  { name: "pause", label: "Stop time, or let it go on", wants: [] },
+  { name: "jump", label: "Jump ahead", wants: ["time"] },
+  { name: "speed", label: "Set the speed", wants: ["speed"] },
 ];
 
-const EXAMPLES = new URL("../../../examples/", import.meta.url);
+/** The acts, with the stories that fit the provider. */
+export function sandboxActs(provider: Actor["provider"]): readonly Act[] {
+  const stories = storiesFor(provider);
+  const story = {
+    name: "story",
+    label: "Play a story",
+    wants: ["story"],
+    choices: { story: stories },
+  };
+  return [...ACTS, story];
+}
+
+function storiesFor(provider: Actor["provider"]): readonly string[] {
+  const isOfKwok = provider === "kwok";
+  return readdirSync(EXAMPLES)
+    .filter((name) => name.endsWith(".yaml") && name.startsWith("kwok") === isOfKwok)
+    .filter((name) => /^steps:/m.test(readFileSync(new URL(name, EXAMPLES), "utf8")))
+    .map((name) => name.replace(/\.yaml$/, ""))
+    .sort();
+}
+
 /** More pods than a sandbox of one process is for. */
 const MOST_REPLICAS = 5_000;
 
@@ -28,14 +61,31 @@ const MOST_REPLICAS = 5_000;
 export interface Actor {
   readonly box: Pick<Box, "sandbox" | "restart">;
   readonly provider: "aws" | "kwok";
+  readonly clusterName: string;
+  readonly clock: Pick<
+    PacedClock,
+    "now" | "sleep" | "speed" | "isPaused" | "pause" | "resume" | "jump"
+  >;
+  /** Where a story tells what it does. */
+  readonly trace: Trace;
+  /** Says how a story ended. */
+  readonly say: (line: string) => void;
 }
+
+/** Stories that are being played, by the sandbox: one at a time. */
+const PLAYING = new WeakMap<Actor["box"], string>();
+
+/** The longest jump: a day of a busy cluster takes the machine about a minute. */
+const LONGEST_JUMP_MS = 24 * 3_600_000;
+const FASTEST = 10_000;
 
 /** Carries an act out. Throws CliError, which says what to mend. */
 export async function actOnSandbox(
-  { box, provider }: Actor,
+  actor: Actor,
   name: string,
   values: Readonly<Record<string, string>>,
 ): Promise<string> {
+  const { box, provider, clock } = actor;
   const { client, aws } = box.sandbox;
   switch (name) {
     case "start":
@@ -67,6 +117,23 @@ export async function actOnSandbox(
     case "restart":
       await box.restart();
       return "Karpenter ended and started again";
+    case "pause":
+      if (clock.isPaused) clock.resume();
+      else clock.pause();
+      return clock.isPaused ? "time stands still" : `time goes on, at speed ${clock.speed}`;
+    case "jump":
+      return jump(clock, values["time"] ?? "");
+    case "speed": {
+      const speed = Number(values["speed"]);
+      if (!(speed > 0 && speed <= FASTEST))
+        throw new CliError(
+          `speed: "${values["speed"]}": wanted a number above 0, at most ${FASTEST}`,
+        );
+      clock.speed = speed;
+      return `${speed} simulated seconds in each real second`;
+    }
+    case "story":
+      return playStory(actor, values["story"] ?? "");
     default:
       throw new CliError(`"${name}": no such act`);
   }
@@ -98,4 +165,42 @@ async function scale(client: KubeClient, deployment: string, replicas: string): 
   const body = { spec: { replicas: count } };
   await client.patch(DEPLOYMENT, { name, namespace }, { type: "merge", body }, "scale");
   return `Deployment ${namespace}/${name} wants ${count} replicas`;
+}
+
+async function jump(clock: Actor["clock"], time: string): Promise<string> {
+  const ms = parseDuration(time);
+  if (ms === undefined || ms <= 0 || ms > LONGEST_JUMP_MS)
+    throw new CliError(`time: "${time}": wanted a duration up to 24h, such as 90s or 2h`);
+  await clock.jump(ms);
+  return `${formatDuration(ms)} have passed`;
+}
+
+/** Starts a story on what is there already, and returns: it goes on for minutes of the cluster. */
+function playStory({ box, provider, clusterName, clock, trace, say }: Actor, name: string): string {
+  const playing = PLAYING.get(box);
+  if (playing !== undefined)
+    throw new CliError(`story: ${playing} is being played; wait for its end`);
+  if (!storiesFor(provider).includes(name))
+    throw new CliError(`story: "${name}": wanted one of ${storiesFor(provider).join(", ")}`);
+  const scenario = readScenario(fileURLToPath(new URL(`${name}.yaml`, EXAMPLES)));
+  const { client, aws } = box.sandbox;
+  PLAYING.set(box, name);
+  const played = runScenario(scenario, {
+    clock: {
+      now: () => clock.now(),
+      advance: (ms) => clock.sleep(ms),
+      settle: () => clock.sleep(0),
+    },
+    client,
+    trace,
+    load: (file) => loadManifests(fileURLToPath(new URL(file, EXAMPLES)), clusterName),
+    fault: (fault) => applyCloudFault(aws, fault),
+  })
+    .then(({ kept, broken }) =>
+      say([`story ${name} ended: ${kept} promises kept`, ...broken].join("; ")),
+    )
+    .catch((error: unknown) => say(`story ${name} stopped: ${errorText(error)}`))
+    .finally(() => PLAYING.delete(box));
+  mustNotFail(played, "playing a story");
+  return `${scenario.name}: it begins; what it promises is checked against what else is in the cluster`;
 }

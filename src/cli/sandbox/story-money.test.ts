@@ -2,7 +2,8 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import type { TraceEvent } from "../../sandbox/trace.ts";
-import { play, readScenario } from "./play-scenario.ts";
+import { play } from "./play-scenario.ts";
+import { readScenario } from "./story-file.ts";
 import { StoryMoney } from "./story-money.ts";
 
 type Told = readonly [verb: string, object: string, microUsdPerHour?: number];

@@ -17,7 +17,7 @@ const LOOK_EVERY_MS = 500;
 
 /** What a story runs on. */
 export interface ScenarioDeps {
-  readonly clock: VirtualClock;
+  readonly clock: Pick<VirtualClock, "now" | "advance" | "settle">;
   readonly client: KubeClient;
   readonly trace: Trace;
   /** Objects of a file named in the story. */

@@ -30,7 +30,7 @@ import { runConvert } from "../../../src/cli/convert/run-convert.ts";
 import { parseInstanceTypes } from "../../../src/cli/plan/instance-type-file.ts";
 import { runPlan } from "../../../src/cli/plan/run-plan.ts";
 import { CliError } from "../../../src/cli/program/cli-error.ts";
-import { readScenario } from "../../../src/cli/sandbox/play-scenario.ts";
+import { readScenario } from "../../../src/cli/sandbox/story-file.ts";
 import { backoffOn } from "../../../src/core/disruption/failed-pools.ts";
 import { movesOn } from "../../../src/core/disruption/moves.ts";
 import { outcomeOn } from "../../../src/core/disruption/outcome.ts";
