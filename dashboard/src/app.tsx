@@ -3,13 +3,24 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ActsPanel, actsAreOpen } from "./acts.tsx";
 import { DecisionsPage } from "./decisions-page.tsx";
 import { Drawer } from "./drawer.tsx";
-import { counted, percent, perHour, plain } from "./format.ts";
+import { clockTime, counted, percent, perHour, plain } from "./format.ts";
 import { HealthPage } from "./health-page.tsx";
 import { MapPage } from "./map-page.tsx";
 import { MoneyPage } from "./money-page.tsx";
 import { go, PAGES, type Page, place } from "./place.ts";
 import { PoolsPage } from "./pools-page.tsx";
-import { about, connection, enter, look, problem, silentS, views, wants } from "./store.ts";
+import {
+  about,
+  connection,
+  enter,
+  look,
+  problem,
+  shownAtMs,
+  silentS,
+  views,
+  wants,
+} from "./store.ts";
+import { TimeBar } from "./time-bar.tsx";
 import { WaitingPage } from "./waiting-page.tsx";
 import { WhatIfPage } from "./what-if-page.tsx";
 
@@ -22,6 +33,9 @@ const TITLES: Readonly<Record<Page, string>> = {
   health: "Health",
   whatif: "What if",
 };
+
+/** Views that a recorded moment has. */
+const GOES_BACK: readonly Page[] = ["map", "money", "decisions"];
 
 const CONTENT: Readonly<Record<Page, () => preact.JSX.Element>> = {
   map: MapPage,
@@ -94,6 +108,7 @@ export function App() {
       <main aria-label={TITLES[view]}>
         <Content />
       </main>
+      {GOES_BACK.includes(view) && <TimeBar />}
       <Drawer />
     </>
   );
@@ -102,15 +117,18 @@ export function App() {
 function Strip() {
   const { head } = views.map.value;
   const isOld = connection.value === "lost" || problem.value !== undefined;
+  const isPast = shownAtMs.value !== undefined;
   const quiet = silentS.value > 20 ? ` · ${silentS.value} s old` : "";
   return (
     <div class="strip">
-      <span class={isOld ? "state error" : "state ok"} role="status">
-        {isOld
-          ? `✕ ${problem.value ?? "no connection, trying again"}`
-          : connection.value === "live"
-            ? "● live"
-            : "◐ opening"}
+      <span class={isOld ? "state error" : isPast ? "state warn" : "state ok"} role="status">
+        {isPast && !isOld
+          ? `▲ ${clockTime(shownAtMs.value ?? 0)}`
+          : isOld
+            ? `✕ ${problem.value ?? "no connection, trying again"}`
+            : connection.value === "live"
+              ? "● live"
+              : "◐ opening"}
         {quiet}
       </span>
       {head !== undefined && (

@@ -1,6 +1,7 @@
 /** What the page knows: the views it was sent, the cluster's clock, and how the connection is. */
-import { batch, computed, signal } from "@preact/signals";
+import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { place } from "./place.ts";
+import { type Moment, momentAt, type Shown, withMoment } from "./recording.ts";
 import type {
   Act,
   CostRow,
@@ -20,16 +21,12 @@ import type {
   WaitingRow,
 } from "./wire.ts";
 
-interface Shown<Head, Row> {
-  readonly head: Head | undefined;
-  readonly rows: ReadonlyMap<string, Row>;
-}
-
 function shown<Head, Row>() {
   return signal<Shown<Head, Row>>({ head: undefined, rows: new Map() });
 }
 
-export const views = {
+/** As the stream tells it. */
+const live = {
   map: shown<MapHead, MapRow>(),
   money: shown<MoneyHead, MoneyRow>(),
   costs: shown<CostsHead, CostRow>(),
@@ -41,7 +38,41 @@ export const views = {
   health: shown<HealthHead, never>(),
 };
 
-type ViewName = keyof typeof views;
+type ViewName = keyof typeof live;
+
+/** What the page has recorded since it was opened. */
+export const moments = signal<readonly Moment[]>([]);
+/** The cluster's time to which the page went back; undefined: it shows now. */
+export const shownAtMs = signal<number | undefined>(undefined);
+
+export function goBackTo(atMs: number | undefined): void {
+  shownAtMs.value = atMs;
+}
+
+const past = computed(() =>
+  shownAtMs.value === undefined ? undefined : momentAt(moments.value, shownAtMs.value),
+);
+
+function until<Head, Row>(
+  source: ReadonlySignal<Shown<Head, Row>>,
+  atMsOf: (row: Row) => number,
+): ReadonlySignal<Shown<Head, Row>> {
+  return computed(() => {
+    const untilMs = shownAtMs.value;
+    const { head, rows } = source.value;
+    if (untilMs === undefined) return source.value;
+    return { head, rows: new Map([...rows].filter(([, row]) => atMsOf(row) <= untilMs)) };
+  });
+}
+
+/** What pages show: now, or a recorded moment where it has the view. */
+export const views = {
+  ...live,
+  map: computed(() => past.value?.map ?? live.map.value),
+  money: computed(() => past.value?.money ?? live.money.value),
+  history: until(live.history, ({ atMs }) => atMs),
+  decisions: until(live.decisions, ({ at }) => Date.parse(at)),
+};
 
 export interface About {
   readonly name: string;
@@ -66,16 +97,16 @@ setInterval(() => {
 }, 1_000);
 
 /** The cluster's time at the last message. Simulated time runs at its own speed, so it is not guessed on. */
-export const nowMs = computed(() => clock.value.clusterMs);
+export const nowMs = computed(() => shownAtMs.value ?? clock.value.clusterMs);
 /** How long ago the page last heard anything, in seconds of the browser. */
 export const silentS = computed(() =>
   clock.value.hereMs === 0 ? 0 : Math.max(0, Math.round((tick.value - clock.value.hereMs) / 1_000)),
 );
 
-/** What each page looks at, beside the map, whose head is the strip at the top. */
+/** What each page looks at, beside map and money: the strip at the top, and what is recorded. */
 const VIEWS_OF: Readonly<Record<string, readonly ViewName[]>> = {
   map: ["decisions"],
-  money: ["money", "history", "costs"],
+  money: ["history", "costs"],
   decisions: ["decisions", "next"],
   waiting: ["waiting"],
   pools: ["pools"],
@@ -87,7 +118,7 @@ let looksAt = "";
 
 /** Opens a stream of what the page looks at; the one before ends. */
 export function look(): void {
-  const wanted = ["map", ...(VIEWS_OF[place.value.view] ?? [])].join();
+  const wanted = [...new Set(["map", "money", ...(VIEWS_OF[place.value.view] ?? [])])].join();
   if (wanted === looksAt && stream !== undefined) return;
   looksAt = wanted;
   stream?.close();
@@ -101,7 +132,7 @@ export function look(): void {
     // A refusal ends the stream for good; the reason is asked for.
     if (opened.readyState === EventSource.CLOSED) setTimeout(() => void start(), 2_000);
   };
-  for (const name of Object.keys(views) as ViewName[])
+  for (const name of Object.keys(live) as ViewName[])
     opened.addEventListener(name, (event) => take(name, JSON.parse(event.data) as ViewPatch));
   opened.addEventListener("clock", (event) => {
     const { nowMs: clusterMs } = JSON.parse(event.data) as { nowMs: number };
@@ -116,11 +147,22 @@ export function look(): void {
 }
 
 function take(name: ViewName, patch: ViewPatch): void {
-  const view = views[name] as { value: Shown<unknown, unknown> };
+  const view = live[name] as { value: Shown<unknown, unknown> };
   const rows = new Map(patch.whole === true ? [] : view.value.rows);
   for (const [key, row] of Object.entries(patch.set)) rows.set(key, row);
   for (const key of patch.del) rows.delete(key);
-  view.value = { head: patch.head === undefined ? view.value.head : patch.head, rows };
+  batch(() => {
+    view.value = { head: patch.head === undefined ? view.value.head : patch.head, rows };
+    if (name === "map" || name === "money") remember();
+  });
+}
+
+/** The server says its time before the views of that time. */
+function remember(): void {
+  const atMs = clock.value.clusterMs;
+  if (atMs === 0 || live.map.value.head === undefined) return;
+  const moment = { atMs, map: live.map.value, money: live.money.value };
+  moments.value = withMoment(moments.value, moment);
 }
 
 /** Trades the token of the address for a cookie, then asks what this is, and looks. */

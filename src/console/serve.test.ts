@@ -73,7 +73,7 @@ function ask(
       response.on("data", (part: string) => {
         text += part;
         // A stream has no end: what comes first is enough.
-        if (response.headers["content-type"]?.startsWith("text/event-stream")) response.destroy();
+        if (/event-stream|ndjson/.test(response.headers["content-type"] ?? "")) response.destroy();
       });
       response.on("close", () =>
         resolve({ status: response.statusCode ?? 0, headers: response.headers, text }),
@@ -177,5 +177,18 @@ describe("the console's door", () => {
     const headers = cookie(listener);
     const { status, headers: answered } = await ask(listener, "/api/stream?views=map", { headers });
     expect([status, answered["content-type"]]).toEqual([200, "text/event-stream; charset=utf-8"]);
+  });
+
+  it("gives decisions as lines to whoever bears the token, and to nobody else", async () => {
+    const { listener } = await serve();
+    const asked = async (authorization: string) => {
+      const { status, headers } = await ask(listener, "/api/decisions", {
+        headers: { authorization },
+      });
+      return [status, headers["content-type"]];
+    };
+    expect(await asked(`Bearer ${TOKEN}`)).toEqual([200, "application/x-ndjson; charset=utf-8"]);
+    expect((await asked("Bearer another"))[0]).toBe(401);
+    expect((await asked(""))[0]).toBe(401);
   });
 });

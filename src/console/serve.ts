@@ -6,8 +6,9 @@
 import { parseBoundedJson } from "../base/bounded-json.ts";
 import type { Clock } from "../base/clock.ts";
 import { firstLineOf } from "../base/error-text.ts";
-import { openEventStream } from "../listen/event-stream.ts";
+import { openEventStream, openLineStream } from "../listen/event-stream.ts";
 import { type Exchange, Refusal } from "../listen/exchange.ts";
+import { decisionLines } from "./decision-lines.ts";
 import type { ConsoleDoor } from "./door.ts";
 import { type ConsoleViewName, Feed, VIEWS } from "./feed.ts";
 import type { ConsoleQuestion, ConsoleScene, ConsoleSource, Supposition } from "./source.ts";
@@ -81,7 +82,7 @@ async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): 
   if (route === "POST /api/login") return login(exchange, options);
   if (!exchange.path.startsWith("/api/")) throw new Refusal(404, "not found");
   if (route === "GET /api/door") return sendJson(exchange, 200, { wants: options.door.wants });
-  if (!isKnown(exchange, options)) throw new Refusal(401, HOW_TO_ENTER[options.door.wants]);
+  if (!(await isKnown(exchange, options))) throw new Refusal(401, HOW_TO_ENTER[options.door.wants]);
   switch (route) {
     case "GET /api/about": {
       const { name, mode, acts } = source;
@@ -89,6 +90,8 @@ async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): 
     }
     case "GET /api/stream":
       return stream(exchange, options, feed);
+    case "GET /api/decisions":
+      return decisions(exchange, options, feed);
     case "GET /api/explain":
       return ask(exchange, feed, (scene, query) => scene.explain(questionIn(query)));
     case "GET /api/simulate":
@@ -111,8 +114,11 @@ const HOW_TO_ENTER = {
   token: "log in at / with a token of the cluster",
 } as const;
 
-function isKnown(exchange: Exchange, { door }: ConsoleOptions): boolean {
+/** By the cookie of a page, or by the token itself, as other tools give it. */
+async function isKnown(exchange: Exchange, { door }: ConsoleOptions): Promise<boolean> {
   const name = cookieName(exchange);
+  const bearer = /^Bearer (\S+)$/.exec(exchange.request.headers.authorization ?? "")?.[1];
+  if (bearer !== undefined) return (await door.enter(bearer)) !== undefined;
   return (exchange.request.headers.cookie ?? "")
     .split(";")
     .map((one) => one.trim().split("="))
@@ -142,6 +148,20 @@ async function stream(exchange: Exchange, { clock }: ConsoleOptions, feed: Feed)
   let stop = (): void => undefined;
   const events = openEventStream(exchange, { clock, headers: HEADERS, over: () => stop() });
   stop = feed.watch(views, events);
+}
+
+async function decisions(exchange: Exchange, { clock }: ConsoleOptions, feed: Feed): Promise<void> {
+  let stop = (): void => undefined;
+  const lines = openLineStream(exchange, { clock, headers: HEADERS, over: () => stop() });
+  stop = feed.watch(["decisions"], {
+    get isReady() {
+      return lines.isReady;
+    },
+    send: (event, data) => {
+      if (event !== "decisions") return;
+      for (const line of decisionLines(data)) lines.send(event, line);
+    },
+  });
 }
 
 /** A question about the scene of now. */

@@ -1,6 +1,6 @@
 /**
- * Server-sent events as an answer, gzip where the caller takes it. Whoever sends asks `isReady` first: while the caller
- * reads slowly nothing more should be sent, so nothing piles up here.
+ * An answer without an end: server-sent events, or lines of JSON; gzip where the caller takes it. Whoever sends asks
+ * `isReady` first: while the caller reads slowly nothing more should be sent, so nothing piles up here.
  */
 import { constants, createGzip, type Gzip } from "node:zlib";
 import type { Clock, Timer } from "../base/clock.ts";
@@ -27,16 +27,59 @@ export interface EventStreamOptions {
 }
 
 /** Begins the answer. It lasts until the caller goes. */
-export function openEventStream(
+export function openEventStream(exchange: Exchange, options: EventStreamOptions): EventStream {
+  const out = openStream(exchange, options, {
+    contentType: "text/event-stream; charset=utf-8",
+    sign: ":\n\n",
+  });
+  return {
+    get isReady() {
+      return out.isReady;
+    },
+    send: (event, data) => out.write(`event: ${event}\ndata: ${data}\n\n`),
+    end: out.end,
+  };
+}
+
+/** As {@link openEventStream}, with the data alone: a line each. */
+export function openLineStream(exchange: Exchange, options: EventStreamOptions): EventStream {
+  // An empty line between objects keeps the connection alive; readers of NDJSON skip it.
+  const out = openStream(exchange, options, {
+    contentType: "application/x-ndjson; charset=utf-8",
+    sign: "\n",
+  });
+  return {
+    get isReady() {
+      return out.isReady;
+    },
+    send: (_, data) => out.write(`${data}\n`),
+    end: out.end,
+  };
+}
+
+interface Form {
+  readonly contentType: string;
+  /** What is sent so that the connection is not silent. */
+  readonly sign: string;
+}
+
+interface OpenAnswer {
+  readonly isReady: boolean;
+  readonly write: (text: string) => void;
+  readonly end: () => void;
+}
+
+function openStream(
   exchange: Exchange,
   { clock, headers, over }: EventStreamOptions,
-): EventStream {
+  { contentType, sign }: Form,
+): OpenAnswer {
   const { request, response } = exchange;
   const zips = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
   exchange.lastsLong();
   response.writeHead(200, {
     ...headers,
-    "content-type": "text/event-stream; charset=utf-8",
+    "content-type": contentType,
     "cache-control": "no-store",
     ...(zips ? { "content-encoding": "gzip" } : {}),
   });
@@ -46,7 +89,7 @@ export function openEventStream(
   const out = gzip ?? response;
   let beat: Timer | undefined;
   const again = (): void => {
-    if (isTaken(out, response)) out.write(":\n\n");
+    if (isTaken(out, response)) out.write(sign);
     beat = clock.after(BEAT_MS, again);
   };
   again();
@@ -59,10 +102,12 @@ export function openEventStream(
     get isReady() {
       return isTaken(out, response);
     },
-    send: (event, data) => {
-      if (!response.destroyed) out.write(`event: ${event}\ndata: ${data}\n\n`);
+    write: (text) => {
+      if (!response.destroyed) out.write(text);
     },
-    end: () => out.end(),
+    end: () => {
+      out.end();
+    },
   };
 }
 

@@ -1,0 +1,55 @@
+/** What the page remembers of the past is bounded, and the moment that it goes back to is the right one. */
+import { describe, expect, it } from "vitest";
+import { type Moment, momentAt, withMoment } from "../dashboard/src/recording.ts";
+
+function moment(atMs: number, nodes = 1): Moment {
+  const rows = new Map(Array.from({ length: nodes }, (_, index) => [`n-${index}`, {} as never]));
+  return {
+    atMs,
+    map: { head: undefined, rows },
+    money: { head: undefined, rows: new Map() },
+  };
+}
+
+function recorded(count: number, nodes?: number): readonly Moment[] {
+  let moments: readonly Moment[] = [];
+  for (let at = 1; at <= count; at++) moments = withMoment(moments, moment(at * 1_000, nodes));
+  return moments;
+}
+
+describe("moments", () => {
+  it("are kept while there are few, and found by time", () => {
+    const moments = recorded(10);
+    expect(moments).toHaveLength(10);
+    expect(momentAt(moments, 3_500)?.atMs).toBe(3_000);
+    expect(momentAt(moments, 0)?.atMs).toBe(1_000);
+    expect(momentAt(moments, 99_000)?.atMs).toBe(10_000);
+    expect(momentAt([], 1)).toBeUndefined();
+  });
+
+  it("are thinned out when they are many: the first and the newest stay", () => {
+    const moments = recorded(5_000);
+    expect(moments.length).toBeLessThanOrEqual(720);
+    expect([moments[0]?.atMs, moments.at(-1)?.atMs]).toEqual([1_000, 5_000_000]);
+    expect(
+      moments
+        .slice(-300)
+        .every(
+          ({ atMs }, index, all) => index === 0 || atMs - (all[index - 1]?.atMs ?? 0) === 1_000,
+        ),
+    ).toBe(true);
+  });
+
+  it("of a large cluster are fewer", () => {
+    expect(recorded(200, 10_000).length).toBeLessThanOrEqual(60);
+  });
+
+  it("in which nothing changed are not kept twice, and time that was set back drops what came after", () => {
+    const first = moment(1_000);
+    const again = { ...first, atMs: 2_000 };
+    expect(withMoment([first], again)).toEqual([first]);
+    expect(withMoment(recorded(5), moment(2_500)).map(({ atMs }) => atMs)).toEqual([
+      1_000, 2_000, 2_500,
+    ]);
+  });
+});
