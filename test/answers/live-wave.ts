@@ -90,7 +90,7 @@ async function liveThroughWave(
   if (early.length > 0) throw new Error("a claim was made before the plan");
   let plan = await planOfNow(world);
   const from = world.log().length;
-  let places = new Places(plan, await world.list<Pod>("Pod"));
+  let places = await placesOf(plan, world);
   const seen = new Map<string, number>();
   const machines = new Map<string, string>();
   for (let ms = 0, stepMs = 0, quietMs = 0; ms < MOST_MS && quietMs < enoughMs; ms += stepMs) {
@@ -110,7 +110,7 @@ async function liveThroughWave(
     if (seen.size === 0 && places.strays.length > 0) {
       // A pod whose claim was made only now found room: Karpenter plans what is left, and so must the plan.
       plan = await planOfNow(world);
-      places = new Places(plan, await world.list<Pod>("Pod"));
+      places = await placesOf(plan, world);
     }
   }
   const created = [...seen].map(([name, atMs]) => ({
@@ -183,8 +183,17 @@ function spotChoicesIn({ newNodeClaims }: Plan): ReadonlyMap<string, ReadonlySet
   return choices;
 }
 
+async function placesOf(plan: Plan, world: TestWorld): Promise<Places> {
+  const nodes = await world.list("Node");
+  return new Places(plan, await world.list<Pod>("Pod"), new Set(nodes.map(nameOf)));
+}
+
+function nameOf({ metadata }: KubeObject): string {
+  return metadata.name;
+}
+
 /**
- * Where pods of the plan are bound. The first pod of a planned claim says which node the claim is: a node
+ * Where pods of the plan are bound. The first pod of a planned claim says which node the claim is: a new node
  * of the planned machine that is no other planned claim.
  */
 class Places {
@@ -196,7 +205,11 @@ class Places {
   readonly #nodes = new Map<number, string>();
   readonly #bound = new Set<string>();
 
-  constructor(plan: Plan, pods: readonly Pod[]) {
+  /** Nodes that were there before the plan. */
+  readonly #old: ReadonlySet<string>;
+
+  constructor(plan: Plan, pods: readonly Pod[], old: ReadonlySet<string>) {
+    this.#old = old;
     const { newNodeClaims, existingNodes } = plan;
     this.#spotChoices = spotChoicesIn(plan);
     for (const pod of pods) if (isBound(pod)) this.#bound.add(keyOf(pod));
@@ -235,6 +248,7 @@ class Places {
     const isTaken = [...this.#nodes.values()].includes(name);
     const machine = machineOf(node) ?? "";
     const wanted = this.#machines[planned] ?? "";
+    if (this.#old.has(name)) return false;
     if (isTaken || (machine !== wanted && !this.#spotChoices.get(wanted)?.has(machine)))
       return false;
     this.#nodes.set(planned, name);
