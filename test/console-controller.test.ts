@@ -77,9 +77,10 @@ it("lets in whose token the API server knows and whose user may get /console, an
   const review = reviewBy(createKubeClient(asController(world, asked)));
   const viewer = await tokenOf(world, "viewer");
   const stranger = await tokenOf(world, "stranger");
-  expect(await during(world, review(viewer))).toBe(true);
-  expect(await during(world, review(stranger))).toBe(false);
-  expect(await during(world, review("no token at all"))).toBe(false);
+  expect(await during(world, review(viewer, "/console"))).toBe(true);
+  expect(await during(world, review(stranger, "/console"))).toBe(false);
+  expect(await during(world, review("no token at all", "/console"))).toBe(false);
+  expect(await during(world, review(viewer, "/debug/pprof/profile"))).toBe(false);
   expect([...new Set(asked)]).toEqual([
     "POST /apis/authentication.k8s.io/v1/tokenreviews",
     "POST /apis/authorization.k8s.io/v1/subjectaccessreviews",

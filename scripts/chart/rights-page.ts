@@ -1,5 +1,11 @@
 /** The reference page of rights, from their table: what a security review asks first. */
-import { consoleRights, RIGHTS, type Right, webhookRights } from "../../src/operator/rights.ts";
+import {
+  consoleRights,
+  profilingRights,
+  RIGHTS,
+  type Right,
+  webhookRights,
+} from "../../src/operator/rights.ts";
 
 /** Markdown of `docs/reference/rights.md`. */
 export function rightsPage(): string {
@@ -33,6 +39,12 @@ ${tableOf(webhookRights())}
 Only with \`--console-port\` above 0 (chart: \`controller.console.enabled\`).
 
 ${tableOf(consoleRights())}
+
+## With profiles
+
+Only with \`--enable-profiling\` (chart: \`controller.profiling.enabled\`).
+
+${tableOf(profilingRights())}
 `;
 }
 

@@ -2,6 +2,7 @@
 import {
   consoleRights,
   type ProviderName,
+  profilingRights,
   RIGHTS,
   type Right,
   webhookRights,
@@ -61,10 +62,19 @@ export function roleFiles(folder: string): readonly GeneratedFile[] {
     suffix: "-console",
     rules: rulesOf(consoleRights()),
   };
+  const profiling: Role = {
+    kind: "ClusterRole",
+    suffix: "-profiling",
+    rules: rulesOf(profilingRights()),
+  };
   return [
     {
+      path: `${folder}/profiling-roles.yaml`,
+      content: `${HEAD}${when(".Values.controller.profiling.enabled", roleOf(profiling) + viewer("profiling", ["/debug/pprof/*"]))}`,
+    },
+    {
       path: `${folder}/console-roles.yaml`,
-      content: `${HEAD}${when(".Values.controller.console.enabled", roleOf(console) + VIEWER)}`,
+      content: `${HEAD}${when(".Values.controller.console.enabled", roleOf(console) + viewer("console", ["/console"]))}`,
     },
     { path: `${folder}/surge-roles.yaml`, content: `${HEAD}${surgeRoles(core)}` },
     { path: `${folder}/clusterrole-core.yaml`, content: `${HEAD}${roleOf(coreRole)}` },
@@ -77,17 +87,19 @@ export function roleFiles(folder: string): readonly GeneratedFile[] {
 }
 
 /** For people: bind it to whoever may look. */
-const VIEWER = `---
+function viewer(what: string, paths: readonly string[]): string {
+  return `---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
-  name: ${FULLNAME}-console-viewer
+  name: ${FULLNAME}-${what}-viewer
   {{- include "karpenter.metadata" . | nindent 2 }}
 rules:
-  # whoever has this may look at the console
-  - nonResourceURLs: ["/console"]
+  # whoever has this may look at the ${what}
+  - nonResourceURLs: ${JSON.stringify(paths)}
     verbs: ["get"]
 `;
+}
 
 const NO_POLICY =
   "settings.surgeNamespaces has *: without surgeAdmissionPolicy, who has the controller's token could run anything in every namespace; name the namespaces, or set surgeAdmissionPolicy=true";

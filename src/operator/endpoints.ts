@@ -8,6 +8,7 @@ import { turnIsOver } from "../base/steps.ts";
 import { writeAsTaken } from "../kube/transport/write-as-taken.ts";
 import { type Exchange, Refusal } from "../listen/exchange.ts";
 import { type Listener, PortError, startListener } from "../listen/listener.ts";
+import { PROFILES_PATH } from "./profiling/profiling.ts";
 import { ConfigError } from "./settings/parse-options.ts";
 
 /** Ports for metrics and health. */
@@ -25,6 +26,8 @@ export interface EndpointsOptions {
   readonly waitsFor?: () => readonly string[];
   /** It could not start, or a bug is about to end it. Default: never. */
   readonly failed?: () => boolean;
+  /** Answers what is asked below `/debug/pprof/` of the metrics port. Default: nothing is there. */
+  readonly profiles?: (exchange: Exchange) => Promise<void>;
   readonly log?: Logger;
 }
 
@@ -79,7 +82,7 @@ function plain(status: number, text: string): Answer {
 async function listen(
   flag: "metrics-port" | "health-probe-port",
   port: number | "any",
-  { host, clock, log = SILENT }: EndpointsOptions,
+  { host, clock, log = SILENT, profiles }: EndpointsOptions,
   answer: (path: string) => Answer | undefined,
 ): Promise<Listener | undefined> {
   if (port === 0) return undefined;
@@ -88,7 +91,10 @@ async function listen(
       name: flag === "metrics-port" ? "metrics" : "health",
       port: port === "any" ? 0 : port,
       host,
-      handle: (exchange) => send(exchange, answer(exchange.path), clock),
+      handle: (exchange) =>
+        flag === "metrics-port" && exchange.path.startsWith(PROFILES_PATH) && profiles !== undefined
+          ? profiles(exchange)
+          : send(exchange, answer(exchange.path), clock),
       log,
     });
   } catch (error) {

@@ -211,23 +211,35 @@ export function rightsOf(
     });
 }
 
-/** What the console needs beyond the controllers' rights, with `--console-port` above 0. */
-export function consoleRights(): readonly Right[] {
+/** What profiles need beyond the controllers' rights, with `--enable-profiling`. */
+export function profilingRights(): readonly Right[] {
+  return reviewRights("a profile", "/debug/pprof");
+}
+
+/** Rights to ask who a caller is. */
+function reviewRights(what: string, path: string): readonly Right[] {
   return [
     {
       group: "authentication.k8s.io",
       resources: ["tokenreviews"],
       verbs: ["create"],
       where: "cluster",
-      why: "who wants to see the console",
+      why: `who wants to see ${what}`,
     },
     {
       group: "authorization.k8s.io",
       resources: ["subjectaccessreviews"],
       verbs: ["create"],
       where: "cluster",
-      why: "whether that user may get /console",
+      why: `whether that user may get ${path}`,
     },
+  ];
+}
+
+/** What the console needs beyond the controllers' rights, with `--console-port` above 0. */
+export function consoleRights(): readonly Right[] {
+  return [
+    ...reviewRights("the console", "/console"),
     {
       group: "",
       resources: ["events"],

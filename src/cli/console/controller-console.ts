@@ -18,12 +18,16 @@ export function serveControllerConsole(
   doors: MirroredDoors,
   { port, clusterName }: ControllerConsole,
 ): Promise<ServedConsole> {
-  const client = createKubeClient(doors.transport);
+  const review = reviewBy(createKubeClient(doors.transport));
   const source = liveSource({
     ...doors,
     name: clusterName === "" ? "Karpenter" : clusterName,
     mode: "cluster",
     nowMs: () => doors.clock.now(),
   });
-  return serveConsole(source, { port, log: doors.log, review: reviewBy(client) });
+  return serveConsole(source, {
+    port,
+    log: doors.log,
+    review: (token) => review(token, "/console"),
+  });
 }

@@ -1,16 +1,16 @@
 /**
- * Who bears a token, and whether that user may look: asked of the API server by TokenReview and SubjectAccessReview, as
- * servers in a cluster do. The right is `get` on the non-resource URL `/console`.
+ * Who bears a token, and whether that user may `get` a non-resource URL: asked of the API server by TokenReview and
+ * SubjectAccessReview, as servers in a cluster do.
  */
 import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 
-const PATH = "/console";
-
 type Json = Readonly<Record<string, unknown>>;
 
 /** Answers false to a token that nobody knows. Rejects when the API server does not answer, or refuses the question. */
-export function reviewBy(client: Pick<KubeClient, "raw">): (token: string) => Promise<boolean> {
+export function reviewBy(
+  client: Pick<KubeClient, "raw">,
+): (token: string, path: string) => Promise<boolean> {
   const ask = async (group: string, plural: string, kind: string, spec: Json): Promise<Json> => {
     const apiVersion = `${group}/v1`;
     const body = { apiVersion, kind, metadata: {}, spec };
@@ -18,7 +18,7 @@ export function reviewBy(client: Pick<KubeClient, "raw">): (token: string) => Pr
     const answer = await client.raw({ method: "POST", path, body });
     return objectIn(objectIn(answer.body)["status"]);
   };
-  return async (token) => {
+  return async (token, path) => {
     const known = await ask("authentication.k8s.io", "tokenreviews", "TokenReview", { token });
     const { username, uid, groups, extra } = objectIn(known["user"]);
     if (known["authenticated"] !== true || typeof username !== "string") return false;
@@ -26,7 +26,7 @@ export function reviewBy(client: Pick<KubeClient, "raw">): (token: string) => Pr
       "authorization.k8s.io",
       "subjectaccessreviews",
       "SubjectAccessReview",
-      { user: username, uid, groups, extra, nonResourceAttributes: { path: PATH, verb: "get" } },
+      { user: username, uid, groups, extra, nonResourceAttributes: { path, verb: "get" } },
     );
     return verdict["allowed"] === true && verdict["denied"] !== true;
   };

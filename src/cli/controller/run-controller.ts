@@ -19,18 +19,21 @@ import { tellingTransport } from "../../kube/transport/telling-transport.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
 import { checkPort, PortError } from "../../listen/listener.ts";
 import { createOperator, type Operator } from "../../operator/create-operator.ts";
-import { type Endpoints, serveEndpoints } from "../../operator/endpoints.ts";
+import { type Endpoints, type EndpointsOptions, serveEndpoints } from "../../operator/endpoints.ts";
 import { logWriter } from "../../operator/logging/log-outputs.ts";
 import { createLogger, type RootLogger } from "../../operator/logging/logger.ts";
 import { startLogging } from "../../operator/logging/start-logging.ts";
+import { createProfiling } from "../../operator/profiling/profiling.ts";
 import { readGlobalSettings } from "../../operator/settings/global-settings.ts";
 import { ConfigError, type Options, parseOptions } from "../../operator/settings/parse-options.ts";
 import { startWebhooks, type Webhooks } from "../../operator/webhooks/webhooks.ts";
+import { reviewBy } from "../console/review.ts";
 import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { interrupted } from "../program/interrupted.ts";
 import { exitOnUncaught } from "../program/last-resort.ts";
 import { Parts } from "../program/parts.ts";
+import { keepMemoryLimit } from "./memory-limit.ts";
 import { awsProvider, kwokProvider } from "./providers.ts";
 
 const NAMESPACE = process.env["SYSTEM_NAMESPACE"] ?? "karpenter";
@@ -63,6 +66,7 @@ export async function runController(
   const clock = new SystemClock();
   // Bad flags are refused before anything else is done.
   const given = settings(flags);
+  keepMemoryLimit(given.memoryLimit);
   if (given.changed.includes("clusterName")) requireClusterName(provider, given);
   const log = logOf(given, clock);
   const parts = new Parts();
@@ -96,8 +100,23 @@ export async function runController(
   }
 }
 
+/** Who asks for a profile is asked of the API server: there is none to ask before it is reached. */
+function profilesOf(
+  { enableProfiling }: Options,
+  running: Running,
+  clock: Clock,
+): Pick<EndpointsOptions, "profiles"> {
+  if (!enableProfiling) return {};
+  const review = async (token: string, path: string): Promise<boolean> => {
+    if (running.client === undefined) throw new Error("it is not reached yet");
+    return reviewBy(running.client)(token, path);
+  };
+  return { profiles: createProfiling({ review, clock }) };
+}
+
 /** What there is of it so far. */
 interface Running {
+  client?: KubeClient;
   operator?: Operator;
   webhooks?: Webhooks | undefined;
 }
@@ -124,6 +143,7 @@ function endpointsOf(
       return operator?.ready === true && webhooks?.settled !== false;
     },
     failed: hasFailed,
+    ...profilesOf(given, running, clock),
     waitsFor: () => [
       ...(running.operator?.waitsFor() ?? ["its settings"]),
       ...(running.webhooks?.settled === false ? ["webhooks"] : []),
@@ -141,6 +161,7 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
   parts.add(() => endpoints.close());
   const doors = await openDoors(starting);
   const { client, transport, random } = doors;
+  running.client = client;
   const older = await readGlobalSettings({ client, clock, log, namespace: NAMESPACE });
   const options = settings(flags, older);
   requireClusterName(provider, options);

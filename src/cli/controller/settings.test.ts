@@ -10,6 +10,8 @@ const OF_THE_PROCESS = [
   "disable-webhook metrics-port console-port health-probe-port log-level log-output-paths log-error-output-paths",
   "disable-leader-election leader-elect leader-election-name leader-election-namespace",
   "disable-cluster-state-observability",
+  "enable-profiling",
+  "memory-limit",
 ].flatMap((line) => line.split(" "));
 
 /** Another value than the default, where that cannot be told from the type. */

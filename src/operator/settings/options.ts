@@ -82,9 +82,12 @@ export const OPTIONS = {
     "Requests to the API server that may exceed kube-client-qps for a moment.",
     { min: 1 },
   ),
-  enableProfiling: core("enable-profiling", "boolean", "false", "Serve /debug/pprof.", {
-    notActedOn: "Go's profiles do not exist here; use node --cpu-prof",
-  }),
+  enableProfiling: core(
+    "enable-profiling",
+    "boolean",
+    "false",
+    "Serve profiles at /debug/pprof/{profile,heap,memory} of the metrics port, to callers on loopback whose token may get the path.",
+  ),
   disableControllerWarmup: core(
     "disable-controller-warmup",
     "boolean",
@@ -122,9 +125,12 @@ export const OPTIONS = {
     "",
     "Namespace of the Lease; empty = the controller's own.",
   ),
-  memoryLimit: core("memory-limit", "integer", "-1", "Memory limit of the container in bytes.", {
-    notActedOn: "Node takes its limit at the start: NODE_OPTIONS=--max-old-space-size=<MiB>",
-  }),
+  memoryLimit: core(
+    "memory-limit",
+    "integer",
+    "-1",
+    "Memory limit of the container in bytes: the heap may have four fifths of it. Needs Node 22.15 or later; -1 = as Node decides.",
+  ),
   cpuRequests: core(
     "cpu-requests",
     "integer",
