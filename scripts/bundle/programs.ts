@@ -143,18 +143,21 @@ const rootIsHere: Plugin = {
   name: "root-is-here",
   setup: ({ onLoad }) => {
     onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => {
-      const file = relative(ROOT, path);
       const text = readFileSync(path, "utf8");
       if (!text.includes("import.meta.url")) return undefined;
-      const up = "../".repeat(file.split(sep).length - 1);
-      const contents = text.replaceAll(/new URL\(\s*(["`])((?:\.\.\/)*)/g, (_, quote, climb) => {
-        if (climb !== up)
-          throw new Error(
-            `${file}: names a file by "${climb}…", which is not the project's root "${up}"`,
-          );
-        return `new URL(${quote}./`;
-      });
-      return { contents, loader: "ts" };
+      return { contents: withRootHere(relative(ROOT, path), text), loader: "ts" };
     });
   },
 };
+
+/** `file`: from the project's root. Throws an Error for a name of a file that does not begin there. */
+export function withRootHere(file: string, text: string): string {
+  const up = "../".repeat(file.split(sep).length - 1);
+  return text.replaceAll(/new URL\(\s*(["`])((?:\.\.\/)*)/g, (_, quote, climb) => {
+    if (climb !== up)
+      throw new Error(
+        `${file}: names a file by "${climb}…", which is not the project's root "${up}"`,
+      );
+    return `new URL(${quote}./`;
+  });
+}

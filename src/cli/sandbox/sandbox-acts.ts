@@ -1,5 +1,6 @@
 /** What a person may do to the sandbox from its console: the same as by kubectl, and as the steps of a story. */
 import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
@@ -17,7 +18,7 @@ import { CliError } from "../program/cli-error.ts";
 import { type Box, readManifests } from "./box.ts";
 import { loadManifests, readScenario } from "./story-file.ts";
 
-const EXAMPLES = new URL("../../../examples/", import.meta.url);
+const EXAMPLES = fileURLToPath(new URL("../../../examples/", import.meta.url));
 
 /** What the dashboard's button Act offers. `wants` names the fields to fill in. */
 const ACTS: readonly Act[] = [
@@ -49,7 +50,7 @@ function storiesFor(provider: Actor["provider"]): readonly string[] {
   const isOfKwok = provider === "kwok";
   return readdirSync(EXAMPLES)
     .filter((name) => name.endsWith(".yaml") && name.startsWith("kwok") === isOfKwok)
-    .filter((name) => /^steps:/m.test(readFileSync(new URL(name, EXAMPLES), "utf8")))
+    .filter((name) => /^steps:/m.test(readFileSync(join(EXAMPLES, name), "utf8")))
     .map((name) => name.replace(/\.yaml$/, ""))
     .sort();
 }
@@ -144,7 +145,7 @@ async function applyExamples(client: KubeClient, provider: "aws" | "kwok"): Prom
   const files = [`${provider === "kwok" ? "kwok" : "v1"}/nodepool.yaml`, "inflate.yaml"];
   const applied: string[] = [];
   for (const file of files) {
-    for (const object of readManifests(readFileSync(new URL(file, EXAMPLES), "utf8"), file)) {
+    for (const object of readManifests(readFileSync(join(EXAMPLES, file), "utf8"), file)) {
       const kind = await resources.kind(object.apiVersion ?? "", object.kind ?? "");
       const namespace = kind.namespaced ? (object.metadata.namespace ?? "default") : undefined;
       const ref = { name: object.metadata.name, namespace };
@@ -182,7 +183,7 @@ function playStory({ box, provider, clusterName, clock, trace, say }: Actor, nam
     throw new CliError(`story: ${playing} is being played; wait for its end`);
   if (!storiesFor(provider).includes(name))
     throw new CliError(`story: "${name}": wanted one of ${storiesFor(provider).join(", ")}`);
-  const scenario = readScenario(fileURLToPath(new URL(`${name}.yaml`, EXAMPLES)));
+  const scenario = readScenario(join(EXAMPLES, `${name}.yaml`));
   const { client, aws } = box.sandbox;
   PLAYING.set(box, name);
   const played = runScenario(scenario, {
@@ -193,7 +194,7 @@ function playStory({ box, provider, clusterName, clock, trace, say }: Actor, nam
     },
     client,
     trace,
-    load: (file) => loadManifests(fileURLToPath(new URL(file, EXAMPLES)), clusterName),
+    load: (file) => loadManifests(join(EXAMPLES, file), clusterName),
     fault: (fault) => applyCloudFault(aws, fault),
   })
     .then(({ kept, broken }) =>

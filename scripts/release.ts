@@ -1,0 +1,179 @@
+/**
+ * `npm run release -- --version X.Y.Z [--dry-run] …`: everything that is published, in one folder. One commit gives the
+ * same bytes each time. Nothing is sent anywhere. docs/guide/release.md says what to do with it.
+ */
+import { execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { artefactsOf, type Built } from "./release/artefacts.ts";
+import { type ChangeNote, parseNote, versionProblem, withRelease } from "./release/changelog.ts";
+import { provenanceOf, signatureOf, sumsOf } from "./release/statements.ts";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+/** Files of the checkout that a release changes. */
+const CHANGED = [
+  "package.json",
+  "package-lock.json",
+  "CHANGELOG.md",
+  "deploy/charts/karpenter/Chart.yaml",
+  "deploy/charts/karpenter-crd/Chart.yaml",
+];
+
+const { values } = parseArgs({
+  options: {
+    version: { type: "string" },
+    "dry-run": { type: "boolean", default: false },
+    out: { type: "string" },
+    base: { type: "string" },
+    "root-amd64": { type: "string" },
+    "root-arm64": { type: "string" },
+    "image-repository": { type: "string" },
+    helm: { type: "string", default: "helm" },
+    "sign-key": { type: "string" },
+    "sign-command": { type: "string" },
+    "builder-id": { type: "string", default: "https://karpenter-ts.invalid/local" },
+  },
+});
+
+const say = (line: string): void => {
+  process.stdout.write(`${line}\n`);
+};
+
+try {
+  await release();
+} catch (error) {
+  process.stderr.write(`release: ${(error as Error).message}\n`);
+  process.exitCode = 1;
+}
+
+async function release(): Promise<void> {
+  const { version } = values;
+  if (version === undefined) throw new Error("--version X.Y.Z is missing");
+  const notes = changeNotes();
+  check(version, notes);
+  const commit = git("rev-parse", "HEAD");
+  const atMs = Number(process.env["SOURCE_DATE_EPOCH"] ?? git("log", "-1", "--format=%ct")) * 1_000;
+  const out = resolve(values.out ?? join(ROOT, "dist/release", version));
+  if (existsSync(out)) rmSync(out, { recursive: true });
+  mkdirSync(out, { recursive: true });
+  // Below the checkout, so that its libraries are found.
+  mkdirSync(join(ROOT, "dist"), { recursive: true });
+  const source = mkdtempSync(join(ROOT, "dist/.release-"));
+  try {
+    exportTo(source, { version, notes, atMs });
+    const built: Built = {
+      source,
+      version,
+      commit,
+      atMs,
+      helm: values.helm,
+      image: imageOptions(),
+      say,
+    };
+    const artefacts = await artefactsOf(built);
+    for (const { name, content } of artefacts) writeFileSync(join(out, name), content);
+    const sums = sumsOf(artefacts);
+    writeFileSync(join(out, "SHA256SUMS"), sums);
+    const provenance = provenanceOf(artefacts, { version, commit, atMs }, values["builder-id"]);
+    writeFileSync(join(out, "provenance.intoto.json"), provenance);
+    signAll(out);
+    if (!values["dry-run"]) takeOver(source, notes);
+  } finally {
+    rmSync(source, { recursive: true });
+  }
+  for (const name of readdirSync(out).sort()) say(`${name}`);
+  say(`${values["dry-run"] ? "tried" : "made"}: ${out}`);
+  if (!values["dry-run"])
+    say(
+      `next: git commit -am "Release ${version}" && git tag v${version}; then docs/guide/release.md`,
+    );
+}
+
+function changeNotes(): readonly ChangeNote[] {
+  const folder = join(ROOT, ".changeset");
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".md") && name !== "README.md")
+    .sort()
+    .map((name) => parseNote(`.changeset/${name}`, readFileSync(join(folder, name), "utf8")));
+}
+
+/** Throws an Error that says what to mend. */
+function check(version: string, notes: readonly ChangeNote[]): void {
+  const changelog = readFileSync(join(ROOT, "CHANGELOG.md"), "utf8");
+  const released = [...changelog.matchAll(/^## \[(\d+\.\d+\.\d+)\]/gm)].map(([, one = ""]) => one);
+  const problem = versionProblem(version, released, notes);
+  if (problem !== undefined) throw new Error(problem);
+  if (notes.length === 0) throw new Error(".changeset has no note: nothing to release");
+  if (git("status", "--porcelain") === "") return;
+  if (!values["dry-run"]) throw new Error("the checkout has changes that are not committed");
+  say("the checkout has changes that are not committed: they are left out");
+}
+
+/** The commit's files, with the new version in them. */
+function exportTo(
+  source: string,
+  { version, notes, atMs }: { version: string; notes: readonly ChangeNote[]; atMs: number },
+): void {
+  const archive = execFileSync("git", ["archive", "--format=tar", "HEAD"], {
+    cwd: ROOT,
+    maxBuffer: 1 << 30,
+  });
+  execFileSync("tar", ["-x", "-C", source], { input: archive });
+  for (const file of ["package.json", "package-lock.json"]) {
+    const path = join(source, file);
+    const text = readFileSync(path, "utf8");
+    const { version: before } = JSON.parse(text) as { version: string };
+    // The lock file says it twice, for the package and for its root; both come first.
+    const times = file === "package.json" ? 1 : 2;
+    let changed = text;
+    for (let time = 0; time < times; time++)
+      changed = changed.replace(`"version": "${before}"`, `"version":  "${version}"`);
+    writeFileSync(path, changed.replaceAll('"version":  ', '"version": '));
+  }
+  const changelog = join(source, "CHANGELOG.md");
+  const date = new Date(atMs).toISOString().slice(0, 10);
+  const text = withRelease(readFileSync(changelog, "utf8"), { version, date, notes });
+  writeFileSync(changelog, text);
+  execFileSync("npm", ["run", "--silent", "generate"], { cwd: source, stdio: "pipe" });
+}
+
+function imageOptions(): Built["image"] {
+  const { base, "root-amd64": amd64, "root-arm64": arm64, "image-repository": repository } = values;
+  const from = base ?? (amd64 !== undefined && arm64 !== undefined ? { amd64, arm64 } : undefined);
+  return {
+    ...(from === undefined ? {} : { base: from }),
+    ...(repository === undefined ? {} : { repository }),
+  };
+}
+
+/** The sums are signed: they hold all else. A command gets the file's name as its last argument. */
+function signAll(out: string): void {
+  const { "sign-key": key, "sign-command": command } = values;
+  for (const name of ["SHA256SUMS", "provenance.intoto.json"]) {
+    const file = join(out, name);
+    if (key !== undefined)
+      writeFileSync(`${file}.sig`, signatureOf(readFileSync(file), readFileSync(key, "utf8")));
+    if (command !== undefined)
+      execFileSync("sh", ["-c", `${command} "$1"`, "sign", file], { stdio: "inherit" });
+  }
+}
+
+/** What the release changed comes into the checkout, and its notes go. */
+function takeOver(source: string, notes: readonly ChangeNote[]): void {
+  for (const file of CHANGED) writeFileSync(join(ROOT, file), readFileSync(join(source, file)));
+  for (const { file } of notes) rmSync(join(ROOT, file));
+}
+
+function git(...args: readonly string[]): string {
+  return execFileSync("git", args, { cwd: ROOT, encoding: "utf8" }).trim();
+}

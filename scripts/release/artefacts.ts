@@ -1,0 +1,164 @@
+/** The files of a release, made from an exported commit. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chartEntries } from "./chart-package.ts";
+import { type Architecture, writeImage } from "./image.ts";
+import { type Artefact, steadyBill } from "./statements.ts";
+import { entriesOf, gzipped, tarOf } from "./tarball.ts";
+
+export interface Built {
+  /** The exported commit, with the version in it. */
+  readonly source: string;
+  readonly version: string;
+  readonly commit: string;
+  readonly atMs: number;
+  /** The program helm, if there is one: it renders the manifest for kwok. */
+  readonly helm: string;
+  readonly image: {
+    /** Without it no image is made. */
+    readonly base?: string | Readonly<Record<Architecture, string>>;
+    readonly repository?: string;
+  };
+  readonly say: (line: string) => void;
+}
+
+/** The chart asks helm for the version of the cluster; helm alone would name an old one. */
+const KUBERNETES = "1.34.0";
+const SHELLS = ["bash", "zsh", "fish"] as const;
+const CHARTS = ["karpenter", "karpenter-crd"] as const;
+
+/** In the order of their names. What cannot be made here is said in a line. */
+export async function artefactsOf(built: Built): Promise<readonly Artefact[]> {
+  const { source, version, commit, atMs } = built;
+  const run = (file: string, ...args: readonly string[]): string =>
+    execFileSync(file, args, {
+      cwd: source,
+      encoding: "utf8",
+      maxBuffer: 1 << 28,
+      env: { ...process.env, COMMIT: commit },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+  run("npm", "run", "--silent", "build");
+  const bundle = join(source, "dist/bundle");
+  run("npm", "run", "--silent", "bundle");
+  const image = await imageOf(built, bundle);
+  const archive = async (
+    name: string,
+    entries: Parameters<typeof tarOf>[0],
+  ): Promise<Artefact> => ({
+    name,
+    content: gzipped(await tarOf(entries, atMs)),
+  });
+  const chart = {
+    version,
+    ...(built.image.repository === undefined ? {} : { imageRepository: built.image.repository }),
+    ...(image === undefined ? {} : { imageDigest: image.digest }),
+  };
+  const made = [
+    packed(built, run),
+    await archive(`karpenter-bundle-${version}.tar.gz`, entriesOf(bundle)),
+    ...(await Promise.all(
+      CHARTS.map((name) =>
+        archive(
+          `${name}-${version}.tgz`,
+          chartEntries(join(source, "deploy/charts", name), name, chart),
+        ),
+      ),
+    )),
+    { name: `karpenter-crds-${version}.yaml`, content: crdsOf(source) },
+    ...kwokManifest(built),
+    ...SHELLS.map((shell) => ({
+      name: `karpenter-completion.${shell}`,
+      content: Buffer.from(run("node", "bin/karpenter.js", "completion", shell)),
+    })),
+    ...bills(built, run),
+    ...(image === undefined ? [] : [image.artefact]),
+  ];
+  return made.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+type Run = (file: string, ...args: readonly string[]) => string;
+
+/** The package for npm. Its archives have no times of their own. */
+function packed({ source }: Built, run: Run): Artefact {
+  const folder = join(source, "dist/npm");
+  mkdirSync(folder, { recursive: true });
+  run("npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", folder);
+  const [name] = readdirSync(folder);
+  if (name === undefined) throw new Error("npm pack made nothing");
+  return { name, content: readFileSync(join(folder, name)) };
+}
+
+function crdsOf(source: string): Buffer {
+  const folder = join(source, "deploy/crds");
+  const files = readdirSync(folder).sort();
+  return Buffer.from(files.map((file) => readFileSync(join(folder, file), "utf8")).join("---\n"));
+}
+
+/** For `kubectl apply`, without helm: the controller with the provider kwok. */
+function kwokManifest({ source, version, helm, image, say }: Built): readonly Artefact[] {
+  const repository = image.repository ?? "registry.example/karpenter";
+  const args = ["template", "karpenter", join(source, "deploy/charts/karpenter")];
+  const sets = ["provider=kwok", `controller.image.repository=${repository}`];
+  try {
+    const text = execFileSync(
+      helm,
+      [
+        ...args,
+        ...["--namespace", "karpenter", "--include-crds", "--kube-version", KUBERNETES],
+        ...sets.flatMap((one) => ["--set", one]),
+      ],
+      { encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] },
+    );
+    const namespace = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: karpenter\n";
+    return [{ name: `karpenter-kwok-${version}.yaml`, content: Buffer.from(namespace + text) }];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    say("no manifest for kwok: helm is missing; give --helm PATH");
+    return [];
+  }
+}
+
+function bills(built: Built, run: Run): readonly Artefact[] {
+  const { version } = built;
+  return (["cyclonedx", "spdx"] as const).map((format) => ({
+    name: `karpenter-${version}.${format === "cyclonedx" ? "cdx" : "spdx"}.json`,
+    content: Buffer.from(
+      steadyBill(
+        run("npm", "sbom", "--package-lock-only", "--omit=dev", "--sbom-format", format),
+        built,
+      ),
+    ),
+  }));
+}
+
+async function imageOf(
+  { image: { base }, source, version, commit, atMs, say }: Built,
+  bundle: string,
+): Promise<{ readonly digest: string; readonly artefact: Artefact } | undefined> {
+  if (base === undefined) {
+    say("no image: give --base OCI-LAYOUT, or --root-amd64 DIR and --root-arm64 DIR");
+    return undefined;
+  }
+  const layout = mkdtempSync(join(tmpdir(), "image-"));
+  try {
+    const entrypoint = entrypointIn(
+      readFileSync(join(source, "deploy/image/Containerfile"), "utf8"),
+    );
+    const program = entriesOf(bundle);
+    const digest = await writeImage(layout, { program, base, version, commit, atMs, entrypoint });
+    const content = await tarOf(entriesOf(layout), atMs);
+    return { digest, artefact: { name: `karpenter-image-${version}.oci.tar`, content } };
+  } finally {
+    rmSync(layout, { recursive: true });
+  }
+}
+
+/** One list of flags for both ways to an image. */
+function entrypointIn(containerfile: string): readonly string[] {
+  const list = /^ENTRYPOINT (\[.*\])$/m.exec(containerfile)?.[1];
+  if (list === undefined) throw new Error("deploy/image/Containerfile has no ENTRYPOINT");
+  return JSON.parse(list) as readonly string[];
+}

@@ -1,0 +1,58 @@
+/**
+ * Archives that are the same bytes each time: entries in order of their names, one time for all, owned by nobody in
+ * particular.
+ */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { gzipSync } from "node:zlib";
+import { pack } from "tar-stream";
+
+export interface ArchiveEntry {
+  /** Inside the archive, with `/`. */
+  readonly path: string;
+  readonly content: Buffer;
+  readonly isExecutable: boolean;
+}
+
+/** All files of a folder, by their path below `under`; links are followed. */
+export function entriesOf(folder: string, under = ""): readonly ArchiveEntry[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => ({ name, file: join(folder, name) }))
+    .filter(({ file }) => statSync(file).isFile())
+    .map(({ name, file }) => ({
+      path: under === "" ? slashed(name) : `${under}/${slashed(name)}`,
+      content: readFileSync(file),
+      isExecutable: (statSync(file).mode & 0o111) !== 0,
+    }));
+}
+
+function slashed(path: string): string {
+  return path.replaceAll("\\", "/");
+}
+
+/** `atMs`: the time of every entry. Folders get entries of their own, as container runtimes want them. */
+export async function tarOf(entries: readonly ArchiveEntry[], atMs: number): Promise<Buffer> {
+  const archive = pack();
+  const mtime = new Date(atMs);
+  const owner = { uid: 0, gid: 0, uname: "", gname: "", mtime };
+  const all = [...entries].sort((a, b) => (a.path < b.path ? -1 : 1));
+  const folders = new Set<string>();
+  for (const { path, content, isExecutable } of all) {
+    const parts = path.split("/").slice(0, -1);
+    for (let length = 1; length <= parts.length; length++) {
+      const name = `${parts.slice(0, length).join("/")}/`;
+      if (folders.has(name)) continue;
+      folders.add(name);
+      archive.entry({ ...owner, name, mode: 0o755, type: "directory" });
+    }
+    archive.entry({ ...owner, name: path, mode: isExecutable ? 0o755 : 0o644 }, content);
+  }
+  archive.finalize();
+  return buffer(archive);
+}
+
+/** gzip without a time or a name in it. */
+export function gzipped(tar: Buffer): Buffer {
+  return gzipSync(tar, { level: 9 });
+}
