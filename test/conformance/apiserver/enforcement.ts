@@ -3,10 +3,10 @@
  * moment: the first request under it is sent until the answer comes. Bindings hold for the check's own namespace.
  */
 import { type Check, check, del, mergePatch, post } from "./check.ts";
+import { CONFIG_MAPS, configMap } from "./config-maps.ts";
 
 const POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 const BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
-const CONFIG_MAPS = "/api/v1/namespaces/<<ns>>/configmaps";
 const PODS = "/api/v1/namespaces/<<ns>>/pods";
 const CLASSES = "/apis/node.k8s.io/v1/runtimeclasses";
 
@@ -38,10 +38,6 @@ function binding(spec: object): object {
       ...spec,
     },
   };
-}
-
-function configMap(name: string, data?: object): object {
-  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data };
 }
 
 /** Tells only whether it would be let in. */
@@ -150,7 +146,7 @@ export const ENFORCEMENT_CHECKS: readonly Check[] = [
       }),
     ),
     post(TRIED, configMap("early", { a: "1" }), { untilText: "policy" }),
-    // Parameters are looked for before conditions are judged: the parameters themselves are refused, and stay away.
+    // Parameters are looked for before conditions are judged, so that the parameters themselves are refused.
     post(CONFIG_MAPS, configMap("limits", { most: "1" })),
     post(TRIED, configMap("two", { a: "1", b: "2" })),
     post(TRIED, configMap("one", { a: "1" })),

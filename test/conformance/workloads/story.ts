@@ -1,13 +1,21 @@
 /**
  * Stories of workloads, told step by step to whichever control plane: objects are written, pods are made
  * ready or ended by the story itself (no kubelet, no scheduler: nothing is left to chance), and after each
- * step, once all is calm, the state is written down as lines of text without random names and times.
- * One file, though long: the steps, and the one way in which all of them write down what a control plane did.
+ * step, once all is calm, the state is written down as lines of text without random names and times (story-lines.ts).
  */
 import type { Pod } from "../../../src/apis/core/pod.ts";
-import type { Condition, KubeObject } from "../../../src/apis/meta.ts";
-import { canonicalJson } from "../../../src/base/json.ts";
+import type { KubeObject } from "../../../src/apis/meta.ts";
 import type { Transport } from "../../../src/kube/transport/transport.ts";
+import {
+  imageOf,
+  leaves,
+  lineOf,
+  nodeFor,
+  orderOf,
+  ownerOf,
+  podLines,
+  stateOf,
+} from "./story-lines.ts";
 
 export type Step =
   /** Creates an object in the story's namespace, or a Node. */
@@ -392,130 +400,4 @@ function groupOf(plural: string): string {
 
 function pluralOf(kind = ""): string {
   return `${kind.toLowerCase()}s`;
-}
-
-/** Sets by age of their image tag, so that the order says nothing about hashes. */
-function orderOf(object: KubeObject): string {
-  return `${imageOf(object)} ${object.metadata.name}`;
-}
-
-function imageOf(object: KubeObject): string {
-  const { spec, data } = object as unknown as Record<string, { template?: unknown } | undefined>;
-  const template = (spec?.template ??
-    (data as { spec?: { template?: unknown } })?.spec?.template) as
-    | { spec?: { containers?: readonly { image?: string }[] } }
-    | undefined;
-  return template?.spec?.containers?.[0]?.image ?? "";
-}
-
-function ownerOf({ metadata }: KubeObject): string {
-  return metadata.ownerReferences?.[0]?.name ?? "";
-}
-
-/** Where a scheduler would put it: where its affinity says, or on the one node there is. */
-function nodeFor(pod: Pod): string {
-  const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values?.[0] ?? "n";
-}
-
-function stateOf({ spec, status }: Pod): string {
-  if (status?.phase === "Succeeded" || status?.phase === "Failed") return status.phase;
-  if (spec.nodeName === undefined) return "pending";
-  const ready = status?.conditions?.find(({ type }) => type === "Ready")?.status === "True";
-  return ready ? "ready" : "running";
-}
-
-function leaves({ metadata }: Pod): boolean {
-  return metadata.deletionTimestamp !== undefined;
-}
-
-/** Pods with names of their own one by one, the others counted. */
-function podLines(pods: readonly Pod[], withNodes: boolean): string[] {
-  const counts = new Map<string, number>();
-  for (const pod of pods) {
-    const { name, generateName, labels } = pod.metadata;
-    const index = labels?.["batch.kubernetes.io/job-completion-index"];
-    const own =
-      generateName === undefined || index !== undefined || ownerKind(pod) === "StatefulSet";
-    const node = withNodes && ownerKind(pod) === "DaemonSet" ? ` on ${nodeFor(pod)}` : "";
-    const called = own ? (index === undefined ? name : `index ${index}`) : "POD";
-    const image = pod.spec.containers[0]?.image;
-    const line = `pod ${called}${node} ${image} ${stateOf(pod)}${leaves(pod) ? " leaving" : ""}`;
-    counts.set(line, (counts.get(line) ?? 0) + 1);
-  }
-  return [...counts].map(([line, count]) => `${line} ×${count}`).sort();
-}
-
-function ownerKind({ metadata }: Pod): string {
-  return metadata.ownerReferences?.[0]?.kind ?? "";
-}
-
-/** What a controller wrote: revisions, replica counts, status. */
-function lineOf(object: KubeObject): string {
-  const { kind = "", metadata } = object;
-  const { spec, status, revision } = object as unknown as {
-    spec?: { replicas?: number; suspend?: boolean };
-    status?: Record<string, unknown>;
-    revision?: number;
-  };
-  const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) =>
-    /^deployment\.kubernetes\.io|^deprecated/.test(key),
-  );
-  const said = {
-    ...(revision === undefined ? { generation: metadata.generation } : { revision }),
-    ...(annotations.length === 0 ? {} : { annotations: Object.fromEntries(annotations.sort()) }),
-    ...(spec?.replicas === undefined ? {} : { replicas: spec.replicas }),
-    ...(metadata.deletionTimestamp === undefined ? {} : { leaving: true }),
-    ...(status === undefined ? {} : { status: statusOf(status) }),
-    ...backendsOf(object),
-  };
-  const name = kind === "EndpointSlice" ? (metadata.generateName ?? metadata.name) : metadata.name;
-  return `${kind} ${name} ${JSON.stringify(said)}`;
-}
-
-/** What Endpoints and EndpointSlices say, without ids. */
-function backendsOf(object: KubeObject): object {
-  const { subsets, endpoints, ports } = object as unknown as Record<string, unknown>;
-  const { labels } = object.metadata;
-  if (object.kind !== "Endpoints" && object.kind !== "EndpointSlice") return {};
-  const text = JSON.stringify({ labels, subsets, endpoints, ports }, (key, value: unknown) =>
-    key === "uid" || key === "namespace" ? undefined : inOrder(value),
-  );
-  return JSON.parse(canonicalJson(JSON.parse(text))) as object;
-}
-
-/** Addresses and ports come in the order of hashes. */
-function inOrder(value: unknown): unknown {
-  if (!Array.isArray(value)) return value;
-  const texts = value.map((one) => [JSON.stringify(one), one] as const);
-  return texts.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one as unknown);
-}
-
-/** The Jobs of a CronJob that run, counted. */
-function withCounts(status: Record<string, unknown>): Record<string, unknown> {
-  const { active } = status;
-  return Array.isArray(active) ? { ...status, active: active.length } : status;
-}
-
-/** Without times, with its fields and conditions in order. */
-function statusOf(status: Record<string, unknown>): object {
-  const { conditions, ...rest } = status as { conditions?: readonly Condition[] };
-  const { currentMetrics } = rest as { readonly currentMetrics?: unknown };
-  // Their fields come in one order from Go and in another from here.
-  const measured = currentMetrics ? { currentMetrics: canonicalJson(currentMetrics) } : {};
-  const fields = Object.entries({ ...withCounts(rest), ...measured })
-    .filter(([key]) => !/Time$/.test(key) && key !== "disruptedPods")
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  const all = [...(conditions ?? [])].sort((a, b) => (a.type < b.type ? -1 : 1));
-  return {
-    ...Object.fromEntries(fields),
-    ...(all.length === 0
-      ? {}
-      : {
-          conditions: all.map(
-            ({ type, status, reason, message }) =>
-              `${type}=${status} ${reason ?? ""}: ${message ?? ""}`,
-          ),
-        }),
-  };
 }
