@@ -6,6 +6,7 @@ import { counted } from "../../base/counted.ts";
 import { usd } from "../../core/answers/command-answer.ts";
 import { percent, perMonth } from "../program/figures.ts";
 import { xmlText } from "./escape.ts";
+import { htmlPage } from "./page.ts";
 import type { Report, ReportPool, ReportSection, ReportUnplaced } from "./report.ts";
 import { svgReport } from "./svg.ts";
 
@@ -15,28 +16,15 @@ const NAMED = 20;
 /** The whole page. */
 export function htmlReport(report: Report): string {
   const { title, says, figures, maps, unplaced, sections } = report;
-  return [
-    "<!doctype html>",
-    '<html lang="en">',
-    "<head>",
-    '<meta charset="utf-8">',
-    '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`,
-    `<title>${xmlText(title)}</title>`,
-    `<style>${STYLE}</style>`,
-    "</head>",
-    "<body>",
-    `<h1>${xmlText(title)}</h1>`,
+  const body = [
     ...(says === undefined ? [] : [`<p>${xmlText(says)}</p>`]),
     `<dl>${figures.map(({ label, value }) => `<div><dt>${xmlText(label)}</dt><dd>${xmlText(value)}</dd></div>`).join("")}</dl>`,
     `<figure>${svgReport(report, false)}</figure>`,
     ...unplaced.map(unplacedSection),
     ...maps.flatMap(({ title: of = "", pools }) => pools.map((pool) => poolSection(pool, of))),
     ...sections.flatMap(list),
-    "</body>",
-    "</html>",
-    "",
-  ].join("\n");
+  ];
+  return htmlPage({ title, style: STYLE, body });
 }
 
 const STYLE = [

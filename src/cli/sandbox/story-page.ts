@@ -2,10 +2,10 @@
  * A story as one page: nodes, money and decisions, with a slider through its time. It loads nothing. Text of the story
  * is escaped and stands in the markup. The script reads numbers alone. The page's policy lets no other script run.
  */
-import { createHash } from "node:crypto";
 import { usd } from "../../core/answers/command-answer.ts";
 import type { TraceEvent } from "../../sandbox/trace.ts";
 import { xmlText } from "../report/escape.ts";
+import { htmlPage } from "../report/page.ts";
 import { STORY_SCRIPT, STORY_STYLE } from "./story-page-parts.ts";
 
 /** What the page shows beside the events. */
@@ -23,20 +23,8 @@ export function storyPage(
 ): string {
   const moments = [...new Set(events.map(({ atMs }) => atMs))].sort((a, b) => a - b);
   const machines = machinesOf(events);
-  const hash = createHash("sha256").update(STORY_SCRIPT).digest("base64");
   const last = Math.max(0, moments.length - 1);
-  return [
-    "<!doctype html>",
-    '<html lang="en">',
-    "<head>",
-    '<meta charset="utf-8">',
-    '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${hash}'">`,
-    `<title>${xmlText(name)}</title>`,
-    `<style>${STORY_STYLE}</style>`,
-    "</head>",
-    "<body>",
-    `<h1>${xmlText(name)}</h1>`,
+  const body = [
     ...story.split("\n").map((line) => `<p>${xmlText(line)}</p>`),
     `<p>${xmlText(ended)}</p>`,
     `<div class="slider"><label for="at">Time</label><input id="at" type="range" min="0" max="${last}" value="${last}" data-moments="${moments.join(" ")}"><output id="clock" for="at"></output><output id="rate" for="at"></output></div>`,
@@ -47,11 +35,8 @@ export function storyPage(
     "<h2>What happened</h2>",
     '<p><label><input id="decisions" type="checkbox" checked> Karpenter alone</label></p>',
     `<div class="scroll"><table><thead><tr><th>Time</th><th>Who</th><th>What</th><th>Object</th><th>How</th></tr></thead><tbody id="events">${events.map(eventRow).join("")}</tbody></table></div>`,
-    `<script>${STORY_SCRIPT}</script>`,
-    "</body>",
-    "</html>",
-    "",
-  ].join("\n");
+  ];
+  return htmlPage({ title: name, style: STORY_STYLE, script: STORY_SCRIPT, body });
 }
 
 /** One claim that was launched, and when it became what. Times are epoch milliseconds. */
