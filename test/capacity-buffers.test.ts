@@ -8,26 +8,18 @@ import { condition } from "../src/apis/karpenter/conditions.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
 import type { BoxOptions } from "../src/cli/sandbox/box.ts";
 import { rightsOf, underRights } from "../src/operator/rights.ts";
+import { kwokPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
-const CLUSTER = `
-apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: {name: default}
-spec: {}
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
-      requirements:
-        - {key: node.kubernetes.io/instance-type, operator: In, values: [c-4x-amd64-linux]}
-        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
-  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s}
----
+const POOL = kwokPoolManifest({
+  requirements: [
+    "{key: node.kubernetes.io/instance-type, operator: In, values: [c-4x-amd64-linux]}",
+    ON_DEMAND,
+  ],
+  disruption: "{consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s}",
+});
+
+const CLUSTER = `${POOL}---
 apiVersion: v1
 kind: PodTemplate
 metadata: {name: room, namespace: default}

@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, describe, expect, it } from "vitest";
 import { AWS_WELL_KNOWN_LABELS } from "../src/apis/aws/labels.ts";
+import { HUGE_POD } from "../src/testing/manifests.ts";
 import { type Family, lint, parseExposition } from "./metrics/exposition.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
@@ -14,14 +15,6 @@ const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8");
 const INFLATE = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8")
   .replace("    spec:\n", "    spec:\n      nodeSelector: { karpenter.sh/capacity-type: spot }\n")
   .replace("            requests:", "            limits: { cpu: 2 }\n            requests:");
-/** Fits nowhere. */
-const HUGE = `
-apiVersion: v1
-kind: Pod
-metadata: { name: huge, namespace: default }
-spec:
-  containers: [{ name: a, image: a, resources: { requests: { cpu: 5000 } } }]
-`;
 
 const DAEMON = `
 apiVersion: apps/v1
@@ -100,7 +93,7 @@ async function day(): Promise<ReadonlyMap<string, Family>> {
       for (const [name, family] of await scrape()) seen.set(name, family);
     }
   };
-  await world.apply(HUGE);
+  await world.apply(HUGE_POD);
   await world.apply(DAEMON);
   await world.scale("inflate", 1);
   await look(4_000, 2);

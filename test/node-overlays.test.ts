@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { NodeClaim } from "../src/apis/karpenter/nodeclaim.ts";
 import type { Condition, KubeObject } from "../src/apis/meta.ts";
+import { kwokPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
 const TYPE = "node.kubernetes.io/instance-type";
@@ -11,24 +12,13 @@ const [SMALL, MEDIUM, LARGE] = ["c", "s", "m"].map((family) => `${family}-4x-amd
   string,
 ];
 
-const CLUSTER = `
-apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: {name: default}
-spec: {}
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
-      requirements:
-        - {key: ${TYPE}, operator: In, values: [${SMALL}, ${MEDIUM}, ${LARGE}]}
-        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
-  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s}
-`;
+const CLUSTER = kwokPoolManifest({
+  requirements: [
+    `{key: ${TYPE}, operator: In, values: [${SMALL}, ${MEDIUM}, ${LARGE}]}`,
+    ON_DEMAND,
+  ],
+  disruption: "{consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s}",
+});
 
 const overlay = (name: string, type: string, spec: string) => `
 ---

@@ -4,25 +4,12 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { NodeSelectorRequirement, Pod } from "../src/apis/core/pod.ts";
+import { kwokPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
-const POOL = `
-apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: {name: default}
-spec: {}
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
-      requirements:
-        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
-        - {key: example.com/rank, operator: Exists}
-`;
+const POOL = kwokPoolManifest({
+  requirements: [ON_DEMAND, "{key: example.com/rank, operator: Exists}"],
+});
 
 type Kind = "required" | "preferred";
 

@@ -1,23 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { kwokPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
 import { openWorld, type TestWorld } from "./world.ts";
 
 const CONFIG =
   "podTopologySpread: {defaultConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}";
 
-const MANIFESTS = `
-apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: {name: default}
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
-      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
-`;
+const MANIFESTS = kwokPoolManifest({ requirements: [ON_DEMAND] });
 
 const DEPLOYMENT = `
 apiVersion: apps/v1

@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { Event } from "../src/apis/core/kinds.ts";
 import type { Pod } from "../src/apis/core/pod.ts";
 import type { KubeObject } from "../src/apis/meta.ts";
+import { kwokPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
 import { drawWave } from "./answers/draw-wave.ts";
 import { type Replica, startReplica } from "./replicas.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
@@ -109,24 +110,11 @@ describe("while nodes start and nothing else changes", () => {
 });
 
 /** The startup taint stays: kube-scheduler binds nothing to these nodes. */
-const POOL = `
-apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: {name: default}
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
-      startupTaints: [{key: example.com/agent, effect: NoSchedule}]
-      requirements:
-        - {key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["4"]}
-        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
-  disruption: {consolidationPolicy: WhenEmpty, consolidateAfter: Never}
-`;
+const POOL = kwokPoolManifest({
+  template: "startupTaints: [{key: example.com/agent, effect: NoSchedule}]",
+  requirements: ['{key: karpenter.kwok.sh/instance-cpu, operator: In, values: ["4"]}', ON_DEMAND],
+  disruption: "{consolidationPolicy: WhenEmpty, consolidateAfter: Never}",
+});
 
 function pod(name: string, more: object = {}): KubeObject {
   const resources = { requests: { cpu: "3" } };

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
 import { ALERTS } from "../../scripts/monitoring/alerts.ts";
+import { HUGE_POD } from "../../src/testing/manifests.ts";
 import { isUsual, openWorld, type TestWorld } from "../world.ts";
 import { prometheusPrograms } from "./programs.ts";
 import { alertFaults, type Played, record, SCRAPE_MS, type StoryRecording } from "./record.ts";
@@ -43,13 +44,6 @@ async function ready(one: TestWorld, replicas = 2): Promise<void> {
   await one.scale("inflate", replicas);
 }
 
-const HUGE = `
-apiVersion: v1
-kind: Pod
-metadata: { name: huge, namespace: default }
-spec:
-  containers: [{ name: a, image: a, resources: { requests: { cpu: 5000 } } }]
-`;
 const BUDGET = `
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -81,7 +75,7 @@ const STORIES: Readonly<Record<string, Story>> = {
     fires: ["PodWaitsLong"],
     play: async (one, time) => {
       await one.apply(POOL);
-      await one.apply(HUGE);
+      await one.apply(HUGE_POD);
       await time.play(20 * MINUTE_MS);
     },
   },

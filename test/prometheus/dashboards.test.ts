@@ -13,6 +13,7 @@ import { type Box, openBox } from "../../src/cli/sandbox/box.ts";
 import { type Endpoints, serveEndpoints } from "../../src/operator/endpoints.ts";
 import { applyCloudFault } from "../../src/sandbox/scenario/cloud-fault.ts";
 import { freePort } from "../../src/testing/free-port.ts";
+import { HUGE_POD } from "../../src/testing/manifests.ts";
 import { createUser, type User } from "../user.ts";
 import { isUsual } from "../world.ts";
 import { prometheusPrograms } from "./programs.ts";
@@ -26,14 +27,6 @@ const INFLATE = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
   "    spec:\n",
   "    spec:\n      nodeSelector: { karpenter.sh/capacity-type: spot }\n",
 );
-/** Fits nowhere. */
-const HUGE = `
-apiVersion: v1
-kind: Pod
-metadata: { name: huge, namespace: default }
-spec:
-  containers: [{ name: a, image: a, resources: { requests: { cpu: 5000 } } }]
-`;
 const SPEED = 60;
 /** Until all panels have data. */
 const PATIENCE_MS = 240_000;
@@ -133,7 +126,7 @@ async function turn(user: User, look: () => Promise<void>): Promise<void> {
   }
   aws.faults.limitCapacity({ capacityType: "spot" });
   aws.faults.throttle("CreateFleet", 3);
-  await user.apply(HUGE);
+  await user.apply(HUGE_POD);
   await user.scale("inflate", 40);
   await clock.sleep(180_000);
   await look();

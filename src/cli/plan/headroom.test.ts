@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { poolManifest } from "../../testing/manifests.ts";
 import { keepsToSchema, pageSchema } from "../../testing/page-schema.ts";
 import { type Found, objectsOf } from "./documents.ts";
 import { headroomPods } from "./headroom.ts";
@@ -21,16 +22,9 @@ const TYPES = JSON.stringify([
   },
 ]);
 
-const POOL = `
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-      requirements: [{key: karpenter.sh/capacity-type, operator: Exists}]
-`;
+const POOL = poolManifest({
+  requirements: ["{key: karpenter.sh/capacity-type, operator: Exists}"],
+});
 const ROOM = `
 apiVersion: v1
 kind: PodTemplate

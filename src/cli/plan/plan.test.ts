@@ -10,6 +10,7 @@ import { SystemClock } from "../../base/system-clock.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import { solve } from "../../core/provisioning/solve.ts";
 import { KubeError } from "../../kube/errors.ts";
+import { poolManifest } from "../../testing/manifests.ts";
 import { keepsToSchema, pageSchema } from "../../testing/page-schema.ts";
 import { CliError } from "../program/cli-error.ts";
 import { PLAIN_SCREEN, type Screen } from "../program/terminal.ts";
@@ -40,16 +41,9 @@ const TYPES = JSON.stringify(
   })),
 );
 
-const POOL = `
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-      requirements: [{key: karpenter.sh/capacity-type, operator: Exists}]
-`;
+const POOL = poolManifest({
+  requirements: ["{key: karpenter.sh/capacity-type, operator: Exists}"],
+});
 
 function workload(kind: string, name: string, replicas: number, spec = "", cpu = "1"): string {
   return `

@@ -2,22 +2,16 @@ import { describe, expect, it } from "vitest";
 import { keyOf } from "../../apis/meta.ts";
 import { solve } from "../../core/provisioning/solve.ts";
 import { instanceType } from "../../testing/builders.ts";
+import { poolManifest } from "../../testing/manifests.ts";
 import { objectsOf } from "./documents.ts";
 import { sortManifests } from "./manifests.ts";
 import { planningInput } from "./planning-input.ts";
 
 const NOW = Date.parse("2026-01-01T01:00:00Z");
 
-const POOL = `
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-      requirements: [{key: karpenter.sh/capacity-type, operator: Exists}]
-`;
+const POOL = poolManifest({
+  requirements: ["{key: karpenter.sh/capacity-type, operator: Exists}"],
+});
 
 interface Written {
   readonly namespace?: string;

@@ -1,0 +1,60 @@
+/** Manifests that many tests apply, as YAML. */
+
+/** What a test's NodePool says beyond its name. Strings are YAML. */
+interface PoolManifest {
+  readonly nodeClass?: "EC2NodeClass" | "KWOKNodeClass";
+  /** Further lines of the template's spec. */
+  readonly template?: string;
+  /** Items of `requirements`. */
+  readonly requirements: readonly string[];
+  readonly disruption?: string;
+}
+
+const GROUPS = { EC2NodeClass: "karpenter.k8s.aws", KWOKNodeClass: "karpenter.kwok.sh" } as const;
+
+export const ON_DEMAND = "{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}";
+
+/** A NodePool `default` of the node class `default`. */
+export function poolManifest({
+  nodeClass = "EC2NodeClass",
+  template,
+  requirements,
+  disruption,
+}: PoolManifest): string {
+  return [
+    "",
+    "apiVersion: karpenter.sh/v1",
+    "kind: NodePool",
+    "metadata: {name: default}",
+    "spec:",
+    ...(disruption === undefined ? [] : [`  disruption: ${disruption}`]),
+    "  template:",
+    "    spec:",
+    `      nodeClassRef: {group: ${GROUPS[nodeClass]}, kind: ${nodeClass}, name: default}`,
+    ...(template === undefined ? [] : [`      ${template}`]),
+    `      requirements: [${requirements.join(", ")}]`,
+    "",
+  ].join("\n");
+}
+
+/** The KWOKNodeClass `default` and a NodePool of it. */
+export function kwokPoolManifest(pool: Omit<PoolManifest, "nodeClass">): string {
+  const nodeClass = [
+    "",
+    "apiVersion: karpenter.kwok.sh/v1alpha1",
+    "kind: KWOKNodeClass",
+    "metadata: {name: default}",
+    "spec: {}",
+    "---",
+  ];
+  return nodeClass.join("\n") + poolManifest({ ...pool, nodeClass: "KWOKNodeClass" });
+}
+
+/** A pod that fits on no instance type. */
+export const HUGE_POD = `
+apiVersion: v1
+kind: Pod
+metadata: { name: huge, namespace: default }
+spec:
+  containers: [{ name: a, image: a, resources: { requests: { cpu: 5000 } } }]
+`;
