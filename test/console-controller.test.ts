@@ -30,18 +30,6 @@ function asController({ box }: TestWorld, asked: string[] = []) {
   };
 }
 
-async function during<T>({ clock }: TestWorld, work: Promise<T>): Promise<T> {
-  let isDone = false;
-  const done = work.finally(() => {
-    isDone = true;
-  });
-  while (!isDone) {
-    await clock.advance(0);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  return done;
-}
-
 async function tokenOf({ client }: TestWorld, name: string): Promise<string> {
   const path = `/api/v1/namespaces/default/serviceaccounts/${name}/token`;
   const body = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
@@ -77,10 +65,10 @@ it("lets in whose token the API server knows and whose user may get /console, an
   const review = reviewBy(createKubeClient(asController(world, asked)));
   const viewer = await tokenOf(world, "viewer");
   const stranger = await tokenOf(world, "stranger");
-  expect(await during(world, review(viewer, "/console"))).toBe(true);
-  expect(await during(world, review(stranger, "/console"))).toBe(false);
-  expect(await during(world, review("no token at all", "/console"))).toBe(false);
-  expect(await during(world, review(viewer, "/debug/pprof/profile"))).toBe(false);
+  expect(await world.during(review(viewer, "/console"))).toBe(true);
+  expect(await world.during(review(stranger, "/console"))).toBe(false);
+  expect(await world.during(review("no token at all", "/console"))).toBe(false);
+  expect(await world.during(review(viewer, "/debug/pprof/profile"))).toBe(false);
   expect([...new Set(asked)]).toEqual([
     "POST /apis/authentication.k8s.io/v1/tokenreviews",
     "POST /apis/authorization.k8s.io/v1/subjectaccessreviews",
@@ -106,8 +94,8 @@ it("sees the fleet with the controller's rights, writes nothing, and names what 
   });
   const close = source.open();
   try {
-    const scene = await during(world, source.scene());
-    const { nodes } = await during(world, scene.fleet());
+    const scene = await world.during(source.scene());
+    const { nodes } = await world.during(scene.fleet());
     expect(nodes.filter(({ priceMicroUsdPerHour = 0 }) => priceMicroUsdPerHour > 0)).not.toEqual(
       [],
     );

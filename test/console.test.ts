@@ -43,20 +43,6 @@ async function busyWorld(): Promise<TestWorld> {
   return opened;
 }
 
-/** Time passes until the work is done: watches need it. */
-async function during<T>({ clock }: TestWorld, work: Promise<T>): Promise<T> {
-  let isDone = false;
-  const done = work.finally(() => {
-    isDone = true;
-  });
-  while (!isDone) {
-    await clock.advance(0);
-    // Long work is done in turns of the real clock.
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  return done;
-}
-
 function sourceOf(of: TestWorld, transport: Transport): ConsoleSource {
   return liveSource({
     name: "test",
@@ -74,7 +60,7 @@ async function sceneOf(of: TestWorld, transport: Transport): Promise<ConsoleScen
   const source = sourceOf(of, transport);
   const close = source.open();
   try {
-    return await during(of, source.scene());
+    return await of.during(source.scene());
   } finally {
     close();
   }
@@ -90,31 +76,29 @@ it("says what explain and plan say of the same moment", async () => {
     nowMs: clock.now(),
   }));
   const read = await readPicture({}, objects);
-  const pools = await during(world, scene.pools());
+  const pools = await world.during(scene.pools());
   expect(pools.map(({ week: _, drifted: __, ...pool }) => pool)).toEqual(explainPools(read).items);
   expect(pools[0]?.week.map(({ spans }) => spans[0]?.allowed)).toEqual([1, 1, 1]);
-  const ours = (await during(world, scene.fleet())).nodes.filter(
-    ({ state }) => state === "running",
-  );
+  const ours = (await world.during(scene.fleet())).nodes.filter(({ state }) => state === "running");
   expect(ours.length).toBeGreaterThan(0);
   for (const { name, priceMicroUsdPerHour } of ours) {
     const wanted = explain(read, { subject: "node", name }, "default");
     const question = { kind: "node", name, namespace: "default" };
-    expect(await during(world, scene.explain(question))).toEqual(wanted);
+    expect(await world.during(scene.explain(question))).toEqual(wanted);
     expect(wanted).toMatchObject({ type: { priceMicroUsdPerHour } });
   }
   const node = ours[0]?.name ?? "";
   const supposition = { nodes: [node], zones: [], consolidate: false };
-  expect(await during(world, scene.simulate(supposition))).toMatchObject({
+  expect(await world.during(scene.simulate(supposition))).toMatchObject({
     before: { pendingPods: 1 },
     steps: [{ kind: "removal", removed: [node] }, {}],
   });
-  const unplaced = await during(world, scene.unplaced());
+  const unplaced = await world.during(scene.unplaced());
   expect(unplaced.map(({ pod }) => pod)).toEqual(["default/giant"]);
   const why = explain(read, { subject: "pod", name: "giant" }, "default");
   expect(why.says).toContain(unplaced[0]?.reason);
-  const { workloads, leastMicroUsdPerHour = 0 } = await during(world, scene.costs());
-  const { priceMicroUsdPerHour: price } = (await during(world, scene.fleet())).totals;
+  const { workloads, leastMicroUsdPerHour = 0 } = await world.during(scene.costs());
+  const { priceMicroUsdPerHour: price } = (await world.during(scene.fleet())).totals;
   expect(workloads.reduce((sum, one) => sum + one.microUsdPerHour, 0)).toBe(price);
   const placed = (await world.list<Pod>("Pod", "v1", "app=inflate")).filter(({ spec }) =>
     ours.some(({ name }) => name === spec.nodeName),
@@ -134,11 +118,11 @@ it("keeps by watches what a new reading finds, however the cluster changes", asy
     for (const replicas of [30, 2]) {
       await world.scale("inflate", replicas);
       await world.clock.advance(40_000);
-      const kept = await during(world, source.scene());
+      const kept = await world.during(source.scene());
       const fresh = await sceneOf(world, world.box.sandbox.transport);
-      expect(await during(world, kept.fleet())).toEqual(await during(world, fresh.fleet()));
-      expect(await during(world, kept.unplaced())).toEqual(await during(world, fresh.unplaced()));
-      expect(await during(world, kept.pools())).toEqual(await during(world, fresh.pools()));
+      expect(await world.during(kept.fleet())).toEqual(await world.during(fresh.fleet()));
+      expect(await world.during(kept.unplaced())).toEqual(await world.during(fresh.unplaced()));
+      expect(await world.during(kept.pools())).toEqual(await world.during(fresh.pools()));
     }
   } finally {
     close();
@@ -178,5 +162,5 @@ it("names what it may not see, and shows the rest", async () => {
     close: () => undefined,
   });
   expect(scene.notes).toContain("left out, as reading them is forbidden: poddisruptionbudgets");
-  expect((await during(world, scene.fleet())).totals.nodes).toBeGreaterThan(2);
+  expect((await world.during(scene.fleet())).totals.nodes).toBeGreaterThan(2);
 });

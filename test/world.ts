@@ -25,6 +25,8 @@ export interface TestWorld extends User {
   /** Lets time pass until the condition holds; fails with `what` when `limitMs` passed first. */
   until(what: string, condition: () => Promise<boolean> | boolean, limitMs?: number): Promise<void>;
   advance(ms: number): Promise<void>;
+  /** Lets no time pass while work is done that the world has a part in: its watches, its answers. */
+  during<T>(work: Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -69,6 +71,18 @@ export async function openWorld({
       }
     },
     advance: (ms) => clock.advance(ms),
+    during: async (work) => {
+      let isDone = false;
+      const done = work.finally(() => {
+        isDone = true;
+      });
+      while (!isDone) {
+        await clock.advance(0);
+        // Long work is done in turns of the real clock.
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return done;
+    },
     close: async () => {
       let stopped = false;
       const stopping = box.stop().finally(() => {

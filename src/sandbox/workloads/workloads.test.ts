@@ -35,6 +35,21 @@ async function names(cluster: PartsCluster): Promise<readonly string[]> {
   return (await cluster.pods()).map(({ metadata }) => metadata.name);
 }
 
+/** Its volumes lie in the zone of the first node that needs them. */
+const GP3 = {
+  apiVersion: "storage.k8s.io/v1",
+  kind: "StorageClass",
+  metadata: { name: "gp3" },
+  provisioner: "ebs.csi.aws.com",
+  volumeBindingMode: "WaitForFirstConsumer",
+};
+
+const CLAIM_SPEC = {
+  accessModes: ["ReadWriteOnce"],
+  storageClassName: "gp3",
+  resources: { requests: { storage: "1Gi" } },
+};
+
 describe("a StatefulSet", () => {
   it("creates pods in order, each when the one before is ready, and removes them in reverse", async () => {
     const cluster = await startParts();
@@ -61,22 +76,12 @@ describe("a StatefulSet", () => {
   it("creates all pods at once when parallel, each with its own claim in its node's zone", async () => {
     const cluster = await startParts();
     cluster.node("node-a");
-    await cluster.create(STORAGE_CLASS, {
-      apiVersion: "storage.k8s.io/v1",
-      kind: "StorageClass",
-      metadata: { name: "gp3" },
-      provisioner: "ebs.csi.aws.com",
-      volumeBindingMode: "WaitForFirstConsumer",
-    });
+    await cluster.create(STORAGE_CLASS, GP3);
     const claim = {
       apiVersion: "v1",
       kind: "PersistentVolumeClaim",
       metadata: { name: "data" },
-      spec: {
-        accessModes: ["ReadWriteOnce"],
-        storageClassName: "gp3",
-        resources: { requests: { storage: "1Gi" } },
-      },
+      spec: CLAIM_SPEC,
     };
     const spec = {
       replicas: 2,
@@ -106,20 +111,10 @@ describe("a pod with a generic ephemeral volume", () => {
   it("gets a claim of its own, which it owns and which follows it to its node's zone", async () => {
     const cluster = await startParts();
     cluster.node("node-a");
-    await cluster.create(STORAGE_CLASS, {
-      apiVersion: "storage.k8s.io/v1",
-      kind: "StorageClass",
-      metadata: { name: "gp3" },
-      provisioner: "ebs.csi.aws.com",
-      volumeBindingMode: "WaitForFirstConsumer",
-    });
+    await cluster.create(STORAGE_CLASS, GP3);
     const volumeClaimTemplate = {
       metadata: { labels: { team: "a" } },
-      spec: {
-        accessModes: ["ReadWriteOnce"],
-        storageClassName: "gp3",
-        resources: { requests: { storage: "1Gi" } },
-      },
+      spec: CLAIM_SPEC,
     };
     const volumes = [{ name: "scratch", ephemeral: { volumeClaimTemplate } }];
     await cluster.create(POD, {

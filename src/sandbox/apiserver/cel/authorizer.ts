@@ -50,34 +50,23 @@ export class Authorizer {
   }
 }
 
-class PathCheck {
+/** What an expression has said so far of its question. The engine tells the kinds apart by their classes. */
+class Check<About> {
   readonly authorizer: Authorizer;
-  readonly path: string;
-  constructor(authorizer: Authorizer, path: string) {
+  readonly about: About;
+  constructor(authorizer: Authorizer, about: About) {
     this.authorizer = authorizer;
-    this.path = path;
+    this.about = about;
   }
 }
 
-class GroupCheck {
-  readonly authorizer: Authorizer;
-  readonly group: string;
-  constructor(authorizer: Authorizer, group: string) {
-    this.authorizer = authorizer;
-    this.group = group;
-  }
-}
+class PathCheck extends Check<string> {}
 
-class ResourceCheck {
-  readonly authorizer: Authorizer;
-  readonly resource: Resource;
-  constructor(authorizer: Authorizer, resource: Resource) {
-    this.authorizer = authorizer;
-    this.resource = resource;
-  }
+class GroupCheck extends Check<string> {}
 
+class ResourceCheck extends Check<Resource> {
   with(more: Partial<Resource>): ResourceCheck {
-    return new ResourceCheck(this.authorizer, { ...this.resource, ...more });
+    return new ResourceCheck(this.authorizer, { ...this.about, ...more });
   }
 }
 
@@ -118,17 +107,17 @@ export function registerAuthorizer(environment: Environment): void {
           throw new Error("Invalid service account name");
         if (nameProblems(namespace, "label").length > 0)
           throw new Error("Invalid service account namespace");
-        return new Authorizer(ask, requestResource.resource, { namespace, name });
+        return new Authorizer(ask, requestResource.about, { namespace, name });
       },
     )
     .registerFunction(`${path}.check(string): ${decision}`, (one: PathCheck, verb: string) =>
-      one.authorizer.check({ verb, path: one.path }),
+      one.authorizer.check({ verb, path: one.about }),
     )
     .registerFunction(
       `${group}.resource(string): ${resource}`,
       (one: GroupCheck, name: string) =>
         new ResourceCheck(one.authorizer, {
-          group: one.group,
+          group: one.about,
           resource: name,
           subresource: "",
           namespace: "",
@@ -137,7 +126,7 @@ export function registerAuthorizer(environment: Environment): void {
     )
     .registerFunction(
       `${resource}.check(string): ${decision}`,
-      (one: ResourceCheck, verb: string) => one.authorizer.check({ verb, ...one.resource }),
+      (one: ResourceCheck, verb: string) => one.authorizer.check({ verb, ...one.about }),
     );
   for (const key of ["subresource", "namespace", "name"] as const)
     environment.registerFunction(
