@@ -23,6 +23,9 @@ beforeAll(() => {
   for (const name of PROGRAMS)
     symlinkSync(join(ROOT, "bin", `${name}.js`), join(folder, "bin", name));
   for (const file of ["pool one.yaml", "pools.yaml"]) writeFileSync(join(folder, file), "");
+  // A shell that a user opens runs the command each time; it prints the same.
+  for (const shell of ["bash", "fish", "zsh"])
+    writeFileSync(join(folder, `complete.${shell}`), run("karpenter", "completion", shell));
 });
 
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -61,7 +64,7 @@ const KINDS = CASES.filter(([line]) =>
 
 /** As readline splits it: at blanks, and `=` is a word of its own. */
 const BASH = `
-source <(karpenter completion bash)
+source complete.bash
 COMP_LINE="$1"; COMP_POINT=\${#COMP_LINE}; COMP_WORDBREAKS=$' \\t\\n"\\'><=;|&(:'
 COMP_WORDS=(); for part in \${COMP_LINE//=/ = }; do COMP_WORDS+=("$part"); done
 if [[ "$COMP_LINE" == *" " ]]; then COMP_WORDS+=(""); fi
@@ -74,7 +77,7 @@ printf '%s\\n' "\${COMPREPLY[@]}"
 const ZSH = `
 zmodload zsh/zpty
 zpty shell zsh -f -i
-zpty -w shell 'PS1=; autoload -U compinit; compinit -u -D; source <(karpenter completion zsh)'
+zpty -w shell 'PS1=; autoload -U compinit; compinit -u -D; source complete.zsh'
 zpty -w shell 'compadd() { local -a found; builtin compadd -O found "$@"; print -l -- $found >> "$HOME/offered"; builtin compadd "$@" }'
 zpty -w shell 'tell() { zle complete-word; print done >> "$HOME/offered" }; zle -N tell; bindkey "^I" tell; print ready >> "$HOME/offered"'
 until [[ -e $HOME/offered ]]; do zpty -r -t shell ignored || sleep 0.05; done
@@ -105,7 +108,7 @@ describe("completion", () => {
 
   describe.skipIf(lacks("completion in fish", "fish"))("in fish", () => {
     it.each(KINDS)("of %j offers %j", (line, offered) => {
-      const script = "karpenter completion fish | source; complete -C $argv[1]";
+      const script = "source complete.fish; complete -C $argv[1]";
       const told = lines(run("fish", "--no-config", "-c", script, line))
         .map((one) => (one.split("\t", 1)[0] as string).replace(/^--[a-z]+=/, ""))
         .map((one) => one.replaceAll("\\ ", " "));
