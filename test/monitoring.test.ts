@@ -59,6 +59,15 @@ it("reads only metrics that are served, by labels that they have", () => {
         `${where}: ${name}`,
       ).toEqual([]);
     }
+    const all = series.flatMap((name) => SERVED.get(familyOf(name) ?? "")?.labels ?? []);
+    const given = [...expr.matchAll(/label_replace\(.*?, "(\w+)"/g)].map(([, label = ""]) => label);
+    const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, list = ""]) =>
+      list.split(", "),
+    );
+    expect(
+      grouped.filter((label) => ![...all, ...given, "le"].includes(label)),
+      `${where}: by`,
+    ).toEqual([]);
   }
 });
 

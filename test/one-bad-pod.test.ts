@@ -5,7 +5,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { NodeSelectorRequirement, Pod } from "../src/apis/core/pod.ts";
 import { kwokPoolManifest, ON_DEMAND } from "../src/testing/manifests.ts";
-import { openWorld, type TestWorld } from "./world.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const POOL = kwokPoolManifest({
   requirements: [ON_DEMAND, "{key: example.com/rank, operator: Exists}"],
@@ -102,7 +102,7 @@ describe("a label that only alpha's nodes have", () => {
     ["preferred", "NotIn", true],
     ["preferred", "Gt", true],
   ])("%s with %s keeps nobody else from a node of v1", async (kind, operator, hasNode) => {
-    world = await openWorld({});
+    world = await openWorld({ sells: isUsual });
     await world.apply(`${CLASS}---${CURRENT}`);
     const bad = podNamed("bad", asking(kind, { key: PODS, operator, values: ["8"] }));
     await world.apply([bad, podNamed("good")].map((one) => JSON.stringify(one)).join("\n---\n"));
@@ -116,7 +116,7 @@ describe("a label that only alpha's nodes have", () => {
   });
 
   it("leads to a node of alpha's, beside a pool of v1 that is tried first", async () => {
-    world = await openWorld({});
+    world = await openWorld({ sells: isUsual });
     await world.apply(`${CLASS}---${CURRENT}---${FORMER}`);
     const { nodeSelector: _, ...spec } = podNamed("web").spec;
     const term = { matchExpressions: [{ key: PODS, operator: "Gt" as const, values: ["8"] }] };

@@ -29,6 +29,7 @@ describe("README.md", () => {
 
   it("names files that exist", () => {
     const named = [...README.matchAll(/`((?:docs|examples|bench)\/[\w/.-]+)`/g)];
+    expect(named.length).toBeGreaterThan(0);
     for (const [, path = ""] of named)
       expect([path, existsSync(join(ROOT, path))]).toEqual([path, true]);
   });
@@ -58,7 +59,9 @@ describe("README.md", () => {
       .filter((name) => name.endsWith(".tsx"))
       .map((name) => readFileSync(join(folder, name), "utf8"))
       .join("\n");
-    for (const word of read("docs/dashboard.txt").trim().split("\n"))
+    const words = read("docs/dashboard.txt").trim().split("\n");
+    expect(words.length).toBeGreaterThan(4);
+    for (const word of words)
       expect([word, new RegExp(`["'>\\s]${word}["'<\\s{]`).test(page)]).toEqual([word, true]);
   });
 });

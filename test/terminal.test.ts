@@ -19,7 +19,7 @@ import {
   snapshotPod,
   snapshotPool,
 } from "../src/testing/snapshots.ts";
-import { openWorld, type TestWorld } from "./world.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
 const ESC = "\u001b";
 const EVIL = `${ESC}]0;TITLE\u0007${ESC}[2J${ESC}[31mred\u202e\u009b7m\n12:00:00.000  ec2        terminated   instance i-FORGED`;
@@ -37,7 +37,7 @@ describe("hostile text in objects", () => {
   afterEach(() => world?.close());
 
   it("forges no line of the trace and none of the log", async () => {
-    world = await openWorld();
+    world = await openWorld({ sells: isUsual });
     const { client } = world;
     await client.create(EVENT, {
       apiVersion: "v1",

@@ -70,6 +70,17 @@ describe("the cost of a node", () => {
     ]);
   });
 
+  it("counts cpu and memory alike", () => {
+    // Half the cpu, half the memory, and a quarter of each.
+    const pods = [pod(0, [2_000, 0, 0]), pod(1, [0, 4_000, 1]), pod(2, [1_000, 2_000, 2])];
+    const parts = shares({ pods, allocatable: { cpu: 4_000, memory: 8_000 } }, 120_000);
+    expect(parts.map(({ name, microUsdPerHour }) => [name, microUsdPerHour])).toEqual([
+      ["app-0", 40_000],
+      ["app-1", 40_000],
+      ["app-2", 40_000],
+    ]);
+  });
+
   it("is nobody's where no pod requests anything", () => {
     expect(
       shares({ pods: [pod(0, [0, 0, 0])], allocatable: { cpu: 1, memory: 1 } }, 7),
