@@ -70,6 +70,7 @@ export function meteredCloud(
     get: (providerId) => timed("Get", () => cloud.get(providerId)),
     list: () => timed("List", () => cloud.list()),
     // No methods of upstream's: its metrics know them not.
+    takeOver: (claim, providerId) => cloud.takeOver(claim, providerId),
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),
     isTakenBack: (claim) => cloud.isTakenBack(claim),
     isDrifted: (claim) => timed("IsDrifted", () => cloud.isDrifted(claim)),

@@ -125,6 +125,7 @@ export function fakeCloud(clock: Clock): FakeCloud {
       instances.set(providerID, launched);
       return launched;
     },
+    takeOver: async () => undefined,
     delete: async (claim) => {
       const id = claim.status?.providerID ?? "";
       if (!instances.has(id)) throw gone(id);

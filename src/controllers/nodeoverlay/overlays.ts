@@ -61,6 +61,11 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays): CloudPr
       if (poolId === undefined) return cloud.create(claim);
       return cloud.create(claim, (types) => overlays.lay(poolId, types));
     },
+    takeOver: (claim, providerId) => {
+      const poolId = poolIdOfClaim(claim);
+      if (poolId === undefined) return cloud.takeOver(claim, providerId);
+      return cloud.takeOver(claim, providerId, (types) => overlays.lay(poolId, types));
+    },
     delete: (claim) => cloud.delete(claim),
     get: (providerId) => cloud.get(providerId),
     list: () => cloud.list(),

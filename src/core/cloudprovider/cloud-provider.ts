@@ -38,6 +38,15 @@ export interface CloudProvider {
     claim: NodeClaim,
     overlay?: (types: readonly InstanceType[]) => readonly InstanceType[],
   ): Promise<NodeClaim>;
+  /**
+   * The claim with this running instance, which was launched before and which no claim names, as `create` returns it.
+   * Undefined: a launch of the claim now would bring another kind of instance.
+   */
+  takeOver(
+    claim: NodeClaim,
+    providerId: string,
+    overlay?: (types: readonly InstanceType[]) => readonly InstanceType[],
+  ): Promise<NodeClaim | undefined>;
   /** Ends the instance; rejects with NodeClaimNotFoundError once it is gone for good. */
   delete(claim: NodeClaim): Promise<void>;
   /** The instance as a claim without a name; rejects with NodeClaimNotFoundError. */

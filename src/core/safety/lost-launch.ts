@@ -30,26 +30,43 @@ export interface LostLaunchFacts {
  */
 export type LostLaunch = "none" | "unsure" | { readonly providerId: string };
 
+/** Instances that live and that none of these claims names, the oldest first. */
+export function unnamedInstances(
+  claims: readonly NodeClaim[],
+  instances: readonly NodeClaim[],
+): readonly NodeClaim[] {
+  const named = new Set(claims.map(({ status }) => status?.providerID));
+  return instances
+    .filter(
+      ({ metadata, status }) =>
+        metadata.deletionTimestamp === undefined && !named.has(status?.providerID),
+    )
+    .sort((a, b) => launchedMs(a) - launchedMs(b) || (idOf(a) < idOf(b) ? -1 : 1));
+}
+
+/** Whether an instance that no claim names may have been launched for this claim. */
+export function mayBeOf(
+  claim: NodeClaim,
+  instance: NodeClaim,
+  facts: Pick<LostLaunchFacts, "nodes" | "clusterUid">,
+): boolean {
+  const fromMs = fromRfc3339(claim.metadata.creationTimestamp);
+  return (
+    fromMs !== undefined &&
+    poolIdOfLabels(instance.metadata.labels) === poolIdOfClaim(claim) &&
+    launchedMs(instance) >= fromMs - SLACK_MS &&
+    isOurs(instance, claim, facts)
+  );
+}
+
 /** `claim` is being deleted and names no instance. */
 export function lostLaunch(claim: NodeClaim, facts: LostLaunchFacts): LostLaunch {
   const pool = poolIdOfClaim(claim);
-  const fromMs = fromRfc3339(claim.metadata.creationTimestamp);
   const deletedMs = fromRfc3339(claim.metadata.deletionTimestamp);
-  if (pool === undefined || fromMs === undefined || deletedMs === undefined) return "none";
-  const named = new Set(facts.claims.map(({ status }) => status?.providerID));
-  const [found] = facts.instances
-    .filter((one) => {
-      const atMs = launchedMs(one);
-      return (
-        one.metadata.deletionTimestamp === undefined &&
-        poolIdOfLabels(one.metadata.labels) === pool &&
-        atMs >= fromMs - SLACK_MS &&
-        atMs <= deletedMs + LATEST_MS &&
-        !named.has(one.status?.providerID) &&
-        isOurs(one, claim, facts)
-      );
-    })
-    .sort((a, b) => launchedMs(a) - launchedMs(b) || (idOf(a) < idOf(b) ? -1 : 1));
+  if (pool === undefined || deletedMs === undefined) return "none";
+  const [found] = unnamedInstances(facts.claims, facts.instances).filter(
+    (one) => mayBeOf(claim, one, facts) && launchedMs(one) <= deletedMs + LATEST_MS,
+  );
   if (found === undefined) return "none";
   const isWanted = facts.claims.some(
     (other) => poolIdOfClaim(other) === pool && waitsSince(other) <= launchedMs(found) + SLACK_MS,
@@ -61,7 +78,7 @@ export function lostLaunch(claim: NodeClaim, facts: LostLaunchFacts): LostLaunch
 function isOurs(
   instance: NodeClaim,
   claim: NodeClaim,
-  { nodes, clusterUid }: LostLaunchFacts,
+  { nodes, clusterUid }: Pick<LostLaunchFacts, "nodes" | "clusterUid">,
 ): boolean {
   const standing = nodes.filter(({ spec }) => spec?.providerID === idOf(instance));
   const owners = standing

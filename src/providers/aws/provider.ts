@@ -33,15 +33,16 @@ import { awsControllers } from "./controllers.ts";
 import { dynamicDrift, hashAnnotations, staticDrift } from "./drift.ts";
 import { describeError, isNotFound, ResolutionError } from "./errors.ts";
 import { listInstances } from "./instance/ec2-batches.ts";
-import { launch } from "./instance/launch.ts";
-import { instanceClaim, instanceIdOf, launchedClaim } from "./instance/to-claim.ts";
+import { type LaunchInput, launch } from "./instance/launch.ts";
+import { launchedBefore } from "./instance/launched-before.ts";
+import { instanceClaim, instanceIdOf, type Launched, launchedClaim } from "./instance/to-claim.ts";
 import type { InstanceTypes } from "./instancetype/instance-types.ts";
 import { namedCalls } from "./named-calls.ts";
 import { notFoundText } from "./nodeclass/class-source.ts";
 import { type Resolved, readyClass, resolutionFailed, resolve } from "./nodeclass/resolve.ts";
 import { type AwsDeps, type AwsParts, createParts } from "./parts.ts";
 import { AWS_REPAIR_POLICIES } from "./repair-policies.ts";
-import { clusterTag } from "./tags/tags.ts";
+import { clusterTag, type TagSettings } from "./tags/tags.ts";
 import { checkNotShifted, zoneOf } from "./zonalshift/guard.ts";
 
 /** The cloud provider and its controllers. `prices` changes its version whenever a price changes. */
@@ -72,6 +73,8 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
     nodeClassKinds: [EC2_NODE_CLASS, AWS_NODE_TEMPLATE],
     wellKnownLabels: AWS_WELL_KNOWN_LABELS,
     create: (claim, overlay = (types) => types) => create(deps, parts, claim, overlay),
+    takeOver: (claim, providerId, overlay = (types) => types) =>
+      takeOver(deps, parts, { claim, providerId, overlay }),
     delete: (claim) => end(deps, parts, claim),
     get: async (providerId) => {
       const instance = await instanceOf(deps, parts, providerId);
@@ -126,15 +129,58 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
   };
 }
 
+type Overlay = (types: readonly InstanceType[]) => readonly InstanceType[];
+
 /** Launches an instance for the claim. It rejects with an error whose reason the claim's condition shows. */
 async function create(
   deps: AwsDeps,
   parts: AwsParts,
   claim: NodeClaim,
-  overlay: (types: readonly InstanceType[]) => readonly InstanceType[],
+  overlay: Overlay,
 ): Promise<NodeClaim> {
   const { events, log, metrics, settings } = deps;
   const { reservedCapacity = true, region } = settings;
+  const input = await launchInput(deps, parts, claim, overlay);
+  const launched = await launch(
+    {
+      ...parts,
+      ...{ events, log, metrics },
+      settings: tagSettings(deps),
+      region,
+      reservedCapacity,
+    },
+    input,
+  );
+  const result = withAnnotations(claim, launched, input);
+  // v0.5 logged the host name of a launched instance.
+  const isInline = input.nodeClass.id.startsWith("provisioner/");
+  return isInline ? withHostname(result, await hostname(deps, parts, launched.instanceId)) : result;
+}
+
+/** Undefined unless a launch of the claim now could bring just this instance. */
+async function takeOver(
+  deps: AwsDeps,
+  parts: AwsParts,
+  { claim, providerId, overlay }: { claim: NodeClaim; providerId: string; overlay: Overlay },
+): Promise<NodeClaim | undefined> {
+  const instance = await parts.batches.instance(instanceIdOf(providerId) ?? "");
+  if (instance === undefined) return undefined;
+  const input = await launchInput(deps, parts, claim, overlay);
+  const launched = launchedBefore(instance, input, tagSettings(deps));
+  return launched && withAnnotations(claim, launched, input);
+}
+
+function tagSettings({ mirrors, settings }: AwsDeps): TagSettings {
+  const { clusterName, tags = {} } = settings;
+  return { clusterName, clusterUid: clusterUid(mirrors), tags };
+}
+
+async function launchInput(
+  deps: AwsDeps,
+  parts: AwsParts,
+  claim: NodeClaim,
+  overlay: Overlay,
+): Promise<LaunchInput> {
   const found = readyClass(deps, parts.classes.ofClaim(claim), claim);
   const { nodeClass } = found;
   const kubelet = claimKubelet(claim) ?? nodeClass.kubelet;
@@ -146,24 +192,20 @@ async function create(
       ? await parts.profiles.forLaunch(nodeClass, found.statusProfile)
       : "";
   const kubeletOf = (type: string) => parts.instanceTypes.kubeletFor(type, nodeClass, kubelet);
-  const tagSettings = {
-    clusterName: settings.clusterName,
-    clusterUid: clusterUid(deps.mirrors),
-    tags: settings.tags ?? {},
-  };
-  const launched = await launch(
-    { ...parts, ...{ events, log, metrics }, settings: tagSettings, region, reservedCapacity },
-    { claim, nodeClass, kubeletOf, types: overlay(types), ...resolved, instanceProfile },
-  );
-  const result = launchedClaim(claim, launched, {
+  return { claim, nodeClass, kubeletOf, types: overlay(types), ...resolved, instanceProfile };
+}
+
+function withAnnotations(
+  claim: NodeClaim,
+  launched: Launched,
+  { nodeClass, instanceProfile }: LaunchInput,
+): NodeClaim {
+  return launchedClaim(claim, launched, {
     ...hashAnnotations(nodeClass),
     ...(nodeClass.generation === "v1" && instanceProfile !== ""
       ? { [ANNOTATION_INSTANCE_PROFILE]: instanceProfile }
       : {}),
   });
-  // v0.5 logged the host name of a launched instance.
-  const isInline = nodeClass.id.startsWith("provisioner/");
-  return isInline ? withHostname(result, await hostname(deps, parts, launched.instanceId)) : result;
 }
 
 /** Ends the claim's instance; rejects with NodeClaimNotFoundError once it is gone. */

@@ -126,6 +126,8 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
     getInstanceTypes: async () => kwokInstanceTypes(),
     labelsOfRunning: async () => ({}),
     isDrifted: async () => undefined,
+    // A claim that asks again finds its Node by name.
+    takeOver: async () => undefined,
     isTakenBack: () => false,
     stop: () => booting.stop(),
   };

@@ -43,6 +43,8 @@ export function lifecycle(world: World, tracker: RegistrationTracker): Controlle
     launches: new Map(),
     asked: new Map(),
     begunHere: new Set(),
+    leftBehind: undefined,
+    taken: new Map(),
     startedMs: undefined,
     comingUp: new Map(),
     tracker,

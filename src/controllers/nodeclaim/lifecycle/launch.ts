@@ -32,6 +32,7 @@ import { claimLog, poolLabel, speaksV05 } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { countDisrupted } from "../disrupted.ts";
 import { insufficientCapacity } from "../events.ts";
+import { takeLeftBehind } from "./left-behind.ts";
 import { done, type Memory, type StepResult } from "./step.ts";
 
 /** How long a launched instance is remembered; by then its status is stored or the claim is gone. */
@@ -89,10 +90,11 @@ async function answerInTime(
 }
 
 /** Calls the cloud and remembers the instance, also if the reconcile no longer waits for the answer. */
-function ask(world: World, claim: NodeClaim, { launches, asked }: Memory): Promise<NodeClaim> {
+function ask(world: World, claim: NodeClaim, memory: Memory): Promise<NodeClaim> {
+  const { launches, asked } = memory;
   const uid = uidOf(claim);
-  const asking = world.cloud
-    .create(claim)
+  const asking = takeLeftBehind(world, claim, memory)
+    .then((taken) => taken ?? world.cloud.create(claim))
     .then((launched) => answered(world, claim, launched, launches))
     .finally(() => asked.delete(uid));
   asked.set(uid, asking);

@@ -11,6 +11,10 @@ export interface Memory {
   readonly asked: Map<string, Promise<NodeClaim>>;
   /** Claims that no other process can have launched, by UID: this one put the finalizer on. */
   readonly begunHere: Set<string>;
+  /** Instances that other processes launched and that no claim names yet. Undefined until something is launched. */
+  leftBehind: Promise<readonly NodeClaim[]> | undefined;
+  /** Those that a claim got or asks for, by provider ID: whether it keeps the instance. */
+  readonly taken: Map<string, Promise<boolean>>;
   /** Elapsed time of the first reconcile: what another process launched before is listed some seconds later. */
   startedMs: number | undefined;
   readonly tracker: RegistrationTracker;

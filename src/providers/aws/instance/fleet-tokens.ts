@@ -1,7 +1,8 @@
 /**
  * The ClientToken of a launch: the same claims asking for the same get the instances of the first time, so
  * that a launch whose answer nobody heard (the process died, the connection broke) is not made twice. An
- * answer that was heard and brought a claim nothing ends its token: EC2 would only repeat that answer.
+ * answer that was heard and brought a claim nothing ends its token: EC2 would only repeat that answer. After a
+ * restart a claim may be in a batch with others; then launched-before.ts finds its instance.
  */
 import { fnv64Text } from "../../../base/fnv.ts";
 import { canonicalJson } from "../../../base/json.ts";

@@ -191,12 +191,17 @@ interface Where {
 }
 
 /** Shared hardware if the claim allows it. Before v1 a claim could not require another. */
-function tenancyOf(claim: NodeClaim, nodeClass: AwsClass): Where["tenancy"] {
+export function tenancyOf(claim: NodeClaim, nodeClass: AwsClass): Where["tenancy"] {
   if (nodeClass.generation !== "v1") return undefined;
   return allows(requirementOf(claim, LABEL_INSTANCE_TENANCY), "default") ? "default" : "dedicated";
 }
 
-function offeringOf(found: Candidates, type: InstanceType, zone: string): Offering | undefined {
+/** The offering of this type in this zone; undefined: it is none of those found. */
+export function offeringOf(
+  found: Candidates,
+  type: InstanceType,
+  zone: string,
+): Offering | undefined {
   const candidate = found.types.find((one) => one.type.name === type.name);
   return candidate?.offerings.find((one) => one.zone === zone);
 }
@@ -257,7 +262,7 @@ async function templateGroups(
     reservedCapacity: deps.reservedCapacity && nodeClass.generation === "v1",
     ...where,
     privateSubnets: input.subnets.every((subnet) => subnet.MapPublicIpOnLaunch === false),
-    enclaves: (parseResources(claim.spec.resources?.requests)[ENCLAVE] ?? 0) > 0,
+    enclaves: asksForEnclaves(claim),
     ipv6: bootstrap.dnsIp?.includes(":") ?? false,
     tags,
   };
@@ -350,8 +355,13 @@ async function bootstrapOf(
   };
 }
 
+/** Whether its pods run in Nitro enclaves. */
+export function asksForEnclaves({ spec }: NodeClaim): boolean {
+  return (parseResources(spec.resources?.requests)[ENCLAVE] ?? 0) > 0;
+}
+
 /** EFA interfaces are attached only when asked for: they cost addresses. */
-function efaCount(claim: NodeClaim, type: InstanceType): number {
+export function efaCount(claim: NodeClaim, type: InstanceType): number {
   const wanted = parseResources(claim.spec.resources?.requests)[EFA] ?? 0;
   return wanted > 0 ? (type.capacity[EFA] ?? 0) : 0;
 }

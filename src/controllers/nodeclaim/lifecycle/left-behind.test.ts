@@ -1,0 +1,135 @@
+import { describe, expect, it } from "vitest";
+import { NAMESPACE } from "../../../apis/core/kinds.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { toRfc3339 } from "../../../base/clock.ts";
+import { FAKE_NODE_CLASS, kubeSystem, ofCluster } from "../../../testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../../../testing/fake-world.ts";
+import { createRegistrationTracker } from "../../registration-tracker.ts";
+import { lifecycle } from "./controller.ts";
+
+const UID = "this-cluster";
+
+/** As another process leaves it: it bears the finalizer and waits for its launch. */
+function waiting(name: string): NodeClaim {
+  return {
+    metadata: {
+      name,
+      finalizers: ["karpenter.sh/termination"],
+      labels: { "karpenter.sh/nodepool": "default", "karpenter.test.sh/testnodeclass": "default" },
+    },
+    spec: {
+      requirements: [],
+      nodeClassRef: { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" },
+    },
+  } as unknown as NodeClaim;
+}
+
+/** Instances of a pool that no claim names. `fits`: whether the cloud gives one to a claim. */
+async function worldWith(
+  ids: readonly string[],
+  fits: (claim: NodeClaim, id: string) => boolean = () => true,
+  clusterUid = UID,
+): Promise<FakeWorld & { readonly asked: string[]; lists: number }> {
+  const world = Object.assign(fakeWorld(), { asked: [] as string[], lists: 0 });
+  await world.api.create(FAKE_NODE_CLASS, {
+    metadata: { name: "default" },
+    status: { conditions: [{ type: "Ready", status: "True" }] },
+  } as never);
+  await world.api.create(NAMESPACE, kubeSystem(UID));
+  for (const id of ids) {
+    const { cloud, clock } = world;
+    const one = {
+      metadata: {
+        name: "",
+        creationTimestamp: toRfc3339(clock.now()),
+        labels: { "karpenter.sh/nodepool": "default" },
+      },
+      status: { providerID: id },
+    } as unknown as NodeClaim;
+    cloud.instances.set(id, ofCluster(one, clusterUid));
+  }
+  const { list } = world.cloud;
+  Object.assign(world.cloud, {
+    list: () => {
+      world.lists++;
+      return list();
+    },
+    takeOver: async (claim: NodeClaim, id: string) => {
+      world.asked.push(id);
+      if (!fits(claim, id)) return undefined;
+      return { ...claim, status: { ...claim.status, providerID: id } };
+    },
+  });
+  return world;
+}
+
+async function run(world: FakeWorld): Promise<void> {
+  await world.run(lifecycle(world, createRegistrationTracker()));
+  await world.clock.settle();
+}
+
+const providerIds = ({ api }: FakeWorld) =>
+  Object.fromEntries(
+    api.all(NODE_CLAIM).map(({ metadata, status }) => [metadata.name, status?.providerID]),
+  );
+
+describe("claims that wait since before this process began", () => {
+  it("get the instances that were left behind, each one, and are not launched", async () => {
+    const world = await worldWith(["fake:///1", "fake:///2"]);
+    for (const name of ["a", "b", "c"]) await world.api.create(NODE_CLAIM, waiting(name));
+    await run(world);
+    expect(Object.values(providerIds(world)).sort()).toEqual([
+      "fake:///1",
+      "fake:///2",
+      "fake:///c",
+    ]);
+    expect(world.cloud.creates).toBe(1);
+    expect(world.lists).toBe(1);
+    await world.stop();
+  });
+
+  it("try each that the cloud does not refuse, and leave the refused ones to others", async () => {
+    const world = await worldWith(["fake:///1", "fake:///2"], (claim, id) =>
+      id.endsWith(claim.metadata.name === "a" ? "2" : "1"),
+    );
+    for (const name of ["a", "b"]) await world.api.create(NODE_CLAIM, waiting(name));
+    await run(world);
+    expect(providerIds(world)).toEqual({ a: "fake:///2", b: "fake:///1" });
+    await world.stop();
+  });
+
+  it("are launched anew where the instances are another cluster's", async () => {
+    const world = await worldWith(["fake:///1"], () => true, "another-cluster");
+    await world.api.create(NODE_CLAIM, waiting("a"));
+    await run(world);
+    expect(world.asked).toEqual([]);
+    expect(providerIds(world)).toEqual({ a: "fake:///a" });
+    await world.stop();
+  });
+
+  it("are not launched while the cloud cannot say what is there", async () => {
+    const world = await worldWith(["fake:///1"]);
+    const { list } = world.cloud;
+    Object.assign(world.cloud, { list: () => Promise.reject(new Error("throttled")) });
+    await world.api.create(NODE_CLAIM, waiting("a"));
+    await run(world);
+    expect(world.cloud.creates).toBe(0);
+    Object.assign(world.cloud, { list });
+    await world.clock.advance(60_000);
+    expect(providerIds(world)).toEqual({ a: "fake:///1" });
+    await world.stop();
+  });
+});
+
+describe("a claim that this process began", () => {
+  it("is launched without a look at what there is", async () => {
+    const world = await worldWith(["fake:///1"]);
+    await run(world);
+    const { metadata, spec } = waiting("a");
+    await world.api.create(NODE_CLAIM, { metadata: { ...metadata, finalizers: [] }, spec });
+    await world.clock.settle();
+    expect(providerIds(world)).toEqual({ a: "fake:///a" });
+    expect({ lists: world.lists, asked: world.asked }).toEqual({ lists: 0, asked: [] });
+    await world.stop();
+  });
+});

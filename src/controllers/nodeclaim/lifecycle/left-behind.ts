@@ -1,0 +1,107 @@
+/**
+ * Instances that a process launched before it ended, and that no claim names yet. A claim that another process may have
+ * launched gets one of them: a new call would buy a second instance. The fleet's ClientToken alone does not prevent
+ * that, because the claim may be in a batch with other claims now (providers/aws/instance/fleet-tokens.ts).
+ */
+import { TERMINATION_FINALIZER } from "../../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { inTurns, TURN_MS } from "../../../base/steps.ts";
+import { mayBeOf, unnamedInstances } from "../../../core/safety/lost-launch.ts";
+import { hasFinalizer } from "../../../kube/client/finalizer.ts";
+import { claimsByProviderId, isDeleting, isManagedClaim, listClaimsInSteps } from "../../claims.ts";
+import { clusterUid } from "../../cluster-uid.ts";
+import { nodes } from "../../mirrors.ts";
+import { claimLog } from "../../words.ts";
+import type { World } from "../../world.ts";
+import type { Memory } from "./step.ts";
+
+/** The claim with an instance that was left behind; undefined: it must be launched. Rejects where the cloud fails. */
+export async function takeLeftBehind(
+  world: World,
+  claim: NodeClaim,
+  memory: Memory,
+): Promise<NodeClaim | undefined> {
+  const found = await leftBehind(world, memory);
+  if (found.length === 0 || memory.begunHere.has(uidOf(claim))) return undefined;
+  let untried = ownFirst(world, claim, found);
+  while (untried.length > 0) {
+    const next = untried.find((id) => !memory.taken.has(id));
+    if (next === undefined) {
+      // Other claims try the rest. What they do not keep is free again.
+      const kept = await Promise.all(untried.map((id) => memory.taken.get(id)));
+      untried = untried.filter((_, at) => kept[at] !== true);
+      continue;
+    }
+    const launched = await take(world, claim, { providerId: next, memory });
+    if (launched !== undefined) return launched;
+    untried = untried.filter((id) => id !== next);
+  }
+  return undefined;
+}
+
+/** No other claim asks for it meanwhile. */
+async function take(
+  world: World,
+  claim: NodeClaim,
+  { providerId, memory: { taken } }: { readonly providerId: string; readonly memory: Memory },
+): Promise<NodeClaim | undefined> {
+  if (claimsByProviderId(world, providerId).length > 0) return undefined;
+  const taking = world.cloud.takeOver(claim, providerId);
+  const isKept = taking.then(
+    (launched) => launched !== undefined,
+    () => false,
+  );
+  taken.set(providerId, isKept);
+  if (!(await isKept)) taken.delete(providerId);
+  const launched = await taking;
+  if (launched !== undefined)
+    claimLog(world.log, "nodeclaim.lifecycle", claim).info(
+      "took over an instance that was launched before a restart",
+      { "provider-id": providerId },
+    );
+  return launched;
+}
+
+/**
+ * Looked for once, before the first launch of this process: what it launches itself is never among them. Without a
+ * claim that waits since before, the cloud is not asked.
+ */
+function leftBehind(world: World, memory: Memory): Promise<readonly NodeClaim[]> {
+  if (memory.leftBehind !== undefined) return memory.leftBehind;
+  const looking = look(world, memory);
+  memory.leftBehind = looking;
+  looking.catch(() => {
+    memory.leftBehind = undefined;
+  });
+  return looking;
+}
+
+async function look(world: World, { begunHere }: Memory): Promise<readonly NodeClaim[]> {
+  const claims = await inTurns(world.clock, listClaimsInSteps(world), TURN_MS);
+  const isWaiting = (one: NodeClaim): boolean =>
+    !one.status?.providerID &&
+    !isDeleting(one) &&
+    hasFinalizer(one, TERMINATION_FINALIZER) &&
+    !begunHere.has(uidOf(one)) &&
+    isManagedClaim(world, one);
+  return claims.some(isWaiting) ? unnamedInstances(claims, await world.cloud.list()) : [];
+}
+
+/** IDs of those that may be the claim's; first of those whose Node has joined. */
+function ownFirst(
+  world: World,
+  claim: NodeClaim,
+  instances: readonly NodeClaim[],
+): readonly string[] {
+  const uid = clusterUid(world);
+  return instances
+    .map((instance) => ({ instance, id: instance.status?.providerID ?? "" }))
+    .map((one) => ({ ...one, standing: nodes(world).byIndex("providerId", one.id) }))
+    .filter((one) => mayBeOf(claim, one.instance, { nodes: one.standing, clusterUid: uid }))
+    .sort((a, b) => Math.sign(b.standing.length) - Math.sign(a.standing.length))
+    .map(({ id }) => id);
+}
+
+function uidOf({ metadata }: NodeClaim): string {
+  return metadata.uid ?? metadata.name;
+}
