@@ -260,6 +260,18 @@ describe("list and watch", () => {
       stop();
     });
 
+    it("has nothing to be kept any more once its definition was gone", async () => {
+      const server = scripted([[node("a", 5)], unserved], [[unserved]]);
+      const definitions = [gone, forbidden];
+      const get = async () => Promise.reject(definitions.shift() ?? forbidden);
+      const client = { ...server.client, get } as unknown as KubeClient;
+      const { clock, seen, states, stop } = follow({ ...server, client }, { kind: CUSTOM });
+      await clock.advance(50_000);
+      expect(seen).toEqual(["list of 1", "list of 0", "list of 0"]);
+      expect(states).toEqual(["current", "behind", "current", "unproven"]);
+      stop();
+    });
+
     it("is waited for at the start if it is installed; empty but unproven if nobody can tell", async () => {
       const there = followCustom([unserved, unserved, [node("a", 5)]], [], { metadata: {} });
       await there.clock.advance(500);
@@ -299,6 +311,19 @@ describe("list and watch", () => {
     await clock.advance(320_000);
     expect(seen).toEqual(["list of 0", "list of 0", "list of 1"]);
     expect(told).toHaveLength(1);
+    stop();
+  });
+
+  it("keeps what it listed of such a kind when the right is taken away, as the last that was seen", async () => {
+    const forbidden = new KubeError(403, { code: 403, reason: "Forbidden" }, "listing");
+    const expired = new KubeError(410, { code: 410, reason: "Expired" }, "watching");
+    const server = scripted([[node("a", 5)], forbidden], []);
+    const watch = async () => Promise.reject(expired);
+    const client = { ...server.client, watch } as KubeClient;
+    const { clock, seen, states, stop } = follow({ ...server, client }, { optional: true });
+    await clock.advance(3_600_000);
+    expect(seen).toEqual(["list of 1"]);
+    expect(states).toEqual(["current", "behind"]);
     stop();
   });
 
@@ -352,6 +377,29 @@ describe("list and watch", () => {
     expect(errors).toHaveLength(1);
     expect(server.calls.filter((call) => call === "list")).toHaveLength(1);
     stop();
+  });
+
+  it.each([
+    ["list", [node("a", 5)]],
+    ["refusal", new KubeError(403, { code: 403, reason: "Forbidden" }, "listing")],
+  ])("says nothing of a %s that comes once it is closed", async (_, answer) => {
+    const server = scripted([answer], []);
+    const { list } = server.client;
+    let arrive = (): void => undefined;
+    const late = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const slow = async (...call: Parameters<typeof list>) => {
+      await late;
+      return list(...call);
+    };
+    const client = { ...server.client, list: slow } as KubeClient;
+    const { clock, seen, states, told, stop } = follow({ ...server, client });
+    await clock.settle();
+    stop();
+    arrive();
+    await clock.settle();
+    expect({ seen, states, told }).toEqual({ seen: [], states: [], told: [] });
   });
 
   it("waits for nothing once it is closed while something is taken in", async () => {

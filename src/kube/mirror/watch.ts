@@ -430,7 +430,10 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       return this.#sleep(this.#backoffMs());
     }
     if (this.#failures === 0) log.warn("not allowed to watch, going on without", fields);
-    if (this.#listed) return this.#sleep(this.#backoffMs());
+    if (this.#listed) {
+      this.#tell("behind");
+      return this.#sleep(this.#backoffMs());
+    }
     this.#failures++;
     await this.#takeNone("unproven");
     return this.#sleep(FORBIDDEN_RETRY_MS);
