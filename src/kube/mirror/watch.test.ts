@@ -272,6 +272,28 @@ describe("list and watch", () => {
       stop();
     });
 
+    it.each([
+      ["is installed again and not served yet", unserved, { metadata: {} }],
+      ["may not be read", forbidden, undefined],
+      ["the server fails", new KubeError(500, { code: 500 }, "listing"), undefined],
+    ])("proves no longer that there is none once %s", async (_, answer, definition) => {
+      const server = scripted([unserved, answer], []);
+      const definitions: unknown[] = [gone, definition];
+      const get = async () => {
+        const one = definitions.shift() ?? definition;
+        if (one instanceof Error) throw one;
+        return one as never;
+      };
+      const client = { ...server.client, get } as KubeClient;
+      const { clock, seen, states, stop } = follow({ ...server, client }, { kind: CUSTOM });
+      await clock.advance(25_000);
+      expect(states).toEqual(["current"]);
+      await clock.advance(25_000);
+      expect(states).toEqual(["current", "behind"]);
+      expect(seen).toEqual(["list of 0"]);
+      stop();
+    });
+
     it("is waited for at the start if it is installed; empty but unproven if nobody can tell", async () => {
       const there = followCustom([unserved, unserved, [node("a", 5)]], [], { metadata: {} });
       await there.clock.advance(500);
@@ -335,6 +357,18 @@ describe("list and watch", () => {
     await clock.advance(2_000);
     expect(server.calls).toEqual(["list", "watch 5", "watch 5"]);
     expect(states).toEqual(["current", "behind", "current"]);
+    stop();
+  });
+
+  it("is behind a silent stream, also where that cannot be closed", async () => {
+    const server = scripted([[node("a", 5)]], []);
+    const stuck = { ...play(undefined), close: () => undefined };
+    const client = { ...server.client, watch: async () => stuck } as unknown as KubeClient;
+    const { clock, states, stop } = follow({ ...server, client });
+    await clock.advance(70_000);
+    expect(states).toEqual(["current"]);
+    await clock.advance(10_000);
+    expect(states).toEqual(["current", "behind"]);
     stop();
   });
 
