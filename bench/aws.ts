@@ -102,7 +102,7 @@ async function interruption(count: number, queue: Queue): Promise<Flood> {
   const counting = { ...metrics, count: (name: string, _: object, by = 1) => {
       if (name === "interruption_deleted_messages_total" && (deleted += by) >= count) allDeleted();
     } };
-  const deps = { api: queue.api, kube: mirrors.client, mirrors, clock, log: SILENT, events: { publish: none }, metrics: counting, settings };
+  const deps = { api: queue.api, kube: mirrors.client, mirrors, clock, log: SILENT, events: { publish: none }, metrics: counting, settings, endImpaired: async () => false };
   const manager = createManager({ mirrors, clock, random, log: SILENT });
   manager.add(interruptionController(deps, createParts(deps), CLUSTER));
   await manager.start();

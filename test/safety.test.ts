@@ -260,6 +260,52 @@ describe("the definition of NodeClaims is deleted", () => {
   });
 });
 
+/** More small nodes than the brake lets end. */
+async function manyNodes(): Promise<readonly string[]> {
+  await world.scale("inflate", 0);
+  await world.until("no node is left", () => instances().length === 0, 30 * MINUTE);
+  await world.client.patch(
+    NODE_POOL,
+    { name: "default" },
+    { type: "merge", body: { spec: { disruption: { consolidateAfter: "Never" } } } },
+  );
+  for (let n = 1; n <= 8; n++) {
+    await world.scale("inflate", n * 2);
+    await world.until(`${n * 2} pods`, async () => (await running()).length === n * 2, 10 * MINUTE);
+  }
+  const before = instances();
+  expect(before.length).toBeGreaterThan(6);
+  return before;
+}
+
+describe("status checks that fail everywhere", () => {
+  const failing = {
+    Status: "impaired",
+    Details: [{ Name: "reachability", Status: "failed", ImpairedSince: new Date(0).toISOString() }],
+  };
+
+  it("drain no more nodes than the brake allows", async () => {
+    const before = await manyNodes();
+    const { controls } = world.box.sandbox.aws;
+    for (const id of before) controls.impair(id, { SystemStatus: failing });
+    await world.advance(30 * MINUTE);
+    const left = before.filter((id) => instances().includes(id));
+    expect(left).toHaveLength(before.length - 5);
+    expect((await running()).length).toBe(16);
+    const pool = await world.get("NodePool", "default", "karpenter.sh/v1");
+    expect(condition(pool, "InvoluntaryEndsStopped")?.message).toContain(
+      "More than 5 nodes would end",
+    );
+    // What the cloud announces is not held.
+    for (const id of left) controls.impair(id, { Events: [{ Code: "instance-retirement" }] });
+    await world.until(
+      "they are drained",
+      () => !left.some((id) => instances().includes(id)),
+      20 * MINUTE,
+    );
+  });
+});
+
 describe("claims that are gone", () => {
   it("another cluster of our name: its instance is left alone", async () => {
     await world.box.sandbox.aws.api.ec2.createTags({
@@ -273,28 +319,6 @@ describe("claims that are gone", () => {
     await world.advance(LONG_ENOUGH);
     expect(instances()).toEqual(expect.arrayContaining([...before]));
   });
-
-  /** More small nodes than the brake lets end. */
-  async function manyNodes(): Promise<readonly string[]> {
-    await world.scale("inflate", 0);
-    await world.until("no node is left", () => instances().length === 0, 30 * MINUTE);
-    await world.client.patch(
-      NODE_POOL,
-      { name: "default" },
-      { type: "merge", body: { spec: { disruption: { consolidateAfter: "Never" } } } },
-    );
-    for (let n = 1; n <= 8; n++) {
-      await world.scale("inflate", n * 2);
-      await world.until(
-        `${n * 2} pods`,
-        async () => (await running()).length === n * 2,
-        10 * MINUTE,
-      );
-    }
-    const before = instances();
-    expect(before.length).toBeGreaterThan(6);
-    return before;
-  }
 
   it("before and after a restart of the controller: the brake goes on counting", async () => {
     const before = await manyNodes();

@@ -14,9 +14,10 @@ import { mustNotFail } from "../base/must-not-fail.ts";
 import type { Random } from "../base/random.ts";
 import { allControllers } from "../controllers/all.ts";
 import { controllerMetrics } from "../controllers/all-metrics.ts";
+import { deleteClaim } from "../controllers/ending/delete-claim.ts";
 import { openMirrors } from "../controllers/mirrors.ts";
 import type { Settings, World } from "../controllers/world.ts";
-import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import type { CloudProvider, EndImpaired } from "../core/cloudprovider/cloud-provider.ts";
 import { type PlannerOptions, plannerOptions } from "../core/planner/planner-options.ts";
 import { Brake, DEFAULT_BRAKE_LIMIT, parseBrakeLimit } from "../core/safety/brake.ts";
 import { createClusterState } from "../core/state/create-cluster-state.ts";
@@ -53,6 +54,7 @@ export interface ProviderDoors {
   readonly log: Logger;
   readonly events: EventRecorder;
   readonly metrics: Metrics;
+  readonly endImpaired: EndImpaired;
 }
 
 /** A cloud provider with its controllers and metrics. */
@@ -118,7 +120,7 @@ export function createOperator(deps: OperatorDeps): Operator {
   const doors = doorsOf(deps, mirrors, metrics);
   // Before the provider opens any: the first to ask sets a mirror's options.
   openMirrors(doors);
-  const provider = deps.createProvider(doors);
+  const provider = deps.createProvider({ ...doors, endImpaired: endImpairedIn(() => world) });
   const { cloud, controllers, metrics: more = [], prices } = provider;
   metrics.declare([...controllerMetrics(cloud), ...more]);
   const settings = settingsOf(options);
@@ -205,7 +207,7 @@ function doorsOf(
   { clock, random, log }: OperatorDeps,
   mirrors: LiveMirrors,
   metrics: MetricsRegistry,
-): ProviderDoors {
+): Omit<ProviderDoors, "endImpaired"> {
   const kube = mirrors.client;
   const events = createRecorder({
     client: kube,
@@ -215,6 +217,12 @@ function doorsOf(
     component: "karpenter",
   });
   return { kube, mirrors, clock, random: random.fork("operator/provider"), log, events, metrics };
+}
+
+/** A provider is made before the world, and its controllers run after. */
+function endImpairedIn(world: () => World): EndImpaired {
+  return async (claim, prepare) =>
+    (await deleteClaim(world(), claim, "impaired", { prepare })) === "ended";
 }
 
 function managerOf(

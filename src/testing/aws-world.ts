@@ -2,14 +2,17 @@
  * The AWS provider in a small world for its tests: a fake API server, the simulated AWS in process, one
  * virtual clock. Nothing else of the product runs; tests act as the planner would.
  */
+
 import { EC2_NODE_CLASS, type EC2NodeClass } from "../apis/aws/ec2nodeclass.ts";
+import { claimKind } from "../apis/hub/claim.ts";
 import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { RequirementSpec } from "../apis/karpenter/nodepool.ts";
 import type { Logger } from "../base/log.ts";
 import type { Metrics } from "../base/metrics.ts";
 import { Random } from "../base/random.ts";
 import { VirtualClock } from "../base/virtual-clock.ts";
-import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import type { CloudProvider, EndImpaired } from "../core/cloudprovider/cloud-provider.ts";
+import { deleteSame } from "../kube/client/delete-same.ts";
 import type { EventToPublish } from "../kube/events/events.ts";
 import { createManager } from "../kube/manager/manager.ts";
 import { LiveMirrors } from "../kube/mirror/mirrors.ts";
@@ -102,6 +105,7 @@ export async function awsWorld(
     log,
     events: { publish: (...published) => events.push(...published) },
     metrics: countingIn(counts),
+    endImpaired: withoutBrake(kube),
     settings: {
       clusterName: CLUSTER,
       clusterEndpoint: "https://cluster.example",
@@ -145,6 +149,13 @@ async function settled<T>(clock: VirtualClock, promise: Promise<T>): Promise<T> 
   promise.then(end, end);
   await clock.advanceUntil(() => done, 60_000);
   return promise;
+}
+
+function withoutBrake(kube: FakeKube): EndImpaired {
+  return async (claim, prepare) => {
+    await prepare(claim);
+    return deleteSame(kube, claimKind(claim), claim);
+  };
 }
 
 /** A log that keeps all lines. */

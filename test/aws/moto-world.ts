@@ -104,6 +104,7 @@ export async function startProvider(
     events: { publish: (...published) => events.push(...published) },
     metrics: { count: none, set: none, forget: none, observe: none, read: () => none },
     settings: { clusterName: CLUSTER, clusterEndpoint: "", region: REGION, ...settings },
+    endImpaired: async () => false,
   });
   const manager = createManager({ mirrors, clock, random, log });
   for (const controller of controllers) manager.add(controller);

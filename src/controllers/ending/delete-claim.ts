@@ -15,6 +15,8 @@ import { commonFacts, type Ended, tellHeld } from "./ended.ts";
 export interface ClaimProof {
   /** Whether the reason still holds for the claim as the API server has it now; may read more, live. */
   readonly stillHolds?: (live: NodeClaim) => boolean | Promise<boolean>;
+  /** What must be written on the claim before it is deleted. Runs once nothing holds the act. */
+  readonly prepare?: (live: NodeClaim) => Promise<void>;
   /** The cloud, asked by the instance's ID, names it as ended. */
   readonly isProvenGone?: boolean;
 }
@@ -27,7 +29,7 @@ export async function deleteClaim(
   world: World,
   claim: NodeClaim,
   name: ClaimAct,
-  { stillHolds = () => true, isProvenGone = false }: ClaimProof = {},
+  { stillHolds = () => true, prepare, isProvenGone = false }: ClaimProof = {},
 ): Promise<Ended> {
   const act: Act = CLAIM_ACTS[name];
   const live = await storedClaim(world, claim);
@@ -43,6 +45,7 @@ export async function deleteClaim(
     return tellHeld(world, held, [live]);
   }
   if (isCounted) await keepBrakeCount(world);
+  await prepare?.(live);
   if (!(await deleteSame(world.kube, claimKind(live), live))) return "gone";
   if (isCounted) world.metrics.count("involuntary_ends_total", { act: name });
   return "ended";

@@ -16,6 +16,15 @@ export interface RepairPolicy {
 }
 
 /**
+ * Deletes the claim of an instance that the cloud finds impaired. False: not now, as the brake is on. `prepare` runs
+ * just before, with the claim as the API server has it.
+ */
+export type EndImpaired = (
+  claim: NodeClaim,
+  prepare: (live: NodeClaim) => Promise<void>,
+) => Promise<boolean>;
+
+/**
  * Claims here are in the hub's v1 shape whatever their generation (apis/hub/claim.ts): `kind` and
  * `apiVersion` still tell a Machine from a NodeClaim.
  */

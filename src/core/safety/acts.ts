@@ -121,6 +121,17 @@ export const CLAIM_ACTS = {
     braked: true,
     test: "src/controllers/ending/proofs.test.ts: keeps a node that has recovered",
   },
+  impaired: {
+    what: "NodeClaim",
+    why: "EC2's status checks of its instance or its host have failed for two minutes",
+    askedBy: "nobody",
+    views: ["claims"],
+    proof:
+      "EC2 names the instance and since when; the claim, read live by UID; its Node is drained if, read live, it is Ready; the checks of a whole region may be wrong, so each counts",
+    byClock: true,
+    braked: true,
+    test: "test/safety.test.ts: status checks that fail everywhere",
+  },
   instanceGone: {
     what: "NodeClaim",
     why: "the cloud does not know its instance",
@@ -206,17 +217,6 @@ export const PROVIDER_ACTS: readonly Act[] = [
     byClock: false,
     braked: false,
     test: "src/kube/client/delete-same.test.ts: leaves another object of that name",
-  },
-  {
-    what: "NodeClaim (AWS)",
-    why: "EC2's status checks of its instance or its host have failed for two minutes",
-    askedBy: "the cloud",
-    views: [],
-    proof:
-      "EC2 names the instance and since when; the claim by UID; its Node is drained if, read live, it is Ready",
-    byClock: false,
-    braked: false,
-    test: "src/providers/aws/set-aside.test.ts: drains a node that is Ready all the same",
   },
   {
     what: "launch template (AWS)",

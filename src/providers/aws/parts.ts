@@ -5,6 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import type { Metrics } from "../../base/metrics.ts";
+import type { EndImpaired } from "../../core/cloudprovider/cloud-provider.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/events.ts";
 import type { Mirrors } from "../../kube/mirror/mirror.ts";
@@ -79,6 +80,7 @@ export interface AwsDeps {
   readonly events: EventRecorder;
   readonly metrics: Metrics;
   readonly settings: AwsSettings;
+  readonly endImpaired: EndImpaired;
 }
 
 /** The nouns, made once and shared by the provider and its controllers. */

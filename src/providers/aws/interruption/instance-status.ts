@@ -2,12 +2,14 @@
  * Follows what EC2's status checks say of our instances: impaired hosts and systems, and scheduled events
  * that no message told of. A machine that has failed its checks for two minutes cannot be drained, so its
  * claim goes at once; one whose Node is Ready all the same, and one with an announced event, is drained.
+ * Failed checks count against the brake: those of a whole region may be wrong. Announced events do not.
  * Without the permission it says so once and stops.
  * upstream: pkg/controllers/interruption/instancestatus (spec: upstream-aws 6.3)
  */
 import { NODE } from "../../../apis/core/node.ts";
-import { claimKind } from "../../../apis/hub/claim.ts";
+import { claimKind, fromClaim, toClaim } from "../../../apis/hub/claim.ts";
 import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { deleteSame } from "../../../kube/client/delete-same.ts";
@@ -92,7 +94,7 @@ export function instanceStatusController(deps: AwsDeps): Controller {
             deps.metrics.count("interruption_instance_status_unhealthy_total", { category });
           }
           // One that may not go keeps none of the others.
-          await retire(deps, claim, worst).catch((reason) => failures.push(reason));
+          await retire(deps, claim, [worst, ...others]).catch((reason) => failures.push(reason));
         }
       }
       counted = seen;
@@ -114,8 +116,13 @@ async function sweep({ api }: AwsDeps): Promise<readonly InstanceStatus[]> {
   return [...byId.values()].sort((a, b) => (a.InstanceId < b.InstanceId ? -1 : 1));
 }
 
-async function retire(deps: AwsDeps, claim: KubeObject, category: StatusCategory): Promise<void> {
+async function retire(
+  deps: AwsDeps,
+  claim: KubeObject,
+  troubles: readonly [StatusCategory, ...StatusCategory[]],
+): Promise<void> {
   const { metadata } = claim;
+  const [category] = troubles;
   if (metadata.deletionTimestamp !== undefined) return;
   const { nodeName = "" } = (claim as { status?: { nodeName?: string } }).status ?? {};
   const node = deps.mirrors.of(NODE).get(nodeName);
@@ -129,22 +136,29 @@ async function retire(deps: AwsDeps, claim: KubeObject, category: StatusCategory
       dedupeValues: [object.metadata.uid ?? ""],
     })),
   );
-  const kind = claimKind(claim);
-  const known = metadata.annotations?.[NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY];
-  if (category !== "EventStatus" && known === undefined && !(await isReadyNow(deps, nodeName))) {
-    // Nothing on it answers any more: waiting for a drain would wait for nothing.
-    const annotations = {
-      ...metadata.annotations,
-      [NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY]: toRfc3339(deps.clock.now()),
-    };
-    await patchObject(deps.kube, kind, claim, { ...claim, metadata: { ...metadata, annotations } });
-  }
-  if (!(await deleteSame(deps.kube, kind, claim))) return;
+  const isBegun =
+    category !== "EventStatus" &&
+    (await deps.endImpaired(toClaim(claim), (live) => hurry(deps, live)));
+  // What the cloud announces is not held with it.
+  const isAnnounced = !isBegun && troubles.includes("EventStatus");
+  if (!isBegun && !(isAnnounced && (await deleteSame(deps.kube, claimKind(claim), claim)))) return;
   deps.log.info("initiating delete from instance status", {
     [claim.kind ?? ""]: { name: metadata.name },
     category,
   });
   deps.events.publish(...terminating(objects));
+}
+
+/** Nothing on the machine answers any more: waiting for a drain would wait for nothing. */
+async function hurry(deps: AwsDeps, live: NodeClaim): Promise<void> {
+  const { metadata, status } = live;
+  const key = NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY;
+  if (metadata.annotations?.[key] !== undefined) return;
+  if (await isReadyNow(deps, status?.nodeName ?? "")) return;
+  const annotations = { ...metadata.annotations, [key]: toRfc3339(deps.clock.now()) };
+  const native = fromClaim(live);
+  const after = { ...native, metadata: { ...native.metadata, annotations } };
+  await patchObject(deps.kube, claimKind(live), native, after);
 }
 
 /** Whether the kubelet says so, read live: checks that fail in a whole zone may be the checks' fault. */
