@@ -55,3 +55,13 @@ it("says that a budget cannot be read", () => {
     "2026-01-05T08:00:00Z 2026-01-12T08:00:00Z undefined",
   ]);
 });
+
+it("takes shares of the cluster's budgets of all nodes that Karpenter manages, in whatever pool", () => {
+  const elsewhere = nodes.map((node) => ({ ...node, poolId: "nodepool/b" }));
+  const strangers = nodes.map(({ claim: _, poolId: __, ...node }) => node);
+  const all = [...nodes, ...elsewhere, ...strangers] as NodeView[];
+  const pool = { id: "nodepool/a", disruption: { budgets: [] } } as unknown as Pool;
+  const clusterBudgets = [{ nodes: "20%" }];
+  const [empty] = weekOf({ nowMs: NOW_MS, nodes: all, clusterBudgets }, pool);
+  expect(empty?.spans).toMatchObject([{ allowed: 4 }]);
+});
