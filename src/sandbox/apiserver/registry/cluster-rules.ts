@@ -9,6 +9,7 @@ import type { FieldError } from "../schema/schema.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
 import { validateImmutable, validateSelector } from "./selector-rules.ts";
 import { driverNameErrors } from "./storage-rules.ts";
+import { webhookUrlErrors } from "./webhook-url.ts";
 
 /** The largest value that a user's PriorityClass may have. */
 const HIGHEST_USER_PRIORITY = 1_000_000_000;
@@ -166,11 +167,8 @@ function webhookErrors(webhook: Raw, at: string): FieldError[] {
   }
   if ((clientConfig.url === undefined) === (clientConfig.service === undefined))
     errors.push(required(`${at}.clientConfig`, "exactly one of url or service is required"));
-  const scheme = /^([a-z]+):/.exec(clientConfig.url ?? "https:")?.[1];
-  if (scheme !== "https") {
-    const text = "'https' is the only allowed URL scheme; desired format: https://host[/path]";
-    errors.push(invalid(`${at}.clientConfig.url`, scheme ?? "", text));
-  }
+  if (clientConfig.url !== undefined)
+    errors.push(...webhookUrlErrors(`${at}.clientConfig.url`, clientConfig.url));
   (webhook.matchConditions ?? []).forEach(({ expression }: Raw, index: number) => {
     const program = compileIn("webhook", expression);
     const field = `${at}.matchConditions[${index}].expression`;

@@ -8,6 +8,7 @@ import { nameProblems } from "../schema/metadata.ts";
 import type { FieldError, Schema } from "../schema/schema.ts";
 import { schemaErrors } from "./crd-schema-rules.ts";
 import { fallback, type KindRules, type Raw } from "./kind-rules.ts";
+import { webhookUrlErrors } from "./webhook-url.ts";
 
 const SCOPES = ["Cluster", "Namespaced"];
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
@@ -167,7 +168,8 @@ function conversionErrors(conversion: Raw): FieldError[] {
   if (clientConfig === undefined) {
     const text = "required when strategy is set to Webhook";
     errors.push(required("spec.conversion.webhookClientConfig", text));
-  }
+  } else if (clientConfig.url !== undefined)
+    errors.push(...webhookUrlErrors("spec.conversion.webhookClientConfig.url", clientConfig.url));
   if (conversionReviewVersions.length === 0)
     errors.push(required("spec.conversion.conversionReviewVersions"));
   return errors;
