@@ -144,6 +144,7 @@ const world = {
     surgeTimeoutMs: 0,
     pauseDisruption: false,
     forSpot: "onDemand",
+    splits: true,
     gates: { betaDrift: true, alphaDrift: false, nodeRepair: false, staticCapacity: false, nodeOverlay: false },
   },
   cluster,

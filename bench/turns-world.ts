@@ -88,5 +88,6 @@ const settings = {
   surgeTimeoutMs: 0,
   pauseDisruption: false,
   forSpot: "onDemand",
+  splits: true,
   gates: { betaDrift: true, alphaDrift: true, nodeRepair: true, staticCapacity: true, nodeOverlay: false },
 };

@@ -12,6 +12,7 @@ import { limitsPage } from "./limits-page.ts";
 import { monitoringFiles } from "./monitoring/monitoring-files.ts";
 import { parityPage } from "./parity/parity-page.ts";
 import { plannerPage } from "./planner-page.ts";
+import { presetsPage } from "./presets-page.ts";
 import { safetyPage } from "./safety-page.ts";
 
 export function generatedFiles(): readonly GeneratedFile[] {
@@ -27,6 +28,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
     { path: "docs/reference/limits.md", content: limitsPage() },
     { path: "docs/reference/metrics.md", content: metricsPage() },
     { path: "docs/reference/parity.md", content: parityPage() },
+    { path: "docs/reference/presets.md", content: presetsPage() },
     { path: "docs/reference/settings.md", content: settingsPage() },
   ];
 }

@@ -98,6 +98,8 @@ describe("the chart", () => {
       "settings.schedulerConfig": "schedulerConfig",
       "settings.expirationRespectsBudgets": "expirationRespectsBudgets",
       "settings.consolidation.repack": "consolidationRepack",
+      "settings.consolidation.split": "consolidationSplit",
+      "settings.preset": "preset",
       "settings.consolidation.minSavings": "consolidationMinSavings",
       "settings.consolidation.maxPayback": "consolidationMaxPayback",
       "settings.initializationTimeout": "initializationTimeout",

@@ -155,6 +155,7 @@ function startModel(): Model {
       initializationTimeoutMs: 0,
       ledger: new Ledger(restraint),
       forSpot: "nothing",
+      splits: true,
       repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },
     },
   };

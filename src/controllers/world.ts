@@ -36,6 +36,8 @@ export interface Settings {
   readonly clusterName: string;
   /** How several nodes are replaced by several others; undefined: they are not. */
   readonly repack: Repack | undefined;
+  /** One command of consolidation may launch several nodes. */
+  readonly splits: boolean;
   /** How much consolidation holds itself back. */
   readonly restraint: Restraint;
   /** Over the nodes of all pools together, beside each pool's own. */

@@ -286,6 +286,7 @@ export function settingsOf(options: Options): Settings {
     cpuRequestsMilli: options.cpuRequests <= 0 ? 1_000 : options.cpuRequests,
     clusterName: options.clusterName,
     repack: repackOf(options, planner),
+    splits: options.consolidationSplit,
     restraint: {
       minSavingsPercent: options.consolidationMinSavings,
       maxPaybackMs: options.consolidationMaxPayback,

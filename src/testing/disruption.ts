@@ -190,7 +190,11 @@ export function roundOf(candidates: readonly Candidate[], options: RoundOptions 
       ),
       pdbs: options.pdbs ?? [],
     },
-    settings: { forSpot: options.forSpot ?? "onDemand", repack },
+    settings: {
+      forSpot: options.forSpot ?? "onDemand",
+      repack,
+      splits: options.splits ?? true,
+    },
     holdOffs: {
       of: options.holdOff ?? (() => undefined),
       fromRepack: options.fromRepack ?? (() => false),

@@ -47,6 +47,7 @@ const SETTINGS: Settings = {
   cpuRequestsMilli: 1_000,
   clusterName: "test",
   repack: { planner: DEFAULT_PLANNER, minSavingsPercent: 5 },
+  splits: true,
   restraint: {
     minSavingsPercent: 5,
     maxPaybackMs: 4 * 60 * 60_000,

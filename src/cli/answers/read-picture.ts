@@ -264,6 +264,7 @@ export function pictureOf(
     ledger,
     forSpot: settings.forSpot,
     repack: settings.repack,
+    splits: settings.splits,
   };
 }
 

@@ -19,6 +19,7 @@ const OTHER: Readonly<Record<string, string>> = {
   "preference-policy": "Ignore",
   "min-values-policy": "BestEffort",
   "planner-policy": "greedy",
+  preset: "frugal",
   "disruption-budgets": '[{nodes: "1"}]',
   "involuntary-disruption-limit": "3,20%",
   "scheduler-config":

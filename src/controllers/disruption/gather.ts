@@ -250,6 +250,7 @@ function pictureOf({ world, queue, around }: ReadCluster): Picture {
     ledger: queue.ledger,
     forSpot: world.settings.forSpot,
     repack: world.settings.repack,
+    splits: world.settings.splits,
   };
 }
 

@@ -29,6 +29,8 @@ import { VALIDATION_MS } from "./validation.ts";
 
 /** Replacements of one command: v1, repack, and older generations as in upstream's versions of their time. */
 const MOST_REPLACEMENTS = { v1: 10, repack: 50, older: 1 } as const;
+/** With the setting `splits` off, as upstream: pkg/controllers/disruption/consolidation.go. */
+const MOST_WITHOUT_SPLITS = 1;
 
 /** Why a node is never consolidated as its NodePool and its labels are now; undefined: it may be. */
 export function unconsolidatable(candidate: Candidate): string | undefined {
@@ -176,6 +178,7 @@ function cheapestCommand(candidates: readonly Candidate[], round: Round): Comman
   if (!("message" in planned) || candidates[0]?.generation !== "v1") return planned;
   if (simulation.unquiet.length > 0) return ontoQuietNodes(candidates, round) ?? planned;
   const before = priceOfAll(candidates);
+  if (!round.settings.splits) return planned;
   if (planned.message !== NOT_CHEAPER || simulator.leastPriceMicroUsd(candidates) >= before)
     return planned;
   const terms = { belowMicroUsd: before };
@@ -222,7 +225,7 @@ interface Simulated {
 /** The command that carries a simulation out, if it is cheaper with every offering that the cloud may launch. */
 export function commandFrom(
   { candidates, simulation, isPacked = false }: Simulated,
-  { settings: { forSpot }, holdOffs: { backingOff } }: Round,
+  { settings: { forSpot, splits }, holdOffs: { backingOff } }: Round,
 ): Command | NoCommand {
   const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
   if (unplaced.length > 0)
@@ -240,7 +243,8 @@ export function commandFrom(
       message: `Pods would move to node "${unquiet[0]}", where pods came or went within its NodePool's consolidateAfter`,
     };
   const { generation } = candidates[0] as Candidate;
-  const most = MOST_REPLACEMENTS[isPacked ? "repack" : generation === "v1" ? "v1" : "older"];
+  const limit = MOST_REPLACEMENTS[isPacked ? "repack" : generation === "v1" ? "v1" : "older"];
+  const most = splits || isPacked ? limit : MOST_WITHOUT_SPLITS;
   if (replacements.length > most) return tooMany(replacements.length);
   const jobPod = replacements.length > 1 ? jobPodOn(candidates) : undefined;
   if (jobPod !== undefined) return losesWork(jobPod, replacements.length);

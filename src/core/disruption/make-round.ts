@@ -76,6 +76,7 @@ export interface Picture {
   readonly ledger: Ledger;
   readonly forSpot: ForSpot;
   readonly repack: Repack | undefined;
+  readonly splits: boolean;
   /** Names of the only nodes that may be candidates; absent: all nodes. */
   readonly among?: ReadonlySet<string>;
   /** Candidates by class, kept from one method of the round to the next; absent: only one method is asked. */
@@ -153,7 +154,7 @@ export function* makeRound(
     nowMs,
     facts,
     budgets: { allowances, pdbs },
-    settings: { forSpot: picture.forSpot, repack: picture.repack },
+    settings: { forSpot: picture.forSpot, repack: picture.repack, splits: picture.splits },
     holdOffs,
   };
   return { round, blocked: found.blocked };

@@ -65,6 +65,8 @@ export interface RoundSettings {
   readonly forSpot: ForSpot;
   /** Undefined: repack is off. */
   readonly repack: Repack | undefined;
+  /** One command of consolidation may launch several nodes. */
+  readonly splits: boolean;
 }
 
 export interface Repack {

@@ -189,6 +189,12 @@ export const OPTIONS = {
     "true",
     "Replace several nodes by several cheaper ones where other consolidation saves less. Has no effect with planner-policy greedy. karpenter-ts only.",
   ),
+  consolidationSplit: core(
+    "consolidation-split",
+    "boolean",
+    "true",
+    "Consolidation may replace one v1 node, or some, by up to ten smaller ones that cost less together. karpenter-ts only; upstream launches at most one.",
+  ),
   consolidationSpotToOnDemand: core(
     "consolidation-spot-to-on-demand",
     "boolean",
@@ -423,6 +429,14 @@ export const OPTIONS = {
     "boolean",
     "false",
     "Detect drift of Machines, as featureGates.driftEnabled of karpenter-global-settings does.",
+  ),
+  preset: ours(
+    "preset",
+    "PRESET",
+    "string",
+    "balanced",
+    "Defaults of the settings that are karpenter-ts only: upstream-compatible = all of them off; frugal = save more, disrupt more. A setting that is given wins over the preset. docs/reference/presets.md has the table.",
+    { values: ["upstream-compatible", "balanced", "frugal"] },
   ),
   plannerPolicy: ours(
     "planner-policy",

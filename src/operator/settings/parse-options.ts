@@ -1,11 +1,12 @@
 /**
- * Settings as they were given: a flag beats its variable, which beats the ConfigMap, which beats the default; all errors
- * are collected before start-up is refused.
+ * Settings as they were given: a flag beats its variable, which beats the ConfigMap, which beats the preset, which beats
+ * the default; all errors are collected before start-up is refused.
  */
 import { durationHint, parseDuration } from "../../base/duration.ts";
 import { brakeLimitProblem } from "../../core/safety/brake.ts";
 import { disruptionBudgetsProblem } from "./disruption-budgets.ts";
 import { OPTIONS, type OptionDefinition } from "./options.ts";
+import { presetValue } from "./presets.ts";
 import { schedulerConfigProblem } from "./scheduler-config.ts";
 import { surgeNamespacesProblem } from "./surge-namespaces.ts";
 
@@ -48,12 +49,17 @@ export function parseOptions(
   const errors: string[] = [];
   const changed: OptionName[] = [];
   const parsed: Record<string, unknown> = {};
+  const { flag: presetFlag, env: presetEnv } = OPTIONS.preset;
+  const preset = unquote(flags[presetFlag] ?? env[presetEnv] ?? settings[presetFlag] ?? "");
   for (const [name, definition] of Object.entries<OptionDefinition>(OPTIONS)) {
     const flag = flags[definition.flag];
     const given = flag ?? env[definition.env] ?? settings[definition.flag];
     if (given !== undefined) changed.push(name as OptionName);
     const source = sourceOf(definition, flag, env);
-    const result = parseOne(definition, unquote(given ?? definition.default));
+    const result = parseOne(
+      definition,
+      unquote(given ?? presetValue(preset, name) ?? definition.default),
+    );
     const wrong =
       "error" in result
         ? [result.error]

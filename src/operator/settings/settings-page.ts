@@ -13,7 +13,7 @@ export function settingsPage(): string {
     "# Settings",
     "",
     "Generated from `src/operator/settings/options.ts` by `npm run generate`. A flag wins over its environment variable, which",
-    "wins over the default. Booleans are `true` or `false`. Durations are written as in Go (`10s`, `1m30s`). With a bad value the",
+    "wins over the preset, which wins over the default. Booleans are `true` or `false`. Durations are written as in Go (`10s`, `1m30s`). With a bad value the",
     "controller does not start; it names all bad values. A setting that is not acted on is logged once when you set it.",
   ];
   for (const [scope, title] of SCOPES) {

@@ -222,6 +222,25 @@ describe("single-node consolidation", () => {
     ]);
   });
 
+  it("launches one replacement at most with splits off, as upstream", () => {
+    const types = [
+      instanceType({ name: "small", cpu: 2, priceMicroUsd: 100_000, capacityTypes: ["on-demand"] }),
+      instanceType({
+        name: "large",
+        cpu: 16,
+        priceMicroUsd: 900_000,
+        capacityTypes: ["on-demand"],
+      }),
+    ];
+    const large = () => [used("a", ["1500m", "1500m", "1500m"], { types, type: "large" })];
+    expect(propose(single, large(), { types }).commands[0]?.replacements.length).toBe(3);
+    const without = propose(single, large(), { types, splits: false });
+    expect(without.commands).toEqual([]);
+    expect(without.remarks.map(({ message }) => message)).toEqual([
+      "Can't replace with a cheaper node",
+    ]);
+  });
+
   it("lets pools take turns", () => {
     const small = { pool: { name: "small", id: "nodepool/small" } };
     const { remarks } = propose(

@@ -1,0 +1,76 @@
+/** A preset changes defaults and nothing else, and each value of the table is one that its setting takes. */
+import { describe, expect, it } from "vitest";
+import { settingsOf } from "../create-operator.ts";
+import { OPTIONS, type OptionDefinition } from "./options.ts";
+import { parseOptions } from "./parse-options.ts";
+import { PRESET_ROWS } from "./presets.ts";
+
+const of = (preset: string, flags: Readonly<Record<string, string>> = {}) =>
+  settingsOf(parseOptions({ preset, ...flags }, {}));
+
+describe("presets", () => {
+  it("are balanced by default, which is every setting's own default", () => {
+    expect(of("balanced")).toEqual(settingsOf(parseOptions({}, {})));
+  });
+
+  it("switch off with upstream-compatible all that upstream does not do", () => {
+    expect(of("upstream-compatible")).toMatchObject({
+      planner: { policy: "greedy" },
+      repack: undefined,
+      splits: false,
+      forSpot: "nothing",
+      restraint: { minSavingsPercent: 0, maxPaybackMs: 0, replacementRestMs: 0 },
+      expiry: { spreadPercent: 0, respectsBudgets: false },
+      initializationTimeoutMs: 0,
+      surgeTimeoutMs: 0,
+      involuntaryLimit: { nodes: 0, percent: 100 },
+      clusterBudgets: [],
+      pauseDisruption: false,
+    });
+  });
+
+  it("make frugal save more than balanced, and disrupt more", () => {
+    const [frugal, balanced] = [of("frugal"), of("balanced")];
+    expect(frugal.repack).toBeDefined();
+    expect(frugal.restraint.minSavingsPercent).toBeLessThan(balanced.restraint.minSavingsPercent);
+    expect(frugal.restraint.maxPaybackMs).toBeGreaterThan(balanced.restraint.maxPaybackMs);
+    expect(frugal.planner.baseWork).toBeGreaterThan(balanced.planner.baseWork);
+  });
+
+  it.each(PRESET_ROWS.map((row) => [OPTIONS[row.setting].flag, row] as const))(
+    "give way to --%s, its variable and the ConfigMap",
+    (flag, { setting, upstreamCompatible, frugal }) => {
+      const { default: own, env }: OptionDefinition = OPTIONS[setting];
+      const other = [own, upstreamCompatible, frugal].find((one) => one !== upstreamCompatible);
+      // Some settings are the same in both: any value that is given must still be there.
+      const given = other ?? own;
+      const wanted = parseOptions({ [flag]: given }, {})[setting];
+      const preset = "upstream-compatible";
+      expect(parseOptions({ preset, [flag]: given }, {})[setting]).toEqual(wanted);
+      expect(parseOptions({ preset }, { [env]: given })[setting]).toEqual(wanted);
+      expect(parseOptions({ preset }, {}, { [flag]: given })[setting]).toEqual(wanted);
+      const alone = parseOptions({ [flag]: upstreamCompatible }, {})[setting];
+      expect(parseOptions({ preset }, {})[setting]).toEqual(alone);
+    },
+  );
+
+  it("are chosen by flag or variable, and an unknown one is refused with those that there are", () => {
+    expect(parseOptions({}, { PRESET: "frugal" }).plannerEffort).toBe(4);
+    expect(() => parseOptions({ preset: "cheap" }, {})).toThrow(
+      'invalid --preset "cheap": must be one of "upstream-compatible", "balanced", "frugal"',
+    );
+  });
+
+  it("count as given only by their own name, so that no warning is about what they set", () => {
+    expect(parseOptions({ preset: "frugal" }, {}).changed).toEqual(["preset"]);
+  });
+
+  it("have a row for each setting of the words karpenter-ts only that a default has an effect of", () => {
+    const without = ["disruptionBudgets", "surgeNamespaces", "pauseDisruption"];
+    const ours = Object.entries<OptionDefinition>(OPTIONS)
+      .filter(([, { help }]) => help.includes("karpenter-ts only") && !help.includes("presets"))
+      .map(([name]) => name);
+    const listed: readonly string[] = PRESET_ROWS.map(({ setting }) => setting);
+    expect(ours.filter((name) => !listed.includes(name)).sort()).toEqual(without.sort());
+  });
+});
