@@ -143,6 +143,7 @@ const world = {
     initializationTimeoutMs: 0,
     surgeTimeoutMs: 0,
     pauseDisruption: false,
+    observeOnly: false,
     forSpot: "onDemand",
     splits: true,
     gates: { betaDrift: true, alphaDrift: false, nodeRepair: false, staticCapacity: false, nodeOverlay: false },

@@ -87,6 +87,7 @@ const settings = {
   initializationTimeoutMs: 0,
   surgeTimeoutMs: 0,
   pauseDisruption: false,
+  observeOnly: false,
   forSpot: "onDemand",
   splits: true,
   gates: { betaDrift: true, alphaDrift: true, nodeRepair: true, staticCapacity: true, nodeOverlay: false },

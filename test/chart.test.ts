@@ -100,6 +100,7 @@ describe("the chart", () => {
       "settings.consolidation.repack": "consolidationRepack",
       "settings.consolidation.split": "consolidationSplit",
       "settings.preset": "preset",
+      "settings.observeOnly": "observeOnly",
       "settings.consolidation.minSavings": "consolidationMinSavings",
       "settings.consolidation.maxPayback": "consolidationMaxPayback",
       "settings.initializationTimeout": "initializationTimeout",

@@ -53,6 +53,8 @@ export interface Settings {
   readonly surgeNamespaces: readonly string[];
   /** No voluntary disruption at all. */
   readonly pauseDisruption: boolean;
+  /** Decisions are told and not carried out. */
+  readonly observeOnly: boolean;
   /** What consolidation may put in the place of nodes that are all spot. */
   readonly forSpot: ForSpot;
   /** What may be switched off, by the generation of claims it is about; v1's drift is always on. */

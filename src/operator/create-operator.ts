@@ -38,6 +38,13 @@ import { type TellablePrices, tellFacts } from "./facts/tell-facts.ts";
 import type { RootLogger } from "./logging/logger.ts";
 import { loggingConfig } from "./logging/logging-config.ts";
 import { createMetrics, type MetricsRegistry } from "./metrics/metrics.ts";
+import {
+  isObserver,
+  markedEvents,
+  OBSERVER_COMPONENT,
+  observedCloud,
+  observing,
+} from "./observe-only.ts";
 import { disruptionBudgets } from "./settings/disruption-budgets.ts";
 import { OPTIONS, type OptionDefinition } from "./settings/options.ts";
 import { isGateOn, type Options, parseOptions } from "./settings/parse-options.ts";
@@ -106,8 +113,9 @@ export interface Operator {
 const OBSERVER = /^(metrics|operatorpkg)\./;
 
 /** Wires everything; it starts nothing. */
-export function createOperator(deps: OperatorDeps): Operator {
-  const { clock, random, log, options } = deps;
+export function createOperator(given: OperatorDeps): Operator {
+  const { clock, random, log, options } = given;
+  const deps = options.observeOnly ? { ...given, transport: observing(given.transport) } : given;
   warnOfSettings(options, log);
   const metrics = createMetrics(KUBE_METRICS, deps.version, deps.commit);
   const server = withServerClock(meteredTransport(deps.transport, clock, metrics), clock);
@@ -121,7 +129,8 @@ export function createOperator(deps: OperatorDeps): Operator {
   // Before the provider opens any: the first to ask sets a mirror's options.
   openMirrors(doors);
   const provider = deps.createProvider({ ...doors, endImpaired: endImpairedIn(() => world) });
-  const { cloud, controllers, metrics: more = [], prices } = provider;
+  const { controllers, metrics: more = [], prices } = provider;
+  const cloud = options.observeOnly ? observedCloud(provider.cloud) : provider.cloud;
   metrics.declare([...controllerMetrics(cloud), ...more]);
   const settings = settingsOf(options);
   const world: World = {
@@ -155,7 +164,7 @@ export function createOperator(deps: OperatorDeps): Operator {
     waitsFor,
     start: async () => {
       startUp = startUpOf(deps, { options, cloud, mirrors });
-      if (options.leaderElect && !options.disableLeaderElection) {
+      if (options.leaderElect && !options.disableLeaderElection && !options.observeOnly) {
         leadership = standForLead(deps, metrics);
         await leadership.acquired;
         mustNotFail(leadership.lost.then(onLost), "giving up the lead");
@@ -204,18 +213,19 @@ function waitsOf(startUp: StartUp | undefined, leadership: Leadership | undefine
 
 /** What providers and controllers alike see the world through. */
 function doorsOf(
-  { clock, random, log }: OperatorDeps,
+  { clock, random, log, options }: OperatorDeps,
   mirrors: LiveMirrors,
   metrics: MetricsRegistry,
 ): Omit<ProviderDoors, "endImpaired"> {
   const kube = mirrors.client;
-  const events = createRecorder({
+  const recorder = createRecorder({
     client: kube,
     clock,
     random: random.fork("operator/events"),
     log: log.named("events"),
-    component: "karpenter",
+    component: options.observeOnly ? OBSERVER_COMPONENT : "karpenter",
   });
+  const events = options.observeOnly ? markedEvents(recorder) : recorder;
   return { kube, mirrors, clock, random: random.fork("operator/provider"), log, events, metrics };
 }
 
@@ -239,6 +249,7 @@ function managerOf(
     metrics,
   });
   for (const controller of controllers) {
+    if (options.observeOnly && !isObserver(controller.name)) continue;
     if (options.disableClusterStateObservability && OBSERVER.test(controller.name)) continue;
     manager.add(controller);
   }
@@ -303,6 +314,7 @@ export function settingsOf(options: Options): Settings {
     involuntaryLimit: parseBrakeLimit(options.involuntaryDisruptionLimit) ?? DEFAULT_BRAKE_LIMIT,
     surgeNamespaces: surgeNamespaces(options.surgeNamespaces),
     pauseDisruption: options.pauseDisruption,
+    observeOnly: options.observeOnly,
     forSpot: forSpotOf(options),
     gates: {
       betaDrift: isGateOn(options, "Drift"),

@@ -18,6 +18,7 @@ import * as planning from "../controllers/provisioning/events.ts";
 import * as surges from "../controllers/surges.ts";
 import type { Candidate } from "../core/disruption/candidates.ts";
 import type { Command } from "../core/disruption/command.ts";
+import type { PlannedClaim } from "../core/provisioning/result.ts";
 import type { EventToPublish } from "../kube/events/events.ts";
 import * as aws from "../providers/aws/events.ts";
 import * as interruption from "../providers/aws/interruption/reactions.ts";
@@ -82,6 +83,7 @@ export function sampleEvents(): readonly EventToPublish[] {
   return [
     planning.nominated(pod(), ["nodeclaim/<name>", "node/<name>"]),
     planning.nominated(pod(), ["nodeclaim/<name>"]),
+    planning.wouldBeNominated(pod(), plannedNode()),
     planning.plannedNodeLost(pod(), ["nodeclaim/<name>"], "<why>"),
     planning.failedScheduling(pod(), "<why>"),
     planning.noCompatibleInstanceTypes(object("NodePool")),
@@ -112,6 +114,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...disruption.unconsolidatable(both, "<why>"),
     ...disruption.proposed(command()),
     ...[...both, object("NodePool")].flatMap((one) => disruption.approved([one], "<why>")),
+    ...disruption.wouldBeDisrupted(command()),
     ...disruption.rejected(command(), "<why>"),
     ...["<value>", "1h", "1m"].flatMap((grace) => disruption.graceOf(guarded(grace), SOME_TIME_MS)),
     draining.evicted(pod(), "<reason>"),
@@ -169,6 +172,11 @@ function command(): Command {
     candidates: [candidate()],
     replacements: [],
   } as unknown as Command;
+}
+
+function plannedNode(): PlannedClaim {
+  const cheapest = { instanceType: "<instance type>", zone: "<zone>" };
+  return { pool: { name: "<pool>" }, cheapest } as unknown as PlannedClaim;
 }
 
 function candidate(): Candidate {

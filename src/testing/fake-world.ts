@@ -61,6 +61,7 @@ const SETTINGS: Settings = {
   involuntaryLimit: { nodes: 5, percent: 10 },
   surgeNamespaces: ["*"],
   pauseDisruption: false,
+  observeOnly: false,
   forSpot: "onDemand",
   gates: {
     betaDrift: true,

@@ -1,6 +1,7 @@
 /** Creates the cloud provider of `--provider`. */
 import { isObject } from "../../base/json.ts";
 import type { Provider, ProviderDoors } from "../../operator/create-operator.ts";
+import { readingOnly } from "../../operator/observe-only.ts";
 import { isAwsGateOn, isGateOn, type Options } from "../../operator/settings/parse-options.ts";
 import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
 import { callObserver } from "../../providers/aws/call-metrics.ts";
@@ -51,8 +52,24 @@ export function awsProviderOf(
   options: Options,
   region: string,
 ): Provider {
-  const provider = createAwsProvider({ ...doors, api, settings: awsSettingsOf(options, region) });
+  const settings = awsSettingsOf(options, region);
+  const asked = options.observeOnly ? readingApi(api) : api;
+  const provider = createAwsProvider({ ...doors, api: asked, settings });
   return { ...provider, metrics: AWS_METRICS };
+}
+
+/** With `--observe-only`. The queue is not asked: a received message is hidden from the working Karpenter. */
+function readingApi(api: AwsApi): AwsApi {
+  return {
+    ec2: readingOnly(api.ec2),
+    ssm: readingOnly(api.ssm),
+    iam: readingOnly(api.iam),
+    eks: readingOnly(api.eks),
+    pricing: readingOnly(api.pricing),
+    sts: readingOnly(api.sts),
+    sqs: readingOnly(api.sqs),
+    zonalShift: readingOnly(api.zonalShift),
+  };
 }
 
 /** What the table of options means to the AWS provider. Exported for tests. */

@@ -155,7 +155,7 @@ function endpointsOf(
 async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost the lead"> {
   const { provider, flags, given, clock, log, parts } = starting;
   const clientCaPem = clientAuthority(webhookPlace(given).clientCaFile);
-  if (!given.disableWebhook) await checkWebhookPort(given.webhookPort);
+  if (!isWithoutWebhooks(given)) await checkWebhookPort(given.webhookPort);
   const running: Running = {};
   const endpoints = await endpointsOf(starting, running);
   parts.add(() => endpoints.close());
@@ -165,7 +165,8 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
   const older = await readGlobalSettings({ client, clock, log, namespace: NAMESPACE });
   const options = settings(flags, older);
   requireClusterName(provider, options);
-  const webhooks = options.disableWebhook
+  // Registering them would write, and would take them from the working Karpenter.
+  const webhooks = isWithoutWebhooks(options)
     ? undefined
     : webhooksOf({ ...doors, clock, log, options, clientCaPem });
   running.webhooks = webhooks;
@@ -243,6 +244,10 @@ async function checkWebhookPort(port: number): Promise<void> {
     const remedy = "choose another, or set --disable-webhook true if every kind is of v1";
     throw new CliError(`--webhook-port ${port}: ${error.message}; ${remedy}`);
   }
+}
+
+function isWithoutWebhooks({ disableWebhook, observeOnly }: Options): boolean {
+  return disableWebhook || observeOnly;
 }
 
 async function* none(): AsyncIterable<string> {}

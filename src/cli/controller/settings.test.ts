@@ -8,7 +8,7 @@ import { requestLimits, webhookPlace } from "./run-controller.ts";
 /** Read by the program itself, and tested with what they change: endpoints, log outputs, standby, the bundle. */
 const OF_THE_PROCESS = [
   "disable-webhook metrics-port console-port health-probe-port log-level log-output-paths log-error-output-paths",
-  "disable-leader-election leader-elect leader-election-name leader-election-namespace",
+  "observe-only disable-leader-election leader-elect leader-election-name leader-election-namespace",
   "disable-cluster-state-observability",
   "enable-profiling",
   "memory-limit",

@@ -13,7 +13,12 @@ import { StandingProblems } from "../../base/standing-problems.ts";
 import { eachInSteps, type StepRunner, type Steps, stepRunner, TURN_MS } from "../../base/steps.ts";
 import { describeVerdict } from "../../core/disruption/balanced.ts";
 import { candidateOf } from "../../core/disruption/candidates.ts";
-import type { BalancedVerdict, Command } from "../../core/disruption/command.ts";
+import {
+  type BalancedVerdict,
+  type Command,
+  decisionOf,
+  describeCommand,
+} from "../../core/disruption/command.ts";
 import { lastCheck } from "../../core/disruption/last-check.ts";
 import type { Method, Remark, ValidationFailure } from "../../core/disruption/methods/method.ts";
 import type { Round } from "../../core/disruption/round.ts";
@@ -42,7 +47,15 @@ import type { World } from "../world.ts";
 import { rewriteLostMoves } from "./account.ts";
 import type { CommandQueue } from "./command-queue.ts";
 import { wakeForEmptyNodes } from "./early-round.ts";
-import { approved, blocked, holdsNode, proposed, rejected, unconsolidatable } from "./events.ts";
+import {
+  approved,
+  blocked,
+  holdsNode,
+  proposed,
+  rejected,
+  unconsolidatable,
+  wouldBeDisrupted,
+} from "./events.ts";
 import {
   type ClusterReading,
   gatherForCommand,
@@ -157,10 +170,12 @@ async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
   if (dueOf(world, memory).length > 0) {
     again = await validate(loop);
   } else {
-    await pickUp(loop);
-    const { revision } = world.cluster;
-    if (memory.recordedAt !== revision) await rewriteLostMoves({ world, log, run }, queue);
-    memory.recordedAt = revision;
+    if (!world.settings.observeOnly) {
+      await pickUp(loop);
+      const { revision } = world.cluster;
+      if (memory.recordedAt !== revision) await rewriteLostMoves({ world, log, run }, queue);
+      memory.recordedAt = revision;
+    }
     again = await propose(loop, isEarly);
   }
   if (again === "now") return requeueAfter(AGAIN_MS);
@@ -172,8 +187,10 @@ async function reconcile(doors: Omit<Loop, "run">): Promise<Outcome> {
 async function propose(loop: Loop, isEarly: boolean): Promise<Again> {
   const { world, queue, memory, log, run } = loop;
   const around = await readAround(loop);
-  await judgeMoves({ world, log }, queue, around.pools);
-  await queue.backoff.write(world, log);
+  if (!world.settings.observeOnly) {
+    await judgeMoves({ world, log }, queue, around.pools);
+    await queue.backoff.write(world, log);
+  }
   const pending = memory.pending.map(({ command }) => command);
   await run(reportRound(world, around, memory.problems));
   const found = await run(runMethods({ pending, isEarly }, roundDoors(loop, around)));
@@ -236,7 +253,7 @@ async function take(
     if (command.validateAfterMs === 0) {
       const still = stillNow({ world, queue, around }, { method, command });
       if (typeof still === "string") putOff(log, command, still);
-      else if (await start(queue, still, log)) again = "now";
+      else if (await start({ world, queue, log }, still)) again = "now";
       continue;
     }
     countMoves(world, command.verdicts ?? []);
@@ -315,7 +332,7 @@ async function validate(loop: Loop): Promise<Again> {
     const now = typeof still === "string" ? still : stillNow(sight, { method, command: still });
     if (typeof now === "string") {
       reject(loop, command, now);
-    } else if (await start(queue, now, log)) {
+    } else if (await start({ world, queue, log }, now)) {
       again = "now";
     }
   }
@@ -355,7 +372,15 @@ function reject({ world, log }: Loop, command: Command, why: ValidationFailure):
   });
 }
 
-async function start(queue: CommandQueue, command: Command, log: Logger): Promise<boolean> {
+/** Whether the command has begun. */
+async function start(
+  { world, queue, log }: Pick<Loop, "world" | "queue" | "log">,
+  command: Command,
+): Promise<boolean> {
+  if (world.settings.observeOnly) {
+    tellObserved(world, log, command);
+    return false;
+  }
   try {
     await queue.start(command);
     return true;
@@ -365,6 +390,19 @@ async function start(queue: CommandQueue, command: Command, log: Logger): Promis
     log.error("failed starting a disruption command", { error: `${text}: ${cause}` });
     return false;
   }
+}
+
+/** With `--observe-only`: says what the command would do. */
+function tellObserved(world: World, log: Logger, command: Command): void {
+  const { candidates, reason } = command;
+  log.info("would disrupt node(s)", { command: describeCommand(command, "observed") });
+  world.events.publish(...wouldBeDisrupted(command));
+  for (const pool of new Set(candidates.map((one) => one.pool.name)))
+    world.metrics.count("observed_decisions_total", {
+      decision: decisionOf(command),
+      reason: reason.toLowerCase(),
+      nodepool: pool,
+    });
 }
 
 /** Resumes or rolls back the commands that no process carries out any more. */

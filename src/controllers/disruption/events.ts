@@ -122,6 +122,16 @@ export function proposed(command: Command): readonly EventToPublish[] {
   );
 }
 
+/** karpenter-ts only, with `--observe-only`: on the Nodes and claims of a command. */
+export function wouldBeDisrupted(command: Command): readonly EventToPublish[] {
+  return eachPart(command).map(({ object, text }) =>
+    event(object, command.generation, {
+      reason: "Terminating",
+      message: `Would be disrupted for reason ${command.reason}: ${text}`,
+    }),
+  );
+}
+
 /** A command that the policy Balanced approved. */
 export function approved(
   objects: readonly KubeObject[],

@@ -7,10 +7,10 @@ import type { Logger } from "../../base/log.ts";
 import { isBufferPod } from "../../core/buffers/pods.ts";
 import type { MadeClaim } from "../../core/provisioning/nodes/made-claims.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
-import { poolFields } from "../words.ts";
+import { poolFields, some } from "../words.ts";
 import type { World } from "../world.ts";
 import { createClaims } from "./create-claims.ts";
-import { nominated } from "./events.ts";
+import { nominated, wouldBeNominated } from "./events.ts";
 import { claimTarget, nominationMs, targetsOf } from "./nomination.ts";
 
 /** What became of the claims of one plan. */
@@ -40,6 +40,10 @@ export async function apply(
     const targets = targetsOf(world, nodeName);
     for (const pod of real) world.events.publish(nominated(pod, targets));
   }
+  if (world.settings.observeOnly) {
+    tellObserved(world, log, newClaims);
+    return { made: [], failed: [] };
+  }
   const created = await createClaims(world, log, newClaims, "provisioned");
   const applied = { made: [] as MadeClaim[], failed: [] as FailedClaim[] };
   for (const [index, claim] of created.entries()) {
@@ -62,4 +66,22 @@ export async function apply(
       if (!isBufferPod(pod)) world.events.publish(nominated(pod, [claimTarget(claim)]));
   }
   return applied;
+}
+
+/** With `--observe-only`: says which claims would be created, and for which pods. */
+function tellObserved(world: World, log: Logger, planned: readonly PlannedClaim[]): void {
+  for (const plan of planned) {
+    log.info(`would create ${vocabulary(plan.pool.generation).claimNoun}`, {
+      ...poolFields(plan.pool),
+      pods: plan.pods.length,
+      "instance-types": some(plan.instanceTypes.map(({ name }) => name)),
+    });
+    world.metrics.count("observed_decisions_total", {
+      decision: "create",
+      reason: "provisioned",
+      nodepool: plan.pool.name,
+    });
+    for (const pod of plan.pods)
+      if (!isBufferPod(pod)) world.events.publish(wouldBeNominated(pod, plan));
+  }
 }

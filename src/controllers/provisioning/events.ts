@@ -1,6 +1,7 @@
 /** Events of planning, on the pods and pools it is about. upstream: pkg/controllers/provisioning/scheduling/events.go */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import type { PlannedClaim } from "../../core/provisioning/result.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
 /** karpenter-ts only: a pod did not keep the node that was planned for it. */
@@ -17,6 +18,18 @@ export function nominated(pod: Pod, targets: readonly string[]): EventToPublish 
     type: "Normal",
     reason: "Nominated",
     message: `Pod should schedule on: ${targets.join(", ")}`,
+    dedupeValues: [pod.metadata.uid ?? pod.metadata.name],
+    rate: NOMINATED_RATE,
+  };
+}
+
+/** karpenter-ts only, with `--observe-only`. */
+export function wouldBeNominated(pod: Pod, { pool, cheapest }: PlannedClaim): EventToPublish {
+  return {
+    object: pod,
+    type: "Normal",
+    reason: "Nominated",
+    message: `Pod would be scheduled on a new node of ${pool.name}, such as ${cheapest.instanceType} in ${cheapest.zone}`,
     dedupeValues: [pod.metadata.uid ?? pod.metadata.name],
     rate: NOMINATED_RATE,
   };

@@ -10,6 +10,12 @@ export const PROVISIONING_METRICS: readonly MetricSpec[] = [
     labels: ["reason", "nodepool", "min_values_relaxed"],
   },
   {
+    name: "observed_decisions_total",
+    type: "counter",
+    help: "Number of decisions that --observe-only did not carry out. A decision counts each time it is made.",
+    labels: ["decision", "reason", "nodepool"],
+  },
+  {
     name: "scheduler_scheduling_duration_seconds",
     type: "histogram",
     help: "Duration of planning passes.",

@@ -20,7 +20,7 @@ const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [
   ["Webhooks", /^(webhook-|disable-webhook|karpenter-service)/],
   [
     "Process, leader election and logs",
-    /^(metrics-|health-|console-|kube-client|enable-prof|disable-|leader-|memory-|cpu-|log-)/,
+    /^(observe-only|metrics-|health-|console-|kube-client|enable-prof|disable-|leader-|memory-|cpu-|log-)/,
   ],
 ];
 

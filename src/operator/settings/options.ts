@@ -430,6 +430,13 @@ export const OPTIONS = {
     "false",
     "Detect drift of Machines, as featureGates.driftEnabled of karpenter-global-settings does.",
   ),
+  observeOnly: ours(
+    "observe-only",
+    "OBSERVE_ONLY",
+    "boolean",
+    "false",
+    "Decide, and say by events and metrics what would be done, but change nothing. It takes no Lease and serves no webhooks, so it runs beside a working Karpenter.",
+  ),
   preset: ours(
     "preset",
     "PRESET",

@@ -1,0 +1,80 @@
+/**
+ * `--observe-only`: the controller decides, says so by events and metrics, and changes nothing. There are three walls.
+ * Only controllers of the list run. The cloud launches and ends nothing. A request that would write anything but an
+ * Event is refused before it leaves the process. It takes no Lease, so it runs beside a working Karpenter.
+ */
+import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import type { EventRecorder } from "../kube/events/events.ts";
+import type { KubeRequest, KubeResponse, Transport } from "../kube/transport/transport.ts";
+
+/** In front of each event's message. */
+const OBSERVED = "Observe only: ";
+/** Who reports the events, so that they can be told from those of the working Karpenter. */
+export const OBSERVER_COMPONENT = "karpenter-observe-only";
+
+/** Controllers that decide or count. Whatever is not named here does not run, a new controller included. */
+const RUNS =
+  /^(state\..*|metrics\..*|provisioner(\..*)?|disruption|nodeoverlay\.controller|cloudprovider\.metrics|providers\.pricing|providers\.instancetype\.capacity|logging\.config)$/;
+
+/** Whether a controller of this name runs. */
+export function isObserver(controller: string): boolean {
+  return RUNS.test(controller);
+}
+
+/** The transport, on which nothing but Events is written. */
+export function observing(transport: Transport): Transport {
+  return {
+    close: () => transport.close(),
+    send: async (request) => (changesNothing(request) ? transport.send(request) : refused(request)),
+  };
+}
+
+function changesNothing({ method, path }: KubeRequest): boolean {
+  if (method === "GET") return true;
+  const [route = ""] = path.split("?");
+  const isEvent =
+    /^\/(api\/v1|apis\/events\.k8s\.io\/v1)\/namespaces\/[^/]+\/events(\/[^/]+)?$/.test(route);
+  return isEvent && (method === "POST" || method === "PATCH");
+}
+
+function refused({ method, path }: KubeRequest): KubeResponse {
+  const message = `${method} ${path.split("?")[0]} is not sent: the controller runs with --observe-only`;
+  return {
+    status: 403,
+    headers: { "content-type": "application/json" },
+    body: { kind: "Status", apiVersion: "v1", status: "Failure", reason: "Forbidden", message },
+  };
+}
+
+/** The cloud, which neither launches nor ends anything. */
+export function observedCloud(cloud: CloudProvider): CloudProvider {
+  const no = async (): Promise<never> => {
+    throw new Error("the cloud is not asked: the controller runs with --observe-only");
+  };
+  return { ...cloud, create: no, delete: no };
+}
+
+/** Marks every event. */
+export function markedEvents(events: EventRecorder): EventRecorder {
+  return {
+    publish: (...given) =>
+      events.publish(
+        ...given.map((event) => ({ ...event, message: `${OBSERVED}${event.message}` })),
+      ),
+  };
+}
+
+/** One service of the cloud's API, of which only calls that read are made. */
+export function readingOnly<T extends object>(service: T): T {
+  return new Proxy(service, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function" || /^(describe|get|list)/.test(String(name))) {
+        return typeof value === "function" ? value.bind(target) : value;
+      }
+      return async () => {
+        throw new Error(`${String(name)} is not called: the controller runs with --observe-only`);
+      };
+    },
+  });
+}
