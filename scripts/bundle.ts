@@ -25,7 +25,13 @@ import { imageFlags } from "./image-flags.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 /** What the program reads at run time, from the project's root. */
-const DATA = ["data", "deploy/crds", "examples"];
+const DATA = [
+  "data",
+  "deploy/aws/policies",
+  "deploy/charts/karpenter/values.schema.json",
+  "deploy/crds",
+  "examples",
+];
 const ENTRIES = {
   karpenter: "src/cli/main.ts",
   "ec2-spot-interrupter": "src/cli/ec2-spot-interrupter.ts",

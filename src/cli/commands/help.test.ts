@@ -13,6 +13,7 @@ import { controllerCommand } from "./controller.ts";
 import { convertCommand } from "./convert.ts";
 import { explainCommand } from "./explain.ts";
 import { interruptCommand } from "./interrupt.ts";
+import { migrateCheckCommand } from "./migrate.ts";
 import { planCommand } from "./plan.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { simulateCommand } from "./simulate.ts";
@@ -23,6 +24,7 @@ const COMMANDS = [
   convertCommand,
   explainCommand,
   interruptCommand,
+  migrateCheckCommand,
   planCommand,
   sandboxCommand,
   simulateCommand,
@@ -61,7 +63,10 @@ describe("help", () => {
       const lines = text.slice(text.indexOf("Examples:")).match(/karpenter \w+ .*$/gm) ?? [];
       expect(lines.length).toBeGreaterThanOrEqual(2);
       for (const line of lines) {
-        const [, command, ...words] = line.replace(/ [>|] .*$/, "").split(/ +/);
+        const [, command, ...words] = line
+          .replace(/ [>|] .*$/, "")
+          .replace("karpenter migrate ", "karpenter ")
+          .split(/ +/);
         expect(command).toBe(name);
         const parsed = make().exitOverride().parseOptions(words);
         expect(parsed.unknown).toEqual([]);

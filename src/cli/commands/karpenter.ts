@@ -10,6 +10,7 @@ import { controllerCommand } from "./controller.ts";
 import { convertCommand } from "./convert.ts";
 import { explainCommand } from "./explain.ts";
 import { interruptCommand } from "./interrupt.ts";
+import { migrateCommand } from "./migrate.ts";
 import { planCommand } from "./plan.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { simulateCommand } from "./simulate.ts";
@@ -30,6 +31,7 @@ export function karpenterProgram(name: string): Command {
   program.addCommand(consoleCommand());
   program.addCommand(interruptCommand());
   program.addCommand(convertCommand());
+  program.addCommand(migrateCommand());
   program.addCommand(completionCommand());
   return program;
 }

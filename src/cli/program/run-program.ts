@@ -26,7 +26,7 @@ export async function runProgram(program: Command): Promise<void> {
         ),
       ),
   });
-  for (const command of program.commands) command.exitOverride().copyInheritedSettings(program);
+  inheritSettings(program);
   // The event loop is empty, but the command has not ended. That must not look like success.
   const stuck = (): void => {
     say("unexpected failure: ended before it was done");
@@ -50,6 +50,14 @@ export async function runProgram(program: Command): Promise<void> {
     }
   } finally {
     process.off("beforeExit", stuck);
+  }
+}
+
+/** To commands of commands, too. */
+function inheritSettings(parent: Command): void {
+  for (const command of parent.commands) {
+    command.exitOverride().copyInheritedSettings(parent);
+    inheritSettings(command);
   }
 }
 

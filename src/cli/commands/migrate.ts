@@ -1,0 +1,43 @@
+/** `karpenter migrate`: moving here from another autoscaler. */
+import { Command, Option } from "commander";
+import type { MigrateCheckFlags } from "../migrate/run-check.ts";
+import { withExamples } from "../program/help.ts";
+
+/** `karpenter migrate`, with its commands. */
+export function migrateCommand(): Command {
+  const command = new Command("migrate").description(
+    "Move a cluster here from Karpenter in Go or from Cluster Autoscaler.",
+  );
+  command.addCommand(migrateCheckCommand());
+  return command;
+}
+
+/** `karpenter migrate check`; for tests, too. Exit code 0: ready; 2: something is to be done; 1: bad input. */
+export function migrateCheckCommand(): Command {
+  const command = new Command("check")
+    .description(
+      "Say what is ready, what would drift, what differs and what to do before karpenter-ts takes the cluster over. It only reads.",
+    )
+    .optionsGroup("Input:")
+    .option("--values <file>", "values of the chart in use: helm get values karpenter -o yaml")
+    .option("--policy <file...>", "IAM policies of the controller, as JSON documents")
+    .optionsGroup("Output:")
+    .addOption(
+      new Option("-o, --output <format>", "text for people; json for programs")
+        .choices(["text", "json"])
+        .default("text"),
+    )
+    .allowExcessArguments(false)
+    .action(async (flags: MigrateCheckFlags) => {
+      const { runMigrateCheck } = await import("../migrate/run-check.ts");
+      process.exitCode = await runMigrateCheck(flags);
+    });
+  return withExamples(
+    command,
+    ["karpenter migrate check", "the cluster that KUBECONFIG names"],
+    [
+      "karpenter migrate check --values values.yaml --policy policy.json -o json",
+      "with the chart's values and the IAM policy, for a program",
+    ],
+  );
+}

@@ -1,0 +1,235 @@
+/** Checks of what is stored: definitions, fields that would be lost, drift, and what is under way. */
+import type { Node } from "../../apis/core/node.ts";
+import { poolIdOfClaim, toClaim } from "../../apis/hub/claim.ts";
+import { convertObject } from "../../apis/hub/conversion.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import { POOL_KINDS, toPool } from "../../apis/hub/to-pool.ts";
+import { isTrue } from "../../apis/karpenter/conditions.ts";
+import {
+  DISRUPTED_NO_SCHEDULE_TAINT,
+  DISRUPTION_NO_SCHEDULE_TAINT,
+  NODEPOOL_HASH_VERSION_ANNOTATION_KEY,
+} from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { NODEPOOL_HASH_VERSION } from "../../apis/karpenter/nodepool-hash.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { counted } from "../../base/counted.ts";
+import { poolDrift } from "../../core/nodeclaim/drifted.ts";
+import type { CheckedItem } from "../checks/checks.ts";
+import type { MigrationFacts, OwnFacts, ValueSchema } from "./facts.ts";
+import { unknownFields } from "./unknown-fields.ts";
+
+/** Upstream's provisioners and machines end with v0.32; ours serve them beside v1. */
+const CLAIMS: ReadonlySet<string> = new Set(["NodeClaim", "Machine"]);
+const POOLS: ReadonlySet<string> = new Set(POOL_KINDS.map(({ kind }) => kind));
+/** Names that a sentence shows. */
+const MOST_NAMES = 5;
+
+interface Definition extends KubeObject {
+  readonly spec: {
+    readonly names: { readonly kind: string };
+    readonly versions: readonly {
+      readonly name: string;
+      readonly schema: { readonly openAPIV3Schema: ValueSchema };
+    }[];
+  };
+}
+
+/** Each definition of Karpenter: which versions are stored, and whether ours takes its place. */
+export function checkDefinitions({ crds }: MigrationFacts, own: OwnFacts): readonly CheckedItem[] {
+  const area = "definitions";
+  if (crds.length === 0)
+    return [
+      {
+        area,
+        item: "none",
+        state: "todo",
+        says: "No CustomResourceDefinition of Karpenter is installed",
+        remedy: "install them: helm upgrade --install karpenter-crd deploy/charts/karpenter-crd",
+      },
+    ];
+  return crds.map((crd): CheckedItem => {
+    const item = crd.metadata.name;
+    const stored = crd.status?.storedVersions ?? [];
+    const says = `stored as ${stored.join(", ") || "nothing yet"}`;
+    if (crd.metadata.deletionTimestamp !== undefined)
+      return {
+        area,
+        item,
+        state: "todo",
+        says: "It is being deleted, and its objects with it",
+        remedy:
+          "see the recipe for deleted definitions in docs/guide/uninstall.md before you go on",
+      };
+    if (!own.crds.some(({ metadata }) => metadata.name === item))
+      return { area, item, state: "differs", says: `${says}; karpenter-ts does not use this kind` };
+    if (stored.includes("v1") && stored.length > 1)
+      return {
+        area,
+        item,
+        state: "differs",
+        says: `${says}: some objects may be stored in an older version`,
+        remedy:
+          "keep webhook.enabled=true: conversion reads them, and the controller stores them anew",
+      };
+    return { area, item, state: "ready", says };
+  });
+}
+
+/** Objects by kind and version, and the fields that our definitions do not know. */
+export function checkObjects({ objects }: MigrationFacts, own: OwnFacts): readonly CheckedItem[] {
+  const counts = new Map<string, number>();
+  for (const { apiVersion, kind } of objects) {
+    const item = `${kind} ${apiVersion}`;
+    counts.set(item, (counts.get(item) ?? 0) + 1);
+  }
+  const checks: CheckedItem[] = [...counts]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([item, count]) => ({
+      area: "objects",
+      item,
+      state: "ready",
+      says: `${counted(count, "object")}, read as they are`,
+    }));
+  for (const object of objects) {
+    const unknown = unknownFields(object, schemaOf(object, own.crds)).filter(
+      (path) => !/^(metadata|apiVersion|kind)(\.|$)/.test(path),
+    );
+    const lost = unknown.filter((path) => !path.startsWith("status."));
+    if (lost.length === 0) continue;
+    checks.push({
+      area: "objects",
+      item: `${object.kind} ${object.metadata.name}`,
+      state: "todo",
+      says: `karpenter-ts does not know ${some(lost)}`,
+      remedy: `the fields are dropped once karpenter-crd is installed: take them out, or stay until they are known`,
+    });
+  }
+  return checks;
+}
+
+function schemaOf(
+  { apiVersion = "", kind }: KubeObject,
+  crds: readonly KubeObject[],
+): ValueSchema | undefined {
+  const own = (crds as readonly Definition[]).find(({ spec }) => spec.names.kind === kind);
+  const version = apiVersion.split("/")[1];
+  return own?.spec.versions.find(({ name }) => name === version)?.schema.openAPIV3Schema;
+}
+
+/** Which nodes would be replaced because of the change, and which are to be replaced anyway. */
+export function checkDrift({ objects }: MigrationFacts): readonly CheckedItem[] {
+  const area = "drift";
+  const pools = new Map<string, Pool>();
+  for (const object of objects)
+    if (POOLS.has(object.kind ?? "")) {
+      const pool = toPool(asV1(object) as never);
+      pools.set(pool.id, pool);
+    }
+  const checks: CheckedItem[] = [];
+  const pending: string[] = [];
+  const restamped: string[] = [];
+  let quiet = 0;
+  for (const claim of claimsIn(objects)) {
+    const { name } = claim.metadata;
+    const pool = pools.get(poolIdOfClaim(claim) ?? "");
+    if (isTrue(claim, "Drifted")) {
+      pending.push(name);
+      continue;
+    }
+    const reason = pool === undefined ? undefined : poolDrift(claim, pool);
+    if (reason !== undefined) {
+      checks.push({
+        area,
+        item: name,
+        state: "drift",
+        says: `The node would be replaced: ${reason}`,
+        remedy: `compare NodeClaim ${name} with its NodePool; budgets {nodes: "0"} hold it back until you are ready`,
+      });
+      continue;
+    }
+    quiet++;
+    const version = claim.metadata.annotations?.[NODEPOOL_HASH_VERSION_ANNOTATION_KEY];
+    if (version !== undefined && version !== NODEPOOL_HASH_VERSION) restamped.push(name);
+  }
+  if (pending.length > 0)
+    checks.push({
+      area,
+      item: "pending",
+      state: "differs",
+      says: `${counted(pending.length, "node")} drifted before and will be replaced by either Karpenter: ${some(pending)}`,
+    });
+  if (restamped.length > 0)
+    checks.push({
+      area,
+      item: "hash version",
+      state: "differs",
+      says: `${counted(restamped.length, "claim")} of another hash version than ${NODEPOOL_HASH_VERSION} are stamped anew, without drift: ${some(restamped)}`,
+    });
+  const says = `${counted(quiet, "claim")} would stay as they are`;
+  return [...checks, { area, item: "claims", state: "ready", says }];
+}
+
+/** Claims that come up or go, and nodes that a command has tainted. */
+export function checkUnderWay({ objects, nodes }: MigrationFacts): readonly CheckedItem[] {
+  const area = "under way";
+  const claims = claimsIn(objects);
+  const named = (some: readonly NodeClaim[]) => some.map(({ metadata }) => metadata.name);
+  const leaving = claims.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+  const coming = claims.filter((one) => !leaving.includes(one) && !isTrue(one, "Initialized"));
+  const going = new Set(leaving.map(({ status }) => status?.nodeName));
+  const tainted = nodes.filter(
+    (node) => isTainted(node) && !going.has(node.metadata.name) && !isDeleted(node),
+  );
+  const checks: CheckedItem[] = [];
+  if (coming.length > 0)
+    checks.push({
+      area,
+      item: "launching",
+      state: "differs",
+      says: `${counted(coming.length, "claim")} not initialized yet are taken over as they are: ${some(named(coming))}`,
+    });
+  if (leaving.length > 0)
+    checks.push({
+      area,
+      item: "draining",
+      state: "differs",
+      says: `${counted(leaving.length, "node")} on the way out go on draining: ${some(named(leaving))}`,
+    });
+  if (tainted.length > 0)
+    checks.push({
+      area,
+      item: "commands",
+      state: "differs",
+      says: `Karpenter in Go remembers a command only in its process: the taint is taken off ${some(tainted.map(({ metadata }) => metadata.name))}, and it is decided anew`,
+    });
+  if (checks.length === 0)
+    checks.push({ area, item: "nothing", state: "ready", says: "No claim comes up or goes" });
+  return checks;
+}
+
+function claimsIn(objects: readonly KubeObject[]): readonly NodeClaim[] {
+  return objects.filter(({ kind }) => CLAIMS.has(kind ?? "")).map((one) => toClaim(asV1(one)));
+}
+
+/** Generations of v1beta1 are read by way of v1; v1alpha5 has kinds of its own. */
+function asV1(object: KubeObject): KubeObject {
+  const [group = "", version] = (object.apiVersion ?? "").split("/");
+  return version === "v1beta1" ? convertObject(object, `${group}/v1`) : object;
+}
+
+function isTainted({ spec }: Node): boolean {
+  const keys = [DISRUPTED_NO_SCHEDULE_TAINT.key, DISRUPTION_NO_SCHEDULE_TAINT.key];
+  return (spec?.taints ?? []).some(({ key }) => keys.includes(key));
+}
+
+function isDeleted({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** The first names, and how many more. */
+export function some(names: readonly string[]): string {
+  const more = names.length - MOST_NAMES;
+  const shown = [...names].sort().slice(0, MOST_NAMES).join(", ");
+  return more > 0 ? `${shown} and ${more} more` : shown;
+}

@@ -1,0 +1,250 @@
+/** The checks as a function of facts: one small cluster, and one change at a time. */
+import { describe, expect, it } from "vitest";
+import type { Deployment } from "../../apis/apps/kinds.ts";
+import type { Crd } from "../../apis/core/custom-resource-definition.ts";
+import type { Node } from "../../apis/core/node.ts";
+import { toPool } from "../../apis/hub/to-pool.ts";
+import type { NodePool } from "../../apis/karpenter/nodepool.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import type { CheckedItem } from "../checks/checks.ts";
+import { exitCodeOf, printedChecks } from "../checks/checks.ts";
+import { migrationChecks } from "./check.ts";
+import type { MigrationFacts } from "./facts.ts";
+import { ownFacts } from "./gather.ts";
+
+const NOW = Date.UTC(2026, 0, 5, 8);
+const OWN = ownFacts();
+const CLASS_REF = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
+
+const POOL = {
+  apiVersion: "karpenter.sh/v1",
+  kind: "NodePool",
+  metadata: { name: "default", uid: "p" },
+  spec: { template: { spec: { nodeClassRef: CLASS_REF, requirements: [] } } },
+} as unknown as NodePool;
+
+const crd = (name: string, storedVersions: readonly string[]): Crd => {
+  const [plural = "", ...group] = name.split(".");
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name },
+    spec: { group: group.join("."), names: { plural }, versions: [{ name: "v1", served: true }] },
+    status: { storedVersions },
+  };
+};
+
+function claim(name: string, more: { annotations?: object; conditions?: object[] } = {}) {
+  return {
+    apiVersion: "karpenter.sh/v1",
+    kind: "NodeClaim",
+    metadata: {
+      name,
+      labels: { "karpenter.sh/nodepool": "default" },
+      annotations: {
+        "karpenter.sh/nodepool-hash": toPool(POOL).hash,
+        "karpenter.sh/nodepool-hash-version": "v3",
+        ...more.annotations,
+      },
+    },
+    spec: { nodeClassRef: CLASS_REF, requirements: [] },
+    status: {
+      nodeName: `node-${name}`,
+      conditions: more.conditions ?? [{ type: "Initialized", status: "True" }],
+    },
+  } as unknown as KubeObject;
+}
+
+const DEPLOYMENT = {
+  metadata: { name: "karpenter", namespace: "kube-system" },
+  spec: {
+    replicas: 2,
+    selector: {},
+    template: {
+      spec: {
+        containers: [
+          { image: "public.ecr.aws/karpenter/controller:1.15.0", env: [{ name: "CLUSTER_NAME" }] },
+        ],
+      },
+    },
+  },
+} as unknown as Deployment;
+
+const QUIET: MigrationFacts = {
+  nowMs: NOW,
+  crds: [crd("nodepools.karpenter.sh", ["v1"]), crd("nodeclaims.karpenter.sh", ["v1"])],
+  objects: [POOL, claim("a")],
+  nodes: [],
+  deployments: [DEPLOYMENT],
+  leases: [],
+  webhooks: [],
+  values: { settings: { clusterName: "demo", preset: "upstream-compatible" } },
+  allowed: [
+    "ec2:*",
+    "iam:*",
+    "sqs:*",
+    "eks:DescribeCluster",
+    "ssm:Get*",
+    "pricing:*",
+    "arc-zonal-shift:*",
+  ],
+  unread: [],
+};
+
+const checks = (change: Partial<MigrationFacts> = {}) =>
+  migrationChecks({ ...QUIET, ...change }, OWN);
+const found = (all: readonly CheckedItem[], area: string, item: string) =>
+  all.find((one) => one.area === area && one.item === item);
+
+describe("a check before the migration", () => {
+  it("has nothing to do in a quiet cluster of v1, and ends with 0", () => {
+    expect(checks().filter(({ state }) => state !== "ready")).toEqual([]);
+    expect(exitCodeOf(checks())).toBe(0);
+  });
+
+  it("names the versions that are stored, and that conversion must go on", () => {
+    const all = checks({ crds: [crd("nodepools.karpenter.sh", ["v1beta1", "v1"])] });
+    expect(found(all, "definitions", "nodepools.karpenter.sh")).toMatchObject({
+      state: "differs",
+      says: "stored as v1beta1, v1: some objects may be stored in an older version",
+    });
+  });
+
+  it("asks for the definitions where there are none, and warns of one that goes", () => {
+    expect(found(checks({ crds: [] }), "definitions", "none")?.state).toBe("todo");
+    const { metadata, ...rest } = crd("nodepools.karpenter.sh", ["v1"]);
+    const going = { ...rest, metadata: { ...metadata, deletionTimestamp: "2026-01-05T08:00:00Z" } };
+    expect(found(checks({ crds: [going] }), "definitions", "nodepools.karpenter.sh")?.state).toBe(
+      "todo",
+    );
+  });
+
+  it("names fields that our definitions would drop, and no field that they know", () => {
+    const odd = { ...POOL, spec: { ...POOL.spec, flavour: "sweet" } };
+    const all = checks({ objects: [odd] });
+    expect(found(all, "objects", "NodePool default")).toMatchObject({
+      state: "todo",
+      says: "karpenter-ts does not know spec.flavour",
+    });
+    expect(exitCodeOf(all)).toBe(2);
+  });
+
+  it("tells a claim that would drift from one that had drifted, and one of another hash version", () => {
+    const objects = [
+      POOL,
+      claim("new", { annotations: { "karpenter.sh/nodepool-hash": "1" } }),
+      claim("old", { conditions: [{ type: "Drifted", status: "True" }] }),
+      claim("older", {
+        annotations: {
+          "karpenter.sh/nodepool-hash": "1",
+          "karpenter.sh/nodepool-hash-version": "v2",
+        },
+      }),
+    ];
+    const all = checks({ objects });
+    expect(found(all, "drift", "new")).toMatchObject({
+      state: "drift",
+      says: "The node would be replaced: NodePoolDrifted",
+    });
+    expect(found(all, "drift", "pending")?.says).toContain("old");
+    expect(found(all, "drift", "hash version")?.says).toContain("older");
+    expect(found(all, "drift", "claims")?.says).toBe("1 claim would stay as they are");
+  });
+
+  it("says what is under way: launches, drains, and commands that only a process knows", () => {
+    const leaving = claim("b");
+    const objects = [
+      POOL,
+      claim("a", { conditions: [] }),
+      { ...leaving, metadata: { ...leaving.metadata, deletionTimestamp: "2026-01-05T07:59:00Z" } },
+      claim("c"),
+    ];
+    const tainted = (name: string) =>
+      ({
+        metadata: { name },
+        spec: { taints: [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] },
+      }) as unknown as Node;
+    const all = checks({ objects, nodes: [tainted("node-b"), tainted("node-c")] });
+    expect(found(all, "under way", "launching")?.says).toContain("a");
+    expect(found(all, "under way", "draining")?.says).toContain("b");
+    expect(found(all, "under way", "commands")?.says).toContain("node-c");
+    expect(found(all, "under way", "commands")?.says).not.toContain("node-b");
+  });
+
+  it("says who leads, and refuses two controllers at work", () => {
+    const lease = (renewTime: string) => ({
+      metadata: { name: "karpenter-leader-election", namespace: "kube-system" },
+      spec: { holderIdentity: "karpenter-abc_1", renewTime },
+    });
+    const item = "lease kube-system/karpenter-leader-election";
+    expect(
+      found(checks({ leases: [lease("2026-01-05T07:59:50.000000Z")] }), "controller", item)?.says,
+    ).toBe("held by karpenter-abc_1");
+    expect(
+      found(checks({ leases: [lease("2026-01-05T07:59:00.000000Z")] }), "controller", item)?.says,
+    ).toBe("free");
+    expect(
+      found(checks({ deployments: [DEPLOYMENT, DEPLOYMENT] }), "controller", "several")?.state,
+    ).toBe("todo");
+  });
+
+  it("judges values as helm would, and settings as the program reads them", () => {
+    const values = {
+      controller: { image: { repository: "public.ecr.aws/karpenter/controller" } },
+      settings: {
+        aws: { clusterName: "demo", assumeRoleARN: "arn:aws:iam::1:role/k" },
+        flavour: 1,
+      },
+    };
+    const all = checks({ values });
+    expect(found(all, "values", "settings.flavour")?.state).toBe("todo");
+    expect(found(all, "values", "settings.aws.clusterName")?.says).toBe(
+      "Older name: now settings.clusterName.",
+    );
+    expect(found(all, "values", "settings.aws.assumeRoleARN")?.state).toBe("todo");
+    expect(found(all, "values", "controller.image")?.state).toBe("todo");
+    expect(found(all, "settings", "preset")).toMatchObject({
+      state: "differs",
+      remedy: expect.stringContaining("settings.preset=upstream-compatible"),
+    });
+    const odd = structuredClone(DEPLOYMENT) as unknown as {
+      spec: { template: { spec: { containers: { env: object[] }[] } } };
+    };
+    odd.spec.template.spec.containers[0]?.env.push({ name: "FLAVOUR" });
+    expect(
+      found(
+        checks({ deployments: [odd as unknown as Deployment] }),
+        "settings",
+        "kube-system/karpenter",
+      )?.says,
+    ).toBe("karpenter-ts does not read FLAVOUR");
+  });
+
+  it("names each IAM action that no policy allows, by IAM's wildcards", () => {
+    const allowed = OWN.needed.filter((one) => one !== "ec2:CreateFleet");
+    const all = checks({ allowed });
+    expect(all.filter(({ area }) => area === "IAM policy").map(({ item }) => item)).toEqual([
+      "ec2:CreateFleet",
+    ]);
+    expect(
+      found(checks({ allowed: [...allowed, "EC2:create*"] }), "IAM policy", "actions")?.state,
+    ).toBe("ready");
+    expect(exitCodeOf(all)).toBe(2);
+  });
+
+  it("says what was not given or could not be read, without taking it for well", () => {
+    const { values: _, allowed: __, ...rest } = QUIET;
+    const all = migrationChecks({ ...rest, unread: [{ what: "nodes", why: "forbidden" }] }, OWN);
+    expect(all.filter(({ state }) => state === "unknown").map(({ area }) => area)).toEqual([
+      "values",
+      "IAM policy",
+      "reading",
+    ]);
+    const text = String(printedChecks(all, { output: "text", version: "1.0.0" }));
+    expect(text).toContain("What to do:\n  settings preset: set settings.preset");
+    expect(text.trimEnd().endsWith("Nothing is to be done.")).toBe(true);
+    expect(
+      JSON.parse(String(printedChecks(all, { output: "json", version: "1.0.0" }))),
+    ).toMatchObject({ version: "1.0.0", exitCode: 0 });
+  });
+});

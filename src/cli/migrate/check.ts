@@ -1,0 +1,272 @@
+/**
+ * `karpenter migrate check` as a function of facts: item by item whether this cluster can be handed over from another
+ * Karpenter, what would differ, and what is to be done first. It reads no clock and asks nobody.
+ */
+import type { Deployment } from "../../apis/apps/kinds.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { isObject } from "../../base/json.ts";
+import { OPTIONS, type OptionDefinition } from "../../operator/settings/options.ts";
+import type { CheckedItem } from "../checks/checks.ts";
+import {
+  checkDefinitions,
+  checkDrift,
+  checkObjects,
+  checkUnderWay,
+  some,
+} from "./check-objects.ts";
+import type { MigrationFacts, OwnFacts, ValueSchema } from "./facts.ts";
+import { unknownFields } from "./unknown-fields.ts";
+
+/** Variables of upstream's chart that are not settings of the program, or that Node has no use for. */
+const NO_SETTINGS: ReadonlySet<string> = new Set([
+  "KUBERNETES_MIN_VERSION",
+  "SYSTEM_NAMESPACE",
+  "GOMEMLIMIT",
+  "GOMAXPROCS",
+  "AWS_REGION",
+  "AWS_DEFAULT_REGION",
+  "KUBECONFIG",
+]);
+const LEASE_SECONDS = 15;
+const PRESET = "upstream-compatible";
+
+/** Every check, in the order in which a person works through them. */
+export function migrationChecks(facts: MigrationFacts, own: OwnFacts): readonly CheckedItem[] {
+  return [
+    ...checkDefinitions(facts, own),
+    ...checkObjects(facts, own),
+    ...checkDrift(facts),
+    ...checkUnderWay(facts),
+    ...checkRunning(facts),
+    ...checkSettings(facts),
+    ...checkValues(facts, own),
+    ...checkPolicy(facts, own),
+    ...facts.unread.map(
+      ({ what, why }): CheckedItem => ({
+        area: "reading",
+        item: what,
+        state: "unknown",
+        says: `It could not be read: ${why}`,
+        remedy: `run the check as a user who may list ${what}`,
+      }),
+    ),
+  ];
+}
+
+/** Who leads, and which webhooks would be taken over. */
+function checkRunning({
+  deployments,
+  leases,
+  webhooks,
+  nowMs,
+}: MigrationFacts): readonly CheckedItem[] {
+  const area = "controller";
+  const checks = deployments.map((one): CheckedItem => {
+    const item = nameOf(one);
+    const image = imageOf(one);
+    const replicas = one.spec.replicas ?? 1;
+    return { area, item, state: "ready", says: `${image}, ${replicas} replicas` };
+  });
+  if (checks.length === 0)
+    checks.push({
+      area,
+      item: "none",
+      state: "differs",
+      says: "No Deployment of a Karpenter was found, so nothing has to be scaled down",
+    });
+  if (deployments.length > 1)
+    checks.push({
+      area,
+      item: "several",
+      state: "todo",
+      says: `${deployments.length} Deployments run a Karpenter: ${some(deployments.map(nameOf))}`,
+      remedy: "scale all but one to 0: two that lead would launch nodes for the same pods",
+    });
+  for (const { metadata, spec } of leases) {
+    const renewedMs = fromRfc3339(spec.renewTime ?? "") ?? 0;
+    const holder = spec.holderIdentity ?? "";
+    const isFree = holder === "" || nowMs - renewedMs > LEASE_SECONDS * 1_000;
+    checks.push({
+      area,
+      item: `lease ${metadata.namespace}/${metadata.name}`,
+      state: "ready",
+      says: isFree ? "free" : `held by ${holder}`,
+    });
+  }
+  if (webhooks.length > 0)
+    checks.push({
+      area,
+      item: "webhooks",
+      state: "differs",
+      says: `Webhook configurations are there: ${some(webhooks)}`,
+      remedy: "karpenter-ts serves those of the same names; delete any other after the handover",
+    });
+  return checks;
+}
+
+/** Variables of the running Deployment: those that karpenter-ts does not read, and the preset. */
+function checkSettings({ deployments, values }: MigrationFacts): readonly CheckedItem[] {
+  const area = "settings";
+  const read = new Set(Object.values<OptionDefinition>(OPTIONS).map(({ env }) => env));
+  const checks: CheckedItem[] = [];
+  for (const one of deployments) {
+    const given = environmentOf(one);
+    const unread = given.filter((name) => !read.has(name) && !NO_SETTINGS.has(name));
+    const item = nameOf(one);
+    checks.push(
+      unread.length === 0
+        ? { area, item, state: "ready", says: "karpenter-ts reads each of its variables" }
+        : {
+            area,
+            item,
+            state: "differs",
+            says: `karpenter-ts does not read ${some(unread)}`,
+          },
+    );
+  }
+  const preset = valueAt(values, ["settings", "preset"]);
+  checks.push(
+    preset === PRESET
+      ? { area, item: "preset", state: "ready", says: `settings.preset is ${PRESET}` }
+      : {
+          area,
+          item: "preset",
+          state: "differs",
+          says: `The preset is ${typeof preset === "string" ? preset : "balanced"}: nodes are planned and consolidated otherwise than before`,
+          remedy: `set settings.preset=${PRESET} for the handover; docs/reference/presets.md says what each preset does`,
+        },
+  );
+  return checks;
+}
+
+/** The values file against the chart's schema. */
+function checkValues(
+  { values }: MigrationFacts,
+  { valuesSchema }: OwnFacts,
+): readonly CheckedItem[] {
+  const area = "values";
+  if (values === undefined)
+    return [
+      {
+        area,
+        item: "not given",
+        state: "unknown",
+        says: "The chart's values were not given",
+        remedy:
+          "helm get values karpenter -n NAMESPACE -o yaml > values.yaml, then --values values.yaml",
+      },
+    ];
+  const checks = unknownFields(values, valuesSchema).map(
+    (item): CheckedItem => ({
+      area,
+      item,
+      state: "todo",
+      says: "The chart does not know this value, and helm will refuse it",
+      remedy: `take ${item} out of the values; docs/reference/chart.md lists all values`,
+    }),
+  );
+  for (const { path, text } of olderValues(values, valuesSchema)) {
+    const isRefused = text.startsWith("Older name: refused");
+    checks.push({
+      area,
+      item: path,
+      state: isRefused ? "todo" : "differs",
+      says: text,
+      ...(isRefused ? { remedy: `take ${path} out of the values` } : {}),
+    });
+  }
+  if (valueAt(values, ["controller", "image"]) !== undefined)
+    checks.push({
+      area,
+      item: "controller.image",
+      state: "todo",
+      says: "The values name the image of the other Karpenter",
+      remedy: "name the image of karpenter-ts, or take controller.image out",
+    });
+  if (checks.length === 0)
+    checks.push({ area, item: "all", state: "ready", says: "The chart takes them" });
+  return checks;
+}
+
+/** Values under a name of an older chart: the schema's description says what becomes of each. */
+function olderValues(
+  value: unknown,
+  schema: ValueSchema | undefined,
+  path: readonly string[] = [],
+): readonly { readonly path: string; readonly text: string }[] {
+  if (!isObject(value) || schema?.properties === undefined) return [];
+  return Object.entries(value).flatMap(([key, item]) => {
+    const known = schema.properties?.[key];
+    const here = [...path, key];
+    const text = known?.description ?? "";
+    return text.startsWith("Older name")
+      ? [{ path: here.join("."), text: text.replaceAll("`", "") }]
+      : olderValues(item, known, here);
+  });
+}
+
+/** IAM actions that are missing. Resources and conditions are not judged. */
+function checkPolicy({ allowed }: MigrationFacts, { needed }: OwnFacts): readonly CheckedItem[] {
+  const area = "IAM policy";
+  if (allowed === undefined)
+    return [
+      {
+        area,
+        item: "not given",
+        state: "unknown",
+        says: "The controller's IAM policies were not given",
+        remedy: "aws iam get-policy-version … > policy.json, then --policy policy.json for each",
+      },
+    ];
+  const missing = needed.filter((action) => !allowed.some((one) => allows(one, action)));
+  if (missing.length === 0)
+    return [
+      {
+        area,
+        item: "actions",
+        state: "ready",
+        says: `All ${needed.length} actions are allowed; resources and conditions were not judged`,
+      },
+    ];
+  return missing.map((item) => ({
+    area,
+    item,
+    state: "todo",
+    says: "The policies do not allow this action",
+    remedy: `allow ${item}; deploy/aws/policies has the statements`,
+  }));
+}
+
+/** IAM's wildcards; action names are not case-sensitive. */
+function allows(pattern: string, action: string): boolean {
+  const source = pattern.replaceAll(/[.+^${}()|[\]\\]/g, "\\$&");
+  const expression = source.replaceAll("*", ".*").replaceAll("?", ".");
+  return new RegExp(`^${expression}$`, "i").test(action);
+}
+
+function nameOf({ metadata }: Deployment): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+interface WithContainers {
+  readonly containers?: readonly {
+    readonly image?: string;
+    readonly env?: readonly { readonly name: string }[];
+  }[];
+}
+
+function firstContainer({ spec }: Deployment) {
+  return (spec.template.spec as unknown as WithContainers).containers?.[0];
+}
+
+function imageOf(one: Deployment): string {
+  return firstContainer(one)?.image ?? "no image";
+}
+
+function environmentOf(one: Deployment): readonly string[] {
+  return (firstContainer(one)?.env ?? []).map(({ name }) => name);
+}
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), value);
+}

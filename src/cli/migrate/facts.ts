@@ -1,0 +1,47 @@
+/** What `karpenter migrate check` knows of a cluster. It is gathered by reading alone; the checks are pure. */
+import type { Deployment } from "../../apis/apps/kinds.ts";
+import type { Crd } from "../../apis/core/custom-resource-definition.ts";
+import type { Node } from "../../apis/core/node.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import type { Lease } from "../../apis/policy/kinds.ts";
+
+/** A cluster with another Karpenter in it, or with none. */
+export interface MigrationFacts {
+  readonly nowMs: number;
+  /** CustomResourceDefinitions of Karpenter's groups. */
+  readonly crds: readonly Crd[];
+  /** Objects of these kinds, in the newest version that is served. */
+  readonly objects: readonly KubeObject[];
+  readonly nodes: readonly Node[];
+  /** Deployments that run a Karpenter. */
+  readonly deployments: readonly Deployment[];
+  /** Leases by the name that every Karpenter uses. */
+  readonly leases: readonly Lease[];
+  /** Names of webhook configurations of Karpenter. */
+  readonly webhooks: readonly string[];
+  /** Chart values; absent: not given. */
+  readonly values?: Readonly<Record<string, unknown>>;
+  /** Actions that the IAM policies allow, as written, wildcards included; absent: not given. */
+  readonly allowed?: readonly string[];
+  /** What could not be read, and why. */
+  readonly unread: readonly { readonly what: string; readonly why: string }[];
+}
+
+/** What this program brings: compared with the facts. */
+export interface OwnFacts {
+  readonly crds: readonly KubeObject[];
+  /** JSON schema of the chart's values. */
+  readonly valuesSchema: ValueSchema;
+  /** IAM actions that the controller needs. */
+  readonly needed: readonly string[];
+}
+
+/** As much of a JSON schema as is read here. */
+export interface ValueSchema {
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, ValueSchema>>;
+  readonly additionalProperties?: boolean | ValueSchema;
+  readonly items?: ValueSchema;
+  readonly [field: string]: unknown;
+}
