@@ -13,7 +13,7 @@ import { controllerCommand } from "./controller.ts";
 import { convertCommand } from "./convert.ts";
 import { explainCommand } from "./explain.ts";
 import { interruptCommand } from "./interrupt.ts";
-import { migrateCheckCommand } from "./migrate.ts";
+import { handoverCommand, migrateCheckCommand } from "./migrate.ts";
 import { planCommand } from "./plan.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { simulateCommand } from "./simulate.ts";
@@ -23,6 +23,7 @@ const COMMANDS = [
   controllerCommand,
   convertCommand,
   explainCommand,
+  handoverCommand,
   interruptCommand,
   migrateCheckCommand,
   planCommand,

@@ -1,6 +1,7 @@
 /** `karpenter migrate`: moving here from another autoscaler. */
 import { Command, Option } from "commander";
 import type { MigrateCheckFlags } from "../migrate/run-check.ts";
+import type { HandoverFlags } from "../migrate/run-handover.ts";
 import { withExamples } from "../program/help.ts";
 
 /** `karpenter migrate`, with its commands. */
@@ -9,6 +10,7 @@ export function migrateCommand(): Command {
     "Move a cluster here from Karpenter in Go or from Cluster Autoscaler.",
   );
   command.addCommand(migrateCheckCommand());
+  command.addCommand(handoverCommand());
   return command;
 }
 
@@ -38,6 +40,44 @@ export function migrateCheckCommand(): Command {
     [
       "karpenter migrate check --values values.yaml --policy policy.json -o json",
       "with the chart's values and the IAM policy, for a program",
+    ],
+  );
+}
+
+/** `karpenter migrate handover`; for tests, too. Exit code 0: the new one leads; 2: something is in the way. */
+export function handoverCommand(): Command {
+  const command = new Command("handover")
+    .description(
+      "Scale one Karpenter's Deployment down, wait until its lease is free, and let another one lead. Nodes and pods stay.",
+    )
+    .optionsGroup("Input:")
+    .requiredOption("--from <namespace/name>", "Deployment that leads now; it is scaled to 0")
+    .requiredOption(
+      "--to <namespace/name>",
+      "Deployment that leads next, installed with replicas=0",
+    )
+    .option("--replicas <count>", "replicas of the next one, if it has none", "2")
+    .optionsGroup("Limits:")
+    .option(
+      "--timeout <duration>",
+      "longest wait for the end of one and the lead of the other",
+      "2m",
+    )
+    .option("--force", "hand over although karpenter migrate check finds something to do")
+    .allowExcessArguments(false)
+    .action(async (flags: HandoverFlags) => {
+      const { runHandover } = await import("../migrate/run-handover.ts");
+      await runHandover(flags);
+    });
+  return withExamples(
+    command,
+    [
+      "karpenter migrate handover --from kube-system/karpenter --to kube-system/karpenter-ts",
+      "from Karpenter in Go to karpenter-ts",
+    ],
+    [
+      "karpenter migrate handover --from kube-system/karpenter-ts --to kube-system/karpenter",
+      "and back again",
     ],
   );
 }

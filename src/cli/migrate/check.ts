@@ -74,12 +74,13 @@ function checkRunning({
       state: "differs",
       says: "No Deployment of a Karpenter was found, so nothing has to be scaled down",
     });
-  if (deployments.length > 1)
+  const running = deployments.filter(({ spec }) => spec.replicas !== 0);
+  if (running.length > 1)
     checks.push({
       area,
       item: "several",
       state: "todo",
-      says: `${deployments.length} Deployments run a Karpenter: ${some(deployments.map(nameOf))}`,
+      says: `${running.length} Deployments run a Karpenter: ${some(running.map(nameOf))}`,
       remedy: "scale all but one to 0: two that lead would launch nodes for the same pods",
     });
   for (const { metadata, spec } of leases) {

@@ -1,0 +1,165 @@
+/**
+ * `karpenter migrate handover`: one Karpenter ends, and once its pods and its Lease are gone, another begins. Both ends
+ * are Deployments, so the same steps lead back. Nothing but the two `replicas` is changed: claims, nodes and pods are
+ * taken over as they are.
+ */
+import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { LEASE, type Lease } from "../../apis/policy/kinds.ts";
+import type { Clock } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
+import type { KubeClient, ObjectRef } from "../../kube/client/client.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
+import { CliError } from "../program/cli-error.ts";
+
+const LOOK_MS = 500;
+const LEASE_NAME = OPTIONS.leaderElectionName.default;
+/** client-go's, where the Lease names none. */
+const LEASE_MS = 15_000;
+
+/** Who hands over to whom. */
+export interface HandoverOptions {
+  /** `namespace/name` of Deployments. */
+  readonly from: string;
+  readonly to: string;
+  /** Of the new one, if it has none yet. */
+  readonly replicas: number;
+  /** For each of the two waits. */
+  readonly timeoutMs: number;
+  readonly say: (line: string) => void;
+}
+
+/** Resolves to the Lease's new holder. Throws CliError with the way back where it got stuck. */
+export async function handOver(
+  client: Pick<KubeClient, "get" | "list" | "patch">,
+  clock: Clock,
+  options: HandoverOptions,
+): Promise<string> {
+  const { say, timeoutMs } = options;
+  const [old, next] = [refOf("--from", options.from), refOf("--to", options.to)];
+  if (options.from === options.to)
+    throw new CliError(`--from and --to are both ${options.from}: name two Deployments`);
+  const from = await deploymentOf(client, "--from", old);
+  const to = await deploymentOf(client, "--to", next);
+  const before = from.spec.replicas ?? 1;
+  const wayBack = `to go back: scale ${options.to} to 0, then ${options.from} to ${before}`;
+  const running = to.spec.replicas ?? 1;
+  const others = await leases(client);
+  await scale(client, old, 0);
+  say(`scaled ${options.from} from ${counted(before, "replica")} to 0`);
+  const late = `within ${timeoutMs / 1_000} s`;
+  const notEnded = `pods of ${options.from} have not ended ${late}; ${wayBack}`;
+  await until(clock, { timeoutMs, problem: notEnded }, () => hasEnded(client, old, from));
+  say("its pods have ended");
+  await leaseIsFree(client, clock, { holders: holdersOf(others, old), timeoutMs, wayBack });
+  say("its lease is free");
+  if (running === 0) {
+    await scale(client, next, options.replicas);
+    say(`scaled ${options.to} to ${counted(options.replicas, "replica")}`);
+  }
+  let holder: string | undefined;
+  const notLed = `${options.to} took no lease ${LEASE_NAME} ${late}; read its log, or ${wayBack}`;
+  await until(clock, { timeoutMs, problem: notLed }, async () => {
+    holder = holdersOf(await leases(client), next)[0];
+    return holder !== undefined;
+  });
+  say(`${holder} leads`);
+  return holder ?? "";
+}
+
+function refOf(flag: string, text: string): ObjectRef & { readonly namespace: string } {
+  const [namespace, name, ...more] = text.split("/");
+  if (!namespace || !name || more.length > 0)
+    throw new CliError(`${flag} ${text}: wanted NAMESPACE/NAME of a Deployment`);
+  return { namespace, name };
+}
+
+async function deploymentOf(
+  client: Pick<KubeClient, "get">,
+  flag: string,
+  ref: ObjectRef,
+): Promise<Deployment> {
+  try {
+    return await client.get(DEPLOYMENT, ref);
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    throw new CliError(
+      `${flag} ${ref.namespace}/${ref.name}: there is no such Deployment; install it with replicas=0 first`,
+    );
+  }
+}
+
+async function scale(
+  client: Pick<KubeClient, "patch">,
+  ref: ObjectRef,
+  replicas: number,
+): Promise<void> {
+  await client.patch(DEPLOYMENT, ref, { type: "merge", body: { spec: { replicas } } }, "scale");
+}
+
+async function hasEnded(
+  client: Pick<KubeClient, "list">,
+  { namespace }: { readonly namespace: string },
+  { spec }: Deployment,
+): Promise<boolean> {
+  const labels = Object.entries(spec.selector.matchLabels ?? {});
+  const labelSelector = labels.map(([key, value]) => `${key}=${value}`).join(",");
+  return (await client.list(POD, { namespace, labelSelector })).items.length === 0;
+}
+
+async function leases(client: Pick<KubeClient, "list">): Promise<readonly Lease[]> {
+  return (await client.list(LEASE)).items.filter(({ metadata }) => metadata.name === LEASE_NAME);
+}
+
+/** Identities of the Deployment's pods among the holders: a pod's name comes first in them. */
+function holdersOf(all: readonly Lease[], { name }: ObjectRef): readonly string[] {
+  const own = new RegExp(`^${name}-[a-z0-9]+-[a-z0-9]{5}_`);
+  return all.flatMap(({ spec }) =>
+    own.test(spec.holderIdentity ?? "") ? [spec.holderIdentity as string] : [],
+  );
+}
+
+/**
+ * Whether none of these holds a Lease any more. One that was not given back is free once it was not renewed for its
+ * duration, by our own clock: that of its holder may differ.
+ */
+async function leaseIsFree(
+  client: Pick<KubeClient, "list">,
+  clock: Clock,
+  {
+    holders,
+    timeoutMs,
+    wayBack,
+  }: { holders: readonly string[]; timeoutMs: number; wayBack: string },
+): Promise<void> {
+  const seen = new Map<string, { readonly renewTime: string | undefined; readonly atMs: number }>();
+  const problem = `the lease is still renewed by ${holders.join(", ")}; ${wayBack}`;
+  await until(clock, { timeoutMs, problem }, async () => {
+    const held = (await leases(client)).filter(({ spec }) =>
+      holders.includes(spec.holderIdentity ?? ""),
+    );
+    return held.every(({ metadata, spec }) => {
+      const key = metadata.namespace ?? "";
+      const last = seen.get(key);
+      const nowMs = clock.elapsedMs();
+      if (last === undefined || last.renewTime !== spec.renewTime) {
+        seen.set(key, { renewTime: spec.renewTime, atMs: nowMs });
+        return false;
+      }
+      return nowMs - last.atMs > (spec.leaseDurationSeconds ?? LEASE_MS / 1_000) * 1_000;
+    });
+  });
+}
+
+async function until(
+  clock: Clock,
+  { timeoutMs, problem }: { readonly timeoutMs: number; readonly problem: string },
+  holds: () => Promise<boolean>,
+): Promise<void> {
+  const deadlineMs = clock.elapsedMs() + timeoutMs;
+  while (!(await holds())) {
+    if (clock.elapsedMs() > deadlineMs) throw new CliError(problem, 2);
+    await clock.sleep(LOOK_MS);
+  }
+}

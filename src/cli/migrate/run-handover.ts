@@ -1,0 +1,58 @@
+/** What `karpenter migrate handover` does: checks first, then hands over. */
+import { parseDuration } from "../../base/duration.ts";
+import { printedLines } from "../../base/printable.ts";
+import { SystemClock } from "../../base/system-clock.ts";
+import { createKubeClient } from "../../kube/client/kube-client.ts";
+import { KubeError } from "../../kube/errors.ts";
+import { currentCluster } from "../plan/sources.ts";
+import { CliError } from "../program/cli-error.ts";
+import { toStdout } from "../program/output.ts";
+import { handOver } from "./handover.ts";
+import { checksOf } from "./run-check.ts";
+
+/** Flags of `karpenter migrate handover`, as the parser gives them. */
+export interface HandoverFlags {
+  readonly from: string;
+  readonly to: string;
+  readonly replicas: string;
+  readonly timeout: string;
+  readonly force?: true;
+}
+
+/** Throws CliError: 2 where something is to be done first or it got stuck, 1 for bad input. */
+export async function runHandover(flags: HandoverFlags): Promise<void> {
+  const timeoutMs = parseDuration(flags.timeout) ?? 0;
+  if (timeoutMs <= 0)
+    throw new CliError(`--timeout ${flags.timeout}: wanted a duration such as 2m`);
+  const replicas = Number(flags.replicas);
+  if (!Number.isInteger(replicas) || replicas < 1)
+    throw new CliError(`--replicas ${flags.replicas}: wanted a whole number of at least 1`);
+  const clock = new SystemClock();
+  const { transport } = currentCluster(clock);
+  try {
+    const client = createKubeClient(transport);
+    const open = (await checksOf(client, clock.now(), {})).filter(
+      ({ state }) => state === "todo" || state === "drift",
+    );
+    if (open.length > 0 && flags.force !== true)
+      throw new CliError(
+        [
+          ...open.map(({ area, item, says }) => `${area} ${item}: ${says}`),
+          "nothing was changed: karpenter migrate check says what to do; --force hands over all the same",
+        ],
+        2,
+      );
+    await handOver(client, clock, {
+      from: flags.from,
+      to: flags.to,
+      replicas,
+      timeoutMs,
+      say: (line) => toStdout(printedLines([line])),
+    });
+  } catch (error) {
+    if (error instanceof KubeError) throw new CliError(error.message);
+    throw error;
+  } finally {
+    transport.close();
+  }
+}

@@ -1,0 +1,320 @@
+/**
+ * From upstream's operator to ours in mid-flight, and back: while claims are launching, one node is draining and drift
+ * is pending. The change itself replaces no node, launches nothing again and evicts no pod. Upstream's operator is
+ * its own, built from its Go module; its CRDs stay.
+ */
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NODE } from "../../src/apis/core/node.ts";
+import { POD } from "../../src/apis/core/pod.ts";
+import { isTrue } from "../../src/apis/karpenter/conditions.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../src/apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../src/apis/meta.ts";
+import { POD_DISRUPTION_BUDGET } from "../../src/apis/policy/kinds.ts";
+import { SystemClock } from "../../src/base/system-clock.ts";
+import type { KubeClient } from "../../src/kube/client/client.ts";
+import { createKubeClient } from "../../src/kube/client/kube-client.ts";
+import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
+import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
+import { coreFolder, coreVersion, upstreamOperator } from "../upstream/builds.ts";
+import { type ControlPlane, startControlPlane } from "./control-plane.ts";
+import { playDeployment, type StandIn } from "./deployment-stand-in.ts";
+import { NODE_CLASS, nodePool, pauseDeployment } from "./kwok-objects.ts";
+
+const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const NAMESPACE = "kube-system";
+/** Long enough for two disruption rounds, and for the first garbage collection after a start. */
+const QUIET_MS = 25_000;
+
+const ENVIRONMENT: Readonly<Record<string, string>> = {
+  SYSTEM_NAMESPACE: NAMESPACE,
+  LEADER_ELECTION_NAMESPACE: NAMESPACE,
+  KUBERNETES_MIN_VERSION: "1.19.0-0",
+  KARPENTER_SERVICE: "karpenter",
+  METRICS_PORT: "0",
+  HEALTH_PROBE_PORT: "0",
+  DISABLE_WEBHOOK: "true",
+  CPU_REQUESTS: "1000",
+  MEMORY_LIMIT: "4000000000",
+};
+
+const LONE = {
+  podAntiAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: [
+      { labelSelector: { matchLabels: { lone: "true" } }, topologyKey: "kubernetes.io/hostname" },
+    ],
+  },
+};
+
+/** Nothing but what the test asks for takes a node of it away. */
+const pool = (name: string) =>
+  nodePool(name, { disruption: { consolidateAfter: "Never", budgets: [{ nodes: "0" }] } });
+
+const workload = (name: string, replicas: number) =>
+  pauseDeployment(name, {
+    replicas,
+    labels: { lone: "true" },
+    spec: { affinity: LONE, nodeSelector: { "karpenter.sh/nodepool": name } },
+  });
+
+/** Objects by UID, with the node of each pod. */
+interface Snapshot {
+  readonly claims: ReadonlyMap<string, string>;
+  readonly nodes: ReadonlyMap<string, string>;
+  readonly pods: ReadonlyMap<string, string>;
+}
+
+describe(`a handover from upstream ${coreVersion()}`, () => {
+  const directory = mkdtempSync(join(tmpdir(), "karpenter-migrate-"));
+  let plane: ControlPlane;
+  let client: KubeClient;
+  const standIns: StandIn[] = [];
+
+  const apply = async (body: KubeObject) => {
+    const kind = await discoverResources(client).kind(body.apiVersion ?? "", body.kind ?? "");
+    const { name } = body.metadata;
+    const namespace = kind.namespaced ? (body.metadata.namespace ?? "default") : undefined;
+    await client.patch(
+      kind,
+      { name, namespace },
+      { type: "apply", body, fieldManager: "test", force: true },
+    );
+  };
+  const until = async (what: string, holds: () => Promise<boolean>, limitMs = 120_000) => {
+    const deadlineMs = performance.now() + limitMs;
+    while (!(await holds())) {
+      if (performance.now() > deadlineMs)
+        throw new Error(`never happened: ${what}\n${logOf("karpenter")}\n${logOf("karpenter-ts")}`);
+      await sleep(200);
+    }
+  };
+  const logOf = (name: string) => {
+    try {
+      return readFileSync(join(directory, `${name}.log`), "utf8")
+        .split("\n")
+        .slice(-25)
+        .join("\n");
+    } catch {
+      return "";
+    }
+  };
+  const claims = async () => (await client.list<NodeClaim>(NODE_CLAIM)).items;
+  const pods = async () =>
+    (await client.list(POD, { namespace: "default" })).items.filter(
+      ({ metadata }) => metadata.deletionTimestamp === undefined,
+    );
+  const allRun = async (count: number) => {
+    const all = await pods();
+    return all.length === count && all.every(({ status }) => status?.phase === "Running");
+  };
+  const snapshot = async (): Promise<Snapshot> => {
+    const byUid = (all: readonly KubeObject[]) =>
+      new Map(all.map(({ metadata }) => [metadata.uid ?? "", metadata.name]));
+    const nodes = await client.list(NODE, { labelSelector: "karpenter.sh/nodepool" });
+    return {
+      claims: byUid(await claims()),
+      nodes: byUid(nodes.items),
+      pods: new Map(
+        (await pods())
+          .filter(({ spec }) => spec.nodeName !== undefined)
+          .map(({ metadata, spec }) => [metadata.uid ?? "", spec.nodeName ?? ""]),
+      ),
+    };
+  };
+  /** All that was there still is, as the same object. */
+  const expectKept = (before: Snapshot, after: Snapshot) => {
+    for (const part of ["claims", "nodes", "pods"] as const)
+      for (const [uid, name] of before[part])
+        expect([part, name, after[part].get(uid)]).toEqual([part, name, name]);
+  };
+  const karpenter = (args: readonly string[]) =>
+    new Promise<{ code: number; out: string }>((resolve) => {
+      const env = { ...process.env, KUBECONFIG: plane.kubeconfig };
+      execFile(process.execPath, [MAIN, ...args], { env }, (error, out, err) =>
+        resolve({ code: error === null ? 0 : Number(error.code ?? -1), out: `${out}${err}` }),
+      );
+    });
+  const holder = async () => {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/karpenter-leader-election`;
+    const { body } = await client.raw({ method: "GET", path });
+    return (body as { spec: { holderIdentity: string } }).spec.holderIdentity;
+  };
+  const operator = async (
+    name: string,
+    replicas: number,
+    command: readonly string[],
+    more: Readonly<Record<string, string>> = {},
+  ) => {
+    await apply(operatorDeployment(name, replicas, { ...ENVIRONMENT, ...more }));
+    standIns.push(
+      playDeployment({
+        client,
+        namespace: NAMESPACE,
+        labelSelector: `app.kubernetes.io/instance=${name}`,
+        command,
+        env: { KUBECONFIG: plane.kubeconfig },
+        logFile: join(directory, `${name}.log`),
+      }),
+    );
+  };
+
+  beforeAll(async () => {
+    const say = (line: string) => process.stderr.write(`${line}\n`);
+    const upstream = await upstreamOperator(say);
+    plane = await startControlPlane({ directory, tell: say });
+    client = createKubeClient(plane.transport);
+    const core = coreFolder();
+    await installCustomKinds(plane.transport, new SystemClock(), [
+      join(core, "pkg", "apis", "crds"),
+      join(core, "kwok", "apis", "crds"),
+    ]);
+    await client.create(NODE, systemNode() as never);
+    await operator("karpenter", 1, [upstream]);
+    const ours = [process.execPath, MAIN, "controller", "--provider", "kwok"];
+    await operator("karpenter-ts", 0, ours, { PRESET: "upstream-compatible" });
+    await apply(NODE_CLASS);
+    for (const name of ["stays", "leaves", "comes"]) await apply(pool(name));
+    await apply(workload("stays", 3));
+    await apply(workload("leaves", 1));
+    await apply(workload("comes", 0));
+    await until("upstream has made four nodes", () => allRun(4));
+    await until("they are initialized", async () =>
+      (await claims()).every((one) => isTrue(one, "Initialized")),
+    );
+  });
+  afterAll(async () => {
+    for (const one of standIns) await one.stop();
+    await plane?.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it("is quiet with claims launching, one node draining and drift pending", async () => {
+    await client.create(POD_DISRUPTION_BUDGET, {
+      metadata: { name: "leaves", namespace: "default" },
+      spec: { maxUnavailable: 0, selector: { matchLabels: { app: "leaves" } } },
+    } as never);
+    const leaving = (await claims()).find(
+      ({ metadata }) => metadata.labels?.["karpenter.sh/nodepool"] === "leaves",
+    );
+    await client.delete(NODE_CLAIM, { name: leaving?.metadata.name ?? "" });
+    await apply(marked("stays"));
+    const drifted = async () => (await claims()).filter((one) => isTrue(one, "Drifted")).length;
+    await until("three claims have drifted", async () => (await drifted()) === 3);
+    const check = await karpenter(["migrate", "check"]);
+    expect(check.out).toContain("3 nodes drifted before");
+    expect(check.out).toContain("1 node on the way out go on draining");
+    expect([check.code, check.out]).toEqual([0, expect.any(String)]);
+
+    await apply(workload("comes", 3));
+    await until("claims for them are made", async () => (await claims()).length === 7);
+    const before = await snapshot();
+    const { code, out } = await karpenter([
+      ...["migrate", "handover", "--from", `${NAMESPACE}/karpenter`],
+      ...["--to", `${NAMESPACE}/karpenter-ts`, "--replicas", "1"],
+    ]);
+    expect([code, out]).toEqual([
+      0,
+      expect.stringContaining("scaled kube-system/karpenter from 1 replica to 0"),
+    ]);
+    expect(await holder()).toMatch(/^karpenter-ts-/);
+    await until("what was launching has come up", () => allRun(7));
+    await sleep(QUIET_MS);
+    const after = await snapshot();
+    expectKept(before, after);
+    expect([after.claims.size, after.nodes.size, await drifted()]).toEqual([7, 7, 3]);
+  });
+
+  it("goes on with what was under way: the draining node ends once its pod may go", async () => {
+    await client.delete(POD_DISRUPTION_BUDGET, { name: "leaves", namespace: "default" });
+    const own = "karpenter.sh/nodepool=leaves";
+    await until("its pod has moved to a new node", async () => {
+      const { items } = await client.list(NODE, { labelSelector: own });
+      return (
+        items.length === 1 &&
+        items[0]?.metadata.deletionTimestamp === undefined &&
+        (await allRun(7))
+      );
+    });
+    expect((await claims()).length).toBe(7);
+  });
+
+  it("is as quiet on the way back", async () => {
+    await apply(workload("comes", 5));
+    await until("claims for them are made", async () => (await claims()).length === 9);
+    const before = await snapshot();
+    const { code, out } = await karpenter([
+      ...["migrate", "handover", "--from", `${NAMESPACE}/karpenter-ts`],
+      ...["--to", `${NAMESPACE}/karpenter`, "--replicas", "1"],
+    ]);
+    expect([code, out]).toEqual([0, expect.stringContaining("its lease is free")]);
+    expect(await holder()).toMatch(/^karpenter-[0-9a-f]+-/);
+    await until("what was launching has come up", () => allRun(9));
+    await sleep(QUIET_MS);
+    const after = await snapshot();
+    expectKept(before, after);
+    expect([after.claims.size, after.nodes.size]).toEqual([9, 9]);
+    const drifted = (await claims()).filter((one) => isTrue(one, "Drifted"));
+    expect(drifted.length).toBe(3);
+  });
+});
+
+/** With a label more in its template, so that its nodes drift; its budget keeps them. */
+function marked(name: string): KubeObject {
+  const plain = nodePool(name, {
+    template: { metadata: { labels: { mark: "new" } } },
+    disruption: { consolidateAfter: "Never", budgets: [{ nodes: "0" }] },
+  });
+  return plain;
+}
+
+function operatorDeployment(
+  name: string,
+  replicas: number,
+  environment: Readonly<Record<string, string>>,
+): KubeObject {
+  const labels = { "app.kubernetes.io/instance": name, "app.kubernetes.io/name": "karpenter" };
+  return {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name, namespace: NAMESPACE, labels },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: {
+        metadata: { labels },
+        spec: {
+          terminationGracePeriodSeconds: 5,
+          nodeSelector: { system: "true" },
+          tolerations: [{ key: "CriticalAddonsOnly", operator: "Exists" }],
+          containers: [
+            {
+              name: "controller",
+              image: name,
+              env: Object.entries(environment).map(([key, value]) => ({ name: key, value })),
+            },
+          ],
+        },
+      },
+    },
+  } as KubeObject;
+}
+
+function systemNode(): KubeObject {
+  const resources = { cpu: "8", memory: "32Gi", pods: "110" };
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name: "system-0",
+      labels: { "kwok.x-k8s.io/node": "fake", system: "true" },
+      annotations: { "kwok.x-k8s.io/node": "fake" },
+    },
+    spec: { taints: [{ key: "CriticalAddonsOnly", effect: "NoSchedule" }] },
+    status: { capacity: resources, allocatable: resources },
+  } as KubeObject;
+}
