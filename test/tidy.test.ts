@@ -72,6 +72,7 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
   nodepool: ["scheduling", "cloudprovider", "state"],
   provisioning: ["scheduling", "cloudprovider", "buffers", "state", "nodepool"],
   planner: ["scheduling", "cloudprovider", "buffers", "state", "nodepool", "provisioning"],
+  repair: ["scheduling", "cloudprovider", "state"],
   safety: [],
   disruption: [
     "scheduling",
@@ -81,6 +82,7 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
     "nodepool",
     "provisioning",
     "planner",
+    "repair",
   ],
   answers: [
     "scheduling",
@@ -90,9 +92,10 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
     "nodepool",
     "provisioning",
     "disruption",
+    "repair",
     "nodeclaim",
   ],
-  nodeclaim: ["scheduling", "cloudprovider", "state"],
+  nodeclaim: ["scheduling", "cloudprovider", "state", "repair"],
   termination: ["scheduling", "cloudprovider", "state"],
 };
 

@@ -29,11 +29,9 @@ export const LACKS: readonly Lack[] = [
     is: "lacking",
     reason: "Nitro Enclaves are not launched yet",
   },
-  { area: "flags", names: /^legacy-node-repair$/, is: "lacking", reason: REPAIR },
   { area: "flags", names: /^security-group-refresh-interval$/, is: "lacking", reason: REFRESH },
   { area: "gates", names: /^DRA(EFA|NVIDIAGPU)$/, is: "lacking", reason: DRA },
   { area: "gates", names: /^PodDeletionCostManagement$/, is: "lacking", reason: DELETION_COST },
-  { area: "gates", names: /^RebootForRepair$/, is: "lacking", reason: REBOOT },
   {
     area: "gates",
     names: /^TerminateFirst(Drift|Repair)$/,
@@ -72,12 +70,6 @@ export const LACKS: readonly Lack[] = [
   },
   {
     area: "chartValues",
-    names: /^settings\.awsFeatureGates\.rebootForRepair$/,
-    is: "lacking",
-    reason: REBOOT,
-  },
-  {
-    area: "chartValues",
     names: /^settings\.featureGates\.podDeletionCostManagement$/,
     is: "lacking",
     reason: DELETION_COST,
@@ -88,7 +80,6 @@ export const LACKS: readonly Lack[] = [
     is: "lacking",
     reason: TERMINATE_FIRST,
   },
-  { area: "chartValues", names: /^settings\.legacyNodeRepair$/, is: "lacking", reason: REPAIR },
   {
     area: "chartValues",
     names: /^settings\.securityGroupRefreshInterval$/,

@@ -62,6 +62,10 @@ export interface Settings {
     readonly betaDrift: boolean;
     readonly alphaDrift: boolean;
     readonly nodeRepair: boolean;
+    /** With `nodeRepair`: broken nodes are deleted at once, without budgets. */
+    readonly legacyNodeRepair: boolean;
+    /** AWS: an error that a reboot mends causes one. */
+    readonly rebootForRepair: boolean;
     readonly staticCapacity: boolean;
     readonly nodeOverlay: boolean;
     readonly capacityBuffer: boolean;

@@ -18,6 +18,7 @@ import { deleteClaim } from "../controllers/ending/delete-claim.ts";
 import { openMirrors } from "../controllers/mirrors.ts";
 import type { Settings, World } from "../controllers/world.ts";
 import type { CloudProvider, EndImpaired } from "../core/cloudprovider/cloud-provider.ts";
+import { repairPoliciesProblem } from "../core/cloudprovider/repair-policy.ts";
 import { type PlannerOptions, plannerOptions } from "../core/planner/planner-options.ts";
 import { Brake, DEFAULT_BRAKE_LIMIT, parseBrakeLimit } from "../core/safety/brake.ts";
 import { createClusterState } from "../core/state/create-cluster-state.ts";
@@ -47,7 +48,7 @@ import {
 } from "./observe-only.ts";
 import { disruptionBudgets } from "./settings/disruption-budgets.ts";
 import { OPTIONS, type OptionDefinition } from "./settings/options.ts";
-import { isGateOn, type Options, parseOptions } from "./settings/parse-options.ts";
+import { isAwsGateOn, isGateOn, type Options, parseOptions } from "./settings/parse-options.ts";
 import { schedulerConfig } from "./settings/scheduler-config.ts";
 import { surgeNamespaces } from "./settings/surge-namespaces.ts";
 import { type GatedKind, type StartUp, watchStartUp } from "./start-up/start-up.ts";
@@ -133,6 +134,10 @@ export function createOperator(given: OperatorDeps): Operator {
   const cloud = options.observeOnly ? observedCloud(provider.cloud) : provider.cloud;
   metrics.declare([...controllerMetrics(cloud), ...more]);
   const settings = settingsOf(options);
+  if (settings.gates.nodeRepair && !settings.gates.legacyNodeRepair) {
+    const problem = repairPoliciesProblem(cloud.repairPolicies);
+    if (problem !== undefined) throw new Error(`cannot repair nodes: ${problem}`);
+  }
   const world: World = {
     ...doors,
     random: random.fork("operator/world"),
@@ -320,6 +325,8 @@ export function settingsOf(options: Options): Settings {
       betaDrift: isGateOn(options, "Drift"),
       alphaDrift: options.alphaDrift,
       nodeRepair: isGateOn(options, "NodeRepair"),
+      legacyNodeRepair: options.legacyNodeRepair,
+      rebootForRepair: isAwsGateOn(options, "RebootForRepair"),
       staticCapacity: isGateOn(options, "StaticCapacity"),
       nodeOverlay: isGateOn(options, "NodeOverlay"),
       capacityBuffer: isGateOn(options, "CapacityBuffer"),

@@ -15,9 +15,10 @@ import type { NodeClaim } from "../apis/karpenter/nodeclaim.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import { formatResources, subtractResources } from "../apis/resources.ts";
 import { type Clock, toRfc3339 } from "../base/clock.ts";
-import type { CloudProvider, RepairPolicy } from "../core/cloudprovider/cloud-provider.ts";
+import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import { NodeClaimNotFoundError } from "../core/cloudprovider/errors.ts";
 import type { InstanceType } from "../core/cloudprovider/instance-type.ts";
+import type { RepairPolicy } from "../core/cloudprovider/repair-policy.ts";
 
 /** The node class kind of the fake cloud. */
 export const FAKE_NODE_CLASS: Kind = {

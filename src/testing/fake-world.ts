@@ -67,6 +67,8 @@ const SETTINGS: Settings = {
     betaDrift: true,
     alphaDrift: false,
     nodeRepair: false,
+    legacyNodeRepair: false,
+    rebootForRepair: false,
     staticCapacity: false,
     nodeOverlay: false,
     capacityBuffer: false,

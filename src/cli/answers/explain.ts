@@ -16,7 +16,7 @@ import { type BoundPodAnswer, boundPodAnswer, tiesOf } from "../../core/answers/
 import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
 import { withoutBufferPods } from "../../core/buffers/feedback.ts";
 import { isBufferPod } from "../../core/buffers/pods.ts";
-import type { RepairPolicy } from "../../core/cloudprovider/cloud-provider.ts";
+import type { RepairPolicy } from "../../core/cloudprovider/repair-policy.ts";
 import type { Picture } from "../../core/disruption/make-round.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
@@ -24,7 +24,7 @@ import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { shownBrake } from "../../core/safety/brake-condition.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
-import { AWS_REPAIR_POLICIES } from "../../providers/aws/repair-policies.ts";
+import { awsRepairPolicies } from "../../providers/aws/repair-policies.ts";
 import { KWOK_REPAIR_POLICIES } from "../../providers/kwok/repair-policies.ts";
 import { limitNotes, type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
 import { playBatch, settledPlan } from "../plan/played-batch.ts";
@@ -145,14 +145,18 @@ export function explain(
     throw new CliError(unknown(subject === "node" ? "Node" : "NodeClaim", name, known));
   }
   const isOn = read.settings.gates.nodeRepair;
-  const repairs = { policies: policiesOf(node), isOn };
+  const repairs = { policies: policiesOf(node, read.settings), isOn };
   return nodeAnswer(picture, node, next(), repairs, brakeOf(read));
 }
 
 /** The repair policies of the provider that the node's class belongs to. */
-function policiesOf({ claim }: NodeView): readonly RepairPolicy[] {
+function policiesOf(
+  { claim }: NodeView,
+  { gates }: ReadPicture["settings"],
+): readonly RepairPolicy[] {
   const isKwok = claim?.spec.nodeClassRef.group === KWOK_NODE_CLASS.group;
-  return isKwok ? KWOK_REPAIR_POLICIES : AWS_REPAIR_POLICIES;
+  const { rebootForRepair, legacyNodeRepair: legacy } = gates;
+  return isKwok ? KWOK_REPAIR_POLICIES : awsRepairPolicies({ rebootForRepair, legacy });
 }
 
 function explainPod(read: ReadPicture, key: string): BoundPodAnswer | WaitingPodAnswer {

@@ -95,6 +95,10 @@ export function awsSettingsOf(options: Options, region: string): AwsSettings {
     zonalShift: options.enableZonalShift,
     reservedCapacity: isGateOn(options, "ReservedCapacity"),
     kubeletExpressions: isAwsGateOn(options, "NodeClassCEL"),
+    repair: {
+      rebootForRepair: isAwsGateOn(options, "RebootForRepair"),
+      legacy: options.legacyNodeRepair,
+    },
   };
 }
 

@@ -67,10 +67,16 @@ describe("what is read just before", () => {
 
   it("keeps a node that has recovered, also while its claim is being deleted", async () => {
     for (const isLeaving of [false, true]) {
-      const world = fakeWorld({ gates: { nodeRepair: true } });
+      const world = fakeWorld({ gates: { nodeRepair: true, legacyNodeRepair: true } });
       world.cloud.endsAfter = 60 * MINUTE_MS;
       world.cloud.repairPolicies = [
-        { conditionType: "Ready", tolerationMs: 10 * MINUTE_MS, conditionStatus: "Unknown" },
+        {
+          conditionType: "Ready",
+          tolerationMs: 10 * MINUTE_MS,
+          conditionStatus: "Unknown",
+          priority: 0,
+          action: "ReplaceNode",
+        },
       ];
       await world.run(...allControllers(world));
       await world.api.create(NODE_CLAIM, CLAIM);

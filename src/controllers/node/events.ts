@@ -3,7 +3,7 @@ import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import type { Ailment } from "../../core/nodeclaim/unhealthy.ts";
+import type { UnhealthyCondition } from "../../core/nodeclaim/unhealthy.ts";
 import type { EventToPublish } from "../../kube/events/events.ts";
 
 const REPAIR_BLOCKED_MS = 15 * 60_000;
@@ -82,7 +82,7 @@ export function repairBlocked(
 /** karpenter-ts only. Published once for each unhealthy condition, on the Node and its claim. */
 export function repairPending(
   objects: readonly KubeObject[],
-  { conditionType, conditionStatus, sinceMs, dueMs }: Ailment,
+  { conditionType, conditionStatus, sinceMs, dueMs }: UnhealthyCondition,
 ): readonly EventToPublish[] {
   const message =
     `${conditionType} is ${conditionStatus} since ${toRfc3339(sinceMs)}: ` +

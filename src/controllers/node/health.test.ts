@@ -16,9 +16,14 @@ async function joined(
   nodeRepair = true,
   pool: Readonly<Record<string, string>> = {},
 ): Promise<FakeWorld> {
-  const world = fakeWorld({ gates: { nodeRepair } });
+  const world = fakeWorld({ gates: { nodeRepair, legacyNodeRepair: true } });
   world.cloud.endsAfter = 1_000;
-  const policy = { conditionType: "Ready", tolerationMs: 10 * MINUTE_MS } as const;
+  const policy = {
+    conditionType: "Ready",
+    tolerationMs: 10 * MINUTE_MS,
+    priority: 0,
+    action: "ReplaceNode",
+  } as const;
   world.cloud.repairPolicies = [
     { ...policy, conditionStatus: "Unknown" },
     { ...policy, conditionStatus: "False" },

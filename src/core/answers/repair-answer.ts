@@ -1,6 +1,6 @@
 /** What ails a node, and when node repair ends it for that, or why it does not. */
 import { toRfc3339 } from "../../base/clock.ts";
-import type { RepairPolicy } from "../cloudprovider/cloud-provider.ts";
+import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { ailment, tooManyBroken } from "../nodeclaim/unhealthy.ts";
 import type { Owned } from "./owned-node.ts";

@@ -7,13 +7,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { InstanceType } from "./instance-type.ts";
-
-/** A node with this condition is terminated after the toleration. */
-export interface RepairPolicy {
-  readonly conditionType: string;
-  readonly conditionStatus: "True" | "False" | "Unknown";
-  readonly tolerationMs: number;
-}
+import type { RepairPolicy } from "./repair-policy.ts";
 
 /**
  * Deletes the claim of an instance that the cloud finds impaired. False: not now, as the brake is on. `prepare` runs
@@ -73,5 +67,6 @@ export interface CloudProvider {
   isDrifted(claim: NodeClaim): Promise<string | undefined>;
   /** Whether the provider was told that the cloud takes the instance away: what is to leave it leaves at once. */
   isTakenBack(claim: NodeClaim): boolean;
+  /** What node repair acts on. */
   readonly repairPolicies: readonly RepairPolicy[];
 }

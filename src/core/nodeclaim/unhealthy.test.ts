@@ -3,7 +3,15 @@ import { describe, expect, it } from "vitest";
 import type { Node } from "../../apis/core/node.ts";
 import { ailment, BrokenCount, tooManyBroken } from "./unhealthy.ts";
 
-const POLICIES = [{ conditionType: "Ready", conditionStatus: "False", tolerationMs: 0 }] as const;
+const POLICIES = [
+  {
+    conditionType: "Ready",
+    conditionStatus: "False",
+    tolerationMs: 0,
+    priority: 0,
+    action: "ReplaceNode",
+  },
+] as const;
 const POOLS = ["nodepool/a", "nodepool/b", undefined];
 
 function nodeThat(isBroken: boolean): Node {

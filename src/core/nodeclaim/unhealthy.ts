@@ -1,17 +1,18 @@
 /**
- * When a node that reports itself broken is repaired. If too many nodes are broken at once, the cause is probably the
+ * When a node that reports itself broken is ended by the older controller (`--legacy-node-repair`): policies that
+ * replace count, and none is a fallback. If too many nodes are broken at once, the cause is probably the
  * network or the control plane, so none is repaired.
- * upstream: pkg/controllers/node/health/controller.go
+ * upstream: pkg/controllers/node/legacyrepair/controller.go
  */
 import type { Node } from "../../apis/core/node.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
-import type { RepairPolicy } from "../cloudprovider/cloud-provider.ts";
+import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
 
 /** Largest share of a pool, or of the cluster for standalone claims, that may be broken. Rounded up. */
 const MOST_BROKEN_PERCENT = 20;
 
 /** The unhealthy condition of a node, and when node repair is due. */
-export interface Ailment {
+export interface UnhealthyCondition {
   readonly conditionType: string;
   readonly conditionStatus: string;
   readonly sinceMs: number;
@@ -20,11 +21,13 @@ export interface Ailment {
 }
 
 /** The condition for which the node is repaired first; undefined: the node is healthy. */
-export function ailment(node: Node, policies: readonly RepairPolicy[]): Ailment | undefined {
-  let first: Ailment | undefined;
-  for (const { conditionType, conditionStatus, tolerationMs } of policies) {
+export function ailment(node: Node, policies: readonly RepairPolicy[]): UnhealthyCondition | undefined {
+  let first: UnhealthyCondition | undefined;
+  for (const { conditionType, conditionStatus, tolerationMs, reasonRegex, action } of policies) {
+    if (action !== "ReplaceNode") continue;
     const found = node.status?.conditions?.find(({ type }) => type === conditionType);
     if (found === undefined || found.status !== conditionStatus) continue;
+    if (reasonRegex?.matches(found.reason ?? "") === false) continue;
     const sinceMs = fromRfc3339(found.lastTransitionTime);
     if (sinceMs === undefined) continue;
     const dueMs = sinceMs + tolerationMs;

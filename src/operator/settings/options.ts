@@ -280,6 +280,12 @@ export const OPTIONS = {
     "",
     "Namespaces, separated by commas, whose Deployments may be restarted to move pods without downtime; * = all, empty = none. The controller needs the right to patch Deployments there. karpenter-ts only.",
   ),
+  legacyNodeRepair: core(
+    "legacy-node-repair",
+    "boolean",
+    "false",
+    "With the gate NodeRepair: delete unhealthy nodes at once, as v1.14 did, instead of replacing them within budgets.",
+  ),
   featureGates: core(
     "feature-gates",
     "string",
@@ -371,8 +377,8 @@ export const OPTIONS = {
   awsFeatureGates: aws(
     "aws-feature-gates",
     "string",
-    "NodeClassCEL=false",
-    "Feature gates of the AWS provider. NodeClassCEL allows kubelet settings that are expressions over the instance type.",
+    "NodeClassCEL=false,RebootForRepair=false",
+    "Feature gates of the AWS provider. NodeClassCEL allows kubelet settings that are expressions over the instance type. RebootForRepair lets node repair reboot an instance where that mends its GPU (needs ec2:RebootInstances).",
   ),
   defaultInstanceProfile: ours(
     "default-instance-profile",

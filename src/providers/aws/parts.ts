@@ -24,6 +24,7 @@ import { Trials } from "./nodeclass/trials.ts";
 import { UnavailableOfferings } from "./offering/unavailable.ts";
 import { PlacementGroups } from "./placementgroup/placement-groups.ts";
 import { Prices } from "./pricing/pricing.ts";
+import type { RepairSettings } from "./repair-policies.ts";
 import { CapacityReservations } from "./reservation/reservations.ts";
 import { SecurityGroups } from "./securitygroup/security-groups.ts";
 import { Subnets } from "./subnet/subnets.ts";
@@ -64,6 +65,8 @@ export interface AwsSettings {
   readonly subnetRefreshMs?: number;
   /** Gate NodeClassCEL: off by default. */
   readonly kubeletExpressions?: boolean;
+  /** What node repair acts on; absent: as upstream by default. */
+  readonly repair?: RepairSettings;
   /** Follow ARC zonal shifts of the cluster; off by default. */
   readonly zonalShift?: boolean;
   /** Name of the SQS queue with interruption events; empty: they are not followed. */

@@ -41,7 +41,7 @@ import { namedCalls } from "./named-calls.ts";
 import { notFoundText } from "./nodeclass/class-source.ts";
 import { type Resolved, readyClass, resolutionFailed, resolve } from "./nodeclass/resolve.ts";
 import { type AwsDeps, type AwsParts, createParts } from "./parts.ts";
-import { AWS_REPAIR_POLICIES } from "./repair-policies.ts";
+import { awsRepairPolicies } from "./repair-policies.ts";
 import { clusterTag, type TagSettings } from "./tags/tags.ts";
 import { checkNotShifted, zoneOf } from "./zonalshift/guard.ts";
 
@@ -125,7 +125,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
       return dynamicDrift({ claim, nodeClass, type, instance, ...resolved });
     },
     isTakenBack: ({ metadata }) => parts.takenBack.has(metadata.uid ?? ""),
-    repairPolicies: AWS_REPAIR_POLICIES,
+    repairPolicies: awsRepairPolicies(settings.repair ?? { rebootForRepair: false, legacy: false }),
   };
 }
 

@@ -1,24 +1,92 @@
-/** What nodes on EC2 report when they are broken, and how long that is borne with. upstream: pkg/cloudprovider/cloudprovider.go */
-import type { RepairPolicy } from "../../core/cloudprovider/cloud-provider.ts";
-
 /**
- * Node conditions that node repair acts on, and after how many minutes. upstream:
- * pkg/cloudprovider/cloudprovider.go.
+ * What nodes on EC2 report when they are broken, how long that is tolerated, and what helps.
+ * upstream: pkg/cloudprovider/cloudprovider.go
  */
-export const AWS_REPAIR_POLICIES: readonly RepairPolicy[] = [
-  repair("Ready", "False", 30),
-  repair("Ready", "Unknown", 30),
-  repair("AcceleratedHardwareReady", "False", 10),
-  repair("StorageReady", "False", 30),
-  repair("NetworkingReady", "False", 30),
-  repair("KernelReady", "False", 30),
-  repair("ContainerRuntimeReady", "False", 30),
+import type { RepairAction, RepairPolicy } from "../../core/cloudprovider/repair-policy.ts";
+import { textMatch } from "../../readers/re2.ts";
+
+const MINUTE_MS = 60_000;
+
+/** Errors of NVIDIA's driver after which a GPU works again once the machine was rebooted. */
+const REBOOT_XIDS = [46, 48, 54, 62, 63, 95, 109, 110, 136, 140, 143, 155, 156, 158];
+/** Errors after which the GPU is to be replaced. */
+const REPLACE_XIDS = [64, 74, 79, 119, 120];
+
+const DEVICES = { conditionType: "AcceleratedHardwareReady", conditionStatus: "False" } as const;
+
+/** Which set of policies is wanted. */
+export interface RepairSettings {
+  /** The gate RebootForRepair: errors that a reboot mends cause one. */
+  readonly rebootForRepair: boolean;
+  /** The set of the older controller: one policy for each condition. */
+  readonly legacy: boolean;
+}
+
+/** Node conditions that node repair acts on. */
+export function awsRepairPolicies({
+  rebootForRepair,
+  legacy,
+}: RepairSettings): readonly RepairPolicy[] {
+  if (legacy) return LEGACY;
+  const rebooted: RepairAction = rebootForRepair ? "RebootNode" : "ReplaceNode";
+  return [
+    broken("Ready", "False"),
+    broken("Ready", "Unknown"),
+    device(REBOOT_XIDS, rebooted),
+    device(REPLACE_XIDS, "ReplaceNode"),
+    { ...DEVICES, ...after(30, 10), action: "ReplaceNode" },
+    broken("StorageReady", "False"),
+    broken("NetworkingReady", "False"),
+    broken("KernelReady", "False"),
+    broken("ContainerRuntimeReady", "False"),
+  ];
+}
+
+/** Whatever the reason. */
+const ANY = textMatch(".*");
+
+function broken(conditionType: string, conditionStatus: "False" | "Unknown"): RepairPolicy {
+  return {
+    conditionType,
+    conditionStatus,
+    reasonRegex: ANY,
+    ...after(30, 10),
+    action: "ReplaceNode",
+  };
+}
+
+/** Beyond upstream the number is matched whole: XID 480 is not XID 48. */
+function device(xids: readonly number[], action: RepairAction): RepairPolicy {
+  const reasonRegex = textMatch(String.raw`XID(?:.*\D)?(?:${xids.join("|")})(?:\D|$)`);
+  return { ...DEVICES, reasonRegex, ...after(10, 5), action };
+}
+
+function after(
+  minutes: number,
+  graceMinutes: number,
+): Pick<RepairPolicy, "tolerationMs" | "terminationGracePeriodMs" | "priority"> {
+  return {
+    tolerationMs: minutes * MINUTE_MS,
+    terminationGracePeriodMs: graceMinutes * MINUTE_MS,
+    priority: 0,
+  };
+}
+
+const LEGACY: readonly RepairPolicy[] = [
+  legacyPolicy("Ready", "False", 30),
+  legacyPolicy("Ready", "Unknown", 30),
+  legacyPolicy("AcceleratedHardwareReady", "False", 10),
+  legacyPolicy("StorageReady", "False", 30),
+  legacyPolicy("NetworkingReady", "False", 30),
+  legacyPolicy("KernelReady", "False", 30),
+  legacyPolicy("ContainerRuntimeReady", "False", 30),
 ];
 
-function repair(
+function legacyPolicy(
   conditionType: string,
   conditionStatus: "False" | "Unknown",
   minutes: number,
 ): RepairPolicy {
-  return { conditionType, conditionStatus, tolerationMs: minutes * 60_000 };
+  const tolerationMs = minutes * MINUTE_MS;
+  return { conditionType, conditionStatus, tolerationMs, priority: 0, action: "ReplaceNode" };
 }

@@ -6,8 +6,8 @@
 
 import { type Environment, Optional } from "@marcbachmann/cel-js";
 import { deepEqual } from "../../../base/json.ts";
+import { compileRe2 } from "../../../readers/re2.ts";
 import { labelValueProblems, nameProblems, qualifiedNameProblems } from "../schema/metadata.ts";
-import { compilePattern } from "../schema/validate.ts";
 import { type Evaluator, meter, tellEvaluator } from "./meter.ts";
 import { registerNetworks, registerUrls } from "./networks.ts";
 import { registerQuantities } from "./quantities.ts";
@@ -33,7 +33,7 @@ function matchesRe2(text: string, pattern: string): boolean {
 }
 
 function compiled(pattern: string) {
-  const expression = compilePattern(pattern);
+  const expression = compileRe2(pattern);
   if (typeof expression === "string") throw new Error(`error parsing regexp: ${pattern}`);
   return expression;
 }

@@ -6,7 +6,7 @@
 import { Environment, type ObjectSchema } from "@marcbachmann/cel-js";
 import { firstLineOf } from "../../../base/error-text.ts";
 import { isObject } from "../../../base/json.ts";
-import { compilePattern } from "../schema/validate.ts";
+import { compileRe2 } from "../../../readers/re2.ts";
 import { registerAuthorizer } from "./authorizer.ts";
 import { withGoPatterns } from "./engine.ts";
 import { registerKubernetesLibrary } from "./library.ts";
@@ -92,7 +92,7 @@ function hasBadPattern(ast: unknown): boolean {
     if (op !== "rcall" || !Array.isArray(args) || args[0] !== "matchesRe2") continue;
     const [, , [pattern]] = args as [string, unknown, readonly unknown[]];
     const text = isObject(pattern) && pattern["op"] === "value" ? pattern["args"] : undefined;
-    if (typeof text === "string" && typeof compilePattern(text) === "string") return true;
+    if (typeof text === "string" && typeof compileRe2(text) === "string") return true;
   }
   return false;
 }

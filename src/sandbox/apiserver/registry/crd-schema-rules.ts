@@ -3,10 +3,11 @@
  * with rules that compile.
  * upstream: apiextensions-apiserver pkg/apis/apiextensions/validation, pkg/apiserver/schema/validation.go
  */
+
+import { compileRe2 } from "../../../readers/re2.ts";
 import { ruleProblem } from "../cel/rules.ts";
 import { forbidden, invalid, notSupported, required, typeInvalid } from "../schema/field-error.ts";
 import type { FieldError, Schema } from "../schema/schema.ts";
-import { compilePattern } from "../schema/validate.ts";
 
 const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
 const LIST_TYPES = ["atomic", "set", "map"];
@@ -63,7 +64,7 @@ function nodeErrors(schema: Schema, path: string, what: string): FieldError[] {
 
 function patternErrors({ pattern }: Schema, path: string): FieldError[] {
   if (pattern === undefined) return [];
-  const compiled = compilePattern(pattern);
+  const compiled = compileRe2(pattern);
   if (typeof compiled !== "string") return [];
   const text = `must be a valid regular expression, but isn't: ${compiled}`;
   return [invalid(`${path}.pattern`, pattern, text)];

@@ -4,10 +4,9 @@
  * key) are checked here too; CEL rules are not (see ../cel).
  * upstream: kube-openapi pkg/validation, apiextensions-apiserver pkg/apiserver/validation
  */
-import { RE2JS } from "re2js";
 import { canonicalJson, deepEqual, fieldOf, isObject } from "../../../base/json.ts";
-import { Memo } from "../../../base/memo.ts";
 import { parseNano } from "../../../base/quantity.ts";
+import { compileRe2 } from "../../../readers/re2.ts";
 import {
   duplicate,
   invalid,
@@ -18,8 +17,6 @@ import {
   typeInvalid,
 } from "./field-error.ts";
 import type { FieldError, Schema } from "./schema.ts";
-
-const patterns = new Memo(compiled);
 
 const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
   "date-time": (text) =>
@@ -47,19 +44,6 @@ export function validateSchema(
   else if (Array.isArray(value)) checkArray(schema, value, path, errors);
   else if (isObject(value)) checkObject(schema, value, path, errors);
   checkCombinations(schema, value, path, errors);
-}
-
-/** A Go regular expression, compiled once; a string is the problem. */
-export function compilePattern(pattern: string): RE2JS | string {
-  return patterns.get(pattern);
-}
-
-function compiled(pattern: string): RE2JS | string {
-  try {
-    return RE2JS.compile(pattern);
-  } catch (error) {
-    return error instanceof Error ? error.message : `${error}`;
-  }
 }
 
 function checkType(schema: Schema, value: unknown, path: string, errors: FieldError[]): boolean {
@@ -110,7 +94,7 @@ function sizeProblem(
 
 function patternProblem({ pattern }: Schema, value: string, path: string): FieldError | undefined {
   if (pattern === undefined) return undefined;
-  const expression = compilePattern(pattern);
+  const expression = compileRe2(pattern);
   if (typeof expression === "string" || expression.matcher(value).find()) return undefined;
   return invalid(path, value, `${path} in body should match '${pattern}'`);
 }

@@ -1,0 +1,63 @@
+/**
+ * What a cloud says about broken nodes: which conditions node repair acts on, after which time, and how. A set of
+ * policies has exactly one without a regular expression: the fallback for every condition that another policy names.
+ * upstream: pkg/cloudprovider/types.go
+ */
+
+/** Matches somewhere in the reason of a condition; it is not anchored. */
+export interface ReasonRegex {
+  readonly source: string;
+  matches(reason: string): boolean;
+}
+
+/** What repair does with a node. */
+export type RepairAction = "ReplaceNode" | "RebootNode";
+
+/** A node with this condition is replaced or rebooted after the toleration. */
+export interface RepairPolicy {
+  readonly conditionType: string;
+  readonly conditionStatus: "True" | "False" | "Unknown";
+  /** Of the condition. Absent: the policy is the fallback. */
+  readonly reasonRegex?: ReasonRegex;
+  readonly tolerationMs: number;
+  /** The longest time of the drain; 0: none. Absent: what the claim says. */
+  readonly terminationGracePeriodMs?: number;
+  /** 0 to 100; higher ones are treated first. */
+  readonly priority: number;
+  readonly action: RepairAction;
+}
+
+const MAX_PRIORITY = 100;
+
+/** What is wrong with a set of policies, with the remedy; undefined: nothing. */
+export function repairPoliciesProblem(policies: readonly RepairPolicy[]): string | undefined {
+  if (policies.length === 0)
+    return "the cloud provider has no repair policies; turn the feature gate NodeRepair off";
+  for (const [index, policy] of policies.entries()) {
+    const problem = policyProblem(policy);
+    if (problem !== undefined)
+      return `repair policy ${index} (${policy.conditionType}=${policy.conditionStatus}): ${problem}`;
+  }
+  const fallbacks = policies.filter(({ reasonRegex }) => reasonRegex === undefined);
+  if (fallbacks.length !== 1)
+    return `${fallbacks.length} repair policies have no reasonRegex; give all but one of them a reasonRegex`;
+  return undefined;
+}
+
+function policyProblem(policy: RepairPolicy): string | undefined {
+  const { conditionType, reasonRegex, tolerationMs, terminationGracePeriodMs, priority, action } =
+    policy;
+  if (conditionType === "") return 'conditionType is ""; name a condition of Nodes';
+  if (!isDuration(tolerationMs)) return `tolerationDuration is ${tolerationMs} ms; give 0 or more`;
+  if (terminationGracePeriodMs !== undefined && !isDuration(terminationGracePeriodMs))
+    return `terminationGracePeriod is ${terminationGracePeriodMs} ms; give 0 or more, or leave it out`;
+  if (!Number.isSafeInteger(priority) || priority < 0 || priority > MAX_PRIORITY)
+    return `priority is ${priority}; give a whole number from 0 to ${MAX_PRIORITY}`;
+  if (reasonRegex === undefined && action !== "ReplaceNode")
+    return `action is ${action} without a reasonRegex; the fallback must be ReplaceNode`;
+  return undefined;
+}
+
+function isDuration(ms: number): boolean {
+  return Number.isFinite(ms) && ms >= 0;
+}
