@@ -17,7 +17,6 @@ export interface Lack {
 
 const DRA = "Dynamic Resource Allocation is not built yet";
 const REBOOT = "repair replaces the node; it does not reboot it yet";
-const REPAIR = "repair is upstream's older controller (v1.14) still, which ignores budgets";
 const DELETION_COST = "pods are not marked for their controllers yet";
 const TERMINATE_FIRST = "a replacement is always started first";
 const REFRESH = "security groups are looked up again at a fixed interval";
@@ -54,7 +53,6 @@ export const LACKS: readonly Lack[] = [
   { area: "events", names: /^Reboot(Failed|Observed)$/, is: "lacking", reason: REBOOT },
   { area: "keys", names: /^karpenter\.sh\/reboot.*$/, is: "lacking", reason: REBOOT },
   { area: "keys", names: /^karpenter\.sh\/disruption-cost$/, is: "lacking", reason: DELETION_COST },
-  { area: "keys", names: /^karpenter\.sh\/do-not-repair$/, is: "lacking", reason: REPAIR },
   { area: "keys", names: /^karpenter\.sh\/requested-dra-drivers$/, is: "lacking", reason: DRA },
   {
     area: "keys",

@@ -110,7 +110,7 @@ export function allControllers(given: World): readonly Controller[] {
     /** Drain and end. */
     termination(as("node.termination"), evictions, steering),
     evictions.controller,
-    ...(world.settings.gates.nodeRepair ? [nodeHealth(world)] : []),
+    ...nodeHealth(world),
     /** What people see: gauges; conditions that change, finalizers that come off. */
     stateMetrics(world),
     nodeMetrics(world),

@@ -194,6 +194,7 @@ export function roundOf(candidates: readonly Candidate[], options: RoundOptions 
       forSpot: options.forSpot ?? "onDemand",
       repack,
       splits: options.splits ?? true,
+      repair: options.repair,
     },
     holdOffs: {
       of: options.holdOff ?? (() => undefined),

@@ -91,7 +91,7 @@ function budgets(reasons: "with reasons" | "without reasons"): JsonSchema {
         ? {
             reasons: list(
               "Reasons the cap is for; absent: all.",
-              { type: "string", enum: ["Underutilized", "Empty", "Drifted"] },
+              { type: "string", enum: ["Underutilized", "Empty", "Drifted", "Unhealthy"] },
               { maxItems: 50, "x-kubernetes-list-type": "set" },
             ),
           }

@@ -47,6 +47,15 @@ export const CAPACITY_TYPE_RESERVED = "reserved";
 
 /** On pods, nodes and claims: no voluntary disruption. On pods also a duration. */
 export const DO_NOT_DISRUPT_ANNOTATION_KEY = "karpenter.sh/do-not-disrupt";
+/** On Nodes and claims, `true`: node repair leaves the node alone. */
+export const DO_NOT_REPAIR_ANNOTATION_KEY = "karpenter.sh/do-not-repair";
+/** On claims: the boot ID of the Node before its reboot was asked for. */
+export const REBOOT_PRE_BOOT_ID_ANNOTATION_KEY = "karpenter.sh/reboot-pre-boot-id";
+/** On claims: the longest time of the drain before a reboot, as a Go duration. Absent: no bound; 0: no drain. */
+export const REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY =
+  "karpenter.sh/reboot-termination-grace-period";
+/** On claims: when repair asked for the last reboots, RFC 3339, by comma. karpenter-ts only. */
+export const REBOOTS_ANNOTATION_KEY = "karpenter.sh/repair-reboots";
 /** Alpha and beta. */
 export const DO_NOT_EVICT_ANNOTATION_KEY = "karpenter.sh/do-not-evict";
 /** The older form of do-not-disrupt, on nodes of v1alpha5. */
@@ -122,6 +131,11 @@ const DISRUPTING_TAINT_VALUE = "disrupting";
 /** On nodes that are being disrupted or deleted (v1). */
 export const DISRUPTED_NO_SCHEDULE_TAINT: Taint = {
   key: DISRUPTED_TAINT_KEY,
+  effect: "NoSchedule",
+};
+/** On a Node while it is drained for a reboot and until it is back. Its pods wait for it. */
+export const REBOOTING_NO_SCHEDULE_TAINT: Taint = {
+  key: "karpenter.sh/rebooting",
   effect: "NoSchedule",
 };
 /** The same of v1beta1. */

@@ -30,7 +30,7 @@ export interface NodeClassReference {
 }
 
 /** The reasons that a budget can name. */
-export type DisruptionReason = "Underutilized" | "Empty" | "Drifted";
+export type DisruptionReason = "Underutilized" | "Empty" | "Drifted" | "Unhealthy";
 
 /** A limit on the nodes of a NodePool that are disrupted at the same time. */
 export interface Budget {

@@ -501,11 +501,12 @@ describe("karpenter explain node", () => {
       return JSON.parse(await ask("node a", all, { output: "json", setting })).repair;
     };
     expect(await repairOf(others, "true")).toEqual({
-      says: "Ready is Unknown since 2026-01-05T11:50:00Z: node repair terminates it at 2026-01-05T12:20:00Z",
+      says: "Ready is Unknown since 2026-01-05T11:50:00Z: node repair replaces it at 2026-01-05T12:20:00Z, within budgets, with 10m0s for its drain",
       condition: "Ready",
       status: "Unknown",
       since: "2026-01-05T11:50:00Z",
       due: "2026-01-05T12:20:00Z",
+      action: "ReplaceNode",
       heldBack: false,
     });
     expect((await repairOf(others, "false")).says).toContain("off (feature gate NodeRepair)");

@@ -4,7 +4,6 @@
  */
 import { isOwnedByDaemonSet, isTerminal, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
-import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -16,20 +15,17 @@ import { type BoundPodAnswer, boundPodAnswer, tiesOf } from "../../core/answers/
 import { type PoolAnswer, poolAnswer } from "../../core/answers/pool-answer.ts";
 import { withoutBufferPods } from "../../core/buffers/feedback.ts";
 import { isBufferPod } from "../../core/buffers/pods.ts";
-import type { RepairPolicy } from "../../core/cloudprovider/repair-policy.ts";
 import type { Picture } from "../../core/disruption/make-round.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { shownBrake } from "../../core/safety/brake-condition.ts";
-import type { NodeView } from "../../core/state/node-view.ts";
-import { awsRepairPolicies } from "../../providers/aws/repair-policies.ts";
-import { KWOK_REPAIR_POLICIES } from "../../providers/kwok/repair-policies.ts";
 import { limitNotes, type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
 import { playBatch, settledPlan } from "../plan/played-batch.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { ReadPicture } from "./read-picture.ts";
+import { policiesOf } from "./repair-rules.ts";
 import { unknown } from "./unknown.ts";
 
 /** A pod that is bound nowhere, or has ended. */
@@ -144,19 +140,9 @@ export function explain(
     );
     throw new CliError(unknown(subject === "node" ? "Node" : "NodeClaim", name, known));
   }
-  const isOn = read.settings.gates.nodeRepair;
-  const repairs = { policies: policiesOf(node, read.settings), isOn };
+  const { nodeRepair: isOn, legacyNodeRepair: isLegacy } = read.settings.gates;
+  const repairs = { policies: policiesOf(node, read.settings), isOn, isLegacy };
   return nodeAnswer(picture, node, next(), repairs, brakeOf(read));
-}
-
-/** The repair policies of the provider that the node's class belongs to. */
-function policiesOf(
-  { claim }: NodeView,
-  { gates }: ReadPicture["settings"],
-): readonly RepairPolicy[] {
-  const isKwok = claim?.spec.nodeClassRef.group === KWOK_NODE_CLASS.group;
-  const { rebootForRepair, legacyNodeRepair: legacy } = gates;
-  return isKwok ? KWOK_REPAIR_POLICIES : awsRepairPolicies({ rebootForRepair, legacy });
 }
 
 function explainPod(read: ReadPicture, key: string): BoundPodAnswer | WaitingPodAnswer {

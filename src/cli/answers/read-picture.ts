@@ -33,6 +33,7 @@ import { cloudOf, liveObjects, type ReadLive } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
 import { keptRoom } from "./kept-room.ts";
 import { lostNodesOf, nominationsOf } from "./nominations.ts";
+import { repairRules } from "./repair-rules.ts";
 
 /** The flags that say what to look at; the same for all who ask. */
 export interface PictureFlags {
@@ -234,6 +235,7 @@ export function pictureOf(
   const surge = (pod: Pod): Surge =>
     settings.surgeTimeoutMs > 0 ? surgeOf(pod, known) : { kind: "none" };
   const owners = new Set(input.nodes.map(({ poolId }) => poolId));
+  const repair = repairRules(input.nodes, settings);
   return {
     nowMs: input.nowMs,
     nodes: input.nodes,
@@ -265,6 +267,7 @@ export function pictureOf(
     forSpot: settings.forSpot,
     repack: settings.repack,
     splits: settings.splits,
+    ...(repair === undefined ? {} : { repair }),
   };
 }
 

@@ -35,6 +35,7 @@ const RULED_OUT: Readonly<Record<RuledOutBy, string>> = {
 const HOLDS: Readonly<Record<HoldKind, string>> = {
   noNode: "the NodeClaim has no node yet",
   notInitialized: "not initialized yet",
+  rebooting: "node repair reboots it",
   leaving: "it is being removed already",
   nominated: "a pending pod is planned on it",
   annotation: "karpenter.sh/do-not-disrupt on the node or its claim",

@@ -10,7 +10,7 @@ import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { eachInSteps, type StepRunner } from "../../base/steps.ts";
 import { type Candidate, priceOf } from "../../core/disruption/candidates.ts";
-import type { Command } from "../../core/disruption/command.ts";
+import type { Command, CommandReason } from "../../core/disruption/command.ts";
 import type { Ledger } from "../../core/disruption/ledger.ts";
 import {
   type MoveRecord,
@@ -92,6 +92,9 @@ export async function rewriteLostMoves(
     await writeOn({ world, log }, bearer, [...missing.values()]);
 }
 
+/** Reasons of commands that are there to save something. */
+const SAVING: readonly CommandReason[] = ["Empty", "Underutilized"];
+
 /** Logs and counts what a finished command saved. */
 export async function account(world: World, log: Logger, running: RunningCommand): Promise<void> {
   const { record, move, candidates } = running;
@@ -100,7 +103,7 @@ export async function account(world: World, log: Logger, running: RunningCommand
     reason: record.reason,
     "pods-moved": movedOf(candidates),
   };
-  if (move === undefined || record.reason === "Drifted" || record.reason === "Expired") {
+  if (move === undefined || !SAVING.includes(record.reason)) {
     log.debug("command succeeded", told);
     return;
   }

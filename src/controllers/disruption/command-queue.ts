@@ -12,16 +12,10 @@ import { REPLACEMENT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
-import { formatDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
-import {
-  type Command,
-  decisionOf,
-  describeCommand,
-  describeOlder,
-} from "../../core/disruption/command.ts";
+import type { Command } from "../../core/disruption/command.ts";
 import { evictionOrder } from "../../core/disruption/eviction-order.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { type MoveRecord, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
@@ -44,7 +38,6 @@ import { nodes } from "../mirrors.ts";
 import { poolById } from "../pools.ts";
 import { nominated } from "../provisioning/events.ts";
 import { nominationMs, targetsOf } from "../provisioning/nomination.ts";
-import { speaksV05 } from "../words.ts";
 import type { World } from "../world.ts";
 import { account, writeOnTarget } from "./account.ts";
 import { Backoff } from "./backoff.ts";
@@ -56,6 +49,8 @@ import {
   objectsOf,
   recordedDecision,
 } from "./labels.ts";
+import { boundDrain, countRepair, openedAsRecovered } from "./repairs.ts";
+import { reportCommand } from "./report-command.ts";
 import { discardReplacement, markedNames, openedAsUsed, rollBack } from "./roll-back.ts";
 import { type RollBackReason, type RunningCommand, RunningCommands } from "./running.ts";
 import type { Steering } from "./steering.ts";
@@ -125,7 +120,7 @@ export function createCommandQueue(
     backoff,
     start: async (command) => {
       const record = newRecord(world, command);
-      report(world, command, record.id);
+      reportCommand(world, command, record.id);
       const begun = await begin(parts, command, record);
       const claimNames = begun.replacements.map(({ metadata }) => metadata.name);
       const started = { ...command, candidates: begun.candidates };
@@ -138,6 +133,7 @@ export function createCommandQueue(
         for (const pod of pods) world.events.publish(nominated(pod, targetsOf(world, name)));
       protect(world, command.targets);
       countDecision(world, command, record);
+      countRepair(world, command);
     },
     resume: (one) => {
       log.info("resuming a disruption command that another process began", {
@@ -220,8 +216,9 @@ function stateOf(
   return pausesOf(world, one).length > 0 ? "paused" : state;
 }
 
-/** Messages of the pauses of the command's pools. All commands of the queue are voluntary, so a pause stops each. */
-function pausesOf(world: World, { candidates }: RunningCommand): readonly string[] {
+/** Messages of the pauses of the command's pools. Nobody asked for a repair, so a pause does not stop one. */
+function pausesOf(world: World, { record, candidates }: RunningCommand): readonly string[] {
+  if (record.reason === "Unhealthy") return [];
   const ids = new Set(candidates.map(({ pool }) => pool.id));
   return [...ids].flatMap(
     (id) => pauseOf(poolById(world, id)?.native, world.settings.pauseDisruption)?.message ?? [],
@@ -301,46 +298,8 @@ function newRecord(world: World, command: Command): CommandRecord {
     // Without replacements another process rolls the command back, so it needs no names.
     nodes: command.replacements.length === 0 ? [] : command.candidates.map(({ node }) => node.name),
     replacements: command.replacements.length,
+    ...(command.repair?.graceMs === undefined ? {} : { graceMs: command.repair.graceMs }),
   };
-}
-
-/** Logs the command in the words of its generation. */
-function report(world: World, command: Command, id: string): void {
-  const { generation, candidates } = command;
-  if (command.reason === "Empty" && candidates.every(({ claim }) => speaksV05(claim))) {
-    const log = world.log.with({ controller: "node" });
-    for (const { node, pool } of candidates) {
-      const after = pool.disruption.consolidateAfter;
-      const ttl = formatDuration(after === "Never" ? 0 : after);
-      log.info(`Triggering termination after ${ttl} for empty node`, { node: node.name });
-    }
-    return;
-  }
-  if (generation !== "v1") {
-    const verb = generation === "alpha" ? "deprovisioning" : "disrupting";
-    const log = world.log.with({
-      controller: generation === "alpha" ? "deprovisioning" : "disruption",
-    });
-    log.info(`${verb} via ${command.via} ${describeOlder(command)}`);
-    return;
-  }
-  world.log.with({ controller: "disruption" }).info("disrupting node(s)", {
-    command: describeCommand(command, id),
-    decision: decisionOf(command),
-    "disrupted-node-count": candidates.length,
-    "replacement-node-count": command.replacements.length,
-    "pod-count": candidates.reduce(
-      (sum, { reschedulablePods }) => sum + reschedulablePods.length,
-      0,
-    ),
-    "disrupted-nodes": candidates.map(({ node, claim, instanceType, capacityType }) => ({
-      Node: { name: node.name },
-      NodeClaim: { name: claim.metadata.name },
-      "instance-type": instanceType?.name,
-      "capacity-type": capacityType,
-    })),
-    "replacement-nodes": command.replacements.map(({ cheapest }) => cheapest),
-  });
 }
 
 /** The candidates that could be tainted and marked. A command with replacements starts only if all could be. */
@@ -449,19 +408,25 @@ async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): 
   const { claim, generation, node } = candidate;
   const step = underWay.stepOf(one, node.name);
   if (step === "deleted") return;
-  if (reason === "Empty" && (await openedAsUsed(parts, one, candidate))) {
+  const isRepair = reason === "Unhealthy";
+  const isOpened =
+    (reason === "Empty" && (await openedAsUsed(parts, one, candidate))) ||
+    (isRepair && (await openedAsRecovered(parts, one, candidate)));
+  if (isOpened) {
     underWay.note(one, node.name, "deleted");
     return;
   }
   if (step === undefined)
     world.events.publish(...terminating(objectsOf(candidate), generation, reason));
   underWay.note(one, node.name, "told");
+  if (isRepair) await boundDrain(world, claim, one.record.graceMs);
   const isMarked = (live: NodeClaim) => recordOf(live)?.id === one.record.id;
-  const ended = await deleteClaim(world, claim, "disrupted", { stillHolds: isMarked });
+  const act = isRepair ? "unhealthy" : "disrupted";
+  const ended = await deleteClaim(world, claim, act, { stillHolds: isMarked });
   if (ended === "held")
     throw new Error(`NodeClaim ${claim.metadata.name} is held: its events say why`);
   underWay.note(one, node.name, "deleted");
-  const labels = disruptedLabels(reason, candidate);
+  const labels = disruptedLabels(one.record, candidate);
   world.metrics.count("nodeclaims_disrupted_total", labels);
   world.metrics.count(
     "pods_disruption_initiated_total",

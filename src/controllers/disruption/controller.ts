@@ -40,6 +40,7 @@ import {
   requeueAfter,
 } from "../../kube/manager/controller.ts";
 import { changeClaim } from "../claims.ts";
+import { repairBlocked } from "../node/events.ts";
 import { mayDecide } from "../patience.ts";
 import { poolById } from "../pools.ts";
 import { catchUp } from "../state/catch-up.ts";
@@ -60,6 +61,7 @@ import {
   type ClusterReading,
   gatherForCommand,
   gatherRound,
+  isRepairMethod,
   type ProposedCommand,
   poolsInUse,
   type ReadCluster,
@@ -193,7 +195,8 @@ async function propose(loop: Loop, isEarly: boolean): Promise<Again> {
   }
   const pending = memory.pending.map(({ command }) => command);
   await run(reportRound(world, around, memory.problems));
-  const found = await run(runMethods({ pending, isEarly }, roundDoors(loop, around)));
+  const asking = { pending, isEarly, repairs: isRepairMethod(world) };
+  const found = await run(runMethods(asking, roundDoors(loop, around)));
   return found === undefined ? "later" : take(loop, around, found);
 }
 
@@ -269,6 +272,13 @@ function* tell(world: World, { reason }: Method, remarks: readonly Remark[]): St
   const holding = new Set<string>();
   yield* eachInSteps(remarks, ({ candidate, about, message }) => {
     const objects = objectsOf(candidate);
+    if (about === "repairBlocked") {
+      const native = poolById(world, candidate.pool.id)?.native;
+      world.events.publish(
+        ...repairBlocked(native === undefined ? objects : [...objects, native], message),
+      );
+      return;
+    }
     const events =
       about === "blocked"
         ? blocked(objects, candidate.generation, message)

@@ -29,8 +29,10 @@ import { createSimulator, type Simulator } from "../../core/disruption/simulate.
 import { isReplacedFirst } from "../../core/nodeclaim/expired.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { sameItems } from "../../core/provisioning/what-if/picture-changes.ts";
+import { brakeMessage } from "../../core/safety/judge.ts";
 import type { NodeView } from "../../core/state/node-view.ts";
 import { surgeProblem } from "../../core/termination/surge.ts";
+import { fleetSize } from "../ending/ended.ts";
 import { disruptionBudgets } from "../mirrors.ts";
 import { listPools, poolById } from "../pools.ts";
 import { podsToPlace, poolsToUse, schedulingInput } from "../provisioning/gather.ts";
@@ -251,7 +253,23 @@ function pictureOf({ world, queue, around }: ReadCluster): Picture {
     forSpot: world.settings.forSpot,
     repack: world.settings.repack,
     splits: world.settings.splits,
+    ...repairOf(world),
   };
+}
+
+/** Whether broken nodes are replaced by commands, within budgets. */
+export function isRepairMethod({ settings }: Pick<World, "settings">): boolean {
+  return settings.gates.nodeRepair && !settings.gates.legacyNodeRepair;
+}
+
+function repairOf(world: World): Pick<Picture, "repair"> {
+  if (!isRepairMethod(world)) return {};
+  const { brake, cloud } = world;
+  const fleet = fleetSize(world);
+  const braked = brake.isOn(world.clock.elapsedMs())
+    ? brakeMessage(brake.most(fleet), fleet)
+    : undefined;
+  return { repair: { policies: cloud.repairPolicies, braked } };
 }
 
 function* report(

@@ -4,7 +4,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
-import type { Command, CommandReason, Decision } from "../../core/disruption/command.ts";
+import type { Command, Decision } from "../../core/disruption/command.ts";
 import type { CommandRecord } from "../../core/disruption/record.ts";
 import type { World } from "../world.ts";
 
@@ -27,21 +27,29 @@ export function policyLabel({ disruption }: Pool): string {
   return disruption.policy.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 }
 
-/** Labels of one disrupted node. */
+/** Labels of one disrupted node. A repair bounds the drain itself. */
 export function disruptedLabels(
-  reason: CommandReason,
+  { reason, graceMs }: Pick<CommandRecord, "reason" | "graceMs">,
   candidate: Candidate,
 ): Record<string, string> {
   const grace = candidate.claim.spec.terminationGracePeriod;
-  const forceful = grace !== undefined && (parseDuration(grace) ?? 0) <= 0;
+  const own = grace === undefined ? undefined : (parseDuration(grace) ?? 0);
   return {
     reason: reason.toLowerCase(),
     nodepool: candidate.pool.name,
     capacity_type: candidate.capacityType,
     // Only consolidation depends on a policy.
     consolidation_policy: reason === "Underutilized" ? policyLabel(candidate.pool) : "",
-    termination_mode: grace === undefined ? "graceful" : forceful ? "forceful" : "eventual",
+    termination_mode: terminationModeOf(graceMs ?? own),
   };
+}
+
+/** The label for a drain that takes so long at most; undefined: it has no limit. */
+export function terminationModeOf(
+  graceMs: number | undefined,
+): "graceful" | "forceful" | "eventual" {
+  if (graceMs === undefined) return "graceful";
+  return graceMs <= 0 ? "forceful" : "eventual";
 }
 
 /** The objects of an event about a candidate: its Node, if there is one, and its claim. */

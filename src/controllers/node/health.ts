@@ -2,8 +2,8 @@
  * Ends nodes that have been broken for longer than the cloud's repair policies bear with: kubelet silent,
  * disks or GPUs gone. A broken node cannot be drained with care, so the claim ends at once, whatever
  * budgets say, and so does a drain that has begun; provisioning makes up for its pods. Behind the gate
- * NodeRepair, off by default.
- * upstream: pkg/controllers/node/health/controller.go
+ * NodeRepair with `--legacy-node-repair`, off by default.
+ * upstream: pkg/controllers/node/legacyrepair/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { CLAIM_KINDS, claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
@@ -27,6 +27,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import { changeClaim, claimOfNode, isDeleting, isManagedClaim } from "../claims.ts";
 import { concurrency } from "../concurrency.ts";
+import { snakeCase } from "../disruption/repairs.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
 import { nodes } from "../mirrors.ts";
@@ -39,10 +40,16 @@ import { repairBlocked, repairPending } from "./events.ts";
 const LOOK_AGAIN_MS = 5 * 60_000;
 
 /**
- * Node repair: terminates nodes with an unhealthy condition. It stops for a NodePool of which more than 20 % of the
- * nodes (rounded up) are unhealthy. upstream: pkg/controllers/node/health.
+ * The older node repair, if it is asked for: ends nodes with an unhealthy condition. It stops
+ * for a NodePool of which more than 20 % of the nodes (rounded up) are unhealthy.
+ * upstream: pkg/controllers/node/legacyrepair
  */
-export function nodeHealth(world: World): Controller {
+export function nodeHealth(world: World): readonly Controller[] {
+  const { nodeRepair, legacyNodeRepair } = world.settings.gates;
+  return nodeRepair && legacyNodeRepair ? [controllerOf(world)] : [];
+}
+
+function controllerOf(world: World): Controller {
   const count = new BrokenCount();
   return {
     name: "node.health",
@@ -120,10 +127,12 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
   });
   countDisrupted(world, claim, "unhealthy");
   world.metrics.count("nodeclaims_unhealthy_disrupted_total", {
-    condition: found.conditionType.toLowerCase(),
+    condition: snakeCase(found.conditionType),
     nodepool: poolLabel(claim.metadata),
     capacity_type: claim.metadata.labels?.[CAPACITY_TYPE_LABEL_KEY] ?? "",
     image_id: claim.status?.imageID ?? "",
+    // The drain has no grace.
+    termination_mode: "forceful",
   });
   return AWAIT_CHANGE;
 }

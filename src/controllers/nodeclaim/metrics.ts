@@ -18,8 +18,8 @@ export const NODECLAIM_METRICS: readonly MetricSpec[] = [
   {
     name: "nodeclaims_unhealthy_disrupted_total",
     type: "counter",
-    help: "Number of nodeclaims that node repair terminated, by the unhealthy node condition.",
-    labels: ["condition", "nodepool", "capacity_type", "image_id"],
+    help: "Number of nodeclaims that node repair replaced or rebooted, by the unhealthy node condition.",
+    labels: ["condition", "nodepool", "capacity_type", "image_id", "termination_mode"],
   },
   {
     name: "nodeclaims_termination_duration_seconds",

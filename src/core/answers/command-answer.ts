@@ -41,7 +41,7 @@ export interface CommandAnswer {
   readonly reason: CommandReason;
   /** The method that proposes it. */
   readonly method: string;
-  readonly decision: "delete" | "replace";
+  readonly decision: "delete" | "replace" | "reboot";
   readonly nodes: readonly NodeFacts[];
   readonly replacements: readonly LaunchFacts[];
   /** Nodes that take pods of those that go. */
@@ -63,8 +63,10 @@ export function commandAnswer(command: Command, method: string): CommandAnswer {
   const types = replacements.map(
     ({ instanceType, capacityType }) => `${instanceType}/${capacityType}`,
   );
-  const decision = decisionOf(command) === "delete" ? "delete" : "replace";
-  const what = types.length === 0 ? `delete ${names}` : `replace ${names} by ${some(types)}`;
+  const decided = decisionOf(command);
+  const decision = decided === "no-op" ? "replace" : decided;
+  const verb = decision === "reboot" ? "reboot" : "delete";
+  const what = types.length === 0 ? `${verb} ${names}` : `replace ${names} by ${some(types)}`;
   const money =
     savesMicroUsdPerHour < 0
       ? `costs ${usd(-savesMicroUsdPerHour)} an hour more`

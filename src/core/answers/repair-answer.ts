@@ -1,14 +1,23 @@
-/** What ails a node, and when node repair ends it for that, or why it does not. */
+/** What ails a node, and what node repair does about it and when, or why it does nothing. */
+import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { toRfc3339 } from "../../base/clock.ts";
-import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
+import { formatDuration } from "../../base/duration.ts";
+import type { RepairAction, RepairPolicy } from "../cloudprovider/repair-policy.ts";
 import type { Picture } from "../disruption/make-round.ts";
-import { ailment, tooManyBroken } from "../nodeclaim/unhealthy.ts";
+import { ailmentsIn, isRepairForbidden, repairOf } from "../disruption/patients.ts";
+import { ailment } from "../nodeclaim/unhealthy.ts";
+import { isTooMany } from "../repair/breaker.ts";
+import { isRebooting } from "../repair/reboots.ts";
+import { firstDue } from "../repair/treatment.ts";
+import type { NodeView } from "../state/node-view.ts";
 import type { Owned } from "./owned-node.ts";
 
-/** What the cloud bears with, and whether the gate `NodeRepair` is open. */
+/** What the cloud tolerates, whether the gate `NodeRepair` is open, and for which controller. */
 export interface Repairs {
   readonly policies: readonly RepairPolicy[];
   readonly isOn: boolean;
+  /** Broken nodes are deleted at once, without budgets. */
+  readonly isLegacy: boolean;
 }
 
 /** What is wrong with a node, and what node repair will do. */
@@ -18,8 +27,12 @@ export interface RepairAnswer {
   readonly condition: string;
   readonly status: string;
   readonly since: string;
-  /** RFC 3339: from then on repair ends it. Absent while its gate is shut. */
+  /** Of the condition. Absent: it gives none. */
+  readonly reason?: string;
+  /** RFC 3339: from then on repair acts. Absent while its gate is shut. */
   readonly due?: string;
+  /** What repair does then. Absent while its gate is shut. */
+  readonly action?: RepairAction;
   /** Too many nodes are broken at once: whenever it is due, it is left until fewer are. */
   readonly heldBack: boolean;
 }
@@ -28,31 +41,76 @@ export interface RepairAnswer {
 export function repairAnswer(
   { nodes, nowMs }: Pick<Picture, "nodes" | "nowMs">,
   { node: view, claim }: Pick<Owned, "node" | "claim">,
-  { policies, isOn }: Repairs,
+  { policies, isOn, isLegacy }: Repairs,
 ): RepairAnswer | undefined {
   if (view.node === undefined || claim.metadata.deletionTimestamp !== undefined) return undefined;
-  const found = ailment(view.node, policies);
+  const find = (one: NodeView) => diseaseOf(one, { policies, isLegacy, nowMs });
+  const found = find(view);
   if (found === undefined) return undefined;
-  const neighbours = nodes
-    .filter(({ poolId }) => view.poolId === undefined || poolId === view.poolId)
-    .flatMap(({ node }) => node ?? []);
-  const broken = neighbours.filter((one) => ailment(one, policies) !== undefined).length;
-  const heldBack = isOn && tooManyBroken(neighbours, policies);
-  const { conditionType: condition, conditionStatus: status } = found;
+  const { conditionType, conditionStatus, reason, action, graceMs } = found;
+  const neighbours = nodes.filter(
+    ({ node, poolId }) =>
+      node !== undefined && (view.poolId === undefined || poolId === view.poolId),
+  );
+  const broken = neighbours.filter((one) => find(one) !== undefined).length;
+  const heldBack = isOn && isTooMany(broken, neighbours.length);
   const since = toRfc3339(found.sinceMs);
   const due = toRfc3339(found.dueMs);
-  const isDue = found.dueMs <= nowMs;
+  const when = found.dueMs <= nowMs ? "now" : `at ${due}`;
+  const bound = graceMs === undefined ? "" : `, with ${formatDuration(graceMs)} for its drain`;
+  const verb = action === "RebootNode" ? "reboots" : "replaces";
   const why = !isOn
     ? "node repair is off (feature gate NodeRepair)"
-    : heldBack
-      ? `node repair, due ${due}, waits while more than 20 % of the nodes are unhealthy (${broken} of ${neighbours.length})`
-      : `node repair terminates it ${isDue ? "now" : `at ${due}`}`;
+    : isRebooting(claim)
+      ? "node repair is rebooting it"
+      : !isLegacy && isRepairForbidden(claim, view.node)
+        ? `${DO_NOT_REPAIR_ANNOTATION_KEY} keeps node repair from it`
+        : heldBack
+          ? `node repair, due ${due}, waits while more than 20 % of the nodes are unhealthy (${broken} of ${neighbours.length})`
+          : isLegacy
+            ? `node repair terminates it ${when}`
+            : `node repair ${verb} it ${when}, within budgets${bound}`;
   return {
-    says: `${condition} is ${status} since ${since}: ${why}`,
-    condition,
-    status,
+    says: `${conditionType} is ${conditionStatus} since ${since}: ${why}`,
+    condition: conditionType,
+    status: conditionStatus,
     since,
-    ...(isOn ? { due } : {}),
+    ...(reason === "" ? {} : { reason }),
+    ...(isOn ? { due, action } : {}),
     heldBack,
   };
+}
+
+/** The ailment that is acted on first. */
+interface Disease {
+  readonly conditionType: string;
+  readonly conditionStatus: string;
+  readonly reason: string;
+  readonly sinceMs: number;
+  readonly dueMs: number;
+  readonly action: RepairAction;
+  readonly graceMs?: number;
+}
+
+function diseaseOf(
+  view: NodeView,
+  {
+    policies,
+    isLegacy,
+    nowMs,
+  }: Pick<Repairs, "policies" | "isLegacy"> & { readonly nowMs: number },
+): Disease | undefined {
+  if (isLegacy) {
+    const found = view.node === undefined ? undefined : ailment(view.node, policies);
+    return found && { ...found, reason: "", action: "ReplaceNode" };
+  }
+  const ailments = ailmentsIn(view, policies);
+  const first = firstDue(ailments);
+  if (first === undefined || view.claim === undefined) return undefined;
+  const { ailment: decisive, ...repair } = repairOf(
+    view.claim,
+    ailments,
+    Math.max(nowMs, first.dueMs),
+  );
+  return { ...decisive, ...repair };
 }

@@ -43,7 +43,8 @@ describe("the arbiter", () => {
     "asks a method (needs validation %s, simulates %s; pending %s, early %s): %s",
     (needsValidation, simulates, isPending, isEarly, asked) => {
       const pending = isPending ? [command(["a"], "single")] : [];
-      expect(mayBeAsked({ needsValidation, simulates }, { pending, isEarly })).toBe(asked);
+      const method = { reason: "Drifted", needsValidation, simulates } as const;
+      expect(mayBeAsked(method, { pending, isEarly, repairs: false })).toBe(asked);
     },
   );
 

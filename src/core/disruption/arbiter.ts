@@ -13,6 +13,8 @@ export interface Asking {
   readonly pending: readonly Command[];
   /** The round runs before its time, because an empty node became ready to be removed. */
   readonly isEarly: boolean;
+  /** Node repair is a method, that is, its gate is open. */
+  readonly repairs: boolean;
 }
 
 /**
@@ -20,9 +22,10 @@ export interface Asking {
  * not asked. An early round asks only the methods that need no simulation.
  */
 export function mayBeAsked(
-  { needsValidation, simulates }: Pick<Method, "needsValidation" | "simulates">,
-  { pending, isEarly }: Asking,
+  { reason, needsValidation, simulates }: Pick<Method, "reason" | "needsValidation" | "simulates">,
+  { pending, isEarly, repairs }: Asking,
 ): boolean {
+  if (reason === "Unhealthy" && !repairs) return false;
   return !(needsValidation && pending.length > 0) && !(simulates && isEarly);
 }
 

@@ -40,7 +40,7 @@ export interface AllowancesInput {
 
 const DAY_MS = 24 * 60 * 60_000;
 const UNLIMITED = 2 ** 31 - 1;
-const NO_NODES = { nodes: 0, disrupting: 0 };
+const NO_NODES = { nodes: 0, disrupting: 0, away: 0 };
 
 /** Budgets of each pool (by id) and of the cluster, less the nodes that are disrupted already. */
 export function* allowancesFor({
@@ -51,7 +51,13 @@ export function* allowancesFor({
   nowMs,
   clusterBudgets,
 }: AllowancesInput): Steps<ReadonlyMap<string, PoolAllowance>> {
-  const { all, byPool } = yield* countNodes(nodes, nodesBefore);
+  const counts = yield* countNodes(nodes, nodesBefore);
+  // Repair is about nodes that are not ready: those do not use up its budgets.
+  const countOf = ({ nodes: there, disrupting, away }: typeof counts.all): Count => ({
+    nodes: there,
+    disrupting: reason === "Unhealthy" ? away : disrupting,
+  });
+  const all = countOf(counts.all);
   const atOnceOf = (budgets: readonly Budget[], { nodes }: Count): number =>
     allowedDisruptions(budgets, { reason, nodes, nowMs }) ?? 0;
   const shareOf = (most: number, count: Count): Share => ({
@@ -62,7 +68,7 @@ export function* allowancesFor({
   const everywhere = shareOf(mostOfAll, all);
   return new Map(
     pools.map((pool) => {
-      const count = byPool.get(pool.id) ?? NO_NODES;
+      const count = countOf(counts.byPool.get(pool.id) ?? NO_NODES);
       const most = atOnceOf(pool.disruption.budgets, count);
       const own = shareOf(most, count);
       const allowed = Math.min(own.allowed, everywhere.allowed);

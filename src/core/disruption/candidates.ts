@@ -22,16 +22,19 @@ import { pdbBlock } from "../../apis/policy/pdb.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
+import { isRebooting } from "../repair/reboots.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import type { Placements } from "../state/placements.ts";
 import { ViewNotes } from "../state/view-notes.ts";
+import { dueAilments, isRepairForbidden, type Patient, type RepairRules } from "./patients.ts";
 
 /**
  * `graceful` methods respect do-not-disrupt and PodDisruptionBudgets. `eventual` ones ignore both on nodes with a
- * terminationGracePeriod.
+ * terminationGracePeriod. Node repair is about broken nodes only. It respects neither on the node, remembers what
+ * blocks pods, and needs no initialized node.
  */
-export type DisruptionClass = "graceful" | "eventual";
+export type DisruptionClass = "graceful" | "eventual" | "repair";
 
 /** Pods that a replacement awaits. */
 export interface Awaited {
@@ -59,6 +62,8 @@ export interface Candidate {
   readonly doNotConsolidate: boolean;
   /** It has room that is kept for pods of a CapacityBuffer. */
   readonly keepsRoom: boolean;
+  /** What ails it; of candidates of node repair only. */
+  readonly patient?: Patient;
 }
 
 /** Whether nobody misses the node: it has no pods to move, and no CapacityBuffer counts on its room. */
@@ -73,6 +78,7 @@ export function isEmpty({
 export type BlockKind =
   | "noNode"
   | "notInitialized"
+  | "rebooting"
   | "leaving"
   | "nominated"
   | "annotation"
@@ -119,6 +125,8 @@ export interface CandidatesInput {
   readonly awaiting?: Awaiting;
   /** Seats of pods that have not reached their node; absent: none is known. */
   readonly seats?: RoomSeats | undefined;
+  /** What node repair acts on; absent: it is off, and it has no candidates. */
+  readonly repair?: RepairRules | undefined;
 }
 
 /** Tells on which nodes room is kept. */
@@ -138,12 +146,32 @@ export function* findCandidates(input: CandidatesInput): Steps<FoundCandidates> 
   const pools = new Map(input.pools.map((one) => [one.pool.id, { ...one, seats: input.seats }]));
   yield* eachInSteps(input.nodes, (node) => {
     if (!node.managed || node.claim === undefined || input.queued.has(node.name)) return;
+    const ailments = input.disruptionClass === "repair" ? dueAilments(node, input) : undefined;
+    if (ailments?.length === 0) return;
     const owner = node.poolId === undefined ? undefined : pools.get(node.poolId);
-    const [block] = blocksOf({ node, claim: node.claim, pool: owner?.pool }, input, 1);
+    const owned = { node, claim: node.claim, pool: owner?.pool };
+    const [block] = blocksOf(owned, input, 1);
     if (block !== undefined) blocked.push({ node, ...block });
-    else if (owner !== undefined) candidates.push(candidateOf(node, node.claim, owner));
+    else if (owner !== undefined) {
+      const candidate = candidateOf(node, node.claim, owner);
+      candidates.push(
+        ailments === undefined
+          ? candidate
+          : { ...candidate, patient: patientOf(owned, ailments, input) },
+      );
+    }
   });
   return { candidates, blocked };
+}
+
+function patientOf(
+  { node, claim }: Pick<OwnedNode, "node" | "claim">,
+  ailments: Patient["ailments"],
+  input: CandidatesInput,
+): Patient {
+  const [blocking] = podBlocks(node, input);
+  const isVetoed = isRepairForbidden(claim, node.node);
+  return { ailments, isVetoed, blocking: blocking?.message };
 }
 
 /** A managed node. */
@@ -154,25 +182,31 @@ export interface OwnedNode {
   readonly pool: Pool | undefined;
 }
 
-type BlockInput = Omit<CandidatesInput, "nodes" | "pools" | "queued" | "seats">;
+type BlockInput = Omit<CandidatesInput, "nodes" | "pools" | "queued" | "seats" | "repair">;
 
 /** All reasons why the node may not be disrupted now, in the order of the checks, but at most `most`. */
 export function blocksOf(owned: OwnedNode, input: BlockInput, most: number): readonly Block[] {
   const { node, claim, pool } = owned;
   const found: Block[] = [];
-  for (const check of CHECKS) {
+  const isRepair = input.disruptionClass === "repair";
+  for (const check of isRepair ? REPAIR_CHECKS : CHECKS) {
     const block = check(owned, input);
     if (block !== undefined && found.push(block) >= most) return found;
   }
   if (pool === undefined) {
     const { poolKind } = vocabulary(claimGeneration(claim));
-    const message = `${poolKind} not found (${poolKind}=${poolName(node)})`;
+    const message =
+      isRepair && node.poolId === undefined
+        ? "repair requires a NodePool to construct and budget a safe replacement"
+        : `${poolKind} not found (${poolKind}=${poolName(node)})`;
     found.push({ kind: "noPool", message });
   }
-  const pause = pool === undefined ? undefined : input.paused?.(pool);
+  // Nobody asked for a repair, so a pause of what the settings ask for does not hold it up.
+  const pause = pool === undefined || isRepair ? undefined : input.paused?.(pool);
   if (pause !== undefined) found.push(pause);
   const passes =
-    input.disruptionClass === "eventual" && claim.spec.terminationGracePeriod !== undefined;
+    isRepair ||
+    (input.disruptionClass === "eventual" && claim.spec.terminationGracePeriod !== undefined);
   if (found.length >= most || passes) return found;
   for (const block of podBlocks(node, input)) if (found.push(block) >= most) return found;
   return found;
@@ -180,15 +214,34 @@ export function blocksOf(owned: OwnedNode, input: BlockInput, most: number): rea
 
 type Check = (owned: OwnedNode, input: BlockInput) => Block | undefined;
 
+const hasNode: Check = ({ node: { node } }) =>
+  node === undefined
+    ? { kind: "noNode", message: "nodeclaim does not have an associated node" }
+    : undefined;
+
+const isUp: Check = ({ claim }) =>
+  isRebooting(claim) ? { kind: "rebooting", message: "node is rebooting" } : undefined;
+
+const stays: Check = ({ node: { deleting } }) =>
+  deleting ? { kind: "leaving", message: "node is deleting or marked for deletion" } : undefined;
+
+/** Pods that are on their way to a broken node need another one, too. */
+const REPAIR_CHECKS: readonly Check[] = [
+  hasNode,
+  isUp,
+  stays,
+  ({ node: { registered } }) =>
+    registered
+      ? undefined
+      : { kind: "notInitialized", message: "node isn't initialized nor registered" },
+];
+
 const CHECKS: readonly Check[] = [
-  ({ node: { node } }) =>
-    node === undefined
-      ? { kind: "noNode", message: "nodeclaim does not have an associated node" }
-      : undefined,
+  hasNode,
+  isUp,
   ({ node: { initialized } }) =>
     initialized ? undefined : { kind: "notInitialized", message: "node isn't initialized" },
-  ({ node: { deleting } }) =>
-    deleting ? { kind: "leaving", message: "node is deleting or marked for deletion" } : undefined,
+  stays,
   ({ node: { nominatedUntilMs } }, { nowMs }) =>
     nominatedUntilMs > nowMs
       ? {

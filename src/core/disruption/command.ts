@@ -7,6 +7,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { DisruptionReason } from "../../apis/karpenter/nodepool.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { Candidate } from "./candidates.ts";
+import type { Repairing } from "./patients.ts";
 import type { Simulation, SimulationTerms } from "./simulate.ts";
 
 /** `Expired`: v1alpha5 and v1beta1, and v1 if expiration respects budgets. No budget can name this reason. */
@@ -38,17 +39,20 @@ export interface Command {
   readonly placements?: Simulation["placements"];
   /** Of the pools' policies; consolidation only. */
   readonly verdicts?: readonly BalancedVerdict[];
+  /** What node repair does, and why; absent: another method's. */
+  readonly repair?: Repairing;
   /** The terms of its simulation, used again when it is validated; absent: none. */
   readonly terms?: SimulationTerms;
   /** Validated on fresh facts this much later, before it begins. 0: begins at once. */
   readonly validateAfterMs: number;
 }
 
-export type Decision = "no-op" | "delete" | "replace";
+export type Decision = "no-op" | "delete" | "replace" | "reboot";
 
 /** What the command does, in the words of logs, events and metrics. */
 export function decisionOf(command: Command): Decision {
   if (command.candidates.length === 0) return "no-op";
+  if (command.repair?.action === "RebootNode") return "reboot";
   return command.replacements.length === 0 ? "delete" : "replace";
 }
 
@@ -59,11 +63,13 @@ export interface HoldOff {
   readonly untilMs?: number;
 }
 
-/** Savings per hour. */
+/** Savings per hour; none for a reboot, after which the node goes on. */
 export function savingsMicroUsd({
   candidates,
   replacements,
-}: Pick<Command, "candidates" | "replacements">): number {
+  repair,
+}: Pick<Command, "candidates" | "replacements" | "repair">): number {
+  if (repair?.action === "RebootNode") return 0;
   const before = candidates.reduce((sum, { priceMicroUsd }) => sum + priceMicroUsd, 0);
   return replacements.reduce((left, { cheapest }) => left - cheapest.priceMicroUsd, before);
 }

@@ -25,15 +25,26 @@ export interface DisruptionCounter extends Pick<BudgetCounter, "take" | "left"> 
   takeAll(candidates: readonly Candidate[]): boolean;
 }
 
+const UNLIMITED = Number.POSITIVE_INFINITY;
+
+/** Budgets count initialized nodes only; node repair is about others, too. */
+function isOutsideBudgets({ node, patient }: Candidate): boolean {
+  return patient !== undefined && !node.initialized;
+}
+
 /** `allowances`: by pool id. */
 export function budgetCounter(allowances: ReadonlyMap<string, PoolAllowance>): BudgetCounter {
   const leftIn = new Map([...allowances].map(([id, { allowed }]) => [id, allowed]));
   let leftInAll = [...allowances.values()][0]?.everywhere.allowed ?? 0;
-  const left = ({ pool }: Candidate) => Math.min(leftIn.get(pool.id) ?? 0, leftInAll);
+  const left = (candidate: Candidate) =>
+    isOutsideBudgets(candidate)
+      ? UNLIMITED
+      : Math.min(leftIn.get(candidate.pool.id) ?? 0, leftInAll);
   return {
     left,
     take: (candidate) => {
       if (left(candidate) <= 0) return false;
+      if (isOutsideBudgets(candidate)) return true;
       leftIn.set(candidate.pool.id, (leftIn.get(candidate.pool.id) ?? 0) - 1);
       leftInAll--;
       return true;

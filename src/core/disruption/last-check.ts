@@ -36,7 +36,9 @@ export function lastCheck(
   // A static node may be removed before it is replaced only while no other node of its pool is missing or leaving.
   const removedFirst = replacements.length === 0 ? allowed : [];
   const isShort = ({ pool }: Candidate) =>
-    pool.replicas !== undefined && mostAtOnce(pool, facts.nodes).nodes === 0;
+    command.reason === "Drifted" &&
+    pool.replicas !== undefined &&
+    mostAtOnce(pool, facts.nodes).nodes === 0;
   if (removedFirst.some(isShort)) return "scheduling";
   const names = new Set(targets);
   const staying = facts.nodes.filter(({ name, deleting }) => names.has(name) && !deleting);

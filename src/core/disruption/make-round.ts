@@ -34,6 +34,7 @@ import type { Ledger } from "./ledger.ts";
 import type { Method } from "./methods/method.ts";
 import { countNodes } from "./node-counts.ts";
 import { minRepackShare } from "./outcome.ts";
+import type { RepairRules } from "./patients.ts";
 import type { Repack, Round, RoundFacts, RoundHoldOffs } from "./round.ts";
 import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
@@ -77,6 +78,8 @@ export interface Picture {
   readonly forSpot: ForSpot;
   readonly repack: Repack | undefined;
   readonly splits: boolean;
+  /** How broken nodes are repaired; absent: they are not. */
+  readonly repair?: RepairRules;
   /** Names of the only nodes that may be candidates; absent: all nodes. */
   readonly among?: ReadonlySet<string>;
   /** Candidates by class, kept from one method of the round to the next; absent: only one method is asked. */
@@ -154,7 +157,12 @@ export function* makeRound(
     nowMs,
     facts,
     budgets: { allowances, pdbs },
-    settings: { forSpot: picture.forSpot, repack: picture.repack, splits: picture.splits },
+    settings: {
+      forSpot: picture.forSpot,
+      repack: picture.repack,
+      splits: picture.splits,
+      repair: picture.repair,
+    },
     holdOffs,
   };
   return { round, blocked: found.blocked };

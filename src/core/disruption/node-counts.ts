@@ -7,18 +7,25 @@ import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { isRebooting } from "../repair/reboots.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 export interface Count {
   /** Nodes that budgets count: managed, initialized, instance not terminating. */
   readonly nodes: number;
-  /** Of these nodes: not Ready, or leaving. */
+  /** Of these nodes: not Ready, leaving, or rebooting. */
   readonly disrupting: number;
 }
 
+/** As {@link Count}, with what budgets of node repair count. */
+interface FullCount extends Count {
+  /** Of these nodes: leaving, or rebooting. */
+  readonly away: number;
+}
+
 export interface NodeCounts {
-  readonly all: Count;
-  readonly byPool: ReadonlyMap<string, Count>;
+  readonly all: FullCount;
+  readonly byPool: ReadonlyMap<string, FullCount>;
   /** v1alpha5 nodes with reschedulable pods. */
   readonly usedAlpha: ReadonlySet<NodeView>;
 }
@@ -70,13 +77,15 @@ function differences(before: readonly NodeView[], now: readonly NodeView[]): rea
   return found;
 }
 
+type Sums = { -readonly [Name in keyof FullCount]: number };
+
 class Counter implements NodeCounts {
-  readonly all: { nodes: number; disrupting: number };
-  readonly byPool: Map<string, { nodes: number; disrupting: number }>;
+  readonly all: Sums;
+  readonly byPool: Map<string, Sums>;
   readonly usedAlpha: Set<NodeView>;
 
   constructor(last: NodeCounts | undefined) {
-    this.all = { nodes: 0, disrupting: 0, ...last?.all };
+    this.all = { nodes: 0, disrupting: 0, away: 0, ...last?.all };
     this.byPool = new Map([...(last?.byPool ?? [])].map(([id, count]) => [id, { ...count }]));
     this.usedAlpha = new Set(last?.usedAlpha);
   }
@@ -87,15 +96,18 @@ class Counter implements NodeCounts {
       else this.usedAlpha.delete(view);
     }
     if (!counts(view)) return;
-    const disrupting = view.deleting || !isReady(view) ? by : 0;
+    const isAway = view.deleting || (view.claim !== undefined && isRebooting(view.claim));
+    const away = isAway ? by : 0;
+    const disrupting = isAway || !isReady(view) ? by : 0;
     for (const sum of [this.all, this.#of(view.poolId)]) {
       sum.nodes += by;
       sum.disrupting += disrupting;
+      sum.away += away;
     }
   }
 
   #of(poolId = "") {
-    const known = this.byPool.get(poolId) ?? { nodes: 0, disrupting: 0 };
+    const known = this.byPool.get(poolId) ?? { nodes: 0, disrupting: 0, away: 0 };
     this.byPool.set(poolId, known);
     return known;
   }
@@ -106,7 +118,9 @@ function isUsedAlpha({ claim, pods }: NodeView): boolean {
 }
 
 function counts(node: NodeView): boolean {
-  if (!node.managed || !node.initialized) return false;
+  // A node that reboots is not initialized for a while.
+  const isRebooted = node.claim !== undefined && isRebooting(node.claim);
+  if (!node.managed || !(node.initialized || isRebooted)) return false;
   return node.claim === undefined || !isTrue(node.claim, "InstanceTerminating");
 }
 

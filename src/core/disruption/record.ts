@@ -23,6 +23,8 @@ export interface CommandRecord {
   readonly nodes: readonly string[];
   /** Number of replacements. */
   readonly replacements: number;
+  /** The longest time of the drain, in milliseconds; absent: what the claim says. */
+  readonly graceMs?: number;
 }
 
 /** The claim with the record of the command that deletes it. */
@@ -67,7 +69,7 @@ function withAnnotation(claim: NodeClaim, key: string, value: string): NodeClaim
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-const REASONS: readonly unknown[] = ["Underutilized", "Empty", "Drifted", "Expired"];
+const REASONS: readonly unknown[] = ["Underutilized", "Empty", "Drifted", "Expired", "Unhealthy"];
 const TYPES: readonly unknown[] = ["", "empty", "multi", "single"];
 
 function isRecord(value: unknown): value is CommandRecord {
@@ -81,6 +83,7 @@ function isRecord(value: unknown): value is CommandRecord {
     fromRfc3339(one.startedAt) !== undefined &&
     Array.isArray(one.nodes) &&
     one.nodes.every((name) => typeof name === "string") &&
-    Number.isSafeInteger(one.replacements)
+    Number.isSafeInteger(one.replacements) &&
+    (one.graceMs === undefined || Number.isFinite(one.graceMs))
   );
 }

@@ -13,6 +13,7 @@ import type { PoolAllowance } from "./budgets.ts";
 import type { Candidate } from "./candidates.ts";
 import type { ForSpot } from "./cheaper.ts";
 import type { Command, HoldOff } from "./command.ts";
+import type { RepairRules } from "./patients.ts";
 import type { RepackTurns } from "./repack-turns.ts";
 import type { Simulator } from "./simulate.ts";
 
@@ -67,6 +68,8 @@ export interface RoundSettings {
   readonly repack: Repack | undefined;
   /** One command of consolidation may launch several nodes. */
   readonly splits: boolean;
+  /** Undefined: node repair is off. */
+  readonly repair?: RepairRules | undefined;
 }
 
 export interface Repack {

@@ -75,5 +75,5 @@ export function nextCommandsInSteps(
       picture.ledger.turns.note(ruling, picture.nowMs);
     },
   };
-  return runMethods({ pending, isEarly: false }, doors);
+  return runMethods({ pending, isEarly: false, repairs: picture.repair !== undefined }, doors);
 }

@@ -10,6 +10,7 @@ import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { isRebooting } from "../repair/reboots.ts";
 import { isCordoned } from "../state/cordon.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { withoutMove } from "./moves.ts";
@@ -141,7 +142,7 @@ function isTainted({ claim, node }: NodeView): boolean {
 
 /** v1alpha5 taints nodes by cordoning them. That alone is no mark: a person may have done it. */
 function isMarked({ claim, node, deleting }: NodeView): boolean {
-  if (claim === undefined || node === undefined || deleting) return false;
+  if (claim === undefined || node === undefined || deleting || isRebooting(claim)) return false;
   const generation = claimGeneration(claim);
   if (condition(claim, "DisruptionReason") !== undefined || recordOf(claim) !== undefined)
     return true;

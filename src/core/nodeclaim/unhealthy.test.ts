@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Node } from "../../apis/core/node.ts";
-import { ailment, BrokenCount, tooManyBroken } from "./unhealthy.ts";
+import { isTooMany } from "../repair/breaker.ts";
+import { ailment, BrokenCount } from "./unhealthy.ts";
 
 const POLICIES = [
   {
@@ -43,10 +44,8 @@ describe("how many nodes are broken", () => {
           else there.set(index, { poolId, node });
           for (const id of POOLS) {
             const own = [...there.values()].filter((one) => id === undefined || one.poolId === id);
-            const wanted = tooManyBroken(
-              own.map((one) => one.node),
-              POLICIES,
-            );
+            const broken = own.filter((one) => ailment(one.node, POLICIES) !== undefined).length;
+            const wanted = isTooMany(broken, own.length);
             expect(count.tooMany(id)).toBe(wanted);
             seen.add(wanted);
           }

@@ -7,9 +7,7 @@
 import type { Node } from "../../apis/core/node.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
-
-/** Largest share of a pool, or of the cluster for standalone claims, that may be broken. Rounded up. */
-const MOST_BROKEN_PERCENT = 20;
+import { isTooMany } from "../repair/breaker.ts";
 
 /** The unhealthy condition of a node, and when node repair is due. */
 export interface UnhealthyCondition {
@@ -21,7 +19,10 @@ export interface UnhealthyCondition {
 }
 
 /** The condition for which the node is repaired first; undefined: the node is healthy. */
-export function ailment(node: Node, policies: readonly RepairPolicy[]): UnhealthyCondition | undefined {
+export function ailment(
+  node: Node,
+  policies: readonly RepairPolicy[],
+): UnhealthyCondition | undefined {
   let first: UnhealthyCondition | undefined;
   for (const { conditionType, conditionStatus, tolerationMs, reasonRegex, action } of policies) {
     if (action !== "ReplaceNode") continue;
@@ -37,16 +38,6 @@ export function ailment(node: Node, policies: readonly RepairPolicy[]): Unhealth
   return first;
 }
 
-/** Whether so many of these nodes are broken, for however short a time, that repair must stop. */
-export function tooManyBroken(nodes: readonly Node[], policies: readonly RepairPolicy[]): boolean {
-  const broken = nodes.filter((node) => ailment(node, policies) !== undefined).length;
-  return isTooMany(broken, nodes.length);
-}
-
-function isTooMany(broken: number, nodes: number): boolean {
-  return broken > Math.ceil((nodes * MOST_BROKEN_PERCENT) / 100);
-}
-
 /** One node with what {@link BrokenCount} needs. */
 interface Ward {
   /** Absent: the node has no pool. */
@@ -59,7 +50,7 @@ interface Tally {
   broken: number;
 }
 
-/** As {@link tooManyBroken}, with counts kept for each pool: when a network breaks, 10,000 nodes ask at once. */
+/** Whether too many nodes are broken, with counts kept for each pool: when a network breaks, 10,000 nodes ask at once. */
 export class BrokenCount {
   readonly #wards = new Map<string, Ward>();
   /** By pool id; undefined: all nodes. */

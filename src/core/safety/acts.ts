@@ -116,7 +116,8 @@ export const CLAIM_ACTS = {
     why: "its node reports a condition that node repair acts on",
     askedBy: "nobody",
     views: ["nodes", "claims"],
-    proof: "the Node, read live by UID, still reports the condition for long enough",
+    proof:
+      "the Node, read live by UID, still reports a condition that repair acts on, also after its replacement came up; with --legacy-node-repair: for long enough",
     byClock: true,
     braked: true,
     test: "src/controllers/ending/proofs.test.ts: keeps a node that has recovered",

@@ -21,7 +21,7 @@ describe("the cluster's disruption budgets", () => {
     ['[{nodes: 1, schedule: "@daily", duration: 8}]', "budgets[0].duration: 8 must be a text"],
     [
       "[{nodes: 1, reasons: [Old]}]",
-      "budgets[0].reasons: must be of Underutilized, Empty, Drifted",
+      "budgets[0].reasons: must be of Underutilized, Empty, Drifted, Unhealthy",
     ],
     [
       "[{nodes: 1, schedule: 0 9 * * mon-fry, duration: 1h}]",

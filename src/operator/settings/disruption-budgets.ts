@@ -6,7 +6,7 @@ import { LIMITS } from "../../readers/limits.ts";
 import { ReadError } from "../../readers/read-error.ts";
 import { readYamlValue } from "../../readers/yaml.ts";
 
-const REASONS = ["Underutilized", "Empty", "Drifted"];
+const REASONS = ["Underutilized", "Empty", "Drifted", "Unhealthy"];
 const FIELDS = ["nodes", "reasons", "schedule", "timeZone", "duration"];
 
 /** The problem of the text, with its field; undefined: the text is valid. */

@@ -9,10 +9,12 @@ import { expiration } from "./expiration.ts";
 import type { Method } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
 import { repack } from "./repack.ts";
+import { repair } from "./repair.ts";
 import { singleNodeConsolidation } from "./single-node-consolidation.ts";
 import { staticDrift } from "./static-drift.ts";
 
 export const METHODS: readonly Method[] = [
+  repair,
   expiration,
   emptiness,
   staticDrift,

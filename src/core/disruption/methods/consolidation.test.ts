@@ -36,6 +36,7 @@ const capacityTypes = (...values: readonly string[]) => ({
 describe("methods", () => {
   it("are tried in the order of upstream's, expiry of older generations first, ours last", () => {
     expect(METHODS.map(({ name }) => name)).toEqual([
+      "repair",
       "expiration",
       "emptiness",
       "static drift",

@@ -7,7 +7,8 @@ import type { Round } from "../round.ts";
 /** Why a candidate stays as it is, for an event on its Node and its claim. */
 export interface Remark {
   readonly candidate: Candidate;
-  readonly about: "blocked" | "unconsolidatable";
+  /** `repairBlocked`: repair stops for the whole NodePool, which is told as well. */
+  readonly about: "blocked" | "unconsolidatable" | "repairBlocked";
   readonly message: string;
 }
 

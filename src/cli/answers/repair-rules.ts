@@ -1,0 +1,29 @@
+/** How the running Karpenter repairs nodes, as its settings and the classes of its nodes tell. */
+import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
+import type { Settings } from "../../controllers/world.ts";
+import type { RepairPolicy } from "../../core/cloudprovider/repair-policy.ts";
+import type { RepairRules } from "../../core/disruption/patients.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
+import { awsRepairPolicies } from "../../providers/aws/repair-policies.ts";
+import { KWOK_REPAIR_POLICIES } from "../../providers/kwok/repair-policies.ts";
+
+/** The repair policies of the provider that the node's class belongs to. */
+export function policiesOf(
+  { claim }: Pick<NodeView, "claim">,
+  { gates }: Pick<Settings, "gates">,
+): readonly RepairPolicy[] {
+  const isKwok = claim?.spec.nodeClassRef.group === KWOK_NODE_CLASS.group;
+  const { rebootForRepair, legacyNodeRepair: legacy } = gates;
+  return isKwok ? KWOK_REPAIR_POLICIES : awsRepairPolicies({ rebootForRepair, legacy });
+}
+
+/** Of repair as a disruption method; undefined: it is off. One controller has nodes of one provider. */
+export function repairRules(
+  nodes: readonly NodeView[],
+  settings: Pick<Settings, "gates">,
+): RepairRules | undefined {
+  const { nodeRepair, legacyNodeRepair } = settings.gates;
+  const first = nodes.find(({ claim }) => claim !== undefined);
+  if (!nodeRepair || legacyNodeRepair || first === undefined) return undefined;
+  return { policies: policiesOf(first, settings) };
+}

@@ -1,0 +1,239 @@
+// Broken nodes over the real manager: replaced first, drained within a bound, left where they have recovered.
+import { describe, expect, it } from "vitest";
+import { NODE } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { recordOf } from "../../core/disruption/record.ts";
+import { node, nodePool, pod } from "../../testing/builders.ts";
+import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { allControllers } from "../all.ts";
+
+const MINUTE_MS = 60_000;
+const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+const DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp";
+const REPLACES = "karpenter.sh/replacement-for-command";
+const ANY = { source: ".*", matches: () => true };
+
+interface Options {
+  readonly nodes?: readonly string[];
+  readonly budgets?: readonly { nodes: string; reasons?: readonly "Unhealthy"[] }[];
+  readonly settings?: Parameters<typeof fakeWorld>[0];
+}
+
+/** Used nodes of one pool. */
+async function nodesOf(options: Options = {}): Promise<FakeWorld> {
+  const { nodes = ["a", "b", "c"], budgets = [{ nodes: "100%" }], settings } = options;
+  const gates = { nodeRepair: true, ...settings?.gates };
+  const world = fakeWorld({ ...settings, gates });
+  world.cloud.repairPolicies = [
+    {
+      conditionType: "Ready",
+      conditionStatus: "False",
+      tolerationMs: 10 * MINUTE_MS,
+      priority: 0,
+      action: "ReplaceNode",
+    },
+    {
+      conditionType: "Disk",
+      conditionStatus: "False",
+      reasonRegex: ANY,
+      tolerationMs: MINUTE_MS,
+      terminationGracePeriodMs: 2 * MINUTE_MS,
+      priority: 0,
+      action: "ReplaceNode",
+    },
+  ];
+  const status = { conditions: [{ type: "Ready", status: "True" }] };
+  await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" }, status } as never);
+  await world.api.create(
+    NODE_POOL,
+    nodePool({
+      spec: { disruption: { consolidateAfter: "Never", budgets } },
+      template: { nodeClassRef: CLASS_REF },
+    }),
+  );
+  for (const name of nodes) await establish(world, name);
+  await world.run(...allControllers(world));
+  return world;
+}
+
+async function establish(world: FakeWorld, name: string): Promise<void> {
+  const at = toRfc3339(world.clock.now() - 60 * MINUTE_MS);
+  const conditions = ["Launched", "Registered", "Initialized", "Ready"].map((type) => ({
+    type,
+    status: "True" as const,
+    reason: type,
+    lastTransitionTime: at,
+  }));
+  const labels = {
+    "karpenter.sh/nodepool": "default",
+    "karpenter.test.sh/testnodeclass": "default",
+    "node.kubernetes.io/instance-type": "c-4x",
+    "karpenter.sh/capacity-type": "on-demand",
+    "topology.kubernetes.io/zone": "zone-a",
+  };
+  const finalizers = ["karpenter.sh/termination"];
+  const claim: NodeClaim = {
+    metadata: { name, labels, creationTimestamp: at, finalizers },
+    spec: { requirements: [], nodeClassRef: CLASS_REF, expireAfter: "720h" },
+    status: { providerID: `test://${name}`, nodeName: name, conditions },
+  };
+  world.cloud.instances.set(`test://${name}`, await world.api.create(NODE_CLAIM, claim));
+  const joined = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
+  const made = node({ name, labels: { ...labels, ...joined } });
+  await world.api.create(NODE, { ...made, metadata: { ...made.metadata, finalizers } });
+  await world.api.create(POD, pod({ name: `app-${name}`, cpu: "3", nodeName: name }));
+}
+
+function report(world: FakeWorld, name: string, disk: "True" | "False"): void {
+  const lastTransitionTime = toRfc3339(world.clock.now());
+  const conditions = [
+    { type: "Ready", status: "True", lastTransitionTime },
+    { type: "Disk", status: disk, reason: "ReadOnly", lastTransitionTime },
+  ];
+  world.api.change(NODE, name, { status: { conditions } });
+}
+
+const claimOf = (world: FakeWorld, name: string) => world.api.find(NODE_CLAIM, name) as NodeClaim;
+const taints = (world: FakeWorld, name: string) =>
+  (world.api.find(NODE, name)?.spec?.taints ?? []).map(({ key }) => key);
+const newClaims = (world: FakeWorld) =>
+  world.api.all(NODE_CLAIM).filter(({ metadata }) => metadata.name.length > 1);
+const told = (world: FakeWorld, wanted: string) =>
+  world.published.filter(({ reason }) => reason === wanted);
+
+describe("node repair", () => {
+  it("replaces a broken node first, then drains it within the policy's bound", async () => {
+    const world = await nodesOf({ nodes: ["a"] });
+    report(world, "a", "False");
+    await world.clock.advance(50_000);
+    expect(newClaims(world)).toEqual([]);
+    await world.clock.advance(30_000);
+    expect(taints(world, "a")).toEqual(["karpenter.sh/disrupted"]);
+    expect(condition(claimOf(world, "a"), "DisruptionReason")).toMatchObject({
+      status: "True",
+      reason: "Unhealthy",
+    });
+    expect(recordOf(claimOf(world, "a"))?.graceMs).toBe(2 * MINUTE_MS);
+    const [replacement] = newClaims(world) as [NodeClaim];
+    await world.clock.advance(MINUTE_MS);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();
+    expect(claimOf(world, "a").metadata.annotations?.[DEADLINE]).toBeUndefined();
+    await world.join(claimOf(world, replacement.metadata.name));
+    await world.clock.advance(2_000);
+    const { deletionTimestamp, annotations } = claimOf(world, "a").metadata;
+    expect(deletionTimestamp).toBeDefined();
+    const boundMs = (fromRfc3339(annotations?.[DEADLINE]) ?? 0) - world.clock.now();
+    expect(boundMs).toBeGreaterThan(MINUTE_MS);
+    expect(boundMs).toBeLessThanOrEqual(2 * MINUTE_MS);
+    const labels = "nodepool=default,capacity_type=on-demand";
+    expect(world.measured.get(`involuntary_ends_total{act=unhealthy}`)).toBe(1);
+    expect(
+      world.measured.get(
+        `nodeclaims_unhealthy_disrupted_total{condition=disk,${labels},image_id=,termination_mode=eventual}`,
+      ),
+    ).toBe(1);
+    expect(
+      world.measured.get(
+        `nodeclaims_disrupted_total{reason=unhealthy,${labels},consolidation_policy=,termination_mode=eventual}`,
+      ),
+    ).toBe(1);
+    expect(world.lines.find((line) => line.includes("selected repair policy"))).toContain(
+      '"condition":"Disk","status":"False","reason":"ReadOnly","reason-regex":".*","fallback":false,"action":"ReplaceNode"',
+    );
+    await world.stop();
+  });
+
+  it("keeps an earlier end of the drain", async () => {
+    const world = await nodesOf({ nodes: ["a"] });
+    const earlier = toRfc3339(world.clock.now() + 90_000);
+    world.api.change(NODE_CLAIM, "a", { metadata: { annotations: { [DEADLINE]: earlier } } });
+    report(world, "a", "False");
+    await world.clock.advance(75_000);
+    const [replacement] = newClaims(world) as [NodeClaim];
+    await world.join(claimOf(world, replacement.metadata.name));
+    await world.clock.advance(2_000);
+    expect(claimOf(world, "a").metadata.annotations?.[DEADLINE]).toBe(earlier);
+    await world.stop();
+  });
+
+  it("leaves a node open that has recovered before its replacement was there", async () => {
+    const world = await nodesOf({ nodes: ["a"] });
+    report(world, "a", "False");
+    await world.clock.advance(75_000);
+    const [replacement] = newClaims(world) as [NodeClaim];
+    report(world, "a", "True");
+    await world.join(claimOf(world, replacement.metadata.name));
+    await world.clock.advance(2_000);
+    expect(taints(world, "a")).toEqual([]);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();
+    expect(condition(claimOf(world, "a"), "DisruptionReason")).toBeUndefined();
+    expect(world.lines.join()).toContain("leaving a node, it has recovered");
+    await world.stop();
+  });
+
+  it("keeps the budgets that name its reason, one node at a time", async () => {
+    const nodes = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    const budgets = [{ nodes: "1", reasons: ["Unhealthy"] as const }, { nodes: "100%" }];
+    const world = await nodesOf({ nodes, budgets });
+    for (const name of ["a", "b"]) report(world, name, "False");
+    await world.clock.advance(5 * MINUTE_MS);
+    const closed = nodes.filter((name) => taints(world, name).includes("karpenter.sh/disrupted"));
+    expect([closed, newClaims(world).length]).toEqual([["a"], 1]);
+    await world.stop();
+  });
+
+  it("stops where more than a fifth of the pool is broken, says so on Node, claim and pool, and resumes", async () => {
+    const world = await nodesOf();
+    for (const name of ["a", "b"]) report(world, name, "False");
+    await world.clock.advance(5 * MINUTE_MS);
+    expect(newClaims(world)).toEqual([]);
+    const objects = told(world, "NodeRepairBlocked").map(({ object }) => object);
+    expect(new Set(objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`))).toEqual(
+      new Set(["Node/a", "NodeClaim/a", "Node/b", "NodeClaim/b", "NodePool/default"]),
+    );
+    expect(told(world, "NodeRepairBlocked")[0]?.message).toBe(
+      'more than 20% of nodes in nodepool "default" are unhealthy',
+    );
+    report(world, "b", "True");
+    await world.clock.advance(20_000);
+    expect(taints(world, "a")).toEqual(["karpenter.sh/disrupted"]);
+    await world.stop();
+  });
+
+  it("goes on after a restart, with the bound that was decided", async () => {
+    const world = await nodesOf({ nodes: ["a"] });
+    report(world, "a", "False");
+    await world.clock.advance(75_000);
+    const [replacement] = newClaims(world) as [NodeClaim];
+    await world.stop();
+    const again = fakeWorld({ gates: { nodeRepair: true } }, world);
+    await again.run(...allControllers(again));
+    await again.join(claimOf(again, replacement.metadata.name));
+    await again.clock.advance(4_000);
+    const { deletionTimestamp, annotations } = claimOf(again, "a").metadata;
+    expect([deletionTimestamp, annotations?.[DEADLINE]]).toEqual([
+      expect.any(String),
+      expect.any(String),
+    ]);
+    await again.stop();
+  });
+
+  it("is no method while its gate is shut or the older controller is asked for", async () => {
+    for (const gates of [{ nodeRepair: false }, { nodeRepair: true, legacyNodeRepair: true }]) {
+      const world = await nodesOf({ nodes: ["a"], settings: { gates } });
+      report(world, "a", "False");
+      await world.clock.advance(3 * MINUTE_MS);
+      expect(world.lines.filter((line) => line.includes("selected repair policy"))).toEqual([]);
+      expect(newClaims(world).map(({ metadata }) => metadata.annotations)).toEqual(
+        newClaims(world).map(() => expect.not.objectContaining({ [REPLACES]: expect.anything() })),
+      );
+      expect(world.api.find(NODE_CLAIM, "a") === undefined).toBe(gates.nodeRepair);
+      await world.stop();
+    }
+  });
+});

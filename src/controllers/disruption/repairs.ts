@@ -1,0 +1,105 @@
+/**
+ * What commands of node repair do beyond others: the drain has a bound of its own, a node that has recovered
+ * meanwhile stays, and what ailed it is logged and counted.
+ * upstream: pkg/controllers/disruption/queue.go, repair.go
+ */
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+import { formatDuration } from "../../base/duration.ts";
+import type { Logger } from "../../base/log.ts";
+import type { Candidate } from "../../core/disruption/candidates.ts";
+import type { Command } from "../../core/disruption/command.ts";
+import type { CommandRecord } from "../../core/disruption/record.ts";
+import { ailmentsOf } from "../../core/repair/ailments.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import { changeClaim } from "../claims.ts";
+import type { World } from "../world.ts";
+import { terminationModeOf } from "./labels.ts";
+import { markedNames, reopen } from "./roll-back.ts";
+
+/** The drain ends after `graceMs`, unless it was to end earlier. Absent: the claim's own grace period holds. */
+export async function boundDrain(
+  world: World,
+  claim: NodeClaim,
+  graceMs: number | undefined,
+): Promise<void> {
+  if (graceMs === undefined) return;
+  const key = NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY;
+  const atMs = world.clock.now() + graceMs;
+  await changeClaim(world, claim, (one) => {
+    const before = fromRfc3339(one.metadata.annotations?.[key]);
+    if (before !== undefined && before <= atMs) return one;
+    const annotations = { ...one.metadata.annotations, [key]: toRfc3339(atMs) };
+    return { ...one, metadata: { ...one.metadata, annotations } };
+  });
+}
+
+/** Untaints a node that no longer reports what repair acts on, and returns whether it did. The Node is read live. */
+export async function openedAsRecovered(
+  { world, log }: { readonly world: World; readonly log: Logger },
+  { record }: { readonly record: CommandRecord },
+  candidate: Candidate,
+): Promise<boolean> {
+  const live = await readNode(world, candidate.node.name);
+  const isSame = live?.metadata.uid === candidate.node.node?.metadata.uid;
+  if (live !== undefined && isSame && ailmentsOf(live, world.cloud.repairPolicies).length > 0)
+    return false;
+  const marked = markedNames(world, candidate);
+  await reopen(world, candidate);
+  world.cluster.unmarkForDeletion(...marked);
+  log.info("leaving a node, it has recovered", {
+    "command-id": record.id,
+    node: candidate.node.name,
+  });
+  return true;
+}
+
+async function readNode(world: World, name: string): Promise<Node | undefined> {
+  try {
+    return await world.kube.get(NODE, { name });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Logs which policy a repair follows. */
+export function tellRepair(world: World, { candidates, repair }: Command): void {
+  const [one] = candidates;
+  if (repair === undefined || one === undefined) return;
+  const { ailment, graceMs, isEscalated, action } = repair;
+  const { reasonRegex } = ailment.policy;
+  world.log.with({ controller: "disruption" }).info("selected repair policy", {
+    Node: { name: one.node.name },
+    NodeClaim: { name: one.claim.metadata.name },
+    condition: ailment.conditionType,
+    status: ailment.conditionStatus,
+    reason: ailment.reason,
+    "reason-regex": reasonRegex?.source ?? "",
+    fallback: reasonRegex === undefined,
+    action,
+    "eligible-at": toRfc3339(ailment.dueMs),
+    ...(graceMs === undefined ? {} : { "termination-grace-period": formatDuration(graceMs) }),
+    ...(isEscalated ? { "reboot-escalated": true } : {}),
+  });
+}
+
+/** Counts a repair by the condition that caused it. */
+export function countRepair(world: World, { candidates, repair }: Command): void {
+  const [one] = candidates;
+  if (repair === undefined || one === undefined) return;
+  world.metrics.count("nodeclaims_unhealthy_disrupted_total", {
+    condition: snakeCase(repair.ailment.conditionType),
+    nodepool: one.pool.name,
+    capacity_type: one.capacityType,
+    image_id: one.claim.status?.imageID ?? "",
+    termination_mode: terminationModeOf(repair.graceMs),
+  });
+}
+
+/** `AcceleratedHardwareReady` → `accelerated_hardware_ready`. */
+export function snakeCase(text: string): string {
+  return text.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toLowerCase();
+}

@@ -1,0 +1,179 @@
+/**
+ * Replaces or reboots broken nodes, the most urgent one first, one at a time and within budgets. Where more than a
+ * fifth of a NodePool is broken, the cause is probably elsewhere, so none of its nodes is repaired.
+ * upstream: pkg/controllers/disruption/repair.go
+ */
+import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
+import { filterInSteps, type Steps } from "../../../base/steps.ts";
+import { compareText } from "../../../base/text-order.ts";
+import { isTooMany } from "../../repair/breaker.ts";
+import { urgencies } from "../../repair/treatment.ts";
+import type { NodeView } from "../../state/node-view.ts";
+import type { Candidate } from "../candidates.ts";
+import type { Command } from "../command.ts";
+import { budgetCounter } from "../counters.ts";
+import {
+  ailmentsIn,
+  type Patient,
+  type Repairing,
+  type RepairRules,
+  repairOf,
+} from "../patients.ts";
+import type { Round } from "../round.ts";
+import { countStatic, roomFor } from "../static-pools.ts";
+import { type Method, type Proposal, type Remark, unchanged } from "./method.ts";
+
+const VETOED = `repair is blocked through the "${DO_NOT_REPAIR_ANNOTATION_KEY}" annotation`;
+const NEEDS_GRACE = "repair requires a termination grace period to bypass blocking pods";
+const AT_LIMIT = "static NodePool is at its node limit and cannot stage a replacement";
+
+type Sick = Candidate & { readonly patient: Patient };
+
+export const repair: Method = {
+  name: "repair",
+  reason: "Unhealthy",
+  consolidationType: "",
+  disruptionClass: "repair",
+  simulates: false,
+  needsValidation: false,
+  isEligible: ({ patient }) => patient?.isVetoed === false,
+  propose,
+  validate: unchanged,
+};
+
+function* propose(round: Round): Steps<Proposal> {
+  const { facts, settings, nowMs } = round;
+  const rules = settings.repair;
+  const remarks: Remark[] = [];
+  const sick = facts.candidates.filter((one): one is Sick => one.patient !== undefined);
+  if (rules === undefined || sick.length === 0) return { commands: [], remarks };
+  const note = (candidate: Candidate, message: string, about: Remark["about"] = "blocked") =>
+    remarks.push({ candidate, about, message });
+  const open = sick.filter((one) => {
+    const why = objectionTo(one, nowMs);
+    if (why !== undefined) note(one, why);
+    return why === undefined;
+  });
+  const broken = yield* brokenIn(facts.nodes, rules);
+  const budgets = budgetCounter(round.budgets.allowances);
+  let hasSimulated = false;
+  // The answer may change although no fact does that the arbiter knows of.
+  let isHeld = false;
+  for (const one of byUrgency(open, nowMs)) {
+    yield;
+    const { pool } = one;
+    const stop = rules.braked ?? stopOf(one, broken);
+    if (stop !== undefined) {
+      isHeld = true;
+      note(one, stop, rules.braked === undefined ? "repairBlocked" : "blocked");
+      continue;
+    }
+    if (budgets.left(one) <= 0 || round.holdOffs.backingOff.has(pool.id)) continue;
+    const repairing = repairOf(one.claim, one.patient.ailments, nowMs);
+    const isStatic = pool.replicas !== undefined;
+    if (repairing.action === "ReplaceNode" && !isStatic) {
+      if (!hasSimulated) yield* facts.simulator.ready();
+      hasSimulated = true;
+    }
+    const found = commandFor(one, repairing, round);
+    if (found === undefined) isHeld = true;
+    else if (typeof found === "string") note(one, found);
+    else return { commands: [found], remarks };
+  }
+  return { commands: [], remarks, ...(hasSimulated && !isHeld ? { hasSimulated: true } : {}) };
+}
+
+/** Why this node is not repaired, whatever happens to others. */
+function objectionTo({ claim, patient }: Sick, nowMs: number): string | undefined {
+  if (patient.isVetoed) return VETOED;
+  const { graceMs } = repairOf(claim, patient.ailments, nowMs);
+  return patient.blocking !== undefined && graceMs === undefined ? NEEDS_GRACE : undefined;
+}
+
+function byUrgency(sick: readonly Sick[], nowMs: number): readonly Sick[] {
+  const urgency = urgencies(
+    sick.map(({ patient }) => patient.ailments),
+    nowMs,
+  );
+  const rated = sick.map((one, index) => ({ one, urgency: urgency[index] as number }));
+  return rated
+    .sort(
+      (a, b) =>
+        b.urgency - a.urgency ||
+        a.one.rescheduleCost - b.one.rescheduleCost ||
+        compareText(a.one.node.name, b.one.node.name),
+    )
+    .map(({ one }) => one);
+}
+
+interface Broken {
+  readonly nodes: number;
+  readonly broken: number;
+}
+
+/** Nodes of each pool (by id) that report a condition of a policy, however short a time. */
+function* brokenIn(
+  nodes: readonly NodeView[],
+  { policies }: RepairRules,
+): Steps<ReadonlyMap<string, Broken>> {
+  const own = yield* filterInSteps(nodes, ({ node, poolId }) => !!node && poolId !== undefined);
+  const counts = new Map<string, { nodes: number; broken: number }>();
+  for (const view of own) {
+    const count = counts.get(view.poolId as string) ?? { nodes: 0, broken: 0 };
+    count.nodes++;
+    if (ailmentsIn(view, policies).length > 0) count.broken++;
+    counts.set(view.poolId as string, count);
+  }
+  return counts;
+}
+
+function stopOf({ pool }: Candidate, broken: ReadonlyMap<string, Broken>): string | undefined {
+  const count = broken.get(pool.id);
+  if (count === undefined || !isTooMany(count.broken, count.nodes)) return undefined;
+  return `more than 20% of nodes in nodepool "${pool.name}" are unhealthy`;
+}
+
+/** The command, or why there is none; undefined: another controller is at work on the pool. */
+function commandFor(one: Sick, repairing: Repairing, round: Round): Command | string | undefined {
+  const command: Command = {
+    reason: "Unhealthy",
+    consolidationType: "",
+    via: "repair",
+    generation: one.generation,
+    candidates: [one],
+    replacements: [],
+    targets: [],
+    repair: repairing,
+    validateAfterMs: 0,
+  };
+  if (repairing.action === "RebootNode") return command;
+  return one.pool.replicas === undefined
+    ? replaced(command, one, round)
+    : replacedStatically(command, one, round);
+}
+
+function replaced(command: Command, one: Sick, { facts, holdOffs }: Round): Command | string {
+  const planned = facts.simulator.without([one]);
+  const simulation =
+    planned.unplaced.length === 0 ? planned : facts.simulator.withoutRoom().without([one]);
+  const { replacements, targets, placements, unplaced } = simulation;
+  if (unplaced.length > 0) return `not all pods would schedule, ${unplaced.join("; ")}`;
+  const failing = replacements.find(({ pool }) => holdOffs.backingOff.has(pool.id));
+  if (failing !== undefined)
+    return `no replacement is launched in nodepool "${failing.pool.name}" for a while`;
+  return { ...command, replacements, targets, placements };
+}
+
+function replacedStatically(
+  command: Command,
+  { node, pool }: Sick,
+  { facts }: Round,
+): Command | string | undefined {
+  const { active, leavingByCommand, deleting } = countStatic(pool, facts.nodes);
+  const there = active.length + leavingByCommand;
+  if (there > (pool.replicas ?? 0)) return undefined;
+  if (roomFor(pool, there + deleting) === 0) return AT_LIMIT;
+  const planned = facts.planStatic({ poolId: pool.id, count: 1, instead: [node.name] });
+  if (planned === undefined) return undefined;
+  return planned.length === 0 ? AT_LIMIT : { ...command, replacements: planned };
+}

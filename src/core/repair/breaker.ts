@@ -1,0 +1,12 @@
+/**
+ * When so many nodes are broken at once that the cause is probably the network or the control plane: then none is
+ * repaired. upstream: pkg/controllers/node/health/controller.go
+ */
+
+/** Largest share of a pool, or of the cluster for standalone claims, that may be broken. Rounded up. */
+const MOST_BROKEN_PERCENT = 20;
+
+/** Whether so many of these nodes are broken, for however short a time, that repair must stop. */
+export function isTooMany(broken: number, nodes: number): boolean {
+  return broken > Math.ceil((nodes * MOST_BROKEN_PERCENT) / 100);
+}

@@ -1,0 +1,48 @@
+/**
+ * What a claim says of its reboots: whether one is under way, when the last one ended, and when repair asked for the
+ * last ones. Upstream keeps the last in memory and forgets it at a restart; here it stands on the claim.
+ * upstream: pkg/controllers/disruption/repair_history.go
+ */
+import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import { REBOOTS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
+
+/** The condition of a claim whose node is rebooted. */
+const REBOOTING = "Rebooting";
+
+const REMEMBERED_MS = 24 * 60 * 60_000;
+/** After so many reboots within a day the node is replaced. */
+const MOST_REBOOTS = 2;
+
+/** Repair has asked for a reboot, and the node is not back yet. */
+export function isRebooting(claim: NodeClaim): boolean {
+  return isTrue(claim, REBOOTING);
+}
+
+/** When its last reboot ended, well or not; undefined: it was never rebooted, or is being rebooted. */
+export function rebootEndMs(claim: NodeClaim): number | undefined {
+  const found = condition(claim, REBOOTING);
+  return found?.status === "False" ? fromRfc3339(found.lastTransitionTime) : undefined;
+}
+
+/** Whether the next reboot would be one too many. */
+export function isRebootedTooOften(claim: NodeClaim, nowMs: number): boolean {
+  return rebootsOf(claim, nowMs).length >= MOST_REBOOTS;
+}
+
+/** The claim with one more reboot, asked for now. Exported for tests. */
+export function withReboot(claim: NodeClaim, nowMs: number): NodeClaim {
+  const times = [...rebootsOf(claim, nowMs), nowMs].map(toRfc3339).join(",");
+  const annotations = { ...claim.metadata.annotations, [REBOOTS_ANNOTATION_KEY]: times };
+  return { ...claim, metadata: { ...claim.metadata, annotations } };
+}
+
+/** Those of the last day. */
+function rebootsOf({ metadata }: NodeClaim, nowMs: number): readonly number[] {
+  const text = metadata.annotations?.[REBOOTS_ANNOTATION_KEY] ?? "";
+  return text
+    .split(",")
+    .flatMap((time) => fromRfc3339(time) ?? [])
+    .filter((atMs) => nowMs - atMs < REMEMBERED_MS);
+}

@@ -1,0 +1,70 @@
+/**
+ * How a node with several ailments is repaired: replacing wins over rebooting, then the higher priority, then the
+ * ailment that was due first. The drain gets the shortest time that any of them gives.
+ * upstream: pkg/controllers/disruption/repair.go, pkg/controllers/node/health/policy.go
+ */
+import { compareText } from "../../base/text-order.ts";
+import type { RepairAction } from "../cloudprovider/repair-policy.ts";
+import type { Ailment } from "./ailments.ts";
+
+export interface Treatment {
+  readonly action: RepairAction;
+  /** The one that decides. */
+  readonly ailment: Ailment;
+  /** The longest time of the drain. Absent: no policy says, so what the claim says holds. */
+  readonly graceMs?: number;
+}
+
+/** What is due now; undefined: nothing yet. */
+export function treatmentOf(ailments: readonly Ailment[], nowMs: number): Treatment | undefined {
+  const due = ailments.filter(({ dueMs }) => dueMs <= nowMs);
+  const [first] = due.toSorted(byUrgency);
+  if (first === undefined) return undefined;
+  const graces = due.flatMap(({ policy }) => policy.terminationGracePeriodMs ?? []);
+  return {
+    action: first.policy.action,
+    ailment: first,
+    ...(graces.length === 0 ? {} : { graceMs: Math.min(...graces) }),
+  };
+}
+
+/** The ailment that is due first; undefined: none. */
+export function firstDue(ailments: readonly Ailment[]): Ailment | undefined {
+  return ailments.reduce<Ailment | undefined>(
+    (first, one) => (first === undefined || one.dueMs < first.dueMs ? one : first),
+    undefined,
+  );
+}
+
+function byUrgency(a: Ailment, b: Ailment): number {
+  const replaces = ({ policy }: Ailment) => (policy.action === "ReplaceNode" ? 0 : 1);
+  return (
+    replaces(a) - replaces(b) ||
+    b.policy.priority - a.policy.priority ||
+    a.dueMs - b.dueMs ||
+    compareText(a.conditionType, b.conditionType)
+  );
+}
+
+const MINUTES_PER_RANK = 30;
+
+/**
+ * How urgent nodes are, in the order of `all`: the dense rank of the priority plus one for each half hour that an
+ * ailment is overdue, the best over the ailments of a node. Nodes without an ailment that is due have 0.
+ */
+export function urgencies(all: readonly (readonly Ailment[])[], nowMs: number): readonly number[] {
+  const due = all.map((ailments) => ailments.filter(({ dueMs }) => dueMs <= nowMs));
+  const priorities = [...new Set(due.flat().map(({ policy }) => policy.priority))].sort(
+    (a, b) => a - b,
+  );
+  const rank = new Map(priorities.map((priority, index) => [priority, index]));
+  return due.map((ailments) =>
+    Math.max(
+      0,
+      ...ailments.map(
+        ({ policy, dueMs }) =>
+          (rank.get(policy.priority) ?? 0) + (nowMs - dueMs) / 60_000 / MINUTES_PER_RANK,
+      ),
+    ),
+  );
+}
