@@ -121,6 +121,7 @@ export function requestsOf(
       const resourceTags = made(aws, "CreateLaunchTemplate", "LaunchTemplateName", name);
       return [call.one(call.arn("launch-template"), { resourceTags })];
     }
+    case "RebootInstances":
     case "TerminateInstances":
       return (given["InstanceIds"] as string[]).map((id) =>
         call.one(call.arn("instance", id), { resourceTags: tagsOf(aws, id) }),

@@ -110,6 +110,7 @@ describe("the policies", () => {
     await world.clock.advance(1_000);
     const claim = await world.settle(world.cloud.create(small()));
     await register(claim);
+    await world.settle(world.cloud.reboot(claim, "operation"));
     await world.settle(world.cloud.delete(claim));
     await world.kube.delete(EC2_NODE_CLASS, { name: "default" });
     await world.clock.advance(700_000);
@@ -122,6 +123,7 @@ describe("the policies", () => {
         "CreateLaunchTemplate",
         "DeleteLaunchTemplate",
         "CreateTags",
+        "RebootInstances",
         "TerminateInstances",
         "CreateInstanceProfile",
         "DeleteInstanceProfile",

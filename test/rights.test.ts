@@ -25,6 +25,7 @@ const SELDOM: Readonly<Record<string, string>> = {
     "read again after a conflict; a Node that kwok's controller made before it crashed (test/cluster/crashes.test.ts)",
   "get nodeclaims": "read again after a conflict",
   "get machines": "read again after a conflict",
+  "patch nodes/status": "a reboot that node repair asks for (src/providers/kwok/kwok.test.ts)",
   "get nodepools": "read again after a conflict",
   "get provisioners": "read again after a conflict",
 };

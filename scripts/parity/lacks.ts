@@ -16,7 +16,6 @@ export interface Lack {
 }
 
 const DRA = "Dynamic Resource Allocation is not built yet";
-const REBOOT = "repair replaces the node; it does not reboot it yet";
 const DELETION_COST = "pods are not marked for their controllers yet";
 const TERMINATE_FIRST = "a replacement is always started first";
 const REFRESH = "security groups are looked up again at a fixed interval";
@@ -37,7 +36,6 @@ export const LACKS: readonly Lack[] = [
     is: "lacking",
     reason: TERMINATE_FIRST,
   },
-  { area: "metrics", names: /^karpenter_nodes_reboot.*$/, is: "lacking", reason: REBOOT },
   {
     area: "metrics",
     names: /^karpenter_pod_deletion_cost_.*$/,
@@ -50,8 +48,6 @@ export const LACKS: readonly Lack[] = [
     is: "lacking",
     reason: TERMINATE_FIRST,
   },
-  { area: "events", names: /^Reboot(Failed|Observed)$/, is: "lacking", reason: REBOOT },
-  { area: "keys", names: /^karpenter\.sh\/reboot.*$/, is: "lacking", reason: REBOOT },
   { area: "keys", names: /^karpenter\.sh\/disruption-cost$/, is: "lacking", reason: DELETION_COST },
   { area: "keys", names: /^karpenter\.sh\/requested-dra-drivers$/, is: "lacking", reason: DRA },
   {
@@ -84,7 +80,6 @@ export const LACKS: readonly Lack[] = [
     is: "lacking",
     reason: REFRESH,
   },
-  { area: "iamActions", names: /^ec2:RebootInstances$/, is: "lacking", reason: REBOOT },
   {
     area: "iamActions",
     names: /^iam:GetRole$/,

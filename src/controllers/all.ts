@@ -27,6 +27,7 @@ import {
 } from "./nodeclaim/garbage-collection.ts";
 import { lifecycle } from "./nodeclaim/lifecycle/controller.ts";
 import { podEvents } from "./nodeclaim/podevents.ts";
+import { reboot } from "./nodeclaim/reboot.ts";
 import { nodeOverlay } from "./nodeoverlay/controller.ts";
 import { Overlays, overlaidCloud } from "./nodeoverlay/overlays.ts";
 import { nodePoolBrake } from "./nodepool/brake.ts";
@@ -109,7 +110,7 @@ export function allControllers(given: World): readonly Controller[] {
     steering.controller,
     /** Drain and end. */
     termination(as("node.termination"), evictions, steering),
-    evictions.controller,
+    ...[evictions.controller, reboot(as("nodeclaim.reboot"), evictions)],
     ...nodeHealth(world),
     /** What people see: gauges; conditions that change, finalizers that come off. */
     stateMetrics(world),

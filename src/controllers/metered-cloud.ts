@@ -67,6 +67,7 @@ export function meteredCloud(
     },
     create: (claim) => timed("Create", () => cloud.create(claim)),
     delete: (claim) => timed("Delete", () => cloud.delete(claim)),
+    reboot: (claim, operation) => timed("Reboot", () => cloud.reboot(claim, operation)),
     get: (providerId) => timed("Get", () => cloud.get(providerId)),
     list: () => timed("List", () => cloud.list()),
     // No methods of upstream's: its metrics know them not.

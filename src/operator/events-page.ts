@@ -93,6 +93,8 @@ export function sampleEvents(): readonly EventToPublish[] {
     claims.registrationTimedOut(claim(), "<time>"),
     ...claims.initializationTimedOut(claim(), object("NodePool"), "<time>", "<why>"),
     claims.unregisteredTaintMissing(claim()),
+    claims.rebootObserved(claim()),
+    claims.rebootFailed(claim(), "<why>"),
     ...CONSISTENCY.flatMap((issue) =>
       [claim(), object("Machine") as NodeClaim].flatMap((one) =>
         claims.failedConsistencyCheck(one, object("Node"), issue),

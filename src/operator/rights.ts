@@ -130,6 +130,7 @@ export const RIGHTS: readonly Right[] = [
     "labels, taints and finalizers, read again after a lost race; a drained node is ended; on kwok one that a crashed controller made is taken up",
   ),
   right("", ["nodes"], ["create"], "stands for the machine that would join", { provider: "kwok" }),
+  right("", ["nodes/status"], ["patch"], "a reboot is another boot ID there", { provider: "kwok" }),
   right(
     "",
     ["namespaces", "persistentvolumes", "persistentvolumeclaims"],

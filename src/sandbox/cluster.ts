@@ -183,6 +183,7 @@ function awsOf(options: SandboxOptions, kubelets: Kubelets): SimulatedAws {
     onInstance: (event) => {
       if (event.type === "terminated") kubelets.leave(event.nodeName);
       else if (event.type === "stopped") kubelets.halt(event.nodeName);
+      else if (event.type === "rebooted") kubelets.reboot(event.nodeName);
       else if (event.kubelet !== undefined) kubelets.join(toInstanceNode(event.kubelet));
     },
   });

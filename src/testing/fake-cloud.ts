@@ -45,6 +45,10 @@ export interface FakeCloud extends CloudProvider {
   readonly refusals: Error[];
   /** How many claims were asked for, also refused ones. */
   creates: number;
+  /** Operations of `reboot`, in their order. */
+  readonly reboots: string[];
+  /** Thrown by the next calls of `reboot`, one each. */
+  readonly rebootRefusals: Error[];
   /** Polls of `delete` until an instance is gone. Default 1. */
   endsAfter: number;
   repairPolicies: readonly RepairPolicy[];
@@ -92,6 +96,7 @@ export function fakeCloud(clock: Clock): FakeCloud {
     repairPolicies: [],
     instances,
     refusals,
+    ...fakeReboots(),
     creates: 0,
     endsAfter: 1,
     instanceTypes: () => types,
@@ -146,6 +151,17 @@ export function fakeCloud(clock: Clock): FakeCloud {
     isTakenBack: () => false,
   };
   return cloud;
+}
+
+function fakeReboots(): Pick<FakeCloud, "reboots" | "rebootRefusals" | "reboot"> {
+  const reboots: string[] = [];
+  const rebootRefusals: Error[] = [];
+  const reboot = async (_claim: NodeClaim, operation: string) => {
+    const refusal = rebootRefusals.shift();
+    if (refusal !== undefined) throw refusal;
+    reboots.push(operation);
+  };
+  return { reboots, rebootRefusals, reboot };
 }
 
 function valuesOf(claim: NodeClaim, key: string): readonly string[] | undefined {

@@ -3,6 +3,7 @@
 import { parseDuration } from "../../base/duration.ts";
 import type { Taint } from "../core/node.ts";
 import type { Condition, Kind, KubeObject, ResourceAmounts } from "../meta.ts";
+import { isTrue } from "./conditions.ts";
 import type { NodeClassReference, RequirementSpec } from "./nodepool.ts";
 
 /** karpenter.sh/v1: one requested node. upstream: pkg/apis/v1/nodeclaim.go. */
@@ -34,6 +35,14 @@ export const NODE_CLAIM: Kind<NodeClaim> = {
   plural: "nodeclaims",
   namespaced: false,
 };
+
+/** The condition of a claim whose node node repair reboots. */
+export const REBOOTING = "Rebooting";
+
+/** Node repair has asked for a reboot, and the node is not back yet. */
+export function isRebooting(claim: KubeObject): boolean {
+  return isTrue(claim, REBOOTING);
+}
 
 /** How a claim of any generation ends, as stored: `graceful` without a grace period, `forceful` with none left to give, else `eventual`. */
 export function terminationMode(claim: KubeObject): "graceful" | "forceful" | "eventual" {

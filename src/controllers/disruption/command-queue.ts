@@ -15,7 +15,7 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
-import type { Command } from "../../core/disruption/command.ts";
+import { type Command, decisionOf } from "../../core/disruption/command.ts";
 import { evictionOrder } from "../../core/disruption/eviction-order.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { type MoveRecord, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
@@ -42,14 +42,8 @@ import type { World } from "../world.ts";
 import { account, writeOnTarget } from "./account.ts";
 import { Backoff } from "./backoff.ts";
 import { launching, replacementFailed, terminating, waitingReadiness } from "./events.ts";
-import {
-  commandLabels,
-  countDecision,
-  disruptedLabels,
-  objectsOf,
-  recordedDecision,
-} from "./labels.ts";
-import { boundDrain, countRepair, openedAsRecovered } from "./repairs.ts";
+import { commandLabels, disruptedLabels, objectsOf, recordedDecision } from "./labels.ts";
+import { boundDrain, countCommand, openedAsRecovered, requestReboot } from "./repairs.ts";
 import { reportCommand } from "./report-command.ts";
 import { discardReplacement, markedNames, openedAsUsed, rollBack } from "./roll-back.ts";
 import { type RollBackReason, type RunningCommand, RunningCommands } from "./running.ts";
@@ -121,6 +115,7 @@ export function createCommandQueue(
     start: async (command) => {
       const record = newRecord(world, command);
       reportCommand(world, command, record.id);
+      if (decisionOf(command) === "reboot") return requestReboot(world, command, record);
       const begun = await begin(parts, command, record);
       const claimNames = begun.replacements.map(({ metadata }) => metadata.name);
       const started = { ...command, candidates: begun.candidates };
@@ -132,8 +127,7 @@ export function createCommandQueue(
       for (const { name, pods } of stops)
         for (const pod of pods) world.events.publish(nominated(pod, targetsOf(world, name)));
       protect(world, command.targets);
-      countDecision(world, command, record);
-      countRepair(world, command);
+      countCommand(world, command, record);
     },
     resume: (one) => {
       log.info("resuming a disruption command that another process began", {

@@ -4,7 +4,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
-import type { Command, Decision } from "../../core/disruption/command.ts";
+import { type Command, type Decision, decisionOf } from "../../core/disruption/command.ts";
 import type { CommandRecord } from "../../core/disruption/record.ts";
 import type { World } from "../world.ts";
 
@@ -61,8 +61,9 @@ export function objectsOf({
 }
 
 /** Counts a command once in all, and once for each of its NodePools. */
-export function countDecision(world: World, { candidates }: Command, record: CommandRecord): void {
-  const labels = commandLabels(record);
+export function countDecision(world: World, command: Command, record: CommandRecord): void {
+  const { candidates } = command;
+  const labels = { ...commandLabels(record), decision: decisionOf(command) };
   world.metrics.count("voluntary_disruption_decisions_total", labels);
   for (const nodepool of new Set(candidates.map(({ pool }) => pool.name)))
     world.metrics.count("voluntary_disruption_decisions_by_nodepool_total", {

@@ -4,8 +4,12 @@
  * upstream: pkg/controllers/disruption/queue.go, repair.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
-import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { withConditionChanges } from "../../apis/karpenter/conditions.ts";
+import {
+  NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY,
+  REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY,
+} from "../../apis/karpenter/labels.ts";
+import { type NodeClaim, REBOOTING } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { Logger } from "../../base/log.ts";
@@ -13,10 +17,12 @@ import type { Candidate } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import type { CommandRecord } from "../../core/disruption/record.ts";
 import { ailmentsOf } from "../../core/repair/ailments.ts";
+import { withReboot } from "../../core/repair/reboots.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import { changeClaim } from "../claims.ts";
 import type { World } from "../world.ts";
-import { terminationModeOf } from "./labels.ts";
+import { terminating } from "./events.ts";
+import { countDecision, disruptedLabels, objectsOf, terminationModeOf } from "./labels.ts";
 import { markedNames, reopen } from "./roll-back.ts";
 
 /** The drain ends after `graceMs`, unless it was to end earlier. Absent: the claim's own grace period holds. */
@@ -65,6 +71,69 @@ async function readNode(world: World, name: string): Promise<Node | undefined> {
   }
 }
 
+/**
+ * Asks for the reboot of the command's node: nodeclaim.reboot does the rest. The node is neither tainted here nor
+ * replaced, so the command is over.
+ */
+export async function requestReboot(
+  world: World,
+  command: Command,
+  record: CommandRecord,
+): Promise<void> {
+  const [candidate] = command.candidates;
+  if (candidate === undefined || command.repair === undefined) return;
+  const { ailment, graceMs } = command.repair;
+  const nowMs = world.clock.now();
+  const cause = `${ailment.conditionType}/${ailment.reason}`;
+  const marked = await changeClaim(world, candidate.claim, (claim) => {
+    const asked = withReboot(withGrace(claim, graceMs), nowMs);
+    const reason = record.reason;
+    return withConditionChanges(
+      asked,
+      [
+        { type: "DisruptionReason", status: "True", reason, message: reason },
+        {
+          type: REBOOTING,
+          status: "True",
+          reason: "RebootRequested",
+          message: `rebooting for ${cause}`,
+        },
+      ],
+      nowMs,
+    );
+  });
+  if (marked === undefined) throw new Error(`claim ${candidate.claim.metadata.name} is gone`);
+  world.log.with({ controller: "disruption" }).info("committed node reboot", {
+    "command-id": record.id,
+    Node: { name: candidate.node.name },
+    NodeClaim: { name: candidate.claim.metadata.name },
+  });
+  world.events.publish(
+    ...terminating(objectsOf(candidate), candidate.generation, `${record.reason}, by a reboot`),
+  );
+  const labels = disruptedLabels(record, candidate);
+  world.metrics.count("nodeclaims_disrupted_total", labels);
+  world.metrics.count(
+    "pods_disruption_initiated_total",
+    labels,
+    candidate.reschedulablePods.length,
+  );
+  countCommand(world, command, record);
+}
+
+function withGrace(claim: NodeClaim, graceMs: number | undefined): NodeClaim {
+  const { [REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY]: _, ...others } =
+    claim.metadata.annotations ?? {};
+  const annotations =
+    graceMs === undefined
+      ? others
+      : {
+          ...others,
+          [REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY]: formatDuration(graceMs),
+        };
+  return { ...claim, metadata: { ...claim.metadata, annotations } };
+}
+
 /** Logs which policy a repair follows. */
 export function tellRepair(world: World, { candidates, repair }: Command): void {
   const [one] = candidates;
@@ -86,8 +155,10 @@ export function tellRepair(world: World, { candidates, repair }: Command): void 
   });
 }
 
-/** Counts a repair by the condition that caused it. */
-export function countRepair(world: World, { candidates, repair }: Command): void {
+/** Counts a command that has begun; a repair also by the condition that caused it. */
+export function countCommand(world: World, command: Command, record: CommandRecord): void {
+  countDecision(world, command, record);
+  const { candidates, repair } = command;
   const [one] = candidates;
   if (repair === undefined || one === undefined) return;
   world.metrics.count("nodeclaims_unhealthy_disrupted_total", {

@@ -31,6 +31,8 @@ interface Waiting {
   readonly pod: Pod;
   readonly node: Node;
   readonly deadlineMs: number | undefined;
+  /** It is given up then. Absent: never. */
+  readonly untilMs?: number | undefined;
   readonly reason: string;
   readonly isListed: boolean;
   readonly failures: number;
@@ -39,6 +41,8 @@ interface Waiting {
 /** A pod to evict, with the deadline of its node. */
 export interface Moving {
   readonly deadlineMs: number | undefined;
+  /** The pod is left where it is after this time: its node reboots. Absent: its node leaves. */
+  readonly untilMs?: number;
   readonly reason: string;
   /** Listed from the server just now, so perhaps not in the mirror: tried once for each time it is added. */
   readonly isListed: boolean;
@@ -47,7 +51,10 @@ export interface Moving {
 /** Pods that wait for their eviction. */
 export interface EvictionQueue {
   readonly controller: Controller;
-  /** Pods already in the queue keep their place; the earlier deadline counts. */
+  /**
+   * Pods already in the queue keep their place; the earlier deadline counts. A pod of a node that leaves is never
+   * treated as one of a node that reboots.
+   */
   add(node: Node, pods: readonly Pod[], options: Moving): void;
 }
 
@@ -57,14 +64,16 @@ export function createEvictionQueue(world: World): EvictionQueue {
   const log = world.log.with({ controller: "eviction-queue" });
   const bell = createBell();
   return {
-    add: (node, added, { deadlineMs, reason, isListed }) => {
+    add: (node, added, { deadlineMs, untilMs, reason, isListed }) => {
       for (const pod of added) {
         const key = keyOf(pod);
         const known = waiting.get(key);
         const same = known !== undefined && known.pod.metadata.uid === pod.metadata.uid;
         const sooner = earlier(same ? known.deadlineMs : undefined, deadlineMs);
         const failures = same ? known.failures : 0;
-        waiting.set(key, { pod, node, deadlineMs: sooner, reason, isListed, failures });
+        const isLeaving = same && known.untilMs === undefined;
+        const entry = { pod, node, deadlineMs: sooner, reason, isListed, failures };
+        waiting.set(key, isLeaving || untilMs === undefined ? entry : { ...entry, untilMs });
         if (!same || sooner !== known.deadlineMs) bell.ring(requestFor("Pod", pod));
       }
     },
@@ -92,6 +101,10 @@ async function reconcile(
   const key = `${request.namespace}/${request.name}`;
   const entry = waiting.get(key);
   if (entry === undefined) return AWAIT_CHANGE;
+  if (entry.untilMs !== undefined && world.clock.now() >= entry.untilMs) {
+    waiting.delete(key);
+    return AWAIT_CHANGE;
+  }
   const mirrored = pods(world).get(key);
   const seen = mirrored?.metadata.uid === entry.pod.metadata.uid ? mirrored : undefined;
   const pod = seen ?? (entry.isListed ? entry.pod : undefined);

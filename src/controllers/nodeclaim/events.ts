@@ -98,3 +98,29 @@ export function failedConsistencyCheck(
     dedupeValues: [object.metadata.uid ?? object.metadata.name, issue],
   }));
 }
+
+const BOOT_DEDUPE_MS = 30 * 60_000;
+
+/** Once for each reboot. upstream: pkg/controllers/nodeclaim/reboot/events.go */
+export function rebootObserved(claim: KubeObject): EventToPublish {
+  const message = "New boot observed (bootID changed); awaiting node readiness";
+  return {
+    object: claim,
+    type: "Normal",
+    reason: "RebootObserved",
+    message,
+    dedupeValues: [claim.metadata.uid ?? claim.metadata.name],
+    dedupeMs: BOOT_DEDUPE_MS,
+  };
+}
+
+/** The node is replaced, unless the request itself was wrong. */
+export function rebootFailed(claim: KubeObject, message: string): EventToPublish {
+  return {
+    object: claim,
+    type: "Warning",
+    reason: "RebootFailed",
+    message,
+    dedupeValues: [claim.metadata.uid ?? claim.metadata.name, message],
+  };
+}

@@ -36,6 +36,26 @@ export const NODECLAIM_METRICS: readonly MetricSpec[] = [
     buckets: doubling(1, 11),
   },
   {
+    name: "nodes_reboots_total",
+    type: "counter",
+    help: "Number of reboots that node repair asked for, by how they ended.",
+    labels: ["result"],
+  },
+  {
+    name: "nodes_reboot_duration_seconds",
+    type: "histogram",
+    help: "Time from the request of a reboot until it succeeded or was given up.",
+    labels: ["result"],
+    buckets: doubling(10, 8),
+  },
+  {
+    name: "nodes_reboot_recovery_duration_seconds",
+    type: "histogram",
+    help: "Time from the cloud's answer to a reboot until the node was ready again.",
+    labels: [],
+    buckets: doubling(10, 8),
+  },
+  {
     name: "nodes_created_total",
     type: "counter",
     help: "Number of nodes that have registered, by owning nodepool.",

@@ -67,6 +67,7 @@ export function overlaidCloud(cloud: CloudProvider, overlays: Overlays): CloudPr
       return cloud.takeOver(claim, providerId, (types) => overlays.lay(poolId, types));
     },
     delete: (claim) => cloud.delete(claim),
+    reboot: (claim, operation) => cloud.reboot(claim, operation),
     get: (providerId) => cloud.get(providerId),
     list: () => cloud.list(),
     labelsOfRunning: (claim) => cloud.labelsOfRunning(claim),

@@ -1,5 +1,6 @@
 /** What ails a node, and what node repair does about it and when, or why it does nothing. */
 import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import { isRebooting } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { RepairAction, RepairPolicy } from "../cloudprovider/repair-policy.ts";
@@ -7,7 +8,6 @@ import type { Picture } from "../disruption/make-round.ts";
 import { ailmentsIn, isRepairForbidden, repairOf } from "../disruption/patients.ts";
 import { ailment } from "../nodeclaim/unhealthy.ts";
 import { isTooMany } from "../repair/breaker.ts";
-import { isRebooting } from "../repair/reboots.ts";
 import { firstDue } from "../repair/treatment.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Owned } from "./owned-node.ts";

@@ -52,6 +52,11 @@ export interface CloudProvider {
   ): Promise<NodeClaim | undefined>;
   /** Ends the instance; rejects with NodeClaimNotFoundError once it is gone for good. */
   delete(claim: NodeClaim): Promise<void>;
+  /**
+   * Asks the instance to reboot; a call with the same `operation` reboots it once. Rejects with NodeClaimNotFoundError
+   * or RebootRefusedError if asking again would not help.
+   */
+  reboot(claim: NodeClaim, operation: string): Promise<void>;
   /** The instance as a claim without a name; rejects with NodeClaimNotFoundError. */
   get(providerId: string): Promise<NodeClaim>;
   /** Every live instance of this cluster. creationTimestamp is the launch time. */

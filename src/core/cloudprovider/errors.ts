@@ -25,6 +25,11 @@ export class InsufficientCapacityError extends Error {
   override readonly name = "InsufficientCapacityError";
 }
 
+/** The cloud will never reboot this instance: asking again does not help. */
+export class RebootRefusedError extends Error {
+  override readonly name = "RebootRefusedError";
+}
+
 /** The node class cannot be used now. */
 export class NodeClassNotReadyError extends Error {
   override readonly name = "NodeClassNotReadyError";

@@ -6,8 +6,8 @@
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
+import { isRebooting } from "../../apis/karpenter/nodeclaim.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
-import { isRebooting } from "../repair/reboots.ts";
 import type { NodeView } from "../state/node-view.ts";
 
 export interface Count {

@@ -7,10 +7,9 @@
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { isRebooting, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
-import { isRebooting } from "../repair/reboots.ts";
 import { isCordoned } from "../state/cordon.ts";
 import type { NodeView } from "../state/node-view.ts";
 import { withoutMove } from "./moves.ts";

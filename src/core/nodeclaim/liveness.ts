@@ -9,8 +9,9 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { NODE_INITIALIZED_LABEL_KEY } from "../../apis/karpenter/labels.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { isRebooting, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { rebootEndMs } from "../repair/reboots.ts";
 import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { initialization } from "./initialized.ts";
 
@@ -69,11 +70,15 @@ export interface Due {
 export function due(input: LivenessInput): Due | undefined {
   const { claim, nodes, initializationTimeoutMs: timeoutMs, nowMs } = input;
   if (isTrue(claim, "Registered")) {
-    if (timeoutMs === 0 || isTrue(claim, "Initialized")) return undefined;
+    if (timeoutMs === 0 || isTrue(claim, "Initialized") || isRebooting(claim)) return undefined;
     // The claim's condition may not be written yet.
     if (nodes.some((node) => isUsable(claim, node))) return undefined;
     const lookingMs = input.lookedForMs === undefined ? 0 : nowMs - input.lookedForMs;
-    const atMs = Math.max(endOf(claim, "Registered", timeoutMs, nowMs), lookingMs + timeoutMs);
+    const atMs = Math.max(
+      endOf(claim, "Registered", timeoutMs, nowMs),
+      (rebootEndMs(claim) ?? 0) + timeoutMs,
+      lookingMs + timeoutMs,
+    );
     return { reason: "initialization_timeout", atMs };
   }
   if (!isTrue(claim, "Launched"))

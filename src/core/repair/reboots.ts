@@ -1,24 +1,16 @@
 /**
- * What a claim says of its reboots: whether one is under way, when the last one ended, and when repair asked for the
- * last ones. Upstream keeps the last in memory and forgets it at a restart; here it stands on the claim.
+ * What a claim says of its reboots: when the last one ended, and when repair asked for the last ones.
+ * Upstream keeps these times in memory and forgets them at a restart; here they stand on the claim.
  * upstream: pkg/controllers/disruption/repair_history.go
  */
-import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
 import { REBOOTS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { type NodeClaim, REBOOTING } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
-
-/** The condition of a claim whose node is rebooted. */
-const REBOOTING = "Rebooting";
 
 const REMEMBERED_MS = 24 * 60 * 60_000;
 /** After so many reboots within a day the node is replaced. */
 const MOST_REBOOTS = 2;
-
-/** Repair has asked for a reboot, and the node is not back yet. */
-export function isRebooting(claim: NodeClaim): boolean {
-  return isTrue(claim, REBOOTING);
-}
 
 /** When its last reboot ended, well or not; undefined: it was never rebooted, or is being rebooted. */
 export function rebootEndMs(claim: NodeClaim): number | undefined {
@@ -31,7 +23,7 @@ export function isRebootedTooOften(claim: NodeClaim, nowMs: number): boolean {
   return rebootsOf(claim, nowMs).length >= MOST_REBOOTS;
 }
 
-/** The claim with one more reboot, asked for now. Exported for tests. */
+/** The claim with one more reboot, asked for now. */
 export function withReboot(claim: NodeClaim, nowMs: number): NodeClaim {
   const times = [...rebootsOf(claim, nowMs), nowMs].map(toRfc3339).join(",");
   const annotations = { ...claim.metadata.annotations, [REBOOTS_ANNOTATION_KEY]: times };

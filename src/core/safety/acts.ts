@@ -122,6 +122,17 @@ export const CLAIM_ACTS = {
     braked: true,
     test: "src/controllers/ending/proofs.test.ts: keeps a node that has recovered",
   },
+  rebootFailed: {
+    what: "NodeClaim",
+    why: "node repair asked for a reboot of its node, which failed or did not end in time",
+    askedBy: "nobody",
+    views: ["nodes", "claims"],
+    proof:
+      "the claim, read live by UID, is still being rebooted; the cloud has refused for good or for five minutes, or no Ready node with another boot was seen for 20 minutes",
+    byClock: true,
+    braked: true,
+    test: "src/controllers/nodeclaim/reboot.test.ts: replaces a node that does not come back",
+  },
   impaired: {
     what: "NodeClaim",
     why: "EC2's status checks of its instance or its host have failed for two minutes",

@@ -9,8 +9,9 @@ import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import {
   NODE_INITIALIZED_LABEL_KEY,
   NODE_REGISTERED_LABEL_KEY,
+  REBOOTING_NO_SCHEDULE_TAINT,
 } from "../../apis/karpenter/labels.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { isRebooting, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { parseResources, type Resources, subtractResources } from "../../apis/resources.ts";
 import { assert } from "../../base/assert.ts";
@@ -188,7 +189,12 @@ function currentTaints(
   initialized: boolean,
 ): readonly Taint[] {
   const all = (registered ? node?.spec?.taints : claim?.spec.taints) ?? [];
-  const taints = all.filter((taint) => !isOthersFirst(taint));
+  // Pods of a node that reboots wait for it.
+  const isAway = claim !== undefined && isRebooting(claim);
+  const taints = all.filter(
+    (taint) =>
+      !isOthersFirst(taint) && !(isAway && isSameTaint(taint, REBOOTING_NO_SCHEDULE_TAINT)),
+  );
   if (node?.spec?.unschedulable === true) {
     const cordoned: Taint = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
     if (!taints.some((taint) => isSameTaint(taint, cordoned))) taints.push(cordoned);

@@ -631,6 +631,31 @@ describe("instances", () => {
     expect(await world.cloud.list()).toEqual([]);
   });
 
+  it("are rebooted, and never will be where the role may not or the instance is gone", async () => {
+    await begin();
+    const claim = await launch();
+    await world.clock.advance(60_000);
+    const reboot = () => world.settle(world.cloud.reboot(claim, "operation"));
+    await reboot();
+    const calls = world.aws.journal.calls({ action: "RebootInstances" });
+    expect(calls.map(({ input }) => input)).toEqual([
+      { InstanceIds: [claim.status?.providerID?.split("/").at(-1)] },
+    ]);
+    for (const [code, name] of [
+      ["UnauthorizedOperation", "RebootRefusedError"],
+      ["InvalidInstanceID.NotFound", "NodeClaimNotFoundError"],
+      ["InternalError", "AwsError"],
+    ] as const) {
+      const fault = { action: "RebootInstances", code, message: "no", status: 400 };
+      const undo = world.aws.faults.failCalls(fault);
+      await expect(reboot()).rejects.toThrow(expect.objectContaining({ name }));
+      undo();
+    }
+    await world.settle(world.cloud.delete(claim));
+    await world.clock.advance(120_000);
+    await expect(reboot()).rejects.toThrow(NodeClaimNotFoundError);
+  });
+
   it("drift when the static part of the class changes", async () => {
     await begin();
     const claim = await launch();

@@ -24,9 +24,10 @@ import {
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { CloudProvider } from "../../core/cloudprovider/cloud-provider.ts";
-import { NodeClaimNotFoundError } from "../../core/cloudprovider/errors.ts";
+import { NodeClaimNotFoundError, RebootRefusedError } from "../../core/cloudprovider/errors.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
 import type { Controller } from "../../kube/manager/controller.ts";
+import { AwsError } from "./api/call.ts";
 import type { Instance } from "./api/instances.ts";
 import { clusterUid } from "./cluster/cluster-uid.ts";
 import { awsControllers } from "./controllers.ts";
@@ -76,6 +77,7 @@ function createCloud(deps: AwsDeps, parts: AwsParts): CloudProvider {
     takeOver: (claim, providerId, overlay = (types) => types) =>
       takeOver(deps, parts, { claim, providerId, overlay }),
     delete: (claim) => end(deps, parts, claim),
+    reboot: (claim) => reboot(deps, parts, claim),
     get: async (providerId) => {
       const instance = await instanceOf(deps, parts, providerId);
       return instanceClaim(instance, toRfc3339(clock.now()));
@@ -230,6 +232,22 @@ async function end(deps: AwsDeps, parts: AwsParts, claim: NodeClaim): Promise<vo
     if (isNotFound(error)) {
       throw new NodeClaimNotFoundError("instance already terminated", { cause: error });
     }
+    throw error;
+  }
+}
+
+/** EC2 reboots an instance once, however often it is asked within some seconds; it takes no token. */
+async function reboot(deps: AwsDeps, parts: AwsParts, claim: NodeClaim): Promise<void> {
+  const { InstanceId, Placement } = await instanceOf(deps, parts, claim.status?.providerID ?? "");
+  const zone = Placement.AvailabilityZone;
+  checkNotShifted(deps, parts, zone, `instance ${InstanceId} is not rebooted`);
+  try {
+    await deps.api.ec2.rebootInstances({ InstanceIds: [InstanceId] });
+  } catch (error) {
+    const text = describeError(error);
+    if (isNotFound(error)) throw new NodeClaimNotFoundError(text, { cause: error });
+    if (error instanceof AwsError && error.code === "UnauthorizedOperation")
+      throw new RebootRefusedError(`${text}; grant ec2:RebootInstances`, { cause: error });
     throw error;
   }
 }

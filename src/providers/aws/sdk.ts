@@ -151,6 +151,7 @@ function ec2Calls(client: Sender): AwsApi["ec2"] {
         "Reservations.Instances.Tags",
         "Reservations.Instances.SecurityGroups",
       ]),
+    rebootInstances: (input) => call(client, new ec2.RebootInstancesCommand(input as never)),
     terminateInstances: (input) =>
       call(client, new ec2.TerminateInstancesCommand(input as never), ["TerminatingInstances"]),
     createTags: (input) => call(client, new ec2.CreateTagsCommand(input as never)),

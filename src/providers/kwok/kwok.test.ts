@@ -6,6 +6,7 @@ import type { Kind } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import {
   InsufficientCapacityError,
+  NodeClaimNotFoundError,
   NodeClassNotReadyError,
 } from "../../core/cloudprovider/errors.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -50,6 +51,20 @@ async function open(nodeRegistrationDelay?: string) {
   await world.clock.settle();
   return { world, provider, nodes: () => world.api.all(NODE) };
 }
+
+describe("a kwok instance", () => {
+  it("has another boot after a reboot, the same for the same operation, and none once it is gone", async () => {
+    const { world, provider, nodes } = await open();
+    const launched = await provider.create(claim("a", LINUX_AMD));
+    await world.clock.settle();
+    await provider.reboot(launched, "uid-1-one");
+    expect(nodes()[0]?.status?.nodeInfo?.["bootID"]).toBe("kwok-uid-1-one");
+    expect(nodes()[0]?.status?.capacity).toEqual(launched.status?.capacity);
+    await provider.delete(launched);
+    await world.clock.settle();
+    await expect(provider.reboot(launched, "uid-1-two")).rejects.toThrow(NodeClaimNotFoundError);
+  });
+});
 
 describe("kwok catalogue", () => {
   const types = kwokInstanceTypes();

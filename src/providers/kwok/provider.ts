@@ -36,6 +36,7 @@ import { Requirements } from "../../core/scheduling/requirements.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { deleteIfThere } from "../../kube/client/delete-if-there.ts";
 import { deleteSame } from "../../kube/client/delete-same.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import type { Mirrors } from "../../kube/mirror/mirror.ts";
 import { KWOK_WELL_KNOWN_LABELS, kwokInstanceTypes } from "./instance-types.ts";
@@ -108,6 +109,11 @@ export function createKwokProvider(deps: KwokDeps): KwokProvider {
     delete: async (claim) => {
       const node = await find(deps, booting, claim.status?.providerID ?? "");
       if (!booting.giveUp(node.metadata.name)) await deleteSame(deps.kube, NODE, node);
+    },
+    reboot: async (claim, operation) => {
+      const node = await find(deps, booting, claim.status?.providerID ?? "");
+      const nodeInfo = { ...node.status?.nodeInfo, bootID: `kwok-${operation}` };
+      await patchObject(deps.kube, NODE, node, { ...node, status: { ...node.status, nodeInfo } });
     },
     get: async (providerId) => claimOf(await find(deps, booting, providerId)),
     // Booting instances are left out: they have no age yet and must not count as leaked.

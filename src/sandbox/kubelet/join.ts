@@ -145,6 +145,7 @@ function nodeOf(spec: InstanceNode, nowMs: number): Node {
       nodeInfo: {
         architecture,
         ...identityOf(spec.providerID),
+        bootID: bootIdOf(spec.providerID, 0),
         containerRuntimeVersion: "containerd://1.7.27",
         kernelVersion: "6.1.141-155.222.amzn2023",
         kubeProxyVersion: "",
@@ -158,16 +159,25 @@ function nodeOf(spec: InstanceNode, nowMs: number): Node {
 
 /** Ids of the machine, made from its provider id, so that they are the same in every run. */
 function identityOf(providerID: string): {
-  readonly bootID: string;
   readonly machineID: string;
   readonly systemUUID: string;
 } {
-  const digits = (kind: string): string =>
-    fnv64Text(`${kind} of ${providerID}`).toString(16).padStart(16, "0");
-  const machine = `ec2${digits("machine")}${digits("board").slice(3)}`;
-  const boot = `${digits("first boot")}${digits("boot")}`;
-  const uuid = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-  return { bootID: uuid(boot), machineID: machine, systemUUID: uuid(machine) };
+  const machine = `ec2${digitsOf("machine", providerID)}${digitsOf("board", providerID).slice(3)}`;
+  return { machineID: machine, systemUUID: uuidOf(machine) };
+}
+
+/** The boot of a machine after so many reboots. */
+export function bootIdOf(providerID: string, reboots: number): string {
+  const [first, boot] = reboots === 0 ? ["first boot", "boot"] : [`boot ${reboots}`, "boot"];
+  return uuidOf(`${digitsOf(first as string, providerID)}${digitsOf(boot as string, providerID)}`);
+}
+
+function digitsOf(kind: string, providerID: string): string {
+  return fnv64Text(`${kind} of ${providerID}`).toString(16).padStart(16, "0");
+}
+
+function uuidOf(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
 const PRESSURES = [

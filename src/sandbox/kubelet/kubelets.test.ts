@@ -57,6 +57,33 @@ describe("a simulated machine", () => {
     await cluster.stop();
   });
 
+  it("that reboots is silent for half a minute, and comes back with another boot and its own word alone", async () => {
+    const cluster = await startParts();
+    cluster.node("n");
+    await cluster.clock.advance(31_000);
+    const before = await cluster.get(NODE, "n");
+    const broken = { type: "Gpu", status: "False" as const, reason: "XID48" };
+    const conditions = [...(before.status?.conditions ?? []), broken];
+    await cluster.kube.patch(
+      NODE,
+      { name: "n" },
+      { type: "merge", body: { status: { conditions } } },
+      "status",
+    );
+    cluster.kubelets.reboot("n");
+    await cluster.clock.advance(29_000);
+    expect((await cluster.get(NODE, "n")).status?.nodeInfo?.["bootID"]).toBe(
+      before.status?.nodeInfo?.["bootID"],
+    );
+    await cluster.clock.advance(2_000);
+    const after = await cluster.get(NODE, "n");
+    expect(after.status?.nodeInfo?.["bootID"]).not.toBe(before.status?.nodeInfo?.["bootID"]);
+    expect(after.status?.nodeInfo?.["machineID"]).toBe(before.status?.nodeInfo?.["machineID"]);
+    expect(after.status?.conditions?.map(({ type }) => type)).not.toContain("Gpu");
+    expect(after.status?.conditions?.find(({ type }) => type === "Ready")?.status).toBe("True");
+    await cluster.stop();
+  });
+
   it("that never gets ready stays tainted", async () => {
     const cluster = await startParts();
     cluster.node("n", { readyMs: "never" });

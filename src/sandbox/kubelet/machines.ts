@@ -7,9 +7,17 @@
 import { NODE, type Node } from "../../apis/core/node.ts";
 import type { Timer } from "../../base/clock.ts";
 import { mustNotFail } from "../../base/must-not-fail.ts";
+import { patchObject } from "../../kube/client/patch-object.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import type { PartDeps } from "../parts.ts";
-import { DEFAULT_JOIN_MS, DEFAULT_READY_MS, type InstanceNode, registerNode } from "./join.ts";
+import {
+  bootIdOf,
+  DEFAULT_JOIN_MS,
+  DEFAULT_READY_MS,
+  type InstanceNode,
+  nodeConditions,
+  registerNode,
+} from "./join.ts";
 import { PodLogs } from "./pod-logs.ts";
 
 /** Which Nodes are simulated, and how fast. */
@@ -29,6 +37,8 @@ export interface KubeletOptions {
 const SIMULATED_LABEL = "karpenter-ts.sandbox/kubelet";
 const SIMULATED_SCHEMES = ["aws://", "kwok://"];
 const JOIN_RETRY_MS = 1_000;
+/** From the order to reboot until the kubelet is back. Shorter than a Lease is good for. */
+const REBOOT_MS = 30_000;
 const DEFAULT_REMOVAL_MS = 30_000;
 
 /** The default: Nodes of the simulated AWS and of kwok, and Nodes with the label. */
@@ -48,6 +58,7 @@ export class Kubelets {
   readonly #joining = new Map<string, Timer>();
   readonly #specs = new Map<string, InstanceNode>();
   readonly #stopped = new Set<string>();
+  readonly #reboots = new Map<string, number>();
 
   constructor(deps: PartDeps, options: KubeletOptions = {}) {
     this.deps = deps;
@@ -85,6 +96,19 @@ export class Kubelets {
     this.#stopped.add(nodeName);
   }
 
+  /**
+   * A machine reboots: its kubelet is silent for a while, then reports the new boot. What others reported of the
+   * machine is gone with the old boot; who finds it broken still says so again.
+   */
+  reboot(nodeName: string): void {
+    this.halt(nodeName);
+    const reboots = (this.#reboots.get(nodeName) ?? 0) + 1;
+    this.#reboots.set(nodeName, reboots);
+    this.deps.clock.after(REBOOT_MS, () =>
+      mustNotFail(this.#bootAgain(nodeName, reboots), "booting a machine again"),
+    );
+  }
+
   /** Whether a kubelet acts for the Node. */
   runs(node: Node): boolean {
     return !this.#stopped.has(node.metadata.name) && this.options.isSimulated(node);
@@ -109,6 +133,28 @@ export class Kubelets {
     this.#joining.set(spec.name, timer);
   }
 
+  async #bootAgain(name: string, reboots: number): Promise<void> {
+    // It ended meanwhile, or was rebooted once more.
+    if (!this.#specs.has(name) || this.#reboots.get(name) !== reboots) return;
+    this.#stopped.delete(name);
+    try {
+      const node = await this.deps.kube.get(NODE, { name });
+      await patchObject(
+        this.deps.kube,
+        NODE,
+        node,
+        bootedAgain(node, reboots, this.deps.clock.now()),
+      );
+      this.#trace("booted", name, "after a reboot");
+    } catch (error) {
+      if (isNotFound(error)) return;
+      this.deps.log.warn("booting again failed", { Node: name, error: String(error) });
+      this.deps.clock.after(JOIN_RETRY_MS, () =>
+        mustNotFail(this.#bootAgain(name, reboots), "booting a machine again"),
+      );
+    }
+  }
+
   /** What the cloud's node controller does: a Node whose instance is gone is deleted. */
   async #removeNode(name: string): Promise<void> {
     if (!this.#stopped.has(name)) return;
@@ -124,4 +170,10 @@ export class Kubelets {
     const atMs = this.deps.clock.now();
     this.deps.trace?.({ atMs, actor: "kubelet", verb, object: `node ${node}`, what });
   }
+}
+
+function bootedAgain(node: Node, reboots: number, nowMs: number): Node {
+  const bootID = bootIdOf(node.spec?.providerID ?? "", reboots);
+  const nodeInfo = { ...node.status?.nodeInfo, bootID };
+  return { ...node, status: { ...node.status, nodeInfo, conditions: nodeConditions(true, nowMs) } };
 }

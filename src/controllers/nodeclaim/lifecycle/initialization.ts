@@ -9,7 +9,7 @@ import { claimGeneration } from "../../../apis/hub/claim.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { condition, isTrue, withCondition } from "../../../apis/karpenter/conditions.ts";
 import { NODE_INITIALIZED_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
-import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { isRebooting, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { shapeIssues, withConsistency } from "../../../core/nodeclaim/consistent.ts";
 import { initialization } from "../../../core/nodeclaim/initialized.ts";
 import { registration } from "../../../core/nodeclaim/registered.ts";
@@ -27,6 +27,8 @@ export async function initialize(world: World, claim: NodeClaim): Promise<StepRe
   const known = condition(claim, "Initialized")?.status;
   if (known !== "Unknown" && known !== waiting) return done(claim);
   if (!isTrue(claim, "Registered") || providerId === undefined) return done(claim);
+  // The boot that is coming up is not there yet, or was not seen.
+  if (isRebooting(claim)) return done(claim);
   const nowMs = world.clock.now();
   const found = registration(nodes(world).byIndex("providerId", providerId));
   if (found.state !== "found") {

@@ -15,6 +15,7 @@ import type {
   DescribeInstanceStatusOutput,
   DescribeInstancesInput,
   DescribeInstancesOutput,
+  RebootInstancesInput,
   RunInstancesInput,
   TerminateInstancesInput,
   TerminateInstancesOutput,
@@ -71,6 +72,7 @@ export interface Ec2Api {
   deleteLaunchTemplate(input: DeleteLaunchTemplateInput): Promise<void>;
   createFleet(input: CreateFleetInput): Promise<CreateFleetOutput>;
   describeInstances(input: DescribeInstancesInput): Promise<DescribeInstancesOutput>;
+  rebootInstances(input: RebootInstancesInput): Promise<void>;
   terminateInstances(input: TerminateInstancesInput): Promise<TerminateInstancesOutput>;
   createTags(input: CreateTagsInput): Promise<void>;
   describeCapacityReservations(

@@ -114,6 +114,11 @@ export interface TerminateInstancesInput {
   readonly InstanceIds: readonly string[];
 }
 
+/** An unknown id rejects the whole call. */
+export interface RebootInstancesInput {
+  readonly InstanceIds: readonly string[];
+}
+
 /** The state before and after the call. */
 export interface InstanceStateChange {
   readonly InstanceId: string;

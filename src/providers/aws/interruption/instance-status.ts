@@ -9,7 +9,7 @@
 import { NODE } from "../../../apis/core/node.ts";
 import { claimKind, fromClaim, toClaim } from "../../../apis/hub/claim.ts";
 import { NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
-import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { isRebooting, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../../base/clock.ts";
 import { deleteSame } from "../../../kube/client/delete-same.ts";
@@ -123,7 +123,8 @@ async function retire(
 ): Promise<void> {
   const { metadata } = claim;
   const [category] = troubles;
-  if (metadata.deletionTimestamp !== undefined) return;
+  // While it reboots it answers no checks.
+  if (metadata.deletionTimestamp !== undefined || isRebooting(claim)) return;
   const { nodeName = "" } = (claim as { status?: { nodeName?: string } }).status ?? {};
   const node = deps.mirrors.of(NODE).get(nodeName);
   const objects = node === undefined ? [claim] : [claim, node];

@@ -119,6 +119,8 @@ describe("a zonal shift", () => {
     const launched = await world.settle(world.cloud.create(claim));
     const id = await shift();
     await expect(world.settle(world.cloud.delete(launched))).rejects.toThrow("shifted away");
+    const reboot = world.cloud.reboot(launched, "operation");
+    await expect(world.settle(reboot)).rejects.toThrow("is not rebooted: traffic is shifted away");
     const joined = { ...launched.status, nodeName: "node-a" };
     const metadata = { name: "joined", labels: launched.metadata.labels ?? {} };
     await world.kube.create(NODE_CLAIM, { ...launched, metadata, status: joined });

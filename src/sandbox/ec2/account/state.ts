@@ -169,6 +169,7 @@ export type InstanceChange =
   | "interruption-notice"
   | "stopping"
   | "stopped"
+  | "rebooted"
   | "shutting-down"
   | "terminated";
 

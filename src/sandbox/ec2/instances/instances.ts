@@ -22,7 +22,10 @@ import { awsTime, newId, setTags } from "../account/state.ts";
 import { isGone, profileOf, stateOf, toInstance } from "./instance-view.ts";
 import { releaseAddress, takeAddress } from "./network.ts";
 
-type InstanceCalls = Pick<Answers<Ec2Api>, "describeInstances" | "terminateInstances">;
+type InstanceCalls = Pick<
+  Answers<Ec2Api>,
+  "describeInstances" | "rebootInstances" | "terminateInstances"
+>;
 
 const FILTERS: ReadonlySet<string> = new Set([
   "instance-id",
@@ -44,7 +47,7 @@ const FILTERS: ReadonlySet<string> = new Set([
   "iam-instance-profile.arn",
 ]);
 
-/** DescribeInstances and TerminateInstances. */
+/** DescribeInstances, RebootInstances and TerminateInstances. */
 export function instanceCalls(state: AwsState): InstanceCalls {
   return {
     describeInstances(input) {
@@ -62,6 +65,20 @@ export function instanceCalls(state: AwsState): InstanceCalls {
       }));
       const page = pageOf(kept, input, { limit: 1000 });
       return { Reservations: reservations(state, page.items), ...page.next };
+    },
+    rebootInstances(input) {
+      // EC2 ignores those that have ended.
+      const records = pickInstances(state, input.InstanceIds).filter((one) => !isGone(one));
+      const still = records.find((one) => one.state !== "running");
+      if (still !== undefined)
+        throw new AwsError(
+          "IncorrectInstanceState",
+          `The instance '${still.id}' is not in a state from which it can be rebooted.`,
+        );
+      for (const record of records) {
+        announce(state, record, "rebooted", record.type);
+        state.notify(record, "rebooted");
+      }
     },
     terminateInstances(input) {
       if (input.InstanceIds === undefined || input.InstanceIds.length === 0) {

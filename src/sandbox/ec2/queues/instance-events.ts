@@ -8,6 +8,8 @@ import { publish } from "./event-bus.ts";
 
 /** The event that goes with a change of an instance. */
 export function tellChange(state: AwsState, record: InstanceRecord, change: InstanceChange): void {
+  // EC2 tells nobody of a reboot: the instance stays running.
+  if (change === "rebooted") return;
   const detail =
     change === "interruption-notice"
       ? { "instance-id": record.id, "instance-action": "terminate" }

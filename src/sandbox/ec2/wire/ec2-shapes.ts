@@ -36,6 +36,7 @@ CreateFleetRequest: LaunchTemplateConfigs:[FleetConfig]
 ReservedOptions: ReservationTypes=ReservationType:[s]
 DescribeInstancesRequest: InstanceIds=InstanceId:[s] DryRun:b Filters=Filter:[Filter] NextToken
     MaxResults:n
+RebootInstancesRequest: InstanceIds=InstanceId:[s] DryRun:b
 TerminateInstancesRequest: InstanceIds=InstanceId:[s] DryRun:b
 CreateTagsRequest: Resources=ResourceId:[s] Tags=Tag:[Tag] DryRun:b
 DeleteTagsRequest: Resources=ResourceId:[s] DryRun:b Tags=Tag:[Tag]

@@ -212,6 +212,11 @@ describe("the endpoint, spoken to by the AWS SDK", () => {
     ],
     [
       "ec2",
+      ec2.RebootInstancesCommand,
+      () => ({ InstanceIds: [[...wired.state.instances.keys()][2]] }),
+    ],
+    [
+      "ec2",
       ec2.TerminateInstancesCommand,
       () => ({ InstanceIds: [[...wired.state.instances.keys()][2]] }),
     ],

@@ -1,0 +1,250 @@
+// Reboots in place, over the real manager: from the condition of a Node to a node that takes pods again.
+import { describe, expect, it } from "vitest";
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { POD } from "../../apis/core/pod.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { toRfc3339 } from "../../base/clock.ts";
+import { RebootRefusedError } from "../../core/cloudprovider/errors.ts";
+import { node, nodePool, pod } from "../../testing/builders.ts";
+import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
+import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
+import { allControllers } from "../all.ts";
+
+const MINUTE_MS = 60_000;
+const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+const ANY = { source: ".*", matches: () => true };
+
+/** One node with a pod, in a pool that repairs whatever its budgets allow. */
+async function oneNode(
+  given: { readonly grace?: number; readonly podAnnotations?: Record<string, string> } = {},
+): Promise<FakeWorld> {
+  const world = fakeWorld({ gates: { nodeRepair: true } });
+  world.cloud.repairPolicies = [
+    {
+      conditionType: "Ready",
+      conditionStatus: "Unknown",
+      tolerationMs: 10 * MINUTE_MS,
+      priority: 0,
+      action: "ReplaceNode",
+    },
+    {
+      conditionType: "Gpu",
+      conditionStatus: "False",
+      reasonRegex: ANY,
+      tolerationMs: MINUTE_MS,
+      terminationGracePeriodMs: given.grace ?? 2 * MINUTE_MS,
+      priority: 0,
+      action: "RebootNode",
+    },
+  ];
+  const status = { conditions: [{ type: "Ready", status: "True" }] };
+  await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" }, status } as never);
+  await world.api.create(
+    NODE_POOL,
+    nodePool({
+      spec: { disruption: { consolidateAfter: "Never", budgets: [{ nodes: "1" }] } },
+      template: { nodeClassRef: CLASS_REF },
+    }),
+  );
+  const at = toRfc3339(world.clock.now() - 60 * MINUTE_MS);
+  const conditions = ["Launched", "Registered", "Initialized", "Ready"].map((type) => ({
+    type,
+    status: "True" as const,
+    reason: type,
+    lastTransitionTime: at,
+  }));
+  const labels = {
+    "karpenter.sh/nodepool": "default",
+    "karpenter.test.sh/testnodeclass": "default",
+    "node.kubernetes.io/instance-type": "c-4x",
+    "karpenter.sh/capacity-type": "on-demand",
+    "topology.kubernetes.io/zone": "zone-a",
+  };
+  const finalizers = ["karpenter.sh/termination"];
+  const claim: NodeClaim = {
+    metadata: { name: "a", labels, creationTimestamp: at, finalizers },
+    spec: { requirements: [], nodeClassRef: CLASS_REF, expireAfter: "720h" },
+    status: { providerID: "test://a", nodeName: "a", conditions },
+  };
+  world.cloud.instances.set("test://a", await world.api.create(NODE_CLAIM, claim));
+  const joined = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
+  const made = node({ name: "a", labels: { ...labels, ...joined } });
+  await world.api.create(NODE, { ...made, metadata: { ...made.metadata, finalizers } });
+  const app = pod({ name: "app", cpu: "3", nodeName: "a" });
+  const { podAnnotations: annotations } = given;
+  await world.api.create(POD, {
+    ...app,
+    metadata: { ...app.metadata, ...(annotations === undefined ? {} : { annotations }) },
+  });
+  await world.run(...allControllers(world));
+  return world;
+}
+
+function report(world: FakeWorld, bootID: string, gpu: "True" | "False"): void {
+  reportAll(world, bootID, { gpu, ready: "True" });
+}
+
+function reportAll(
+  world: FakeWorld,
+  bootID: string,
+  { gpu, ready }: Readonly<Record<"gpu" | "ready", "True" | "False">>,
+): void {
+  const lastTransitionTime = toRfc3339(world.clock.now());
+  const conditions = [
+    { type: "Ready", status: ready, lastTransitionTime },
+    { type: "Gpu", status: gpu, reason: "XID48", lastTransitionTime },
+  ];
+  world.api.change(NODE, "a", { status: { conditions, nodeInfo: { bootID } } });
+}
+
+const claimOf = (world: FakeWorld) => world.api.find(NODE_CLAIM, "a") as NodeClaim;
+const nodeOf = (world: FakeWorld) => world.api.find(NODE, "a") as Node;
+const rebooting = (world: FakeWorld) => {
+  const found = condition(claimOf(world), "Rebooting");
+  return [found?.status, found?.reason];
+};
+const taints = (world: FakeWorld) => (nodeOf(world).spec?.taints ?? []).map(({ key }) => key);
+const told = (world: FakeWorld) => world.published.map(({ reason }) => reason);
+const others = (world: FakeWorld) =>
+  world.api.all(NODE_CLAIM).filter(({ metadata }) => metadata.name !== "a");
+
+describe("a reboot", () => {
+  it("closes and drains the node, asks the cloud once, and opens it with its next boot", async () => {
+    const world = await oneNode();
+    report(world, "one", "False");
+    await world.clock.advance(62_000);
+    expect(rebooting(world)).toEqual(["True", "RebootRequested"]);
+    expect(condition(claimOf(world), "Rebooting")?.message).toBe("rebooting for Gpu/XID48");
+    expect(condition(claimOf(world), "DisruptionReason")?.reason).toBe("Unhealthy");
+    expect(taints(world)).toEqual(["karpenter.sh/rebooting"]);
+    expect(claimOf(world).metadata.annotations).toMatchObject({
+      "karpenter.sh/reboot-termination-grace-period": "2m0s",
+    });
+    await world.clock.advance(15_000);
+    expect(world.api.all(POD)).toEqual([]);
+    expect(world.cloud.reboots).toEqual([expect.stringMatching(/-one$/)]);
+    expect(rebooting(world)).toEqual(["True", "RebootIssued"]);
+    expect(condition(claimOf(world), "Initialized")).toMatchObject({
+      status: "Unknown",
+      reason: "Rebooting",
+    });
+    expect(nodeOf(world).metadata.labels).not.toHaveProperty("karpenter.sh/initialized");
+    // Its pods wait for it: none is planned elsewhere, although the node is not there.
+    await world.api.create(POD, pod({ name: "next", cpu: "3" }));
+    await world.clock.advance(MINUTE_MS);
+    expect(others(world)).toEqual([]);
+    reportAll(world, "two", { gpu: "True", ready: "False" });
+    await world.clock.advance(1_000);
+    expect([taints(world), told(world).includes("RebootObserved")]).toEqual([[], true]);
+    expect(rebooting(world)).toEqual(["True", "RebootIssued"]);
+    report(world, "two", "True");
+    await world.clock.advance(5_000);
+    expect(rebooting(world)).toEqual(["False", "RebootSucceeded"]);
+    expect(condition(claimOf(world), "Initialized")?.status).toBe("True");
+    expect(condition(claimOf(world), "DisruptionReason")).toBeUndefined();
+    expect(nodeOf(world).metadata.labels).toHaveProperty("karpenter.sh/initialized");
+    expect(Object.keys(claimOf(world).metadata.annotations ?? {})).not.toContain(
+      "karpenter.sh/reboot-pre-boot-id",
+    );
+    expect(world.measured.get("nodes_reboots_total{result=succeeded}")).toBe(1);
+    expect(world.cloud.reboots).toHaveLength(1);
+    expect(
+      world.measured.get(
+        "voluntary_disruption_decisions_total{decision=reboot,reason=unhealthy,consolidation_type=}",
+      ),
+    ).toBe(1);
+    await world.stop();
+  });
+
+  it("takes a pod along that may not be evicted, when the time of the drain is over", async () => {
+    const world = await oneNode({ podAnnotations: { "karpenter.sh/do-not-disrupt": "true" } });
+    report(world, "one", "False");
+    await world.clock.advance(75_000 + MINUTE_MS);
+    expect([world.cloud.reboots, world.api.all(POD).length]).toEqual([[], 1]);
+    await world.clock.advance(MINUTE_MS);
+    expect(world.cloud.reboots).toHaveLength(1);
+    await world.clock.advance(5 * MINUTE_MS);
+    expect(world.api.all(POD).map(({ metadata }) => metadata.deletionTimestamp)).toEqual([
+      undefined,
+    ]);
+    await world.stop();
+  });
+
+  it("replaces a node that does not come back", async () => {
+    const world = await oneNode();
+    report(world, "one", "False");
+    await world.clock.advance(85_000 + 19 * MINUTE_MS);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeUndefined();
+    world.cloud.endsAfter = 1_000_000;
+    await world.clock.advance(2 * MINUTE_MS);
+    expect(claimOf(world).metadata.deletionTimestamp).toBeDefined();
+    expect(
+      claimOf(world).metadata.annotations?.["karpenter.sh/nodeclaim-termination-timestamp"],
+    ).toBeDefined();
+    expect(rebooting(world)).toEqual(["False", "RebootFailed"]);
+    expect(told(world)).toContain("RebootFailed");
+    expect(world.measured.get("nodes_reboots_total{result=recovery_timeout}")).toBe(1);
+    expect(world.measured.get("involuntary_ends_total{act=rebootFailed}")).toBe(1);
+    await world.stop();
+  });
+
+  it("replaces a node at once if the cloud will never reboot it, and asks again if it may", async () => {
+    const refused = await oneNode();
+    refused.cloud.endsAfter = 1_000_000;
+    refused.cloud.rebootRefusals.push(new RebootRefusedError("grant ec2:RebootInstances"));
+    report(refused, "one", "False");
+    await refused.clock.advance(90_000);
+    expect(claimOf(refused).metadata.deletionTimestamp).toBeDefined();
+    expect(refused.measured.get("nodes_reboots_total{result=provider_error}")).toBe(1);
+    await refused.stop();
+
+    const busy = await oneNode();
+    busy.cloud.rebootRefusals.push(new Error("busy"), new Error("busy"));
+    report(busy, "one", "False");
+    await busy.clock.advance(2 * MINUTE_MS);
+    expect(busy.cloud.reboots).toHaveLength(1);
+    expect(rebooting(busy)).toEqual(["True", "RebootIssued"]);
+    await busy.stop();
+  });
+
+  it("goes on after a restart, and is no leftover of a command", async () => {
+    const world = await oneNode();
+    report(world, "one", "False");
+    await world.clock.advance(85_000);
+    await world.stop();
+    const again = fakeWorld({ gates: { nodeRepair: true } }, world);
+    await again.run(...allControllers(again));
+    await again.clock.advance(MINUTE_MS);
+    expect(rebooting(again)).toEqual(["True", "RebootIssued"]);
+    report(again, "two", "True");
+    await again.clock.advance(5_000);
+    expect(rebooting(again)).toEqual(["False", "RebootSucceeded"]);
+    expect(again.cloud.reboots).toHaveLength(1);
+    await again.stop();
+  });
+
+  it("is not done a third time within a day: the node is replaced, also after a restart", async () => {
+    let world = await oneNode();
+    for (const boot of ["two", "three"]) {
+      report(world, `before ${boot}`, "False");
+      await world.clock.advance(90_000);
+      expect(rebooting(world)).toEqual(["True", "RebootIssued"]);
+      report(world, boot, "True");
+      await world.clock.advance(5_000);
+      expect(rebooting(world)[0]).toBe("False");
+    }
+    await world.stop();
+    world = fakeWorld({ gates: { nodeRepair: true } }, world);
+    await world.run(...allControllers(world));
+    report(world, "three", "False");
+    await world.api.create(POD, pod({ name: "app-2", cpu: "3", nodeName: "a" }));
+    await world.clock.advance(90_000);
+    expect(rebooting(world)[0]).toBe("False");
+    expect(world.cloud.reboots).toHaveLength(2);
+    expect(others(world)).toHaveLength(1);
+    expect(world.lines.join()).toContain('"reboot-escalated":true');
+    await world.stop();
+  });
+});

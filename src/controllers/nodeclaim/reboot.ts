@@ -1,0 +1,274 @@
+/**
+ * Reboots the instances of claims for which node repair has asked that, in place: the node is closed and drained, the
+ * cloud is asked, and the node opens again with its next boot. Where that fails the claim is deleted, and its pods are
+ * planned again. What to do next is decided in core/nodeclaim/reboot.ts.
+ * upstream: pkg/controllers/nodeclaim/reboot/controller.go
+ */
+import { NODE, type Node } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { isSameTaint, tolerates } from "../../apis/core/tolerations.ts";
+import { withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
+import {
+  NODE_INITIALIZED_LABEL_KEY,
+  REBOOT_PRE_BOOT_ID_ANNOTATION_KEY,
+  REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY,
+  REBOOTING_NO_SCHEDULE_TAINT,
+} from "../../apis/karpenter/labels.ts";
+import { isRebooting, type NodeClaim, REBOOTING } from "../../apis/karpenter/nodeclaim.ts";
+import { errorText } from "../../base/error-text.ts";
+import {
+  type RebootResult,
+  type RebootStep,
+  rebootGraceMs,
+  rebootIssuedMs,
+  rebootRequestedMs,
+  rebootStep,
+} from "../../core/nodeclaim/reboot.ts";
+import { type Drain, drain } from "../../core/termination/drain.ts";
+import { changeObject } from "../../kube/client/change-object.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  requeueAfter,
+  source,
+} from "../../kube/manager/controller.ts";
+import {
+  changeClaim,
+  claimRequestsOfNode,
+  claimSources,
+  isDeleting,
+  isManagedClaim,
+  readClaim,
+} from "../claims.ts";
+import { boundDrain } from "../disruption/repairs.ts";
+import { deleteClaim } from "../ending/delete-claim.ts";
+import { HELD_RETRY_MS } from "../ending/ended.ts";
+import { nodes, pods } from "../mirrors.ts";
+import type { EvictionQueue } from "../node/eviction-queue.ts";
+import { claimLog } from "../words.ts";
+import type { World } from "../world.ts";
+import { rebootFailed, rebootObserved } from "./events.ts";
+
+const ASK_AGAIN_MS = 5_000;
+
+/** The reboot of one claim, as one step sees it. */
+interface Rebooted {
+  readonly claim: NodeClaim;
+  readonly node: Node | undefined;
+  readonly plan: Drain;
+}
+
+interface Parts {
+  readonly world: World;
+  readonly queue: EvictionQueue;
+  /** When this process asked the cloud first, by UID of the claim. */
+  readonly asked: Map<string, number>;
+}
+
+/** Carries out the reboots that node repair asks for. upstream: pkg/controllers/nodeclaim/reboot. */
+export function reboot(world: World, queue: EvictionQueue): Controller {
+  const parts: Parts = { world, queue, asked: new Map() };
+  return {
+    name: "nodeclaim.reboot",
+    watches: [...claimSources(), source(NODE, claimRequestsOfNode(world))],
+    concurrency: 10,
+    reconcile: (request) => reconcile(parts, request),
+  };
+}
+
+async function reconcile(parts: Parts, request: Request): Promise<Outcome> {
+  const { world, asked } = parts;
+  const claim = readClaim(world, request);
+  if (claim === undefined || !isManagedClaim(world, claim)) return AWAIT_CHANGE;
+  const uid = uidOf(claim);
+  if (!isRebooting(claim) || isDeleting(claim)) {
+    asked.delete(uid);
+    return AWAIT_CHANGE;
+  }
+  const node = nodeOf(world, claim);
+  const nowMs = world.clock.now();
+  const plan = drain({ nowMs, deadlineMs: undefined, pods: podsOn(world, node) });
+  const one: Rebooted = { claim, node, plan };
+  const facts = { claim, node, nowMs, waiting: plan.waiting, askedMs: asked.get(uid) };
+  return apply(parts, one, rebootStep(facts));
+}
+
+async function apply(parts: Parts, one: Rebooted, step: RebootStep): Promise<Outcome> {
+  const { world, queue } = parts;
+  const { claim, node, plan } = one;
+  if (step.do === "wait") return requeueAfter(step.afterMs);
+  if (step.do === "end") return end(parts, one, step);
+  if (node === undefined) return AWAIT_CHANGE;
+  if (step.do === "open") {
+    await openNode(world, node);
+    world.events.publish(rebootObserved(claim));
+    return requeueAfter(step.afterMs);
+  }
+  if (step.do === "note") return noteIssued(world, claim, node);
+  await closeNode(world, node);
+  if (step.do === "drain") {
+    const reason = "Unhealthy";
+    queue.add(node, plan.evict, {
+      deadlineMs: undefined,
+      reason,
+      isListed: false,
+      ...(step.endMs === undefined ? {} : { untilMs: step.endMs }),
+    });
+    return requeueAfter(step.afterMs);
+  }
+  return ask(parts, { claim, node }, step.preBootId);
+}
+
+async function ask(
+  { world, asked }: Parts,
+  { claim, node }: Pick<Rebooted, "claim"> & { readonly node: Node },
+  preBootId: string,
+): Promise<Outcome> {
+  const uid = uidOf(claim);
+  if (!asked.has(uid)) asked.set(uid, world.clock.now());
+  const key = REBOOT_PRE_BOOT_ID_ANNOTATION_KEY;
+  const noted = await changeClaim(world, claim, (latest) => ({
+    ...latest,
+    metadata: {
+      ...latest.metadata,
+      annotations: { ...latest.metadata.annotations, [key]: preBootId },
+    },
+  }));
+  if (noted === undefined) return AWAIT_CHANGE;
+  // The same for each try, so that a cloud that remembers it reboots once.
+  const operation = `${uid}-${rebootRequestedMs(claim)}-${preBootId}`;
+  try {
+    await world.cloud.reboot(claim, operation);
+  } catch (error) {
+    const message = errorText(error);
+    if (isFinal(error))
+      return end({ world, asked }, { claim: noted, node }, { result: "provider_error", message });
+    claimLog(world.log, "nodeclaim.reboot", claim).error("failed rebooting", { error: message });
+    return requeueAfter(ASK_AGAIN_MS);
+  }
+  return noteIssued(world, noted, node);
+}
+
+function isFinal(error: unknown): boolean {
+  const names = ["NodeClaimNotFoundError", "RebootRefusedError"];
+  return error instanceof Error && names.includes(error.name);
+}
+
+async function noteIssued(world: World, claim: NodeClaim, node: Node): Promise<Outcome> {
+  const nowMs = world.clock.now();
+  await changeClaim(world, claim, (latest) =>
+    withCondition(
+      withCondition(
+        latest,
+        {
+          type: REBOOTING,
+          status: "True",
+          reason: "RebootIssued",
+          message: "waiting for the next boot of the node",
+        },
+        nowMs,
+      ),
+      { type: "Initialized", status: "Unknown", reason: "Rebooting", message: "node is rebooting" },
+      nowMs,
+    ),
+  );
+  await changeObject(world.kube, NODE, node, (latest) => {
+    const { [NODE_INITIALIZED_LABEL_KEY]: _, ...labels } = latest.metadata.labels ?? {};
+    return { ...latest, metadata: { ...latest.metadata, labels } };
+  });
+  return requeueAfter(1);
+}
+
+/** The reboot is over, well or not. */
+async function end(
+  { world, asked }: Pick<Parts, "world" | "asked">,
+  { claim, node }: Pick<Rebooted, "claim" | "node">,
+  { result, message }: { readonly result: RebootResult; readonly message: string },
+): Promise<Outcome> {
+  const log = claimLog(world.log, "nodeclaim.reboot", claim);
+  const isReplaced = result === "provider_error" || result === "recovery_timeout";
+  if (isReplaced) {
+    const graceMs = rebootGraceMs(claim);
+    await boundDrain(world, claim, graceMs === "unreadable" ? undefined : graceMs);
+    const ended = await deleteClaim(world, claim, "rebootFailed", { stillHolds: isRebooting });
+    if (ended === "held") return requeueAfter(HELD_RETRY_MS);
+    log.info("reboot failed, replacing node", { error: message });
+  }
+  const isWell = result === "succeeded";
+  if (node !== undefined) await openNode(world, node);
+  const nowMs = world.clock.now();
+  await changeClaim(world, claim, (latest) => {
+    const over = withCondition(
+      withoutReboot(latest),
+      {
+        type: REBOOTING,
+        status: "False",
+        reason: isWell ? "RebootSucceeded" : "RebootFailed",
+        message,
+      },
+      nowMs,
+    );
+    // A claim that is deleted keeps what it was disrupted for.
+    return isReplaced ? over : withoutCondition(over, "DisruptionReason");
+  });
+  asked.delete(uidOf(claim));
+  if (!isWell) world.events.publish(rebootFailed(claim, message));
+  log.info("reboot reached terminal outcome", { result });
+  const seconds = (sinceMs: number) => Math.max(0, nowMs - sinceMs) / 1_000;
+  world.metrics.count("nodes_reboots_total", { result });
+  const tookSeconds = seconds(rebootRequestedMs(claim));
+  world.metrics.observe("nodes_reboot_duration_seconds", { result }, tookSeconds);
+  const issuedMs = rebootIssuedMs(claim);
+  if (isWell && issuedMs !== undefined)
+    world.metrics.observe("nodes_reboot_recovery_duration_seconds", {}, seconds(issuedMs));
+  return AWAIT_CHANGE;
+}
+
+function withoutReboot(claim: NodeClaim): NodeClaim {
+  const {
+    [REBOOT_PRE_BOOT_ID_ANNOTATION_KEY]: _boot,
+    [REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY]: _grace,
+    ...annotations
+  } = claim.metadata.annotations ?? {};
+  return { ...claim, metadata: { ...claim.metadata, annotations } };
+}
+
+async function closeNode(world: World, node: Node): Promise<void> {
+  await changeObject(world.kube, NODE, node, (latest) => {
+    const taints = latest.spec?.taints ?? [];
+    if (taints.some((taint) => isSameTaint(taint, REBOOTING_NO_SCHEDULE_TAINT))) return latest;
+    return {
+      ...latest,
+      spec: { ...latest.spec, taints: [...taints, REBOOTING_NO_SCHEDULE_TAINT] },
+    };
+  });
+}
+
+async function openNode(world: World, node: Node): Promise<void> {
+  await changeObject(world.kube, NODE, node, (latest) => {
+    const taints = latest.spec?.taints ?? [];
+    const others = taints.filter((taint) => !isSameTaint(taint, REBOOTING_NO_SCHEDULE_TAINT));
+    if (others.length === taints.length) return latest;
+    return { ...latest, spec: { ...latest.spec, taints: others } };
+  });
+}
+
+/** The Node of the claim; one that is being deleted is none. */
+function nodeOf(world: World, { status }: NodeClaim): Node | undefined {
+  const found = nodes(world).byIndex("providerId", status?.providerID ?? "");
+  return found.find((node) => !isDeleting(node));
+}
+
+/** Those that tolerate the taint would come back at once, so they stay. */
+function podsOn(world: World, node: Node | undefined): readonly Pod[] {
+  if (node === undefined) return [];
+  return pods(world)
+    .byIndex("node", node.metadata.name)
+    .filter(({ spec }) => !tolerates(spec.tolerations, REBOOTING_NO_SCHEDULE_TAINT));
+}
+
+function uidOf({ metadata }: NodeClaim): string {
+  return metadata.uid ?? metadata.name;
+}

@@ -1,0 +1,130 @@
+/**
+ * The next step of a reboot that node repair has asked for: close the node, drain it within a bound, ask the cloud, wait
+ * until another boot shows, and give up where one of these takes too long. All of it stands on the claim and its Node,
+ * so another process goes on where one stopped.
+ * upstream: pkg/controllers/nodeclaim/reboot/controller.go
+ */
+import type { Node } from "../../apis/core/node.ts";
+import { condition } from "../../apis/karpenter/conditions.ts";
+import {
+  REBOOT_PRE_BOOT_ID_ANNOTATION_KEY,
+  REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY,
+} from "../../apis/karpenter/labels.ts";
+import { type NodeClaim, REBOOTING } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { parseDuration } from "../../base/duration.ts";
+
+/** Load balancers need a moment to let go of a node. */
+const MIN_DRAIN_MS = 5_000;
+/** How long the cloud may refuse, or the Node be missing, before the reboot has begun. */
+const ISSUE_TIMEOUT_MS = 5 * 60_000;
+/** From the cloud's answer until the node must be Ready again. */
+const RECOVERY_TIMEOUT_MS = 20 * 60_000;
+const DRAIN_POLL_MS = 1_000;
+const RECOVERY_POLL_MS = 15_000;
+
+/** How a reboot ended, as the metric tells it. */
+export type RebootResult = "succeeded" | "provider_error" | "recovery_timeout" | "invalid_request";
+
+export interface RebootFacts {
+  readonly claim: NodeClaim;
+  /** Undefined: it is gone, or not seen. */
+  readonly node: Node | undefined;
+  /** How many of its pods are still to be evicted. */
+  readonly waiting: number;
+  /** When this process asked the cloud first; undefined: it has not. */
+  readonly askedMs: number | undefined;
+  readonly nowMs: number;
+}
+
+export type RebootStep =
+  | { readonly do: "end"; readonly result: RebootResult; readonly message: string }
+  | { readonly do: "wait"; readonly afterMs: number }
+  /** `endMs`: pods that are left then ride the reboot. */
+  | { readonly do: "drain"; readonly endMs: number | undefined; readonly afterMs: number }
+  /** The cloud is asked; `preBootId` is written on the claim before. */
+  | { readonly do: "ask"; readonly preBootId: string }
+  /** The reboot was asked for: the claim is no longer initialized. */
+  | { readonly do: "note" }
+  /** Another boot shows: pods may come again. */
+  | { readonly do: "open"; readonly afterMs: number };
+
+/** Of a claim that is being rebooted. */
+export function rebootStep(facts: RebootFacts): RebootStep {
+  return condition(facts.claim, REBOOTING)?.reason === "RebootIssued"
+    ? recovery(facts)
+    : request(facts);
+}
+
+/** The longest time of the drain: absent = no bound; `unreadable`: the annotation is no duration. */
+export function rebootGraceMs({ metadata }: NodeClaim): number | undefined | "unreadable" {
+  const text = metadata.annotations?.[REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY];
+  if (text === undefined) return undefined;
+  const graceMs = parseDuration(text);
+  return graceMs === undefined || graceMs < 0 ? "unreadable" : graceMs;
+}
+
+/** When repair asked for the reboot. */
+export function rebootRequestedMs(claim: NodeClaim): number {
+  return fromRfc3339(condition(claim, REBOOTING)?.lastTransitionTime) ?? 0;
+}
+
+/** When the cloud was asked; undefined: not yet. */
+export function rebootIssuedMs(claim: NodeClaim): number | undefined {
+  const found = condition(claim, "Initialized");
+  return found?.reason === "Rebooting" ? fromRfc3339(found.lastTransitionTime) : undefined;
+}
+
+/** The boot of the Node, as its kubelet reports it. */
+function bootIdOf({ status }: Node): string {
+  return status?.nodeInfo?.["bootID"] ?? "";
+}
+
+function request({ claim, node, waiting, askedMs, nowMs }: RebootFacts): RebootStep {
+  const graceMs = rebootGraceMs(claim);
+  const key = REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY;
+  if (graceMs === "unreadable") {
+    const text = JSON.stringify(claim.metadata.annotations?.[key]);
+    const message = `annotation ${key} is ${text}; write a duration such as 5m`;
+    return { do: "end", result: "invalid_request", message };
+  }
+  const requestedMs = rebootRequestedMs(claim);
+  if (node === undefined) {
+    const leftMs = requestedMs + ISSUE_TIMEOUT_MS - nowMs;
+    if (leftMs > 0) return { do: "wait", afterMs: Math.min(leftMs, RECOVERY_POLL_MS) };
+    return { do: "end", result: "provider_error", message: "the Node is gone" };
+  }
+  const preBootId = claim.metadata.annotations?.[REBOOT_PRE_BOOT_ID_ANNOTATION_KEY];
+  if (preBootId === undefined && graceMs !== 0) {
+    const earliestMs = requestedMs + MIN_DRAIN_MS;
+    const endMs = graceMs === undefined ? undefined : requestedMs + Math.max(graceMs, MIN_DRAIN_MS);
+    const isOver = endMs !== undefined && nowMs >= endMs;
+    if (nowMs < earliestMs || (waiting > 0 && !isOver))
+      return { do: "drain", endMs, afterMs: DRAIN_POLL_MS };
+  }
+  // Another process asked, and stopped before it could say so.
+  if (preBootId !== undefined && bootIdOf(node) !== preBootId) return { do: "note" };
+  if (askedMs !== undefined && nowMs - askedMs >= ISSUE_TIMEOUT_MS) {
+    const message = "the cloud did not take the reboot within 5m";
+    return { do: "end", result: "provider_error", message };
+  }
+  return { do: "ask", preBootId: preBootId ?? bootIdOf(node) };
+}
+
+function recovery({ claim, node, nowMs }: RebootFacts): RebootStep {
+  const endMs = (rebootIssuedMs(claim) ?? rebootRequestedMs(claim)) + RECOVERY_TIMEOUT_MS;
+  const preBootId = claim.metadata.annotations?.[REBOOT_PRE_BOOT_ID_ANNOTATION_KEY] ?? "";
+  const isNewBoot = node !== undefined && bootIdOf(node) !== preBootId;
+  if (isNewBoot && isReady(node)) return { do: "end", result: "succeeded", message: "" };
+  if (nowMs >= endMs) {
+    const what = isNewBoot ? "did not become Ready" : "did not boot";
+    const message = `the node ${what} within 20m after the cloud took the reboot`;
+    return { do: "end", result: "recovery_timeout", message };
+  }
+  const afterMs = Math.min(RECOVERY_POLL_MS, endMs - nowMs);
+  return isNewBoot ? { do: "open", afterMs } : { do: "wait", afterMs };
+}
+
+function isReady({ status }: Node): boolean {
+  return status?.conditions?.some((one) => one.type === "Ready" && one.status === "True") === true;
+}
