@@ -17,7 +17,6 @@ export interface Lack {
 
 const DRA = "Dynamic Resource Allocation is not built yet";
 const DELETION_COST = "pods are not marked for their controllers yet";
-const TERMINATE_FIRST = "a replacement is always started first";
 const REFRESH = "security groups are looked up again at a fixed interval";
 
 export const LACKS: readonly Lack[] = [
@@ -31,22 +30,10 @@ export const LACKS: readonly Lack[] = [
   { area: "gates", names: /^DRA(EFA|NVIDIAGPU)$/, is: "lacking", reason: DRA },
   { area: "gates", names: /^PodDeletionCostManagement$/, is: "lacking", reason: DELETION_COST },
   {
-    area: "gates",
-    names: /^TerminateFirst(Drift|Repair)$/,
-    is: "lacking",
-    reason: TERMINATE_FIRST,
-  },
-  {
     area: "metrics",
     names: /^karpenter_pod_deletion_cost_.*$/,
     is: "lacking",
     reason: DELETION_COST,
-  },
-  {
-    area: "metrics",
-    names: /^.*_terminate_first_decisions_total$/,
-    is: "lacking",
-    reason: TERMINATE_FIRST,
   },
   { area: "keys", names: /^karpenter\.sh\/disruption-cost$/, is: "lacking", reason: DELETION_COST },
   { area: "keys", names: /^karpenter\.sh\/requested-dra-drivers$/, is: "lacking", reason: DRA },
@@ -67,12 +54,6 @@ export const LACKS: readonly Lack[] = [
     names: /^settings\.featureGates\.podDeletionCostManagement$/,
     is: "lacking",
     reason: DELETION_COST,
-  },
-  {
-    area: "chartValues",
-    names: /^settings\.featureGates\.terminateFirst(Drift|Repair)$/,
-    is: "lacking",
-    reason: TERMINATE_FIRST,
   },
   {
     area: "chartValues",

@@ -13,6 +13,7 @@ import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { ForSpot } from "../core/disruption/cheaper.ts";
 import type { Restraint } from "../core/disruption/ledger.ts";
 import type { Repack } from "../core/disruption/round.ts";
+import type { TerminateFirst } from "../core/disruption/terminate-first.ts";
 import type { ExpiryRules } from "../core/nodeclaim/expired.ts";
 import type { PlannerOptions } from "../core/planner/planner-options.ts";
 import type { Brake, BrakeLimit } from "../core/safety/brake.ts";
@@ -57,6 +58,8 @@ export interface Settings {
   readonly observeOnly: boolean;
   /** What consolidation may put in the place of nodes that are all spot. */
   readonly forSpot: ForSpot;
+  /** Whose nodes may be removed before they are replaced, where nothing else is possible. */
+  readonly terminateFirst: TerminateFirst;
   /** What may be switched off, by the generation of claims it is about; v1's drift is always on. */
   readonly gates: {
     readonly betaDrift: boolean;

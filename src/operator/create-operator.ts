@@ -331,6 +331,10 @@ export function settingsOf(options: Options): Settings {
       nodeOverlay: isGateOn(options, "NodeOverlay"),
       capacityBuffer: isGateOn(options, "CapacityBuffer"),
     },
+    terminateFirst: {
+      drift: isGateOn(options, "TerminateFirstDrift"),
+      repair: isGateOn(options, "TerminateFirstRepair"),
+    },
   };
 }
 

@@ -17,6 +17,7 @@ import type {
   RoundSettings,
 } from "../core/disruption/round.ts";
 import { createSimulator } from "../core/disruption/simulate.ts";
+import { NEVER_FIRST } from "../core/disruption/terminate-first.ts";
 import type { SchedulingInput } from "../core/provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../core/provisioning/static-nodes.ts";
 import {
@@ -179,6 +180,7 @@ export function roundOf(candidates: readonly Candidate[], options: RoundOptions 
         if (own === undefined) return undefined;
         return planStaticNodes(schedulingInput({ ...scheduling, nodes }), own, count, instead);
       },
+      typesOf: () => types,
       alphaBusy: options.alphaBusy ?? false,
     },
     budgets: {
@@ -195,6 +197,7 @@ export function roundOf(candidates: readonly Candidate[], options: RoundOptions 
       repack,
       splits: options.splits ?? true,
       repair: options.repair,
+      terminateFirst: options.terminateFirst ?? NEVER_FIRST,
     },
     holdOffs: {
       of: options.holdOff ?? (() => undefined),

@@ -63,6 +63,7 @@ const SETTINGS: Settings = {
   pauseDisruption: false,
   observeOnly: false,
   forSpot: "onDemand",
+  terminateFirst: { drift: false, repair: false },
   gates: {
     betaDrift: true,
     alphaDrift: false,

@@ -58,7 +58,9 @@ export async function openWithAllKinds(): Promise<LiveCluster> {
     webhooks: true,
     flags: [
       ...["--disable-leader-election", "true"],
+      // The newer repair keeps budgets, as upstream's suites check (test/upstream).
       ...["--feature-gates", "StaticCapacity=true,NodeRepair=true"],
+      ...["--legacy-node-repair", "true"],
     ],
   });
   await cluster.apply(NODE_CLASS);

@@ -267,6 +267,7 @@ export function pictureOf(
     forSpot: settings.forSpot,
     repack: settings.repack,
     splits: settings.splits,
+    terminateFirst: settings.terminateFirst,
     ...(repair === undefined ? {} : { repair }),
   };
 }

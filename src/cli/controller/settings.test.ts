@@ -68,6 +68,8 @@ describe("settings", () => {
     "SpotToSpotConsolidation=true",
     "NodeOverlay=true",
     "StaticCapacity=true",
+    "TerminateFirstDrift=true",
+    "TerminateFirstRepair=true",
     "Drift=false",
   ])("--feature-gates=%s reaches the controllers or the cloud", (gate) => {
     expect(meaning({ "feature-gates": gate })).not.toBe(usual);

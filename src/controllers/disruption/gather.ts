@@ -253,6 +253,7 @@ function pictureOf({ world, queue, around }: ReadCluster): Picture {
     forSpot: world.settings.forSpot,
     repack: world.settings.repack,
     splits: world.settings.splits,
+    terminateFirst: world.settings.terminateFirst,
     ...repairOf(world),
   };
 }

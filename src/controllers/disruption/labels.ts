@@ -70,4 +70,12 @@ export function countDecision(world: World, command: Command, record: CommandRec
       nodepool,
       ...labels,
     });
+  const { reason, terminateFirst } = command;
+  if (terminateFirst === undefined) return;
+  for (const { pool } of candidates)
+    world.metrics.count("voluntary_disruption_terminate_first_decisions_total", {
+      nodepool: pool.name,
+      reason: reason.toLowerCase(),
+      terminate_first_reason: terminateFirst,
+    });
 }

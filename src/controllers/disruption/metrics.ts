@@ -22,6 +22,12 @@ export const DISRUPTION_METRICS: readonly MetricSpec[] = [
     labels: ["nodepool", "decision", "reason", "consolidation_type"],
   },
   {
+    name: "voluntary_disruption_terminate_first_decisions_total",
+    type: "counter",
+    help: "Number of nodes that are removed before they are replaced, because nothing else is possible.",
+    labels: ["nodepool", "reason", "terminate_first_reason"],
+  },
+  {
     name: "voluntary_disruption_consolidation_timeouts_total",
     type: "counter",
     help: "Number of consolidation searches that ran out of time. Always 0 in karpenter-ts, where long searches yield to other work.",

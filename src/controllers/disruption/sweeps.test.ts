@@ -54,7 +54,12 @@ describe("sweeps", () => {
     const protectedPods: RoundFacts["protectedPods"] = (candidates) =>
       new Set(candidates.flatMap(({ reschedulablePods }) => reschedulablePods));
     const input = (allowed: number) =>
-      roundOf(held, { scheduling: { pools: [] }, protectedPods, allowed });
+      roundOf(held, {
+        scheduling: { pools: [] },
+        protectedPods,
+        allowed,
+        terminateFirst: { drift: true, repair: false },
+      });
     const sweeps = new Sweeps();
     sweeps.note(
       staticDrift,

@@ -41,7 +41,7 @@ export interface CommandAnswer {
   readonly reason: CommandReason;
   /** The method that proposes it. */
   readonly method: string;
-  readonly decision: "delete" | "replace" | "reboot";
+  readonly decision: "delete" | "replace" | "reboot" | "terminate-first";
   readonly nodes: readonly NodeFacts[];
   readonly replacements: readonly LaunchFacts[];
   /** Nodes that take pods of those that go. */

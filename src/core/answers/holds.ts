@@ -26,6 +26,8 @@ import { singleNodeConsolidation } from "../disruption/methods/single-node-conso
 import { endlessDrain, staticHoldOff } from "../disruption/methods/static-drift.ts";
 import { recordOf } from "../disruption/record.ts";
 import type { Round } from "../disruption/round.ts";
+import { roomFor } from "../disruption/static-pools.ts";
+import { AT_LIMIT } from "../disruption/terminate-first.ts";
 import { consolidatable } from "../nodeclaim/empty.ts";
 import { budgetHold } from "./budget-answer.ts";
 import { comingUp } from "./coming-up.ts";
@@ -168,8 +170,10 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
   const marked = reasonsOf(candidate).filter(isMark);
   // Those of static pools come back one for one, wherever their pods fit.
   if (pool.replicas !== undefined) {
+    const isFull = roomFor(pool, pool.replicas) === 0 && picture.terminateFirst?.drift !== true;
     const kept =
       staticHoldOff(pool, picture.backingOff) ??
+      (isFull ? { kind: "noPlace" as const, message: AT_LIMIT } : undefined) ??
       endlessDrain(candidate, { unreplaced: [] }, roundOf(picture).facts);
     return kept === undefined || !marked.includes("Drifted")
       ? []

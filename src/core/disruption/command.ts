@@ -9,6 +9,7 @@ import type { PlannedClaim } from "../provisioning/result.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Repairing } from "./patients.ts";
 import type { Simulation, SimulationTerms } from "./simulate.ts";
+import type { TerminateFirstReason } from "./terminate-first.ts";
 
 /** `Expired`: v1alpha5 and v1beta1, and v1 if expiration respects budgets. No budget can name this reason. */
 export type CommandReason = DisruptionReason | "Expired";
@@ -41,18 +42,21 @@ export interface Command {
   readonly verdicts?: readonly BalancedVerdict[];
   /** What node repair does, and why; absent: another method's. */
   readonly repair?: Repairing;
+  /** Why the node goes before it is replaced; absent: it is not replaced, or its replacement comes first. */
+  readonly terminateFirst?: TerminateFirstReason;
   /** The terms of its simulation, used again when it is validated; absent: none. */
   readonly terms?: SimulationTerms;
   /** Validated on fresh facts this much later, before it begins. 0: begins at once. */
   readonly validateAfterMs: number;
 }
 
-export type Decision = "no-op" | "delete" | "replace" | "reboot";
+export type Decision = "no-op" | "delete" | "replace" | "reboot" | "terminate-first";
 
 /** What the command does, in the words of logs, events and metrics. */
 export function decisionOf(command: Command): Decision {
   if (command.candidates.length === 0) return "no-op";
   if (command.repair?.action === "RebootNode") return "reboot";
+  if (command.terminateFirst !== undefined) return "terminate-first";
   return command.replacements.length === 0 ? "delete" : "replace";
 }
 

@@ -56,7 +56,9 @@ describe("a command that is about to start", () => {
     const own = (name: string, Drifted?: number) =>
       candidate(name, { pool: full, conditions: Drifted === undefined ? {} : { Drifted } });
     const [old, stays] = [own("old", 1_000), own("stays")];
-    const { commands } = atOnce(staticDrift.propose(roundOf([old, stays])));
+    const terminateFirst = { drift: true, repair: false };
+    const round = roundOf([old, stays], { terminateFirst });
+    const { commands } = atOnce(staticDrift.propose(round));
     expect(commands.map(({ replacements }) => replacements.length)).toEqual([0]);
     const first = commands[0] as Command;
     const beside = (...nodes: readonly NodeView[]) =>

@@ -35,9 +35,10 @@ import type { Method } from "./methods/method.ts";
 import { countNodes } from "./node-counts.ts";
 import { minRepackShare } from "./outcome.ts";
 import type { RepairRules } from "./patients.ts";
-import type { Repack, Round, RoundFacts, RoundHoldOffs } from "./round.ts";
+import type { Repack, Round, RoundFacts, RoundHoldOffs, RoundSettings } from "./round.ts";
 import { isSettling } from "./settling.ts";
 import type { Simulator } from "./simulate.ts";
+import { NEVER_FIRST, type TerminateFirst } from "./terminate-first.ts";
 
 /** The cluster at one moment, for all methods of one round. */
 export interface Picture {
@@ -80,6 +81,8 @@ export interface Picture {
   readonly splits: boolean;
   /** How broken nodes are repaired; absent: they are not. */
   readonly repair?: RepairRules;
+  /** Whose nodes may be removed before they are replaced; absent: no method's. */
+  readonly terminateFirst?: TerminateFirst;
   /** Names of the only nodes that may be candidates; absent: all nodes. */
   readonly among?: ReadonlySet<string>;
   /** Candidates by class, kept from one method of the round to the next; absent: only one method is asked. */
@@ -130,6 +133,7 @@ export function* makeRound(
       const own = picture.staticPools.find(({ pool }) => pool.id === poolId);
       return own && planStaticNodes(picture.scheduling, own, count, instead);
     },
+    typesOf: (poolId) => pools.find(({ pool }) => pool.id === poolId)?.instanceTypes ?? [],
     alphaBusy: [...usedAlpha].some((node) => isAlphaReplacement(node, picture.queued)),
   };
   const holdOffs: RoundHoldOffs = {
@@ -157,15 +161,14 @@ export function* makeRound(
     nowMs,
     facts,
     budgets: { allowances, pdbs },
-    settings: {
-      forSpot: picture.forSpot,
-      repack: picture.repack,
-      splits: picture.splits,
-      repair: picture.repair,
-    },
+    settings: settingsOf(picture),
     holdOffs,
   };
   return { round, blocked: found.blocked };
+}
+
+function settingsOf({ forSpot, repack, splits, repair, terminateFirst }: Picture): RoundSettings {
+  return { forSpot, repack, splits, repair, terminateFirst: terminateFirst ?? NEVER_FIRST };
 }
 
 function* candidatesOn(picture: Picture, disruptionClass: DisruptionClass): Steps<FoundCandidates> {

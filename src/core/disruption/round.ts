@@ -5,6 +5,7 @@
 import type { Pod } from "../../apis/core/pod.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import type { Steps } from "../../base/steps.ts";
+import type { InstanceType } from "../cloudprovider/instance-type.ts";
 import type { PlannerOptions } from "../planner/planner-options.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { NodeView } from "../state/node-view.ts";
@@ -16,6 +17,7 @@ import type { Command, HoldOff } from "./command.ts";
 import type { RepairRules } from "./patients.ts";
 import type { RepackTurns } from "./repack-turns.ts";
 import type { Simulator } from "./simulate.ts";
+import type { TerminateFirst } from "./terminate-first.ts";
 
 export interface Round {
   readonly nowMs: number;
@@ -42,6 +44,8 @@ export interface RoundFacts {
    * gate StaticCapacity is off or the pool is not ready, so no controller keeps the pool at its size.
    */
   readonly planStatic: (wanted: StaticPlan) => readonly PlannedClaim[] | undefined;
+  /** Instance types of the pool with this id; none if they are not known. */
+  readonly typesOf: (poolId: string) => readonly InstanceType[];
   /** A used v1alpha5 node is being replaced; v1alpha5 replaces one at a time. */
   readonly alphaBusy: boolean;
 }
@@ -70,6 +74,8 @@ export interface RoundSettings {
   readonly splits: boolean;
   /** Undefined: node repair is off. */
   readonly repair?: RepairRules | undefined;
+  /** Whose nodes may be removed before they are replaced. */
+  readonly terminateFirst: TerminateFirst;
 }
 
 export interface Repack {

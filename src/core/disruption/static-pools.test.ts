@@ -10,11 +10,16 @@ import {
   pod,
   schedulingInput,
 } from "../../testing/builders.ts";
-import { type CandidateOptions, candidate, roundOf } from "../../testing/disruption.ts";
+import {
+  type CandidateOptions,
+  candidate,
+  roundOf as closedRoundOf,
+} from "../../testing/disruption.ts";
+import type { Offering } from "../cloudprovider/instance-type.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
-import type { Command } from "./command.ts";
+import { type Command, decisionOf } from "./command.ts";
 import { protectedPods as kept, pendingEvictions } from "./competing-pods.ts";
 import type { Proposal } from "./methods/method.ts";
 import { staticDrift, staticHoldOff } from "./methods/static-drift.ts";
@@ -106,6 +111,10 @@ describe("the count of a static pool", () => {
   });
 });
 
+/** With the gate TerminateFirstDrift open. */
+const roundOf: typeof closedRoundOf = (candidates, options) =>
+  closedRoundOf(candidates, { terminateFirst: { drift: true, repair: false }, ...options });
+
 describe("drift of static pools", () => {
   const drifted = (name: string, limits = {}, pods: readonly string[] = ["1"]) =>
     candidate(name, {
@@ -170,6 +179,56 @@ describe("drift of static pools", () => {
       staticDrift.propose(roundOf([drifted("a", limits), drifted("b", limits)])),
     );
     expect(commands.map(({ replacements }) => replacements.length)).toEqual([0]);
+    expect(commands.map(decisionOf)).toEqual(["terminate-first"]);
+  });
+
+  it("lets none go first while the gate is shut, and says why", () => {
+    const limits = { nodes: 2 };
+    const { commands, remarks } = atOnce(
+      staticDrift.propose(closedRoundOf([drifted("a", limits), drifted("b", limits)])),
+    );
+    const why = "static NodePool is at its node limit and cannot stage a replacement";
+    expect([
+      commands,
+      remarks.map(({ candidate: { node }, message }) => [node.name, message]),
+    ]).toEqual([
+      [],
+      [
+        ["a", why],
+        ["b", why],
+      ],
+    ]);
+  });
+
+  it("lets nodes go first that hold a slot of full reservations, where nothing else may be launched", () => {
+    const key = "karpenter.k8s.aws/capacity-reservation-id";
+    const offering = (id: string): Offering => ({
+      zone: "zone-a",
+      capacityType: "reserved",
+      priceMicroUsd: 0,
+      available: true,
+      reservationCapacity: 0,
+      labels: { [key]: id },
+    });
+    const type = instanceType({ cpu: 4 });
+    const full = [{ ...type, offerings: [offering("cr-1")] }];
+    const held = (name: string, id: string): Candidate => {
+      const one = drifted(name);
+      const labels = { ...one.node.labels, "karpenter.sh/capacity-type": "reserved", [key]: id };
+      return { ...one, node: { ...one.node, labels } };
+    };
+    const both = [held("a", "cr-1"), held("b", "cr-gone")];
+    const { commands, remarks } = atOnce(staticDrift.propose(roundOf(both, { types: full })));
+    expect(
+      commands.map(({ candidates, terminateFirst }) => [candidates[0]?.node.name, terminateFirst]),
+    ).toEqual([["a", "no-reserved-capacity"]]);
+    expect(remarks.map(({ candidate: { node }, message }) => [node.name, message])).toEqual([
+      ["b", "static NodePool's capacity reservations are full and cannot stage a replacement"],
+    ]);
+    // Something else may be launched, though not now; or nothing at all, which is no question of reservations.
+    const other = { ...offering("x"), capacityType: "on-demand" as const, available: false };
+    for (const types of [[{ ...type, offerings: [offering("cr-1"), other] }], []])
+      expect(atOnce(staticDrift.propose(roundOf(both, { types }))).commands).toEqual([]);
   });
 
   it("lets none go first whose pods must run elsewhere before they may go, and cannot", () => {

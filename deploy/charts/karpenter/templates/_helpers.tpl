@@ -80,6 +80,9 @@ annotations:
 
 {{/* Settings in, `CapacityBuffer=false,Drift=true,…` out: each gate's key with a capital letter. */}}
 {{- define "karpenter.featureGates" -}}
+{{- if and .legacyNodeRepair .featureGates.terminateFirstRepair }}
+{{- fail "settings.legacyNodeRepair deletes broken nodes at once: set settings.featureGates.terminateFirstRepair to false, or legacyNodeRepair" }}
+{{- end }}
 {{- $gates := list }}
 {{- range $key, $on := .featureGates }}
 {{- $name := printf "%s%s" (upper (substr 0 1 $key)) (substr 1 -1 $key) }}

@@ -3,12 +3,12 @@ import type { Node } from "../../../apis/core/node.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { atOnce } from "../../../base/steps.ts";
-import { nodeClaim, nodeView, pod, pool } from "../../../testing/builders.ts";
+import { instanceType, nodeClaim, nodeView, pod, pool } from "../../../testing/builders.ts";
 import { type CandidateOptions, candidate, NOW, roundOf } from "../../../testing/disruption.ts";
 import type { RepairPolicy } from "../../cloudprovider/repair-policy.ts";
 import { withReboot } from "../../repair/reboots.ts";
 import { type Candidate, findCandidates } from "../candidates.ts";
-import type { Command } from "../command.ts";
+import { type Command, decisionOf } from "../command.ts";
 import { dueAilments, isRepairForbidden } from "../patients.ts";
 import type { Proposal } from "./method.ts";
 import { repair } from "./repair.ts";
@@ -215,6 +215,60 @@ describe("repair", () => {
     expect(said(at("2"))).toEqual([
       ["a", "blocked", "static NodePool is at its node limit and cannot stage a replacement"],
     ]);
+  });
+});
+
+describe("terminate first", () => {
+  const open = { terminateFirst: { drift: false, repair: true } };
+
+  it("removes a node of a static pool at its limit before it is replaced", () => {
+    const own = { replicas: 2, limits: { nodes: 2 } };
+    const nodes = [
+      ...healthy(10).map((one) => ({ ...one, poolId: "nodepool/x" })),
+      candidate("b", { pool: own }).node,
+    ];
+    const [command] = proposed([sick("a", { pool: own })], { nodes, ...open }).commands as [
+      Command,
+    ];
+    expect([command.terminateFirst, command.replacements, decisionOf(command)]).toEqual([
+      "static-at-limit",
+      [],
+      "terminate-first",
+    ]);
+  });
+
+  it("removes a reserved node whose pods would fit into its own slot, if the gate is open", () => {
+    const key = "karpenter.k8s.aws/capacity-reservation-id";
+    const type = instanceType({ cpu: 4 });
+    const reserved = {
+      zone: "zone-a",
+      capacityType: "reserved" as const,
+      priceMicroUsd: 0,
+      available: true,
+      reservationCapacity: 0,
+      labels: { [key]: "cr-1" },
+    };
+    const types = [
+      {
+        ...type,
+        labels: { ...type.labels, "karpenter.sh/capacity-type": ["reserved"], [key]: ["cr-1"] },
+        offerings: [reserved],
+      },
+    ];
+    const one = sick("a", { pods: ["3"] });
+    const held = (id: string) => {
+      const labels = { ...one.node.labels, "karpenter.sh/capacity-type": "reserved", [key]: id };
+      return { ...one, node: { ...one.node, labels } } as Candidate;
+    };
+    const nodes = healthy(5).map((node) => ({ ...node, poolId: "x", available: {} }));
+    const more = candidate("well", { pods: ["4"] }).node;
+    const at = (id: string, options = {}) =>
+      proposed([held(id)], { types, nodes: [...nodes, more], ...options });
+    expect(at("cr-1").commands).toEqual([]);
+    expect(at("cr-1", open).commands.map(({ terminateFirst }) => terminateFirst)).toEqual([
+      "no-reserved-capacity",
+    ]);
+    expect(at("cr-gone", open).commands).toEqual([]);
   });
 });
 

@@ -21,11 +21,17 @@ import {
 } from "../patients.ts";
 import type { Round } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
+import {
+  AT_LIMIT,
+  fitsIntoOwnSlot,
+  holdsSlot,
+  RESERVATIONS_FULL,
+  reservedOnly,
+} from "../terminate-first.ts";
 import { type Method, type Proposal, type Remark, unchanged } from "./method.ts";
 
 const VETOED = `repair is blocked through the "${DO_NOT_REPAIR_ANNOTATION_KEY}" annotation`;
 const NEEDS_GRACE = "repair requires a termination grace period to bypass blocking pods";
-const AT_LIMIT = "static NodePool is at its node limit and cannot stage a replacement";
 
 type Sick = Candidate & { readonly patient: Patient };
 
@@ -152,11 +158,18 @@ function commandFor(one: Sick, repairing: Repairing, round: Round): Command | st
     : replacedStatically(command, one, round);
 }
 
-function replaced(command: Command, one: Sick, { facts, holdOffs }: Round): Command | string {
+function replaced(command: Command, one: Sick, round: Round): Command | string {
+  const { facts, holdOffs, settings } = round;
   const planned = facts.simulator.without([one]);
   const simulation =
     planned.unplaced.length === 0 ? planned : facts.simulator.withoutRoom().without([one]);
   const { replacements, targets, placements, unplaced } = simulation;
+  if (
+    unplaced.length > 0 &&
+    settings.terminateFirst.repair &&
+    fitsIntoOwnSlot(one, facts.simulator)
+  )
+    return { ...command, terminateFirst: "no-reserved-capacity" };
   if (unplaced.length > 0) return `not all pods would schedule, ${unplaced.join("; ")}`;
   const failing = replacements.find(({ pool }) => holdOffs.backingOff.has(pool.id));
   if (failing !== undefined)
@@ -166,14 +179,27 @@ function replaced(command: Command, one: Sick, { facts, holdOffs }: Round): Comm
 
 function replacedStatically(
   command: Command,
-  { node, pool }: Sick,
-  { facts }: Round,
+  one: Sick,
+  { facts, settings }: Round,
 ): Command | string | undefined {
+  const { node, pool } = one;
   const { active, leavingByCommand, deleting } = countStatic(pool, facts.nodes);
   const there = active.length + leavingByCommand;
   if (there > (pool.replicas ?? 0)) return undefined;
-  if (roomFor(pool, there + deleting) === 0) return AT_LIMIT;
-  const planned = facts.planStatic({ poolId: pool.id, count: 1, instead: [node.name] });
+  const mayGoFirst = settings.terminateFirst.repair;
+  const hasRoom = roomFor(pool, there + deleting) > 0;
+  const planned = facts.planStatic({
+    poolId: pool.id,
+    count: hasRoom ? 1 : 0,
+    instead: [node.name],
+  });
+  // Nobody would fill the place of the node.
   if (planned === undefined) return undefined;
-  return planned.length === 0 ? AT_LIMIT : { ...command, replacements: planned };
+  if (!hasRoom) return mayGoFirst ? { ...command, terminateFirst: "static-at-limit" } : AT_LIMIT;
+  if (planned.length > 0) return { ...command, replacements: planned };
+  const reserved = mayGoFirst ? reservedOnly(pool, facts.typesOf(pool.id)) : undefined;
+  if (reserved?.isFull !== true) return AT_LIMIT;
+  return holdsSlot(one, reserved)
+    ? { ...command, terminateFirst: "no-reserved-capacity" }
+    : RESERVATIONS_FULL;
 }

@@ -11,6 +11,7 @@ import type { Command } from "../command.ts";
 import { backOffEndsMs, type NoCommand, replacementFailedMessage } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
+import { fitsIntoOwnSlot } from "../terminate-first.ts";
 import { inCommands, type Method, type Proposal, type Remark, unchanged } from "./method.ts";
 
 export interface ReplacingOptions extends Pick<Method, "name" | "reason"> {
@@ -84,6 +85,11 @@ export function withReplacements(deletion: Command, round: Round): Command | NoC
   const simulation =
     planned.unplaced.length === 0 ? planned : facts.simulator.withoutRoom().without(candidates);
   const { replacements, targets, placements, unplaced } = simulation;
+  const mayGoFirst = deletion.reason === "Drifted" && round.settings.terminateFirst.drift;
+  const [only, ...others] = candidates;
+  if (unplaced.length > 0 && mayGoFirst && only !== undefined && others.length === 0)
+    if (fitsIntoOwnSlot(only, facts.simulator))
+      return { ...deletion, terminateFirst: "no-reserved-capacity" };
   if (unplaced.length > 0)
     return { kind: "noPlace", message: `not all pods would schedule, ${unplaced.join("; ")}` };
   const failing = replacements.find(({ pool }) => holdOffs.backingOff.has(pool.id));

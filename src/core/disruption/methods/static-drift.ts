@@ -1,8 +1,8 @@
 /**
  * Replaces drifted nodes of static pools, one new node for each, wherever its pods fit. Where `limits.nodes` has no
- * room for one more node, the old node is removed first and replaced afterwards, one at a time. Upstream never replaces
- * a node there. A node is not removed first if its drain would never end. Room that a deleting node still takes is
- * waited for.
+ * room for one more node, the old one stays. With the gate TerminateFirstDrift it is removed first and replaced
+ * afterwards, one at a time. A node is not removed first if its drain would never end. Room that a deleting node
+ * still takes is waited for.
  * upstream: pkg/controllers/disruption/staticdrift.go
  */
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -10,6 +10,7 @@ import type { Pool } from "../../../apis/hub/pool.ts";
 import { isTrue } from "../../../apis/karpenter/conditions.ts";
 import { keyOf } from "../../../apis/meta.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
+import type { PlannedClaim } from "../../provisioning/result.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
@@ -17,6 +18,14 @@ import { type NoCommand, replacementFailedMessage } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
 import type { Round, RoundFacts } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
+import {
+  AT_LIMIT,
+  holdsSlot,
+  RESERVATIONS_FULL,
+  type ReservedOnly,
+  reservedOnly,
+  type TerminateFirstReason,
+} from "../terminate-first.ts";
 import { type Method, type Proposal, type Remark, unchanged } from "./method.ts";
 
 const isEligible = ({ claim, pool }: Candidate) =>
@@ -35,7 +44,7 @@ export const staticDrift: Method = {
 };
 
 function* propose(round: Round): Steps<Proposal> {
-  const { facts, holdOffs } = round;
+  const { facts, holdOffs, settings } = round;
   const drifted = yield* filterInSteps(facts.candidates, isEligible);
   const pools = new Map(drifted.map(({ pool }) => [pool.id, pool]));
   const budgets = budgetCounter(round.budgets.allowances);
@@ -48,6 +57,11 @@ function* propose(round: Round): Steps<Proposal> {
     const pool = pools.get(id) as Pool;
     if (staticHoldOff(pool, holdOffs.backingOff) !== undefined) continue;
     const most = mostAtOnce(pool, facts.nodes);
+    const own = drifted.filter((other) => other.pool.id === id);
+    if (!most.replacedFirst && !settings.terminateFirst.drift) {
+      remarks.push(...own.map((candidate) => stays(candidate, AT_LIMIT)));
+      continue;
+    }
     const chosen: Candidate[] = [];
     // Nodes that this proposal removes first drain together: they share the room elsewhere and what PDBs allow.
     const removedFirst = commands.filter(({ replacements }) => replacements.length === 0);
@@ -58,7 +72,7 @@ function* propose(round: Round): Steps<Proposal> {
         replaced.flatMap(({ candidates }) => candidates.map(({ node }) => node.name)),
       ),
     };
-    for (const one of drifted.filter((other) => other.pool.id === id)) {
+    for (const one of own) {
       if (chosen.length >= most.nodes || budgets.left(one) <= 0) continue;
       if (protectedPodBeside(one, beside, facts) !== undefined) {
         if (hasSimulated) yield;
@@ -68,8 +82,7 @@ function* propose(round: Round): Steps<Proposal> {
       const others = commands.flatMap(({ candidates }) => candidates);
       const objection =
         holdOffs.of(deletionOf([...others, ...chosen, one])) ?? endlessDrain(one, beside, facts);
-      if (objection !== undefined)
-        remarks.push({ candidate: one, about: "blocked", message: objection.message });
+      if (objection !== undefined) remarks.push(stays(one, objection.message));
       else if (budgets.take(one)) chosen.push(one);
     }
     if (chosen.length === 0) continue;
@@ -80,17 +93,47 @@ function* propose(round: Round): Steps<Proposal> {
     });
     lacksRoom ||= replacements === undefined || (most.replacedFirst && replacements.length === 0);
     if (replacements === undefined) continue;
+    const isStuck = most.replacedFirst && replacements.length === 0;
+    const reserved = isStuck ? reservedOnly(pool, facts.typesOf(id)) : undefined;
+    if (reserved?.isFull === true && settings.terminateFirst.drift) {
+      const [going, staying] = bySlot(chosen, reserved);
+      commands.push(...going);
+      remarks.push(...staying);
+      continue;
+    }
     // A limit on cpu may leave room for fewer nodes than `limits.nodes` does.
     const removed = most.replacedFirst ? chosen.slice(0, replacements.length) : chosen;
-    for (const [index, candidate] of removed.entries()) {
-      const replacement = replacements[index];
-      const command = deletionOf([candidate]);
-      commands.push(
-        replacement === undefined ? command : { ...command, replacements: [replacement] },
-      );
-    }
+    for (const [index, candidate] of removed.entries())
+      commands.push(commandOf(candidate, replacements[index]));
   }
   return { commands, remarks, ...(hasSimulated && !lacksRoom ? { hasSimulated: true } : {}) };
+}
+
+/** Where all reservations are full: nodes that make room for their own replacement go, the others stay. */
+function bySlot(
+  chosen: readonly Candidate[],
+  reserved: ReservedOnly,
+): readonly [readonly Command[], readonly Remark[]] {
+  const going = chosen.filter((one) => holdsSlot(one, reserved));
+  const staying = chosen.filter((one) => !going.includes(one));
+  return [
+    going.map((one) => goingFirst(one, "no-reserved-capacity")),
+    staying.map((one) => stays(one, RESERVATIONS_FULL)),
+  ];
+}
+
+function stays(candidate: Candidate, message: string): Remark {
+  return { candidate, about: "blocked", message };
+}
+
+function commandOf(candidate: Candidate, replacement: PlannedClaim | undefined): Command {
+  return replacement === undefined
+    ? goingFirst(candidate, "static-at-limit")
+    : { ...deletionOf([candidate]), replacements: [replacement] };
+}
+
+function goingFirst(candidate: Candidate, terminateFirst: TerminateFirstReason): Command {
+  return { ...deletionOf([candidate]), terminateFirst };
 }
 
 /**
