@@ -51,7 +51,7 @@ export function observedCloud(cloud: CloudProvider): CloudProvider {
   const no = async (): Promise<never> => {
     throw new Error("the cloud is not asked: the controller runs with --observe-only");
   };
-  return { ...cloud, create: no, delete: no };
+  return { ...cloud, create: no, takeOver: no, delete: no, reboot: no };
 }
 
 /** Marks every event. */
