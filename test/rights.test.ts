@@ -28,6 +28,11 @@ const SELDOM: Readonly<Record<string, string>> = {
   "patch nodes/status": "a reboot that node repair asks for (src/providers/kwok/kwok.test.ts)",
   "get nodepools": "read again after a conflict",
   "get provisioners": "read again after a conflict",
+  // A kind that a Kubernetes does not have is listed, and not watched.
+  "watch deviceclasses": "Kubernetes with Dynamic Resource Allocation",
+  "watch resourceclaims": "Kubernetes with Dynamic Resource Allocation",
+  "watch resourceclaimtemplates": "Kubernetes with Dynamic Resource Allocation",
+  "watch resourceslices": "Kubernetes with Dynamic Resource Allocation",
 };
 
 /** Moves without downtime may roll over every Deployment. */
@@ -153,6 +158,7 @@ async function liveThrough(
       "disable-leader-election": "false",
       "scheduler-config": SPREAD,
       "feature-gates": "NodeOverlay=true,CapacityBuffer=true",
+      "ignore-dra-requests": "false",
     },
     connectKube: ({ transport }) =>
       underRights(transport, rights, "karpenter", ({ verb, resource }, right) => {
@@ -179,7 +185,7 @@ const VERBS: Readonly<Record<string, readonly string[]>> = {
 /** Folders whose calls are made with the controller's own account. */
 const UNDER_RIGHTS = /^src\/(controllers|kube|operator|providers)\//;
 const KINDS =
-  /^export const ([A-Z_0-9]+): Kind\b[^=]*= (?:\{[^}]*?plural: |\w+\(\s*"\w+",\s*)"(\w+)"/gm;
+  /^export const ([A-Z_0-9]+)(?:: Kind\b[^=]*)? = (?:\{[^}]*?plural: |\w+(?:<\w+>)?\(\s*"\w+",\s*)"(\w+)"/gm;
 const CALLS =
   /\b(?:(?:kube|client)\.(get|list|create|update|patch|delete)\(|(of)\(|(patchObject)\([^,()]*,)\s*([A-Z][A-Z_0-9]+)\b/g;
 

@@ -68,9 +68,10 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
   scheduling: [],
   cloudprovider: ["scheduling"],
   buffers: [],
+  devices: ["scheduling", "cloudprovider"],
   state: ["scheduling", "cloudprovider", "buffers"],
   nodepool: ["scheduling", "cloudprovider", "state"],
-  provisioning: ["scheduling", "cloudprovider", "buffers", "state", "nodepool"],
+  provisioning: ["scheduling", "cloudprovider", "buffers", "devices", "state", "nodepool"],
   planner: ["scheduling", "cloudprovider", "buffers", "state", "nodepool", "provisioning"],
   repair: ["scheduling", "cloudprovider", "state"],
   safety: [],
@@ -95,7 +96,7 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
     "repair",
     "nodeclaim",
   ],
-  nodeclaim: ["scheduling", "cloudprovider", "state", "repair"],
+  nodeclaim: ["scheduling", "cloudprovider", "devices", "state", "repair"],
   termination: ["scheduling", "cloudprovider", "state"],
 };
 

@@ -38,6 +38,16 @@ import { NODE_OVERLAY, type NodeOverlay } from "../apis/karpenter/nodeoverlay.ts
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from "../apis/policy/kinds.ts";
 import {
+  DEVICE_CLASS,
+  type DeviceClass,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
+  RESOURCE_SLICE,
+  type ResourceClaim,
+  type ResourceClaimTemplate,
+  type ResourceSlice,
+} from "../apis/resource/kinds.ts";
+import {
   CSI_NODE,
   type CSINode,
   STORAGE_CLASS,
@@ -199,6 +209,25 @@ export function resourceQuotas(world: Doors): Mirror<ResourceQuota> {
   return world.mirrors.of(RESOURCE_QUOTA, { optional: true });
 }
 
+/**
+ * What pods with resource claims need: only where these are planned. A Kubernetes without the kinds has none of them,
+ * and pods that claim nothing never wait for the right to read them.
+ */
+export function deviceKinds({ mirrors }: Doors): {
+  readonly slices: Mirror<ResourceSlice>;
+  readonly claims: Mirror<ResourceClaim>;
+  readonly templates: Mirror<ResourceClaimTemplate>;
+  readonly classes: Mirror<DeviceClass>;
+} {
+  const optional = { optional: true };
+  return {
+    slices: mirrors.of(RESOURCE_SLICE, optional),
+    claims: mirrors.of(RESOURCE_CLAIM, optional),
+    templates: mirrors.of(RESOURCE_CLAIM_TEMPLATE, optional),
+    classes: mirrors.of(DEVICE_CLASS, optional),
+  };
+}
+
 /** All VolumeAttachments: a node's instance is terminated after they are gone. */
 export function volumeAttachments(world: Doors): Mirror<VolumeAttachment> {
   return world.mirrors.of(VOLUME_ATTACHMENT);
@@ -217,6 +246,7 @@ export function openMirrors(world: Doors & Partial<Pick<World, "cloud" | "settin
   daemonSets(world);
   limitRanges(world);
   if ((world.settings?.defaultSpread ?? []).length > 0) selectorKinds(world);
+  if (world.settings?.compileSelector !== undefined) deviceKinds(world);
   if ((world.settings?.surgeTimeoutMs ?? 0) > 0) deployments(world);
   disruptionBudgets(world);
   namespaces(world);

@@ -126,6 +126,7 @@ function containerOf({
 function statusOf(status: PodStatus, shared: Share): PodStatus {
   const { phase, conditions, nominatedNodeName, startTime, reason } = status;
   const { containerStatuses, initContainerStatuses, allocatedResources, resources } = status;
+  const claims = status["resourceClaimStatuses"];
   const sized = containerStatuses?.filter(isSized).map(sizeOf) ?? [];
   const sizedInit = initContainerStatuses?.filter(isSized).map(sizeOf) ?? [];
   return {
@@ -138,6 +139,7 @@ function statusOf(status: PodStatus, shared: Share): PodStatus {
     ...(sizedInit.length === 0 ? {} : { initContainerStatuses: shared(sizedInit) }),
     ...(allocatedResources === undefined ? {} : { allocatedResources: shared(allocatedResources) }),
     ...(resources === undefined ? {} : { resources: shared(resources) }),
+    ...(claims === undefined ? {} : { resourceClaimStatuses: claims }),
   };
 }
 

@@ -10,6 +10,7 @@ import type { Logger } from "../base/log.ts";
 import type { Metrics } from "../base/metrics.ts";
 import type { Random } from "../base/random.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import type { CompileSelector } from "../core/devices/selectors.ts";
 import type { ForSpot } from "../core/disruption/cheaper.ts";
 import type { Restraint } from "../core/disruption/ledger.ts";
 import type { Repack } from "../core/disruption/round.ts";
@@ -32,6 +33,8 @@ export interface Settings {
   readonly planner: PlannerOptions;
   /** For pods without a topology spread of their own; absent = none. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
+  /** Reads CEL selectors of devices. Absent: pods with resource claims are not planned. */
+  readonly compileSelector?: CompileSelector;
   /** Milli-cores of the controller: scales concurrency. */
   readonly cpuRequestsMilli: number;
   readonly clusterName: string;

@@ -35,6 +35,7 @@ import { LiveMirrors } from "../kube/mirror/mirrors.ts";
 import { meteredTransport } from "../kube/transport/metered-transport.ts";
 import { withServerClock } from "../kube/transport/server-clock.ts";
 import type { Transport } from "../kube/transport/transport.ts";
+import { compileDeviceSelector } from "../readers/device-selectors.ts";
 import { type TellablePrices, tellFacts } from "./facts/tell-facts.ts";
 import type { RootLogger } from "./logging/logger.ts";
 import { loggingConfig } from "./logging/logging-config.ts";
@@ -299,6 +300,7 @@ export function settingsOf(options: Options): Settings {
     minValuesPolicy: options.minValuesPolicy === "BestEffort" ? "BestEffort" : "Strict",
     planner,
     defaultSpread: schedulerConfig(options.schedulerConfig),
+    ...(options.ignoreDraRequests ? {} : { compileSelector: compileDeviceSelector }),
     cpuRequestsMilli: options.cpuRequests <= 0 ? 1_000 : options.cpuRequests,
     clusterName: options.clusterName,
     repack: repackOf(options, planner),

@@ -98,6 +98,12 @@ export const RIGHTS: readonly Right[] = [
   right("karpenter.sh", ["nodeoverlays"], READ, "prices and resources laid over instance types"),
   right("karpenter.sh", ["nodeoverlays/status"], ["patch"], "whether they have an effect"),
   right(
+    "resource.k8s.io",
+    ["deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourceslices"],
+    READ,
+    "which devices pods claim, and which there are; unused with --ignore-dra-requests",
+  ),
+  right(
     "autoscaling.x-k8s.io",
     ["capacitybuffers"],
     READ,

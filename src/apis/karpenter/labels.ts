@@ -76,6 +76,8 @@ export const NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY =
 export const PRICE_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/price-overlay-applied";
 /** On claims: a NodeOverlay changed the capacity. */
 export const CAPACITY_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/capacity-overlay-applied";
+/** On claims: drivers of the devices that its pods claim, by comma. upstream: pkg/apis/v1/labels.go */
+export const REQUESTED_DRA_DRIVERS_ANNOTATION_KEY = "karpenter.sh/requested-dra-drivers";
 /** The object was written again in the stored version. */
 export const STORED_VERSION_MIGRATED_ANNOTATION_KEY = "karpenter.sh/stored-version-migrated";
 

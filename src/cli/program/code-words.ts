@@ -14,6 +14,7 @@ const REJECTIONS: Readonly<Record<RejectionReason, string>> = {
   offerings: "not sold in its zone and capacity type",
   limits: "over the NodePool's limits",
   hostPorts: "with its host port taken",
+  devices: "without the devices that it claims",
   topology: "against its topology spread or pod affinity",
   volumes: "that cannot attach its volumes",
   minValues: "with too few values left for minValues",

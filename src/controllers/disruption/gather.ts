@@ -112,12 +112,22 @@ function samePicture(a: SchedulingInput, b: SchedulingInput): boolean {
     sameItems(a.volumes.csiNodes, b.volumes.csiNodes) &&
     sameItems(a.defaultSpread?.services ?? [], b.defaultSpread?.services ?? []) &&
     sameItems(a.defaultSpread?.workloads ?? [], b.defaultSpread?.workloads ?? []) &&
+    sameDevices(a.devices, b.devices) &&
     a.pools.length === b.pools.length &&
     a.pools.every(({ pool, instanceTypes, usage }, index) => {
       const other = b.pools[index];
       const same = pool === other?.pool && instanceTypes === other.instanceTypes;
       return same && deepEqual(usage, other.usage);
     })
+  );
+}
+
+function sameDevices(a: SchedulingInput["devices"], b: SchedulingInput["devices"]): boolean {
+  return (
+    sameItems(a?.slices ?? [], b?.slices ?? []) &&
+    sameItems(a?.claims ?? [], b?.claims ?? []) &&
+    sameItems(a?.templates ?? [], b?.templates ?? []) &&
+    sameItems(a?.classes ?? [], b?.classes ?? [])
   );
 }
 

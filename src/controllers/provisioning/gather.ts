@@ -15,6 +15,7 @@ import { UnevaluatedNodePoolError } from "../../core/cloudprovider/errors.ts";
 import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import {
   csiNodes,
+  deviceKinds,
   disruptionBudgets,
   namespaces,
   selectorKinds,
@@ -163,11 +164,27 @@ export function schedulingInput(
       csiNodes: csiNodes(world).list(),
     },
     ...defaultSpread(world),
+    ...deviceFacts(world),
     options: {
       preferencePolicy: settings.preferencePolicy,
       minValuesPolicy: settings.minValuesPolicy,
       maxInstanceTypes: MAX_INSTANCE_TYPES,
       wellKnownLabels: cloud.wellKnownLabels,
+    },
+  };
+}
+
+function deviceFacts(world: World): Pick<SchedulingInput, "devices"> {
+  const { compileSelector: compile } = world.settings;
+  if (compile === undefined) return {};
+  const { slices, claims, templates, classes } = deviceKinds(world);
+  return {
+    devices: {
+      slices: slices.list(),
+      claims: claims.list(),
+      templates: templates.list(),
+      classes: classes.list(),
+      compile,
     },
   };
 }

@@ -22,6 +22,7 @@ const SENTENCES: Readonly<Record<Unstuck["reason"], string>> = {
   limits: "a limit of the pool allows no such node",
   hostPorts: "another pod on the node uses its host port",
   topology: "a topology spread or affinity rule forbids it now",
+  devices: "the node does not have the devices that the pod claims",
   volumes: "the node cannot attach its volumes",
   minValues: "the node does not meet minValues",
   noInstanceTypes: "no instance type is left",

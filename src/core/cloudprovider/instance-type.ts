@@ -1,5 +1,6 @@
 /** What a cloud can launch: instance types and, per zone and capacity type, their offerings. */
 import type { Resources } from "../../apis/resources.ts";
+import type { DynamicResources } from "./dynamic-resources.ts";
 
 /** How capacity is bought; the values of the label. */
 export type CapacityType = "on-demand" | "spot" | "reserved";
@@ -43,4 +44,6 @@ export interface InstanceType {
   readonly baseline?: Resources;
   /** Part of the capacity is a NodeOverlay's. */
   readonly isCapacityOverlaid?: true;
+  /** Devices that pods can claim on its nodes. Absent: none. */
+  readonly dynamicResources?: DynamicResources;
 }

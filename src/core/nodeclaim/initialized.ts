@@ -5,8 +5,11 @@
  */
 import type { Node } from "../../apis/core/node.ts";
 import { formatTaint, isSameTaint } from "../../apis/core/tolerations.ts";
+import { REQUESTED_DRA_DRIVERS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { ResourceSlice } from "../../apis/resource/kinds.ts";
 import { parseResources } from "../../apis/resources.ts";
+import { publishedDrivers } from "../devices/inventory.ts";
 import { isEphemeralTaint } from "../scheduling/taints.ts";
 
 /** Whether the node is initialized, or the first thing that is missing. */
@@ -18,12 +21,20 @@ export type Initialization =
         | "NodeNotReady"
         | "StartupTaintsExist"
         | "KnownEphemeralTaintsExist"
-        | "ResourceNotRegistered";
+        | "ResourceNotRegistered"
+        | "DRADriverPoolsNotPublished";
       readonly message: string;
     };
 
-/** upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go. */
-export function initialization(claim: NodeClaim, node: Node): Initialization {
+/**
+ * `slices`: what drivers have published; undefined: devices are ignored.
+ * upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go.
+ */
+export function initialization(
+  claim: NodeClaim,
+  node: Node,
+  slices?: readonly ResourceSlice[],
+): Initialization {
   const ready = node.status?.conditions?.find(({ type }) => type === "Ready")?.status;
   if (ready !== "True") {
     return { ok: false, reason: "NodeNotReady", message: "Node status is NotReady" };
@@ -46,7 +57,24 @@ export function initialization(claim: NodeClaim, node: Node): Initialization {
     const message = `Resource "${missing}" was requested but not registered`;
     return { ok: false, reason: "ResourceNotRegistered", message };
   }
+  const driver = slices && unpublishedDriver(claim, node, slices);
+  if (driver !== undefined) {
+    const message = `DRA driver "${driver}" has not published a complete resource pool`;
+    return { ok: false, reason: "DRADriverPoolsNotPublished", message };
+  }
   return { ok: true };
+}
+
+/** The first driver whose devices pods of the plan claim, and that has no complete pool on the node. */
+function unpublishedDriver(
+  { metadata: { annotations } }: NodeClaim,
+  node: Node,
+  slices: readonly ResourceSlice[],
+): string | undefined {
+  const drivers = annotations?.[REQUESTED_DRA_DRIVERS_ANNOTATION_KEY] ?? "";
+  if (drivers === "") return undefined;
+  const published = publishedDrivers(slices, node.metadata.name);
+  return drivers.split(",").find((driver) => !published.has(driver));
 }
 
 /** A device appears when its plugin has started. Until then its amount is 0 or absent. */

@@ -8,7 +8,7 @@ import { podRequests } from "../../apis/core/pod-resources.ts";
 import { CAPACITY_TYPE_LABEL_KEY, WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { addResources, maxResources, type Resources } from "../../apis/resources.ts";
 import { isUsable, reservationOf } from "../cloudprovider/offerings.ts";
-import { hasDynamicResources } from "../provisioning/batch/eligibility.ts";
+import { plannedDaemons } from "../provisioning/batch/eligibility.ts";
 import { createTemplate } from "../provisioning/pools/pool-template.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
@@ -82,7 +82,7 @@ export function cheapestBins(
 ): Bin[] {
   const { wellKnownLabels } = input.options;
   const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...wellKnownLabels]));
-  const daemonPods = input.daemonPods.filter((pod) => !hasDynamicResources(pod));
+  const daemonPods = plannedDaemons(input);
   return input.pools.flatMap((pool) => {
     const template = createTemplate(pool, 0, space, daemonPods);
     const { table, usable, set } = template;

@@ -4,6 +4,7 @@
  * Forks nest: an inner fork is undone before the outer one is used again.
  */
 import { assert } from "../../base/assert.ts";
+import type { DeviceAccess } from "./nodes/device-access.ts";
 import type { ExistingNode, Saved } from "./nodes/existing-node.ts";
 import type { Budget, Template } from "./pools/pool-template.ts";
 import type { Topology } from "./topology/topology.ts";
@@ -13,6 +14,8 @@ export interface Moment {
   readonly placed: number;
   readonly gone: number;
   readonly counted: number;
+  /** Number of changes of the devices. */
+  readonly devices: number;
 }
 
 /** What a fork changes besides nodes and topology counts. */
@@ -28,12 +31,24 @@ export interface ForkOptions {
 /** The open forks of one scheduling state. */
 export class Forks {
   readonly topology: Topology;
+  readonly #devices: DeviceAccess | undefined;
   /** Innermost last. */
   readonly #open: Fork[] = [];
   #opened = 0;
 
-  constructor(topology: Topology) {
+  constructor(topology: Topology, devices: DeviceAccess | undefined) {
     this.topology = topology;
+    this.#devices = devices;
+  }
+
+  /** Number of changes of the devices so far. */
+  get deviceChanges(): number {
+    return this.#devices?.state.ledger.now() ?? 0;
+  }
+
+  /** Undoes the changes of the devices after so many. */
+  rollBackDevices(changes: number): void {
+    this.#devices?.state.ledger.backTo(changes);
   }
 
   /** Opens a fork inside the innermost open one. */
@@ -75,6 +90,8 @@ export class Fork {
   readonly #gone: ExistingNode[] = [];
   /** Number of topology changes that the outer fork had made before this one was opened. */
   readonly #countedBefore: number;
+  /** As above, of the devices. */
+  readonly #devicesBefore: number;
   readonly #isInner: boolean;
 
   /** Use {@link Forks.open}. */
@@ -90,6 +107,7 @@ export class Fork {
     this.#budgets = templates.map(({ budget }) => budget);
     this.#forget = forget;
     this.#isInner = forks.isInner;
+    this.#devicesBefore = forks.deviceChanges;
     this.#countedBefore = this.#isInner ? topology.changes : 0;
     if (!this.#isInner) topology.begin(asUpstream);
   }
@@ -100,11 +118,12 @@ export class Fork {
       placed: this.#placed.length,
       gone: this.#gone.length,
       counted: this.#forks.topology.changes,
+      devices: this.#forks.deviceChanges,
     };
   }
 
   /** Undoes what happened after the moment. Charges against limits stay. */
-  backTo({ placed, gone, counted }: Moment): void {
+  backTo({ placed, gone, counted, devices }: Moment): void {
     assert(this.#forks.isInnermost(this), "an inner fork is undone before the outer one is used");
     while (this.#placed.length > placed) {
       const before = this.#placed.pop() as Saved;
@@ -112,12 +131,18 @@ export class Fork {
     }
     while (this.#gone.length > gone) (this.#gone.pop() as ExistingNode).gone = false;
     this.#forks.topology.rollBack(counted);
+    this.#forks.rollBackDevices(devices);
     this.#forget();
   }
 
   /** Undoes everything. The fork cannot be used again. */
   undo(): void {
-    this.backTo({ placed: 0, gone: 0, counted: this.#countedBefore });
+    this.backTo({
+      placed: 0,
+      gone: 0,
+      counted: this.#countedBefore,
+      devices: this.#devicesBefore,
+    });
     this.#templates.forEach((template, at) => {
       template.budget = this.#budgets[at] as Budget;
     });

@@ -17,6 +17,7 @@ import {
   nodeClassLabelKey,
   PRICE_OVERLAY_APPLIED_ANNOTATION_KEY,
   PROVIDER_COMPATIBILITY_ANNOTATION_KEY,
+  REQUESTED_DRA_DRIVERS_ANNOTATION_KEY,
 } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
@@ -127,6 +128,9 @@ function claimAnnotations(planned: PlannedClaim): Record<string, string> {
     annotations[PRICE_OVERLAY_APPLIED_ANNOTATION_KEY] = "true";
   if (types.some((type) => type.isCapacityOverlaid === true))
     annotations[CAPACITY_OVERLAY_APPLIED_ANNOTATION_KEY] = "true";
+  const { deviceDrivers } = planned;
+  if (deviceDrivers !== undefined)
+    annotations[REQUESTED_DRA_DRIVERS_ANNOTATION_KEY] = deviceDrivers.join();
   if (pool.generation === "beta") annotations[GENERATION_ANNOTATION_KEY] = "v1beta1";
   return annotations;
 }

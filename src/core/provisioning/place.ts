@@ -70,14 +70,15 @@ export function place(pass: Pass, item: QueuedPod): Outcome {
     // reservation.
     if (outcome === "deferred") podClass.failedAt = progressOf(pass, podClass);
     if (outcome !== "none") return outcome;
-    waiting ||= variant.rules.length > 0;
+    waiting ||= variant.rules.length > 0 || podClass.sharesClaims;
   }
   const spreading = podClass.variants.filter(({ narrowingRules }) => narrowingRules.length > 0);
   const isAhead = (variant: Variant) =>
     onOpenClaim(pass, { pod, podClass, variant }, "acceptsAhead");
   if (spreading.some(isAhead)) return "placed";
   if (giveUpMeeting(podClass)) return place(pass, item);
-  podClass.failedAt = waiting || podClass.hasVolumes ? progressOf(pass, podClass) : HOPELESS;
+  const mayHelp = waiting || podClass.hasVolumes || podClass.claimsDevices;
+  podClass.failedAt = mayHelp ? progressOf(pass, podClass) : HOPELESS;
   return waiting ? "tryAgain" : "hopeless";
 }
 
@@ -96,6 +97,7 @@ export function isStuck(pass: Pass, podClass: PodClass): boolean {
  */
 function progressOf(pass: Pass, podClass: PodClass): number {
   let sum = pass.claims.size;
+  if (podClass.sharesClaims) sum += pass.context.devices?.state.ledger.revision ?? 0;
   for (const { rules } of podClass.variants) sum += revisionOf(rules);
   return sum;
 }
@@ -116,7 +118,7 @@ export function onExistingNode(pass: Pass, { pod, podClass, variant }: TriedPod)
     if (verdict === "never") (isUntouched?.(node) ? ruledOut : deadNodes).add(index);
     if (verdict !== "yes") continue;
     pass.onTouch?.(node);
-    node.add(pod, podClass);
+    node.add(pod, podClass, pass.context.devices);
     for (const group of podClass.countedBy) pass.context.topology.count(group, node);
     return true;
   }

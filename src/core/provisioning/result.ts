@@ -27,6 +27,8 @@ export interface PlannedClaim {
     readonly priceMicroUsd: number;
   };
   readonly minValuesRelaxed: boolean;
+  /** Drivers whose devices the node will publish, and that its pods claim; sorted. Absent: none. */
+  readonly deviceDrivers?: readonly string[];
   /**
    * Pods planned for other new nodes fit here, too, but not the other way round. So kube-scheduler should fill the
    * other nodes first.
@@ -56,6 +58,7 @@ export type RejectionReason =
   | "limits"
   | "hostPorts"
   | "topology"
+  | "devices"
   | "volumes"
   | "minValues"
   | "noInstanceTypes";

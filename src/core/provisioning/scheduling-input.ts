@@ -8,6 +8,7 @@ import type { Pool } from "../../apis/hub/pool.ts";
 import type { Resources } from "../../apis/resources.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
 import type { InstanceType } from "../cloudprovider/instance-type.ts";
+import type { DeviceFacts } from "../devices/device-facts.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { DefaultSpread } from "./batch/default-spread.ts";
 
@@ -60,5 +61,7 @@ export interface SchedulingInput {
   readonly volumes: VolumeFacts;
   /** The operator's default spread, for pods without a spread. Absent: none. */
   readonly defaultSpread?: DefaultSpread;
+  /** Devices and claims (Dynamic Resource Allocation). Absent: pods with claims are refused. */
+  readonly devices?: DeviceFacts | undefined;
   readonly options: SchedulingOptions;
 }

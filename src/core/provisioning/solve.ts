@@ -19,7 +19,7 @@ import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { someAreAvoided } from "../scheduling/taints.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
 import { defaultSpreader } from "./batch/default-spread.ts";
-import { hasDynamicResources } from "./batch/eligibility.ts";
+import { plannedDaemons } from "./batch/eligibility.ts";
 import { type Draft, forgetTries, type PodClass, PodClasses } from "./batch/pod-class.ts";
 import { inOrderInSteps, Queue, type QueuedPod } from "./batch/queue.ts";
 import { isPriorityInverted, placesHigherPriorities } from "./batch/scarcity.ts";
@@ -28,6 +28,7 @@ import { Attempt } from "./feasibility/attempt.ts";
 import { type Fork, Forks } from "./fork.ts";
 import { meetingPlaces } from "./nodes/affinity-groups.ts";
 import { ClaimsAsMoved } from "./nodes/claims-as-moved.ts";
+import { DeviceAccess } from "./nodes/device-access.ts";
 import { ExistingNode, targetNodes } from "./nodes/existing-node.ts";
 import { homesOf } from "./nodes/homes-of.ts";
 import { OpenClaims } from "./nodes/open-claims.ts";
@@ -53,6 +54,8 @@ const NODES_PER_STEP = 64;
 const TRIES_PER_STEP = 64;
 /** With {@link planByCheapestNode} one pod may ask every planned node, so answers are counted, too. */
 const ASKED_PER_STEP = 1_024;
+/** Devices that searches try between two steps. */
+const DEVICES_PER_STEP = 4_096;
 
 /** Places some pods before the greedy rules do. Returns the pods that it did not place. */
 export type Opening = (pass: Pass, queued: readonly QueuedPod[]) => Steps<readonly QueuedPod[]>;
@@ -278,15 +281,22 @@ function* planned(
   const queue = new Queue(rest, importantFirst);
   const failed: QueuedPod[] = [];
   const stuck = (podClass: PodClass) => isStuck(pass, podClass);
-  let [tries, asked] = [0, 0];
+  let [tries, asked, steps] = [0, 0, 0];
+  const { devices } = pass.context;
   for (let item = queue.pop(stuck); item !== undefined; item = queue.pop(stuck)) {
     const isTurn = ++tries % TRIES_PER_STEP === 0;
     if (isTurn && isEnough?.(pass.claims) === true) {
       fork.undo();
       return undefined;
     }
-    if (isTurn || pass.claims.asked > asked + ASKED_PER_STEP) {
+    const searched = devices?.state.steps ?? 0;
+    if (
+      isTurn ||
+      pass.claims.asked > asked + ASKED_PER_STEP ||
+      searched > steps + DEVICES_PER_STEP
+    ) {
       asked = pass.claims.asked;
+      steps = searched;
       yield;
     }
     const outcome = place(pass, item);
@@ -361,7 +371,7 @@ export function createPass(
   idle: boolean,
 ): Pass & { readonly classes: PodClasses; readonly forks: Forks } {
   const { options } = input;
-  const daemonPods = input.daemonPods.filter((pod) => !hasDynamicResources(pod));
+  const daemonPods = plannedDaemons(input);
   const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...options.wellKnownLabels]));
   const seen = seenSlots(input.nodes, volumes);
   const templates = idle
@@ -374,6 +384,8 @@ export function createPass(
   const { minValuesPolicy } = options;
   const reserved = templates.filter(({ table }) => table.offerings.hasReserved);
   const complete = defaultSpreader(input.defaultSpread);
+  const { devices: facts } = input;
+  const devices = facts && new DeviceAccess({ ...input, devices: facts }, space);
   const context = {
     space,
     topology,
@@ -382,15 +394,24 @@ export function createPass(
     reservations: new Reservations(reserved.flatMap(({ table }) => table.types)),
     chargesMost: false,
     strictReservations: options.reservedCapacity === "strict",
+    devices,
   };
   return {
     context,
     attempt: new Attempt(context),
     templates,
     nodes: idle ? [] : targetNodes(input.nodes, daemonPods),
-    classes: new PodClasses({ space, topology, volumes, settings: options, canTolerate, complete }),
+    classes: new PodClasses({
+      space,
+      topology,
+      volumes,
+      settings: options,
+      canTolerate,
+      complete,
+      devices,
+    }),
     claims: new OpenClaims(),
-    forks: new Forks(topology),
+    forks: new Forks(topology, devices),
   };
 }
 

@@ -157,7 +157,7 @@ function isPlaced(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode):
     isTaken = node.accepts(pass.attempt.begin(pod, podClass, variant)) === "yes";
   }
   pass.onTouch?.(node);
-  node.add(pod, podClass);
+  node.add(pod, podClass, pass.context.devices);
   for (const group of podClass.countedBy) pass.context.topology.count(group, node);
   return true;
 }

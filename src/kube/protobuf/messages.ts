@@ -67,7 +67,9 @@ export const MESSAGES = {
   PodStatus:
     "1 phase string, 2 conditions Condition[], 4 reason string, 7 startTime Time, " +
     "8 containerStatuses ContainerStatus[], 10 initContainerStatuses ContainerStatus[], 11 nominatedNodeName string, " +
+    "15 resourceClaimStatuses PodResourceClaimStatus[], " +
     "19 allocatedResources Quantity{}, 20 resources ResourceRequirements",
+  PodResourceClaimStatus: "1 name string, 2 resourceClaimName string",
   Condition: "1 type string, 2 status string, 5 reason string, 6 message string",
   ContainerStatus:
     "1 name string, 4 ready bool, 10 allocatedResources Quantity{}, 11 resources ResourceRequirements",

@@ -9,6 +9,7 @@ import { claimKind, fromClaim, toClaim } from "../../../apis/hub/claim.ts";
 import { initializeConditions } from "../../../apis/karpenter/conditions.ts";
 import { TERMINATION_FINALIZER } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
+import { RESOURCE_SLICE, type ResourceSlice } from "../../../apis/resource/kinds.ts";
 import { addFinalizer } from "../../../kube/client/finalizer.ts";
 import { joined } from "../../../kube/errors.ts";
 import {
@@ -28,6 +29,7 @@ import {
   readClaim,
 } from "../../claims.ts";
 import { concurrency } from "../../concurrency.ts";
+import { nodes } from "../../mirrors.ts";
 import type { RegistrationTracker } from "../../registration-tracker.ts";
 import type { World } from "../../world.ts";
 import { finalize } from "./finalize.ts";
@@ -49,9 +51,19 @@ export function lifecycle(world: World, tracker: RegistrationTracker): Controlle
     comingUp: new Map(),
     tracker,
   };
+  const ofNode = claimRequestsOfNode(world);
+  const ofSlice = ({ spec, metadata: { ownerReferences = [] } }: ResourceSlice) => {
+    const owner = ownerReferences.find(({ kind }) => kind === "Node")?.name;
+    const node = nodes(world).get(spec.nodeName ?? owner ?? "");
+    return node === undefined ? [] : ofNode(node, "updated", undefined);
+  };
   return {
     name: "nodeclaim.lifecycle",
-    watches: [...claimSources(), source(NODE, claimRequestsOfNode(world))],
+    watches: [
+      ...claimSources(),
+      source(NODE, ofNode),
+      ...(world.settings.compileSelector === undefined ? [] : [source(RESOURCE_SLICE, ofSlice)]),
+    ],
     concurrency: concurrency(world, 1_000, 5_000),
     reconcile: (request) => reconcile(world, memory, request),
   };

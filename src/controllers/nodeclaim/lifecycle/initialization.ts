@@ -14,7 +14,7 @@ import { shapeIssues, withConsistency } from "../../../core/nodeclaim/consistent
 import { initialization } from "../../../core/nodeclaim/initialized.ts";
 import { registration } from "../../../core/nodeclaim/registered.ts";
 import { patchObject } from "../../../kube/client/patch-object.ts";
-import { nodes } from "../../mirrors.ts";
+import { deviceKinds, nodes } from "../../mirrors.ts";
 import { claimLog } from "../../words.ts";
 import type { World } from "../../world.ts";
 import { done, type StepResult } from "./step.ts";
@@ -37,7 +37,9 @@ export async function initialize(world: World, claim: NodeClaim): Promise<StepRe
       withCondition(claim, { type: "Initialized", status: waiting, reason, message }, nowMs),
     );
   }
-  const verdict = initialization(claim, found.node);
+  const isPlanned = world.settings.compileSelector !== undefined;
+  const slices = isPlanned ? deviceKinds(world).slices.list() : undefined;
+  const verdict = initialization(claim, found.node, slices);
   if (!verdict.ok) {
     const { reason, message } = verdict;
     return done(

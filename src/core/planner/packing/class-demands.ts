@@ -49,6 +49,8 @@ export class ClassDemands {
   /** The demand of a class, with its first pod. Undefined: it is not packed. */
   #demandOf(item: QueuedPod): ClassDemand | undefined {
     const { podClass } = item;
+    // Prices of packings know nothing of devices: the greedy rules place such pods.
+    if (podClass.claimsDevices) return undefined;
     for (let step = 0; ; step++) {
       const variant = this.#pass.classes.variant(podClass, step);
       if (variant === undefined) return undefined;

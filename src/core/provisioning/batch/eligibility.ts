@@ -13,9 +13,11 @@ import {
   PROVISIONER_NAME_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import { boundProblem, valuesProblem } from "../../../apis/karpenter/requirement-validation.ts";
+import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
 import { asksForSomething, firstAlternative } from "../../scheduling/pod-requirements.ts";
 import { allowsAbsence, forbidsAll, toRequirement } from "../../scheduling/requirement.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
 
 /** The pod excludes nodes of Karpenter. That is no error, so it gets no event. */
 export const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
@@ -35,7 +37,23 @@ export function refusal(
   wellKnownLabels: readonly string[],
   ownerLabels: readonly string[],
 ): string | undefined {
-  if (hasDynamicResources(pod)) return NO_DYNAMIC_RESOURCES;
+  return hasDynamicResources(pod)
+    ? NO_DYNAMIC_RESOURCES
+    : refusalBesideDevices(pod, { volumes, wellKnownLabels, ownerLabels });
+}
+
+/** What pods are checked against. */
+interface Known {
+  readonly volumes: VolumeIndex;
+  readonly wellKnownLabels: readonly string[];
+  readonly ownerLabels: readonly string[];
+}
+
+/** As {@link refusal}, where claims of devices are planned. */
+export function refusalBesideDevices(
+  pod: Pod,
+  { volumes, wellKnownLabels, ownerLabels }: Known,
+): string | undefined {
   const { nodeSelector, affinity } = pod.spec;
   for (const key in nodeSelector) {
     const reason =
@@ -61,13 +79,21 @@ export function refusal(
   return volumes.refusal(pod);
 }
 
+/** Whether the pod has resource claims (Dynamic Resource Allocation). */
+export function hasDynamicResources(pod: Pod): boolean {
+  return hasResourceClaims(pod);
+}
+
 /**
- * Whether the pod has resource claims (dynamic resource allocation). Daemons with such claims are no overhead.
+ * The pods of daemons that are overhead. Daemons with resource claims are none where such claims are ignored; elsewhere
+ * their ordinary resources count.
  * upstream: IGNORE_DRA_REQUESTS
  */
-export function hasDynamicResources(pod: Pod): boolean {
-  const claims = pod.spec["resourceClaims"];
-  return Array.isArray(claims) && claims.length > 0;
+export function plannedDaemons({
+  daemonPods,
+  devices,
+}: Pick<SchedulingInput, "daemonPods" | "devices">): readonly Pod[] {
+  return devices === undefined ? daemonPods.filter((pod) => !hasResourceClaims(pod)) : daemonPods;
 }
 
 /**

@@ -5,6 +5,7 @@
  */
 import type { Pod, PodSpec } from "../../../apis/core/pod.ts";
 import { isResized } from "../../../apis/core/pod-resources.ts";
+import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
 import { within } from "../../../base/within.ts";
 import type { Labels } from "../topology/topology-group.ts";
 
@@ -48,13 +49,15 @@ function isLike(a: Pod, b: Pod): boolean {
     a.spec === b.spec &&
     a.metadata.labels === b.metadata.labels &&
     a.metadata.namespace === b.metadata.namespace &&
-    !isResized(a)
+    !isResized(a) &&
+    !hasResourceClaims(a)
   );
 }
 
 /**
- * Whether the pod must be looked at by itself: claims of volumes have its name, and a resize changes its own status.
+ * Whether the pod must be looked at by itself: claims of volumes have its name, a resize changes its own status, and
+ * claims of devices are named there.
  */
 function isOfItsOwn(pod: Pod): boolean {
-  return (pod.spec.volumes?.length ?? 0) > 0 || isResized(pod);
+  return (pod.spec.volumes?.length ?? 0) > 0 || isResized(pod) || hasResourceClaims(pod);
 }

@@ -16,6 +16,7 @@ import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import { VolumeIndex } from "../../scheduling/volumes.ts";
+import type { DeviceAccess } from "../nodes/device-access.ts";
 import type { SchedulingOptions } from "../scheduling-input.ts";
 import type { Topology } from "../topology/topology.ts";
 import { closesHosts, type Rule, type TopologyGroup } from "../topology/topology-group.ts";
@@ -64,6 +65,10 @@ export interface PodClass {
   /** Requirements of volumes; one of them must be satisfied. Empty: volumes have none. */
   readonly volumeSets: readonly SetId[];
   readonly hasVolumes: boolean;
+  /** Its pods have resource claims, which the scheduling state plans. */
+  readonly claimsDevices: boolean;
+  /** Other pods may use the same claims, or they are allocated already. */
+  readonly sharesClaims: boolean;
   /** Groups that count a placed pod of this class. */
   readonly countedBy: readonly TopologyGroup[];
   /** The class as written, then with one preference less each. Extended on demand. */
@@ -89,6 +94,7 @@ export class PodClasses {
   readonly #settings: Settings;
   readonly #canTolerate: boolean;
   readonly #complete: ((pod: Pod) => Pod) | undefined;
+  readonly #devices: DeviceAccess | undefined;
   readonly #drafts: Draft[] = [];
   /**
    * By the wishes that the template does not contain, then by the template. Two short keys are cheaper than one long
@@ -114,7 +120,10 @@ export class PodClasses {
     readonly canTolerate: boolean;
     /** Adds rules that the pod does not state, such as a default spread. */
     readonly complete?: (pod: Pod) => Pod;
+    /** Absent: resource claims are ignored. */
+    readonly devices?: DeviceAccess | undefined;
   }) {
+    this.#devices = options.devices;
     this.#space = options.space;
     this.#topology = options.topology;
     this.#volumes = options.volumes;
@@ -141,7 +150,8 @@ export class PodClasses {
     const volumeSets = this.#volumeSets(pod);
     const template = isResized(pod) ? undefined : templateOf(pod.spec);
     // The pod may have wishes that its template lacks.
-    if (template === undefined || goesByLabels(template)) return this.#draft(pod, volumeSets);
+    const isOwn = template === undefined || this.#devices?.needsOf(pod) !== undefined;
+    if (isOwn || goesByLabels(template)) return this.#draft(pod, volumeSets);
     const { namespace = "default" } = pod.metadata;
     const key = hasClaims(pod.spec) ? `${namespace} ${volumeSets.join()}` : namespace;
     const drafts = within(this.#ofTemplates, key, () => new WeakMap<PodTemplate, Draft>());
@@ -154,7 +164,7 @@ export class PodClasses {
   }
 
   #draft(pod: Pod, volumeSets: readonly SetId[]): Draft {
-    const rest = besideTemplate(pod, volumeSets);
+    const rest = besideTemplate(pod, volumeSets) + this.#deviceText(pod);
     const known = within(this.#byWishes, rest, () => new Map<string, Draft>());
     const text = specText(pod.spec);
     let draft = known.get(text);
@@ -184,6 +194,12 @@ export class PodClasses {
       }
     }
     return draft;
+  }
+
+  /** Equal for pods that can have the same devices. */
+  #deviceText(pod: Pod): string {
+    const needs = this.#devices?.needsOf(pod);
+    return needs === undefined ? "" : ` devices ${pod.metadata.namespace} ${needs.text}`;
   }
 
   /** Groups by rule. They are the pod's own if a rule depends on more than the namespace. */
@@ -247,6 +263,7 @@ export class PodClasses {
     const held = draft.wishes.antiAffinity.map((term) =>
       this.#topology.affinity(term, "antiAffinity", draft.owner, true),
     );
+    const needs = this.#devices?.needsOf(draft.pod);
     return {
       sample: draft.pod,
       draft,
@@ -255,6 +272,8 @@ export class PodClasses {
       ports: draft.ports,
       volumeSets: draft.volumeSets,
       hasVolumes: hasClaims(draft.pod.spec),
+      claimsDevices: needs !== undefined,
+      sharesClaims: needs?.isPrivate === false,
       countedBy: held.length === 0 ? direct : [...new Set([...direct, ...held])],
       // An array literal of one element is smaller than an array that grows, and nearly all classes have one variant.
       variants: [this.#variant(draft, 0, draft.wishes, guards, selected)],

@@ -8,7 +8,7 @@ import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { UnschedulablePod } from "../result.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
-import { refusal } from "./eligibility.ts";
+import { refusal, refusalBesideDevices } from "./eligibility.ts";
 import { Lookalikes } from "./lookalikes.ts";
 import type { Draft, PodClass } from "./pod-class.ts";
 import { priorityOf } from "./queue.ts";
@@ -36,11 +36,15 @@ export function* sortOut(
   input: SchedulingInput,
   volumes: VolumeIndex,
 ): Steps<{ batch: readonly BatchPod[]; refused: readonly UnschedulablePod[] }> {
-  const { pods, pools, options, defaultSpread } = input;
+  const { pods, pools, options, defaultSpread, devices } = input;
+  const { wellKnownLabels } = options;
   const ownerLabels = pools.map(({ pool }) => vocabulary(pool.generation).ownerLabel);
   const find = (sample: Pod): Alike => ({
     sample,
-    refusal: refusal(sample, volumes, options.wellKnownLabels, ownerLabels),
+    refusal:
+      devices === undefined
+        ? refusal(sample, volumes, wellKnownLabels, ownerLabels)
+        : refusalBesideDevices(sample, { volumes, wellKnownLabels, ownerLabels }),
     priority: priorityOf(sample),
   });
   const lookalikes = new Lookalikes(find);

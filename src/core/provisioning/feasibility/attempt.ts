@@ -7,6 +7,7 @@ import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
+import type { DeviceAccess } from "../nodes/device-access.ts";
 import type { Topology } from "../topology/topology.ts";
 import { isAllowedIn, type Place, type Rule } from "../topology/topology-group.ts";
 
@@ -22,6 +23,7 @@ interface Host extends Place {
 export class Attempt {
   readonly space: RequirementSpace;
   readonly volumes: VolumeIndex;
+  readonly devices: DeviceAccess | undefined;
   readonly #topology: Topology;
   /** Set by {@link begin}, as the next two. */
   pod!: Pod;
@@ -31,7 +33,13 @@ export class Attempt {
   /** By rule and domain. */
   #answers: Map<Rule, Map<string, boolean>> | undefined;
 
-  constructor(context: { space: RequirementSpace; topology: Topology; volumes: VolumeIndex }) {
+  constructor(context: {
+    readonly space: RequirementSpace;
+    readonly topology: Topology;
+    readonly volumes: VolumeIndex;
+    readonly devices?: DeviceAccess | undefined;
+  }) {
+    this.devices = context.devices;
     this.space = context.space;
     this.volumes = context.volumes;
     this.#topology = context.topology;

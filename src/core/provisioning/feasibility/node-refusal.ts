@@ -29,6 +29,8 @@ export type NodeRefusal =
   | { readonly stage: "hostPorts"; readonly port: HostPort }
   /** The node has too few slots for volumes of these CSI drivers. */
   | { readonly stage: "attachSlots"; readonly drivers: readonly string[] }
+  /** The node does not have the devices that the pod claims. */
+  | { readonly stage: "devices"; readonly why: string }
   /** The topology rule does not allow the node. */
   | { readonly stage: "topology"; readonly rule: Rule };
 

@@ -36,6 +36,7 @@ import type { Attempt } from "../feasibility/attempt.ts";
 import type { NodeRefusal, ShortResource, Verdict } from "../feasibility/node-refusal.ts";
 import { UNNUMBERED } from "../topology/host-numbers.ts";
 import { isPermanent, type Place, type Rule } from "../topology/topology-group.ts";
+import type { DeviceAccess } from "./device-access.ts";
 
 /** A stage of the check that refuses a pod. */
 interface Refusing {
@@ -51,6 +52,8 @@ const VOLUMES_ELSEWHERE: Refusing = { stage: "volumes", lasts: true };
 const PORTS_HELD: Refusing = { stage: "hostPorts", lasts: true };
 /** Volumes are checked for each pod: pods of one variant may have different ones. */
 const TOO_MANY_VOLUMES: Refusing = { stage: "attachSlots", lasts: false };
+/** Devices may be free in the next question. */
+const NO_DEVICES: Refusing = { stage: "devices", lasts: false };
 const RULED_OUT: Refusing = { stage: "topology", lasts: true };
 const RULED_OUT_NOW: Refusing = { stage: "topology", lasts: false };
 
@@ -151,7 +154,10 @@ export class ExistingNode implements Place {
     if (ports.length > 0 && this.#heldOf(ports) !== undefined) return PORTS_HELD;
     if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return TOO_MANY_VOLUMES;
     const rule = attempt.brokenRule(this);
-    if (rule === undefined) return undefined;
+    if (rule === undefined)
+      return podClass.claimsDevices && this.#lackOfDevices(attempt) !== undefined
+        ? NO_DEVICES
+        : undefined;
     return isPermanent(rule.group) ? RULED_OUT : RULED_OUT_NOW;
   }
 
@@ -176,9 +182,17 @@ export class ExistingNode implements Place {
         return { stage, port: this.#heldOf(podClass.ports) as HostPort };
       case "attachSlots":
         return { stage, drivers: this.#fullDrivers(pod, volumes) };
+      case "devices":
+        return { stage, why: this.#lackOfDevices(attempt) ?? "" };
       case "topology":
         return { stage, rule: attempt.brokenRule(this) as Rule };
     }
+  }
+
+  /** Why it does not have the devices that the pod claims; undefined: it has them. */
+  #lackOfDevices({ pod, devices }: Attempt): string | undefined {
+    const needs = devices?.needsOf(pod);
+    return needs === undefined ? undefined : devices?.refusalOn(this, needs);
   }
 
   #shortResource(requests: Resources): Omit<ShortResource, "stage"> {
@@ -257,7 +271,9 @@ export class ExistingNode implements Place {
     return this.#settled[position] ?? 0;
   }
 
-  add(pod: Pod, podClass: PodClass): void {
+  /** `devices`: those of the scheduling state, for pods with claims. */
+  add(pod: Pod, podClass: PodClass, devices: DeviceAccess | undefined): void {
+    if (podClass.claimsDevices) devices?.commitOn(this, pod);
     this.pods.push(pod);
     this.#remaining = without(this.#remaining, podClass.demand);
     for (const port of podClass.ports) this.#ports.push(port);

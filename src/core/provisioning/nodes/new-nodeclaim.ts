@@ -8,6 +8,7 @@ import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
+import type { DeviceNeeds } from "../../devices/needs.ts";
 import {
   type Bits,
   commonBits,
@@ -47,6 +48,7 @@ import type { Fit, PlanningContext, Trial } from "./trial.ts";
 
 const NOTHING_ATTACHED: VolumeUsage = new Map();
 const NOTHING_RESERVED: readonly string[] = [];
+const NO_DRIVERS: readonly string[] = [];
 const NEVER: Trial = { verdict: "never" };
 const NOT_NOW: Trial = { verdict: "notNow" };
 const NONE_LIKE_IT: Trial = { verdict: "notNow", noneLikeIt: true };
@@ -84,6 +86,8 @@ export class NewNodeClaim implements Place {
   readonly #share: LimitShare;
   /** The refusal by topology depends on this node alone: on its types, or on pods that wait here. */
   #ownFault = false;
+  /** The claims of the asked pod. */
+  #needs: DeviceNeeds | undefined;
   /** Why the last trial waits for a reservation. */
   #deferred: string | undefined;
 
@@ -205,6 +209,7 @@ export class NewNodeClaim implements Place {
       if (isEmptyBits(types)) return NOT_NOW;
     }
     this.#deferred = undefined;
+    this.#needs = podClass.claimsDevices ? this.#context.devices?.needsOf(pod) : undefined;
     const trial = this.#withVolumes(podClass, variant, set, types);
     return trial.fit === undefined && this.#deferred !== undefined
       ? { ...trial, deferred: this.#deferred }
@@ -241,6 +246,7 @@ export class NewNodeClaim implements Place {
   add(pod: Pod, podClass: PodClass, fit: Fit): void {
     assert(!isEmptyBits(fit.types), "a planned node keeps at least one instance type");
     assert(firstOutside(fit.types, this.types) < 0, "no pod widens a planned node");
+    this.#takeDevices(fit);
     const settles = this.pods.length === 0 || this.set !== fit.set || this.types !== fit.types;
     this.pods.push(pod);
     this.set = fit.set;
@@ -279,6 +285,17 @@ export class NewNodeClaim implements Place {
         if (own.type === "spread" && !this.#kept.has(own))
           this.#kept = new Set(this.#kept).add(own);
     }
+  }
+
+  #takeDevices({ devices: taken, types }: Fit): void {
+    const devices = this.#context.devices?.ofNewNodes;
+    if (taken !== undefined) devices?.commit(this, taken);
+    if (types !== this.types) devices?.keepOnly(this, types, this.template.table);
+  }
+
+  /** Drivers whose devices the node will publish, and that its pods claim; sorted. */
+  get deviceDrivers(): readonly string[] {
+    return this.#context.devices?.ofNewNodes.driversOf(this) ?? NO_DRIVERS;
   }
 
   /** Whether minValues or reservations forbid that the node loses types. */
@@ -352,7 +369,9 @@ export class NewNodeClaim implements Place {
     const narrowing = variant.narrowingRules;
     if (narrowing.length === 0) {
       const fit = this.#finish(set, types);
-      return fit === undefined ? NEVER : { verdict: "yes", fit };
+      if (fit !== undefined) return { verdict: "yes", fit };
+      // Other pods may bring a shared claim to this node, or to a place that this node reaches.
+      return this.#needs?.isPrivate === false ? NOT_NOW : NEVER;
     }
     this.#ownFault = false;
     const fit = this.#narrow(narrowing, 0, variant, set, types);
@@ -406,11 +425,24 @@ export class NewNodeClaim implements Place {
     return options;
   }
 
+  /** The last checks. Devices may narrow the node once more. */
+  #finish(set: SetId, left: Bits): Fit | undefined {
+    const { devices } = this.#context;
+    if (this.#needs === undefined || devices === undefined) return this.#launch(set, left);
+    const { table } = this.template;
+    const asked = { holder: this, set, types: left, table };
+    for (const taken of devices.ofNewNodes.fits(this.#needs, asked)) {
+      const fit = this.#launch(taken.set, taken.types);
+      if (fit !== undefined) return { ...fit, devices: taken };
+    }
+    return undefined;
+  }
+
   /**
    * Checks reservations and minValues for the types that are left. A node that can use a reservation keeps it. A pod
    * that would take the reservation away is refused here.
    */
-  #finish(set: SetId, left: Bits): Fit | undefined {
+  #launch(set: SetId, left: Bits): Fit | undefined {
     return this.template.table.offerings.hasReserved
       ? this.#reservedOrOpen(set, left)
       : this.#withMinValues(set, left, NOTHING_RESERVED, left);

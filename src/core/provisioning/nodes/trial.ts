@@ -1,9 +1,11 @@
 /** What a planned node answers when it is asked whether it takes a pod. */
+import type { DeviceFit } from "../../devices/fit-new.ts";
 import type { Bits } from "../../scheduling/bits.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import type { Verdict } from "../feasibility/node-refusal.ts";
 import type { Topology } from "../topology/topology.ts";
+import type { DeviceAccess } from "./device-access.ts";
 import type { Reservations } from "./reservations.ts";
 
 /** The planned node with the pod on it. */
@@ -13,6 +15,8 @@ export interface Fit {
   readonly minValuesRelaxed: boolean;
   /** Reservations to hold. */
   readonly reserved: readonly string[];
+  /** Absent: the pod claims no devices. */
+  readonly devices?: DeviceFit;
 }
 
 export interface Trial {
@@ -34,4 +38,6 @@ export interface PlanningContext {
   readonly chargesMost: boolean;
   /** Wait for reservations instead of using other capacity. */
   readonly strictReservations: boolean;
+  /** Undefined: Dynamic Resource Allocation is ignored. */
+  readonly devices: DeviceAccess | undefined;
 }

@@ -14,6 +14,7 @@ import {
 } from "../../../apis/resources.ts";
 import { assert } from "../../../base/assert.ts";
 import { mapInSteps, type Steps } from "../../../base/steps.ts";
+import type { DeviceNeeds } from "../../devices/needs.ts";
 import {
   type Bits,
   bitIndices,
@@ -41,6 +42,7 @@ import {
 import { countTypes, rowsUnder } from "../pools/whole-types.ts";
 import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result.ts";
 import type { Rule, TopologyGroup } from "../topology/topology-group.ts";
+import { lackOfDevices } from "./explain-devices.ts";
 import { byLasts, canLaunch, type Last, type Refusal } from "./explain-launch.ts";
 import { filterTypes, type Rejected, withFallen } from "./filter-types.ts";
 
@@ -70,6 +72,7 @@ const STAGES: readonly (RejectionReason | "promised")[] = [
   "hostPorts",
   "volumes",
   "topology",
+  "devices",
   "promised",
   "minValues",
 ];
@@ -248,7 +251,8 @@ function byTypes({ template, podClass, variant, pass }: Question, set: SetId): R
   const sets = podClass.volumeSets.flatMap((one) => space.join(set, one) ?? []);
   const some = sets.filter((one) => haveCommonBits(attaching, table.compatible(one)));
   const places = some.length === 0 ? [set] : some;
-  return byRules(template, variant, pass, { set, places, types: attaching, rejected });
+  const needs = podClass.claimsDevices ? pass.context.devices?.needsOf(podClass.sample) : undefined;
+  return byRules(template, variant, pass, { set, places, types: attaching, rejected, needs });
 }
 
 /** The types that can be launched where the pod's volumes are. If there are none, also the reason. */
@@ -286,6 +290,8 @@ interface Left {
   readonly places: readonly SetId[];
   readonly types: Bits;
   readonly rejected: Rejected;
+  /** The claims of the pod. Absent: it has none. */
+  readonly needs?: DeviceNeeds | undefined;
 }
 
 /** These types fit. Finds the topology rule, or the check of reservations and minValues, that fails. */
@@ -293,7 +299,7 @@ function byRules(
   template: Template,
   variant: Variant,
   { context, claims }: Explained,
-  { set, places, types, rejected }: Left,
+  { set, places, types, rejected, needs }: Left,
 ): Refusal {
   const { space, topology } = context;
   // The id of the next planned node. Planned nodes with lower ids have pods, which rules about hosts count there.
@@ -332,6 +338,9 @@ function byRules(
     }
   };
   for (const one of places) gather(one, types, variant.rules);
+  const lacking = needs && lackOfDevices(needs, { template, lasts }, context);
+  if (lacking !== undefined)
+    return { ...lacking, rejected: withFallen(template.table, rejected, "devices", [types, none]) };
   const told = byLasts(lasts, template, context, { types, rejected });
   return lasts.some((last) => canLaunch(last, template, context)) ? { ...told, fits: true } : told;
 }

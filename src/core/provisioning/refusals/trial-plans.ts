@@ -6,7 +6,7 @@ import { WELL_KNOWN_LABELS } from "../../../apis/karpenter/labels.ts";
 import { assert } from "../../../base/assert.ts";
 import { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { VolumeIndex } from "../../scheduling/volumes.ts";
-import { hasDynamicResources } from "../batch/eligibility.ts";
+import { plannedDaemons } from "../batch/eligibility.ts";
 import { seenSlots } from "../pools/attach-slots.ts";
 import { createTemplate, type Template } from "../pools/pool-template.ts";
 import type { SchedulingResult } from "../result.ts";
@@ -28,7 +28,7 @@ export class Templates {
     this.volumes = new VolumeIndex(input.volumes);
     this.#input = input;
     this.#seen = seenSlots(input.nodes, this.volumes);
-    this.#daemonPods = input.daemonPods.filter((one) => !hasDynamicResources(one));
+    this.#daemonPods = plannedDaemons(input);
   }
 
   of(poolId: string, edits: readonly PoolEdit[]): Template {

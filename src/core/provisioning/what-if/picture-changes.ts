@@ -114,6 +114,7 @@ export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
     sameItems(a.namespaces, b.namespaces) &&
     sameItems(a.volumes.classes, b.volumes.classes) &&
     deepEqual(a.volumes.unsupportedProvisioners, b.volumes.unsupportedProvisioners) &&
+    (a.devices === undefined) === (b.devices === undefined) &&
     a.pools.length === b.pools.length &&
     a.pools.every(({ pool, instanceTypes }, index) => {
       const other = b.pools[index];

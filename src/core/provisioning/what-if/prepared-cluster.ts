@@ -15,7 +15,7 @@ import { Marks } from "../../scheduling/bits.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import { indexVolumes, VolumeIndex } from "../../scheduling/volumes.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
-import { hasDynamicResources } from "../batch/eligibility.ts";
+import { plannedDaemons } from "../batch/eligibility.ts";
 import type { Draft, PodClass } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import {
@@ -153,7 +153,7 @@ export class PreparedCluster implements Ground {
   }
 
   #daemons(): readonly Daemon[] {
-    return this.#input.daemonPods.filter((pod) => !hasDynamicResources(pod)).map(toDaemon);
+    return plannedDaemons(this.#input).map(toDaemon);
   }
 
   /**
@@ -173,6 +173,8 @@ export class PreparedCluster implements Ground {
     const left = yield* this.#leave([...names]);
     if (left === undefined) return false;
     this.#input = input;
+    const { devices } = input;
+    if (devices !== undefined) this.base.context.devices?.follow({ ...input, devices });
     yield* indexVolumes(input.volumes);
     this.#volumes.see(input.volumes);
     const seen = yield* seenSlotsInSteps(input.nodes, this.#volumes);
@@ -270,7 +272,7 @@ export class PreparedCluster implements Ground {
       const groups: TopologyGroup[] = [];
       for (const pod of pods) {
         const podClass = this.seekers.classOf(pod);
-        place.add(pod, podClass);
+        place.add(pod, podClass, this.base.context.devices);
         groups.push(...podClass.countedBy);
       }
       place.settle();

@@ -8,7 +8,7 @@ import { vocabulary } from "../../../apis/hub/generation.ts";
 import { assert } from "../../../base/assert.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
 import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
-import { refusal } from "../batch/eligibility.ts";
+import { refusal, refusalBesideDevices } from "../batch/eligibility.ts";
 import type { Draft, PodClass } from "../batch/pod-class.ts";
 import { inOrder } from "../batch/queue.ts";
 import type { UnschedulablePod } from "../result.ts";
@@ -138,6 +138,10 @@ export class Seekers {
   }
 
   #reason(pod: Pod): string | undefined {
-    return refusal(pod, this.#volumes, this.#wellKnownLabels, this.#ownerLabels);
+    const [volumes, wellKnownLabels] = [this.#volumes, this.#wellKnownLabels];
+    const ownerLabels = this.#ownerLabels;
+    return this.#base.context.devices === undefined
+      ? refusal(pod, volumes, wellKnownLabels, ownerLabels)
+      : refusalBesideDevices(pod, { volumes, wellKnownLabels, ownerLabels });
   }
 }

@@ -6,7 +6,7 @@
 import type { Pod } from "../../../apis/core/pod.ts";
 import type { Steps } from "../../../base/steps.ts";
 import { intersectionOf, type Marks } from "../../scheduling/bits.ts";
-import type { NodeView } from "../../state/node-view.ts";
+import { type NodeView, reschedulablePods } from "../../state/node-view.ts";
 import { Queue, type QueuedPod } from "../batch/queue.ts";
 import type { Fork, Moment } from "../fork.ts";
 import { meetingPlaces } from "../nodes/affinity-groups.ts";
@@ -69,6 +69,7 @@ export class Trial {
         reservations: reservations.copy(),
         chargesMost: false,
         strictReservations: false,
+        devices: base.context.devices,
       },
       templates,
       nodes: ground.nodes,
@@ -90,6 +91,7 @@ export class Trial {
       this.fork.remove(node);
       this.#gone.push(host);
       census.vacate(host);
+      this.pass.context.devices?.state.leave(reschedulablePods(node.view));
       for (const pod of node.pods)
         for (const group of seekers.classOf(pod).countedBy) topology.uncount(group, node);
       topology.leave(node);

@@ -1,0 +1,109 @@
+/** Reads the requests of a claim: classes, selectors, amounts. What cannot be planned is a problem, with its text. */
+import type {
+  DeviceClaim,
+  DeviceClass,
+  DeviceConstraint,
+  DeviceToleration,
+  ExactDeviceRequest,
+} from "../../apis/resource/kinds.ts";
+import { type Amounts, NO_AMOUNTS, requestedOf } from "./capacity.ts";
+import type { Selector, SelectorCache } from "./selectors.ts";
+
+/** Most devices of one claim. upstream: resource.k8s.io AllocationResultsMaxSize */
+export const MOST_RESULTS = 32;
+
+/** One way to satisfy a request. */
+export interface Alternative {
+  /** `request`, or `request/alternative`. */
+  readonly name: string;
+  readonly className: string;
+  /** The class's own come first. */
+  readonly selectors: readonly Selector[];
+  readonly ofClass: number;
+  /** All devices that match. */
+  readonly wantsAll: boolean;
+  /** Number of devices. With `wantsAll` not used. */
+  readonly count: number;
+  /** It watches devices that others use, and takes none away. */
+  readonly adminAccess: boolean;
+  readonly tolerations: readonly DeviceToleration[];
+  readonly capacity: Amounts;
+}
+
+export interface ClaimSpec {
+  /** Each request with its alternatives in order. */
+  readonly requests: readonly (readonly Alternative[])[];
+  readonly constraints: readonly DeviceConstraint[];
+}
+
+/** What the specs of claims are read with. */
+export interface ClassReader {
+  readonly classes: ReadonlyMap<string, DeviceClass>;
+  readonly selectors: SelectorCache;
+}
+
+/** A text is the problem. */
+export function claimSpec(
+  { requests = [], constraints = [] }: DeviceClaim,
+  reader: ClassReader,
+): ClaimSpec | string {
+  const read: Alternative[][] = [];
+  for (const { name, exactly, firstAvailable } of requests) {
+    const alternatives: Alternative[] = [];
+    const ways =
+      exactly === undefined
+        ? (firstAvailable ?? []).map((one) => ({ ...one, name: `${name}/${one.name}` }))
+        : [{ ...exactly, name }];
+    if (ways.length === 0) return `request ${name} has neither exactly nor firstAvailable`;
+    for (const way of ways) {
+      const alternative = alternativeOf(way, reader);
+      if (typeof alternative === "string") return `request ${way.name}: ${alternative}`;
+      alternatives.push(alternative);
+    }
+    read.push(alternatives);
+  }
+  const strange = constraints.some(
+    (one) => (one.matchAttribute === undefined) === (one.distinctAttribute === undefined),
+  );
+  if (strange) return "a constraint has neither matchAttribute nor distinctAttribute alone";
+  const least = read.reduce((sum, ways) => sum + Math.min(...ways.map(leastDevices)), 0);
+  if (least > MOST_RESULTS)
+    return `asks for at least ${least} devices, and a claim may have at most ${MOST_RESULTS}`;
+  return { requests: read, constraints };
+}
+
+function leastDevices({ wantsAll, count }: Alternative): number {
+  return wantsAll ? 1 : count;
+}
+
+function alternativeOf(
+  request: ExactDeviceRequest & { readonly name: string },
+  { classes, selectors }: ClassReader,
+): Alternative | string {
+  const { deviceClassName: className, allocationMode = "ExactCount" } = request;
+  const deviceClass = classes.get(className);
+  if (deviceClass === undefined) return `DeviceClass ${className} does not exist`;
+  if (allocationMode !== "ExactCount" && allocationMode !== "All")
+    return `allocation mode ${String(allocationMode)} is not supported`;
+  const { selectors: ofClass = [] } = deviceClass.spec;
+  const own = request.selectors ?? [];
+  const compiled = [...ofClass, ...own].map((one) => selectors.of(one));
+  const at = compiled.findIndex(({ problem }) => problem !== undefined);
+  if (at >= 0) {
+    const { expression, problem } = compiled[at] as Selector;
+    const where = at < ofClass.length ? `DeviceClass ${className}: ` : "";
+    return `${where}selector ${JSON.stringify(expression)} is not valid: ${problem}`;
+  }
+  const { capacity: { requests } = {} } = request;
+  return {
+    name: request.name,
+    className,
+    selectors: compiled,
+    ofClass: ofClass.length,
+    wantsAll: allocationMode === "All",
+    count: request.count ?? 1,
+    adminAccess: request.adminAccess === true,
+    tolerations: request.tolerations ?? [],
+    capacity: requests === undefined ? NO_AMOUNTS : requestedOf(requests),
+  };
+}

@@ -1,0 +1,90 @@
+/**
+ * Constraints of a claim: its devices agree in an attribute, or differ by it.
+ * upstream: pkg/scheduling/dynamicresources/constraint.go, attributebindings.go
+ */
+import type { DeviceAttribute, DeviceConstraint } from "../../apis/resource/kinds.ts";
+import type { PooledDevice } from "./inventory.ts";
+
+/** What the devices that were taken so far fix. */
+export class ConstraintState {
+  readonly #constraints: readonly DeviceConstraint[];
+  /** For each constraint: what each device that it holds for contributed, newest last. */
+  readonly #held: string[][];
+
+  constructor(constraints: readonly DeviceConstraint[]) {
+    this.#constraints = constraints;
+    this.#held = constraints.map(() => []);
+  }
+
+  /** Takes the device for the request. Returns the attribute that forbids it; undefined: it was taken. */
+  take(request: string, device: PooledDevice): string | undefined {
+    const values = this.#constraints.map((one) =>
+      holdsFor(one, request) ? sameness(one, device) : NOT_HELD,
+    );
+    for (const [at, value] of values.entries()) {
+      if (value === NOT_HELD) continue;
+      const constraint = this.#constraints[at] as DeviceConstraint;
+      const held = this.#held[at] as string[];
+      if (value === undefined || !agrees(constraint, held, value))
+        return constraint.matchAttribute ?? constraint.distinctAttribute;
+    }
+    for (const [at, value] of values.entries())
+      if (value !== NOT_HELD) this.#held[at]?.push(value as string);
+    return undefined;
+  }
+
+  /** Undoes the last {@link take} of the request that took something. */
+  giveBack(request: string): void {
+    for (const [at, constraint] of this.#constraints.entries())
+      if (holdsFor(constraint, request)) this.#held[at]?.pop();
+  }
+}
+
+const NOT_HELD = "";
+
+/** `request`: the name, or `request/alternative`. A constraint on a request holds for all its alternatives. */
+function holdsFor({ requests = [] }: DeviceConstraint, request: string): boolean {
+  const [parent] = request.split("/");
+  return requests.length === 0 || requests.includes(request) || requests.includes(parent as string);
+}
+
+function agrees(
+  { distinctAttribute }: DeviceConstraint,
+  held: readonly string[],
+  value: string,
+): boolean {
+  if (distinctAttribute !== undefined) return !held.includes(value);
+  return held.length === 0 || held[0] === value;
+}
+
+/**
+ * The value with its type. A device without the attribute may be bound to others: then it is known that their values
+ * are equal. Values and bindings never mix. Undefined: nothing is known about the device.
+ */
+function sameness(
+  { matchAttribute, distinctAttribute }: DeviceConstraint,
+  one: PooledDevice,
+): string | undefined {
+  const name = matchAttribute ?? distinctAttribute;
+  if (name === undefined) return undefined;
+  const value = attributeOf(one, name);
+  if (value !== undefined) return attributeText(value);
+  const group = matchAttribute === undefined ? undefined : one.bound?.get(matchAttribute);
+  return group === undefined ? undefined : `bound ${group}`;
+}
+
+/** By its full name, else by the bare name if the domain is the driver's. */
+function attributeOf(
+  { device: { attributes = {} }, pool: { driver } }: PooledDevice,
+  name: string,
+): DeviceAttribute | undefined {
+  if (Object.hasOwn(attributes, name)) return attributes[name];
+  const bare = name.startsWith(`${driver}/`) ? name.slice(driver.length + 1) : undefined;
+  return bare !== undefined && Object.hasOwn(attributes, bare) ? attributes[bare] : undefined;
+}
+
+function attributeText({ bool, int, string, version }: DeviceAttribute): string {
+  if (bool !== undefined) return `bool ${bool}`;
+  if (int !== undefined) return `int ${int}`;
+  return string !== undefined ? `string ${string}` : `version ${version}`;
+}

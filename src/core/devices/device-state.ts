@@ -1,0 +1,138 @@
+/**
+ * The devices of one scheduling state, and what a pass has taken of them. The feasibility check asks it about planned
+ * and existing nodes.
+ * upstream: pkg/controllers/provisioning/scheduling/dra.go
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { hasResourceClaims } from "../../apis/resource/pod-claims.ts";
+import { within } from "../../base/within.ts";
+import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
+import type { DeviceFacts } from "./device-facts.ts";
+import { type DeviceList, deviceList } from "./device-list.ts";
+import { ClusterDevices, Contents, DeviceKinds, type TemplateDevices } from "./inventory.ts";
+import { DeviceLedger, type Holder, type PlacedClaim } from "./ledger.ts";
+import { Matcher } from "./match.ts";
+import { type DeviceNeeds, type Need, NeedsReader } from "./needs.ts";
+import { EVERYWHERE, type Reach, termsOf } from "./reach.ts";
+import type { Use } from "./search.ts";
+import { isReleased, type Seed, seedOf } from "./seed.ts";
+
+/** Devices that are tried for one pod on one node, and on one kind of it. */
+export const STEPS_PER_NODE = 20_000;
+export const STEPS_PER_KIND = 4_000;
+
+/** The claims of a pod as they are for one node. */
+export interface Wanted {
+  /** What the node must reach: allocated claims, and claims that have devices from another node of the pass. */
+  readonly reaches: readonly Reach[];
+  /** Claims that need devices. */
+  readonly toSearch: readonly Need[];
+}
+
+const NOTHING_WANTED: Wanted = { reaches: [], toSearch: [] };
+
+export class DeviceState {
+  readonly ledger = new DeviceLedger();
+  readonly matcher = new Matcher();
+  readonly cluster: ClusterDevices;
+  readonly #facts: DeviceFacts;
+  readonly #kinds: DeviceKinds;
+  readonly #needs: NeedsReader;
+  #leaving: ReadonlySet<string> = new Set();
+  #seed: Seed | undefined;
+  readonly #lists = new Map<string, DeviceList>();
+  /** Devices that were tried so far. It measures the cost of placing pods. */
+  steps = 0;
+
+  constructor(facts: DeviceFacts) {
+    const contents = new Contents();
+    this.#facts = facts;
+    this.cluster = new ClusterDevices(facts.slices, contents);
+    this.#kinds = new DeviceKinds(contents);
+    this.#needs = new NeedsReader(facts);
+  }
+
+  /** Undefined: the pod has no claims. */
+  needsOf(pod: Pod): DeviceNeeds | undefined {
+    return hasResourceClaims(pod) ? this.#needs.of(pod) : undefined;
+  }
+
+  templatesOf(resources: DynamicResources | undefined): TemplateDevices {
+    return this.#kinds.of(resources);
+  }
+
+  /** These pods leave their nodes: what only they use is free. Undone with the changes of the fork. */
+  leave(pods: readonly Pod[]): void {
+    const uids = pods.filter(hasResourceClaims).flatMap(({ metadata: { uid } }) => uid ?? []);
+    if (uids.every((uid) => this.#leaving.has(uid))) return;
+    const before = this.#leaving;
+    const set = (leaving: ReadonlySet<string>) => {
+      this.#leaving = leaving;
+      this.#seed = undefined;
+    };
+    set(new Set([...before, ...uids]));
+    this.ledger.note(() => set(before));
+  }
+
+  get seed(): Seed {
+    this.#seed ??= seedOf(this.#facts.claims, this.cluster, this.#leaving);
+    return this.#seed;
+  }
+
+  /** Undefined: a claim of the pod can be used from another node only. */
+  wantedOn(holder: Holder, { claims }: DeviceNeeds): Wanted | undefined {
+    if (claims.length === 0) return NOTHING_WANTED;
+    const reaches: Reach[] = [];
+    const toSearch: Need[] = [];
+    for (const need of claims) {
+      const placed = need.key === undefined ? undefined : this.ledger.placed(need.key);
+      const allocated = this.#allocatedReach(need);
+      if (placed !== undefined) {
+        if (placed.holder === holder) continue;
+        if (placed.reaches === undefined) return undefined;
+        reaches.push(...placed.reaches);
+      } else if (allocated !== undefined) reaches.push(allocated);
+      else toSearch.push(need);
+    }
+    return { reaches, toSearch };
+  }
+
+  #allocatedReach({ claim }: Need): Reach | undefined {
+    const allocation = claim?.status?.allocation;
+    if (claim === undefined || allocation === undefined || isReleased(claim, this.#leaving))
+      return undefined;
+    const { nodeSelector } = allocation;
+    return nodeSelector === undefined
+      ? EVERYWHERE
+      : { terms: termsOf(nodeSelector.nodeSelectorTerms) };
+  }
+
+  /** The list of this name, made once. */
+  listOf(name: string, make: () => DeviceList["devices"]): DeviceList {
+    return within(this.#lists, name, () => deviceList(make()));
+  }
+
+  /** Notes which node has the claims, and from where others can use them. */
+  place(
+    holder: Holder,
+    needs: readonly Need[],
+    uses: ReadonlyMap<number, readonly (readonly Use[])[]>,
+  ): void {
+    for (const [at, { key }] of needs.entries()) {
+      if (key === undefined) continue;
+      const ofKinds = [...uses.values()].map((own) => own[at] as readonly Use[]);
+      this.ledger.place(key, { holder, reaches: reachesOf(ofKinds) });
+    }
+  }
+}
+
+/** Undefined: a device is local to the node, or the node's kinds take different ones. */
+function reachesOf(ofKinds: readonly (readonly Use[])[]): PlacedClaim["reaches"] {
+  const [first = [], ...others] = ofKinds;
+  if (first.some(({ device }) => device.isLocal)) return undefined;
+  const isSame = others.every(
+    (own) =>
+      own.length === first.length && own.every((use, at) => use.device === first[at]?.device),
+  );
+  return isSame ? first.map(({ device }) => device.reach) : undefined;
+}

@@ -1,0 +1,87 @@
+/**
+ * Devices for a pod on an existing node. A node that is not initialized has the devices of its instance type, as far as
+ * their drivers have published none for it yet.
+ * upstream: pkg/controllers/provisioning/scheduling/existingnode.go
+ */
+import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
+import type { Requirements } from "../scheduling/requirements.ts";
+import { type DeviceState, STEPS_PER_NODE } from "./device-state.ts";
+import type { PooledDevice } from "./inventory.ts";
+import type { Holder } from "./ledger.ts";
+import type { DeviceNeeds } from "./needs.ts";
+import { allowsNames, type Reach } from "./reach.ts";
+import { isFound, type SearchFailure, type SearchFound, search } from "./search.ts";
+
+/** An existing node that is asked. */
+export interface DeviceNode {
+  readonly holder: Holder;
+  readonly name: string;
+  readonly hostname: string;
+  accepts(labels: Requirements): boolean;
+  /** What its drivers will publish. Undefined: all is published. */
+  readonly toCome: DynamicResources | undefined;
+}
+
+/** An existing node is one kind of node. */
+const KIND = 0;
+type Here = 0;
+const HERE: readonly Here[] = [0];
+const NOWHERE: readonly Here[] = [];
+
+type ExistingFit = SearchFound<Here>;
+
+/** The pod's devices on the node, or why it cannot have them. */
+export function fitOnExisting(
+  state: DeviceState,
+  needs: DeviceNeeds,
+  node: DeviceNode,
+): ExistingFit | SearchFailure {
+  if (needs.problem !== undefined) return { problem: needs.problem };
+  const wanted = state.wantedOn(node.holder, needs);
+  if (wanted === undefined)
+    return { problem: "a claim of the pod has its devices on another node" };
+  if (!wanted.reaches.every((reach) => canReach(node, reach)))
+    return { problem: "a claim of the pod is allocated, and cannot be used on this node" };
+  const budget = { steps: STEPS_PER_NODE };
+  const answer = search({
+    claims: wanted.toSearch.map(({ spec }) => spec),
+    list: state.listOf(`node ${node.name}`, () => devicesOf(state, node)),
+    taken: state.ledger.taken(node.holder, KIND, state.seed),
+    nodes: {
+      from: 0 as Here,
+      ways: ({ reach }: PooledDevice) => (canReach(node, reach) ? HERE : NOWHERE),
+    },
+    matcher: state.matcher,
+    budget,
+  });
+  state.steps += STEPS_PER_NODE - budget.steps;
+  return answer;
+}
+
+/** Gives the pod its devices on the node, if it has claims. {@link fitOnExisting} has found them before. */
+export function commitOnExisting(state: DeviceState, needs: DeviceNeeds, node: DeviceNode): void {
+  const { holder } = node;
+  const fit = fitOnExisting(state, needs, node);
+  const wanted = state.wantedOn(holder, needs);
+  if (!isFound(fit) || wanted === undefined || wanted.toSearch.length === 0) return;
+  const before = state.ledger.usesOf(holder).get(KIND) ?? [];
+  state.ledger.setUses(holder, new Map([[KIND, [...before, ...fit.uses.flat()]]]));
+  state.place(holder, wanted.toSearch, new Map([[KIND, fit.uses]]));
+}
+
+function devicesOf(state: DeviceState, node: DeviceNode): readonly PooledDevice[] {
+  const { cluster } = state;
+  const own = cluster.onNode(node.name);
+  const published = [...own, ...cluster.shared.filter(({ reach }) => canReach(node, reach))];
+  const drivers = new Set(own.map(({ pool }) => pool.driver));
+  const toCome = state
+    .templatesOf(node.toCome)
+    .devices.filter(({ pool }) => !drivers.has(pool.driver));
+  return [...published, ...toCome];
+}
+
+function canReach(node: DeviceNode, reach: Reach): boolean {
+  if (reach === "everywhere") return true;
+  if ("node" in reach) return reach.node === node.name;
+  return reach.terms.some((term) => allowsNames(term, node) && node.accepts(term.labels));
+}

@@ -1,0 +1,266 @@
+/**
+ * Devices for a pod on a planned node. Each kind of instance type that the node may become is searched for itself.
+ * Kinds whose devices narrow the node in the same way stay together; the cheapest such group comes first.
+ */
+import { within } from "../../base/within.ts";
+import type { InstanceType } from "../cloudprovider/instance-type.ts";
+import {
+  type Bits,
+  bitIndices,
+  commonBits,
+  isEmptyBits,
+  noBits,
+  setBit,
+} from "../scheduling/bits.ts";
+import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
+import { type DeviceState, STEPS_PER_KIND, STEPS_PER_NODE } from "./device-state.ts";
+import type { TemplateDevices } from "./inventory.ts";
+import type { Holder } from "./ledger.ts";
+import type { DeviceNeeds, Need } from "./needs.ts";
+import { NewNodes } from "./new-nodes.ts";
+import {
+  type DeviceQuestion,
+  isFound,
+  type SearchFailure,
+  type SearchFound,
+  search,
+  type Use,
+} from "./search.ts";
+import { type Verdict, verdictOf } from "./verdict.ts";
+
+/** The instance types of a NodePool, as far as devices need them. */
+export interface DeviceTypes {
+  readonly types: readonly InstanceType[];
+  readonly size: number;
+  compatible(set: SetId): Bits;
+  leastPrice(types: Bits, set: SetId): number;
+}
+
+/** The planned node with the pod's devices. */
+export interface DeviceFit {
+  readonly set: SetId;
+  readonly types: Bits;
+  /** The claims that get devices here. */
+  readonly placed: readonly Need[];
+  /** Kind of instance types → for each of those claims: the devices. */
+  readonly uses: ReadonlyMap<number, readonly (readonly Use[])[]>;
+}
+
+/** A planned node that is asked. */
+export interface AskedNode {
+  readonly holder: Holder;
+  readonly set: SetId;
+  readonly types: Bits;
+  readonly table: DeviceTypes;
+}
+
+/** A planned node that becomes one kind of instance type. */
+interface AskedKind extends AskedNode {
+  readonly kind: TemplateDevices;
+}
+
+/** What one kind of types answered. */
+export interface KindAnswer {
+  readonly kind: TemplateDevices;
+  readonly types: Bits;
+  readonly answer: SearchFound<SetId> | SearchFailure;
+}
+
+export class NewNodeDevices {
+  readonly state: DeviceState;
+  readonly #nodes: NewNodes;
+  readonly #kinds = new WeakMap<DeviceTypes, readonly TemplateDevices[]>();
+
+  constructor(state: DeviceState, space: RequirementSpace) {
+    this.state = state;
+    this.#nodes = new NewNodes(space);
+  }
+
+  /** The ways in which the node can have the pod's devices, the best first. Empty: there is none. */
+  fits(needs: DeviceNeeds, asked: AskedNode): readonly DeviceFit[] {
+    if (needs.problem !== undefined) return NONE;
+    const wanted = this.state.wantedOn(asked.holder, needs);
+    if (wanted === undefined) return NONE;
+    const { reaches, toSearch } = wanted;
+    const fits: DeviceFit[] = [];
+    for (const set of this.#nodes.waysOfAll(reaches, asked.set)) {
+      const types = commonBits(asked.types, asked.table.compatible(set));
+      if (isEmptyBits(types)) continue;
+      if (toSearch.length === 0) fits.push({ set, types, placed: NO_NEEDS, uses: NO_USES });
+      else fits.push(...this.#searched(toSearch, { ...asked, set, types }));
+    }
+    return fits;
+  }
+
+  /** The devices become the node's. */
+  commit(holder: Holder, { placed, uses }: DeviceFit): void {
+    if (placed.length === 0) return;
+    const { ledger } = this.state;
+    const before = ledger.usesOf(holder);
+    ledger.setUses(
+      holder,
+      new Map([...uses].map(([kind, own]) => [kind, [...(before.get(kind) ?? []), ...own.flat()]])),
+    );
+    this.state.place(holder, placed, uses);
+  }
+
+  /** The node can no longer become other types than these: their devices are free. */
+  keepOnly(holder: Holder, types: Bits, table: DeviceTypes): void {
+    const { ledger } = this.state;
+    const before = ledger.usesOf(holder);
+    if (before.size < 2) return;
+    const kinds = this.#kindsOf(table);
+    const left = new Set(bitIndices(types).map((index) => kinds[index]?.kind));
+    const kept = [...before].filter(([kind]) => left.has(kind));
+    if (kept.length < before.size) ledger.setUses(holder, new Map(kept));
+  }
+
+  /** Drivers whose devices the node will publish itself, and that its pods have claimed; sorted. */
+  driversOf(holder: Holder): readonly string[] {
+    const [uses = []] = this.state.ledger.usesOf(holder).values();
+    return localDrivers(uses);
+  }
+
+  /** Answers of all kinds, for {@link fits} and for its explanation. */
+  answers(claims: readonly Need[], asked: AskedNode): readonly KindAnswer[] {
+    const total = { steps: STEPS_PER_NODE };
+    const answers: KindAnswer[] = [];
+    for (const [kind, types] of this.#typesByKind(asked)) {
+      answers.push({ kind, types, answer: this.#search(claims, { ...asked, types, kind }, total) });
+    }
+    return answers;
+  }
+
+  #searched(claims: readonly Need[], asked: AskedNode): readonly DeviceFit[] {
+    const groups = new Map<string, { readonly set: SetId; readonly found: KindAnswer[] }>();
+    const answers = this.answers(claims, asked);
+    for (const one of answers) {
+      if (!isFound(one.answer)) continue;
+      const { at, uses } = one.answer;
+      const key = `${at} ${localDrivers(uses.flat()).join()}`;
+      within(groups, key, () => ({ set: at, found: [] })).found.push(one);
+    }
+    const total = { steps: STEPS_PER_NODE };
+    const fits = [...groups].map(([key, { set, found }]) => {
+      // A kind that narrows the node otherwise may do so in this way, too.
+      const more = groups.size === 1 ? [] : answers.filter((one) => !found.includes(one));
+      const joining = more.flatMap((one): KindAnswer[] => {
+        if (!isFound(one.answer)) return [];
+        const answer = this.#search(claims, { ...asked, set, kind: one.kind }, total);
+        const isSame =
+          isFound(answer) && `${answer.at} ${localDrivers(answer.uses.flat()).join()}` === key;
+        return isSame ? [{ ...one, answer }] : [];
+      });
+      return fitOf(claims, { ...asked, set }, [...found, ...joining]);
+    });
+    const usable = fits.filter(({ types }) => !isEmptyBits(types));
+    if (usable.length < 2) return usable;
+    const price = ({ types, set }: DeviceFit) => asked.table.leastPrice(types, set);
+    return usable
+      .map((fit) => ({ fit, price: price(fit) }))
+      .sort((a, b) => a.price - b.price)
+      .map(({ fit }) => fit);
+  }
+
+  /** Why {@link fits} is empty: the answer of the kind of instance types that comes nearest. */
+  explain(needs: DeviceNeeds, asked: AskedNode): string {
+    if (needs.problem !== undefined) return needs.problem;
+    const wanted = this.state.wantedOn(asked.holder, needs);
+    if (wanted === undefined) return ELSEWHERE;
+    const [set] = this.#nodes.waysOfAll(wanted.reaches, asked.set);
+    if (set === undefined) return UNREACHED;
+    const types = commonBits(asked.types, asked.table.compatible(set));
+    let nearest: Verdict | undefined;
+    for (const { kind, types: own, answer } of this.answers(wanted.toSearch, {
+      ...asked,
+      set,
+      types,
+    })) {
+      if (isFound(answer)) continue;
+      const question = this.#questionOf(wanted.toSearch, { ...asked, set, kind }, { steps: 0 });
+      const verdict = verdictOf(question, wanted.toSearch, answer);
+      if (nearest !== undefined && verdict.nearness <= nearest.nearness) continue;
+      const name = asked.table.types[bitIndices(own)[0] as number]?.name;
+      nearest = { ...verdict, text: `on ${name}: ${verdict.text}` };
+    }
+    return nearest?.text ?? "no instance type is left where its allocated claims can be used";
+  }
+
+  #search(
+    claims: readonly Need[],
+    asked: AskedKind,
+    total: { steps: number },
+  ): SearchFound<SetId> | SearchFailure {
+    const steps = Math.max(0, Math.min(STEPS_PER_KIND, total.steps));
+    const budget = { steps };
+    const answer = search(this.#questionOf(claims, asked, budget));
+    total.steps -= steps - budget.steps;
+    this.state.steps += steps - budget.steps;
+    return answer;
+  }
+
+  #questionOf(
+    claims: readonly Need[],
+    { holder, set, kind }: AskedKind,
+    budget: { steps: number },
+  ): DeviceQuestion<SetId> {
+    const { state } = this;
+    const list = state.listOf(`${set} ${kind.kind}`, () => [
+      ...state.cluster.shared.filter(({ reach }) => this.#nodes.ways(reach, set).length > 0),
+      ...kind.devices,
+    ]);
+    return {
+      claims: claims.map(({ spec }) => spec),
+      list,
+      taken: state.ledger.taken(holder, kind.kind, state.seed),
+      nodes: this.#nodes.from(set),
+      matcher: state.matcher,
+      budget,
+    };
+  }
+
+  #typesByKind({ types, table }: AskedNode): ReadonlyMap<TemplateDevices, Bits> {
+    const kinds = this.#kindsOf(table);
+    const found = new Map<TemplateDevices, Bits>();
+    for (const index of bitIndices(types))
+      setBit(
+        within(found, kinds[index] as TemplateDevices, () => noBits(table.size)),
+        index,
+      );
+    return found;
+  }
+
+  #kindsOf(table: DeviceTypes): readonly TemplateDevices[] {
+    let kinds = this.#kinds.get(table);
+    if (kinds === undefined) {
+      kinds = table.types.map(({ dynamicResources }) => this.state.templatesOf(dynamicResources));
+      this.#kinds.set(table, kinds);
+    }
+    return kinds;
+  }
+}
+
+const ELSEWHERE = "a claim of the pod has its devices on another planned node";
+const UNREACHED = "a claim of the pod is allocated, and cannot be used from nodes of this pool";
+const NONE: readonly DeviceFit[] = [];
+const NO_NEEDS: readonly Need[] = [];
+const NO_USES: DeviceFit["uses"] = new Map();
+
+function fitOf(
+  claims: readonly Need[],
+  { table, set }: AskedNode,
+  found: readonly KindAnswer[],
+): DeviceFit {
+  const types = noBits(table.size);
+  const uses = new Map<number, readonly (readonly Use[])[]>();
+  for (const { kind, types: own, answer } of found) {
+    for (const index of bitIndices(own)) setBit(types, index);
+    uses.set(kind.kind, (answer as SearchFound<SetId>).uses);
+  }
+  return { set, types: commonBits(types, table.compatible(set)), placed: claims, uses };
+}
+
+function localDrivers(uses: readonly Use[]): readonly string[] {
+  const local = uses.filter(({ device, adminAccess }) => device.pool.isTemplate && !adminAccess);
+  return [...new Set(local.map(({ device }) => device.pool.driver))].sort();
+}

@@ -1,0 +1,276 @@
+/**
+ * The devices that there are: those of ResourceSlices, and those that a new node of an instance type will publish. Only
+ * the slices of a pool's highest generation count.
+ * upstream: pkg/scheduling/dynamicresources/pool.go
+ */
+import type { CounterSet, Device, ResourceSlice } from "../../apis/resource/kinds.ts";
+import { canonicalJson } from "../../base/json.ts";
+import { within } from "../../base/within.ts";
+import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
+import { type Counters, countersOf } from "./counters.ts";
+import { EVERYWHERE, type Reach, reachOf } from "./reach.ts";
+
+export interface DevicePool {
+  readonly driver: string;
+  readonly name: string;
+  /** All slices of the highest generation are there. Devices of other pools are not picked one by one. */
+  readonly isComplete: boolean;
+  /** Counter set → counter → what the whole pool has of it. */
+  readonly counters: ReadonlyMap<string, Counters>;
+  /** The devices consume a counter that the pool does not have, or a set is named twice: it offers no device. */
+  readonly problem: string | undefined;
+  /** A node that does not exist yet will publish it. */
+  readonly isTemplate: boolean;
+  readonly devices: PooledDevice[];
+}
+
+export interface PooledDevice {
+  /** Unique among the devices of one search. Devices with lower numbers are tried first. */
+  readonly id: number;
+  readonly pool: DevicePool;
+  readonly device: Device;
+  /** Equal for devices that no request can tell apart. */
+  readonly content: number;
+  readonly reach: Reach;
+  /** It is a part of one node: published for it, or a template. */
+  readonly isLocal: boolean;
+  /** Attribute → number of the group of devices that will have the same value of it. Absent: none. */
+  readonly bound?: ReadonlyMap<string, number>;
+}
+
+/** Gives equal devices one number. One for all searches of a pass. */
+export class Contents {
+  readonly #numbers = new Map<string, number>();
+
+  of(text: string): number {
+    return within(this.#numbers, text, () => this.#numbers.size);
+  }
+}
+
+/** Template devices have numbers from here on, so that published devices are tried first. */
+const FIRST_TEMPLATE = 2 ** 30;
+
+/** The pools of the cluster, by driver and name. */
+export class ClusterDevices {
+  readonly pools: readonly DevicePool[];
+  /** Devices that no node owns: attached by a network. */
+  readonly shared: readonly PooledDevice[];
+  readonly #byNode = new Map<string, PooledDevice[]>();
+  readonly #byName = new Map<string, PooledDevice[]>();
+  #count = 0;
+
+  constructor(slices: readonly ResourceSlice[], contents: Contents) {
+    const byPool = new Map<string, ResourceSlice[]>();
+    for (const slice of slices) {
+      const { driver, pool } = slice.spec;
+      within(byPool, `${driver}/${pool.name}`, () => [] as ResourceSlice[]).push(slice);
+    }
+    const sorted = [...byPool].sort(([a], [b]) => (a < b ? -1 : 1));
+    this.pools = sorted.map(([, own]) => this.#pool(own, contents));
+    const shared: PooledDevice[] = [];
+    for (const { devices } of this.pools) {
+      for (const one of devices) {
+        const { reach } = one;
+        if (typeof reach === "object" && "node" in reach)
+          within(this.#byNode, reach.node, () => [] as PooledDevice[]).push(one);
+        else shared.push(one);
+        within(this.#byName, nameOf(one), () => [] as PooledDevice[]).push(one);
+      }
+    }
+    this.shared = shared;
+  }
+
+  /** Devices that the node's drivers published for it. */
+  onNode(name: string): readonly PooledDevice[] {
+    return this.#byNode.get(name) ?? [];
+  }
+
+  /** The devices of the name. Several, if slices of one pool repeat a name. */
+  named(driver: string, pool: string, device: string): readonly PooledDevice[] {
+    return this.#byName.get(`${driver}/${pool}/${device}`) ?? [];
+  }
+
+  #pool(all: readonly ResourceSlice[], contents: Contents): DevicePool {
+    const newest = Math.max(...all.map(({ spec }) => spec.pool.generation));
+    const slices = all
+      .filter(({ spec }) => spec.pool.generation === newest)
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    const [{ spec }] = slices as [ResourceSlice];
+    const sets = slices.flatMap(({ spec: { sharedCounters = [] } }) => sharedCounters);
+    const pool = newPool({
+      driver: spec.driver,
+      name: spec.pool.name,
+      isComplete: slices.length === spec.pool.resourceSliceCount,
+      sets,
+      devices: slices.flatMap((slice) => slice.spec.devices ?? []),
+      isTemplate: false,
+    });
+    for (const slice of slices) {
+      for (const device of slice.spec.devices ?? []) {
+        const reach = reachOf(slice.spec, device);
+        if (reach === undefined) continue;
+        const isLocal = typeof reach === "object" && "node" in reach;
+        const text = `${contentText(pool, device)} ${canonicalJson(reach)}`;
+        const content = contents.of(text);
+        pool.devices.push({ id: this.#count++, pool, device, content, reach, isLocal });
+      }
+    }
+    return pool;
+  }
+}
+
+/** What a new node of some instance types will publish. Types with equal devices share one. */
+export interface TemplateDevices {
+  /** Equal for equal devices, whatever the names of the pools. */
+  readonly kind: number;
+  readonly devices: readonly PooledDevice[];
+}
+
+/** Reads templates of instance types, each once. */
+export class DeviceKinds {
+  readonly #byText = new Map<string, TemplateDevices>();
+  readonly #byTemplate = new WeakMap<DynamicResources, TemplateDevices>();
+  readonly #contents: Contents;
+
+  constructor(contents: Contents) {
+    this.#contents = contents;
+  }
+
+  of(resources: DynamicResources | undefined): TemplateDevices {
+    if (resources === undefined || resources.pools.length === 0) return NO_TEMPLATES;
+    let known = this.#byTemplate.get(resources);
+    if (known === undefined) {
+      const text = withoutPoolNames(resources);
+      known = within(this.#byText, text, () => this.#read(resources, this.#byText.size + 1));
+      this.#byTemplate.set(resources, known);
+    }
+    return known;
+  }
+
+  #read({ pools, bindings }: DynamicResources, kind: number): TemplateDevices {
+    const bound = boundDevices(bindings);
+    const devices: PooledDevice[] = [];
+    for (const template of pools) {
+      const pool = newPool({
+        driver: template.driver,
+        name: template.pool,
+        isComplete: true,
+        sets: template.sharedCounters ?? [],
+        devices: template.devices,
+        isTemplate: true,
+      });
+      for (const device of template.devices) {
+        const own = bound.get(`${template.driver}/${template.pool}/${device.name}`);
+        const groups = own === undefined ? "" : canonicalJson([...own]);
+        const content = this.#contents.of(`${contentText(pool, device)} ${groups}`);
+        const id = FIRST_TEMPLATE + devices.length;
+        const one = { id, pool, device, content, reach: EVERYWHERE, isLocal: true };
+        const pooled = own === undefined ? one : { ...one, bound: own };
+        pool.devices.push(pooled);
+        devices.push(pooled);
+      }
+    }
+    return { kind, devices };
+  }
+}
+
+const NO_TEMPLATES: TemplateDevices = { kind: 0, devices: [] };
+
+/** SelectorCache cannot read the name of a pool, and it differs between types with equal devices. */
+function withoutPoolNames({ pools, bindings }: DynamicResources): string {
+  const numbers = new Map(pools.map(({ driver, pool }, at) => [`${driver}/${pool}`, at]));
+  const groups = bindings.map(({ attribute, devices }) => [
+    attribute,
+    devices.map(({ driver, pool, device }) => [numbers.get(`${driver}/${pool}`), device]),
+  ]);
+  return canonicalJson([pools.map(({ pool: _, ...rest }) => rest), groups]);
+}
+
+/** Bindings of one attribute that share a device are one group. */
+function boundDevices(
+  bindings: DynamicResources["bindings"],
+): Map<string, ReadonlyMap<string, number>> {
+  const groups = new Map<string, Set<string>[]>();
+  for (const { attribute, devices } of bindings) {
+    const names = new Set(devices.map((one) => `${one.driver}/${one.pool}/${one.device}`));
+    const all = within(groups, attribute, () => [] as Set<string>[]);
+    const touching = all.filter((group) => [...group].some((name) => names.has(name)));
+    const joined = new Set([...names, ...touching.flatMap((group) => [...group])]);
+    groups.set(attribute, [...all.filter((group) => !touching.includes(group)), joined]);
+  }
+  const bound = new Map<string, Map<string, number>>();
+  for (const [attribute, all] of groups)
+    for (const [number, names] of all.entries())
+      for (const name of names)
+        within(bound, name, () => new Map<string, number>()).set(attribute, number);
+  return bound;
+}
+
+interface PoolParts extends Pick<DevicePool, "driver" | "name" | "isComplete" | "isTemplate"> {
+  readonly sets: readonly CounterSet[];
+  readonly devices: readonly Device[];
+}
+
+function newPool({ sets, devices, ...pool }: PoolParts): DevicePool {
+  const counters = new Map<string, Counters>();
+  let problem: string | undefined;
+  for (const set of sets) {
+    if (counters.has(set.name)) problem ??= `names counter set ${set.name} twice`;
+    counters.set(set.name, countersOf(set.counters));
+  }
+  for (const { name, consumesCounters = [] } of devices) {
+    for (const { counterSet, counters: wanted } of consumesCounters) {
+      const known = counters.get(counterSet);
+      const missing = Object.keys(wanted).find((counter) => known?.get(counter) === undefined);
+      if (known === undefined)
+        problem ??= `has no counter set ${counterSet}, which device ${name} consumes`;
+      else if (missing !== undefined)
+        problem ??= `has no counter ${missing} in set ${counterSet}, which device ${name} consumes`;
+    }
+  }
+  return { ...pool, counters, problem, devices: [] };
+}
+
+/** Devices never change, so their texts are made once. */
+const TEXTS = new WeakMap<Device, string>();
+
+/** Devices that consume counters are equal only within their pool. */
+function contentText({ driver, name, isTemplate }: DevicePool, device: Device): string {
+  let text = TEXTS.get(device);
+  if (text === undefined) {
+    const { name: _, ...content } = device;
+    text = canonicalJson(content);
+    TEXTS.set(device, text);
+  }
+  const owner = device.consumesCounters === undefined ? "" : `${isTemplate} ${name}`;
+  return `${driver} ${owner} ${text}`;
+}
+
+/** The name by which claims in the cluster refer to the device. */
+export function nameOf({ pool, device }: PooledDevice): string {
+  return `${pool.driver}/${pool.name}/${device.name}`;
+}
+
+/** A device name that two of these devices of one pool share; undefined: there is none. */
+export function repeatedName(devices: readonly PooledDevice[]): string | undefined {
+  const seen = new Set<string>();
+  for (const { device } of devices) {
+    if (seen.has(device.name)) return device.name;
+    seen.add(device.name);
+  }
+  return undefined;
+}
+
+/** Drivers that have at least one complete pool among what they published for the node. */
+export function publishedDrivers(
+  slices: readonly ResourceSlice[],
+  nodeName: string,
+): ReadonlySet<string> {
+  const own = slices.filter(
+    ({ spec, metadata }) =>
+      spec.nodeName === nodeName ||
+      metadata.ownerReferences?.some(({ kind, name }) => kind === "Node" && name === nodeName),
+  );
+  const pools = new ClusterDevices(own, new Contents()).pools;
+  return new Set(pools.filter(({ isComplete }) => isComplete).map(({ driver }) => driver));
+}

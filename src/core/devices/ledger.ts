@@ -1,0 +1,142 @@
+/**
+ * What a pass has promised: devices of each planned or existing node, and the claims that have a place. Each change can
+ * be undone, newest first, as the changes of a fork are.
+ * upstream: pkg/scheduling/dynamicresources/allocationtracker.go
+ */
+import { within } from "../../base/within.ts";
+import { type Amounts, addAmounts, largerAmounts, NO_AMOUNTS } from "./capacity.ts";
+import { type CounterUse, consume } from "./counters.ts";
+import type { DevicePool, PooledDevice } from "./inventory.ts";
+import type { Reach } from "./reach.ts";
+import type { Taken, Use } from "./search.ts";
+import { isShared } from "./search.ts";
+import type { Seed } from "./seed.ts";
+
+/** A planned or existing node. */
+export type Holder = object;
+
+/** What a node takes, for each kind of instance type that it may become. */
+export type KindUses = ReadonlyMap<number, readonly Use[]>;
+
+/** A claim that got its devices in this pass. */
+export interface PlacedClaim {
+  readonly holder: Holder;
+  /** From where its devices can be used. Undefined: from the holder only. */
+  readonly reaches: readonly Reach[] | undefined;
+}
+
+const NO_USES: KindUses = new Map();
+
+export class DeviceLedger {
+  readonly #holders = new Map<Holder, KindUses>();
+  readonly #claims = new Map<string, PlacedClaim>();
+  /** Published device → node → what it takes of it. */
+  readonly #byDevice = new Map<PooledDevice, Map<Holder, Amounts>>();
+  readonly #undo: (() => void)[] = [];
+  /** Grows whenever a claim gets a place. */
+  #revision = 0;
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  usesOf(holder: Holder): KindUses {
+    return this.#holders.get(holder) ?? NO_USES;
+  }
+
+  placed(claim: string): PlacedClaim | undefined {
+    return this.#claims.get(claim);
+  }
+
+  /** The current point in time, for {@link backTo}. */
+  now(): number {
+    return this.#undo.length;
+  }
+
+  backTo(moment: number): void {
+    while (this.#undo.length > moment) this.#undo.pop()?.();
+  }
+
+  /** Adds a change of another part of the state that is undone with the others. */
+  note(undo: () => void): void {
+    this.#undo.push(undo);
+  }
+
+  setUses(holder: Holder, uses: KindUses): void {
+    const before = this.usesOf(holder);
+    this.#replace(holder, before, uses);
+    this.#undo.push(() => this.#replace(holder, uses, before));
+  }
+
+  place(claim: string, placed: PlacedClaim): void {
+    const before = this.#claims.get(claim);
+    this.#claims.set(claim, placed);
+    this.#revision++;
+    this.#undo.push(() => {
+      if (before === undefined) this.#claims.delete(claim);
+      else this.#claims.set(claim, before);
+      this.#revision++;
+    });
+  }
+
+  /** What is taken for a node that becomes one of this kind. */
+  taken(holder: Holder, kind: number, seed: Seed): Taken {
+    const own = takenBy(this.usesOf(holder).get(kind) ?? []);
+    const counters = new Map<DevicePool, CounterUse>();
+    const byOthers = (device: PooledDevice) => {
+      const holders = this.#byDevice.get(device);
+      return holders !== undefined && (holders.size > 1 || !holders.has(holder));
+    };
+    const has = (device: PooledDevice) =>
+      own.has(device) || seed.held.has(device) || byOthers(device);
+    return {
+      has,
+      consumed: (device) => {
+        const others = [...(this.#byDevice.get(device) ?? [])].filter(([one]) => one !== holder);
+        const amounts = others.map(([, amount]) => amount);
+        return [seed.consumed.get(device), own.get(device), ...amounts];
+      },
+      counters: (pool) => [
+        within(counters, pool, () => {
+          const use: CounterUse = new Map();
+          for (const one of pool.devices) if (has(one)) consume(use, one.device, 1);
+          return use;
+        }),
+      ],
+    };
+  }
+
+  #replace(holder: Holder, before: KindUses, after: KindUses): void {
+    for (const device of publishedOf(before)) {
+      const holders = this.#byDevice.get(device);
+      holders?.delete(holder);
+      if (holders?.size === 0) this.#byDevice.delete(device);
+    }
+    // A node becomes one kind in the end, so what its kinds take is not added up.
+    for (const uses of after.values()) {
+      for (const [device, amounts] of takenBy(uses)) {
+        if (device.pool.isTemplate) continue;
+        const holders = within(this.#byDevice, device, () => new Map<Holder, Amounts>());
+        holders.set(holder, largerAmounts(holders.get(holder) ?? NO_AMOUNTS, amounts));
+      }
+    }
+    if (after.size === 0) this.#holders.delete(holder);
+    else this.#holders.set(holder, after);
+  }
+}
+
+function publishedOf(uses: KindUses): Set<PooledDevice> {
+  const all = [...uses.values()].flat();
+  return new Set(all.map(({ device }) => device).filter(({ pool }) => !pool.isTemplate));
+}
+
+/** Requests with admin access take nothing away. */
+function takenBy(uses: readonly Use[]): Map<PooledDevice, Amounts> {
+  const taken = new Map<PooledDevice, Amounts>();
+  for (const { device, consumes, adminAccess } of uses) {
+    if (adminAccess) continue;
+    const known = taken.get(device) ?? NO_AMOUNTS;
+    taken.set(device, isShared(device) ? addAmounts(known, consumes) : known);
+  }
+  return taken;
+}

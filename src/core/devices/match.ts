@@ -1,0 +1,66 @@
+/** Whether a device is one that a request asks for, whoever has it now. */
+import { type Amounts, consumedBy } from "./capacity.ts";
+import type { Alternative } from "./claim-specs.ts";
+import type { PooledDevice } from "./inventory.ts";
+import type { Selector } from "./selectors.ts";
+import { untoleratedTaint } from "./taints.ts";
+
+/** The step of the check that the device fails, in order. */
+export type MatchStep = "class" | "selector" | "taint" | "capacity";
+
+export interface Mismatch {
+  readonly step: MatchStep;
+  /** What it failed on. */
+  readonly text: string;
+  /** The selector has no value for the device. Kubernetes fails the whole claim then. */
+  readonly isError?: true;
+}
+
+export type Match =
+  | { readonly mismatch: Mismatch }
+  /** What the request takes of the capacity, if the device is shared. */
+  | { readonly mismatch?: undefined; readonly consumes: Amounts };
+
+/** Answers for each request and each content of devices, kept for the pass. */
+export class Matcher {
+  readonly #known = new WeakMap<Alternative, Map<number, Match>>();
+
+  of(request: Alternative, device: PooledDevice): Match {
+    let known = this.#known.get(request);
+    if (known === undefined) {
+      known = new Map();
+      this.#known.set(request, known);
+    }
+    let match = known.get(device.content);
+    if (match === undefined) {
+      match = matchOf(request, device);
+      known.set(device.content, match);
+    }
+    return match;
+  }
+}
+
+function matchOf(request: Alternative, one: PooledDevice): Match {
+  for (const [at, selector] of request.selectors.entries()) {
+    const mismatch = bySelector(selector, one, at < request.ofClass ? "class" : "selector");
+    if (mismatch !== undefined) return { mismatch };
+  }
+  const { device, pool } = one;
+  const taint = untoleratedTaint(device, request.tolerations);
+  if (taint !== undefined) {
+    const { key, value, effect } = taint;
+    const text = `${key}${value === undefined ? "" : `=${value}`}:${effect}`;
+    return { mismatch: { step: "taint", text } };
+  }
+  const consumes = consumedBy(device, pool.driver, request.capacity);
+  if (typeof consumes === "string") return { mismatch: { step: "capacity", text: consumes } };
+  return { consumes };
+}
+
+function bySelector(selector: Selector, one: PooledDevice, step: MatchStep): Mismatch | undefined {
+  const answer = selector.test(one);
+  if (answer === true) return undefined;
+  const { expression } = selector;
+  if (answer === false) return { step, text: expression };
+  return { step, text: `${expression} (${answer})`, isError: true };
+}

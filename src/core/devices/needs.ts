@@ -1,0 +1,121 @@
+/**
+ * The claims of a pod. A claim that Kubernetes has not generated yet is read from its template.
+ * upstream: pkg/controllers/provisioning/scheduling/dra.go
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { DeviceClaim, ResourceClaim } from "../../apis/resource/kinds.ts";
+import { type PodClaimEntry, podClaimEntries } from "../../apis/resource/pod-claims.ts";
+import { canonicalJson } from "../../base/json.ts";
+import { type ClaimSpec, claimSpec } from "./claim-specs.ts";
+import type { DeviceFacts } from "./device-facts.ts";
+import { SelectorCache } from "./selectors.ts";
+
+/** One claim of a pod. */
+export interface Need {
+  /** Name of the entry in the pod's spec, for people. */
+  readonly name: string;
+  /** `namespace/name` of the claim. Undefined: it does not exist yet. */
+  readonly key: string | undefined;
+  readonly claim: ResourceClaim | undefined;
+  readonly spec: ClaimSpec;
+}
+
+export interface DeviceNeeds {
+  readonly claims: readonly Need[];
+  /** Why no node can take the pod now. Absent: its claims can be read. */
+  readonly problem?: string;
+  /** Only this pod uses its claims, and none is allocated: what refuses it once refuses it for the whole pass. */
+  readonly isPrivate: boolean;
+  /** Equal for pods whose claims are equal for planning. */
+  readonly text: string;
+}
+
+/** Reads claims of pods. */
+export class NeedsReader {
+  readonly #claims: ReadonlyMap<string, ResourceClaim>;
+  readonly #templates: ReadonlyMap<string, DeviceClaim>;
+  readonly #reader: Parameters<typeof claimSpec>[1];
+  readonly #specs = new Map<string, ClaimSpec | string>();
+  readonly #needs = new WeakMap<Pod, DeviceNeeds>();
+
+  constructor({ claims, templates, classes, compile }: DeviceFacts) {
+    this.#claims = new Map(claims.map((one) => [keyOf(one), one]));
+    this.#templates = new Map(
+      templates.map((one) => [keyOf(one), one.spec.spec.devices ?? NOTHING]),
+    );
+    this.#reader = {
+      classes: new Map(classes.map((one) => [one.metadata.name, one])),
+      selectors: new SelectorCache(compile),
+    };
+  }
+
+  of(pod: Pod): DeviceNeeds {
+    let needs = this.#needs.get(pod);
+    if (needs === undefined) {
+      needs = this.#read(pod);
+      this.#needs.set(pod, needs);
+    }
+    return needs;
+  }
+
+  #read(pod: Pod): DeviceNeeds {
+    const { namespace = "default" } = pod.metadata;
+    const claims = new Map<string, Need>();
+    const texts: string[] = [];
+    let isPrivate = true;
+    let problem: string | undefined;
+    for (const entry of podClaimEntries(pod)) {
+      const found = this.#find(namespace, entry);
+      if (found === "none") continue;
+      if (typeof found === "string") {
+        problem ??= found;
+        continue;
+      }
+      const { key, claim, devices } = found;
+      const isNamed = entry.templateName === undefined;
+      const isOwn = !isNamed && claim?.status?.allocation === undefined;
+      isPrivate &&= isOwn;
+      texts.push(isOwn ? canonicalJson(devices) : `claim ${key}`);
+      const spec = this.#specOf(devices);
+      if (typeof spec === "string") problem ??= `claim ${entry.name}: ${spec}`;
+      // A pod may name a claim twice. It is allocated once.
+      else claims.set(key ?? `entry ${entry.name}`, { name: entry.name, key, claim, spec });
+    }
+    const text = `${texts.join(" ")}${problem ?? ""}`;
+    return {
+      claims: [...claims.values()],
+      isPrivate,
+      text,
+      ...(problem === undefined ? {} : { problem }),
+    };
+  }
+
+  /** `none`: nothing is to be allocated for the entry. Any other text is a problem. */
+  #find(
+    namespace: string,
+    { claimName, templateName }: PodClaimEntry,
+  ): "none" | string | (Pick<Need, "key" | "claim"> & { readonly devices: DeviceClaim }) {
+    if (claimName === null) return "none";
+    const key = claimName === undefined ? undefined : `${namespace}/${claimName}`;
+    const claim = key === undefined ? undefined : this.#claims.get(key);
+    if (claim !== undefined) return { key, claim, devices: claim.spec.devices ?? NOTHING };
+    if (templateName === undefined) return `resourceclaim ${JSON.stringify(key)} not found`;
+    const devices = this.#templates.get(`${namespace}/${templateName}`);
+    return devices === undefined
+      ? `resourceclaimtemplate "${namespace}/${templateName}" not found`
+      : { key, claim: undefined, devices };
+  }
+
+  #specOf(devices: DeviceClaim): ClaimSpec | string {
+    const text = canonicalJson(devices);
+    let spec = this.#specs.get(text);
+    if (spec === undefined) {
+      spec = claimSpec(devices, this.#reader);
+      this.#specs.set(text, spec);
+    }
+    return spec;
+  }
+}
+
+const NOTHING: DeviceClaim = {};

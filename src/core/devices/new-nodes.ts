@@ -1,0 +1,46 @@
+/** How devices narrow planned nodes: requirements as numbers of their space. */
+import { within } from "../../base/within.ts";
+import type { RequirementSpace, SetId } from "../scheduling/requirement-space.ts";
+import type { PooledDevice } from "./inventory.ts";
+import { allowsNames, type Reach, type ReachTerm } from "./reach.ts";
+import type { Narrowable } from "./search.ts";
+
+export class NewNodes {
+  readonly #space: RequirementSpace;
+  readonly #sets = new Map<ReachTerm, SetId>();
+
+  constructor(space: RequirementSpace) {
+    this.#space = space;
+  }
+
+  from(set: SetId): Narrowable<SetId> {
+    return { from: set, ways: ({ reach }: PooledDevice, at) => this.ways(reach, at) };
+  }
+
+  /** The sets of requirements under which a node of `at` reaches it, one for each term. */
+  ways(reach: Reach, at: SetId): readonly SetId[] {
+    if (reach === "everywhere") return [at];
+    if ("node" in reach) return [];
+    const found: SetId[] = [];
+    for (const term of reach.terms) {
+      if (!allowsNames(term)) continue;
+      const wanted = within(this.#sets, term, () => this.#space.intern(term.labels));
+      const joined = this.#space.join(at, wanted);
+      if (joined !== undefined && !found.includes(joined)) found.push(joined);
+    }
+    return found;
+  }
+
+  /** The sets under which a node of `at` reaches all of these. At most so many. */
+  waysOfAll(reaches: readonly Reach[], at: SetId): readonly SetId[] {
+    let sets: readonly SetId[] = [at];
+    for (const reach of reaches) {
+      const next = sets.flatMap((set) => this.ways(reach, set));
+      sets = [...new Set(next)].slice(0, MOST_WAYS);
+    }
+    return sets;
+  }
+}
+
+/** Ways to satisfy the node selectors of allocated claims that are tried. */
+const MOST_WAYS = 8;

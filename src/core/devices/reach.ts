@@ -1,0 +1,63 @@
+/** From which nodes a device, or an allocated claim, can be used. */
+
+import { HOSTNAME_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import type { Device, ResourceSlice } from "../../apis/resource/kinds.ts";
+import { allows, type Requirement, toRequirement } from "../scheduling/requirement.ts";
+import { Requirements } from "../scheduling/requirements.ts";
+
+/** One term of a node selector: all of it must hold. */
+export interface ReachTerm {
+  /** What the node's labels must be, the host name left out. */
+  readonly labels: Requirements;
+  /** What the node's name and host name must be. A node that does not exist yet satisfies none. */
+  readonly names: readonly Requirement[];
+}
+
+/** `terms`: one of them must hold. */
+export type Reach =
+  | "everywhere"
+  | { readonly node: string }
+  | { readonly terms: readonly ReachTerm[] };
+
+export const EVERYWHERE: Reach = "everywhere";
+
+type WireTerms = NonNullable<Device["nodeSelector"]>["nodeSelectorTerms"];
+
+/** Undefined: the slice says nothing about nodes, so no node can use the device. */
+export function reachOf(slice: ResourceSlice["spec"], device: Device): Reach | undefined {
+  const { allNodes, nodeName, nodeSelector } =
+    slice.perDeviceNodeSelection === true ? device : slice;
+  if (nodeName !== undefined && nodeName !== "") return { node: nodeName };
+  if (nodeSelector !== undefined) return { terms: termsOf(nodeSelector.nodeSelectorTerms) };
+  return allNodes === true ? EVERYWHERE : undefined;
+}
+
+/** Terms without expressions select no node, as Kubernetes has it. */
+export function termsOf(terms: WireTerms): readonly ReachTerm[] {
+  return terms.flatMap(({ matchExpressions = [], matchFields = [] }) => {
+    if (matchExpressions.length + matchFields.length === 0) return [];
+    const all = matchExpressions.map((one) => toRequirement(one as never));
+    return [
+      {
+        labels: Requirements.of(all.filter(({ key }) => key !== HOSTNAME_LABEL_KEY)),
+        names: [
+          ...all.filter(({ key }) => key === HOSTNAME_LABEL_KEY),
+          ...matchFields.map((one) => toRequirement(one as never)),
+        ],
+      },
+    ];
+  });
+}
+
+const NEW_NODE = "name-of-a-node-that-does-not-exist-yet";
+
+/** Whether the term can hold for a node with this name and host name. Undefined: the node does not exist yet. */
+export function allowsNames(
+  { names }: ReachTerm,
+  node?: { readonly name: string; readonly hostname: string },
+): boolean {
+  return names.every((one) => {
+    const name = one.key === HOSTNAME_LABEL_KEY ? node?.hostname : node?.name;
+    return allows(one, name ?? NEW_NODE);
+  });
+}

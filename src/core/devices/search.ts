@@ -1,0 +1,291 @@
+/**
+ * Finds devices for the claims of one pod on one node: depth first over claims, requests, alternatives and devices. Of
+ * equal devices only the first is tried. The number of steps is bounded, so equal input has an equal answer.
+ * upstream: pkg/scheduling/dynamicresources/allocator.go (bounded by seconds there)
+ */
+import { within } from "../../base/within.ts";
+import { type Amounts, addAmounts, capacityOf, shortDimension } from "./capacity.ts";
+import { type Alternative, type ClaimSpec, MOST_RESULTS } from "./claim-specs.ts";
+import { ConstraintState } from "./constraints.ts";
+import { type CounterUse, consume, shortCounter } from "./counters.ts";
+import type { DeviceList } from "./device-list.ts";
+import type { DevicePool, PooledDevice } from "./inventory.ts";
+import type { Match, Matcher } from "./match.ts";
+
+/** A device that a request takes. */
+export interface Use {
+  readonly device: PooledDevice;
+  readonly request: string;
+  /** What it takes of a shared device; empty: the whole of one that is not shared. */
+  readonly consumes: Amounts;
+  readonly adminAccess: boolean;
+}
+
+/** What others have taken. */
+export interface Taken {
+  /** Whether a device that is not shared is in use. */
+  has(device: PooledDevice): boolean;
+  /** What is taken of a shared device. */
+  consumed(device: PooledDevice): readonly (Amounts | undefined)[];
+  /** What is taken of the pool's counters. */
+  counters(pool: DevicePool): readonly (CounterUse | undefined)[];
+}
+
+/** Nodes that a search may narrow down. `S`: what they are, a set of requirements. */
+export interface Narrowable<S> {
+  readonly from: S;
+  /** The ways in which such a node can use the device, each narrower or the same. Empty: it cannot. */
+  ways(device: PooledDevice, at: S): readonly S[];
+}
+
+export interface DeviceQuestion<S> {
+  readonly claims: readonly ClaimSpec[];
+  readonly list: DeviceList;
+  readonly taken: Taken;
+  readonly nodes: Narrowable<S>;
+  readonly matcher: Matcher;
+  /** Paid one for each device that is tried. */
+  readonly budget: { steps: number };
+}
+
+export interface SearchFound<S> {
+  readonly at: S;
+  /** For each claim of the question. */
+  readonly uses: readonly (readonly Use[])[];
+}
+
+/** Why there is no answer, where more is known than that none was found. */
+export type SearchFailure = { readonly problem?: string; readonly outOfSteps?: true };
+
+/** The devices, or why there are none. */
+export function search<S>(question: DeviceQuestion<S>): SearchFound<S> | SearchFailure {
+  return new Search(question).run();
+}
+
+/** Whether the search found devices for all claims. */
+export function isFound<S>(answer: SearchFound<S> | SearchFailure): answer is SearchFound<S> {
+  return "uses" in answer;
+}
+
+/** Where the search is: the next device to find. */
+interface Position {
+  readonly claim: number;
+  readonly request: number;
+}
+
+/** The devices of one alternative that are still to find. */
+interface Filling<S> {
+  readonly position: Position;
+  readonly alternative: Alternative;
+  /** Devices that may be taken, in order. With All: those that must be taken. */
+  readonly among: readonly PooledDevice[];
+  /** Some of them have shares for several slots. */
+  readonly hasShared: boolean;
+  readonly slots: number;
+  readonly slot: number;
+  /** Devices before this one were tried for an earlier slot. */
+  readonly from: number;
+  readonly at: S;
+}
+
+/** Devices that are looked at for one step of the budget. */
+const LOOKED_AT_PER_STEP = 16;
+
+class Search<S> {
+  readonly #question: DeviceQuestion<S>;
+  readonly #uses: Use[][];
+  readonly #constraints: readonly ConstraintState[];
+  readonly #taken = new Map<PooledDevice, number>();
+  readonly #consumed = new Map<PooledDevice, Amounts[]>();
+  readonly #counters = new Map<DevicePool, CounterUse>();
+  #failure: SearchFailure = {};
+  #stopped = false;
+
+  constructor(question: DeviceQuestion<S>) {
+    this.#question = question;
+    this.#uses = question.claims.map(() => []);
+    this.#constraints = question.claims.map(({ constraints }) => new ConstraintState(constraints));
+  }
+
+  run(): SearchFound<S> | SearchFailure {
+    const at = this.#next({ claim: 0, request: 0 }, this.#question.nodes.from);
+    return at === undefined ? this.#failure : { at, uses: this.#uses };
+  }
+
+  /** The rest of the search from this request on. Undefined: there is no way. */
+  #next({ claim, request }: Position, at: S): S | undefined {
+    const spec = this.#question.claims[claim];
+    if (spec === undefined) return at;
+    const alternatives = spec.requests[request];
+    if (alternatives === undefined) return this.#next({ claim: claim + 1, request: 0 }, at);
+    for (const alternative of alternatives) {
+      const position = { claim, request };
+      const { wantsAll } = alternative;
+      const among = wantsAll ? this.#allOf(alternative, at) : this.#candidates(alternative, at);
+      if (this.#stopped) return undefined;
+      if (among.length === 0) continue;
+      const slots = wantsAll ? among.length : alternative.count;
+      const hasShared = among.some(isShared);
+      const start = { position, alternative, among, hasShared, slots, slot: 0, from: 0, at };
+      const end = this.#fill(start);
+      if (end !== undefined || this.#stopped) return end;
+    }
+    return undefined;
+  }
+
+  /** Devices that match and are free. A device that breaks a selector is one: the search fails when it gets there. */
+  #candidates(alternative: Alternative, at: S): readonly PooledDevice[] {
+    const { list, matcher, nodes, budget } = this.#question;
+    budget.steps -= Math.ceil(list.devices.length / LOOKED_AT_PER_STEP);
+    return list.devices.filter((device) => {
+      if (!device.pool.isComplete || this.#question.list.closed.has(device.pool)) return false;
+      const match = matcher.of(alternative, device);
+      if (match.mismatch !== undefined) return match.mismatch.isError === true;
+      if (!alternative.adminAccess && !this.#isFree(device, match.consumes)) return false;
+      return nodes.ways(device, at).length > 0;
+    });
+  }
+
+  #fill(filling: Filling<S>): S | undefined {
+    const { position, alternative, among, slots, slot, at } = filling;
+    const { claim, request } = position;
+    if (slot >= slots) return this.#next({ claim, request: request + 1 }, at);
+    const own = this.#uses[claim] as Use[];
+    if (own.length + slots - slot > MOST_RESULTS) return undefined;
+    if (alternative.wantsAll) return this.#take(among[slot] as PooledDevice, 0, filling);
+    const tried = new Set<string>();
+    for (let index = filling.from; index < among.length && !this.#stopped; index++) {
+      if (!filling.hasShared && among.length - index < slots - slot) break;
+      const device = among[index] as PooledDevice;
+      const like = this.#likeness(device);
+      if (tried.has(like)) continue;
+      tried.add(like);
+      const isSharing = isShared(device) && !alternative.adminAccess;
+      const end = this.#take(device, isSharing ? index : index + 1, filling);
+      if (end !== undefined) return end;
+    }
+    return undefined;
+  }
+
+  /** Tries the device, and the rest of the search with it. `from`: the next device for the next slot. */
+  #take(device: PooledDevice, from: number, filling: Filling<S>): S | undefined {
+    const { matcher, budget, nodes } = this.#question;
+    if (--budget.steps < 0) {
+      this.#failure = { outOfSteps: true };
+      this.#stopped = true;
+      return undefined;
+    }
+    const { alternative, position } = filling;
+    const match = matcher.of(alternative, device);
+    if (match.mismatch !== undefined) {
+      if (match.mismatch.isError === true) this.#fail(alternative, match);
+      return undefined;
+    }
+    const { adminAccess } = alternative;
+    if (!adminAccess && !this.#isFree(device, match.consumes)) return undefined;
+    const constraints = this.#constraints[position.claim] as ConstraintState;
+    for (const at of nodes.ways(device, filling.at)) {
+      if (constraints.take(alternative.name, device) !== undefined) return undefined;
+      const own = this.#uses[position.claim] as Use[];
+      own.push({ device, request: alternative.name, consumes: match.consumes, adminAccess });
+      if (!adminAccess) this.#hold(device, match.consumes);
+      const end = this.#fill({ ...filling, slot: filling.slot + 1, from, at });
+      if (end !== undefined) return end;
+      own.pop();
+      if (!adminAccess) this.#letGo(device);
+      constraints.giveBack(alternative.name);
+      if (this.#stopped) return undefined;
+    }
+    return undefined;
+  }
+
+  /** Kubernetes gives up the claim when a selector has no value for a device that it looks at. */
+  #fail({ name }: Alternative, { mismatch }: Match): void {
+    this.#failure = { problem: `request ${name}: selector ${mismatch?.text}` };
+    this.#stopped = true;
+  }
+
+  /** Empty: the request cannot be satisfied. */
+  #allOf(alternative: Alternative, at: S): readonly PooledDevice[] {
+    const { list, matcher, nodes, budget } = this.#question;
+    const found: PooledDevice[] = [];
+    budget.steps -= Math.ceil(list.devices.length / LOOKED_AT_PER_STEP);
+    for (const device of list.devices) {
+      if (nodes.ways(device, at).length === 0) continue;
+      const problem = this.#question.list.closed.get(device.pool);
+      if (problem !== undefined || !device.pool.isComplete) {
+        const why = problem ?? "is not complete yet";
+        this.#failure = {
+          problem: `request ${alternative.name} asks for all devices, and pool ${device.pool.name} of ${device.pool.driver} ${why}`,
+        };
+        return [];
+      }
+      const match = matcher.of(alternative, device);
+      if (match.mismatch === undefined) found.push(device);
+      else if (match.mismatch.isError === true) {
+        this.#fail(alternative, match);
+        return [];
+      } else if (match.mismatch.step === "taint") return [];
+    }
+    return found;
+  }
+
+  #isHeld(device: PooledDevice): boolean {
+    return this.#taken.has(device) || this.#question.taken.has(device);
+  }
+
+  #isFree(device: PooledDevice, consumes: Amounts): boolean {
+    const { taken } = this.#question;
+    if (isShared(device)) {
+      const used = [...taken.consumed(device), ...(this.#consumed.get(device) ?? [])];
+      if (shortDimension(capacityOf(device.device), used, consumes) !== undefined) return false;
+      // Its counters are charged once, by the first that takes a share.
+      if (this.#isHeld(device)) return true;
+    } else if (this.#isHeld(device)) return false;
+    if (device.device.consumesCounters === undefined) return true;
+    const uses = [...taken.counters(device.pool), this.#counters.get(device.pool)];
+    return shortCounter(device.pool.counters, uses, device.device) === undefined;
+  }
+
+  #hold(device: PooledDevice, consumes: Amounts): void {
+    const times = this.#taken.get(device) ?? 0;
+    this.#taken.set(device, times + 1);
+    if (isShared(device)) within(this.#consumed, device, () => [] as Amounts[]).push(consumes);
+    if (times === 0 && this.#isCharged(device))
+      consume(within(this.#counters, device.pool, newUse), device.device, 1);
+  }
+
+  #letGo(device: PooledDevice): void {
+    const times = (this.#taken.get(device) ?? 1) - 1;
+    if (times === 0) this.#taken.delete(device);
+    else this.#taken.set(device, times);
+    if (isShared(device)) this.#consumed.get(device)?.pop();
+    if (times === 0 && this.#isCharged(device))
+      consume(within(this.#counters, device.pool, newUse), device.device, -1);
+  }
+
+  /** Whether taking the device takes counters: those of a shared one may be taken already. */
+  #isCharged(device: PooledDevice): boolean {
+    return device.device.consumesCounters !== undefined && !this.#question.taken.has(device);
+  }
+
+  /** Equal for devices of which trying one tells about the others. */
+  #likeness(device: PooledDevice): string {
+    if (!isShared(device)) return String(device.content);
+    const used = [
+      ...this.#question.taken.consumed(device),
+      ...(this.#consumed.get(device) ?? []),
+    ].reduce<Amounts>((sum, one) => (one === undefined ? sum : addAmounts(sum, one)), new Map());
+    const held = this.#taken.has(device) ? "held" : "";
+    return `${device.content} ${held} ${[...used].sort().join()}`;
+  }
+}
+
+function newUse(): CounterUse {
+  return new Map();
+}
+
+/** Whether several claims may have a part of the device each. */
+export function isShared({ device }: PooledDevice): boolean {
+  return device.allowMultipleAllocations === true;
+}

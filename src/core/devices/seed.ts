@@ -1,0 +1,52 @@
+/** Devices that claims in the cluster have, except claims whose pods all leave their nodes. */
+import type { ResourceClaim } from "../../apis/resource/kinds.ts";
+import { parseNano } from "../../base/quantity.ts";
+import { type Amounts, addAmounts } from "./capacity.ts";
+import type { ClusterDevices, PooledDevice } from "./inventory.ts";
+
+export interface Seed {
+  /** Each device of which a claim has all or a part. */
+  readonly held: ReadonlySet<PooledDevice>;
+  /** What is taken of shared devices. */
+  readonly consumed: ReadonlyMap<PooledDevice, Amounts>;
+}
+
+/** `leaving`: uids of pods that leave their nodes. */
+export function seedOf(
+  claims: readonly ResourceClaim[],
+  cluster: ClusterDevices,
+  leaving: ReadonlySet<string>,
+): Seed {
+  const held = new Set<PooledDevice>();
+  const consumed = new Map<PooledDevice, Amounts>();
+  for (const claim of claims) {
+    if (isReleased(claim, leaving)) continue;
+    for (const result of claim.status?.allocation?.devices?.results ?? []) {
+      // It only watches the device.
+      if (result.adminAccess === true) continue;
+      for (const device of cluster.named(result.driver, result.pool, result.device)) {
+        held.add(device);
+        if (result.consumedCapacity === undefined) continue;
+        const amounts = Object.entries(result.consumedCapacity).map(
+          ([name, value]) => [name, parseNano(value) ?? 0n] as const,
+        );
+        consumed.set(device, addAmounts(consumed.get(device) ?? new Map(), new Map(amounts)));
+      }
+    }
+  }
+  return { held, consumed };
+}
+
+/** Whether it is reserved for leaving pods only, so that their next node allocates it anew. */
+export function isReleased(
+  { status: { reservedFor = [] } = {} }: ResourceClaim,
+  leaving: ReadonlySet<string>,
+): boolean {
+  return (
+    reservedFor.length > 0 &&
+    reservedFor.every(
+      ({ resource, apiGroup = "", uid }) =>
+        resource === "pods" && apiGroup === "" && leaving.has(uid),
+    )
+  );
+}

@@ -1,0 +1,22 @@
+/** Taints of devices, and requests that tolerate them. upstream has none; rules as in Kubernetes' KEP-5055. */
+import type { Device, DeviceTaint, DeviceToleration } from "../../apis/resource/kinds.ts";
+
+/** The first taint that the request does not tolerate; undefined: there is none. */
+export function untoleratedTaint(
+  { taints = [] }: Device,
+  tolerations: readonly DeviceToleration[],
+): DeviceTaint | undefined {
+  return taints.find(
+    (taint) => taint.effect !== "None" && !tolerations.some((one) => tolerates(one, taint)),
+  );
+}
+
+function tolerates(
+  { key = "", operator = "Equal", value = "", effect }: DeviceToleration,
+  taint: DeviceTaint,
+): boolean {
+  if (effect !== undefined && effect !== taint.effect) return false;
+  if (key === "") return operator === "Exists";
+  if (key !== taint.key) return false;
+  return operator === "Exists" || value === (taint.value ?? "");
+}

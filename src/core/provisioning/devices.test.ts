@@ -1,0 +1,330 @@
+import { describe, expect, it } from "vitest";
+import type { Device, ResourceClaim } from "../../apis/resource/kinds.ts";
+import {
+  instanceType,
+  nodeClaim,
+  nodeView,
+  pod,
+  poolInput,
+  schedulingInput,
+} from "../../testing/builders.ts";
+import {
+  cel,
+  claimsOf,
+  claimTemplate,
+  DRIVER,
+  deviceClaim,
+  deviceFacts,
+  gpus,
+  resourceClaim,
+  slice,
+  templates,
+} from "../../testing/devices.ts";
+import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
+import type { DeviceFacts } from "../devices/device-facts.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { solve } from "./solve.ts";
+
+const ZONE = "topology.kubernetes.io/zone";
+const type = (name: string, priceMicroUsd: number, dynamicResources?: DynamicResources) => ({
+  ...instanceType({ name, cpu: 16, capacityTypes: ["on-demand"], priceMicroUsd }),
+  ...(dynamicResources === undefined ? {} : { dynamicResources }),
+});
+const PLAIN = type("plain", 10_000);
+const SMALL = type("gpu-small", 100_000, templates(gpus(1), { pool: "small" }));
+const LARGE = type("gpu-large", 400_000, templates(gpus(4), { pool: "large" }));
+const TYPES = [PLAIN, SMALL, LARGE];
+
+interface Asking {
+  readonly facts?: Partial<DeviceFacts>;
+  readonly types?: readonly (typeof PLAIN)[];
+  readonly nodes?: readonly NodeView[];
+}
+
+function planned(
+  pods: readonly ReturnType<typeof pod>[],
+  { facts = {}, types = TYPES, nodes = [] }: Asking = {},
+) {
+  const { newClaims, existing, unschedulable } = solve({
+    ...schedulingInput({ pods: [...pods], pools: [poolInput({}, types)], nodes: [...nodes] }),
+    devices: deviceFacts(facts),
+  });
+  return {
+    nodes: newClaims.map(({ cheapest, pods: own }) =>
+      [cheapest.instanceType, ...own.map(({ metadata }) => metadata.name)].join(" "),
+    ),
+    claims: newClaims,
+    existing: existing.map(({ nodeName, pods: own }) =>
+      [nodeName, ...own.map(({ metadata }) => metadata.name)].join(" "),
+    ),
+    why: unschedulable.map(({ message }) => message),
+    rejected: unschedulable.flatMap(({ pools }) => pools.map(({ rejected }) => rejected)),
+  };
+}
+
+const asks = (count: number) => claimTemplate(`gpus-${count}`, deviceClaim({ count }));
+const TEMPLATES = { templates: [asks(1), asks(2), asks(4), asks(8)] };
+const withGpus = (name: string, count: number, more = {}) =>
+  pod({ name, spec: { ...claimsOf(`template:gpus-${count}`), ...more } });
+
+describe("a pod with claims", () => {
+  it("is refused where Dynamic Resource Allocation is ignored", () => {
+    const input = schedulingInput({ pods: [withGpus("a", 1)], pools: [poolInput({}, TYPES)] });
+    expect(solve(input).unschedulable[0]?.message).toContain("not yet supported by Karpenter");
+  });
+
+  it("gets a node with the devices, read from the template of its claim", () => {
+    const one = planned([withGpus("a", 1)], { facts: TEMPLATES });
+    expect(one.nodes).toEqual(["gpu-small a"]);
+    expect(one.claims[0]?.instanceTypes.map(({ name }) => name)).toEqual([
+      "gpu-small",
+      "gpu-large",
+    ]);
+    expect(one.claims[0]?.deviceDrivers).toEqual([DRIVER]);
+    const two = planned([withGpus("a", 2)], { facts: TEMPLATES });
+    expect(two.nodes).toEqual(["gpu-large a"]);
+    expect(
+      planned([pod({ name: "b" })], { facts: TEMPLATES }).claims[0]?.deviceDrivers,
+    ).toBeUndefined();
+  });
+
+  it("shares a node until its devices are used up", () => {
+    const pods = ["a", "b", "c"].map((name) => withGpus(name, 2));
+    expect(planned(pods, { facts: TEMPLATES }).nodes).toEqual(["gpu-large a b", "gpu-large c"]);
+    // Each would find its device on a small one, and both on one large one.
+    expect(planned([withGpus("a", 1), withGpus("b", 1)], { facts: TEMPLATES }).nodes).toEqual([
+      "gpu-large a b",
+    ]);
+  });
+
+  it("is told which request failed, and how near the nearest devices are", () => {
+    const { why, rejected } = planned([withGpus("a", 8)], { facts: TEMPLATES });
+    expect(why[0]).toContain(
+      "no instance type can satisfy the allocation: on gpu-large: claim c0, request gpu wants 8 devices of class gpu: there is room for 4 among 4",
+    );
+    expect(rejected).toEqual([{ devices: 3 }]);
+    const selectors = [cel(`device.attributes["${DRIVER}"].model == "H100"`)];
+    const attributes = { model: { string: "A100" } };
+    const facts = { templates: [claimTemplate("gpus-1", deviceClaim({ selectors }))] };
+    const old = type("old", 1, templates(gpus(1, () => ({ attributes }))));
+    expect(planned([withGpus("a", 1)], { facts, types: [old] }).why[0]).toContain(
+      `(1 refused by a selector); the nearest is ${DRIVER}/gpus/gpu-0: device.attributes["${DRIVER}"].model == "H100"`,
+    );
+  });
+
+  it("waits where its claim, template or class is missing", () => {
+    expect(planned([withGpus("a", 1)]).why[0]).toContain(
+      'resourceclaimtemplate "default/gpus-1" not found',
+    );
+    const named = pod({ name: "a", spec: claimsOf("gone") });
+    expect(planned([named]).why[0]).toContain('resourceclaim "default/gone" not found');
+    const facts = { templates: [claimTemplate("gpus-1", deviceClaim({ deviceClassName: "tpu" }))] };
+    expect(planned([withGpus("a", 1)], { facts }).why[0]).toContain(
+      "DeviceClass tpu does not exist",
+    );
+  });
+
+  it("needs nothing where its claim is not to be generated", () => {
+    const status = { phase: "Pending" as const, resourceClaimStatuses: [{ name: "c0" }] };
+    const none = pod({ name: "a", spec: claimsOf("template:gone"), status });
+    expect(planned([none]).nodes).toEqual(["plain a"]);
+  });
+
+  it("leaves pods without claims as they are", () => {
+    expect(planned([pod({ name: "a" }), withGpus("b", 1)], { facts: TEMPLATES }).nodes.length).toBe(
+      1,
+    );
+  });
+});
+
+describe("equal selectors on types with devices of equal names", () => {
+  it("are answered for each type (upstream mixes them up)", () => {
+    const model = (string: string) =>
+      templates(gpus(1, () => ({ attributes: { model: { string } } })));
+    const types = [type("a", 1, model("A100")), type("h", 2, model("H100"))];
+    const selectors = [cel(`device.attributes["${DRIVER}"].model == "H100"`)];
+    const facts = { templates: [claimTemplate("gpus-1", deviceClaim({ selectors }))] };
+    expect(planned([withGpus("a", 1)], { facts, types }).nodes).toEqual(["h a"]);
+  });
+});
+
+describe("a claim of several pods", () => {
+  const facts = { claims: [resourceClaim("shared")] };
+  const uses = (name: string, more = {}) => pod({ name, spec: { ...claimsOf("shared"), ...more } });
+
+  it("brings them to one node, also if it is planned for them only now", () => {
+    expect(planned([uses("a"), uses("b")], { facts }).nodes).toEqual(["gpu-small a b"]);
+    const large = (name: string) => pod({ name, cpu: "12", spec: claimsOf("shared") });
+    expect(planned([large("a"), large("b")], { facts }).nodes).toEqual(["gpu-small a"]);
+  });
+
+  it("is allocated once, even if a pod names it twice", () => {
+    const twice = pod({ name: "a", spec: claimsOf("shared", "shared") });
+    expect(planned([twice], { facts, types: [SMALL] }).nodes).toEqual(["gpu-small a"]);
+  });
+
+  it("with devices of a network may be used from several nodes that reach them", () => {
+    const slices = [slice("net", gpus(1), { nodeSelector: inZones("zone-b") })];
+    const pods = ["a", "b"].map((name) => pod({ name, cpu: "12", spec: claimsOf("shared") }));
+    const plan = planned(pods, { facts: { ...facts, slices }, types: [PLAIN] });
+    expect(plan.nodes).toEqual(["plain a", "plain b"]);
+    expect(plan.claims.map(zonesOf)).toEqual([["zone-b"], ["zone-b"]]);
+    // They are published by no node, so no node waits for them.
+    expect(plan.claims[0]?.deviceDrivers).toBeUndefined();
+  });
+});
+
+const inZones = (...values: readonly string[]) => ({
+  nodeSelectorTerms: values.map((value) => ({
+    matchExpressions: [{ key: ZONE, operator: "In", values: [value] }],
+  })),
+});
+const zonesOf = ({
+  requirements,
+}: {
+  requirements: readonly { key: string; values?: readonly string[] }[];
+}) => requirements.find(({ key }) => key === ZONE)?.values;
+
+describe("devices that only some nodes reach", () => {
+  it("narrow the node to one of their terms", () => {
+    const slices = [slice("net", gpus(1), { nodeSelector: inZones("zone-b", "zone-c") })];
+    const plan = planned([withGpus("a", 1)], { facts: { ...TEMPLATES, slices }, types: [PLAIN] });
+    expect(plan.claims.map(zonesOf)).toEqual([["zone-b"]]);
+    const inC = withGpus("a", 1, { nodeSelector: { [ZONE]: "zone-c" } });
+    const other = planned([inC], { facts: { ...TEMPLATES, slices }, types: [PLAIN] });
+    expect(other.claims.map(zonesOf)).toEqual([["zone-c"]]);
+  });
+
+  it("are taken once", () => {
+    const slices = [slice("net", gpus(2))];
+    const pods = ["a", "b", "c"].map((name) => withGpus(name, 1, {}));
+    const plan = planned(pods, { facts: { ...TEMPLATES, slices }, types: [PLAIN] });
+    expect(plan.nodes).toEqual(["plain a b"]);
+    expect(plan.why).toHaveLength(1);
+  });
+
+  it("of one type in one zone and another type elsewhere keep the cheaper of both", () => {
+    const model = (string: string): Partial<Device> => ({ attributes: { model: { string } } });
+    const slices = [
+      slice(
+        "net",
+        gpus(1, () => model("nic")),
+        { nodeSelector: inZones("zone-a") },
+      ),
+    ];
+    const selectors = [cel(`device.attributes["${DRIVER}"].model == "nic"`)];
+    const facts = { slices, templates: [claimTemplate("gpus-1", deviceClaim({ selectors }))] };
+    const local = type("local", 5_000, templates(gpus(1, () => model("nic"))));
+    const plan = planned([withGpus("a", 1)], { facts, types: [PLAIN, local] });
+    // Both may use the device in zone-a; it is tried first.
+    expect(plan.nodes).toEqual(["local a"]);
+    expect(plan.claims.map(zonesOf)).toEqual([["zone-a"]]);
+  });
+});
+
+describe("allocated claims", () => {
+  const allocated = (
+    name: string,
+    reservedFor: readonly string[],
+    nodeSelector?: object,
+  ): ResourceClaim =>
+    resourceClaim(name, deviceClaim(), {
+      allocation: {
+        devices: { results: [{ request: "gpu", driver: DRIVER, pool: "net", device: "gpu-0" }] },
+        ...(nodeSelector === undefined ? {} : { nodeSelector: nodeSelector as never }),
+      },
+      reservedFor: reservedFor.map((pod) => ({
+        resource: "pods",
+        name: pod,
+        uid: `uid-default-${pod}`,
+      })),
+    });
+  const slices = [slice("net", gpus(1))];
+
+  it("bring the pod where they can be used", () => {
+    const facts = { slices, claims: [allocated("mine", ["other"], inZones("zone-c"))] };
+    const plan = planned([pod({ name: "a", spec: claimsOf("mine") })], { facts, types: [PLAIN] });
+    expect(plan.claims.map(zonesOf)).toEqual([["zone-c"]]);
+    const fields = {
+      nodeSelectorTerms: [
+        { matchFields: [{ key: "metadata.name", operator: "In", values: ["n1"] }] },
+      ],
+    };
+    const pinned = { slices, claims: [allocated("mine", ["other"], fields)] };
+    const refused = planned([pod({ name: "a", spec: claimsOf("mine") })], {
+      facts: pinned,
+      types: [PLAIN],
+    });
+    expect(refused.why[0]).toContain("cannot be used from nodes of this pool");
+  });
+
+  it("keep their devices, unless all their pods leave", () => {
+    const leaving = pod({ name: "a", nodeName: "old", spec: claimsOf("mine") });
+    const facts = (...reserved: readonly string[]) => ({
+      slices,
+      templates: TEMPLATES.templates,
+      claims: [allocated("mine", reserved, inZones("zone-c"))],
+    });
+    const kept = planned([withGpus("b", 1)], { facts: facts("a"), types: [PLAIN] });
+    expect(kept.why[0]).toContain("1 in use");
+    const moving = { ...leaving, spec: { ...leaving.spec, nodeName: "old" } };
+    expect(planned([moving], { facts: facts("a"), types: [PLAIN] }).claims.map(zonesOf)).toEqual([
+      undefined,
+    ]);
+    expect(
+      planned([moving], { facts: facts("a", "x"), types: [PLAIN] }).claims.map(zonesOf),
+    ).toEqual([["zone-c"]]);
+  });
+});
+
+describe("existing nodes", () => {
+  const labels = {
+    "node.kubernetes.io/instance-type": "gpu-large",
+    "karpenter.sh/nodepool": "default",
+  };
+  const view = (state: "initialized" | "registered") => {
+    const marks = {
+      "karpenter.sh/registered": "true",
+      ...(state === "initialized" ? { "karpenter.sh/initialized": "true" } : {}),
+    };
+    return nodeView({
+      node: { name: "n1", labels: { ...labels, ...marks } },
+      claim: nodeClaim({ name: "c1", labels, status: { providerID: "test://n1" } }),
+    });
+  };
+  const local = (count: number) => slice("n1", gpus(count), { nodeName: "n1" });
+
+  it("have what their drivers published, once they are initialized", () => {
+    const nodes = [view("initialized")];
+    const pods = [withGpus("a", 1)];
+    expect(planned(pods, { facts: { ...TEMPLATES, slices: [local(1)] }, nodes }).existing).toEqual([
+      "n1 a",
+    ]);
+    expect(planned(pods, { facts: TEMPLATES, nodes }).existing).toEqual([]);
+    const two = [withGpus("a", 1), withGpus("b", 1)];
+    const plan = planned(two, {
+      facts: { ...TEMPLATES, slices: [local(1)] },
+      nodes,
+      types: [SMALL],
+    });
+    expect([plan.existing, plan.nodes]).toEqual([["n1 a"], ["gpu-small b"]]);
+  });
+
+  it("have what their type will publish until then, but for drivers that have published", () => {
+    const nodes = [view("registered")];
+    const pods = [withGpus("a", 4)];
+    expect(planned(pods, { facts: TEMPLATES, nodes }).existing).toEqual(["n1 a"]);
+    expect(planned(pods, { facts: { ...TEMPLATES, slices: [local(1)] }, nodes }).existing).toEqual(
+      [],
+    );
+  });
+
+  it("keep a claim of this pass: its other pods come here, too (upstream forgets it)", () => {
+    const facts = { claims: [resourceClaim("shared")], slices: [local(1)] };
+    const pods = ["a", "b"].map((name) => pod({ name, cpu: "3", spec: claimsOf("shared") }));
+    const plan = planned(pods, { facts, nodes: [view("initialized")] });
+    expect(plan.existing).toEqual(["n1 a"]);
+    expect(plan.nodes).toEqual([]);
+    expect(plan.why[0]).toContain("on another planned node");
+  });
+});

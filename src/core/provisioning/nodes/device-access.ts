@@ -1,0 +1,95 @@
+/**
+ * The devices of a scheduling state, as the feasibility check asks for them: on planned nodes and on existing ones.
+ * Absent where Dynamic Resource Allocation is ignored.
+ */
+import type { Pod } from "../../../apis/core/pod.ts";
+import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { DynamicResources } from "../../cloudprovider/dynamic-resources.ts";
+import type { DeviceFacts } from "../../devices/device-facts.ts";
+import { DeviceState } from "../../devices/device-state.ts";
+import { commitOnExisting, type DeviceNode, fitOnExisting } from "../../devices/fit-existing.ts";
+import { NewNodeDevices } from "../../devices/fit-new.ts";
+import type { DeviceNeeds } from "../../devices/needs.ts";
+import { isFound } from "../../devices/search.ts";
+import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
+import type { NodeView } from "../../state/node-view.ts";
+import type { SchedulingInput } from "../scheduling-input.ts";
+
+/** An existing node that is asked. */
+interface AskedPlace {
+  readonly view: NodeView;
+  readonly hostname: string;
+  canMeet(requirements: Requirements): boolean;
+}
+
+type Facts = Pick<SchedulingInput, "pods" | "pools"> & { readonly devices: DeviceFacts };
+
+export class DeviceAccess {
+  readonly #space: RequirementSpace;
+  #new!: NewNodeDevices;
+  /** By pool, then by name of the instance type. */
+  #types!: ReadonlyMap<string, ReadonlyMap<string, DynamicResources>>;
+
+  constructor(facts: Facts, space: RequirementSpace) {
+    this.#space = space;
+    this.follow(facts);
+  }
+
+  /** Begins anew with newer facts. Nothing is promised then. */
+  follow({ devices, pods, pools }: Facts): void {
+    const state = new DeviceState(devices);
+    state.leave(pods.filter(({ spec }) => spec.nodeName !== undefined));
+    this.#new = new NewNodeDevices(state, this.#space);
+    this.#types = new Map(
+      pools.map(({ pool, instanceTypes }) => [
+        pool.id,
+        new Map(
+          instanceTypes.flatMap(({ name, dynamicResources }) =>
+            dynamicResources === undefined ? [] : [[name, dynamicResources] as const],
+          ),
+        ),
+      ]),
+    );
+  }
+
+  get state(): DeviceState {
+    return this.#new.state;
+  }
+
+  /** For planned nodes. */
+  get ofNewNodes(): NewNodeDevices {
+    return this.#new;
+  }
+
+  /** Undefined: the pod has no claims. */
+  needsOf(pod: Pod): DeviceNeeds | undefined {
+    return this.state.needsOf(pod);
+  }
+
+  /** Why the existing node cannot have the pod's devices; undefined: it can. */
+  refusalOn(place: AskedPlace, needs: DeviceNeeds): string | undefined {
+    const answer = fitOnExisting(this.state, needs, this.#nodeOf(place));
+    return isFound(answer) ? undefined : (answer.problem ?? "its devices are not those, or in use");
+  }
+
+  /** Gives the pod its devices on the existing node. */
+  commitOn(place: AskedPlace, pod: Pod): void {
+    const needs = this.needsOf(pod);
+    if (needs !== undefined) commitOnExisting(this.state, needs, this.#nodeOf(place));
+  }
+
+  #nodeOf(place: AskedPlace): DeviceNode {
+    const { view, hostname } = place;
+    const { managed, initialized, labels, poolId = "", name } = view;
+    const type = labels[INSTANCE_TYPE_LABEL_KEY];
+    const isToCome = managed && !initialized && type !== undefined;
+    return {
+      holder: place,
+      name,
+      hostname,
+      accepts: (wanted) => place.canMeet(wanted),
+      toCome: isToCome ? this.#types.get(poolId)?.get(type) : undefined,
+    };
+  }
+}

@@ -1,0 +1,29 @@
+/** Why no node of a pool can have the devices that a pod claims. */
+import type { DeviceNeeds } from "../../devices/needs.ts";
+import type { PlanningContext } from "../nodes/trial.ts";
+import type { Template } from "../pools/pool-template.ts";
+import type { Last, Refusal } from "./explain-launch.ts";
+
+/** Upstream's sentence, in pkg/scheduling/dynamicresources/allocator.go. */
+const TEXT = "no instance type can satisfy the allocation";
+
+/** A new node of the template, with what it would be in each combination of topology domains. */
+interface Launching {
+  readonly template: Template;
+  readonly lasts: readonly Last[];
+}
+
+/** Undefined: in one of these ways the new node has the devices. */
+export function lackOfDevices(
+  needs: DeviceNeeds,
+  { template: { table }, lasts }: Launching,
+  { devices }: PlanningContext,
+): Omit<Refusal, "rejected"> | undefined {
+  const [last] = lasts;
+  if (devices === undefined || last === undefined) return undefined;
+  const holder = {};
+  const asked = lasts.map((one) => ({ ...one, holder, table }));
+  if (asked.some((one) => devices.ofNewNodes.fits(needs, one).length > 0)) return undefined;
+  const why = devices.ofNewNodes.explain(needs, { ...last, holder, table });
+  return { text: `${TEXT}: ${why}`, why };
+}
