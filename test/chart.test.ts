@@ -83,7 +83,6 @@ describe("the chart", () => {
       "settings.minValuesPolicy": "minValuesPolicy",
       "settings.vmMemoryOverheadPercent": "vmMemoryOverheadPercent",
       "settings.reservedENIs": "reservedEnis",
-      "settings.ignoreDRARequests": "ignoreDraRequests",
       "settings.amiRefreshInterval": "amiRefreshInterval",
       "settings.subnetRefreshInterval": "subnetRefreshInterval",
       "controller.metrics.port": "metricsPort",

@@ -27,7 +27,6 @@ export const LACKS: readonly Lack[] = [
     reason: "Nitro Enclaves are not launched yet",
   },
   { area: "flags", names: /^security-group-refresh-interval$/, is: "lacking", reason: REFRESH },
-  { area: "gates", names: /^DRA(EFA|NVIDIAGPU)$/, is: "lacking", reason: DRA },
   { area: "gates", names: /^PodDeletionCostManagement$/, is: "lacking", reason: DELETION_COST },
   {
     area: "metrics",
@@ -37,18 +36,6 @@ export const LACKS: readonly Lack[] = [
   },
   { area: "keys", names: /^karpenter\.sh\/disruption-cost$/, is: "lacking", reason: DELETION_COST },
   { area: "keys", names: /^karpenter\.sh\/requested-dra-drivers$/, is: "lacking", reason: DRA },
-  {
-    area: "keys",
-    names: /^karpenter\.k8s\.aws\/nvidia-consumable-capacity$/,
-    is: "lacking",
-    reason: DRA,
-  },
-  {
-    area: "chartValues",
-    names: /^settings\.(enableDRA|awsFeatureGates\.dra\w+)$/,
-    is: "lacking",
-    reason: DRA,
-  },
   {
     area: "chartValues",
     names: /^settings\.featureGates\.podDeletionCostManagement$/,

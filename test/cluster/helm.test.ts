@@ -308,6 +308,26 @@ describe("the charts, by the real helm on a real control plane", () => {
       });
     });
 
+    it.each<[readonly string[], string, string]>([
+      [[], "true", "DRANVIDIAGPU=false,DRAEFA=false"],
+      [["enableDRA=true"], "false", "DRANVIDIAGPU=true,DRAEFA=true"],
+      [["awsFeatureGates.draEFA=true"], "false", "DRANVIDIAGPU=false,DRAEFA=true"],
+      [
+        ["awsFeatureGates.draNVIDIAGPU=true", "ignoreDRARequests=true"],
+        "false",
+        "DRANVIDIAGPU=true,DRAEFA=false",
+      ],
+      [["ignoreDRARequests=false"], "false", "DRANVIDIAGPU=false,DRAEFA=false"],
+    ])("plan claims as the values say: %j", async (given, ignored, gates) => {
+      const flags = given.flatMap((one) => ["--set", `settings.${one}`]);
+      const onAws = ["--set", "provider=aws"];
+      const env = environment(await rendered([...ON_AWS, ...onAws, ...flags]));
+      expect(env["IGNORE_DRA_REQUESTS"]).toBe(ignored);
+      // What is as the program has it is left out.
+      const { AWS_FEATURE_GATES = "DRANVIDIAGPU=false,DRAEFA=false" } = env;
+      expect(AWS_FEATURE_GATES).toContain(gates);
+    });
+
     it("leave what is null to the program and to Kubernetes", async () => {
       const nothing = chartValues(readFileSync(VALUES, "utf8"))
         .filter(({ name }) => !REQUIRED.has(name))
@@ -325,6 +345,11 @@ describe("the charts, by the real helm on a real control plane", () => {
         "a group that was taken away, as --reuse-values does after another chart",
         [...ON_AWS, "--set", "webhook=null"],
         "missing property 'webhook'",
+      ],
+      [
+        "one thing twice, though equally",
+        [...ON_AWS, "--set", "settings.enableDRA=true,settings.awsFeatureGates.draEFA=true"],
+        "settings.enableDRA is true and settings.awsFeatureGates.draEFA is true: enableDRA sets it",
       ],
       ["half a node", [...ON_AWS, "--set", "podDisruptionBudget.maxUnavailable=half"], "half"],
       ["a wrong type", [...ON_AWS, "--set", "replicas=many"], "/replicas"],

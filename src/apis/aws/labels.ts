@@ -116,6 +116,8 @@ export const ANNOTATION_NODETEMPLATE_HASH = "karpenter.k8s.aws/nodetemplate-hash
 export const ANNOTATION_INSTANCE_PROFILE = "karpenter.k8s.aws/instance-profile-name";
 /** The instance has the tags that follow from its claim and node. */
 export const ANNOTATION_INSTANCE_TAGGED = "karpenter.k8s.aws/tagged";
+/** On a class: how claims share the GPUs of its nodes. A number, `memory`, `unlimited` or `disabled`. */
+export const ANNOTATION_NVIDIA_CONSUMABLE_CAPACITY = "karpenter.k8s.aws/nvidia-consumable-capacity";
 /** Conversion between v1beta1 and v1 (spec: generations 9). */
 export const ANNOTATION_UBUNTU_COMPATIBILITY = "compatibility.karpenter.k8s.aws/v1beta1-ubuntu";
 export const ANNOTATION_ALIAS_VERSION_COMPATIBILITY =

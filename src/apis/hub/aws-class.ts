@@ -20,7 +20,10 @@ import type {
   SecurityGroupSelectorTerm,
   SubnetSelectorTerm,
 } from "../aws/ec2nodeclass.ts";
-import { ANNOTATION_UBUNTU_COMPATIBILITY } from "../aws/labels.ts";
+import {
+  ANNOTATION_NVIDIA_CONSUMABLE_CAPACITY,
+  ANNOTATION_UBUNTU_COMPATIBILITY,
+} from "../aws/labels.ts";
 import { condition } from "../karpenter/conditions.ts";
 import type { KubeletConfiguration } from "../karpenter/kubelet.ts";
 import { contentHash } from "../karpenter/nodepool-hash.ts";
@@ -96,6 +99,8 @@ export interface AwsClass {
   readonly connectionTracking: ConnectionTracking | undefined;
   readonly nestedVirtualization: "enabled" | "disabled" | undefined;
   readonly ipPrefixCount: number | undefined;
+  /** How claims share GPUs, as the annotation has it. */
+  readonly gpuSharing: string | undefined;
   /** v1 only; older pools bring their own. */
   readonly kubelet: KubeletConfiguration | undefined;
   /** Static drift: a claim stamped with another one has drifted. */
@@ -154,6 +159,7 @@ function fromNodeClass(native: EC2NodeClass): AwsClass {
     connectionTracking: spec.connectionTracking,
     nestedVirtualization: spec.cpuOptions?.nestedVirtualization,
     ipPrefixCount: spec.ipPrefixCount,
+    gpuSharing: native.metadata.annotations?.[ANNOTATION_NVIDIA_CONSUMABLE_CAPACITY],
     kubelet: spec.kubelet,
     hash: contentHash(staticPart(spec)),
   };
@@ -207,6 +213,7 @@ function fromBlock(block: AwsProviderBlock) {
     connectionTracking: undefined,
     nestedVirtualization: undefined,
     ipPrefixCount: undefined,
+    gpuSharing: undefined,
     kubelet: undefined,
   } as const;
 }

@@ -99,6 +99,15 @@ export function awsSettingsOf(options: Options, region: string): AwsSettings {
       rebootForRepair: isAwsGateOn(options, "RebootForRepair"),
       legacy: options.legacyNodeRepair,
     },
+    ...(options.ignoreDraRequests ? {} : { devices: deviceGates(options) }),
+  };
+}
+
+function deviceGates(options: Options): NonNullable<AwsSettings["devices"]> {
+  return {
+    nvidiaGpu: isAwsGateOn(options, "DRANVIDIAGPU"),
+    efa: isAwsGateOn(options, "DRAEFA"),
+    neuron: isAwsGateOn(options, "DRANeuron"),
   };
 }
 

@@ -22,7 +22,6 @@ export interface OptionDefinition {
 }
 
 const LAST_PORT = 65_535;
-const LATER = "accepted, no effect yet";
 
 /** Every flag: name, type, default, meaning. The settings page and the parser are made from it. */
 export const OPTIONS = {
@@ -181,7 +180,6 @@ export const OPTIONS = {
     "boolean",
     "true",
     "Do not plan pods that have resource claims.",
-    { notActedOn: LATER },
   ),
   consolidationRepack: core(
     "consolidation-repack",
@@ -377,8 +375,8 @@ export const OPTIONS = {
   awsFeatureGates: aws(
     "aws-feature-gates",
     "string",
-    "NodeClassCEL=false,RebootForRepair=false",
-    "Feature gates of the AWS provider. NodeClassCEL allows kubelet settings that are expressions over the instance type. RebootForRepair lets node repair reboot an instance where that mends its GPU (needs ec2:RebootInstances).",
+    "NodeClassCEL=false,DRANVIDIAGPU=false,DRAEFA=false,DRANeuron=false,RebootForRepair=false",
+    "Feature gates of the AWS provider. NodeClassCEL allows kubelet settings that are expressions over the instance type. DRANVIDIAGPU and DRAEFA plan pods that claim GPUs and EFA interfaces; DRANeuron (karpenter-ts only, experimental) Neuron devices. These three need ignore-dra-requests=false. RebootForRepair lets node repair reboot an instance where that mends its GPU (needs ec2:RebootInstances).",
   ),
   defaultInstanceProfile: ours(
     "default-instance-profile",

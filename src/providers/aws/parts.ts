@@ -14,6 +14,7 @@ import type { AwsApi } from "./api/aws-api.ts";
 import { catalogue } from "./catalogue/catalogue.ts";
 import { ClusterFacts } from "./cluster/cluster-facts.ts";
 import { clusterUid } from "./cluster/cluster-uid.ts";
+import type { DeviceGates } from "./dra/templates.ts";
 import { Ec2Batches } from "./instance/ec2-batches.ts";
 import { InstanceProfiles } from "./instanceprofile/instance-profiles.ts";
 import { InstanceTypes } from "./instancetype/instance-types.ts";
@@ -67,6 +68,8 @@ export interface AwsSettings {
   readonly kubeletExpressions?: boolean;
   /** What node repair acts on; absent: as upstream by default. */
   readonly repair?: RepairSettings;
+  /** Drivers whose devices pods may claim (DRA); none by default. */
+  readonly devices?: DeviceGates;
   /** Follow ARC zonal shifts of the cluster; off by default. */
   readonly zonalShift?: boolean;
   /** Name of the SQS queue with interruption events; empty: they are not followed. */
@@ -150,6 +153,7 @@ export function createParts(deps: AwsDeps): AwsParts {
       eniLimitedPods: settings.eniLimitedPodDensity ?? true,
       podEni: settings.podEni ?? true,
       kubeletExpressions: settings.kubeletExpressions ?? false,
+      ...(settings.devices === undefined ? {} : { devices: settings.devices }),
     }),
     templates: new LaunchTemplates({
       ...{ ec2: api.ec2, clock, log, clusterName },

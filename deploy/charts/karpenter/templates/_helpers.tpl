@@ -91,6 +91,29 @@ annotations:
 {{- join "," $gates }}
 {{- end }}
 
+{{/*
+Settings in; as YAML which gates of resource claims (DRA) are on, and whether claims are ignored. An open gate has them
+planned, whatever ignoreDRARequests says.
+*/}}
+{{- define "karpenter.dra" -}}
+{{- $settings := . }}
+{{- if $settings.enableDRA }}
+{{- range $name, $given := dict "awsFeatureGates.draNVIDIAGPU" $settings.awsFeatureGates.draNVIDIAGPU "awsFeatureGates.draEFA" $settings.awsFeatureGates.draEFA "ignoreDRARequests" $settings.ignoreDRARequests }}
+{{- if not (kindIs "invalid" $given) }}
+{{- fail (printf "settings.enableDRA is true and settings.%s is %v: enableDRA sets it; leave one of the two out" $name $given) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $gpu := or $settings.enableDRA $settings.awsFeatureGates.draNVIDIAGPU | default false }}
+{{- $efa := or $settings.enableDRA $settings.awsFeatureGates.draEFA | default false }}
+{{- $neuron := $settings.awsFeatureGates.draNeuron | default false }}
+{{- $ignored := kindIs "invalid" $settings.ignoreDRARequests | ternary true $settings.ignoreDRARequests }}
+gpu: {{ $gpu }}
+efa: {{ $efa }}
+neuron: {{ $neuron }}
+ignored: {{ and $ignored (not (or $gpu $efa $neuron)) }}
+{{- end }}
+
 {{/* Name, value and the program's default in: the variable out, unless it says what goes without saying, or nothing. */}}
 {{- define "karpenter.env" -}}
 {{- $given := index . 1 }}

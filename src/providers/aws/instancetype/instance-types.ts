@@ -23,6 +23,8 @@ import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import type { Subnet } from "../api/network.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { type Catalogue, catalogue } from "../catalogue/catalogue.ts";
+import { type GpuSharing, sharingOf } from "../dra/sharing.ts";
+import { type DeviceGates, dynamicResourcesOf } from "../dra/templates.ts";
 import { expressionsOf, resolveKubelet } from "../kubelet/expressions.ts";
 import type { UnavailableOfferings } from "../offering/unavailable.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
@@ -56,6 +58,8 @@ export interface InstanceTypesDeps {
   readonly eniLimitedPods: boolean;
   /** Gate NodeClassCEL. Absent: shut. */
   readonly kubeletExpressions?: boolean;
+  /** Drivers whose devices pods may claim. Absent: none. */
+  readonly devices?: DeviceGates;
   /** Alpha: whether the capacity lists network interfaces for single pods. Absent: it does. */
   readonly podEni?: boolean;
 }
@@ -101,6 +105,7 @@ interface MadeWith extends Pick<Selected, "reservations" | "placementGroup"> {
   readonly zones: ReadonlyMap<string, string>;
   readonly generation: Generation;
   readonly needs: Needs;
+  readonly sharing: GpuSharing;
 }
 
 interface Kept {
@@ -141,10 +146,10 @@ export class InstanceTypes {
     const zones = zonesOf(subnets);
     const { generation } = nodeClass;
     const needs = needsOf(nodeClass, placementGroup);
-    const key = canonicalJson([settings, [...zones], generation, reservations, needs]);
-    const kept = this.#keep(key, region, () =>
-      this.#bare({ region, settings, zones, generation, reservations, placementGroup, needs }),
-    );
+    const sharing = sharingOf(nodeClass);
+    const key = canonicalJson([settings, [...zones], generation, reservations, needs, sharing]);
+    const set = { settings, zones, generation, reservations, placementGroup, needs, sharing };
+    const kept = this.#keep(key, region, () => this.#bare({ region, ...set }));
     const { prices, unavailable, shifts } = this.#deps;
     const imageKey = canonicalJson(amis.map((ami) => [ami.id, ami.requirements]));
     const counted = reservations.length === 0 ? 0 : this.#deps.reservations.version;
@@ -268,6 +273,7 @@ export class InstanceTypes {
       const overheadWith = (amounts: Resources): Resources => overheadOf(info, amounts, settings);
       const overhead = overheadWith(capacity);
       const baseline = baselineOf(info);
+      const dynamicResources = this.#devices(info, made);
       return {
         type: {
           name: info.InstanceType,
@@ -275,6 +281,7 @@ export class InstanceTypes {
           capacity,
           overhead,
           ...(baseline === undefined ? {} : { baseline }),
+          ...(dynamicResources === undefined ? {} : { dynamicResources }),
         },
         capacityTypes: capacityTypesOf(info),
         offeredZones,
@@ -284,6 +291,15 @@ export class InstanceTypes {
         overheadOf: overheadWith,
       };
     });
+  }
+
+  #devices(
+    info: InstanceTypeInfo,
+    { settings, sharing }: MadeWith,
+  ): Bare["type"]["dynamicResources"] {
+    const { devices: gates } = this.#deps;
+    if (gates === undefined) return undefined;
+    return dynamicResourcesOf(info, { gates, sharing, interfaces: settings.networkInterfaces });
   }
 
   /** The type with the memory that nodes of it were found to have. */

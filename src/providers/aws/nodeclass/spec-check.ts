@@ -4,6 +4,7 @@
  * upstream: pkg/controllers/nodeclass/validation.go (spec: upstream-aws 1.7)
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
+import { sharingProblem } from "../dra/sharing.ts";
 import { describeError, isPassing, UserDataError } from "../errors.ts";
 import { kubeletProblem } from "../kubelet/check.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
@@ -26,6 +27,7 @@ export async function specProblem(
   return (
     kubeletProblem(nodeClass.kubelet, nodeClass.amiFamily, { expressionsAllowed }) ??
     deviceProblem(nodeClass.blockDeviceMappings) ??
+    sharingProblem(nodeClass, { gpusOffered: deps.settings.devices?.nvidiaGpu === true }) ??
     (await userDataProblem(deps, parts, nodeClass, cidr))
   );
 }
