@@ -15,7 +15,6 @@ export interface Lack {
   readonly reason: string;
 }
 
-const DRA = "Dynamic Resource Allocation is not built yet";
 const DELETION_COST = "pods are not marked for their controllers yet";
 const REFRESH = "security groups are looked up again at a fixed interval";
 
@@ -35,7 +34,6 @@ export const LACKS: readonly Lack[] = [
     reason: DELETION_COST,
   },
   { area: "keys", names: /^karpenter\.sh\/disruption-cost$/, is: "lacking", reason: DELETION_COST },
-  { area: "keys", names: /^karpenter\.sh\/requested-dra-drivers$/, is: "lacking", reason: DRA },
   {
     area: "chartValues",
     names: /^settings\.featureGates\.podDeletionCostManagement$/,

@@ -356,6 +356,31 @@ describe("interfaces and processors", () => {
     ]);
   });
 
+  it.each<[string, Partial<EC2NodeClass["spec"]>, string, number]>([
+    ["all that the type has", {}, "dra.net", 8],
+    ["none for other devices", {}, "gpu.nvidia.com", 0],
+    [
+      "those of the class, which decides alone",
+      {
+        networkInterfaces: [
+          { networkCardIndex: 0, deviceIndex: 0, interfaceType: "interface" },
+          { networkCardIndex: 1, deviceIndex: 1, interfaceType: "efa-only" },
+        ],
+      },
+      "dra.net,gpu.nvidia.com",
+      1,
+    ],
+  ])("have EFA interfaces for pods that claim them: %s", async (_, spec, drivers, count) => {
+    await begin(spec);
+    const claim = asking({ [TYPE]: ["trn1.32xlarge"], [CAPACITY]: ["on-demand"] });
+    const annotations = { "karpenter.sh/requested-dra-drivers": drivers };
+    const launched = await launch({ ...claim, metadata: { ...claim.metadata, annotations } });
+    const interfaces = world.templates().at(-1)?.NetworkInterfaces ?? [];
+    expect(interfaces.filter((one) => one.InterfaceType?.startsWith("efa")).length).toBe(count);
+    const shown = launched.status?.capacity?.["vpc.amazonaws.com/efa"];
+    expect(shown).toBe(count === 0 ? undefined : String(count));
+  });
+
   it("need a type that can nest virtual machines, when asked for", async () => {
     await begin({ cpuOptions: { nestedVirtualization: "enabled" } });
     expect((await offerings("m5.large")).some((one) => one.available)).toBe(false);

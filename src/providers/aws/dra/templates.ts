@@ -22,7 +22,7 @@ export interface DeviceGates {
 }
 
 /** Driver of EFA interfaces. */
-const EFA_DRIVER = "dra.net";
+export const EFA_DRIVER = "dra.net";
 
 const GPU_DRIVER = "gpu.nvidia.com";
 /** Equal on all GPUs of a node, and known only once it runs. */

@@ -11,6 +11,7 @@ import {
   CAPACITY_TYPE_LABEL_KEY,
   NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY,
   PRICE_OVERLAY_APPLIED_ANNOTATION_KEY,
+  REQUESTED_DRA_DRIVERS_ANNOTATION_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { parseResources } from "../../../apis/resources.ts";
@@ -29,6 +30,7 @@ import { AwsError } from "../api/call.ts";
 import type { CreateLaunchTemplateInput, FleetError } from "../api/launches.ts";
 import type { SecurityGroup, Subnet } from "../api/network.ts";
 import type { ClusterFacts } from "../cluster/cluster-facts.ts";
+import { EFA_DRIVER } from "../dra/templates.ts";
 import {
   describeError,
   isInsufficientCapacity,
@@ -360,10 +362,14 @@ export function asksForEnclaves({ spec }: NodeClaim): boolean {
   return (parseResources(spec.resources?.requests)[ENCLAVE] ?? 0) > 0;
 }
 
-/** EFA interfaces are attached only when asked for: they cost addresses. */
-export function efaCount(claim: NodeClaim, type: InstanceType): number {
-  const wanted = parseResources(claim.spec.resources?.requests)[EFA] ?? 0;
-  return wanted > 0 ? (type.capacity[EFA] ?? 0) : 0;
+/**
+ * EFA interfaces are attached only when pods ask for the resource or claim such devices: they cost addresses.
+ * upstream: pkg/providers/amifamily/resolver.go
+ */
+export function efaCount({ metadata, spec }: NodeClaim, type: InstanceType): number {
+  const drivers = metadata.annotations?.[REQUESTED_DRA_DRIVERS_ANNOTATION_KEY]?.split(",") ?? [];
+  const wanted = parseResources(spec.resources?.requests)[EFA] ?? 0;
+  return wanted > 0 || drivers.includes(EFA_DRIVER) ? (type.capacity[EFA] ?? 0) : 0;
 }
 
 /** Subnet → addresses the smallest possible node would take there. */
