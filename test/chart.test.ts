@@ -85,6 +85,7 @@ describe("the chart", () => {
       "settings.reservedENIs": "reservedEnis",
       "settings.amiRefreshInterval": "amiRefreshInterval",
       "settings.subnetRefreshInterval": "subnetRefreshInterval",
+      "settings.securityGroupRefreshInterval": "securityGroupRefreshInterval",
       "controller.metrics.port": "metricsPort",
       "controller.healthProbe.port": "healthProbePort",
       "webhook.port": "webhookPort",

@@ -16,16 +16,8 @@ export interface Lack {
 }
 
 const DELETION_COST = "pods are not marked for their controllers yet";
-const REFRESH = "security groups are looked up again at a fixed interval";
 
 export const LACKS: readonly Lack[] = [
-  {
-    area: "fields",
-    names: /^EC2NodeClass spec\.enclaveOptions(\.enabled)?$/,
-    is: "lacking",
-    reason: "Nitro Enclaves are not launched yet",
-  },
-  { area: "flags", names: /^security-group-refresh-interval$/, is: "lacking", reason: REFRESH },
   { area: "gates", names: /^PodDeletionCostManagement$/, is: "lacking", reason: DELETION_COST },
   {
     area: "metrics",
@@ -39,12 +31,6 @@ export const LACKS: readonly Lack[] = [
     names: /^settings\.featureGates\.podDeletionCostManagement$/,
     is: "lacking",
     reason: DELETION_COST,
-  },
-  {
-    area: "chartValues",
-    names: /^settings\.securityGroupRefreshInterval$/,
-    is: "lacking",
-    reason: REFRESH,
   },
   {
     area: "iamActions",

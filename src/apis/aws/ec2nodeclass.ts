@@ -140,6 +140,7 @@ export interface EC2NodeClass extends KubeObject {
     readonly networkInterfaces?: readonly NetworkInterface[];
     readonly connectionTracking?: ConnectionTracking;
     readonly cpuOptions?: { readonly nestedVirtualization?: "enabled" | "disabled" };
+    readonly enclaveOptions?: { readonly enabled: boolean };
   };
   readonly status?: EC2NodeClassStatus;
 }

@@ -57,6 +57,7 @@ export const LABEL_INSTANCE_ACCELERATOR_COUNT = "karpenter.k8s.aws/instance-acce
 export const LABEL_INSTANCE_CAPABILITY_FLEX = "karpenter.k8s.aws/instance-capability-flex";
 /** `default` or `dedicated`. */
 export const LABEL_INSTANCE_TENANCY = "karpenter.k8s.aws/instance-tenancy";
+/** `true` for types that can run Nitro Enclaves. Gone in upstream v1.15; pools that name it still work here. */
 export const LABEL_NITRO_SANDBOX = "karpenter.k8s.aws/nitro-sandbox";
 /** `default` or `capacity-block`. */
 export const LABEL_CAPACITY_RESERVATION_TYPE = "karpenter.k8s.aws/capacity-reservation-type";

@@ -7,6 +7,7 @@ import {
   definition,
   READY_COLUMN,
 } from "./definition.ts";
+import { instanceOptions } from "./instance-options.ts";
 import { kubeletSchema } from "./kubelet-schema.ts";
 import {
   boolean,
@@ -134,21 +135,7 @@ function newFields(): Record<string, JsonSchema> {
         ),
       },
     ),
-    connectionTracking: object(
-      "Idle time-outs of tracked connections, in seconds.",
-      {
-        tcpEstablishedTimeout: integer("TCP.", { format: "int32", minimum: 60, maximum: 432000 }),
-        udpStreamTimeout: integer("UDP streams.", { format: "int32", minimum: 60, maximum: 180 }),
-        udpTimeout: integer("UDP.", { format: "int32", minimum: 30, maximum: 60 }),
-      },
-      rules([
-        "has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",
-        "at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",
-      ]),
-    ),
-    cpuOptions: object("Processor options.", {
-      nestedVirtualization: text("enabled or disabled.", { enum: ["enabled", "disabled"] }),
-    }),
+    ...instanceOptions(),
     ipPrefixCount: integer("Address prefixes of the first interface.", {
       format: "int32",
       minimum: 0,

@@ -98,6 +98,8 @@ export interface AwsClass {
   readonly networkInterfaces: readonly NetworkInterface[];
   readonly connectionTracking: ConnectionTracking | undefined;
   readonly nestedVirtualization: "enabled" | "disabled" | undefined;
+  /** Instances can run Nitro Enclaves. */
+  readonly enclaves: boolean;
   readonly ipPrefixCount: number | undefined;
   /** How claims share GPUs, as the annotation has it. */
   readonly gpuSharing: string | undefined;
@@ -158,6 +160,7 @@ function fromNodeClass(native: EC2NodeClass): AwsClass {
     networkInterfaces: spec.networkInterfaces ?? [],
     connectionTracking: spec.connectionTracking,
     nestedVirtualization: spec.cpuOptions?.nestedVirtualization,
+    enclaves: spec.enclaveOptions?.enabled ?? false,
     ipPrefixCount: spec.ipPrefixCount,
     gpuSharing: native.metadata.annotations?.[ANNOTATION_NVIDIA_CONSUMABLE_CAPACITY],
     kubelet: spec.kubelet,
@@ -212,6 +215,7 @@ function fromBlock(block: AwsProviderBlock) {
     networkInterfaces: [],
     connectionTracking: undefined,
     nestedVirtualization: undefined,
+    enclaves: false,
     ipPrefixCount: undefined,
     gpuSharing: undefined,
     kubelet: undefined,

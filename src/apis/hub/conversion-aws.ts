@@ -25,6 +25,7 @@ const V1_ONLY = [
   "networkInterfaces",
   "connectionTracking",
   "cpuOptions",
+  "enclaveOptions",
 ] as const;
 
 /** The default disks of v1beta1's Ubuntu family. */

@@ -271,6 +271,7 @@ export const CLASS_SHAPE: Shape = {
         networkInterfaces: { listOf: OBJECT },
         connectionTracking: OBJECT,
         cpuOptions: OBJECT,
+        enclaveOptions: { fields: { enabled: "boolean" } },
         kubelet: OBJECT,
       },
     },

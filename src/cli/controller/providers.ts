@@ -92,6 +92,7 @@ export function awsSettingsOf(options: Options, region: string): AwsSettings {
     disableDryRun: options.disableDryRun,
     amiRefreshMs: options.amiRefreshInterval,
     subnetRefreshMs: options.subnetRefreshInterval,
+    securityGroupRefreshMs: options.securityGroupRefreshInterval,
     zonalShift: options.enableZonalShift,
     reservedCapacity: isGateOn(options, "ReservedCapacity"),
     kubeletExpressions: isAwsGateOn(options, "NodeClassCEL"),

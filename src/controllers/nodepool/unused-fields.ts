@@ -48,12 +48,16 @@ export function unusedFields(world: World): Controller {
 }
 
 function tell(world: World, log: Logger, object: KubeObject, said: Set<string>): void {
-  for (const { path, value, note, unlessGate } of fieldsNotActedOn(object)) {
+  for (const { path, value, note, unlessGate, isOutdated } of fieldsNotActedOn(object)) {
     if (unlessGate === "StaticCapacity" && world.settings.gates.staticCapacity) continue;
     const field = value === undefined ? path : `${path}: ${value}`;
     if (said.has(field)) continue;
     said.add(field);
-    log.warn("field is accepted but not acted on", {
+    const message =
+      isOutdated === true
+        ? "field is accepted, but no part of Karpenter any more"
+        : "field is accepted but not acted on";
+    log.warn(message, {
       [object.kind ?? "object"]: { name: object.metadata.name },
       field,
       instead: note,

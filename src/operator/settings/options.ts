@@ -16,6 +16,8 @@ export interface OptionDefinition {
   readonly values?: readonly string[];
   /** Smallest legal value: a number, or milliseconds for durations. */
   readonly min?: number;
+  /** What a value below `min` is told, where upstream has words of its own. */
+  readonly belowMin?: string;
   /** Largest legal value of a number. */
   readonly max?: number;
   readonly notActedOn?: string;
@@ -372,6 +374,13 @@ export const OPTIONS = {
     "How often subnets are looked up again.",
     { min: 60_000 },
   ),
+  securityGroupRefreshInterval: aws(
+    "security-group-refresh-interval",
+    "duration",
+    "1m",
+    "How often security groups are looked up again.",
+    { min: 60_000, belowMin: "security-group-refresh-interval must be at least 1m" },
+  ),
   awsFeatureGates: aws(
     "aws-feature-gates",
     "string",
@@ -491,7 +500,7 @@ export const OPTIONS = {
   ),
 } as const satisfies Readonly<Record<string, OptionDefinition>>;
 
-type Extra = Partial<Pick<OptionDefinition, "values" | "min" | "max" | "notActedOn">>;
+type Extra = Partial<Pick<OptionDefinition, "values" | "min" | "belowMin" | "max" | "notActedOn">>;
 
 function core<T extends OptionDefinition["type"]>(
   flag: string,

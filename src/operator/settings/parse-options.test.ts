@@ -26,6 +26,11 @@ describe("options", () => {
   });
 
   it.each([
+    [
+      "security-group-refresh-interval",
+      "59s",
+      "security-group-refresh-interval must be at least 1m",
+    ],
     ["metrics-port", "65536", "must not be above 65535"],
     ["consolidation-min-savings", "101", "must not be above 100"],
     ["disruption-budgets", "[{", "not valid YAML: line 1, column 3: unexpected end of the stream"],

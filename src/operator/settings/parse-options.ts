@@ -122,7 +122,7 @@ function parseOne(
   definition: OptionDefinition,
   text: string,
 ): { value: unknown } | { error: string } {
-  const { type, values, min, max } = definition;
+  const { type, values, min, belowMin, max } = definition;
   if (values !== undefined && !values.includes(text)) {
     return { error: `must be one of ${values.map((value) => JSON.stringify(value)).join(", ")}` };
   }
@@ -143,7 +143,8 @@ function parseOne(
   }
   if (type === "integer" && !Number.isInteger(value)) return { error: "must be a whole number" };
   if (min !== undefined && value < min) {
-    return { error: `must not be below ${type === "duration" ? `${min / 1_000}s` : min}` };
+    const words = `must not be below ${type === "duration" ? `${min / 1_000}s` : min}`;
+    return { error: belowMin ?? words };
   }
   if (max !== undefined && value > max) return { error: `must not be above ${max}` };
   return { value };

@@ -26,6 +26,8 @@ const CAPACITY: ReadonlySet<string> = new Set([
   "InsufficientFreeAddressesInSubnet",
   "MaxFleetCountExceeded",
   "ReservationCapacityExceeded",
+  "SpotMaxPriceTooLow",
+  "InvalidCapacityReservationState.Unavailable",
 ]);
 
 /** User data of a class that cannot be merged with ours. The text names the field and the remedy. */

@@ -32,7 +32,7 @@ import { Subnets } from "./subnet/subnets.ts";
 import type { Tags } from "./tags/tags.ts";
 import { ZonalShifts } from "./zonalshift/zonal-shifts.ts";
 
-/** upstream: --ami-refresh-interval, --subnet-refresh-interval */
+/** upstream: --ami-refresh-interval, --subnet-refresh-interval, --security-group-refresh-interval */
 const REFRESH_MS = 60_000;
 
 /** Absent ones have upstream's defaults. */
@@ -61,9 +61,10 @@ export interface AwsSettings {
   readonly actOnRebalance?: boolean;
   /** Do not check permissions by trial calls. */
   readonly disableDryRun?: boolean;
-  /** How long images and subnets that were found count: a minute. */
+  /** How long images, subnets and security groups that were found count: a minute. */
   readonly amiRefreshMs?: number;
   readonly subnetRefreshMs?: number;
+  readonly securityGroupRefreshMs?: number;
   /** Gate NodeClassCEL: off by default. */
   readonly kubeletExpressions?: boolean;
   /** What node repair acts on; absent: as upstream by default. */
@@ -127,7 +128,11 @@ export function createParts(deps: AwsDeps): AwsParts {
     prices,
     unavailable,
     subnets: new Subnets(api.ec2, clock, settings.subnetRefreshMs ?? REFRESH_MS),
-    securityGroups: new SecurityGroups(api.ec2, clock),
+    securityGroups: new SecurityGroups(
+      api.ec2,
+      clock,
+      settings.securityGroupRefreshMs ?? REFRESH_MS,
+    ),
     amis: new Amis({
       ...{ api, clock, log },
       refreshMs: settings.amiRefreshMs ?? REFRESH_MS,

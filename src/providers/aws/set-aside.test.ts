@@ -6,6 +6,7 @@ import { MACHINE } from "../../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { RequirementSpec } from "../../apis/karpenter/nodepool.ts";
 import { InsufficientCapacityError } from "../../core/cloudprovider/errors.ts";
+import type { SimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import {
   type AwsWorld,
   awsClaim,
@@ -69,6 +70,19 @@ function conditionOf(type: string) {
 async function offerings(type: string) {
   const types = await world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
   return types.find((one) => one.name === type)?.offerings ?? [];
+}
+
+/** Of the simulated types, m5.xlarge alone can run enclaves. */
+function sellEnclaves({ api }: SimulatedAws): void {
+  const { describeInstanceTypes } = api.ec2;
+  const answer: typeof describeInstanceTypes = async (input) => {
+    const page = await describeInstanceTypes.call(api.ec2, input);
+    const InstanceTypes = page.InstanceTypes.map((one) =>
+      one.InstanceType === "m5.xlarge" ? { ...one, NitroEnclavesSupport: "supported" } : one,
+    );
+    return { ...page, InstanceTypes };
+  };
+  Object.assign(api.ec2, { describeInstanceTypes: answer });
 }
 
 const TWO = { InstanceType: "m5.large", AvailabilityZone: "us-east-1a", TotalInstanceCount: 2 };
@@ -384,6 +398,26 @@ describe("interfaces and processors", () => {
   it("need a type that can nest virtual machines, when asked for", async () => {
     await begin({ cpuOptions: { nestedVirtualization: "enabled" } });
     expect((await offerings("m5.large")).some((one) => one.available)).toBe(false);
+  });
+
+  it("need a type that can run enclaves, when asked for, and are launched with them", async () => {
+    world = await awsWorld({}, { prepare: sellEnclaves });
+    await world.kube.create(EC2_NODE_CLASS, ec2NodeClass({ enclaveOptions: { enabled: true } }));
+    await world.clock.advance(1_000);
+    const available = async (type: string): Promise<boolean> =>
+      (await offerings(type)).some((one) => one.available);
+    expect([await available("m5.xlarge"), await available("m5.large")]).toEqual([true, false]);
+    await launch(asking({ [TYPE]: ["m5.xlarge"], [CAPACITY]: ["on-demand"] }));
+    expect(world.templates().at(-1)?.EnclaveOptions).toEqual({ Enabled: true });
+    const before = nodeClass().metadata.annotations?.["karpenter.k8s.aws/ec2nodeclass-hash"];
+    world.kube.change(EC2_NODE_CLASS, "default", {
+      spec: { ...nodeClass().spec, enclaveOptions: { enabled: false } },
+    });
+    await world.clock.advance(1_000);
+    expect(await available("m5.large")).toBe(true);
+    expect(nodeClass().metadata.annotations?.["karpenter.k8s.aws/ec2nodeclass-hash"]).not.toBe(
+      before,
+    );
   });
 
   it("can run enclaves when the claim asks for them", async () => {

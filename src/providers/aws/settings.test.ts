@@ -26,6 +26,7 @@ describe("settings of the provider", () => {
   it.each([
     ["DescribeImages", "amiRefreshMs"],
     ["DescribeSubnets", "subnetRefreshMs"],
+    ["DescribeSecurityGroups", "securityGroupRefreshMs"],
   ] as const)("how often %s is called: %s", async (action, setting) => {
     await begin({ [setting]: 300_000 });
     const calls = (): number => world.aws.journal.calls({ action }).length;

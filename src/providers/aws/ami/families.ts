@@ -54,7 +54,7 @@ const FAMILIES: Readonly<Record<AmiFamily, FamilyTraits>> = {
   },
   Bottlerocket: {
     ...LINUX,
-    defaultDevices: [gp3("/dev/xvda", "4Gi"), gp3("/dev/xvdb", "20Gi")],
+    defaultDevices: [gp3("/dev/xvda", "6Gi"), gp3("/dev/xvdb", "20Gi")],
     ephemeralDevice: "/dev/xvdb",
     reservesByEniPods: false,
     honoursPodsPerCore: false,

@@ -92,7 +92,7 @@ export interface LaunchInput {
 }
 
 const EFA = "vpc.amazonaws.com/efa";
-/** Pods that ask for it run in Nitro enclaves. */
+/** Pods that ask for it run in Nitro enclaves. upstream v1.15 has only spec.enclaveOptions of the class. */
 const ENCLAVE = "eks.amazonaws.com/nitro-sandbox";
 
 /** Rejects with InsufficientCapacityError or CreateError. */
@@ -264,7 +264,7 @@ async function templateGroups(
     reservedCapacity: deps.reservedCapacity && nodeClass.generation === "v1",
     ...where,
     privateSubnets: input.subnets.every((subnet) => subnet.MapPublicIpOnLaunch === false),
-    enclaves: asksForEnclaves(claim),
+    enclaves: nodeClass.enclaves || asksForEnclaves(claim),
     ipv6: bootstrap.dnsIp?.includes(":") ?? false,
     tags,
   };

@@ -45,6 +45,7 @@ function isSpecial(instance: Instance, { claim, nodeClass, placementGroup }: Lau
     instance.Placement.GroupId !== undefined ||
     instance.CapacityReservationId !== undefined ||
     !["pending", "running"].includes(instance.State.Name) ||
+    nodeClass.enclaves ||
     asksForEnclaves(claim)
   );
 }

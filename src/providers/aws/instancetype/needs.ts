@@ -11,6 +11,7 @@ import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts"
 export interface Needs {
   readonly interfaces: readonly NetworkInterface[];
   readonly nestedVirtualization: boolean;
+  readonly enclaves: boolean;
   readonly connectionTracking: boolean;
   /** The strategy of the placement group. */
   readonly strategy: string | undefined;
@@ -23,6 +24,7 @@ export function needsOf(nodeClass: AwsClass, group: FoundPlacementGroup | undefi
   return {
     interfaces: nodeClass.networkInterfaces,
     nestedVirtualization: nodeClass.nestedVirtualization === "enabled",
+    enclaves: nodeClass.enclaves,
     connectionTracking: nodeClass.connectionTracking !== undefined,
     strategy: group?.strategy,
     noA1: nodeClass.amiFamily === "AL2023" && nodeClass.generation === "v1",
@@ -39,6 +41,7 @@ export function serves(info: InstanceTypeInfo, needs: Needs): boolean {
   ) {
     return false;
   }
+  if (needs.enclaves && info.NitroEnclavesSupport !== "supported") return false;
   const strategies = info.PlacementGroupInfo?.SupportedStrategies ?? [];
   if (needs.strategy !== undefined && !strategies.includes(needs.strategy)) return false;
   return needs.interfaces.length === 0 || hasInterfaces(info, needs.interfaces);

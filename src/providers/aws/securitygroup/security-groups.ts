@@ -9,7 +9,6 @@ import type { SecurityGroup } from "../api/network.ts";
 import { TtlCache } from "../cache/ttl-cache.ts";
 import { filterSets } from "../subnet/filters.ts";
 
-const REFRESH_MS = 60_000;
 const PAGE = 500;
 
 /** The security groups of a node class. Answers are cached. */
@@ -17,9 +16,10 @@ export class SecurityGroups {
   readonly #ec2: Ec2Api;
   readonly #cache: TtlCache<readonly SecurityGroup[]>;
 
-  constructor(ec2: Ec2Api, clock: Clock) {
+  /** `refreshMs`: how long an answer counts. */
+  constructor(ec2: Ec2Api, clock: Clock, refreshMs: number) {
     this.#ec2 = ec2;
-    this.#cache = new TtlCache(clock, REFRESH_MS);
+    this.#cache = new TtlCache(clock, refreshMs);
   }
 
   /** By id. */

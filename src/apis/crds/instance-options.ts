@@ -1,0 +1,28 @@
+/** Schema of the options of an EC2NodeClass that go into the launch template as they are. */
+import { boolean, integer, type JsonSchema, object, rules, text } from "./schema.ts";
+
+/** By field of `spec`. */
+export function instanceOptions(): Record<string, JsonSchema> {
+  return {
+    connectionTracking: object(
+      "Idle time-outs of tracked connections, in seconds.",
+      {
+        tcpEstablishedTimeout: integer("TCP.", { format: "int32", minimum: 60, maximum: 432000 }),
+        udpStreamTimeout: integer("UDP streams.", { format: "int32", minimum: 60, maximum: 180 }),
+        udpTimeout: integer("UDP.", { format: "int32", minimum: 30, maximum: 60 }),
+      },
+      rules([
+        "has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",
+        "at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",
+      ]),
+    ),
+    cpuOptions: object("Processor options.", {
+      nestedVirtualization: text("enabled or disabled.", { enum: ["enabled", "disabled"] }),
+    }),
+    enclaveOptions: object(
+      "Nitro Enclaves. Instance types without them are not used.",
+      { enabled: boolean("Whether instances can run enclaves.") },
+      { required: ["enabled"] },
+    ),
+  };
+}
