@@ -212,11 +212,12 @@ function withAnnotations(
 
 /** Ends the claim's instance; rejects with NodeClaimNotFoundError once it is gone. */
 async function end(deps: AwsDeps, parts: AwsParts, claim: NodeClaim): Promise<void> {
-  const instance = await instanceOf(deps, parts, claim.status?.providerID ?? "").catch((error) => {
+  const providerId = claim.status?.providerID ?? "";
+  const instance = await instanceOf(deps, parts, providerId).catch((error) => {
     // The place it had is free again; EC2's own count follows within a minute.
     const reservation = claim.metadata.labels?.[LABEL_CAPACITY_RESERVATION_ID];
     if (error instanceof NodeClaimNotFoundError && reservation !== undefined) {
-      parts.reservations.endedIn(reservation);
+      parts.reservations.endedIn(reservation, providerId);
     }
     throw error;
   });

@@ -148,8 +148,23 @@ describe("capacity reservations", () => {
     await expect(launch(claim)).resolves.toBeDefined();
   });
 
-  it("count as full once an instance in them was interrupted", async () => {
+  it("give a place back once for each instance that has ended", async () => {
+    const id = await withReservation();
+    const launched = await launch(asking({ [CAPACITY]: ["reserved"], [RESERVATION]: [id] }));
+    await world.settle(world.cloud.delete(launched));
+    await world.clock.advance(30_000);
+    const room = async (): Promise<number | undefined> =>
+      (await offerings("m5.large")).find((one) => one.capacityType === "reserved")
+        ?.reservationCapacity;
+    for (const _ of [1, 2, 3])
+      await expect(world.settle(world.cloud.delete(launched))).rejects.toThrow("not found");
+    expect(await room()).toBe(2);
+  });
+
+  it("rest for three minutes once an instance in them was interrupted, each by itself", async () => {
     const id = await withReservation({}, { interruptionQueue: CLUSTER });
+    const sibling = world.aws.controls.addReservation({ ...TWO, tags });
+    await world.clock.advance(61_000);
     const launched = await launch(asking({ [CAPACITY]: ["reserved"], [RESERVATION]: [id] }));
     await world.kube.create(NODE_CLAIM, launched);
     world.kube.change(NODE_CLAIM, launched.metadata.name, { status: launched.status });
@@ -165,8 +180,16 @@ describe("capacity reservations", () => {
     });
     await world.aws.call("sqs", "SendMessage", { QueueUrl, MessageBody });
     await world.clock.advance(1_000);
-    const reserved = (await offerings("m5.large")).filter((one) => one.capacityType === "reserved");
-    expect(reserved).toMatchObject([{ reservationCapacity: 0 }]);
+    const shown = async (reservation: string): Promise<unknown> => {
+      const one = (await offerings("m5.large")).find(
+        ({ labels }) => labels?.[RESERVATION] === reservation,
+      );
+      return [one?.available, one?.reservationCapacity];
+    };
+    expect(await shown(id)).toEqual([false, 1]);
+    expect(await shown(sibling)).toEqual([true, 2]);
+    await world.clock.advance(181_000);
+    expect(await shown(id)).toEqual([true, 1]);
   });
 
   it("are kept out of by launches that name none", async () => {

@@ -22,6 +22,7 @@ import type {
   InstanceType,
   Offering,
 } from "../../../core/cloudprovider/instance-type.ts";
+import { isUsable } from "../../../core/cloudprovider/offerings.ts";
 import { allows, allowsAbsence } from "../../../core/scheduling/requirement.ts";
 import { Requirements } from "../../../core/scheduling/requirements.ts";
 import { typeRequirements } from "../instancetype/requirements.ts";
@@ -129,7 +130,7 @@ function usable(
   zones: ReadonlySet<string>,
 ): readonly Offering[] {
   return type.offerings.filter((offering) => {
-    if (!offering.available || !zones.has(offering.zone)) return false;
+    if (!isUsable(offering) || !zones.has(offering.zone)) return false;
     const labels: Record<string, string> = {
       [TOPOLOGY_ZONE_LABEL_KEY]: offering.zone,
       [CAPACITY_TYPE_LABEL_KEY]: offering.capacityType,

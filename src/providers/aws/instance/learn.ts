@@ -26,6 +26,9 @@ export interface Asked extends Candidates {
 /** EC2's words for the seventh instance of a spread group in a zone. */
 const SPREAD_LIMIT = /limit of instances in this spread placement group/i;
 
+/** The code of a launch into a reservation without a free place. */
+const RESERVATION_FULL = "ReservationCapacityExceeded";
+
 interface Deps {
   readonly subnets: Subnets;
   readonly unavailable: UnavailableOfferings;
@@ -56,25 +59,29 @@ export function learn(deps: Deps, errors: readonly FleetError[], asked: Asked): 
     }
     const instanceType = overrides?.InstanceType;
     if (instanceType === undefined) continue;
-    if (capacityType === "reserved") exhaust(deps, asked.groups, instanceType, zone);
-    else deps.unavailable.mark(ErrorCode, { capacityType, instanceType, zone, ...scope });
+    const offering = { capacityType, instanceType, zone };
+    if (capacityType !== "reserved") deps.unavailable.mark(ErrorCode, { ...offering, ...scope });
+    for (const reservation of reservationsFor(asked.groups, instanceType, zone)) {
+      // A full reservation is healthy: its count says that nothing is left.
+      if (ErrorCode === RESERVATION_FULL) deps.reservations.exhausted(reservation);
+      else deps.unavailable.mark(ErrorCode, { ...offering, reservation });
+    }
   }
 }
 
-/** The reservations that such an offering stood for are full. */
-function exhaust(
-  { reservations }: Deps,
+/** The reservations that such an offering stood for. */
+function reservationsFor(
   groups: readonly TemplateGroup[],
   instanceType: string,
   zone: string,
-): void {
-  for (const { types, reservation } of groups) {
+): readonly string[] {
+  return groups.flatMap(({ types, reservation }) => {
     const isOf = types.some(
       ({ type, offerings }) =>
         type.name === instanceType && offerings.some((one) => one.zone === zone),
     );
-    if (isOf && reservation !== undefined) reservations.exhausted(reservation.id);
-  }
+    return isOf && reservation !== undefined ? [reservation.id] : [];
+  });
 }
 
 function countFailure(

@@ -345,14 +345,17 @@ export class InstanceTypes {
       const zoneId = zones.get(reservation.zone);
       const count = this.#deps.reservations.available(reservation.id);
       const price = prices.onDemand(type.name) ?? 0;
+      const { zone } = reservation;
+      const key = { capacityType: "reserved", instanceType: type.name, zone } as const;
       offerings.push({
         zone: reservation.zone,
         capacityType: "reserved",
         // A reservation is paid for already, so its price is nearly always rounded down to 0. upstream keeps the fraction.
         priceMicroUsd: Math.floor(price / 10_000_000),
+        // Whether it is well. How much is left of it, reservationCapacity says.
         available:
           launchable &&
-          count > 0 &&
+          !unavailable.has({ ...key, reservation: reservation.id }) &&
           zoneId !== undefined &&
           !shifts.has(zoneId) &&
           offeredZones.includes(reservation.zone) &&

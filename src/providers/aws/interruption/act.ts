@@ -55,10 +55,7 @@ export function createActor(deps: AwsDeps, parts: AwsParts): Act {
     // Also where it was asked to go before, at more leisure.
     if (leaves) parts.takenBack.add(uidOf(claim));
     if (reaction.marksOffering || isEarly(kind)) markOffering(parts, claim, kind);
-    if (kind === "capacity_reservation_interrupted") {
-      const id = claim.metadata.labels?.[LABEL_CAPACITY_RESERVATION_ID];
-      if (id !== undefined) parts.reservations.exhausted(id);
-    }
+    if (kind === "capacity_reservation_interrupted") markReservation(parts, claim, kind);
     if (!leaves || isLeaving) return;
     if (!(await remove(claim))) return;
     const acting = { ...reaction, action: "CordonAndDrain" as const };
@@ -98,6 +95,16 @@ function markOffering({ unavailable }: AwsParts, claim: KubeObject, kind: Acting
   const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
   if (instanceType === undefined || zone === undefined) return;
   unavailable.mark(kind, { capacityType: CAPACITY_TYPE_SPOT, instanceType, zone });
+}
+
+/** EC2 takes the reservation back: nothing is launched into it for a while. upstream: v1.15 */
+function markReservation({ unavailable }: AwsParts, claim: KubeObject, kind: ActingKind): void {
+  const labels = claim.metadata.labels ?? {};
+  const instanceType = labels[INSTANCE_TYPE_LABEL_KEY];
+  const zone = labels[TOPOLOGY_ZONE_LABEL_KEY];
+  const reservation = labels[LABEL_CAPACITY_RESERVATION_ID];
+  if (instanceType === undefined || zone === undefined || reservation === undefined) return;
+  unavailable.mark(kind, { capacityType: "reserved", instanceType, zone, reservation });
 }
 
 /** The line's fields in the words of the claim's generation. */

@@ -14,6 +14,8 @@ export interface OfferingKey {
   readonly capacityType: CapacityType;
   readonly instanceType: string;
   readonly zone: string;
+  /** Only this capacity reservation; others of the type and zone may have capacity. */
+  readonly reservation?: string;
   /** Only within this placement group; other groups may have capacity. */
   readonly group?: GroupScope;
 }
@@ -59,12 +61,13 @@ export class UnavailableOfferings {
   }
 
   mark(reason: string, key: OfferingKey): void {
-    const { capacityType, instanceType, zone, group } = key;
+    const { capacityType, instanceType, zone, reservation, group } = key;
     this.#log.debug("removing offering from offerings", {
       reason,
       "instance-type": instanceType,
       zone,
       "capacity-type": capacityType,
+      ...(reservation === undefined ? {} : { "capacity-reservation-id": reservation }),
       ...(group === undefined ? {} : { "placement-group": group.id }),
       ttl: "3m0s",
     });
@@ -97,7 +100,7 @@ export class UnavailableOfferings {
   }
 }
 
-function textOf({ capacityType, instanceType, zone, group }: OfferingKey): string {
-  const parts = [capacityType, instanceType, zone, group?.id, group?.partition];
+function textOf({ capacityType, instanceType, zone, reservation, group }: OfferingKey): string {
+  const parts = [capacityType, instanceType, zone, reservation, group?.id, group?.partition];
   return parts.filter((part) => part !== undefined).join(":");
 }

@@ -17,6 +17,8 @@ import { tagFilters } from "../subnet/filters.ts";
 
 const REFRESH_MS = 60_000;
 const PAGE = 1_000;
+/** An instance that has ended is asked about again for a while; it frees its place once. */
+const ENDED_MS = 15 * 60_000;
 /** EC2 takes a capacity block back 30 minutes before its end; nothing is launched into it from here on. */
 const EXPIRING_MS = 40 * 60_000;
 
@@ -43,6 +45,8 @@ export class CapacityReservations {
   readonly #cache: TtlCache<readonly CapacityReservation[]>;
   /** Id → machines it has room for. */
   readonly #available = new Map<string, number>();
+  /** Provider ids of instances that have ended, which freed their place → when that is forgotten. */
+  readonly #endedUntilMs = new Map<string, number>();
   #version = 0;
 
   constructor(deps: { ec2: Ec2Api; clock: Clock; log: Logger }) {
@@ -70,11 +74,17 @@ export class CapacityReservations {
     this.#set(id, Math.max(0, this.available(id) - 1));
   }
 
-  endedIn(id: string): void {
+  /** An instance in the reservation has ended. It counts once, however often it is told. */
+  endedIn(id: string, providerId: string): void {
+    const nowMs = this.#clock.elapsedMs();
+    for (const [one, untilMs] of this.#endedUntilMs)
+      if (untilMs <= nowMs) this.#endedUntilMs.delete(one);
+    if (this.#endedUntilMs.has(providerId)) return;
+    this.#endedUntilMs.set(providerId, nowMs + ENDED_MS);
     this.#set(id, this.available(id) + 1);
   }
 
-  /** EC2 said that nothing is left, or takes it back. */
+  /** EC2 said that nothing is left. Its own count is read again within a minute. */
   exhausted(id: string): void {
     this.#set(id, 0);
   }
