@@ -39,6 +39,7 @@ import { compileDeviceSelector } from "../readers/device-selectors.ts";
 import { type TellablePrices, tellFacts } from "./facts/tell-facts.ts";
 import type { RootLogger } from "./logging/logger.ts";
 import { loggingConfig } from "./logging/logging-config.ts";
+import { createReconcileScope } from "./logging/reconcile-scope.ts";
 import { createMetrics, type MetricsRegistry } from "./metrics/metrics.ts";
 import {
   isObserver,
@@ -253,6 +254,7 @@ function managerOf(
     random: random.fork("operator/manager"),
     log,
     metrics,
+    scope: createReconcileScope(random.fork("operator/reconciles")),
   });
   for (const controller of controllers) {
     if (options.observeOnly && !isObserver(controller.name)) continue;

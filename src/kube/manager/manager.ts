@@ -28,6 +28,19 @@ const STALE_RETRY_MS = 250;
 const STALE_TOLD_MS = 5_000;
 const DEFAULT_BACKOFF_MS = { base: 1_000, max: 60_000 } as const;
 
+/** Surrounds reconciles, so that log lines can tell which one they come from. */
+export interface ReconcileScope {
+  /** Runs the reconcile itself. */
+  during<T>(controller: Controller, request: Request, work: () => T): T;
+  /** Runs what follows from the last reconcile of the request. */
+  after<T>(request: Request, work: () => T): T;
+}
+
+const NO_SCOPE: ReconcileScope = {
+  during: (_controller, _request, work) => work(),
+  after: (_request, work) => work(),
+};
+
 /** What the manager runs its controllers with. */
 export interface ManagerDeps {
   readonly mirrors: LiveMirrors;
@@ -36,6 +49,7 @@ export interface ManagerDeps {
   readonly log: Logger;
   /** Moves `KUBE_METRICS`' part about controllers and queues. */
   readonly metrics?: Metrics;
+  readonly scope?: ReconcileScope;
 }
 
 /** Runs controllers over shared mirrors. None reconciles before all mirrors have their first list. */
@@ -147,7 +161,7 @@ function queueOf(
   mayWork: () => boolean,
 ): WorkQueue<Request> {
   const log = deps.log.with({ controller: controller.name });
-  const { clock, metrics } = deps;
+  const { clock, metrics, scope = NO_SCOPE } = deps;
   const own = { controller: controller.name };
   const queue = { controller: controller.name, name: controller.name };
   return new WorkQueue<Request>({
@@ -159,7 +173,9 @@ function queueOf(
     work: async (request) => {
       if (!mayWork()) return { requeueAfterMs: STALE_RETRY_MS };
       const startMs = clock.elapsedMs();
-      const outcome: Outcome = await controller.reconcile(request);
+      const outcome: Outcome = await scope.during(controller, request, () =>
+        controller.reconcile(request),
+      );
       const result = outcome.requeueAfterMs === undefined ? "success" : "requeue_after";
       metrics?.count("controller_runtime_reconcile_total", { ...own, result });
       const seconds = (clock.elapsedMs() - startMs) / 1_000;
@@ -173,7 +189,7 @@ function queueOf(
       // Losing a race is the normal way to learn of a change: look again, say little, and it is no error.
       if (all.every(isConflict)) {
         metrics?.count("controller_runtime_reconcile_total", { ...own, result: "requeue" });
-        log.debug("reconcile lost a race, trying again", fields);
+        scope.after(request, () => log.debug("reconcile lost a race, trying again", fields));
         return "soon";
       }
       // What waits for a change does so only if nothing else went wrong.
@@ -183,7 +199,7 @@ function queueOf(
       if (terminal) metrics?.count("controller_runtime_terminal_reconcile_errors_total", own);
       if (all.some((one) => one instanceof AssertionError))
         metrics?.count("controller_runtime_reconcile_panics_total", own);
-      log.error("Reconciler error", fields);
+      scope.after(request, () => log.error("Reconciler error", fields));
       return terminal ? "never" : "later";
     },
     onDone: (waitedMs, workedMs) => {

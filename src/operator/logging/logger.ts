@@ -1,12 +1,13 @@
 /**
- * The log door's real side: JSON lines with upstream's keys (level, time, logger, message, commit,
- * then fields), or the tab-separated console form that the alpha generation printed. Time comes from
- * the world's clock, so a simulated run logs simulated time.
+ * The log door's real side. JSON lines have upstream's keys in its order: level, time, logger, message, commit, those
+ * of the reconcile, fields. The alpha generation printed a tab-separated console form. Time comes from the clock of
+ * the world, so a simulated run logs simulated time.
  */
 import { pino } from "pino";
 import type { Clock } from "../../base/clock.ts";
 import type { LogFields, Logger, LogLevel } from "../../base/log.ts";
 import { printable } from "../../base/printable.ts";
+import { reconcileContext } from "./reconcile-scope.ts";
 import { JSON_FORM, type LogForm } from "./zap-config.ts";
 
 const RANK: Readonly<Record<LogLevel, number>> = { debug: 20, info: 30, warn: 40, error: 50 };
@@ -141,7 +142,23 @@ function jsonEmitter({ clock, write, commit }: LoggerOptions, form: LogForm): Em
     { write: (line: string) => write(printable(line.trimEnd())) },
   );
   return (level, logger, message, fields) =>
-    log[level]({ [keys.logger]: logger, commit, ...fields }, message);
+    log[level]({
+      [keys.logger]: logger,
+      [keys.message]: message,
+      commit,
+      ...withReconcile(fields),
+      // A field of this name must not hide the text.
+      [keys.message]: message,
+    });
+}
+
+/** What the reconcile says of itself comes first. Lines that name another controller are not of this reconcile. */
+function withReconcile(fields: LogFields): LogFields {
+  const context = reconcileContext();
+  const { controller } = fields;
+  if (context === undefined) return fields;
+  if (controller !== undefined && controller !== context.controller) return fields;
+  return { ...context, ...fields };
 }
 
 function timeOf(clock: Clock, { time }: LogForm): string {

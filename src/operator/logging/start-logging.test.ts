@@ -63,8 +63,8 @@ describe("the logging ConfigMap of seed S3 at the start", () => {
       "level",
       "time",
       "logger",
-      "commit",
       "message",
+      "commit",
     ]);
     const other = changed((config) => ({
       ...config,

@@ -1,0 +1,48 @@
+/**
+ * Which reconcile a log line comes from. Lines written during a reconcile name its object and have one id, as those of
+ * controller-runtime do. Callers need not hand a logger down for it.
+ * upstream: sigs.k8s.io/controller-runtime/pkg/internal/controller
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { LogFields } from "../../base/log.ts";
+import type { Random } from "../../base/random.ts";
+import type { ReconcileScope } from "../../kube/manager/manager.ts";
+
+/** Fields of the reconcile, in upstream's order. `controller` is the first. */
+type Context = LogFields & { readonly controller: string };
+
+const contexts = new AsyncLocalStorage<Context>();
+
+/** Fields of the reconcile that runs now; undefined outside of one. */
+export function reconcileContext(): Context | undefined {
+  return contexts.getStore();
+}
+
+/** Gives each reconcile its fields. */
+export function createReconcileScope(random: Random): ReconcileScope {
+  const last = new WeakMap<object, Context>();
+  return {
+    during: (controller, request, work) => {
+      const { kind, namespace = "", name } = request;
+      const watched = controller.watches.find((one) => one.kind.kind === kind)?.kind;
+      const object = namespace === "" ? { name } : { name, namespace };
+      const about =
+        watched === undefined
+          ? { namespace: "", name: "" }
+          : {
+              controllerGroup: watched.group,
+              controllerKind: kind,
+              [kind]: object,
+              namespace,
+              name,
+            };
+      const context = { controller: controller.name, ...about, reconcileID: random.uuid() };
+      last.set(request, context);
+      return contexts.run(context, work);
+    },
+    after: (request, work) => {
+      const context = last.get(request);
+      return context === undefined ? work() : contexts.run(context, work);
+    },
+  };
+}
