@@ -38,6 +38,8 @@ const SELDOM: Readonly<Record<string, string>> = {
 /** Moves without downtime may roll over every Deployment. */
 const EVERYWHERE = { isOn: true, namespaces: ["*"] };
 
+const GATES = ["PodDeletionCostManagement"] as const;
+
 const SPREAD =
   "podTopologySpread: {defaultConstraints: [{maxSkew: 5, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]}";
 
@@ -212,9 +214,12 @@ describe("the rights of the controller", () => {
     "cover every call in the code of %s that names its kind, those after mishaps too",
     (provider) => {
       const granted = new Set(
-        [...rightsOf(provider, EVERYWHERE), ...webhookRights()].flatMap(({ resources, verbs }) =>
-          // What a patch reaches, the object or its status, its call does not say.
-          verbs.flatMap((verb) => resources.map((one) => `${verb} ${one.replace("/status", "")}`)),
+        [...rightsOf(provider, EVERYWHERE, GATES), ...webhookRights()].flatMap(
+          ({ resources, verbs }) =>
+            // What a patch reaches, the object or its status, its call does not say.
+            verbs.flatMap((verb) =>
+              resources.map((one) => `${verb} ${one.replace("/status", "")}`),
+            ),
         ),
       );
       const calls = [...new Set(callsInCode(provider))].sort();

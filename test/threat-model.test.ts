@@ -4,14 +4,15 @@ import { expect, it } from "vitest";
 import { consoleRights, rightsOf, webhookRights } from "../src/operator/rights.ts";
 
 const READ: ReadonlySet<string> = new Set(["get", "list", "watch"]);
+const GATES = ["PodDeletionCostManagement"] as const;
 const PAGE = readFileSync(new URL("../docs/explanation/threat-model.md", import.meta.url), "utf8");
 
 /** `verb resource.group` of every right to write, of both providers, with all that can be switched on. */
 function granted(): readonly string[] {
   const surges = { isOn: true, namespaces: ["*"] };
   const rights = [
-    ...rightsOf("aws", surges),
-    ...rightsOf("kwok", surges),
+    ...rightsOf("aws", surges, GATES),
+    ...rightsOf("kwok", surges, GATES),
     ...webhookRights(),
     ...consoleRights(),
   ];

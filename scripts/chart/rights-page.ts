@@ -53,12 +53,13 @@ const PLACES: Readonly<Record<string, string>> = {
 };
 
 function tableOf(rights: readonly Right[]): string {
-  const rows = rights.map(({ group, resources, verbs, names, where, surges, why }) => {
+  const rows = rights.map(({ group, resources, verbs, names, where, surges, gate, why }) => {
     const what = resources.map((one) => `${one}${group === "" ? "" : `.${group}`}`).join(", ");
     const only = names === undefined ? "" : ` named ${names.join(", ")}`;
     const place = where === "cluster" ? "" : ` (${PLACES[where] ?? where})`;
     const condition = surges === true ? "; not with `--surge-timeout 0`" : "";
-    return `| ${what}${only}${place} | ${verbs.join(", ")} | ${why}${condition} |`;
+    const gated = gate === undefined ? "" : `; with the gate ${gate} only`;
+    return `| ${what}${only}${place} | ${verbs.join(", ")} | ${why}${condition}${gated} |`;
   });
   return ["| on | may | why |", "|---|---|---|", ...rows].join("\n");
 }

@@ -135,6 +135,10 @@ function isProvider(name: ProviderName): string {
   return `eq .Values.provider "${name}"`;
 }
 
+function isGateOn(gate: string): string {
+  return `.Values.settings.featureGates.${gate[0]?.toLowerCase()}${gate.slice(1)}`;
+}
+
 function when(condition: string, text: string): string {
   return `{{- if ${condition} }}\n${text}{{- end }}\n`;
 }
@@ -166,7 +170,10 @@ subjects:
 
 function rulesOf(rights: readonly Right[]): string {
   return rights
-    .map((right) => (right.surges === true ? when(SURGES, ruleOf(right)) : ruleOf(right)))
+    .map((right) => {
+      if (right.gate !== undefined) return when(isGateOn(right.gate), ruleOf(right));
+      return right.surges === true ? when(SURGES, ruleOf(right)) : ruleOf(right);
+    })
     .join("");
 }
 

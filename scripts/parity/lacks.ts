@@ -15,23 +15,7 @@ export interface Lack {
   readonly reason: string;
 }
 
-const DELETION_COST = "pods are not marked for their controllers yet";
-
 export const LACKS: readonly Lack[] = [
-  { area: "gates", names: /^PodDeletionCostManagement$/, is: "lacking", reason: DELETION_COST },
-  {
-    area: "metrics",
-    names: /^karpenter_pod_deletion_cost_.*$/,
-    is: "lacking",
-    reason: DELETION_COST,
-  },
-  { area: "keys", names: /^karpenter\.sh\/disruption-cost$/, is: "lacking", reason: DELETION_COST },
-  {
-    area: "chartValues",
-    names: /^settings\.featureGates\.podDeletionCostManagement$/,
-    is: "lacking",
-    reason: DELETION_COST,
-  },
   {
     area: "iamActions",
     names: /^iam:GetRole$/,

@@ -1,6 +1,7 @@
 /** Every metric that a controller moves: what the operator registers. Some have the provider's labels. */
 import type { MetricSpec } from "../base/metrics.ts";
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
+import { DELETION_COST_METRICS } from "./deletioncost/metrics.ts";
 import { DISRUPTION_METRICS } from "./disruption/metrics.ts";
 import { ENDING_METRICS } from "./ending/ended.ts";
 import { CLOUD_METRICS } from "./metered-cloud.ts";
@@ -22,6 +23,7 @@ export function controllerMetrics(
     ...NODECLAIM_METRICS,
     ...NODE_METRICS,
     ...DISRUPTION_METRICS,
+    ...DELETION_COST_METRICS,
     ...STATE_METRICS,
     ...CLOUD_METRICS,
     ...ENDING_METRICS,

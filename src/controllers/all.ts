@@ -6,6 +6,7 @@ import { CAPACITY_BUFFER } from "../apis/autoscaling/capacity-buffer.ts";
 import type { Kind } from "../apis/meta.ts";
 import type { Controller } from "../kube/manager/controller.ts";
 import { capacityBuffer } from "./capacitybuffer/controller.ts";
+import { deletionCost } from "./deletioncost/controller.ts";
 import { type CreateReplacements, createCommandQueue } from "./disruption/command-queue.ts";
 import { disruption } from "./disruption/controller.ts";
 import { createSteering } from "./disruption/steering.ts";
@@ -90,12 +91,7 @@ export function allControllers(given: World): readonly Controller[] {
     nodeTrigger(world, batcher),
     ...(world.settings.gates.capacityBuffer ? [capacityBuffer(world, batcher)] : []),
     provisioner(as("provisioner"), batcher, times, steering),
-    ...(world.settings.gates.staticCapacity
-      ? [
-          staticProvisioning(as("static.provisioning")),
-          staticDeprovisioning(as("static.deprovisioning")),
-        ]
-      : []),
+    ...staticPools(as),
     /** Claims: launch, registration, initialization, end; and what else is written on them. */
     lifecycle(as("nodeclaim.lifecycle"), tracker),
     podEvents(world),
@@ -108,6 +104,7 @@ export function allControllers(given: World): readonly Controller[] {
     disruption(as("disruption"), commands),
     commands.controller,
     steering.controller,
+    ...(world.settings.gates.podDeletionCost ? deletionCost(as("pod.deletioncost")) : []),
     /** Drain and end. */
     termination(as("node.termination"), evictions, steering),
     ...[evictions.controller, reboot(as("nodeclaim.reboot"), evictions)],
@@ -123,6 +120,13 @@ export function allControllers(given: World): readonly Controller[] {
       ...world.cloud.nodeClassKinds,
     ].map((kind) => statusEvents(world, kind)),
   ];
+}
+
+/** What keeps the number of nodes of static pools; none without the gate. */
+function staticPools(as: (name: string) => World): readonly Controller[] {
+  const world = as("static.provisioning");
+  if (!world.settings.gates.staticCapacity) return [];
+  return [staticProvisioning(world), staticDeprovisioning(as("static.deprovisioning"))];
 }
 
 /** Creates a command's replacements. Their pods still run on the old nodes, so provisioning does not plan for them. */

@@ -75,6 +75,7 @@ export interface Settings {
     readonly staticCapacity: boolean;
     readonly nodeOverlay: boolean;
     readonly capacityBuffer: boolean;
+    readonly podDeletionCost: boolean;
   };
 }
 

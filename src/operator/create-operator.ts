@@ -334,6 +334,7 @@ export function settingsOf(options: Options): Settings {
       staticCapacity: isGateOn(options, "StaticCapacity"),
       nodeOverlay: isGateOn(options, "NodeOverlay"),
       capacityBuffer: isGateOn(options, "CapacityBuffer"),
+      podDeletionCost: isGateOn(options, "PodDeletionCostManagement"),
     },
     terminateFirst: {
       drift: isGateOn(options, "TerminateFirstDrift"),

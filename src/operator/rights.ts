@@ -16,6 +16,9 @@ import { ADMITTED, CONVERTED } from "./webhooks/registration.ts";
 /** The providers of `--provider`. */
 export type ProviderName = "aws" | "kwok";
 
+/** Feature gates that need rights of their own. */
+export type RightsGate = "PodDeletionCostManagement";
+
 /** One rule of a role. */
 export interface Right {
   /** `""` for the core group. */
@@ -33,6 +36,8 @@ export interface Right {
   readonly provider?: ProviderName;
   /** Only with `--surge-timeout` above 0. */
   readonly surges?: boolean;
+  /** Only with this feature gate. */
+  readonly gate?: RightsGate;
   readonly why: string;
 }
 
@@ -128,6 +133,9 @@ export const RIGHTS: readonly Right[] = [
     [...READ, "delete"],
     "what to place; ended when a node's grace period is over",
   ),
+  right("", ["pods"], ["patch"], "deletion costs of pods on nodes that are disrupted next", {
+    gate: "PodDeletionCostManagement",
+  }),
   right("", ["pods/eviction"], ["create"], "draining honours disruption budgets"),
   right(
     "",
@@ -208,9 +216,11 @@ export interface SurgeRights {
 export function rightsOf(
   provider: ProviderName,
   { isOn, namespaces }: SurgeRights = { isOn: true, namespaces: [] },
+  gates: readonly RightsGate[] = [],
 ): readonly Right[] {
   return RIGHTS.filter((one) => one.provider === undefined || one.provider === provider)
     .filter((one) => isOn || one.surges !== true)
+    .filter((one) => one.gate === undefined || gates.includes(one.gate))
     .flatMap((one) => {
       if (one.where !== "surge namespaces") return one;
       if (namespaces.includes("*")) return { ...one, where: "cluster" as const };
@@ -433,7 +443,7 @@ function right(
   resources: readonly string[],
   verbs: readonly RequestVerb[],
   why: string,
-  more: Partial<Pick<Right, "where" | "names" | "provider" | "surges">> = {},
+  more: Partial<Pick<Right, "where" | "names" | "provider" | "surges" | "gate">> = {},
 ): Right {
   return { group, resources, verbs, where: "cluster", why, ...more };
 }

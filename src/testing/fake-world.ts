@@ -73,6 +73,7 @@ const SETTINGS: Settings = {
     staticCapacity: false,
     nodeOverlay: false,
     capacityBuffer: false,
+    podDeletionCost: false,
   },
 };
 

@@ -76,6 +76,10 @@ export const NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY =
 export const PRICE_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/price-overlay-applied";
 /** On claims: a NodeOverlay changed the capacity. */
 export const CAPACITY_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/capacity-overlay-applied";
+/** On pods: what it costs to move them, an int32; consolidation prefers nodes with cheap pods. */
+export const DISRUPTION_COST_ANNOTATION_KEY = "karpenter.sh/disruption-cost";
+/** On pods: the deletion cost that Karpenter wrote. If the pod has another one, that is its user's. karpenter-ts only. */
+export const MANAGED_DELETION_COST_ANNOTATION_KEY = "karpenter.sh/managed-pod-deletion-cost";
 /** On claims: drivers of the devices that its pods claim, by comma. upstream: pkg/apis/v1/labels.go */
 export const REQUESTED_DRA_DRIVERS_ANNOTATION_KEY = "karpenter.sh/requested-dra-drivers";
 /** The object was written again in the stored version. */

@@ -20,7 +20,7 @@ import {
 import { createLogger } from "../../operator/logging/logger.ts";
 import { LOGGING_CONFIG } from "../../operator/logging/logging-config.ts";
 import { rightsOf, underRights } from "../../operator/rights.ts";
-import { type Options, parseOptions } from "../../operator/settings/parse-options.ts";
+import { isGateOn, type Options, parseOptions } from "../../operator/settings/parse-options.ts";
 import { surgeNamespaces } from "../../operator/settings/surge-namespaces.ts";
 import type { AwsApi } from "../../providers/aws/api/aws-api.ts";
 import { callObserver, observedCalls } from "../../providers/aws/call-metrics.ts";
@@ -142,12 +142,14 @@ export async function openBox(options: BoxOptions): Promise<Box> {
 /** As the ServiceAccount that the chart makes: what its roles do not say is refused. */
 function withRights(
   provider: "aws" | "kwok",
-  settings: Pick<Options, "surgeTimeout" | "surgeNamespaces">,
+  settings: Pick<Options, "surgeTimeout" | "surgeNamespaces" | "featureGates">,
 ): (sandbox: Sandbox) => Transport {
-  const rights = rightsOf(provider, {
+  const surges = {
     isOn: settings.surgeTimeout > 0,
     namespaces: surgeNamespaces(settings.surgeNamespaces),
-  });
+  };
+  const gate = "PodDeletionCostManagement";
+  const rights = rightsOf(provider, surges, isGateOn(settings, gate) ? [gate] : []);
   return ({ transport }) => underRights(transport, rights, KARPENTER_NAMESPACE);
 }
 

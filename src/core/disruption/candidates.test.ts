@@ -4,7 +4,8 @@ import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { atOnce } from "../../base/steps.ts";
 import { instanceType, nodeClaim, nodeView, pod, pool } from "../../testing/builders.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { type DisruptionClass, evictionCost, findCandidates } from "./candidates.ts";
+import { type DisruptionClass, findCandidates } from "./candidates.ts";
+import { evictionCost } from "./eviction-cost.ts";
 
 const NOW = Date.UTC(2026, 0, 5);
 
@@ -136,6 +137,8 @@ describe("candidates", () => {
     expect(cost("134217728")).toBe(2);
     expect(cost("-2147483647")).toBe(-10);
     expect(cost("not a number")).toBe(1);
+    expect(cost("2147483648")).toBe(1);
+    expect(cost("134217728.0")).toBe(1);
     expect(evictionCost(pod({ spec: { priority: 2_000_000_000 } }))).toBe(10);
   });
 });

@@ -26,6 +26,7 @@ import { isAnnotated } from "../state/do-not-disrupt.ts";
 import { type NodeView, reschedulablePods } from "../state/node-view.ts";
 import type { Placements } from "../state/placements.ts";
 import { ViewNotes } from "../state/view-notes.ts";
+import { evictionCost } from "./eviction-cost.ts";
 import { dueAilments, isRepairForbidden, type Patient, type RepairRules } from "./patients.ts";
 
 /**
@@ -434,16 +435,6 @@ function typeNamed(
     typesByName.set(instanceTypes, byName);
   }
   return byName.get(name ?? "");
-}
-
-const DELETION_COST = "controller.kubernetes.io/pod-deletion-cost";
-
-/** 1 for an ordinary pod. Deletion cost and priority change it, between -10 and 10. */
-export function evictionCost(pod: Pod): number {
-  const text = pod.metadata.annotations?.[DELETION_COST];
-  const deletionCost = text !== undefined && /^-?\d+$/.test(text) ? Number(text) : 0;
-  const cost = 1 + deletionCost / 2 ** 27 + (pod.spec.priority ?? 0) / 2 ** 25;
-  return Math.min(10, Math.max(-10, cost));
 }
 
 /** Highest price per reschedule cost first; ties by name. */

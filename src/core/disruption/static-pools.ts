@@ -10,7 +10,7 @@ import { fromRfc3339 } from "../../base/clock.ts";
 import { parseNillableDuration } from "../../base/duration.ts";
 import { compareText } from "../../base/text-order.ts";
 import type { NodeView } from "../state/node-view.ts";
-import { evictionCost } from "./candidates.ts";
+import { evictionCost } from "./eviction-cost.ts";
 import { recordOf } from "./record.ts";
 
 /** The nodes of a static pool. */

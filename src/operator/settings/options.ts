@@ -289,11 +289,11 @@ export const OPTIONS = {
   featureGates: core(
     "feature-gates",
     "string",
-    "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false,TerminateFirstDrift=false,TerminateFirstRepair=false,Drift=true",
+    "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false,TerminateFirstDrift=false,TerminateFirstRepair=false,PodDeletionCostManagement=false,Drift=true",
     "Feature gates as Name=true or Name=false, separated by commas. Unknown names are ignored.",
     {
       notActedOn:
-        "of the gates only Drift (v1beta1), SpotToSpotConsolidation, NodeRepair, ReservedCapacity, StaticCapacity, NodeOverlay, CapacityBuffer, TerminateFirstDrift and TerminateFirstRepair have an effect yet",
+        "of the gates only Drift (v1beta1), SpotToSpotConsolidation, NodeRepair, ReservedCapacity, StaticCapacity, NodeOverlay, CapacityBuffer, TerminateFirstDrift, TerminateFirstRepair and PodDeletionCostManagement have an effect yet",
     },
   ),
   schedulerConfig: core(

@@ -1,0 +1,110 @@
+/**
+ * Writes deletion costs on pods, one request each. A pod that has changed meanwhile, or is gone, is left out: the next
+ * pass looks at it again. A deletion cost that a user has set meanwhile stays.
+ * upstream: pkg/controllers/pod/deletioncost/queue.go
+ */
+import { POD, type Pod } from "../../apis/core/pod.ts";
+import { MANAGED_DELETION_COST_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
+import { keyOf } from "../../apis/meta.ts";
+import type { CostChange } from "../../core/disruption/deletion-cost.ts";
+import {
+  DELETION_COST_ANNOTATION,
+  hasUsersDeletionCost,
+  managedDeletionCost,
+} from "../../core/disruption/eviction-cost.ts";
+import { isConflict, isNotFound } from "../../kube/errors.ts";
+import { createBell } from "../../kube/manager/bell.ts";
+import { AWAIT_CHANGE, type Controller, requestFor } from "../../kube/manager/controller.ts";
+import { concurrency } from "../concurrency.ts";
+import { pods } from "../mirrors.ts";
+import type { World } from "../world.ts";
+
+const BACKOFF_MS = { base: 100, max: 10_000 } as const;
+
+/** A change, with the node and NodePool of the pod for the metric. */
+export interface Write extends CostChange {
+  readonly node: string;
+  readonly nodepool: string;
+}
+
+/** Deletion costs that are to be written. */
+export interface WriteQueue {
+  readonly controller: Controller;
+  /** A later change of the same pod takes the place of an earlier one. */
+  add(writes: readonly Write[]): void;
+}
+
+type Result = "updated" | "skipped_unchanged" | "skipped_notfound" | "skipped_conflict" | "error";
+
+/** The queue and its controller. */
+export function createWriteQueue(world: World): WriteQueue {
+  const waiting = new Map<string, Write>();
+  const bell = createBell();
+  const shown = new Set<string>();
+  world.metrics.read("pod_deletion_cost_nodes_with_pending_annotation_writes", () => {
+    const nodes = new Map<string, Set<string>>([...shown].map((pool) => [pool, new Set()]));
+    for (const { node, nodepool } of waiting.values()) {
+      shown.add(nodepool);
+      nodes.set(nodepool, (nodes.get(nodepool) ?? new Set()).add(node));
+    }
+    return [...nodes].map(([nodepool, names]) => ({ labels: { nodepool }, value: names.size }));
+  });
+  const count = (result: Result): void =>
+    world.metrics.count("pod_deletion_cost_pod_annotation_writes_total", { result });
+  return {
+    add: (writes) => {
+      for (const one of writes) {
+        waiting.set(keyOf(one.pod), one);
+        bell.ring(requestFor("Pod", one.pod));
+      }
+    },
+    controller: {
+      name: "pod.deletioncost.queue",
+      watches: [],
+      concurrency: concurrency(world, 100, 5_000),
+      backoffMs: BACKOFF_MS,
+      listen: bell.listen,
+      reconcile: async ({ namespace, name }) => {
+        const key = `${namespace}/${name}`;
+        const wanted = waiting.get(key);
+        if (wanted === undefined) return AWAIT_CHANGE;
+        try {
+          count(await write(world, wanted));
+        } catch (error) {
+          count("error");
+          throw error;
+        }
+        if (waiting.get(key) === wanted) waiting.delete(key);
+        return AWAIT_CHANGE;
+      },
+    },
+  };
+}
+
+async function write(world: World, { pod: asked, cost }: Write): Promise<Result> {
+  const pod = pods(world).get(keyOf(asked));
+  if (pod === undefined || pod.metadata.uid !== asked.metadata.uid) return "skipped_notfound";
+  if (hasUsersDeletionCost(pod) || managedDeletionCost(pod) === cost) return "skipped_unchanged";
+  try {
+    await world.kube.patch(POD, refOf(pod), { type: "merge", body: bodyOf(pod, cost) });
+    return "updated";
+  } catch (error) {
+    if (isConflict(error)) return "skipped_conflict";
+    if (isNotFound(error)) return "skipped_notfound";
+    throw error;
+  }
+}
+
+function refOf({ metadata: { name, namespace } }: Pod) {
+  return { name, namespace };
+}
+
+/** Refused if the pod has changed since: its deletion cost may be a user's by now. */
+function bodyOf({ metadata: { resourceVersion, uid } }: Pod, cost: string | undefined): object {
+  const value = cost ?? null;
+  const annotations = {
+    [DELETION_COST_ANNOTATION]: value,
+    [MANAGED_DELETION_COST_ANNOTATION_KEY]: value,
+  };
+  return { metadata: { uid, resourceVersion, annotations } };
+}
