@@ -34,7 +34,9 @@ import { Overlays, overlaidCloud } from "./nodeoverlay/overlays.ts";
 import { nodePoolBrake } from "./nodepool/brake.ts";
 import { nodePoolCalendar } from "./nodepool/calendar.ts";
 import { nodePoolCounter } from "./nodepool/counter.ts";
+import { nodePoolDrifted } from "./nodepool/drifted.ts";
 import { nodePoolHash } from "./nodepool/hash.ts";
+import { nodePoolOff } from "./nodepool/off.ts";
 import { nodePoolReadiness } from "./nodepool/readiness.ts";
 import { registrationHealth } from "./nodepool/registration-health.ts";
 import { unusedFields } from "./nodepool/unused-fields.ts";
@@ -82,6 +84,8 @@ export function allControllers(given: World): readonly Controller[] {
     registrationHealth(world, tracker),
     nodePoolCounter(world),
     nodePoolCalendar(world),
+    nodePoolDrifted(world),
+    nodePoolOff(world),
     nodePoolBrake(world),
     unusedFields(world),
     /** Prices and capacities as overlays make them. */

@@ -286,7 +286,7 @@ function tagRules(version: "v1" | "v1beta1"): readonly Rule[] {
 function amiFields(): Record<string, JsonSchema> {
   return {
     id: text("Image id, alone in its term.", { pattern: "ami-[0-9a-z]+" }),
-    name: text("Image name; globs."),
+    name: text("Image name; globs. {kubernetesVersion} is the cluster's version, such as 1.34."),
     owner: text("Account id, self or amazon."),
     tags: tags("Tags of the image."),
   };
@@ -314,7 +314,7 @@ function v1AmiTerms(): JsonSchema {
   const item = object("One choice; its fields are ANDed.", {
     alias,
     ...amiFields(),
-    ssmParameter: text("SSM parameter that holds the image id."),
+    ssmParameter: text("SSM parameter that holds the image id. May have {kubernetesVersion}."),
   });
   return list("Images; terms are ORed.", item, {
     minItems: 1,

@@ -3,6 +3,7 @@ import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
 import type { SimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import { type AwsWorld, awsClaim, awsWorld, ec2NodeClass } from "../../testing/aws-world.ts";
 import { pool } from "../../testing/builders.ts";
+import type { DescribeImagesInput } from "./api/images-and-types.ts";
 import type { GetParameterInput } from "./api/ssm.ts";
 import type { AwsSettings } from "./parts.ts";
 
@@ -47,6 +48,24 @@ describe("settings of the provider", () => {
     await world.stop();
     await begin({}, upgraded);
     expect(asked()).toContain("/aws-k8s-1.34");
+  });
+
+  it("the version of the cluster fills in names and parameters of images", async () => {
+    world = await awsWorld({}, { minor: 35 });
+    const amiSelectorTerms = [
+      { name: "own-{kubernetesVersion}-*", owner: "self" },
+      { ssmParameter: "/own/{kubernetesVersion}/{kubernetesVersion}-image" },
+    ];
+    const spec = { amiFamily: "AL2023", amiSelectorTerms };
+    await world.kube.create(EC2_NODE_CLASS, ec2NodeClass(spec));
+    await world.clock.advance(1_000);
+    const parameters = world.aws.journal.inputs<GetParameterInput>("GetParameter");
+    expect(parameters.map(({ Name }) => Name)).toContain("/own/1.35/1.35-image");
+    const names = world.aws.journal
+      .inputs<DescribeImagesInput>("DescribeImages")
+      .flatMap(({ Filters = [] }) => Filters.filter(({ Name }) => Name === "name"))
+      .flatMap(({ Values }) => Values);
+    expect(names).toContain("own-1.35-*");
   });
 
   it("whether prices are asked for, and profiles looked through: not in a VPC without a way out", async () => {

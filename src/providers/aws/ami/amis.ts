@@ -65,7 +65,8 @@ export class Amis {
       const version = alias?.split("@")[1] ?? "latest";
       return this.#fromFamily(ssmQueries(nodeClass.amiFamily, kubernetes, version));
     }
-    return this.#fromTerms(nodeClass);
+    const amiTerms = nodeClass.amiTerms.map((term) => ofVersion(term, kubernetes));
+    return this.#fromTerms({ ...nodeClass, amiTerms });
   }
 
   async #fromFamily(queries: readonly SsmQuery[]): Promise<readonly Ami[]> {
@@ -154,4 +155,15 @@ export class Amis {
       }
     });
   }
+}
+
+/** Names and parameters may speak of the cluster's version: `{kubernetesVersion}`. karpenter-ts only. */
+function ofVersion(term: AmiSelectorTerm, kubernetes: string): AmiSelectorTerm {
+  const { name, ssmParameter } = term;
+  const filled = (text: string): string => text.replaceAll("{kubernetesVersion}", kubernetes);
+  return {
+    ...term,
+    ...(name === undefined ? {} : { name: filled(name) }),
+    ...(ssmParameter === undefined ? {} : { ssmParameter: filled(ssmParameter) }),
+  };
 }

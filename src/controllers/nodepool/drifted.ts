@@ -1,0 +1,79 @@
+/**
+ * Says on a NodePool or Provisioner how many of its nodes have drifted, and why: the condition Drifted, there only
+ * while a node has drifted. karpenter-ts only; upstream says it on each NodeClaim alone.
+ */
+import { CLAIM_KINDS, poolIdOfClaim } from "../../apis/hub/claim.ts";
+import {
+  condition,
+  withCondition,
+  withLoneCondition,
+  withoutCondition,
+} from "../../apis/karpenter/conditions.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { driftSummary } from "../../core/nodepool/drift-summary.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  type Request,
+  source,
+} from "../../kube/manager/controller.ts";
+import {
+  changePool,
+  isManagedPool,
+  poolById,
+  poolRequest,
+  poolSources,
+  readPool,
+} from "../pools.ts";
+import type { World } from "../world.ts";
+
+const TYPE = "Drifted";
+
+/** Keeps the condition Drifted of pools. */
+export function nodePoolDrifted(world: World): Controller {
+  return {
+    name: "nodepool.drifted",
+    watches: [
+      ...poolSources(),
+      ...CLAIM_KINDS.map((kind) =>
+        source(kind as Kind, (claim, event, before) => {
+          const isNews = event === "removed" || driftOf(claim) !== driftOf(before);
+          return isNews ? requestsFor(world, claim) : [];
+        }),
+      ),
+    ],
+    concurrency: 10,
+    reconcile: (request) => reconcile(world, request),
+  };
+}
+
+function driftOf(claim: KubeObject | undefined): string | undefined {
+  const found = claim === undefined ? undefined : condition(claim, TYPE);
+  return found?.status === "True" ? found.reason : undefined;
+}
+
+function requestsFor(world: World, claim: KubeObject): readonly Request[] {
+  const id = poolIdOfClaim(claim);
+  const stored = id === undefined ? undefined : poolById(world, id);
+  return stored === undefined ? [] : [poolRequest(stored.pool)];
+}
+
+async function reconcile(world: World, request: Request): Promise<Outcome> {
+  const stored = readPool(world, request);
+  if (stored === undefined || !isManagedPool(world, stored.pool)) return AWAIT_CHANGE;
+  const { native, pool } = stored;
+  const claims = CLAIM_KINDS.flatMap(
+    (kind) => world.mirrors.of(kind as Kind).list() as readonly KubeObject[],
+  ).filter((claim) => poolIdOfClaim(claim) === pool.id);
+  const message = driftSummary(claims.map(driftOf));
+  if (message === undefined) {
+    if (condition(native, TYPE) !== undefined)
+      await changePool(world, stored, (one) => withoutCondition(one, TYPE));
+    return AWAIT_CHANGE;
+  }
+  const change = { type: TYPE, status: "True", reason: "NodesDrifted", message } as const;
+  const withIt = pool.generation === "alpha" ? withLoneCondition : withCondition;
+  await changePool(world, stored, (one) => withIt(one, change, world.clock.now()));
+  return AWAIT_CHANGE;
+}

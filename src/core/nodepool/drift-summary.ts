@@ -1,0 +1,15 @@
+/** How many nodes of a pool have drifted, in words. */
+import { compareText } from "../../base/text-order.ts";
+
+/** `drifts`: of each NodeClaim of the pool why it has drifted; undefined: it has not. Undefined: none has. */
+export function driftSummary(drifts: readonly (string | undefined)[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const reason of drifts)
+    if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  if (counts.size === 0) return undefined;
+  const byCount = [...counts].sort(([a, m], [b, n]) => n - m || compareText(a, b));
+  const drifted = byCount.reduce((sum, [, count]) => sum + count, 0);
+  const nodes = drifts.length === 1 ? "1 node has" : `${drifts.length} nodes have`;
+  const reasons = byCount.map(([reason, count]) => `${count} ${reason}`).join(", ");
+  return `${drifted} of ${nodes} drifted: ${reasons}`;
+}
