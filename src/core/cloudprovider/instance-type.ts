@@ -44,6 +44,11 @@ export interface InstanceType {
   readonly baseline?: Resources;
   /** Part of the capacity is a NodeOverlay's. */
   readonly isCapacityOverlaid?: true;
+  /**
+   * CSI driver → volumes that pods on its nodes can attach. Absent drivers: not known. CSINodes of running nodes of the
+   * type count before. upstream: pkg/cloudprovider/types.go
+   */
+  readonly volumeAttachmentLimits?: Readonly<Record<string, number>>;
   /** Devices that pods can claim on its nodes. Absent: none. */
   readonly dynamicResources?: DynamicResources;
 }

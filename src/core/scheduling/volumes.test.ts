@@ -309,6 +309,16 @@ describe("VolumeIndex", () => {
       expect(counts(solve(schedulingInput({ ...input, volumes: volumes(9) })))).toEqual([2, 1]);
     });
 
+    it("believes the cloud's limit of a type while none of its machines tells another one", () => {
+      const labels = { "node.kubernetes.io/instance-type": "m-4x" };
+      const nodes = [nodeView({ node: { name: "n", labels }, deleting: true })];
+      const limited = { ...instanceType({ cpu: 4 }), volumeAttachmentLimits: { ebs: 2 } };
+      const input = { pods: batch(["a"], ["b"], ["c"]), pools: [poolInput({}, [limited])] };
+      expect(counts(solve(schedulingInput({ ...input, volumes: volumes() })))).toEqual([2, 1]);
+      const running = { ...input, nodes, volumes: volumes(9) };
+      expect(counts(solve(schedulingInput(running)))).toEqual([3]);
+    });
+
     it("keeps to what a type says of itself, counts a shared claim once, takes a larger type", () => {
       const slots = (count: number) => ({ "attachable-volumes-csi-ebs": count });
       const pools = [

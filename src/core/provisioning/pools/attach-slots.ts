@@ -1,7 +1,7 @@
 /**
  * How many volumes of a CSI driver a node of each instance type can attach. The type may say so, as the capacity
- * `attachable-volumes-csi-<driver>`. Otherwise the CSINodes of running nodes of the type say it. If nothing is known,
- * there is no limit. Upstream checks existing nodes only: a pod with many volumes may get a new node that then
+ * `attachable-volumes-csi-<driver>`. Otherwise the CSINodes of running nodes of the type say it, or the cloud's
+ * `volumeAttachmentLimits` while no node of the type runs. If nothing is known, there is no limit. Upstream checks existing nodes only: a pod with many volumes may get a new node that then
  * refuses it.
  */
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
@@ -83,9 +83,10 @@ export class AttachSlots {
     let known = this.#byDriver.get(driver);
     if (known === undefined) {
       const slots = this.#types.map(
-        ({ name, capacity }) =>
+        ({ name, capacity, volumeAttachmentLimits }) =>
           capacity[`${PREFIX}${driver}`] ??
           this.#seen.get(name)?.get(driver) ??
+          volumeAttachmentLimits?.[driver] ??
           Number.POSITIVE_INFINITY,
       );
       known = { slots, least: Math.min(...slots) };

@@ -66,10 +66,15 @@ export interface InstanceTypeInfo {
   readonly InstanceStorageSupported?: boolean;
   readonly InstanceStorageInfo?: {
     readonly TotalSizeInGB: number;
+    readonly Disks?: readonly { readonly Count?: number }[];
     /** `required`, `supported`, `unsupported`. */
     readonly NvmeSupport?: string;
   };
   readonly EbsInfo?: {
+    /** Volumes that can be attached, the root volume among them. */
+    readonly MaximumEbsAttachments?: number;
+    /** `shared`: network interfaces and NVMe disks take slots, too; `dedicated`: they do not. */
+    readonly AttachmentLimitType?: string;
     readonly EbsOptimizedSupport?: string;
     readonly EbsOptimizedInfo?: {
       readonly BaselineBandwidthInMbps?: number;

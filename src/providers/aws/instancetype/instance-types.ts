@@ -36,6 +36,7 @@ import { type CapacitySettings, capacityOf, overheadOf, podCount } from "./capac
 import { archOf, capacityTypesOf, labelsOf, type ReservationLabels } from "./labels.ts";
 import { LearnedMemory } from "./learned-memory.ts";
 import { type Needs, needsOf, serves } from "./needs.ts";
+import { volumeAttachmentLimits } from "./volume-limits.ts";
 
 /** upstream: providers.instancetype controller */
 const REFRESH_MS = 12 * 3_600_000;
@@ -274,6 +275,7 @@ export class InstanceTypes {
       const overhead = overheadWith(capacity);
       const baseline = baselineOf(info);
       const dynamicResources = this.#devices(info, made);
+      const volumes = volumeAttachmentLimits(info, settings);
       return {
         type: {
           name: info.InstanceType,
@@ -282,6 +284,7 @@ export class InstanceTypes {
           overhead,
           ...(baseline === undefined ? {} : { baseline }),
           ...(dynamicResources === undefined ? {} : { dynamicResources }),
+          ...(volumes === undefined ? {} : { volumeAttachmentLimits: volumes }),
         },
         capacityTypes: capacityTypesOf(info),
         offeredZones,
