@@ -4,9 +4,6 @@
  * upstream: pkg/controllers/static/deprovisioning/controller.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
-import { toPool } from "../../apis/hub/to-pool.ts";
-import type { NodePool } from "../../apis/karpenter/nodepool.ts";
-import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
 import { countStatic, surplus } from "../../core/disruption/static-pools.ts";
 import {
   AWAIT_CHANGE,
@@ -20,6 +17,7 @@ import { deleteClaim } from "../ending/delete-claim.ts";
 import { isManagedPool, readPool, type StoredPool } from "../pools.ts";
 import { claimFields, poolFields } from "../words.ts";
 import type { World } from "../world.ts";
+import { liveReplicas } from "./live-replicas.ts";
 import { staticPoolSources } from "./sources.ts";
 
 const POLL_MS = 60_000;
@@ -61,14 +59,8 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
   return requeueAfter(POLL_MS);
 }
 
-/** Whether this very pool, read live, asks for no more nodes than we take it to. */
-async function stillAsksForLess(
-  { kube }: World,
-  { kind, native }: StoredPool,
-  pool: Pool,
-): Promise<boolean> {
-  const live = await kube.get(kind, { name: native.metadata.name });
-  const { replicas } = toPool(live as NodePool | Provisioner);
-  const isSame = live.metadata.uid === native.metadata.uid;
-  return isSame && replicas !== undefined && replicas <= (pool.replicas ?? 0);
+/** Whether the pool, read live, asks for no more nodes than we take it to. */
+async function stillAsksForLess(world: World, stored: StoredPool, pool: Pool): Promise<boolean> {
+  const replicas = await liveReplicas(world, stored);
+  return replicas !== undefined && replicas <= (pool.replicas ?? 0);
 }

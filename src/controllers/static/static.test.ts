@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
+import { KubeError } from "../../kube/errors.ts";
 import { nodePool } from "../../testing/builders.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
@@ -39,6 +40,33 @@ async function joinAll(world: FakeWorld): Promise<void> {
 }
 
 describe("a static pool", () => {
+  it.each([
+    ["is gone", undefined],
+    ["is another one", { uid: "another" }],
+    ["leaves", { deletionTimestamp: "2026-01-05T08:00:00Z" }],
+    ["asks for fewer", {}],
+  ])("gets no node while the API server says that it %s", async (_, changed) => {
+    const world = await staticPool({ replicas: 0 });
+    const { get } = world.kube;
+    Object.assign(world.kube, {
+      get: async (...call: Parameters<typeof get>) => {
+        const live = (await get(...call)) as NodePool;
+        if (call[0].kind !== "NodePool") return live;
+        if (changed === undefined)
+          throw new KubeError(404, { code: 404, reason: "NotFound" }, "getting");
+        const metadata = { ...live.metadata, ...changed };
+        return { ...live, metadata, spec: { ...live.spec, replicas: 2 } };
+      },
+    });
+    world.api.change(NODE_POOL, "default", { spec: { replicas: 3 } });
+    await world.clock.advance(60_000);
+    expect(world.cloud.creates).toBe(0);
+    Object.assign(world.kube, { get });
+    await world.clock.advance(60_000);
+    expect(claims(world)).toHaveLength(3);
+    await world.stop();
+  });
+
   it("has its replicas without any pod, follows them up and down, and makes up for losses", async () => {
     const world = await staticPool({ replicas: 3 });
     expect(claims(world)).toHaveLength(3);
