@@ -211,6 +211,25 @@ describe("the witness", () => {
     await world.remove("NodeClaim", "three", "karpenter.sh/v1");
   });
 
+  it("sees a machine end under its pods, on a day of lies too, when nothing else is looked at", async () => {
+    witness.isMisled = true;
+    await write("/api/v1/nodes/one", { spec: { providerID: "aws:///us-west-2a/i-1" } });
+    const labels = { app: "app-0" };
+    await write("/api/v1/namespaces/default/pods/one", { metadata: { labels } });
+    witness.ends(["i-1"]);
+    expect(witness.faults).toEqual([]);
+    const status = {
+      phase: "Running",
+      conditions: [{ type: "Ready", status: "True", lastTransitionTime: toRfc3339(0) }],
+    };
+    await write("/api/v1/namespaces/default/pods/one/status", { status });
+    witness.ends(["i-2"]);
+    send("DELETE", "/apis/karpenter.sh/v1/nodeclaims/two");
+    expect(witness.faults).toEqual([]);
+    witness.ends(["i-1"]);
+    expect(witness.faults.join()).toContain("i-1 is to end, though 1 pods run on one");
+  });
+
   it("sees a claim deleted for nothing, and a limit overrun", async () => {
     send("DELETE", "/apis/karpenter.sh/v1/nodeclaims/two");
     expect(witness.faults.join()).toContain("two is deleted, and nothing says why");

@@ -91,6 +91,9 @@ export class Hand {
         return this.#killAmidMove(act);
       case "miss a pod":
         return this.#missPod();
+      case "mislead":
+        this.#witness.isMisled = true;
+        return this.#karpenters.mislead(act);
       case "heal":
         this.#karpenters.heal();
         for (const undo of this.#undo.splice(0)) undo();

@@ -4,8 +4,10 @@
  */
 import { Random } from "../../src/base/random.ts";
 import type { KubeRequest, KubeResponse } from "../../src/kube/transport/transport.ts";
-import { type Replica, refusal, startReplica } from "../replicas.ts";
+import { AwsError } from "../../src/providers/aws/api/call.ts";
+import { type Fault, type Replica, refusal, startReplica } from "../replicas.ts";
 import type { TestWorld } from "../world.ts";
+import { type CloudLie, cloudLiar, type Lie, liar, listedAnew } from "./lies.ts";
 import type { Act, Story } from "./story.ts";
 
 const RESTART_MS = 5_000;
@@ -17,31 +19,46 @@ const UNHARMED = { errors: 0, lost: 0, conflicts: 0, slowMs: 0, lagMs: 0 };
 export type Trouble = Extract<
   Act,
   {
-    do: "kill" | "cut" | "silence" | "errors" | "lost answers" | "conflicts" | "slow" | "lag";
+    do:
+      | "kill"
+      | "cut"
+      | "silence"
+      | "errors"
+      | "lost answers"
+      | "conflicts"
+      | "slow"
+      | "lag"
+      | "tell the truth";
   }
 >;
+
+type Misleading = Omit<Extract<Act, { do: "mislead" }>, "do">;
+
+/** What the processes ask for, before it arrives. */
+export interface Overseer {
+  sees(request: KubeRequest): void;
+  /** EC2 is asked to end these instances. */
+  ends(instanceIds: readonly string[]): void;
+}
 
 export class Karpenters {
   readonly #world: TestWorld;
   readonly #story: Pick<Story, "seed" | "flags">;
   readonly #random: Random;
-  readonly #sees: (request: KubeRequest) => void;
+  readonly #overseer: Overseer;
   #replicas: Replica[] = [];
   #started = 0;
   #kills = 0;
   #troubleMs = Number.NEGATIVE_INFINITY;
   #chances = UNHARMED;
+  /** What is told falsely, and how the kind was listed when that began. */
+  #misled: (Misleading & { readonly past: KubeResponse | undefined }) | undefined;
 
-  /** `sees`: is told of each write before it arrives. */
-  constructor(
-    world: TestWorld,
-    story: Pick<Story, "seed" | "flags">,
-    sees: (request: KubeRequest) => void,
-  ) {
+  constructor(world: TestWorld, story: Pick<Story, "seed" | "flags">, overseer: Overseer) {
     this.#world = world;
     this.#story = story;
     this.#random = new Random(`play/${story.seed}`);
-    this.#sees = sees;
+    this.#overseer = overseer;
   }
 
   get leader(): Replica | undefined {
@@ -63,9 +80,51 @@ export class Karpenters {
   start(): void {
     const { seed, flags } = this.#story;
     const replica = startReplica(this.#world, `calm-${seed}-${this.#started++}`, flags);
-    replica.meet((request) => this.#meet(request));
+    this.#answer(replica);
     replica.lag(this.#chances.lagMs);
     this.#replicas.push(replica);
+  }
+
+  /** Truly or falsely, as it is now. Each process is lied to by itself: a lie begins with a list. */
+  #answer(replica: Replica, first?: Fault): void {
+    const { about = "", lie, past } = this.#misled ?? {};
+    const liars =
+      about === "" || about === "cloud"
+        ? undefined
+        : liar(this.#world.box.sandbox.transport, { of: about, lie: lie as Lie, past });
+    const fault = liars?.fault ?? first;
+    replica.meet(async (request) => (await this.#meet(request)) ?? fault?.(request));
+    const cloudLies = about === "cloud" ? cloudLiar(lie as CloudLie, unknownInstance) : undefined;
+    replica.meetCloud((call, input, go) => {
+      if (call === "ec2.terminateInstances")
+        this.#overseer.ends((input as { readonly InstanceIds: readonly string[] }).InstanceIds);
+      return cloudLies === undefined ? go() : cloudLies(call, input, go);
+    });
+  }
+
+  async mislead(misleading: Misleading): Promise<void> {
+    const { about, restarts } = misleading;
+    const { transport } = this.#world.box.sandbox;
+    const past =
+      about === "cloud" ? undefined : await transport.send({ method: "GET", path: about });
+    this.#misled = { ...misleading, past };
+    this.#answerAnew();
+    if (restarts) this.leader?.kill();
+  }
+
+  #stopMisleading(): void {
+    const { about } = this.#misled ?? {};
+    this.#misled = undefined;
+    this.#answerAnew(about);
+  }
+
+  /** `lied`: what was told of it falsely before. */
+  #answerAnew(lied?: Misleading["about"]): void {
+    this.#troubleMs = this.#world.clock.now();
+    for (const replica of this.#replicas) {
+      this.#answer(replica, lied === undefined || lied === "cloud" ? undefined : listedAnew(lied));
+      replica.cut();
+    }
   }
 
   end(): void {
@@ -96,6 +155,7 @@ export class Karpenters {
     return (
       this.#world.clock.now() - this.#troubleMs < TROUBLED_MS ||
       this.leader === undefined ||
+      this.#misled !== undefined ||
       Object.values(this.#chances).some((chance) => chance > 0)
     );
   }
@@ -110,6 +170,9 @@ export class Karpenters {
         break;
       case "silence":
         this.silence(trouble.plural);
+        break;
+      case "tell the truth":
+        this.#stopMisleading();
         break;
       case "errors":
         this.#takeChances({ errors: trouble.percent });
@@ -155,11 +218,15 @@ export class Karpenters {
     if (changes && chance(conflicts)) return refusal(409, "Conflict");
     if (!isWrite) return undefined;
     await this.#world.clock.settle();
-    this.#sees(request);
+    this.#overseer.sees(request);
     if (!chance(lost)) return undefined;
     await this.#world.box.sandbox.transport.send(request);
     throw new Error("socket hang up");
   }
+}
+
+function unknownInstance(): never {
+  throw new AwsError("InvalidInstanceID.NotFound", "The instance ID does not exist");
 }
 
 const REFUSALS = [

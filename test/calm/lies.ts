@@ -106,6 +106,17 @@ export function liar(server: Pick<Transport, "send">, { of, lie, past }: Told): 
   };
 }
 
+/** After a lie the next watch is too old, so that the kind is listed anew: what a list left out, no watch brings. */
+export function listedAnew(of: Collection): Fault {
+  let isListed = false;
+  return async (request) => {
+    const what = asked(request);
+    if (isListed || what?.of !== of || !what.isWatch) return undefined;
+    isListed = true;
+    return status(410, "Expired", "too old resource version");
+  };
+}
+
 function without(answer: KubeResponse, isGone: (at: number) => boolean): KubeResponse {
   const body = answer.body as { readonly items?: readonly unknown[] };
   const items = (body.items ?? []).filter((_, at) => !isGone(at));

@@ -72,7 +72,10 @@ class Day {
     this.world = world;
     this.#story = story;
     this.#startMs = world.clock.now();
-    this.#karpenters = new Karpenters(world, story, (request) => this.witness.sees(request));
+    this.#karpenters = new Karpenters(world, story, {
+      sees: (request) => this.witness.sees(request),
+      ends: (ids) => this.witness.ends(ids),
+    });
     this.witness = new Witness({
       world,
       pools: story.pools,

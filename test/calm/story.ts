@@ -5,6 +5,7 @@
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { Random } from "../../src/base/random.ts";
 import { type AppFacts, drawApp } from "./apps.ts";
+import { CLOUD_LIES, type CloudLie, type Collection, LIES, type Lie } from "./lies.ts";
 import {
   type BudgetFacts,
   drawClusterBudgets,
@@ -54,6 +55,14 @@ export type Act =
   | { readonly do: "conflicts"; readonly percent: number }
   | { readonly do: "slow"; readonly upToMs: number }
   | { readonly do: "lag"; readonly ms: number }
+  /** Karpenter is answered falsely about a kind or the cloud; `restarts`: it starts anew in that moment. */
+  | {
+      readonly do: "mislead";
+      readonly about: Collection | "cloud";
+      readonly lie: Lie | CloudLie;
+      readonly restarts: boolean;
+    }
+  | { readonly do: "tell the truth" }
   | { readonly do: "heal" };
 
 export interface Scene {
@@ -115,6 +124,7 @@ export function drawStory(seed: number): Story {
     ...drawKill(new Random(`kill/${seed}`), healMs),
     ...drawKept(new Random(`keep/${seed}`), pools, healMs),
     ...drawMissed(new Random(`miss/${seed}`), pools, healMs),
+    ...drawMisled(new Random(`mislead/${seed}`), healMs),
   ];
   return {
     seed,
@@ -213,6 +223,31 @@ function drawMissed(random: Random, pools: readonly PoolFacts[], untilMs: number
   const isLimited = ({ cpuLimit, nodeLimit }: PoolFacts) => (cpuLimit ?? nodeLimit) !== undefined;
   if (random.int(3) > 0 || pools.some(isLimited)) return [];
   return [{ atMs: random.int(untilMs - 10 * MINUTE), act: { do: "miss a pod" } }];
+}
+
+/** What machines and pods hang on. */
+const MISLED_ABOUT = [
+  "/api/v1/nodes",
+  "/api/v1/pods",
+  "/apis/apps/v1/daemonsets",
+  "/apis/karpenter.k8s.aws/v1/ec2nodeclasses",
+  "/apis/karpenter.sh/v1/nodeclaims",
+  "/apis/karpenter.sh/v1/nodepools",
+  "/apis/policy/v1/poddisruptionbudgets",
+  "cloud",
+] as const;
+
+/** For some minutes, on every third day. */
+function drawMisled(random: Random, untilMs: number): Scene[] {
+  if (random.int(3) > 0) return [];
+  const atMs = 4 * MINUTE + random.int(untilMs - 16 * MINUTE);
+  const about = random.pick(MISLED_ABOUT);
+  const lie = about === "cloud" ? random.pick(CLOUD_LIES) : random.pick(LIES);
+  const truthMs = atMs + (3 + random.int(9)) * MINUTE;
+  return [
+    { atMs, act: { do: "mislead", about, lie, restarts: random.int(3) === 0 } },
+    { atMs: truthMs, act: { do: "tell the truth" } },
+  ];
 }
 
 /** What the world does, and what fails. */

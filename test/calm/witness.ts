@@ -34,6 +34,7 @@ import {
 } from "./facts.ts";
 import { PoolRules } from "./pool-rules.ts";
 import type { BudgetFacts, PoolFacts } from "./pools.ts";
+import { isApp } from "./unsettled.ts";
 import { allowedNodes } from "./windows.ts";
 
 const MINUTE = 60_000;
@@ -134,7 +135,7 @@ export class Witness {
       nowMs: () => world.clock.now(),
       troubled: options.troubled,
       isWounded: (claim) => this.#isWounded(claim),
-      accuse: (sentence) => this.accuse(sentence),
+      accuse: (sentence) => this.#blame(sentence),
     });
     this.pods.on((event, pod, before) => this.#podChanged(event, pod, before));
     this.nodes.on((event, node) => {
@@ -164,6 +165,33 @@ export class Witness {
   accuse(sentence: string): void {
     const seconds = ((this.#options.world.clock.now() - this.#startMs) / 1_000).toFixed(1);
     this.faults.push(`${seconds} s: ${sentence}`);
+  }
+
+  /**
+   * From the first lie on, rules about pools and pods are not looked at any more: who is misled cannot keep them. That
+   * no machine ends under its pods holds all the same, and that everything is in its place at the end.
+   */
+  isMisled = false;
+
+  #blame(sentence: string): void {
+    if (!this.isMisled) this.accuse(sentence);
+  }
+
+  /** EC2 is about to be asked to end these instances. */
+  ends(instanceIds: readonly string[]): void {
+    const nowMs = this.#options.world.clock.now();
+    for (const id of instanceIds) {
+      const isOf = (providerId = ""): boolean => providerId.endsWith(`/${id}`);
+      const claim = this.claims().find(({ status }) => isOf(status?.providerID));
+      if (nowMs >= Date.parse(claim?.metadata.annotations?.[DEADLINE] ?? "")) continue;
+      for (const { metadata } of this.nodes.list().filter(({ spec }) => isOf(spec?.providerID))) {
+        const running = this.pods
+          .byIndex("node", metadata.name)
+          .filter((pod) => isApp(pod) && isReady(pod) && !isLeaving(pod));
+        if (running.length > 0)
+          this.accuse(`${id} is to end, though ${running.length} pods run on ${metadata.name}`);
+      }
+    }
   }
 
   /** A write of Karpenter's is about to arrive. */
@@ -256,7 +284,7 @@ export class Witness {
       ),
     );
     if (counted.length > allowed)
-      this.accuse(
+      this.#blame(
         `${counted.length} nodes of ${name} (${counted.map((one) => one.metadata.name).join(", ")}) are disrupted at once, the last as ${reason}; of ${nodes} its budgets allow ${allowed}`,
       );
   }
@@ -280,7 +308,7 @@ export class Witness {
       const startMs = Date.parse(pod.status?.startTime ?? "");
       if (Number.isNaN(startMs) || nowMs - startMs < this.#hasteMs()) continue;
       if (isHeld(pod, decidedMs) && pod.metadata.deletionTimestamp === undefined)
-        this.accuse(
+        this.#blame(
           `${claim.metadata.name} is disrupted as ${reason}, though ${pod.metadata.name} on it may not be`,
         );
     }
@@ -310,7 +338,7 @@ export class Witness {
     const sum = (all: readonly number[]) => all.reduce((before, one) => before + one, 0);
     const fits = Math.max(0, ...room) >= Math.max(...wanted) - 1e-6;
     if (!fits || sum(room) < sum(wanted) - 1e-6)
-      this.accuse(
+      this.#blame(
         `${claim.metadata.name} is disrupted as ${reason}, and nothing comes in its place: its pods want ${wanted.join(" + ")} CPUs, other nodes have ${room.join(" + ") || "none"}`,
       );
   }
@@ -334,7 +362,7 @@ export class Witness {
     const { world, restMs = REST_MS } = this.#options;
     const ageMs = world.clock.now() - Date.parse(metadata.creationTimestamp ?? "");
     if (made && reason === "Underutilized" && replacements > 0 && ageMs < restMs)
-      this.accuse(
+      this.#blame(
         `${metadata.name} came in place of another ${ageMs} ms ago and is replaced again`,
       );
   }
@@ -346,7 +374,7 @@ export class Witness {
     if (this.#mayGo(claim)) return;
     const reason = reasonOf(claim);
     if (reason === undefined) {
-      this.accuse(`${name} is deleted, and nothing says why`);
+      this.#blame(`${name} is deleted, and nothing says why`);
       return;
     }
     this.rules.asked(claim, reason, this.nodes.get(claim.status?.nodeName ?? ""));
@@ -355,7 +383,7 @@ export class Witness {
       (one) => one.metadata.annotations?.[REPLACES] === id && isInitialized(one),
     );
     if (ready.length < replacements)
-      this.accuse(
+      this.#blame(
         `${name} (${reason}) is deleted with ${ready.length} of ${replacements} replacements ready`,
       );
   }
@@ -400,11 +428,11 @@ export class Witness {
     const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1_000;
     if (subresource === "eviction") {
       if (node !== undefined && node.metadata.deletionTimestamp === undefined)
-        this.accuse(`${name} is evicted from ${node.metadata.name}, which does not leave`);
-      if (isHeld(pod, nowMs)) this.accuse(`${name} is evicted, though it may not be disrupted`);
+        this.#blame(`${name} is evicted from ${node.metadata.name}, which does not leave`);
+      if (isHeld(pod, nowMs)) this.#blame(`${name} is evicted, though it may not be disrupted`);
       this.#checkSurge(pod, node, nowMs);
     } else if (method === "DELETE" && !(nowMs >= deadline - graceMs)) {
-      this.accuse(`${name} is deleted past its budgets, before its node's time is up`);
+      this.#blame(`${name} is deleted past its budgets, before its node's time is up`);
     }
   }
 
@@ -416,7 +444,7 @@ export class Witness {
       .filter(({ metadata }) => metadata.labels?.["app"] === app && !isLeaving({ metadata }))
       .filter((pod) => isHeld(pod, nowMs));
     for (const { metadata } of held)
-      this.accuse(`${app} is rolled over, though ${metadata.name} may not be disrupted`);
+      this.#blame(`${app} is rolled over, though ${metadata.name} may not be disrupted`);
   }
 
   /** Who asked for it goes by itself, once its new pod is there; unless that takes too long. */
@@ -432,7 +460,7 @@ export class Witness {
       .filter((one) => isReady(one) && one.metadata.deletionTimestamp === undefined);
     const closedMs = Date.parse(node?.metadata.deletionTimestamp ?? "");
     if (others.length === 0 && nowMs - closedMs < SURGE_MS)
-      this.accuse(`${pod.metadata.name} is evicted, though it asks to be moved without downtime`);
+      this.#blame(`${pod.metadata.name} is evicted, though it asks to be moved without downtime`);
   }
 
   #podChanged(event: string, pod: Pod, before: Pod | undefined): void {
@@ -482,7 +510,7 @@ export class Witness {
           ? share(spec.minAvailable, expected)
           : expected - share(spec.maxUnavailable ?? 0, expected);
       if (healthy < desired)
-        this.accuse(
+        this.#blame(
           `${pod.metadata.name} was evicted: ${healthy} healthy pods are left, ${metadata.name} wants ${desired}`,
         );
     }
@@ -505,6 +533,6 @@ export class Witness {
     // A restart forgets nothing; one command's pods may be slow to leave.
     const most = (MOVES_PER_POD_HOUR + 1) * pods;
     if (recent > most)
-      this.accuse(`${recent} pods of ${ownerName} (of ${pods}) were moved within an hour`);
+      this.#blame(`${recent} pods of ${ownerName} (of ${pods}) were moved within an hour`);
   }
 }
