@@ -39,6 +39,7 @@ import { nodePoolHash } from "./nodepool/hash.ts";
 import { nodePoolOff } from "./nodepool/off.ts";
 import { nodePoolReadiness } from "./nodepool/readiness.ts";
 import { registrationHealth } from "./nodepool/registration-health.ts";
+import { nodePoolRepair } from "./nodepool/repair.ts";
 import { unusedFields } from "./nodepool/unused-fields.ts";
 import { nodePoolValidation } from "./nodepool/validation.ts";
 import { createBatcher } from "./provisioning/batcher.ts";
@@ -87,6 +88,7 @@ export function allControllers(given: World): readonly Controller[] {
     nodePoolDrifted(world),
     nodePoolOff(world),
     nodePoolBrake(world),
+    ...[nodePoolBrake(world), ...nodePoolRepair(world)],
     unusedFields(world),
     /** Prices and capacities as overlays make them. */
     ...(overlays === undefined ? [] : [nodeOverlay(given, overlays)]),

@@ -5,6 +5,7 @@ import { POD } from "../../apis/core/pod.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import type { KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
@@ -199,8 +200,12 @@ describe("node repair", () => {
     expect(told(world, "NodeRepairBlocked")[0]?.message).toBe(
       'more than 20% of nodes in nodepool "default" are unhealthy',
     );
+    const stopped = () =>
+      condition(world.api.find(NODE_POOL, "default") as KubeObject, "RepairStopped")?.reason;
+    expect(stopped()).toBe("TooManyUnhealthy");
     report(world, "b", "True");
-    await world.clock.advance(20_000);
+    await world.clock.advance(30_000);
+    expect(stopped()).toBeUndefined();
     expect(taints(world, "a")).toEqual(["karpenter.sh/disrupted"]);
     await world.stop();
   });

@@ -3,11 +3,13 @@ import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { isRebooting } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
+import { atOnce } from "../../base/steps.ts";
 import type { RepairAction, RepairPolicy } from "../cloudprovider/repair-policy.ts";
 import type { Picture } from "../disruption/make-round.ts";
-import { ailmentsIn, isRepairForbidden, repairOf } from "../disruption/patients.ts";
+import { isRepairForbidden, repairOf } from "../disruption/patients.ts";
 import { ailment } from "../nodeclaim/unhealthy.ts";
 import { isTooMany } from "../repair/breaker.ts";
+import { ailmentsIn, causeMessage, causeOf, survey } from "../repair/survey.ts";
 import { firstDue } from "../repair/treatment.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Owned } from "./owned-node.ts";
@@ -33,8 +35,10 @@ export interface RepairAnswer {
   readonly due?: string;
   /** What repair does then. Absent while its gate is shut. */
   readonly action?: RepairAction;
-  /** Too many nodes are broken at once: whenever it is due, it is left until fewer are. */
+  /** Too many nodes are broken at once, or they share a cause: whenever it is due, it is left until fewer are. */
   readonly heldBack: boolean;
+  /** What the broken nodes have in common, as repair sees it; absent: nothing. */
+  readonly cause?: { readonly kind: string; readonly value: string };
 }
 
 /** Undefined: nothing ails it that repair knows of, or it is on its way out already. */
@@ -53,7 +57,9 @@ export function repairAnswer(
       node !== undefined && (view.poolId === undefined || poolId === view.poolId),
   );
   const broken = neighbours.filter((one) => find(one) !== undefined).length;
-  const heldBack = isOn && isTooMany(broken, neighbours.length);
+  const tooMany = isOn && isTooMany(broken, neighbours.length);
+  const isSurveyed = isOn && !isLegacy;
+  const cause = isSurveyed ? causeOf(view, atOnce(survey(nodes, policies)).causes) : undefined;
   const since = toRfc3339(found.sinceMs);
   const due = toRfc3339(found.dueMs);
   const when = found.dueMs <= nowMs ? "now" : `at ${due}`;
@@ -65,11 +71,13 @@ export function repairAnswer(
       ? "node repair is rebooting it"
       : !isLegacy && isRepairForbidden(claim, view.node)
         ? `${DO_NOT_REPAIR_ANNOTATION_KEY} keeps node repair from it`
-        : heldBack
-          ? `node repair, due ${due}, waits while more than 20 % of the nodes are unhealthy (${broken} of ${neighbours.length})`
-          : isLegacy
-            ? `node repair terminates it ${when}`
-            : `node repair ${verb} it ${when}, within budgets${bound}`;
+        : cause !== undefined
+          ? `node repair, due ${due}, stops itself: ${causeMessage(cause)}`
+          : tooMany
+            ? `node repair, due ${due}, waits while more than 20 % of the nodes are unhealthy (${broken} of ${neighbours.length})`
+            : isLegacy
+              ? `node repair terminates it ${when}`
+              : `node repair ${verb} it ${when}, within budgets${bound}`;
   return {
     says: `${conditionType} is ${conditionStatus} since ${since}: ${why}`,
     condition: conditionType,
@@ -77,7 +85,8 @@ export function repairAnswer(
     since,
     ...(reason === "" ? {} : { reason }),
     ...(isOn ? { due, action } : {}),
-    heldBack,
+    heldBack: tooMany || cause !== undefined,
+    ...(cause === undefined ? {} : { cause: { kind: cause.kind, value: cause.value } }),
   };
 }
 

@@ -7,8 +7,9 @@ import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { parseDuration } from "../../base/duration.ts";
 import type { RepairAction, RepairPolicy } from "../cloudprovider/repair-policy.ts";
-import { type Ailment, ailmentsOf } from "../repair/ailments.ts";
-import { isRebootedTooOften, rebootEndMs } from "../repair/reboots.ts";
+import type { Ailment } from "../repair/ailments.ts";
+import { isRebootedTooOften } from "../repair/reboots.ts";
+import { ailmentsIn } from "../repair/survey.ts";
 import { type Treatment, treatmentOf } from "../repair/treatment.ts";
 import type { NodeView } from "../state/node-view.ts";
 
@@ -40,16 +41,7 @@ export interface Repairing {
   readonly isEscalated: boolean;
 }
 
-/** All ailments of the node, due or not. */
-export function ailmentsIn(
-  { node, claim }: Pick<NodeView, "node" | "claim">,
-  policies: readonly RepairPolicy[],
-): readonly Ailment[] {
-  if (node === undefined || claim === undefined) return [];
-  return ailmentsOf(node, policies, rebootEndMs(claim));
-}
-
-/** Those that are due. */
+/** Ailments of the node that are due. */
 export function dueAilments(
   view: NodeView,
   { repair, nowMs }: { readonly repair?: RepairRules | undefined; readonly nowMs: number },

@@ -124,6 +124,23 @@ describe("repair", () => {
     expect(proposed(three, { nodes: healthy(8) }).commands).toHaveLength(1);
   });
 
+  it("stops itself where broken nodes share a cause, and names it", () => {
+    const nodes = [
+      ...healthy(20),
+      ...healthy(5).map((node) => ({ ...node, name: `${node.name}x` })),
+    ];
+    const type = { type: "m-8x" };
+    const three = ["a", "b", "c"].map((name) => sick(name, type));
+    const stopped = proposed(three, { nodes });
+    expect(stopped.commands).toEqual([]);
+    expect(said(stopped)[0]).toEqual([
+      "a",
+      "repairBlocked",
+      expect.stringMatching(/^3 of 3 nodes with instance type m-8x are unhealthy .* likely cause/),
+    ]);
+    expect(namesOf(proposed(three.slice(0, 2), { nodes }))).toEqual(["a"]);
+  });
+
   it("counts nodes whose ailment is not due yet among the broken", () => {
     const young = ["b", "c"].map((name) => sick(name, { forMinutes: 1 }).node);
     const nodes = [...healthy(7), ...young];

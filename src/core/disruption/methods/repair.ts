@@ -1,24 +1,18 @@
 /**
  * Replaces or reboots broken nodes, the most urgent one first, one at a time and within budgets. Where more than a
- * fifth of a NodePool is broken, the cause is probably elsewhere, so none of its nodes is repaired.
+ * fifth of a NodePool is broken, the cause is probably elsewhere, so none of its nodes is repaired. The same holds for
+ * nodes that share an image, a type or a zone with most broken ones.
  * upstream: pkg/controllers/disruption/repair.go
  */
 import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../../apis/karpenter/labels.ts";
-import { filterInSteps, type Steps } from "../../../base/steps.ts";
+import type { Steps } from "../../../base/steps.ts";
 import { compareText } from "../../../base/text-order.ts";
-import { isTooMany } from "../../repair/breaker.ts";
+import { stopsFor, survey } from "../../repair/survey.ts";
 import { urgencies } from "../../repair/treatment.ts";
-import type { NodeView } from "../../state/node-view.ts";
 import type { Candidate } from "../candidates.ts";
 import type { Command } from "../command.ts";
 import { budgetCounter } from "../counters.ts";
-import {
-  ailmentsIn,
-  type Patient,
-  type Repairing,
-  type RepairRules,
-  repairOf,
-} from "../patients.ts";
+import { type Patient, type Repairing, repairOf } from "../patients.ts";
 import type { Round } from "../round.ts";
 import { countStatic, roomFor } from "../static-pools.ts";
 import {
@@ -60,7 +54,7 @@ function* propose(round: Round): Steps<Proposal> {
     if (why !== undefined) note(one, why);
     return why === undefined;
   });
-  const broken = yield* brokenIn(facts.nodes, rules);
+  const found = yield* survey(facts.nodes, rules.policies);
   const budgets = budgetCounter(round.budgets.allowances);
   let hasSimulated = false;
   // The answer may change although no fact does that the arbiter knows of.
@@ -68,10 +62,11 @@ function* propose(round: Round): Steps<Proposal> {
   for (const one of byUrgency(open, nowMs)) {
     yield;
     const { pool } = one;
-    const stop = rules.braked ?? stopOf(one, broken);
-    if (stop !== undefined) {
+    const stops = stopsFor(one.node, pool.name, found);
+    for (const stop of stops) note(one, stop, "repairBlocked");
+    if (rules.braked !== undefined) note(one, rules.braked);
+    if (stops.length > 0 || rules.braked !== undefined) {
       isHeld = true;
-      note(one, stop, rules.braked === undefined ? "repairBlocked" : "blocked");
       continue;
     }
     if (budgets.left(one) <= 0 || round.holdOffs.backingOff.has(pool.id)) continue;
@@ -81,10 +76,10 @@ function* propose(round: Round): Steps<Proposal> {
       if (!hasSimulated) yield* facts.simulator.ready();
       hasSimulated = true;
     }
-    const found = commandFor(one, repairing, round);
-    if (found === undefined) isHeld = true;
-    else if (typeof found === "string") note(one, found);
-    else return { commands: [found], remarks };
+    const command = commandFor(one, repairing, round);
+    if (command === undefined) isHeld = true;
+    else if (typeof command === "string") note(one, command);
+    else return { commands: [command], remarks };
   }
   return { commands: [], remarks, ...(hasSimulated && !isHeld ? { hasSimulated: true } : {}) };
 }
@@ -110,33 +105,6 @@ function byUrgency(sick: readonly Sick[], nowMs: number): readonly Sick[] {
         compareText(a.one.node.name, b.one.node.name),
     )
     .map(({ one }) => one);
-}
-
-interface Broken {
-  readonly nodes: number;
-  readonly broken: number;
-}
-
-/** Nodes of each pool (by id) that report a condition of a policy, however short a time. */
-function* brokenIn(
-  nodes: readonly NodeView[],
-  { policies }: RepairRules,
-): Steps<ReadonlyMap<string, Broken>> {
-  const own = yield* filterInSteps(nodes, ({ node, poolId }) => !!node && poolId !== undefined);
-  const counts = new Map<string, { nodes: number; broken: number }>();
-  for (const view of own) {
-    const count = counts.get(view.poolId as string) ?? { nodes: 0, broken: 0 };
-    count.nodes++;
-    if (ailmentsIn(view, policies).length > 0) count.broken++;
-    counts.set(view.poolId as string, count);
-  }
-  return counts;
-}
-
-function stopOf({ pool }: Candidate, broken: ReadonlyMap<string, Broken>): string | undefined {
-  const count = broken.get(pool.id);
-  if (count === undefined || !isTooMany(count.broken, count.nodes)) return undefined;
-  return `more than 20% of nodes in nodepool "${pool.name}" are unhealthy`;
 }
 
 /** The command, or why there is none; undefined: another controller is at work on the pool. */

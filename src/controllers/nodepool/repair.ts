@@ -1,0 +1,79 @@
+/**
+ * Says on a NodePool or Provisioner why none of its broken nodes is repaired: the condition RepairStopped, there only
+ * while too many are broken, or while they share a cause. karpenter-ts only.
+ */
+import {
+  condition,
+  withCondition,
+  withLoneCondition,
+  withoutCondition,
+} from "../../apis/karpenter/conditions.ts";
+import { type StepRunner, stepRunner, TURN_MS } from "../../base/steps.ts";
+import type { Survey } from "../../core/repair/survey.ts";
+import { causeMessage, causeOf, isPoolStopped, survey } from "../../core/repair/survey.ts";
+import { type Controller, type Outcome, requeueAfter } from "../../kube/manager/controller.ts";
+import { isRepairMethod } from "../disruption/gather.ts";
+import { mayDecide } from "../patience.ts";
+import { changePool, listPools, poolById, type StoredPool } from "../pools.ts";
+import type { World } from "../world.ts";
+
+const TYPE = "RepairStopped";
+const POLL_MS = 30_000;
+
+/** Keeps the condition RepairStopped, while node repair is a disruption method. */
+export function nodePoolRepair(world: World): readonly Controller[] {
+  if (!isRepairMethod(world)) return [];
+  const name = "nodepool.repair";
+  const run = stepRunner(world.clock, TURN_MS);
+  return [
+    {
+      name,
+      watches: [],
+      concurrency: 1,
+      initialRequests: [{ kind: "", name }],
+      reconcile: () => reconcile(world, run),
+    },
+  ];
+}
+
+async function reconcile(world: World, run: StepRunner): Promise<Outcome> {
+  if (!mayDecide(world)) return requeueAfter(POLL_MS);
+  const found = await run(survey(world.cluster.nodes(), world.cloud.repairPolicies));
+  for (const { id } of listPools(world)) {
+    const stored = poolById(world, id);
+    if (stored !== undefined) await show(world, stored, found);
+  }
+  return requeueAfter(POLL_MS);
+}
+
+async function show(world: World, stored: StoredPool, found: Survey): Promise<void> {
+  const { native, pool } = stored;
+  const stop = stopOf(world, stored, found);
+  if (stop === undefined) {
+    if (condition(native, TYPE) !== undefined)
+      await changePool(world, stored, (one) => withoutCondition(one, TYPE));
+    return;
+  }
+  const withIt = pool.generation === "alpha" ? withLoneCondition : withCondition;
+  const change = { type: TYPE, status: "True" as const, ...stop };
+  await changePool(world, stored, (one) => withIt(one, change, world.clock.now()));
+}
+
+/** A shared cause says more than a count. */
+function stopOf(
+  { cluster }: World,
+  { pool }: StoredPool,
+  found: Survey,
+): { readonly reason: string; readonly message: string } | undefined {
+  const own = found.causes.length === 0 ? [] : cluster.nodes();
+  const causes = own
+    .filter(({ poolId }) => poolId === pool.id)
+    .flatMap((view) => causeOf(view, found.causes) ?? []);
+  const [cause] = found.causes.filter((one) => causes.includes(one));
+  if (cause !== undefined) return { reason: "CommonCause", message: causeMessage(cause) };
+  if (!isPoolStopped(pool.id, found)) return undefined;
+  return {
+    reason: "TooManyUnhealthy",
+    message: `more than 20% of nodes in nodepool "${pool.name}" are unhealthy`,
+  };
+}

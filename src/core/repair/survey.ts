@@ -1,0 +1,142 @@
+/**
+ * Looks over all nodes before one is repaired. A NodePool with too many broken nodes is left alone, as upstream does.
+ * karpenter-ts only: so are nodes that share one cause, such as an image, an instance type or a zone. Their
+ * replacements would break as well, and somebody has to mend the cause.
+ */
+import { INSTANCE_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import { counted } from "../../base/counted.ts";
+import { eachInSteps, type Steps } from "../../base/steps.ts";
+import { compareText } from "../../base/text-order.ts";
+import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
+import type { NodeView } from "../state/node-view.ts";
+import { type Ailment, ailmentsOf } from "./ailments.ts";
+import { isTooMany } from "./breaker.ts";
+import { rebootEndMs } from "./reboots.ts";
+
+/** With fewer broken nodes it may be chance. */
+const LEAST_BROKEN = 3;
+/** As many nodes without the cause must be there to compare with. */
+const LEAST_OTHERS = 3;
+/** Nodes without the cause are broken so many times more seldom. */
+const TIMES_MORE = 4;
+
+type CauseKind = "image" | "instance type" | "zone";
+
+/** Broken nodes that have one thing in common which most whole nodes have not. */
+export interface CommonCause {
+  readonly kind: CauseKind;
+  readonly value: string;
+  readonly nodes: number;
+  readonly broken: number;
+}
+
+interface Tally {
+  nodes: number;
+  broken: number;
+}
+
+/** What stands against the repair of nodes, for many of them at once. */
+export interface Survey {
+  /** By pool id. */
+  readonly pools: ReadonlyMap<string, Readonly<Tally>>;
+  /** The clearest first. */
+  readonly causes: readonly CommonCause[];
+}
+
+/** All ailments of the node, due or not. */
+export function ailmentsIn(
+  { node, claim }: Pick<NodeView, "node" | "claim">,
+  policies: readonly RepairPolicy[],
+): readonly Ailment[] {
+  if (node === undefined || claim === undefined) return [];
+  return ailmentsOf(node, policies, rebootEndMs(claim));
+}
+
+/** Counts broken nodes, however short a time they have been broken. */
+export function* survey(
+  nodes: readonly NodeView[],
+  policies: readonly RepairPolicy[],
+): Steps<Survey> {
+  const pools = new Map<string, Tally>();
+  const groups = new Map<string, Tally & { readonly kind: CauseKind; readonly value: string }>();
+  const all: Tally = { nodes: 0, broken: 0 };
+  yield* eachInSteps(nodes, (view) => {
+    if (view.node === undefined || view.poolId === undefined) return;
+    const isBroken = ailmentsIn(view, policies).length > 0;
+    const tallies: Tally[] = [all, tallyOf(pools, view.poolId, { nodes: 0, broken: 0 })];
+    for (const { kind, value } of traitsOf(view))
+      tallies.push(tallyOf(groups, `${kind}/${value}`, { kind, value, nodes: 0, broken: 0 }));
+    for (const tally of tallies) {
+      tally.nodes++;
+      if (isBroken) tally.broken++;
+    }
+  });
+  const causes = [...groups.values()].filter((one) => isCause(one, all));
+  return { pools, causes: causes.sort(byClarity) };
+}
+
+/** Why the node is not repaired now, for reasons that are about many nodes. `pool`: its name. */
+export function stopsFor(view: NodeView, pool: string, found: Survey): readonly string[] {
+  const cause = causeOf(view, found.causes);
+  return [
+    ...(isPoolStopped(view.poolId ?? "", found)
+      ? [`more than 20% of nodes in nodepool "${pool}" are unhealthy`]
+      : []),
+    ...(cause === undefined ? [] : [causeMessage(cause)]),
+  ];
+}
+
+/** Whether more than a fifth of the nodes of the pool with this id are broken. */
+export function isPoolStopped(poolId: string, { pools }: Survey): boolean {
+  const own = pools.get(poolId);
+  return own !== undefined && isTooMany(own.broken, own.nodes);
+}
+
+/** The clearest cause that the node shares with other broken nodes. */
+export function causeOf(view: NodeView, causes: readonly CommonCause[]): CommonCause | undefined {
+  if (causes.length === 0) return undefined;
+  const traits = traitsOf(view);
+  return causes.find(({ kind, value }) =>
+    traits.some((one) => one.kind === kind && one.value === value),
+  );
+}
+
+/** One sentence with the remedy. */
+export function causeMessage({ kind, value, nodes, broken }: CommonCause): string {
+  const likely = `${broken} of ${counted(nodes, "node")} with ${kind} ${value} are unhealthy and hardly any other: ${kind} ${value} is the likely cause`;
+  return `${likely}, and replacements would break as well; mend it, or take it out of the NodePool`;
+}
+
+function tallyOf<T>(tallies: Map<string, T>, key: string, fresh: T): T {
+  const known = tallies.get(key) ?? fresh;
+  tallies.set(key, known);
+  return known;
+}
+
+function traitsOf({
+  claim,
+  labels,
+}: NodeView): readonly { readonly kind: CauseKind; readonly value: string }[] {
+  const traits: readonly (readonly [CauseKind, string | undefined])[] = [
+    ["image", claim?.status?.imageID],
+    ["instance type", labels[INSTANCE_TYPE_LABEL_KEY]],
+    ["zone", labels[TOPOLOGY_ZONE_LABEL_KEY]],
+  ];
+  return traits.flatMap(([kind, value]) => (value ? [{ kind, value }] : []));
+}
+
+/** Most nodes with the trait are broken, and few without it. */
+function isCause(own: Tally, all: Tally): boolean {
+  const others = { nodes: all.nodes - own.nodes, broken: all.broken - own.broken };
+  if (own.broken < LEAST_BROKEN || others.nodes < LEAST_OTHERS) return false;
+  if (own.broken * 2 <= own.nodes) return false;
+  return own.broken * others.nodes >= TIMES_MORE * others.broken * own.nodes;
+}
+
+function byClarity(a: CommonCause, b: CommonCause): number {
+  return (
+    b.broken * a.nodes - a.broken * b.nodes ||
+    b.broken - a.broken ||
+    compareText(`${a.kind}/${a.value}`, `${b.kind}/${b.value}`)
+  );
+}
