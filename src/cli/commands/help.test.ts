@@ -13,7 +13,7 @@ import { controllerCommand } from "./controller.ts";
 import { convertCommand } from "./convert.ts";
 import { explainCommand } from "./explain.ts";
 import { interruptCommand } from "./interrupt.ts";
-import { handoverCommand, migrateCheckCommand } from "./migrate.ts";
+import { fromAutoscalerCommand, handoverCommand, migrateCheckCommand } from "./migrate.ts";
 import { planCommand } from "./plan.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { simulateCommand } from "./simulate.ts";
@@ -23,6 +23,7 @@ const COMMANDS = [
   controllerCommand,
   convertCommand,
   explainCommand,
+  fromAutoscalerCommand,
   handoverCommand,
   interruptCommand,
   migrateCheckCommand,
@@ -61,7 +62,7 @@ describe("help", () => {
     "of %s has two examples at least, of flags that the command has",
     (name, make) => {
       const text = helpOf(make(), 100);
-      const lines = text.slice(text.indexOf("Examples:")).match(/karpenter \w+ .*$/gm) ?? [];
+      const lines = text.slice(text.indexOf("Examples:")).match(/karpenter [\w-]+ .*$/gm) ?? [];
       expect(lines.length).toBeGreaterThanOrEqual(2);
       for (const line of lines) {
         const [, command, ...words] = line

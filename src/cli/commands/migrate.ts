@@ -1,6 +1,7 @@
 /** `karpenter migrate`: moving here from another autoscaler. */
 import { Command, Option } from "commander";
 import type { MigrateCheckFlags } from "../migrate/run-check.ts";
+import type { FromAutoscalerFlags } from "../migrate/run-from-autoscaler.ts";
 import type { HandoverFlags } from "../migrate/run-handover.ts";
 import { withExamples } from "../program/help.ts";
 
@@ -11,6 +12,7 @@ export function migrateCommand(): Command {
   );
   command.addCommand(migrateCheckCommand());
   command.addCommand(handoverCommand());
+  command.addCommand(fromAutoscalerCommand());
   return command;
 }
 
@@ -78,6 +80,38 @@ export function handoverCommand(): Command {
     [
       "karpenter migrate handover --from kube-system/karpenter-ts --to kube-system/karpenter",
       "and back again",
+    ],
+  );
+}
+
+/** `karpenter migrate from-cluster-autoscaler`; for tests, too. */
+export function fromAutoscalerCommand(): Command {
+  const command = new Command("from-cluster-autoscaler")
+    .description(
+      "Draft a NodePool for each node group, and say what both cost. Nothing is applied.",
+    )
+    .optionsGroup("Input:")
+    .option("-f, --filename <path...>", "objects of the cluster, instead of the current cluster")
+    .option("--groups <file>", "what aws autoscaling describe-auto-scaling-groups prints")
+    .optionsGroup("What the drafts say:")
+    .requiredOption("--cluster-name <name>", "name of the cluster, by which subnets are tagged")
+    .option("--role <name>", "IAM role of nodes (default: KarpenterNodeRole-<cluster name>)")
+    .optionsGroup("Prices:")
+    .option("--region <name>", "AWS region; default: that of the nodes' zones")
+    .allowExcessArguments(false)
+    .action(async (flags: FromAutoscalerFlags) => {
+      const { runFromAutoscaler } = await import("../migrate/run-from-autoscaler.ts");
+      await runFromAutoscaler(flags);
+    });
+  return withExamples(
+    command,
+    [
+      "karpenter migrate from-cluster-autoscaler --cluster-name prod > nodepools.yaml",
+      "by the labels of the current cluster's nodes",
+    ],
+    [
+      "karpenter migrate from-cluster-autoscaler --cluster-name prod --groups groups.json",
+      "with sizes, spot shares and tags of the Auto Scaling groups",
     ],
   );
 }

@@ -1,0 +1,152 @@
+/** NodePools from node groups: one for each group, as alike as a NodePool can be, with notes on what it cannot be. */
+import type { Pod } from "../../apis/core/pod.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { counted } from "../../base/counted.ts";
+import { catalogue } from "../../providers/aws/catalogue/catalogue.ts";
+import { some } from "./check-objects.ts";
+import { GROUP_LABELS, type NodeGroup } from "./node-groups.ts";
+
+const SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+const SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
+const DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt";
+const NAME_LENGTH = 63;
+
+/** What an EC2NodeClass is made from. */
+export interface ClassFacts {
+  readonly clusterName: string;
+  readonly role: string;
+}
+
+/** The drafts, and what a person must look at. */
+export interface Drafted {
+  readonly objects: readonly KubeObject[];
+  readonly notes: readonly string[];
+}
+
+/** One EC2NodeClass for all, and one NodePool a group. */
+export function draftPools(
+  groups: readonly NodeGroup[],
+  pods: readonly Pod[],
+  facts: ClassFacts,
+): Drafted {
+  const nodeClass = {
+    apiVersion: "karpenter.k8s.aws/v1",
+    kind: "EC2NodeClass",
+    metadata: { name: "default" },
+    spec: {
+      role: facts.role,
+      amiSelectorTerms: [{ alias: "al2023@latest" }],
+      subnetSelectorTerms: [{ tags: { "karpenter.sh/discovery": facts.clusterName } }],
+      securityGroupSelectorTerms: [{ tags: { "karpenter.sh/discovery": facts.clusterName } }],
+    },
+  } as KubeObject;
+  return {
+    objects: [nodeClass, ...groups.map(draftPool)],
+    notes: [
+      `EC2NodeClass default: check role ${facts.role}, the image (al2023@latest), and that subnets and security groups are tagged karpenter.sh/discovery=${facts.clusterName}`,
+      ...groups.flatMap((group) => groupNotes(group, pods)),
+      ...podNotes(pods),
+    ],
+  };
+}
+
+function draftPool(group: NodeGroup): KubeObject {
+  const { labels, taints, types, zones, architectures, capacityTypes } = group;
+  const among = (key: string, values: readonly string[]) =>
+    values.length === 0 ? [] : [{ key, operator: "In", values }];
+  const cpu = mostCpu(group);
+  return {
+    apiVersion: "karpenter.sh/v1",
+    kind: "NodePool",
+    metadata: { name: poolName(group.name) },
+    spec: {
+      template: {
+        ...(Object.keys(labels).length === 0 ? {} : { metadata: { labels } }),
+        spec: {
+          nodeClassRef: { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" },
+          ...(taints.length === 0 ? {} : { taints }),
+          requirements: [
+            ...among("karpenter.sh/capacity-type", capacityTypes),
+            ...among("node.kubernetes.io/instance-type", types),
+            ...among("topology.kubernetes.io/zone", zones),
+            ...among("kubernetes.io/arch", architectures),
+          ],
+          expireAfter: "720h",
+        },
+      },
+      disruption: {
+        consolidationPolicy: "WhenEmptyOrUnderutilized",
+        // As Cluster Autoscaler's --scale-down-unneeded-time has it by default.
+        consolidateAfter: "10m",
+        budgets: [{ nodes: "10%" }],
+      },
+      ...(cpu === undefined ? {} : { limits: { cpu } }),
+    },
+  } as KubeObject;
+}
+
+function poolName(group: string): string {
+  return group
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, NAME_LENGTH);
+}
+
+/** As many CPUs as the largest group would have; undefined where its size or its types are not known. */
+function mostCpu({ sizes, types }: NodeGroup): string | undefined {
+  const known = types.flatMap((name) => catalogue().types[name]?.cpu ?? []);
+  if (sizes === undefined || known.length === 0) return undefined;
+  return String(sizes.max * Math.max(...known));
+}
+
+function groupNotes(group: NodeGroup, pods: readonly Pod[]): readonly string[] {
+  const { sizes, nodes, capacityTypes, types } = group;
+  const name = `NodePool ${poolName(group.name)}`;
+  const notes: string[] = [];
+  if (sizes !== undefined && sizes.min > 0)
+    notes.push(
+      `${name}: the group had at least ${counted(sizes.min, "node")}; a NodePool has no minimum, and keeps only nodes with pods`,
+    );
+  if (sizes === undefined)
+    notes.push(`${name}: no limits, as the group's largest size is not known; give --groups`);
+  if (types.length === 1)
+    notes.push(
+      `${name}: one instance type, as in the group; more types would be cheaper and more often available`,
+    );
+  if (capacityTypes.length > 1)
+    notes.push(
+      `${name}: both spot and on-demand; Karpenter takes the cheaper one, not a share of each`,
+    );
+  const selected = Object.keys(group.foreign).filter((key) =>
+    pods.some(({ spec }) => spec.nodeSelector?.[key] === group.foreign[key]),
+  );
+  for (const key of selected.filter((one) => GROUP_LABELS.includes(one) || !isKept(one)))
+    notes.push(
+      `${name}: pods select ${key}=${group.foreign[key]}, a label that Karpenter's nodes will not have; let them select a label of your own`,
+    );
+  const kept = nodes.filter(
+    ({ metadata }) => metadata.annotations?.[SCALE_DOWN_DISABLED] === "true",
+  );
+  if (kept.length > 0)
+    notes.push(
+      `${name}: ${some(kept.map(({ metadata }) => metadata.name))} had ${SCALE_DOWN_DISABLED}; Karpenter's word is ${DO_NOT_DISRUPT}: "true"`,
+    );
+  return notes;
+}
+
+/** Well-known labels that Karpenter's nodes have, too. */
+function isKept(key: string): boolean {
+  return /^(topology\.kubernetes\.io\/(zone|region)|kubernetes\.io\/(arch|os)|node\.kubernetes\.io\/instance-type)$/.test(
+    key,
+  );
+}
+
+function podNotes(pods: readonly Pod[]): readonly string[] {
+  const held = pods.filter(({ metadata }) => metadata.annotations?.[SAFE_TO_EVICT] === "false");
+  if (held.length === 0) return [];
+  return [
+    `${counted(held.length, "pod")} with ${SAFE_TO_EVICT}: "false": give them ${DO_NOT_DISRUPT}: "true" (${some(held.map(keyOf))})`,
+  ];
+}

@@ -1,0 +1,75 @@
+/** What `karpenter migrate from-cluster-autoscaler` does: node groups in, NodePools as YAML out, and what both cost. */
+import type { Node } from "../../apis/core/node.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { type Printed, printedDocument } from "../../base/printable.ts";
+import { SystemClock } from "../../base/system-clock.ts";
+import { writeYaml } from "../../readers/write-yaml.ts";
+import { readDocuments, readText } from "../plan/documents.ts";
+import { liveObjects } from "../plan/sources.ts";
+import { CliError } from "../program/cli-error.ts";
+import { valuesOf } from "../program/manifest-text.ts";
+import { toStdout } from "../program/output.ts";
+import { some } from "./check-objects.ts";
+import { draftPools } from "./draft-pools.ts";
+import { type GroupCost, groupCost } from "./group-cost.ts";
+import { nodeGroups, readScalingGroups } from "./node-groups.ts";
+
+/** Flags of the command, as the parser gives them. */
+export interface FromAutoscalerFlags {
+  readonly filename?: readonly string[];
+  readonly groups?: string;
+  readonly clusterName: string;
+  readonly role?: string;
+  readonly region?: string;
+}
+
+/** Throws CliError for bad input, and where there is no node group. */
+export async function runFromAutoscaler(
+  flags: FromAutoscalerFlags,
+  out: (text: Printed) => void = toStdout,
+): Promise<void> {
+  const file = flags.groups;
+  const scaling =
+    file === undefined ? [] : readScalingGroups(file, valuesOf(file, readText(file))[0]);
+  const found =
+    flags.filename === undefined
+      ? (await liveObjects(new SystemClock())).found
+      : readDocuments(flags.filename).map((one) => ({ ...one, live: true as const }));
+  const ofKind = <T extends KubeObject>(kind: string) =>
+    found.flatMap(({ object }) => (object.kind === kind ? [object as T] : []));
+  const groups = nodeGroups(ofKind<Node>("Node"), scaling);
+  if (groups.length === 0)
+    throw new CliError(
+      "no node group was found: no node names one by a label of EKS, eksctl or kOps; give --groups FILE",
+    );
+  const { clusterName, role = `KarpenterNodeRole-${clusterName}` } = flags;
+  const pods = ofKind<Pod>("Pod");
+  const { objects, notes } = draftPools(groups, pods, { clusterName, role });
+  const isKnown = groups.some(({ nodes }) => nodes.length > 0);
+  const cost = isKnown
+    ? await groupCost(found, groups, { drafts: objects, region: flags.region })
+    : undefined;
+  const head = [
+    `Drafts for ${groups.length} node group${groups.length === 1 ? "" : "s"}. Read them before you apply them.`,
+    ...notes.map((note) => `- ${note}`),
+    ...(cost === undefined
+      ? ["Cost: not known, as no node of the groups is there"]
+      : costLines(cost)),
+  ];
+  const comment = head.map((line) => `# ${line}\n`).join("");
+  out(printedDocument(`${comment}${objects.map((one) => writeYaml(one)).join("---\n")}`));
+}
+
+function costLines({ before, after, left, unpriced, notes }: GroupCost): readonly string[] {
+  const usd = (micro: number) => `$${(micro / 1e6).toFixed(4)}/h`;
+  return [
+    `Cost now: ${usd(before.priceMicroUsd)} on ${before.nodes} nodes`,
+    `Cost with these NodePools for the same pods: ${usd(after.priceMicroUsd)} on ${after.nodes} nodes`,
+    ...(unpriced.length === 0
+      ? []
+      : [`- no price is known for ${some(unpriced)}; they count as nothing`]),
+    ...(left.length === 0 ? [] : [`- without a place: ${some(left)}; karpenter plan says why`]),
+    ...notes.map((note) => `- ${note}`),
+  ];
+}
