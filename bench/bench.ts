@@ -9,6 +9,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   console: async () => (await import("./console.ts")).console_,
   consolidation: async () => (await import("./consolidation.ts")).consolidation,
   cost: async () => (await import("./cost.ts")).cost,
+  dra: async () => (await import("./dra.ts")).dra,
   growth: async () => (await import("./growth.ts")).growth,
   heuristics: async () => (await import("./heuristics.ts")).heuristics,
   model: async () => (await import("./model.ts")).model,

@@ -81,7 +81,7 @@ export class DeviceLedger {
 
   /** What is taken for a node that becomes one of this kind. */
   taken(holder: Holder, kind: number, seed: Seed): Taken {
-    const own = takenBy(this.usesOf(holder).get(kind) ?? []);
+    const own = takenBy(this.usesOf(holder).get(kind));
     const counters = new Map<DevicePool, CounterUse>();
     const byOthers = (device: PooledDevice) => {
       const holders = this.#byDevice.get(device);
@@ -107,10 +107,13 @@ export class DeviceLedger {
   }
 
   #replace(holder: Holder, before: KindUses, after: KindUses): void {
-    for (const device of publishedOf(before)) {
-      const holders = this.#byDevice.get(device);
-      holders?.delete(holder);
-      if (holders?.size === 0) this.#byDevice.delete(device);
+    for (const uses of before.values()) {
+      for (const { device } of uses) {
+        if (device.pool.isTemplate) continue;
+        const holders = this.#byDevice.get(device);
+        holders?.delete(holder);
+        if (holders?.size === 0) this.#byDevice.delete(device);
+      }
     }
     // A node becomes one kind in the end, so what its kinds take is not added up.
     for (const uses of after.values()) {
@@ -125,13 +128,22 @@ export class DeviceLedger {
   }
 }
 
-function publishedOf(uses: KindUses): Set<PooledDevice> {
-  const all = [...uses.values()].flat();
-  return new Set(all.map(({ device }) => device).filter(({ pool }) => !pool.isTemplate));
+const NO_DEVICES: ReadonlyMap<PooledDevice, Amounts> = new Map();
+/** Lists of uses never change, so what they take is worked out once. */
+const TAKEN = new WeakMap<readonly Use[], ReadonlyMap<PooledDevice, Amounts>>();
+
+function takenBy(uses: readonly Use[] | undefined): ReadonlyMap<PooledDevice, Amounts> {
+  if (uses === undefined) return NO_DEVICES;
+  let taken = TAKEN.get(uses);
+  if (taken === undefined) {
+    taken = takenAnew(uses);
+    TAKEN.set(uses, taken);
+  }
+  return taken;
 }
 
 /** Requests with admin access take nothing away. */
-function takenBy(uses: readonly Use[]): Map<PooledDevice, Amounts> {
+function takenAnew(uses: readonly Use[]): ReadonlyMap<PooledDevice, Amounts> {
   const taken = new Map<PooledDevice, Amounts>();
   for (const { device, consumes, adminAccess } of uses) {
     if (adminAccess) continue;
