@@ -136,10 +136,7 @@ export function createOperator(given: OperatorDeps): Operator {
   const cloud = options.observeOnly ? observedCloud(provider.cloud) : provider.cloud;
   metrics.declare([...controllerMetrics(cloud), ...more]);
   const settings = settingsOf(options);
-  if (settings.gates.nodeRepair && !settings.gates.legacyNodeRepair) {
-    const problem = repairPoliciesProblem(cloud.repairPolicies);
-    if (problem !== undefined) throw new Error(`cannot repair nodes: ${problem}`);
-  }
+  checkRepairPolicies(settings, cloud);
   const world: World = {
     ...doors,
     random: random.fork("operator/world"),
@@ -187,6 +184,13 @@ export function createOperator(given: OperatorDeps): Operator {
       mirrors.close();
     },
   };
+}
+
+/** Throws an Error for policies that contradict each other, before a node is repaired by them. */
+function checkRepairPolicies({ gates }: Settings, { repairPolicies }: CloudProvider): void {
+  if (!gates.nodeRepair || gates.legacyNodeRepair) return;
+  const problem = repairPoliciesProblem(repairPolicies);
+  if (problem !== undefined) throw new Error(`cannot repair nodes: ${problem}`);
 }
 
 /** Gates that are about a kind of their own. */

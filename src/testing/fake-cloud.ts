@@ -131,7 +131,6 @@ export function fakeCloud(clock: Clock): FakeCloud {
       instances.set(providerID, launched);
       return launched;
     },
-    takeOver: async () => undefined,
     delete: async (claim) => {
       const id = claim.status?.providerID ?? "";
       if (!instances.has(id)) throw gone(id);
@@ -145,13 +144,19 @@ export function fakeCloud(clock: Clock): FakeCloud {
       return found;
     },
     list: async () => [...instances.values()],
-    labelsOfRunning: async () => ({}),
     getInstanceTypes: async (pool) => cloud.instanceTypes(pool),
-    isDrifted: async () => undefined,
-    isTakenBack: () => false,
+    ...UNEVENTFUL,
   };
   return cloud;
 }
+
+/** Nothing that a cloud may say beyond what it launched and ended. */
+const UNEVENTFUL: Pick<FakeCloud, "takeOver" | "labelsOfRunning" | "isDrifted" | "isTakenBack"> = {
+  takeOver: async () => undefined,
+  labelsOfRunning: async () => ({}),
+  isDrifted: async () => undefined,
+  isTakenBack: () => false,
+};
 
 function fakeReboots(): Pick<FakeCloud, "reboots" | "rebootRefusals" | "reboot"> {
   const reboots: string[] = [];
