@@ -20,7 +20,15 @@ import {
 } from "./read-picture.ts";
 import { leftOut, modelOf, type Simulated, simulation } from "./simulate.ts";
 import { simulateText } from "./simulate-text.ts";
-import { nodesToRemove, parsePrices, withDrift, withOfferings, withPools } from "./what-if.ts";
+import {
+  nodesToRemove,
+  parsePrices,
+  parseUnhealthy,
+  withDrift,
+  withOfferings,
+  withPools,
+  withUnhealthy,
+} from "./what-if.ts";
 
 /** Flags of `karpenter simulate`, as the parser gives them. */
 export interface SimulateFlags extends PictureFlags {
@@ -29,6 +37,8 @@ export interface SimulateFlags extends PictureFlags {
   readonly nodepoolFile?: readonly string[];
   readonly add?: readonly string[];
   readonly price?: readonly string[];
+  readonly unhealthy?: readonly string[];
+  readonly node?: readonly string[];
   readonly consolidate?: true;
   readonly horizon?: string;
   readonly output: AnswerFormat;
@@ -51,6 +61,9 @@ export async function runSimulate(
   return answer.after.pendingPods === 0 ? 0 : 2;
 }
 
+const REPAIR_OFF =
+  "node repair is no disruption method here: --setting feature-gates=NodeRepair=true, without legacy-node-repair";
+
 interface Played {
   readonly answer: Simulated;
   readonly maps: readonly [before: Model, after: Model];
@@ -66,12 +79,19 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
       `--horizon: "${flags.horizon}": ${durationHint(flags.horizon ?? "") ?? "wanted a duration such as 24h"}`,
     );
   const prices = parsePrices(flags.price ?? []);
+  const conditions = parseUnhealthy(flags.unhealthy ?? []);
+  if (flags.node !== undefined && conditions.length === 0)
+    throw new CliError("--node: says which nodes --unhealthy is about, and needs it");
   progress.stage("reading objects");
   const objects = await readObjects(flags);
   progress.stage(`working out the cluster from ${counted(objects.found.length, "object")}`);
   const before = await readPicture(flags, objects);
   const pools = readDocuments(flags.nodepoolFile ?? []);
-  const supposed = await withChanges(flags, objects, before, pools);
+  const changed = await withChanges(flags, objects, before, pools);
+  const supposed =
+    conditions.length === 0
+      ? changed
+      : await pictureFrom(flags, withUnhealthy(changed, conditions, flags.node ?? []), objects);
   const zones = flags.drainZone ?? [];
   const start = withOfferings(modelOf(supposed), prices, new Set(zones));
   const removed = nodesToRemove(start.picture, flags.removeNode ?? [], new Set(zones));
@@ -82,13 +102,17 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
   const { answer, after } = simulation(
     today,
     start,
-    { removed, zones, consolidate, horizonMs },
+    { removed, zones, consolidate, horizonMs, repairs: conditions.length > 0 },
     supposed.settings,
   );
   return {
     answer,
     maps: [today, after],
-    notes: [...supposed.notes, ...leftOut(start, answer)],
+    notes: [
+      ...supposed.notes,
+      ...leftOut(start, answer),
+      ...(conditions.length > 0 && start.picture.repair === undefined ? [REPAIR_OFF] : []),
+    ],
   };
 }
 

@@ -11,13 +11,17 @@ const NAMED = 5;
 
 /** Ends with a newline. */
 export function simulateText(answer: Simulated, notes: readonly string[]): Printed {
-  const { steps, unplaced, against, next, ended } = answer;
+  const { steps, unplaced, against, unhealthy = [], next, ended } = answer;
   const lines = [
     answer.says,
     ...(steps.length === 0 ? [] : ["", "Steps", ...table(steps.map(stepRow))]),
     ...section(
       "Would delay the removal in a live cluster",
       against.map(({ node, says }) => `${node}: ${says}`),
+    ),
+    ...section(
+      "Unhealthy nodes",
+      unhealthy.map(({ node, says }) => `${node}: ${says}`),
     ),
     ...section(
       "Pods without a place",

@@ -60,6 +60,56 @@ const sparse = ["a", "b", "c", "d"].flatMap((name) => [
   snapshotPod(`${name}-0`, { node: name, cpu: "900m" }),
 ]);
 
+describe("karpenter simulate --unhealthy", () => {
+  const setting = ["feature-gates=NodeRepair=true"];
+  const nine = "abcdefghi"
+    .split("")
+    .flatMap((name) => [...snapshotNode(name), snapshotPod(`${name}-0`, { node: name, cpu: "3" })]);
+  const objects = [snapshotPool(), ...nine];
+
+  it("shows when repair replaces a node, and by what", async () => {
+    const answer = await simulated(objects, { unhealthy: ["StorageReady"], node: ["a"], setting });
+    expect(answer.unhealthy).toEqual([
+      {
+        node: "a",
+        says: "StorageReady is False since 2026-01-05T12:00:00Z: node repair replaces it at 2026-01-05T12:30:00Z, within budgets, with 10m0s for its drain",
+      },
+    ]);
+    const [command, ...others] = answer.steps.filter(({ kind }) => kind === "command");
+    expect(others).toEqual([]);
+    expect(command).toMatchObject({
+      at: "2026-01-05T12:30:00Z",
+      removed: ["a"],
+      command: { reason: "Unhealthy", method: "repair", decision: "replace" },
+    });
+    keepsToSchema(pageSchema("simulate"), answer, { podsMoved: "many" });
+  });
+
+  it("shows a reboot, and what stops repair where too many nodes are broken", async () => {
+    const gates = [...setting, "aws-feature-gates=RebootForRepair=true"];
+    const xid = "AcceleratedHardwareReady=False/NvidiaXID48Error";
+    const one = await simulated(objects, { unhealthy: [xid], node: ["a"], setting: gates });
+    const commands = one.steps.filter(({ kind }) => kind === "command");
+    expect(commands.map(({ removed, command }) => [removed, command?.decision])).toEqual([
+      [[], "reboot"],
+    ]);
+    expect(one.after.nodes).toBe(9);
+    const { text } = await run(objects, { unhealthy: ["KernelReady"], setting });
+    expect(text).toContain("waits while more than 20 % of the nodes are unhealthy (9 of 9)");
+    expect(text).not.toContain("replace a");
+  });
+
+  it("says that repair is off, and refuses what it cannot read", async () => {
+    const { text } = await run(objects, { unhealthy: ["KernelReady"], node: ["a"] });
+    expect(text).toContain("note: node repair is no disruption method here");
+    await expect(run(objects, { unhealthy: ["=False"] })).rejects.toThrow(
+      "--unhealthy =False: wanted",
+    );
+    await expect(run(objects, { node: ["a"] })).rejects.toThrow("needs it");
+    await expect(run(objects, { unhealthy: ["Ready"], node: ["z"] })).rejects.toThrow("--node: ");
+  });
+});
+
 describe("karpenter simulate", () => {
   it("says what it is at, and ends that before it answers", async () => {
     const told: string[] = [];

@@ -20,6 +20,7 @@ import {
   type Totals,
   totalsOf,
 } from "../../core/answers/rehearsal.ts";
+import { repairAnswer } from "../../core/answers/repair-answer.ts";
 import { nextCommands } from "../../core/disruption/run-round.ts";
 import { expiry } from "../../core/nodeclaim/expired.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
@@ -41,6 +42,8 @@ export interface Simulated {
   readonly unplaced: readonly { readonly pod: string; readonly reason: string }[];
   /** What would speak against removing nodes as asked: they go all the same here. */
   readonly against: readonly { readonly node: string; readonly says: string }[];
+  /** What ails nodes that are supposed to be unhealthy, and what node repair does about it. */
+  readonly unhealthy?: readonly { readonly node: string; readonly says: string }[];
   /** Only after consolidation to the end. */
   readonly ended?: Ending;
   /** What the loop would do next; empty: nothing. */
@@ -53,6 +56,8 @@ export interface Supposed {
   readonly zones: readonly string[];
   readonly consolidate: boolean;
   readonly horizonMs: number;
+  /** Nodes are supposed to be unhealthy: the loop runs, by itself with node repair alone. */
+  readonly repairs: boolean;
 }
 
 /** The state that a simulation starts from; nothing is launched in it yet. */
@@ -73,7 +78,7 @@ export function simulate(...given: Parameters<typeof simulation>): Simulated {
 export function simulation(
   before: Model,
   start: Model,
-  { removed, zones, consolidate, horizonMs }: Supposed,
+  { removed, zones, consolidate, horizonMs, repairs }: Supposed,
   settings: ReadPicture["settings"],
 ): { readonly answer: Simulated; readonly after: Model } {
   const plan = (input: Parameters<typeof planBatch>[0]) => planBatch(input, settings.planner);
@@ -88,7 +93,9 @@ export function simulation(
     steps.push(gone.step);
   }
   let ended: Ending | undefined;
-  if (consolidate) {
+  const unhealthy = repairs ? { unhealthy: unhealthyNodes(start) } : {};
+  if (consolidate || repairs) {
+    if (!consolidate) model = { ...model, picture: { ...model.picture, onlyRepairs: true } };
     const done = rehearse(model, plan, nowMs + horizonMs);
     model = done.model;
     steps.push(...done.steps);
@@ -98,7 +105,8 @@ export function simulation(
     model = settled.model;
     steps.push(...settled.steps);
   }
-  return { answer: answer(before, model, steps, { against, ended, plan }), after: model };
+  const found = answer(before, model, steps, { against, ended, plan });
+  return { answer: { ...found, ...unhealthy }, after: model };
 }
 
 /** Notes on what the simulation left out, if the input has any of it. */
@@ -174,6 +182,16 @@ function sentence(
   const moved = `${counted(podsMoved, "pod")} moved, ${loop}`;
   const waits = is.pendingPods === 0 ? "" : `, ${counted(is.pendingPods, "pod")} without a place`;
   return `${nodes}, ${money}, ${moved}${waits}`;
+}
+
+function unhealthyNodes({ picture }: Model): readonly { node: string; says: string }[] {
+  return picture.nodes.flatMap((node) => {
+    const owned = ownedNode(picture, node);
+    const { repair } = picture;
+    const repairs = { policies: repair?.policies ?? [], isOn: true, isLegacy: false };
+    const found = owned && repairAnswer(picture, owned, repairs);
+    return found === undefined ? [] : [{ node: node.name, says: found.says }];
+  });
 }
 
 /** What keeps a node that is to go, but for prices and waits. */

@@ -5,6 +5,7 @@
 import { condition, withCondition } from "../../apis/karpenter/conditions.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import type { Model } from "../../core/answers/model.ts";
 import type { InstanceType, Offering } from "../../core/cloudprovider/instance-type.ts";
 import type { Picture } from "../../core/disruption/make-round.ts";
@@ -146,4 +147,45 @@ export function nodesToRemove(
       ({ name, labels }) => chosen.has(name) || zones.has(labels[TOPOLOGY_ZONE_LABEL_KEY] ?? ""),
     )
     .map(({ name }) => name);
+}
+
+/** A condition that `--unhealthy` supposes on nodes. */
+export interface Unhealthy {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+}
+
+/** `Ready`, `Ready=Unknown`, `AcceleratedHardwareReady=False/NvidiaXID79Error`; False where no status is given. */
+export function parseUnhealthy(given: readonly string[]): readonly Unhealthy[] {
+  return given.map((text) => {
+    const match = /^([A-Za-z][\w.-]*)(?:=(True|False|Unknown))?(?:\/(.+))?$/.exec(text);
+    if (match === null)
+      throw new CliError(
+        `--unhealthy ${text}: wanted CONDITION[=STATUS][/REASON], as Ready=Unknown or StorageReady`,
+      );
+    const [, type = "", status = "False", reason = "Supposed"] = match;
+    return { type, status: status as Unhealthy["status"], reason };
+  });
+}
+
+/** Nodes of Karpenter that report these conditions from now on. CliError for a name that is none of them. */
+export function withUnhealthy(
+  { manifests, picture }: ReadPicture,
+  conditions: readonly Unhealthy[],
+  names: readonly string[],
+): ReadPicture["manifests"] {
+  const own = new Set(picture.nodes.filter(({ managed }) => managed).map(({ name }) => name));
+  const missing = names.find((name) => !own.has(name));
+  if (missing !== undefined) throw new CliError(`--node: ${unknown("Node", missing, own)}`);
+  const chosen = names.length === 0 ? own : new Set(names);
+  const types = new Set(conditions.map(({ type }) => type));
+  const lastTransitionTime = toRfc3339(picture.nowMs);
+  const nodes = manifests.nodes.map((node) => {
+    if (!chosen.has(node.metadata.name)) return node;
+    const others = (node.status?.conditions ?? []).filter(({ type }) => !types.has(type));
+    const supposed = conditions.map((one) => ({ ...one, lastTransitionTime }));
+    return { ...node, status: { ...node.status, conditions: [...others, ...supposed] } };
+  });
+  return { ...manifests, nodes };
 }

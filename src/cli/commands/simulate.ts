@@ -22,6 +22,11 @@ export function simulateCommand(): Command {
       "--price <type=usd...>",
       "suppose that a type costs this per hour; TYPE:spot=USD for spot",
     )
+    .option(
+      "--unhealthy <condition...>",
+      "suppose that nodes report CONDITION[=STATUS][/REASON] (default status: False), and run node repair",
+    )
+    .option("--node <name...>", "the nodes that --unhealthy is about (default: all of Karpenter's)")
     .option("--consolidate", "run the disruption loop until it has nothing more to do")
     .option("--horizon <duration>", "longest time that --consolidate simulates (default: 24h)")
     .optionsGroup("Output:")

@@ -224,7 +224,7 @@ function simulated(read: ReadPicture, { nodes, zones, consolidate }: Supposition
   return simulate(
     before,
     start,
-    { removed, zones, consolidate, horizonMs: HORIZON_MS },
+    { removed, zones, consolidate, horizonMs: HORIZON_MS, repairs: false },
     read.settings,
   );
 }

@@ -16,6 +16,8 @@ import { consolidatable, empty } from "../nodeclaim/empty.ts";
 import { expiry } from "../nodeclaim/expired.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import type { PoolInput } from "../provisioning/scheduling-input.ts";
+import { withReboot } from "../repair/reboots.ts";
+import { ailmentsIn } from "../repair/survey.ts";
 import { type NodeView, nodeView } from "../state/node-view.ts";
 import { launched } from "./launched.ts";
 import { withReservationUnits } from "./reservation-units.ts";
@@ -37,6 +39,8 @@ export interface Change {
   readonly launched?: readonly PlannedClaim[];
   /** By node name. */
   readonly placed?: readonly { readonly nodeName: string; readonly pods: readonly Pod[] }[];
+  /** Names of nodes that a reboot has mended. */
+  readonly mended?: readonly string[];
   /** Id of the disruption command that the new nodes are made for. */
   readonly command?: string;
   readonly nowMs: number;
@@ -54,7 +58,7 @@ export interface Move {
 /** The model after the change, the names of new nodes in their order, and who moved. */
 export function change(
   model: Model,
-  { gone = [], launched: plans = [], placed = [], command, nowMs }: Change,
+  { gone = [], launched: plans = [], placed = [], mended = [], command, nowMs }: Change,
 ): { readonly model: Model; readonly names: readonly string[]; readonly moves: readonly Move[] } {
   const { picture } = model;
   const leaving = new Set(gone);
@@ -90,7 +94,8 @@ export function change(
   }
   const stayed = picture.nodes
     .filter(({ name }) => !leaving.has(name))
-    .map((node) => withPods(node, arrived.get(node.name) ?? [], moving, nowMs));
+    .map((node) => withPods(node, arrived.get(node.name) ?? [], moving, nowMs))
+    .map((node) => (mended.includes(node.name) ? rebooted(node, picture, nowMs) : node));
   const fresh = plans.map((plan, index) => {
     const name = names[index] as string;
     return launched({ plan, name, pods: arrived.get(name) ?? [], command, nowMs });
@@ -191,6 +196,19 @@ function withPods(
     marked: node.deleting,
     nominatedUntilMs: node.nominatedUntilMs,
   });
+}
+
+/** The conditions that repair acts on are gone, and the reboot is remembered. */
+function rebooted(view: NodeView, { repair }: Picture, nowMs: number): NodeView {
+  const { node, claim } = view;
+  if (node === undefined || claim === undefined) return view;
+  const broken = ailmentsIn(view, repair?.policies ?? []).map(({ conditionType }) => conditionType);
+  const conditions = (node.status?.conditions ?? []).filter(({ type }) => !broken.includes(type));
+  return {
+    ...view,
+    node: { ...node, status: { ...node.status, conditions } },
+    claim: withReboot(claim, nowMs),
+  };
 }
 
 function waiting(pod: Pod, nowMs: number): Pod {

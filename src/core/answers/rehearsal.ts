@@ -11,7 +11,7 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { atOnce } from "../../base/steps.ts";
 import { priceOf } from "../disruption/candidates.ts";
-import type { Command } from "../disruption/command.ts";
+import { type Command, decisionOf } from "../disruption/command.ts";
 import { makeRound } from "../disruption/make-round.ts";
 import type { Method } from "../disruption/methods/method.ts";
 import { moveOf } from "../disruption/moves.ts";
@@ -20,6 +20,7 @@ import { countStatic, missing, surplus } from "../disruption/static-pools.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
+import { ailmentsIn } from "../repair/survey.ts";
 import {
   type CommandAnswer,
   commandAnswer,
@@ -253,7 +254,14 @@ function carryOut(
   const begun = { id, reason: command.reason, startedAt: toRfc3339(picture.nowMs) };
   picture.ledger.note(moveOf(command, begun), picture.nowMs);
   const { candidates, replacements, terms: supposing } = command;
-  const gone = candidates.map(({ node }) => node.name);
+  const names = candidates.map(({ node }) => node.name);
+  if (decisionOf(command) === "reboot") {
+    const done = change(model, { mended: names, nowMs: picture.nowMs });
+    const answer = commandAnswer(command, method.name);
+    const step = stepOf("command", picture.nowMs, answer.says, done, [], []);
+    return { model: done.model, step: { ...step, command: answer } };
+  }
+  const gone = names;
   const moving = new Set(candidates.flatMap((one) => one.reschedulablePods).map(keyOf));
   const placed = picture.simulator
     .without(candidates, supposing)
@@ -303,13 +311,16 @@ function nextChange({ picture, pools }: Model): number | undefined {
     if (owned === undefined) return [];
     return holdsOf(picture, owned).flatMap(({ until }) => fromRfc3339(until) ?? []);
   });
+  const dues = nodes.flatMap((node) => ailmentsIn(node, picture.repair?.policies ?? []));
   const forgotten = ledger.forgetsAtMs(nowMs);
   const rests = nodes.flatMap(
     ({ claim }) => (claim && ledger.replacementHoldOffEndsMs(claim)) ?? [],
   );
   const poolRests = pools.flatMap(({ pool }) => ledger.repackHoldOffEndsMs(pool.id, nowMs) ?? []);
   const all = [
-    ...[...ends, ...poolRests, ...rests].filter((ms) => ms > nowMs),
+    ...[...ends, ...poolRests, ...rests, ...dues.map(({ dueMs }) => dueMs)].filter(
+      (ms) => ms > nowMs,
+    ),
     ...(forgotten === undefined ? [] : [forgotten]),
   ];
   return all.length === 0 ? undefined : Math.max(Math.min(...all), nowMs + POLL_MS);

@@ -15,6 +15,8 @@ export interface Asking {
   readonly isEarly: boolean;
   /** Node repair is a method, that is, its gate is open. */
   readonly repairs: boolean;
+  /** Node repair is the only method that is asked; absent: it is not. */
+  readonly onlyRepairs?: boolean;
 }
 
 /**
@@ -23,9 +25,9 @@ export interface Asking {
  */
 export function mayBeAsked(
   { reason, needsValidation, simulates }: Pick<Method, "reason" | "needsValidation" | "simulates">,
-  { pending, isEarly, repairs }: Asking,
+  { pending, isEarly, repairs, onlyRepairs = false }: Asking,
 ): boolean {
-  if (reason === "Unhealthy" && !repairs) return false;
+  if (reason === "Unhealthy" ? !repairs : onlyRepairs) return false;
   return !(needsValidation && pending.length > 0) && !(simulates && isEarly);
 }
 

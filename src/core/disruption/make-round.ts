@@ -81,6 +81,8 @@ export interface Picture {
   readonly splits: boolean;
   /** How broken nodes are repaired; absent: they are not. */
   readonly repair?: RepairRules;
+  /** Simulations: no method but node repair is asked. */
+  readonly onlyRepairs?: boolean;
   /** Whose nodes may be removed before they are replaced; absent: no method's. */
   readonly terminateFirst?: TerminateFirst;
   /** Names of the only nodes that may be candidates; absent: all nodes. */

@@ -75,5 +75,7 @@ export function nextCommandsInSteps(
       picture.ledger.turns.note(ruling, picture.nowMs);
     },
   };
-  return runMethods({ pending, isEarly: false, repairs: picture.repair !== undefined }, doors);
+  const { repair, onlyRepairs = false } = picture;
+  const asking = { pending, isEarly: false, repairs: repair !== undefined, onlyRepairs };
+  return runMethods(asking, doors);
 }
