@@ -3,7 +3,9 @@
  * moves when nothing is left to happen now.
  */
 
+import { NODE } from "../../apis/core/node.ts";
 import { apiVersionOf, type Kind, type KubeObject } from "../../apis/meta.ts";
+import { toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { VirtualClock } from "../../base/virtual-clock.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -81,6 +83,9 @@ async function play(step: Step, deps: ScenarioDeps, resources: Resources): Promi
       return waitUntil(step.promises, step.withinMs, deps, resources);
     case "expect":
       return check(step.promises, deps, resources);
+    case "report":
+      await report(step, deps);
+      return kept(0);
     case "cloud":
       deps.trace({
         atMs: deps.clock.now(),
@@ -91,6 +96,30 @@ async function play(step: Step, deps: ScenarioDeps, resources: Resources): Promi
       });
       deps.fault(step.fault);
       return kept(0);
+  }
+}
+
+async function report(
+  { selector, count, condition }: Extract<Step, { do: "report" }>,
+  deps: ScenarioDeps,
+): Promise<void> {
+  const { items } = await deps.client.list(NODE, { labelSelector: selector });
+  const lastTransitionTime = toRfc3339(deps.clock.now());
+  const chosen = items.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  for (const node of chosen.slice(0, count)) {
+    const { name } = node.metadata;
+    const others = (node.status?.conditions ?? []).filter(({ type }) => type !== condition.type);
+    const conditions = [...others, { ...condition, lastTransitionTime }];
+    const body = { status: { conditions } };
+    await deps.client.patch(NODE, { name }, { type: "merge", body }, "status");
+    const { type, status, reason } = condition;
+    deps.trace({
+      atMs: deps.clock.now(),
+      actor: "user",
+      verb: "reported",
+      object: `node ${name}`,
+      what: `${type} is ${status}, ${reason}`,
+    });
   }
 }
 

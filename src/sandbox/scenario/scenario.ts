@@ -32,8 +32,22 @@ export type Step =
   | { readonly do: "until"; readonly withinMs: number; readonly promises: readonly Promised[] }
   /** All promises must hold now. */
   | { readonly do: "expect"; readonly promises: readonly Promised[] }
+  /** What somebody who watches machines says of the first nodes, by name, that match. */
+  | {
+      readonly do: "report";
+      readonly selector: string;
+      readonly count: number;
+      readonly condition: Reported;
+    }
   /** What the cloud does: out of capacity, instances that never join. */
   | { readonly do: "cloud"; readonly fault: CloudFault };
+
+/** A condition of a Node. */
+export interface Reported {
+  readonly type: string;
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: string;
+}
 
 /** The object that a step is about. */
 export interface Target {
@@ -104,6 +118,7 @@ const STEP_NAMES = [
   "advance",
   "until",
   "expect",
+  "report",
   "cloud",
 ] as const;
 
@@ -166,9 +181,30 @@ function parseStep(step: unknown, at: string): Step {
     }
     case "expect":
       return { do: "expect", promises: parsePromises(value, place) };
+    case "report":
+      return parseReport(value, place);
     case "cloud":
       return { do: "cloud", fault: parseFault(value, place) };
   }
+}
+
+function parseReport(value: unknown, at: string): Step {
+  const body = fields(value, at, ["selector", "count", "type", "status", "reason"]);
+  const { status } = body;
+  if (status !== "True" && status !== "False" && status !== "Unknown")
+    throw new ScenarioError(
+      `${at}.status: must be "True", "False" or "Unknown" in quotes, got ${JSON.stringify(status)}`,
+    );
+  return {
+    do: "report",
+    selector: text(body["selector"], `${at}.selector`),
+    count: wholeNumber(body["count"] ?? 1, `${at}.count`),
+    condition: {
+      type: text(body["type"], `${at}.type`),
+      status,
+      reason: text(body["reason"], `${at}.reason`),
+    },
+  };
 }
 
 function parseApply(value: unknown, at: string): Step {

@@ -1,0 +1,42 @@
+/**
+ * A whole life of node repair in the sandbox: the story beside the fixtures, played with the gates open, shows one
+ * reboot in place and one replacement.
+ */
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { play, readScenario } from "../src/cli/sandbox/play-scenario.ts";
+import { formatTrace } from "../src/sandbox/trace.ts";
+
+const FOLDER = fileURLToPath(new URL("./fixtures/stories/", import.meta.url));
+const GATES = ["feature-gates=NodeRepair=true", "aws-feature-gates=RebootForRepair=true"];
+
+async function tell(setting: readonly string[]) {
+  const lines: string[] = [];
+  const options = {
+    seed: 1,
+    provider: "aws" as const,
+    clusterName: "karpenter-demo",
+    region: "us-west-2",
+    kubernetesVersion: "1.34",
+    logLevel: "error" as const,
+    setting,
+  };
+  const outcome = await play(readScenario(`${FOLDER}repair.yaml`), FOLDER, options, (event) => {
+    lines.push(formatTrace(event));
+  });
+  return { outcome, lines };
+}
+
+it("repair reboots one machine and replaces another, and nothing else", async () => {
+  const { outcome, lines } = await tell(GATES);
+  expect(outcome.broken).toEqual([]);
+  const of = (words: RegExp) => lines.filter((line) => words.test(line)).length;
+  expect(of(/\brebooted\b/)).toBe(1);
+  expect(of(/ec2 +terminated/)).toBe(1);
+});
+
+it("without the gate of reboots the first machine is replaced", async () => {
+  const { outcome, lines } = await tell(GATES.slice(0, 1));
+  expect(outcome.broken.join()).toContain("Rebooting");
+  expect(lines.filter((line) => /\brebooted\b/.test(line))).toEqual([]);
+});
