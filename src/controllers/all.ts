@@ -88,7 +88,7 @@ export function allControllers(given: World): readonly Controller[] {
     nodePoolDrifted(world),
     nodePoolOff(world),
     nodePoolBrake(world),
-    ...nodePoolRepair(world),
+    nodePoolRepair(world),
     unusedFields(world),
     /** Prices and capacities as overlays make them. */
     ...(overlays === undefined ? [] : [nodeOverlay(given, overlays)]),

@@ -151,6 +151,8 @@ export const QUESTIONS: Readonly<Record<string, (side: Side) => Promise<unknown>
   },
   "tagging what is not there": ({ api }) =>
     api.ec2.createTags({ Resources: [NO_INSTANCE], Tags: TAG }),
+  "rebooting what is not there": ({ api }) =>
+    api.ec2.rebootInstances({ InstanceIds: [NO_INSTANCE] }),
   "ending what is not there": ({ api }) =>
     api.ec2.terminateInstances({ InstanceIds: [NO_INSTANCE] }),
   "ending an instance": async ({ api, instance }) => {

@@ -7,7 +7,7 @@
 import { NODE } from "../../apis/core/node.ts";
 import { CLAIM_KINDS, claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
-import { isTrue, withCondition } from "../../apis/karpenter/conditions.ts";
+import { condition, isTrue, withCondition } from "../../apis/karpenter/conditions.ts";
 import { REPLACEMENT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -50,6 +50,7 @@ import { type RollBackReason, type RunningCommand, RunningCommands } from "./run
 import type { Steering } from "./steering.ts";
 
 const POLL_MS = 1_000;
+const FRESH_MS = 2_000;
 const TIMEOUT_MS = { perCommand: 80, min: 10 * 60_000, max: 60 * 60_000 } as const;
 
 /** Creates the claims of a plan as the provisioner does; all.ts passes it in. */
@@ -367,13 +368,16 @@ async function createReplacements(
 
 function replacementsState(
   world: World,
-  { candidates, replacements, startedMs }: RunningCommand,
+  { record, candidates, replacements, startedMs }: RunningCommand,
   commands: number,
 ): "ready" | "waiting" | "failed" {
   const latest = replacements.map((claim) => readClaim(world, claimRequest(claim)));
   if (latest.some((claim) => claim === undefined || isDeleting(claim))) return "failed";
   const waiting = latest.filter((claim) => !isReady(claim));
-  if (waiting.length === 0) return "ready";
+  if (waiting.length === 0)
+    return record.reason === "Unhealthy" && latest.some((claim) => isFresh(world, claim))
+      ? "waiting"
+      : "ready";
   for (const claim of waiting as NodeClaim[])
     world.events.publish(waitingReadiness(claim, claimGeneration(claim)));
   for (const { claim, generation } of candidates)
@@ -381,6 +385,12 @@ function replacementsState(
   const { perCommand, min, max } = TIMEOUT_MS;
   const limitMs = Math.min(max, Math.max(min, perCommand * commands));
   return world.clock.elapsedMs() - startedMs > limitMs ? "failed" : "waiting";
+}
+
+/** A broken node goes once the new one has stayed initialized for a moment. */
+function isFresh({ clock }: World, claim: NodeClaim | undefined): boolean {
+  const sinceMs = fromRfc3339(claim && condition(claim, "Initialized")?.lastTransitionTime) ?? 0;
+  return Math.abs(clock.now() - sinceMs) < FRESH_MS;
 }
 
 /** Age by wall time, since another process began the command. A start in the future counts as now. */

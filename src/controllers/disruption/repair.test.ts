@@ -125,7 +125,7 @@ describe("node repair", () => {
     expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();
     expect(claimOf(world, "a").metadata.annotations?.[DEADLINE]).toBeUndefined();
     await world.join(claimOf(world, replacement.metadata.name));
-    await world.clock.advance(2_000);
+    await world.clock.advance(4_000);
     const { deletionTimestamp, annotations } = claimOf(world, "a").metadata;
     expect(deletionTimestamp).toBeDefined();
     const boundMs = (fromRfc3339(annotations?.[DEADLINE]) ?? 0) - world.clock.now();
@@ -157,7 +157,7 @@ describe("node repair", () => {
     await world.clock.advance(75_000);
     const [replacement] = newClaims(world) as [NodeClaim];
     await world.join(claimOf(world, replacement.metadata.name));
-    await world.clock.advance(2_000);
+    await world.clock.advance(4_000);
     expect(claimOf(world, "a").metadata.annotations?.[DEADLINE]).toBe(earlier);
     await world.stop();
   });
@@ -169,7 +169,7 @@ describe("node repair", () => {
     const [replacement] = newClaims(world) as [NodeClaim];
     report(world, "a", "True");
     await world.join(claimOf(world, replacement.metadata.name));
-    await world.clock.advance(2_000);
+    await world.clock.advance(4_000);
     expect(taints(world, "a")).toEqual([]);
     expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();
     expect(condition(claimOf(world, "a"), "DisruptionReason")).toBeUndefined();
@@ -208,6 +208,21 @@ describe("node repair", () => {
     expect(stopped()).toBeUndefined();
     expect(taints(world, "a")).toEqual(["karpenter.sh/disrupted"]);
     await world.stop();
+  });
+
+  it("takes its word off the pool once it is off", async () => {
+    const world = await nodesOf();
+    for (const name of ["a", "b"]) report(world, name, "False");
+    await world.clock.advance(MINUTE_MS);
+    const said = () =>
+      condition(world.api.find(NODE_POOL, "default") as KubeObject, "RepairStopped");
+    expect(said()?.status).toBe("True");
+    await world.stop();
+    const again = fakeWorld({}, world);
+    await again.run(...allControllers(again));
+    await again.clock.advance(MINUTE_MS);
+    expect(said()).toBeUndefined();
+    await again.stop();
   });
 
   it("goes on after a restart, with the bound that was decided", async () => {

@@ -11,7 +11,12 @@ import {
 import { type StepRunner, stepRunner, TURN_MS } from "../../base/steps.ts";
 import type { Survey } from "../../core/repair/survey.ts";
 import { causeMessage, causeOf, isPoolStopped, survey } from "../../core/repair/survey.ts";
-import { type Controller, type Outcome, requeueAfter } from "../../kube/manager/controller.ts";
+import {
+  AWAIT_CHANGE,
+  type Controller,
+  type Outcome,
+  requeueAfter,
+} from "../../kube/manager/controller.ts";
 import { isRepairMethod } from "../disruption/gather.ts";
 import { mayDecide } from "../patience.ts";
 import { changePool, listPools, poolById, type StoredPool } from "../pools.ts";
@@ -19,31 +24,33 @@ import type { World } from "../world.ts";
 
 const TYPE = "RepairStopped";
 const POLL_MS = 30_000;
+const NOTHING: Survey = { pools: new Map(), causes: [] };
 
-/** Keeps the condition RepairStopped, while node repair is a disruption method. */
-export function nodePoolRepair(world: World): readonly Controller[] {
-  if (!isRepairMethod(world)) return [];
+/** Keeps the condition RepairStopped. */
+export function nodePoolRepair(world: World): Controller {
   const name = "nodepool.repair";
   const run = stepRunner(world.clock, TURN_MS);
-  return [
-    {
-      name,
-      watches: [],
-      concurrency: 1,
-      initialRequests: [{ kind: "", name }],
-      reconcile: () => reconcile(world, run),
-    },
-  ];
+  return {
+    name,
+    watches: [],
+    concurrency: 1,
+    initialRequests: [{ kind: "", name }],
+    reconcile: () => reconcile(world, run),
+  };
 }
 
 async function reconcile(world: World, run: StepRunner): Promise<Outcome> {
   if (!mayDecide(world)) return requeueAfter(POLL_MS);
-  const found = await run(survey(world.cluster.nodes(), world.cloud.repairPolicies));
+  // While repair is off, a condition of an earlier process is removed, once.
+  const isOn = isRepairMethod(world);
+  const found = isOn
+    ? await run(survey(world.cluster.nodes(), world.cloud.repairPolicies))
+    : NOTHING;
   for (const { id } of listPools(world)) {
     const stored = poolById(world, id);
     if (stored !== undefined) await show(world, stored, found);
   }
-  return requeueAfter(POLL_MS);
+  return isOn ? requeueAfter(POLL_MS) : AWAIT_CHANGE;
 }
 
 async function show(world: World, stored: StoredPool, found: Survey): Promise<void> {
