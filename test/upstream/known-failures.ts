@@ -20,10 +20,6 @@ export interface KnownFailure {
 
 const NOT_BUILT = {
   dra: "Dynamic Resource Allocation is not built yet, and the bed runs no dra-kwok-driver",
-  reboot: "repair replaces nodes; it does not reboot them yet",
-  repair:
-    "repair is upstream's older controller (v1.14) still: it knows no budgets, replace-first or do-not-repair",
-  terminateFirst: "gates TerminateFirstDrift and TerminateFirstRepair are not built yet",
   scrape: "kube-apiserver cannot reach a pod of the bed, so the suite reads no samples",
 } as const;
 
@@ -31,9 +27,6 @@ const NOT_BUILT = {
 export const KNOWN_FAILURES: readonly KnownFailure[] = [
   notBuilt("dra", /./, NOT_BUILT.dra),
   notBuilt("performance", /./, NOT_BUILT.scrape),
-  notBuilt("disruption", /^Reboot /, NOT_BUILT.reboot),
-  notBuilt("disruption", /^Repair [a-z]/, NOT_BUILT.repair),
-  notBuilt("disruption", /^TerminateFirst /, NOT_BUILT.terminateFirst),
 ];
 
 function notBuilt(suite: Suite, spec: RegExp, reason: string): KnownFailure {
