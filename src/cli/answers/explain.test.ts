@@ -486,6 +486,18 @@ describe("karpenter explain node", () => {
     await keepsTo("node a", coming(2));
   });
 
+  it("tells of budgets for repair where it is on", async () => {
+    const objects = [snapshotPool(), ...snapshotNode("a")];
+    const reasonsOf = async (gate: boolean) => {
+      const setting = [`feature-gates=NodeRepair=${gate}`];
+      const text = await ask("nodepool default", objects, { output: "json", setting });
+      const { disruptions } = JSON.parse(text) as { disruptions: { reason: string }[] };
+      return disruptions.map(({ reason }) => reason);
+    };
+    expect(await reasonsOf(true)).toEqual(["Empty", "Drifted", "Underutilized", "Unhealthy"]);
+    expect(await reasonsOf(false)).toEqual(["Empty", "Drifted", "Underutilized"]);
+  });
+
   it("says when node repair ends a broken node, and when it holds back", async () => {
     const silent = (name: string): KubeObject[] =>
       snapshotNode(name).map((one) => {

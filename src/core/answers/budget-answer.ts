@@ -81,7 +81,9 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   const allowed = Math.min(allowance?.allowed ?? 0, Math.max(1, count));
   const head = { reason, allowed, disrupting };
   const pause = picture.paused(pool);
-  if (pause !== undefined) return { ...head, allowed: 0, says: pause.message };
+  // A pause is about what is voluntary.
+  if (pause !== undefined && reason !== "Unhealthy")
+    return { ...head, allowed: 0, says: pause.message };
   // Of no nodes every share is none: what holds for the first one is told.
   const own = { budgets: pool.disruption.budgets, nodes: Math.max(1, count), disrupting };
   const all = {

@@ -94,9 +94,11 @@ export function* poolAnswerInSteps(
   });
   const price = owned.reduce((sum, { candidate }) => sum + (candidate?.priceMicroUsd ?? 0), 0);
   const pause = picture.paused(pool);
-  const reasons = isReplacedFirst(pool, picture.expiry)
-    ? [...REASONS, "Expired" as const]
-    : REASONS;
+  const reasons = [
+    ...REASONS,
+    ...(isReplacedFirst(pool, picture.expiry) ? (["Expired"] as const) : []),
+    ...(picture.repair === undefined ? [] : (["Unhealthy"] as const)),
+  ];
   const disruptions = reasons.map((reason) => allowedFor(picture, pool, reason));
   const soonest = disruptions.flatMap((one) => one.nextAllowedDisruption ?? []).sort()[0];
   const usage = usageOf(picture.nodes, pool.id);
