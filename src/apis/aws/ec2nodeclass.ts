@@ -139,7 +139,12 @@ export interface EC2NodeClass extends KubeObject {
     readonly ipPrefixCount?: number;
     readonly networkInterfaces?: readonly NetworkInterface[];
     readonly connectionTracking?: ConnectionTracking;
-    readonly cpuOptions?: { readonly nestedVirtualization?: "enabled" | "disabled" };
+    readonly cpuOptions?: {
+      readonly nestedVirtualization?: "enabled" | "disabled";
+      /** karpenter-ts only, as the next one. */
+      readonly coreCount?: number;
+      readonly threadsPerCore?: number;
+    };
     readonly enclaveOptions?: { readonly enabled: boolean };
   };
   readonly status?: EC2NodeClassStatus;

@@ -16,8 +16,14 @@ export function instanceOptions(): Record<string, JsonSchema> {
         "at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",
       ]),
     ),
-    cpuOptions: object("Processor options.", {
+    cpuOptions: object("Processor options. Instance types that cannot have them are not used.", {
+      coreCount: integer("Cores that instances use; absent: all.", { format: "int32", minimum: 1 }),
       nestedVirtualization: text("enabled or disabled.", { enum: ["enabled", "disabled"] }),
+      threadsPerCore: integer("Threads of each core; 1 turns multithreading off.", {
+        format: "int32",
+        minimum: 1,
+        maximum: 2,
+      }),
     }),
     enclaveOptions: object(
       "Nitro Enclaves. Instance types without them are not used.",

@@ -98,6 +98,9 @@ export interface AwsClass {
   readonly networkInterfaces: readonly NetworkInterface[];
   readonly connectionTracking: ConnectionTracking | undefined;
   readonly nestedVirtualization: "enabled" | "disabled" | undefined;
+  /** Cores that machines use, and threads of each; undefined: as many as the type has. */
+  readonly coreCount: number | undefined;
+  readonly threadsPerCore: number | undefined;
   /** Instances can run Nitro Enclaves. */
   readonly enclaves: boolean;
   readonly ipPrefixCount: number | undefined;
@@ -160,6 +163,8 @@ function fromNodeClass(native: EC2NodeClass): AwsClass {
     networkInterfaces: spec.networkInterfaces ?? [],
     connectionTracking: spec.connectionTracking,
     nestedVirtualization: spec.cpuOptions?.nestedVirtualization,
+    coreCount: spec.cpuOptions?.coreCount,
+    threadsPerCore: spec.cpuOptions?.threadsPerCore,
     enclaves: spec.enclaveOptions?.enabled ?? false,
     ipPrefixCount: spec.ipPrefixCount,
     gpuSharing: native.metadata.annotations?.[ANNOTATION_NVIDIA_CONSUMABLE_CAPACITY],
@@ -215,6 +220,8 @@ function fromBlock(block: AwsProviderBlock) {
     networkInterfaces: [],
     connectionTracking: undefined,
     nestedVirtualization: undefined,
+    coreCount: undefined,
+    threadsPerCore: undefined,
     enclaves: false,
     ipPrefixCount: undefined,
     gpuSharing: undefined,

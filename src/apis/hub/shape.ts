@@ -270,7 +270,7 @@ export const CLASS_SHAPE: Shape = {
         placementGroupSelector: { fields: { id: "text", name: "text" } },
         networkInterfaces: { listOf: OBJECT },
         connectionTracking: OBJECT,
-        cpuOptions: OBJECT,
+        cpuOptions: { fields: { coreCount: "number", threadsPerCore: "number" } },
         enclaveOptions: { fields: { enabled: "boolean" } },
         kubelet: OBJECT,
       },

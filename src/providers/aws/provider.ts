@@ -194,7 +194,16 @@ async function launchInput(
       ? await parts.profiles.forLaunch(nodeClass, found.statusProfile)
       : "";
   const kubeletOf = (type: string) => parts.instanceTypes.kubeletFor(type, nodeClass, kubelet);
-  return { claim, nodeClass, kubeletOf, types: overlay(types), ...resolved, instanceProfile };
+  const cpuOf = (type: string) => parts.instanceTypes.cpuFor(type, nodeClass);
+  return {
+    claim,
+    nodeClass,
+    kubeletOf,
+    cpuOf,
+    types: overlay(types),
+    ...resolved,
+    instanceProfile,
+  };
 }
 
 function withAnnotations(

@@ -423,6 +423,37 @@ describe("interfaces and processors", () => {
     expect((await offerings("m5.large")).some((one) => one.available)).toBe(false);
   });
 
+  it.each<[object, string, object, string]>([
+    [{ threadsPerCore: 1 }, "m5.xlarge", { CoreCount: 2, ThreadsPerCore: 1 }, "2"],
+    [{ threadsPerCore: 1 }, "m5.2xlarge", { CoreCount: 4, ThreadsPerCore: 1 }, "4"],
+    [{ coreCount: 1 }, "m5.xlarge", { CoreCount: 1, ThreadsPerCore: 2 }, "2"],
+    [{ coreCount: 1, threadsPerCore: 1 }, "m5.xlarge", { CoreCount: 1, ThreadsPerCore: 1 }, "1"],
+  ])("use the cores and threads of the class: %j on %s", async (cpuOptions, type, asked, cpu) => {
+    await begin({ cpuOptions });
+    const launched = await launch(asking({ [TYPE]: [type], [CAPACITY]: ["on-demand"] }));
+    expect(world.templates().at(-1)?.CpuOptions).toEqual(asked);
+    expect(launched.status?.capacity?.["cpu"]).toBe(cpu);
+    expect(launched.metadata.labels?.["karpenter.k8s.aws/instance-cpu"]).not.toBe(cpu);
+  });
+
+  it("need a type that has so many cores and threads", async () => {
+    await begin({ cpuOptions: { coreCount: 3, threadsPerCore: 2 } });
+    const available = async (type: string): Promise<boolean> =>
+      (await offerings(type)).some((one) => one.available);
+    expect(await available("m5.2xlarge")).toBe(true);
+    expect(await available("m5.xlarge")).toBe(false);
+    // ARM has one thread for each core, and on bare metal nothing can be chosen.
+    expect(await available("m6g.2xlarge")).toBe(false);
+    expect(await available("m5.metal")).toBe(false);
+  });
+
+  it("get a launch template for each number of cores", async () => {
+    await begin({ cpuOptions: { threadsPerCore: 1 } });
+    await launch(asking({ [TYPE]: ["m5.xlarge", "m5.2xlarge"], [CAPACITY]: ["on-demand"] }));
+    const cores = world.templates().map(({ CpuOptions }) => CpuOptions?.CoreCount);
+    expect(cores.sort()).toEqual([2, 4]);
+  });
+
   it("need a type that can run enclaves, when asked for, and are launched with them", async () => {
     world = await awsWorld({}, { prepare: sellEnclaves });
     await world.kube.create(EC2_NODE_CLASS, ec2NodeClass({ enclaveOptions: { enabled: true } }));

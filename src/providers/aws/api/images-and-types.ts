@@ -61,7 +61,14 @@ export interface InstanceTypeInfo {
     readonly SustainedClockSpeedInGhz?: number;
     readonly SupportedFeatures?: readonly string[];
   };
-  readonly VCpuInfo: { readonly DefaultVCpus: number; readonly DefaultCores?: number };
+  readonly VCpuInfo: {
+    readonly DefaultVCpus: number;
+    readonly DefaultCores?: number;
+    readonly DefaultThreadsPerCore?: number;
+    /** What a launch may choose; absent where nothing can be chosen. */
+    readonly ValidCores?: readonly number[];
+    readonly ValidThreadsPerCore?: readonly number[];
+  };
   readonly MemoryInfo: { readonly SizeInMiB: number };
   readonly InstanceStorageSupported?: boolean;
   readonly InstanceStorageInfo?: {

@@ -64,7 +64,12 @@ export interface LaunchTemplateData {
     readonly GroupId?: string;
     readonly PartitionNumber?: number;
   };
-  readonly CpuOptions?: { readonly NestedVirtualization?: string };
+  /** Cores and threads come together. */
+  readonly CpuOptions?: {
+    readonly NestedVirtualization?: string;
+    readonly CoreCount?: number;
+    readonly ThreadsPerCore?: number;
+  };
   readonly EnclaveOptions?: { readonly Enabled: boolean };
   readonly CapacityReservationSpecification?: {
     /** `capacity-reservations-only`, `none`. */

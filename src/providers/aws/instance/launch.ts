@@ -40,6 +40,7 @@ import {
   UserDataError,
 } from "../errors.ts";
 import { spotRoleMissing } from "../events.ts";
+import type { CpuChoice } from "../instancetype/cpu-options.ts";
 import type { LaunchTemplates } from "../launchtemplate/launch-templates.ts";
 import type { TemplateInput } from "../launchtemplate/template-data.ts";
 import type { UnavailableOfferings } from "../offering/unavailable.ts";
@@ -83,6 +84,8 @@ export interface LaunchInput {
   readonly nodeClass: AwsClass;
   /** Settings of nodes of a type, by its name. */
   readonly kubeletOf: (instanceType: string) => ResolvedKubelet | undefined;
+  /** Cores and threads of nodes of a type, where the class chooses them. */
+  readonly cpuOf: (instanceType: string) => CpuChoice | undefined;
   readonly types: readonly InstanceType[];
   readonly subnets: readonly Subnet[];
   readonly securityGroups: readonly SecurityGroup[];
@@ -227,7 +230,7 @@ async function askFleet(
   }
 }
 
-/** One template for each image, number of pods and of EFA interfaces, and what is reserved. */
+/** One template for each image, number of pods, of EFA interfaces and of cores, and what is reserved. */
 async function templateGroups(
   deps: LaunchDeps,
   input: LaunchInput,
@@ -248,8 +251,9 @@ async function templateGroups(
     const kubelet = input.kubeletOf(candidate.type.name);
     const pods = kubelet?.maxPods ?? candidate.type.capacity["pods"] ?? 0;
     const reserved = [kubelet?.kubeReserved, kubelet?.systemReserved];
-    const key = JSON.stringify([ami.id, pods, efa, reservation?.id, reserved]);
-    const group = groups.get(key) ?? { ami, pods, efa, reservation, kubelet, types: [] };
+    const cpu = input.cpuOf(candidate.type.name);
+    const key = JSON.stringify([ami.id, pods, efa, reservation?.id, reserved, cpu]);
+    const group = groups.get(key) ?? { ami, pods, efa, cpu, reservation, kubelet, types: [] };
     group.types.push(candidate);
     groups.set(key, group);
   }
@@ -269,7 +273,7 @@ async function templateGroups(
     tags,
   };
   return Promise.all(
-    [...groups.values()].map(async ({ ami, pods, efa, reservation, kubelet, types: own }) => {
+    [...groups.values()].map(async ({ ami, pods, efa, cpu, reservation, kubelet, types: own }) => {
       const template = templateOf(deps, {
         ...shared,
         imageId: ami.id,
@@ -278,6 +282,7 @@ async function templateGroups(
           imageVersion: imageVersion(nodeClass.amiTerms, ami),
         },
         efaCount: efa,
+        cpu,
         reservation,
       });
       try {
@@ -295,6 +300,7 @@ interface Group {
   readonly ami: Ami;
   readonly pods: number;
   readonly efa: number;
+  readonly cpu: CpuChoice | undefined;
   readonly kubelet: ResolvedKubelet | undefined;
   readonly reservation: ReservationTarget | undefined;
   readonly types: Candidate[];

@@ -33,6 +33,7 @@ import type { CapacityReservations, Reservation } from "../reservation/reservati
 import type { ZonalShifts } from "../zonalshift/zonal-shifts.ts";
 import { baselineOf } from "./baseline.ts";
 import { type CapacitySettings, capacityOf, overheadOf, podCount } from "./capacity.ts";
+import { type CpuChoice, cpuChoice, withCpuChoice } from "./cpu-options.ts";
 import { archOf, capacityTypesOf, labelsOf, type ReservationLabels } from "./labels.ts";
 import { LearnedMemory } from "./learned-memory.ts";
 import { type Needs, needsOf, serves } from "./needs.ts";
@@ -190,10 +191,20 @@ export class InstanceTypes {
     kubelet: KubeletConfiguration | undefined,
   ): ResolvedKubelet | undefined {
     if (expressionsOf(kubelet).length === 0) return kubelet as ResolvedKubelet | undefined;
-    const info = this.#last?.infos.find((one) => one.InstanceType === type);
-    return info === undefined
-      ? undefined
-      : this.#resolved(info, this.#settings(nodeClass, kubelet)).kubelet;
+    const info = this.#info(type);
+    if (info === undefined) return undefined;
+    const sized = withCpuChoice(info, nodeClass);
+    return this.#resolved(sized, this.#settings(nodeClass, kubelet)).kubelet;
+  }
+
+  /** The cores and threads that the class chooses for the type; undefined: the type's own. */
+  cpuFor(type: string, nodeClass: AwsClass): CpuChoice | undefined {
+    const info = this.#info(type);
+    return info === undefined ? undefined : cpuChoice(info, nodeClass);
+  }
+
+  #info(type: string): InstanceTypeInfo | undefined {
+    return this.#last?.infos.find((one) => one.InstanceType === type);
   }
 
   /** The first type for which an expression gives no number that will do. */
@@ -251,12 +262,13 @@ export class InstanceTypes {
   #bare(made: MadeWith): Promise<readonly Bare[]> {
     const { region, zones, generation, placementGroup } = made;
     return this.#inTurns(region.infos, (info) => {
-      const settings = this.#resolved(info, made.settings);
+      const sized = withCpuChoice(info, made.needs.cpu);
+      const settings = this.#resolved(sized, made.settings);
       const row = this.#catalogue.types[info.InstanceType];
       const offeredZones = region.zones.get(info.InstanceType) ?? [];
       const reachable = offeredZones.filter((zone) => zones.has(zone));
       const zoneIds = reachable.map((zone) => zones.get(zone) ?? "").filter((id) => id !== "");
-      const capacity = capacityOf(info, row, settings);
+      const capacity = capacityOf(sized, row, settings);
       const own = made.reservations.filter((one) => one.instanceType === info.InstanceType);
       const labels = labelsOf(info, row, {
         region: this.#deps.region,
@@ -271,7 +283,7 @@ export class InstanceTypes {
           partitions: placementGroup?.partitions ?? [],
         },
       });
-      const overheadWith = (amounts: Resources): Resources => overheadOf(info, amounts, settings);
+      const overheadWith = (amounts: Resources): Resources => overheadOf(sized, amounts, settings);
       const overhead = overheadWith(capacity);
       const baseline = baselineOf(info);
       const dynamicResources = this.#devices(info, made);

@@ -6,12 +6,14 @@ import type { NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { InstanceTypeInfo } from "../api/images-and-types.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
+import { choosesCpu, cpuChoice } from "./cpu-options.ts";
 
 /** What a node class requires of an instance type. */
 export interface Needs {
   readonly interfaces: readonly NetworkInterface[];
   readonly nestedVirtualization: boolean;
   readonly enclaves: boolean;
+  readonly cpu: Pick<AwsClass, "coreCount" | "threadsPerCore">;
   readonly connectionTracking: boolean;
   /** The strategy of the placement group. */
   readonly strategy: string | undefined;
@@ -25,6 +27,7 @@ export function needsOf(nodeClass: AwsClass, group: FoundPlacementGroup | undefi
     interfaces: nodeClass.networkInterfaces,
     nestedVirtualization: nodeClass.nestedVirtualization === "enabled",
     enclaves: nodeClass.enclaves,
+    cpu: { coreCount: nodeClass.coreCount, threadsPerCore: nodeClass.threadsPerCore },
     connectionTracking: nodeClass.connectionTracking !== undefined,
     strategy: group?.strategy,
     noA1: nodeClass.amiFamily === "AL2023" && nodeClass.generation === "v1",
@@ -42,6 +45,7 @@ export function serves(info: InstanceTypeInfo, needs: Needs): boolean {
     return false;
   }
   if (needs.enclaves && info.NitroEnclavesSupport !== "supported") return false;
+  if (choosesCpu(needs.cpu) && cpuChoice(info, needs.cpu) === undefined) return false;
   const strategies = info.PlacementGroupInfo?.SupportedStrategies ?? [];
   if (needs.strategy !== undefined && !strategies.includes(needs.strategy)) return false;
   return needs.interfaces.length === 0 || hasInterfaces(info, needs.interfaces);

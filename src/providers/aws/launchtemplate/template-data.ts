@@ -14,6 +14,7 @@ import type {
   CreateLaunchTemplateInput,
   LaunchTemplateData,
 } from "../api/launches.ts";
+import type { CpuChoice } from "../instancetype/cpu-options.ts";
 import { type Tags, TEMPLATE_CLUSTER_TAG, toTagList } from "../tags/tags.ts";
 import type { Bootstrap } from "../userdata/bootstrap.ts";
 import { userData } from "../userdata/user-data.ts";
@@ -50,6 +51,8 @@ export interface TemplateInput {
   /** No subnet of the class hands out public addresses. */
   readonly privateSubnets: boolean;
   readonly ipv6: boolean;
+  /** Cores and threads, where the class chooses them. */
+  readonly cpu?: CpuChoice | undefined;
   /** The machine must be able to run enclaves. */
   readonly enclaves?: boolean;
   /** Tags of the instances and volumes of the launch. */
@@ -98,13 +101,19 @@ function templateData(input: TemplateInput): LaunchTemplateData {
       InstanceMetadataTags: "disabled",
     },
     ...placementOf(input),
-    ...(nodeClass.nestedVirtualization === undefined
-      ? {}
-      : { CpuOptions: { NestedVirtualization: nodeClass.nestedVirtualization } }),
+    ...cpuOptionsOf(input),
     ...(input.enclaves === true ? { EnclaveOptions: { Enabled: true } } : {}),
     ...reservationOf(input),
     TagSpecifications: tagged.map((ResourceType) => ({ ResourceType, Tags: toTagList(tags) })),
   };
+}
+
+function cpuOptionsOf({ nodeClass, cpu }: TemplateInput): Partial<LaunchTemplateData> {
+  const { nestedVirtualization } = nodeClass;
+  if (nestedVirtualization === undefined && cpu === undefined) return {};
+  const nested =
+    nestedVirtualization === undefined ? {} : { NestedVirtualization: nestedVirtualization };
+  return { CpuOptions: { ...nested, ...cpu } };
 }
 
 function placementOf({ tenancy, placement }: TemplateInput): Partial<LaunchTemplateData> {

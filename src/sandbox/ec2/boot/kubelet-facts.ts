@@ -67,13 +67,21 @@ export function unmanagedKubelet(
   return describe(state, record, image, facts, { labels, taints: [], ...nothing });
 }
 
+/** What the type has, with the vCPUs that the launch asked for. */
+function launchedWith({ data }: InstanceRecord, ofType: TypeFacts): TypeFacts {
+  const { CoreCount, ThreadsPerCore } = data.CpuOptions ?? {};
+  if (CoreCount === undefined || ThreadsPerCore === undefined) return ofType;
+  return { ...ofType, vcpus: CoreCount * ThreadsPerCore };
+}
+
 function describe(
   state: AwsState,
   record: InstanceRecord,
   image: ImageRecord,
-  facts: TypeFacts,
+  ofType: TypeFacts,
   settings: BootSettings,
 ): KubeletFacts {
+  const facts = launchedWith(record, ofType);
   const isWindows = image.family.startsWith("Windows");
   const maxPods = podLimit(image, facts, settings);
   const isStriped = settings.raid0 === true && facts.localStorageGb > 0;

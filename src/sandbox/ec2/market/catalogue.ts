@@ -134,6 +134,27 @@ function factsOf(name: string, row: Row): TypeFacts {
   };
 }
 
+/** EC2's AMD types since the seventh generation, and those for HPC, have one thread for each core, as ARM has. */
+const ONE_THREAD = /^([cmr]([7-9]|\d\d)a|hpc)/;
+
+function cpuInfo(name: string, row: Row): InstanceTypeInfo["VCpuInfo"] {
+  const hasOne = row.arch === "arm64" || ONE_THREAD.test(name) || row.cpu % 2 === 1;
+  const threads = hasOne ? 1 : 2;
+  const cores = row.cpu / threads;
+  const known = {
+    DefaultVCpus: row.cpu,
+    DefaultCores: cores,
+    DefaultThreadsPerCore: threads,
+  };
+  // On bare metal nothing can be chosen.
+  if (row.hyp === undefined) return known;
+  return {
+    ...known,
+    ValidCores: Array.from({ length: cores }, (_, index) => index + 1),
+    ValidThreadsPerCore: hasOne ? [1] : [1, 2],
+  };
+}
+
 /** `32x2` means 32 cards of two interfaces each; one card otherwise. */
 function networkCards(row: Row): NetworkCard[] {
   const interfaces = row.eni ?? 0;
@@ -162,7 +183,7 @@ function infoOf(name: string, row: Row): InstanceTypeInfo {
       ...(manufacturer === undefined ? {} : { Manufacturer: manufacturer }),
       ...(row.mhz === undefined ? {} : { SustainedClockSpeedInGhz: row.mhz / 1000 }),
     },
-    VCpuInfo: { DefaultVCpus: row.cpu },
+    VCpuInfo: cpuInfo(name, row),
     MemoryInfo: { SizeInMiB: row.mem },
     InstanceStorageSupported: row.nvme !== undefined,
     ...(row.nvme === undefined

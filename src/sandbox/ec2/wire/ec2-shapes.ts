@@ -53,7 +53,7 @@ TemplateDataRequest: IamInstanceProfile:ProfileRequest
     SecurityGroupIds=SecurityGroupId:[s] MetadataOptions:MetadataRequest CpuOptions:CpuOptions EnclaveOptions:EnclaveOptions
     CapacityReservationSpecification:ReservationSpecification
     InstanceMarketOptions:MarketOptions
-CpuOptions: NestedVirtualization
+CpuOptions: NestedVirtualization CoreCount:n ThreadsPerCore:n
 EnclaveOptions: Enabled:b
 ReservationSpecification: CapacityReservationPreference CapacityReservationTarget:ReservationTarget
 ReservationTarget: CapacityReservationId
@@ -135,7 +135,8 @@ InstanceTypeInfo: InstanceType SupportedUsageClasses:[s] SupportedVirtualization
     NitroEnclavesSupport NeuronInfo:NeuronInfo
 ProcessorInfo: SupportedArchitectures:[s] SustainedClockSpeedInGhz:n SupportedFeatures:[s]
     Manufacturer
-VCpuInfo: DefaultVCpus:n DefaultCores:n
+VCpuInfo: DefaultVCpus:n DefaultCores:n DefaultThreadsPerCore:n ValidCores:[n]
+    ValidThreadsPerCore:[n]
 MemoryInfo: SizeInMiB:n
 InstanceStorageInfo: TotalSizeInGB:n NvmeSupport
 EbsInfo: EbsOptimizedSupport EbsOptimizedInfo:EbsOptimizedInfo
@@ -200,7 +201,7 @@ TemplateData: IamInstanceProfile:TemplateProfile
     MetadataOptions:TemplateMetadata CpuOptions:CpuOptions EnclaveOptions:EnclaveOptions
     CapacityReservationSpecification:ReservationSpecification
     InstanceMarketOptions:MarketOptions
-CpuOptions: NestedVirtualization
+CpuOptions: NestedVirtualization CoreCount:n ThreadsPerCore:n
 EnclaveOptions: Enabled:b
 ReservationSpecification: CapacityReservationPreference CapacityReservationTarget:ReservationTarget
 ReservationTarget: CapacityReservationId
