@@ -9,7 +9,7 @@ const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [
   ],
   [
     "Nodes and instance types",
-    /^(vm-memory|reserved-enis|eni-|pod-eni|disable-dry-run|enable-zonal|ami-|subnet-)/,
+    /^(vm-memory|reserved-enis|eni-|pod-eni|disable-dry-run|enable-zonal|ami-|subnet-|security-group-)/,
   ],
   ["Scheduling", /^(preset$|batch-|preference-|min-values-|scheduler-config|planner-|ignore-dra)/],
   [
