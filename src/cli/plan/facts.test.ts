@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ConfigMap } from "../../apis/core/kinds.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import { FACTS, type Facts, factsData } from "../../apis/karpenter/facts.ts";
+import { isUsable } from "../../core/cloudprovider/offerings.ts";
 import { KubeError } from "../../kube/errors.ts";
 import { awsCatalogue } from "./aws-catalogue.ts";
 import { objectsOf } from "./documents.ts";
@@ -96,7 +97,7 @@ status:
       const types = await cloud.typesOf(toPool(manifests.pools[0] as never));
       const of = (name: string) => types.find((one) => one.name === name)?.offerings ?? [];
       const open = of("m6g.large").filter(
-        ({ available, capacityType }) => available && capacityType === "reserved",
+        (one) => isUsable(one) && one.capacityType === "reserved",
       );
       return {
         reserved: open.map(({ zone, reservationCapacity }) => `${zone} ${reservationCapacity}`),
