@@ -70,9 +70,22 @@ describe("settings", () => {
     "StaticCapacity=true",
     "TerminateFirstDrift=true",
     "TerminateFirstRepair=true",
+    "PodDeletionCostManagement=true",
     "Drift=false",
   ])("--feature-gates=%s reaches the controllers or the cloud", (gate) => {
     expect(meaning({ "feature-gates": gate })).not.toBe(usual);
+  });
+
+  it.each([
+    ["DRANVIDIAGPU", { nvidiaGpu: true, efa: false, neuron: false }],
+    ["DRAEFA", { nvidiaGpu: false, efa: true, neuron: false }],
+    ["DRANeuron", { nvidiaGpu: false, efa: false, neuron: true }],
+  ])("--aws-feature-gates=%s=true counts while claims are not ignored", (gate, devices) => {
+    const devicesOf = (flags: Readonly<Record<string, string>>) =>
+      awsSettingsOf(parseOptions({ "aws-feature-gates": `${gate}=true`, ...flags }, {}), "r")
+        .devices;
+    expect(devicesOf({})).toBeUndefined();
+    expect(devicesOf({ "ignore-dra-requests": "false" })).toEqual(devices);
   });
 
   it("of the process are all there are", () => {

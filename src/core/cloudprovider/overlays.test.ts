@@ -32,6 +32,24 @@ describe("overlays", () => {
     expect(prices(overlay("x", { priceAdjustment: "-5" }))).toEqual([0, 0]);
   });
 
+  it("leave a type its devices and its limits of volumes", () => {
+    const pools = [{ driver: "gpu.nvidia.com", pool: "gpus", devices: [{ name: "gpu-0" }] }];
+    const kept = {
+      dynamicResources: { pools, bindings: [] },
+      volumeAttachmentLimits: { "ebs.csi.aws.com": 25 },
+    };
+    const one = {
+      pool: pool(),
+      labels: {},
+      instanceTypes: [{ ...instanceType({ cpu: 2 }), ...kept }],
+    };
+    const priced = layOverlays(one, [overlay("x", { price: "0.25" })])[0];
+    expect(priced?.offerings[0]?.priceMicroUsd).toBe(250_000);
+    expect(priced).toMatchObject(kept);
+    const larger = layOverlays(one, [overlay("y", { capacity: { "x.com/gpu": "2" } })])[0];
+    expect(larger).toMatchObject({ ...kept, capacity: { "x.com/gpu": 2 } });
+  });
+
   it("touch the offerings that match, by type, zone or label of the pool", () => {
     const only = (key: string, value: string) => [
       { key, operator: "In" as const, values: [value] },
