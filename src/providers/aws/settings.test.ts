@@ -93,5 +93,8 @@ describe("settings of the provider", () => {
     await world.settle(world.cloud.create(awsClaim([])));
     const userData = Buffer.from(world.templates()[0]?.UserData ?? "", "base64").toString();
     expect(userData).toContain('cluster-certificate = "b3Vycw=="');
+    const volumes = world.templates()[0]?.BlockDeviceMappings ?? [];
+    // In v1beta1 the first one had 4 (test/seeds/s2-pools.test.ts).
+    expect(volumes.map(({ Ebs }) => Ebs?.VolumeSize)).toEqual([6, 20]);
   });
 });

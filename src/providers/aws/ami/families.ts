@@ -3,7 +3,7 @@
  * counted. One table row a family. upstream: pkg/providers/amifamily (spec: upstream-aws 2.3)
  */
 import type { BlockDeviceMapping } from "../../../apis/aws/ec2nodeclass.ts";
-import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
+import type { AmiFamily, AwsClass } from "../../../apis/hub/aws-class.ts";
 
 /** Defaults of an image family: disks, user data format, supported settings. */
 export interface FamilyTraits {
@@ -69,6 +69,17 @@ const FAMILIES: Readonly<Record<AmiFamily, FamilyTraits>> = {
 /** An unknown name counts as AL2, as upstream does; admission refuses it earlier. */
 export function traitsOf(family: AmiFamily): FamilyTraits {
   return FAMILIES[family] ?? FAMILIES.AL2;
+}
+
+/** Volumes of a class that names none. Before v1 the root volume of Bottlerocket had 4Gi, as in those releases. */
+export function defaultDevices({
+  amiFamily,
+  generation,
+}: Pick<AwsClass, "amiFamily" | "generation">): readonly BlockDeviceMapping[] {
+  const [root, ...others] = traitsOf(amiFamily).defaultDevices;
+  if (amiFamily !== "Bottlerocket" || generation === "v1" || root === undefined)
+    return traitsOf(amiFamily).defaultDevices;
+  return [gp3(root.deviceName ?? "", "4Gi"), ...others];
 }
 
 /** Why AWS makes no images of the family for a Kubernetes version (`1.34`); undefined if it does. */

@@ -8,7 +8,7 @@ import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { contentHash } from "../../../apis/karpenter/nodepool-hash.ts";
 import { parseUnits } from "../../../base/quantity.ts";
 import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts";
-import { traitsOf } from "../ami/families.ts";
+import { defaultDevices } from "../ami/families.ts";
 import type {
   BlockDeviceMapping,
   CreateLaunchTemplateInput,
@@ -201,10 +201,10 @@ function networkInterfaces(input: TemplateInput): Interfaces {
 
 /** The class' devices, else the family's. */
 function blockDevices(
-  nodeClass: Pick<AwsClass, "amiFamily" | "blockDeviceMappings">,
+  nodeClass: Pick<AwsClass, "amiFamily" | "generation" | "blockDeviceMappings">,
 ): readonly BlockDeviceMapping[] {
   const own = nodeClass.blockDeviceMappings;
-  return (own.length > 0 ? own : traitsOf(nodeClass.amiFamily).defaultDevices).map(toDevice);
+  return (own.length > 0 ? own : defaultDevices(nodeClass)).map(toDevice);
 }
 
 function toDevice({ deviceName, ebs }: ClassDevice): BlockDeviceMapping {
