@@ -1,6 +1,6 @@
 /**
- * What commands say that look at a cluster item by item (`migrate check`, `doctor`): one line an item with its state,
- * and what to do about it. The exit code follows from the states.
+ * What `migrate check` and `doctor` print: one line for each item with its state, then what to do. The exit code
+ * follows from the states.
  */
 import { counted } from "../../base/counted.ts";
 import { type Printed, printedLines } from "../../base/printable.ts";

@@ -11,17 +11,20 @@ import { HELP_STYLE } from "../program/help.ts";
 import { completionCommand } from "./completion.ts";
 import { controllerCommand } from "./controller.ts";
 import { convertCommand } from "./convert.ts";
+import { doctorCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
 import { interruptCommand } from "./interrupt.ts";
 import { fromAutoscalerCommand, handoverCommand, migrateCheckCommand } from "./migrate.ts";
 import { planCommand } from "./plan.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { simulateCommand } from "./simulate.ts";
+import { supportBundleCommand } from "./support-bundle.ts";
 
 const COMMANDS = [
   completionCommand,
   controllerCommand,
   convertCommand,
+  doctorCommand,
   explainCommand,
   fromAutoscalerCommand,
   handoverCommand,
@@ -30,6 +33,7 @@ const COMMANDS = [
   planCommand,
   sandboxCommand,
   simulateCommand,
+  supportBundleCommand,
 ];
 
 function helpOf(command: Command, width: number): string {

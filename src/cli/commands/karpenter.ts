@@ -8,12 +8,14 @@ import { completionCommand } from "./completion.ts";
 import { consoleCommand } from "./console.ts";
 import { controllerCommand } from "./controller.ts";
 import { convertCommand } from "./convert.ts";
+import { doctorCommand } from "./doctor.ts";
 import { explainCommand } from "./explain.ts";
 import { interruptCommand } from "./interrupt.ts";
 import { migrateCommand } from "./migrate.ts";
 import { planCommand } from "./plan.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { simulateCommand } from "./simulate.ts";
+import { supportBundleCommand } from "./support-bundle.ts";
 import { topCommand } from "./top.ts";
 
 /** All commands, in the order of the help. Exported for tests. */
@@ -29,6 +31,8 @@ export function karpenterProgram(name: string): Command {
   program.addCommand(simulateCommand());
   program.addCommand(topCommand());
   program.addCommand(consoleCommand());
+  program.addCommand(doctorCommand());
+  program.addCommand(supportBundleCommand());
   program.addCommand(interruptCommand());
   program.addCommand(convertCommand());
   program.addCommand(migrateCommand());

@@ -1,6 +1,6 @@
 /**
- * `karpenter migrate check` as a function of facts: item by item whether this cluster can be handed over from another
- * Karpenter, what would differ, and what is to be done first. It reads no clock and asks nobody.
+ * `karpenter migrate check` as a function of facts: whether this cluster can be handed over from another Karpenter.
+ * Each item says what would differ and what is to be done first. It reads no clock and asks nobody.
  */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";

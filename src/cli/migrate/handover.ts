@@ -121,8 +121,8 @@ function holdersOf(all: readonly Lease[], { name }: ObjectRef): readonly string[
 }
 
 /**
- * Whether none of these holds a Lease any more. One that was not given back is free once it was not renewed for its
- * duration, by our own clock: that of its holder may differ.
+ * Waits until none of these holds a Lease. One that was not given back is free once it was not renewed for its
+ * duration. Our own clock measures that, because the holder's may differ.
  */
 async function leaseIsFree(
   client: Pick<KubeClient, "list">,

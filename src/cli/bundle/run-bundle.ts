@@ -1,0 +1,51 @@
+/** What `karpenter support-bundle` does: collects, and writes a new folder. */
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { counted } from "../../base/counted.ts";
+import { printedLines } from "../../base/printable.ts";
+import { SystemClock } from "../../base/system-clock.ts";
+import { createKubeClient } from "../../kube/client/kube-client.ts";
+import { ConnectionError, KubeError } from "../../kube/errors.ts";
+import { currentCluster } from "../plan/sources.ts";
+import { BUILD } from "../program/build.ts";
+import { CliError } from "../program/cli-error.ts";
+import { toStdout } from "../program/output.ts";
+import { type BundleFile, collectBundle } from "./collect.ts";
+
+/** Flags of `karpenter support-bundle`, as the parser gives them. */
+export interface BundleFlags {
+  readonly out: string;
+  readonly namespace: string;
+}
+
+/** Throws CliError where the folder is there already, or the cluster cannot be read. */
+export async function runBundle({ out, namespace }: BundleFlags): Promise<void> {
+  if (existsSync(out)) throw new CliError(`--out ${out}: it is there already; name a new folder`);
+  const { transport } = currentCluster(new SystemClock());
+  try {
+    const files = await collectBundle(createKubeClient(transport), {
+      namespace,
+      version: BUILD.version,
+    });
+    writeFiles(out, files);
+    toStdout(
+      printedLines([
+        `wrote ${counted(files.length, "file")} to ${out}`,
+        "Secrets, user data and what looks like a token were taken out. Read it before you send it.",
+      ]),
+    );
+  } catch (error) {
+    if (error instanceof KubeError || error instanceof ConnectionError)
+      throw new CliError(`the cluster cannot be read: ${error.message}`);
+    throw error;
+  } finally {
+    transport.close();
+  }
+}
+
+function writeFiles(out: string, files: readonly BundleFile[]): void {
+  for (const { path, text } of files) {
+    mkdirSync(dirname(join(out, path)), { recursive: true, mode: 0o700 });
+    writeFileSync(join(out, path), text, { mode: 0o600 });
+  }
+}

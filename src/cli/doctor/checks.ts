@@ -1,0 +1,280 @@
+/** `karpenter doctor` as a function of facts: what is wrong, and what to do. */
+
+import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
+import { formatDuration } from "../../base/duration.ts";
+import type { CheckedItem } from "../checks/checks.ts";
+import { some } from "../migrate/check-objects.ts";
+import type { DoctorFacts } from "./facts.ts";
+
+/** Above this nothing ends by the clock (docs/explanation/safety.md). */
+const SKEW_LIMIT_MS = 5 * 60_000;
+const SKEW_SEEN_MS = 5_000;
+const LEASE_SECONDS = 15;
+/** A node usually comes up within some minutes, and drains within the hour. */
+const SLOW_START_MS = 15 * 60_000;
+const SLOW_END_MS = 60 * 60_000;
+
+/** All checks, in the order in which a cause comes before its effects. */
+export function doctorChecks(
+  facts: DoctorFacts,
+  kinds: readonly KubeObject[],
+): readonly CheckedItem[] {
+  return [
+    ...checkServer(facts),
+    ...checkRights(facts),
+    ...checkDefinitions(facts, kinds),
+    ...checkLead(facts),
+    ...checkWebhooks(facts),
+    ...checkReadiness("NodePools", facts.pools),
+    ...checkReadiness("node classes", facts.classes),
+    ...checkClaims(facts),
+    ...checkTried(facts),
+    ...facts.unread.map(
+      ({ what, why }): CheckedItem => ({
+        area: "reading",
+        item: what,
+        state: "unknown",
+        says: `It could not be read: ${why}`,
+        remedy: `run the doctor as a user who may list ${what}`,
+      }),
+    ),
+  ];
+}
+
+function checkServer({ skewMs, serverVersion }: DoctorFacts): readonly CheckedItem[] {
+  const area = "API server";
+  const version: CheckedItem =
+    serverVersion === undefined
+      ? { area, item: "version", state: "unknown", says: "It does not tell its version" }
+      : { area, item: "version", state: "ready", says: serverVersion };
+  if (skewMs === undefined)
+    return [version, { area, item: "clock", state: "unknown", says: "It does not tell the time" }];
+  const off = Math.abs(skewMs);
+  const says = `This machine is ${formatDuration(Math.round(off / 1_000) * 1_000)} ${skewMs > 0 ? "ahead" : "behind"}`;
+  if (off > SKEW_LIMIT_MS)
+    return [
+      version,
+      {
+        area,
+        item: "clock",
+        state: "todo",
+        says,
+        remedy: "set the clock by NTP: with more than 5 minutes nothing is ended by the time",
+      },
+    ];
+  if (off > SKEW_SEEN_MS) return [version, { area, item: "clock", state: "differs", says }];
+  return [version, { area, item: "clock", state: "ready", says: "Both clocks agree" }];
+}
+
+function checkRights({ rights, account }: DoctorFacts): readonly CheckedItem[] {
+  const area = "rights";
+  const missing = rights.filter(({ allowed }) => !allowed);
+  const asked = { area, item: account, state: "ready" } as const;
+  if (missing.length === 0)
+    return [
+      { ...asked, says: `All ${counted(rights.length, "right")} of the controller are there` },
+    ];
+  return missing.map(({ verb, resource, namespace, why }) => ({
+    area,
+    item: `${verb} ${resource}`,
+    state: "todo",
+    says: `${account} may not${namespace === undefined ? "" : ` in namespace ${namespace}`}: ${why}`,
+    remedy:
+      "install the chart's roles again; docs/reference/rights.md lists them. To ask for the controller's own account: --service-account NAMESPACE/NAME",
+  }));
+}
+
+interface OwnDefinition extends KubeObject {
+  readonly spec: {
+    readonly versions: readonly { readonly name: string; readonly served: boolean }[];
+  };
+}
+
+function checkDefinitions(
+  { crds, unread }: DoctorFacts,
+  kinds: readonly KubeObject[],
+): readonly CheckedItem[] {
+  const area = "definitions";
+  if (unread.some(({ what }) => what === "customresourcedefinitions")) return [];
+  return (kinds as readonly OwnDefinition[]).flatMap(
+    ({ metadata: { name }, spec }): CheckedItem[] => {
+      const crd = crds.find(({ metadata }) => metadata.name === name);
+      // Kinds of other providers and generations need not be there.
+      const isNeeded = /^(nodepools|nodeclaims)\.karpenter\.sh$/.test(name);
+      if (crd === undefined)
+        return isNeeded
+          ? [
+              {
+                area,
+                item: name,
+                state: "todo",
+                says: "It is not installed",
+                remedy: "helm upgrade --install karpenter-crd deploy/charts/karpenter-crd",
+              },
+            ]
+          : [];
+      const served = crd.spec.versions.filter((one) => one.served).map((one) => one.name);
+      const wanted = spec.versions.filter((one) => one.served).map((one) => one.name);
+      if (crd.metadata.deletionTimestamp !== undefined)
+        return [
+          {
+            area,
+            item: name,
+            state: "todo",
+            says: "It is being deleted, and its objects with it",
+            remedy: "follow the recipe for deleted definitions in docs/guide/uninstall.md",
+          },
+        ];
+      if (!wanted.some((version) => served.includes(version)))
+        return [
+          {
+            area,
+            item: name,
+            state: "todo",
+            says: `It serves ${served.join(", ")}, and none of ${wanted.join(", ")}`,
+            remedy: "upgrade karpenter-crd first, then the controller",
+          },
+        ];
+      return [{ area, item: name, state: "ready", says: `serves ${served.join(", ")}` }];
+    },
+  );
+}
+
+function checkLead({ leases, nowMs }: DoctorFacts): readonly CheckedItem[] {
+  const area = "lease";
+  if (leases.length === 0)
+    return [
+      {
+        area,
+        item: "none",
+        state: "todo",
+        says: "No Karpenter has ever led in this cluster",
+        remedy: "look at the controller's pods: kubectl -n NAMESPACE get pods, and their log",
+      },
+    ];
+  return leases.map(({ metadata, spec }): CheckedItem => {
+    const item = `${metadata.namespace}/${metadata.name}`;
+    const ageMs = nowMs - (fromRfc3339(spec.renewTime ?? "") ?? 0);
+    const holder = spec.holderIdentity ?? "";
+    const limitMs = (spec.leaseDurationSeconds ?? LEASE_SECONDS) * 1_000;
+    if (holder !== "" && ageMs <= limitMs)
+      return { area, item, state: "ready", says: `${holder} leads` };
+    return {
+      area,
+      item,
+      state: "todo",
+      says:
+        holder === ""
+          ? "Nobody leads"
+          : `${holder} has not renewed it for ${formatDuration(Math.round(ageMs / 1_000) * 1_000)}`,
+      remedy: "look at the controller's pods and their log: none of them can lead",
+    };
+  });
+}
+
+function checkWebhooks({ webhooks }: DoctorFacts): readonly CheckedItem[] {
+  const area = "webhooks";
+  return webhooks.map(({ name, service, url, ready }): CheckedItem => {
+    if (service === undefined)
+      return {
+        area,
+        item: name,
+        state: "unknown",
+        says: `served at ${url}, which only the API server need reach`,
+      };
+    if (ready === undefined)
+      return {
+        area,
+        item: name,
+        state: "unknown",
+        says: `whether Service ${service} has a ready pod could not be read`,
+      };
+    if (ready > 0)
+      return {
+        area,
+        item: name,
+        state: "ready",
+        says: `Service ${service} has ${counted(ready, "ready address", "ready addresses")}`,
+      };
+    return {
+      area,
+      item: name,
+      state: "todo",
+      says: `Service ${service} has no ready pod, so requests of this kind fail`,
+      remedy: "start the controller, or delete the configuration if nothing serves it any more",
+    };
+  });
+}
+
+function checkReadiness(area: string, objects: readonly KubeObject[]): readonly CheckedItem[] {
+  return objects.map((one): CheckedItem => {
+    const item = one.metadata.name;
+    if (isTrue(one, "Ready")) return { area, item, state: "ready", says: "ready" };
+    const found = condition(one, "Ready");
+    const why = found?.message || found?.reason || "no controller has judged it yet";
+    return {
+      area,
+      item,
+      state: "todo",
+      says: `It is not ready: ${why}`,
+      remedy: `mend what its conditions name: kubectl describe ${one.kind?.toLowerCase()} ${item}`,
+    };
+  });
+}
+
+function checkClaims({ claims, nowMs }: DoctorFacts): readonly CheckedItem[] {
+  const area = "claims";
+  const all = claims as readonly NodeClaim[];
+  const age = (text: string | undefined) => nowMs - (fromRfc3339(text ?? "") ?? nowMs);
+  const names = (some: readonly NodeClaim[]) => some.map(({ metadata }) => metadata.name);
+  const slow = all.filter(
+    (one) =>
+      one.metadata.deletionTimestamp === undefined &&
+      !isTrue(one, "Initialized") &&
+      age(one.metadata.creationTimestamp) > SLOW_START_MS,
+  );
+  const stuck = all.filter(({ metadata }) => age(metadata.deletionTimestamp) > SLOW_END_MS);
+  const checks: CheckedItem[] = [];
+  if (slow.length > 0)
+    checks.push({
+      area,
+      item: "starting",
+      state: "todo",
+      says: `${counted(slow.length, "claim")} not initialized after 15 minutes: ${some(names(slow))}`,
+      remedy: `karpenter explain nodeclaim ${names(slow).sort()[0]}`,
+    });
+  if (stuck.length > 0)
+    checks.push({
+      area,
+      item: "ending",
+      state: "todo",
+      says: `${counted(stuck.length, "claim")} on the way out for more than an hour: ${some(names(stuck))}`,
+      remedy: `kubectl describe nodeclaim ${names(stuck).sort()[0]}: its events name the pod that does not go`,
+    });
+  if (checks.length === 0)
+    checks.push({
+      area,
+      item: "all",
+      state: "ready",
+      says: `${counted(all.length, "claim")}, none of which is stuck`,
+    });
+  return checks;
+}
+
+function checkTried({ tried }: DoctorFacts): readonly CheckedItem[] {
+  return tried.map(({ what, problem, skipped }): CheckedItem => {
+    const at = { area: "reachable", item: what } as const;
+    if (skipped !== undefined) return { ...at, state: "unknown", says: skipped };
+    if (problem === undefined) return { ...at, state: "ready", says: "it answers" };
+    return {
+      ...at,
+      state: "todo",
+      says: problem,
+      remedy: "check credentials, DNS, proxies and the network policy",
+    };
+  });
+}

@@ -1,0 +1,249 @@
+/** Gathers what `karpenter doctor` judges. It changes nothing: access reviews are questions sent by POST. */
+
+import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
+import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
+import {
+  type Crd,
+  CUSTOM_RESOURCE_DEFINITION,
+} from "../../apis/core/custom-resource-definition.ts";
+import { ENDPOINT_SLICE } from "../../apis/core/kinds.ts";
+import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
+import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
+import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
+import type { Kind, KubeObject } from "../../apis/meta.ts";
+import { LEASE } from "../../apis/policy/kinds.ts";
+import type { Clock } from "../../base/clock.ts";
+import { firstLineOf } from "../../base/error-text.ts";
+import { isObject } from "../../base/json.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { ConnectionError, isNotServed, KubeError } from "../../kube/errors.ts";
+import { type ProviderName, type Right, rightsOf } from "../../operator/rights.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
+import { CliError } from "../program/cli-error.ts";
+import type { AskedRight, DoctorFacts, Tried, WebhookTarget } from "./facts.ts";
+
+const KARPENTER_GROUP = /^karpenter\./;
+/** Questions under way at once. */
+const ASKED_AT_ONCE = 8;
+
+/** What is asked for. */
+export interface DoctorOptions {
+  readonly provider: ProviderName;
+  /** Where the controller runs. */
+  readonly namespace: string;
+  /** `namespace/name`, whose rights are asked for; absent: those of whoever asks. */
+  readonly serviceAccount?: string | undefined;
+  /** Checks beyond the cluster: DNS and AWS. */
+  readonly tries: readonly (() => Promise<Tried>)[];
+}
+
+/** Throws CliError when the API server does not answer. */
+export async function gatherDoctor(
+  client: Pick<KubeClient, "list" | "raw">,
+  clock: Clock,
+  options: DoctorOptions,
+): Promise<DoctorFacts> {
+  const unread: { what: string; why: string }[] = [];
+  const list = async <T extends KubeObject>(kind: Kind<T>): Promise<readonly T[]> => {
+    try {
+      return (await client.list(kind)).items;
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      if (!isNotServed(error)) unread.push({ what: kind.plural, why: error.message });
+      return [];
+    }
+  };
+  const lists = async (kinds: readonly Kind[]) => (await Promise.all(kinds.map(list))).flat();
+  const server = await serverFacts(client, clock);
+  const crds = (await list(CUSTOM_RESOURCE_DEFINITION)).filter(({ spec }) =>
+    KARPENTER_GROUP.test(spec.group),
+  );
+  const classKinds =
+    options.provider === "kwok"
+      ? [KWOK_NODE_CLASS as Kind]
+      : [EC2_NODE_CLASS as Kind, AWS_NODE_TEMPLATE as Kind];
+  const tried: Tried[] = [];
+  for (const attempt of options.tries) tried.push(await attempt());
+  return {
+    nowMs: server.nowMs ?? clock.now(),
+    skewMs: server.nowMs === undefined ? undefined : clock.now() - server.nowMs,
+    serverVersion: server.version,
+    account: options.serviceAccount ?? "whoever runs this",
+    rights: await askRights(client, options),
+    crds,
+    leases: (await list(LEASE)).filter(
+      ({ metadata }) => metadata.name === OPTIONS.leaderElectionName.default,
+    ),
+    webhooks: await webhookTargets(crds, list),
+    pools: await lists(POOL_KINDS),
+    classes: await lists(classKinds),
+    claims: await lists(CLAIM_KINDS),
+    tried,
+    unread,
+  };
+}
+
+async function serverFacts(
+  client: Pick<KubeClient, "raw">,
+  clock: Clock,
+): Promise<{ readonly nowMs?: number; readonly version?: string }> {
+  try {
+    const startMs = clock.elapsedMs();
+    const { headers, body } = await client.raw({ method: "GET", path: "/version" });
+    const dateMs = Date.parse(headers["date"] ?? "");
+    const version = isObject(body) ? body["gitVersion"] : undefined;
+    // The header has whole seconds, and the answer was on its way.
+    const nowMs = dateMs + 500 + (clock.elapsedMs() - startMs) / 2;
+    return {
+      ...(Number.isNaN(dateMs) ? {} : { nowMs: Math.round(nowMs) }),
+      ...(typeof version === "string" ? { version } : {}),
+    };
+  } catch (error) {
+    if (!(error instanceof ConnectionError)) throw error;
+    throw new CliError(
+      `the API server does not answer: ${firstLineOf(error.cause ?? error)}; check the cluster, or choose another one by KUBECONFIG`,
+    );
+  }
+}
+
+interface Question {
+  readonly right: Right;
+  readonly verb: string;
+  readonly resource: string;
+  readonly name: string | undefined;
+}
+
+/** Asks the API server for each right of the controller's table. */
+async function askRights(
+  client: Pick<KubeClient, "raw">,
+  { provider, namespace, serviceAccount }: DoctorOptions,
+): Promise<readonly AskedRight[]> {
+  const questions: Question[] = rightsOf(provider).flatMap((right) =>
+    right.resources.flatMap((resource) =>
+      right.verbs.flatMap((verb) =>
+        (right.names ?? [undefined]).map((name) => ({ right, verb, resource, name })),
+      ),
+    ),
+  );
+  const answers: AskedRight[] = [];
+  for (let at = 0; at < questions.length; at += ASKED_AT_ONCE) {
+    const some = questions.slice(at, at + ASKED_AT_ONCE);
+    answers.push(
+      ...(await Promise.all(some.map((one) => ask(client, one, { namespace, serviceAccount })))),
+    );
+  }
+  return answers;
+}
+
+async function ask(
+  client: Pick<KubeClient, "raw">,
+  { right, verb, resource: full, name }: Question,
+  {
+    namespace,
+    serviceAccount,
+  }: { readonly namespace: string; readonly serviceAccount: string | undefined },
+): Promise<AskedRight> {
+  const [resource = "", subresource] = full.split("/");
+  const where =
+    right.where === "own namespace"
+      ? namespace
+      : right.where === "kube-system"
+        ? "kube-system"
+        : undefined;
+  const [ofNamespace = "", account = ""] = (serviceAccount ?? "").split("/");
+  const kind = serviceAccount === undefined ? "SelfSubjectAccessReview" : "SubjectAccessReview";
+  const { body } = await client.raw({
+    method: "POST",
+    path: `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`,
+    body: {
+      apiVersion: "authorization.k8s.io/v1",
+      kind,
+      spec: {
+        ...(serviceAccount === undefined
+          ? {}
+          : {
+              user: `system:serviceaccount:${ofNamespace}:${account}`,
+              groups: [
+                "system:serviceaccounts",
+                `system:serviceaccounts:${ofNamespace}`,
+                "system:authenticated",
+              ],
+            }),
+        resourceAttributes: {
+          verb,
+          group: right.group,
+          resource,
+          ...(subresource === undefined ? {} : { subresource }),
+          ...(where === undefined ? {} : { namespace: where }),
+          ...(name === undefined ? {} : { name }),
+        },
+      },
+    },
+  });
+  const status = isObject(body) ? body["status"] : undefined;
+  return {
+    verb,
+    resource: right.group === "" ? full : `${full}.${right.group}`,
+    ...(where === undefined ? {} : { namespace: where }),
+    allowed: isObject(status) && status["allowed"] === true,
+    why: right.why,
+  };
+}
+
+interface Configuration extends KubeObject {
+  readonly webhooks?: readonly {
+    readonly name: string;
+    readonly clientConfig: {
+      readonly url?: string;
+      readonly service?: { readonly namespace?: string; readonly name?: string };
+    };
+  }[];
+}
+
+interface Slice extends KubeObject {
+  readonly endpoints?: readonly { readonly conditions?: { readonly ready?: boolean } }[] | null;
+}
+
+const CONFIGURATION_KINDS: readonly Kind[] = ["Mutating", "Validating"].map((word) => ({
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  kind: `${word}WebhookConfiguration`,
+  plural: `${word.toLowerCase()}webhookconfigurations`,
+  namespaced: false,
+}));
+
+/** Admission and conversion of Karpenter, and how many ready pods stand behind each. */
+async function webhookTargets(
+  crds: readonly Crd[],
+  list: <T extends KubeObject>(kind: Kind<T>) => Promise<readonly T[]>,
+): Promise<readonly WebhookTarget[]> {
+  const configurations = (
+    await Promise.all(CONFIGURATION_KINDS.map(list))
+  ).flat() as readonly Configuration[];
+  const admission = configurations
+    .filter(({ metadata }) => metadata.name.includes("karpenter"))
+    .flatMap(({ webhooks = [] }) =>
+      webhooks.map(({ name, clientConfig }) => ({ name, clientConfig })),
+    );
+  const conversion = crds.flatMap(({ metadata, spec }) => {
+    const clientConfig = spec.conversion?.webhook?.clientConfig;
+    return clientConfig === undefined
+      ? []
+      : [{ name: `conversion of ${metadata.name}`, clientConfig }];
+  });
+  const targets = [...admission, ...conversion];
+  if (targets.length === 0) return [];
+  const slices = await list(ENDPOINT_SLICE as Kind<Slice>);
+  return targets.map(({ name, clientConfig: { url, service } }) => {
+    if (service === undefined) return { name, url: url ?? "nowhere" };
+    const { namespace = "", name: of = "" } = service as { namespace?: string; name?: string };
+    const own = slices.filter(
+      ({ metadata }) =>
+        metadata.namespace === namespace && metadata.labels?.["kubernetes.io/service-name"] === of,
+    );
+    const ready = own
+      .flatMap(({ endpoints }) => endpoints ?? [])
+      .filter((one) => one.conditions?.ready !== false);
+    return { name, service: `${namespace}/${of}`, ready: ready.length };
+  });
+}

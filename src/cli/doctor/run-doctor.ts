@@ -1,0 +1,60 @@
+/** What `karpenter doctor` does: gathers, judges, prints. */
+import { customResourceDefinitions } from "../../apis/crds/all.ts";
+import { SystemClock } from "../../base/system-clock.ts";
+import { createKubeClient } from "../../kube/client/kube-client.ts";
+import { KubeError } from "../../kube/errors.ts";
+import { exitCodeOf, printedChecks } from "../checks/checks.ts";
+import { currentCluster } from "../plan/sources.ts";
+import { BUILD } from "../program/build.ts";
+import { CliError } from "../program/cli-error.ts";
+import { toStdout } from "../program/output.ts";
+import { doctorChecks } from "./checks.ts";
+import type { Tried } from "./facts.ts";
+import { gatherDoctor } from "./gather.ts";
+import { tryAws, tryName } from "./tries.ts";
+
+/** Flags of `karpenter doctor`, as the parser gives them. */
+export interface DoctorFlags {
+  readonly provider: "aws" | "kwok";
+  readonly namespace: string;
+  readonly serviceAccount?: string;
+  readonly interruptionQueue?: string;
+  readonly output: "text" | "json";
+}
+
+/** Prints the checks; gives the exit code. Throws CliError where the cluster cannot be asked. */
+export async function runDoctor(flags: DoctorFlags): Promise<0 | 2> {
+  const { serviceAccount, provider, namespace } = flags;
+  if (serviceAccount !== undefined && !/^[^/]+\/[^/]+$/.test(serviceAccount))
+    throw new CliError(`--service-account ${serviceAccount}: wanted NAMESPACE/NAME`);
+  const clock = new SystemClock();
+  const { transport, server, warnings } = currentCluster(clock);
+  try {
+    const names = [tryName("API server", server)];
+    const tries = provider === "aws" ? [...names, ...(await awsTries(flags))] : names;
+    const options = { provider, namespace, serviceAccount, tries };
+    const facts = await gatherDoctor(createKubeClient(transport), clock, options);
+    const checks = doctorChecks(facts, customResourceDefinitions());
+    toStdout(
+      printedChecks(checks, { output: flags.output, version: BUILD.version, notes: warnings }),
+    );
+    return exitCodeOf(checks);
+  } catch (error) {
+    if (error instanceof KubeError) throw new CliError(error.message);
+    throw error;
+  } finally {
+    transport.close();
+  }
+}
+
+async function awsTries({
+  interruptionQueue,
+}: DoctorFlags): Promise<readonly (() => Promise<Tried>)[]> {
+  const region = process.env["AWS_REGION"] || process.env["AWS_DEFAULT_REGION"];
+  if (region === undefined)
+    return [async () => ({ what: "AWS", skipped: "AWS was not asked: set AWS_REGION" })];
+  const { createSdkApi } = await import("../../providers/aws/sdk.ts");
+  const endpoint = process.env["AWS_ENDPOINT_URL"];
+  const api = createSdkApi({ region, ...(endpoint === undefined ? {} : { endpoint }) });
+  return tryAws(api, interruptionQueue ?? process.env["INTERRUPTION_QUEUE"]);
+}

@@ -1,0 +1,239 @@
+/** `karpenter doctor` and `support-bundle` on a whole cluster that is well, then with one thing broken at a time. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { customResourceDefinitions } from "../src/apis/crds/all.ts";
+import { LEASE, type Lease } from "../src/apis/policy/kinds.ts";
+import { toRfc3339Micro } from "../src/base/clock.ts";
+import { collectBundle } from "../src/cli/bundle/collect.ts";
+import type { CheckedItem } from "../src/cli/checks/checks.ts";
+import { doctorChecks } from "../src/cli/doctor/checks.ts";
+import type { DoctorFacts } from "../src/cli/doctor/facts.ts";
+import { gatherDoctor } from "../src/cli/doctor/gather.ts";
+import { tryAws, tryName } from "../src/cli/doctor/tries.ts";
+import { createKubeClient } from "../src/kube/client/kube-client.ts";
+import type { KubeRequest } from "../src/kube/transport/transport.ts";
+import { isUsual, openWorld, type TestWorld } from "./world.ts";
+
+const TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJrYXJwZW50ZXIifQ.c2lnbmF0dXJl";
+const OBJECTS = `
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: KarpenterNodeRole-karpenter-demo
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
+  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
+  userData: "export DB_PASSWORD=hunter2"
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata:
+  name: default
+  annotations: {example.com/api-token: plain-secret, example.com/note: "see ${TOKEN}"}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 8
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+        - name: app
+          image: pause
+          args: ["--db=mysql://root:hunter2@db/web"]
+          env: [{name: ORDINARY, value: hunter2}]
+          resources: {requests: {cpu: "1"}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: bare}
+stringData: {password: hunter2}
+`;
+
+describe("on a cluster", () => {
+  let world: TestWorld;
+  const sent: KubeRequest[] = [];
+  const client = () =>
+    createKubeClient({
+      close: () => undefined,
+      send: (request) => {
+        sent.push(request);
+        return world.box.sandbox.transport.send(request);
+      },
+    });
+  const gathered = () =>
+    gatherDoctor(client(), world.clock, {
+      provider: "aws",
+      namespace: "karpenter",
+      tries: tryAws(world.box.sandbox.aws.api, "karpenter-demo"),
+    });
+  const judged = (facts: DoctorFacts) => doctorChecks(facts, customResourceDefinitions());
+  const open = (checks: readonly CheckedItem[]) =>
+    checks.filter(({ state }) => state === "todo").map(({ area, item }) => `${area}: ${item}`);
+
+  beforeAll(async () => {
+    world = await openWorld({ sells: isUsual });
+    await world.apply(OBJECTS);
+    const renewTime = toRfc3339Micro(world.clock.now() + 60_000);
+    await world.client.create(LEASE, {
+      metadata: { name: "karpenter-leader-election", namespace: "karpenter" },
+      spec: { holderIdentity: "karpenter-0_1", renewTime, leaseDurationSeconds: 15 },
+    } as Lease);
+    await world.advance(60_000);
+  });
+  afterAll(() => world?.close());
+
+  it("the doctor finds nothing to do where all is well, and asks for every right", async () => {
+    const facts = await gathered();
+    // The sandbox calls Karpenter's webhooks in process: no pod stands behind their Service.
+    const others = open(judged(facts)).filter((one) => !one.startsWith("webhooks: "));
+    expect(others).toEqual([]);
+    expect(facts.rights.length).toBeGreaterThan(100);
+    expect(facts.tried.map(({ problem }) => problem)).toEqual([undefined, undefined, undefined]);
+    const found = Object.fromEntries(
+      judged(facts).map(({ area, item, state }) => [`${area}: ${item}`, state]),
+    );
+    expect(found).toMatchObject({
+      "NodePools: default": "ready",
+      "node classes: default": "ready",
+      "claims: all": "ready",
+      "definitions: nodepools.karpenter.sh": "ready",
+      "reachable: interruption queue karpenter-demo": "ready",
+    });
+  });
+
+  it("the doctor asks for another account's rights, and names those that are missing", async () => {
+    const facts = await gatherDoctor(client(), world.clock, {
+      provider: "aws",
+      namespace: "karpenter",
+      serviceAccount: "default/nobody",
+      tries: [],
+    });
+    const missing = open(judged(facts)).filter((one) => one.startsWith("rights: "));
+    expect(missing).toContain("rights: create nodeclaims.karpenter.sh");
+    expect(missing.length).toBe(facts.rights.length);
+  });
+
+  it.each<[string, (facts: DoctorFacts) => DoctorFacts, string]>([
+    [
+      "a clock that is ten minutes off",
+      (facts) => ({ ...facts, skewMs: 600_000 }),
+      "API server: clock",
+    ],
+    [
+      "a definition that is missing",
+      (facts) => ({
+        ...facts,
+        crds: facts.crds.filter(({ metadata }) => metadata.name !== "nodepools.karpenter.sh"),
+      }),
+      "definitions: nodepools.karpenter.sh",
+    ],
+    [
+      "a definition that goes",
+      (facts) => ({
+        ...facts,
+        crds: facts.crds.map((one) => ({
+          ...one,
+          metadata: { ...one.metadata, deletionTimestamp: "2026-01-05T08:00:00Z" },
+        })),
+      }),
+      "definitions: nodeclaims.karpenter.sh",
+    ],
+    [
+      "a lease that nobody renews",
+      (facts) => ({ ...facts, nowMs: facts.nowMs + 120_000 }),
+      "lease: karpenter/karpenter-leader-election",
+    ],
+    ["no lease", (facts) => ({ ...facts, leases: [] }), "lease: none"],
+    [
+      "a webhook without a pod",
+      (facts) => ({ ...facts, webhooks: [{ name: "w", service: "a/b", ready: 0 }] }),
+      "webhooks: w",
+    ],
+    [
+      "a pool that is not ready",
+      (facts) => ({ ...facts, pools: [{ kind: "NodePool", metadata: { name: "p" } }] }),
+      "NodePools: p",
+    ],
+    [
+      "a claim that does not come up",
+      (facts) => ({
+        ...facts,
+        claims: [{ metadata: { name: "c", creationTimestamp: "2026-01-05T07:00:00Z" } }],
+      }),
+      "claims: starting",
+    ],
+    [
+      "a claim that does not go",
+      (facts) => ({
+        ...facts,
+        claims: [{ metadata: { name: "c", deletionTimestamp: "2026-01-05T06:00:00Z" } }],
+      }),
+      "claims: ending",
+    ],
+  ])("the doctor sees %s", async (_, broken, what) => {
+    const checks = judged(broken(await gathered()));
+    expect(open(checks)).toContain(what);
+    expect(checks.filter(({ state, remedy }) => state === "todo" && remedy === undefined)).toEqual(
+      [],
+    );
+  });
+
+  it("the doctor tells a name that does not resolve, and a queue that is not there", async () => {
+    const unknown = await tryName("API server", "https://[::1]:6443", () =>
+      Promise.reject(new Error("ENOTFOUND")),
+    )();
+    expect(unknown).toEqual({ what: "API server ::1", problem: "ENOTFOUND" });
+    const [, , queue] = tryAws(world.box.sandbox.aws.api, "none");
+    expect((await queue?.())?.problem).toBeDefined();
+    const [, , skipped] = tryAws(world.box.sandbox.aws.api, "");
+    expect((await skipped?.())?.skipped).toContain("--interruption-queue");
+  });
+
+  it("a bundle has the objects and events, and none of the secrets", async () => {
+    const files = await collectBundle(client(), { namespace: "karpenter", version: "1.2.3" });
+    const paths = files.map(({ path }) => path);
+    expect(paths).toEqual(
+      expect.arrayContaining([
+        "events.json",
+        "objects/ec2nodeclasses.karpenter.k8s.aws.json",
+        "objects/nodeclaims.karpenter.sh.json",
+        "objects/nodepools.karpenter.sh.json",
+        "objects/pods.json",
+        "versions.json",
+      ]),
+    );
+    const all = files.map(({ text }) => text).join("\n");
+    for (const secret of ["hunter2", "plain-secret", TOKEN, "managedFields"])
+      expect(all).not.toContain(secret);
+    const read = (path: string) =>
+      JSON.parse(files.find((one) => one.path === path)?.text ?? "null");
+    expect(read("objects/ec2nodeclasses.karpenter.k8s.aws.json")[0].spec.userData).toBe(
+      "<removed>",
+    );
+    expect(
+      read("objects/nodepools.karpenter.sh.json")[0].metadata.annotations["example.com/note"],
+    ).toBe("see <removed>");
+    expect(
+      read("objects/pods.json").some((one: { metadata: { name: string } }) =>
+        one.metadata.name.startsWith("web-"),
+      ),
+    ).toBe(true);
+    expect(read("versions.json")).toMatchObject({ karpenter: "1.2.3" });
+  });
+
+  it("nothing was changed: only questions about rights are sent by POST", () => {
+    const others = sent.filter(({ method }) => method !== "GET");
+    expect(others.length).toBeGreaterThan(100);
+    expect(others.filter(({ path }) => !/\/(self)?subjectaccessreviews$/.test(path))).toEqual([]);
+    expect(sent.filter(({ path }) => /\/(secrets|configmaps)/.test(path))).toEqual([]);
+  });
+});
