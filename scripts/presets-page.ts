@@ -16,7 +16,7 @@ export function presetsPage(): string {
     "",
     "karpenter-ts does things that Karpenter in Go does not. `--preset` (chart: `settings.preset`) sets all of them at once:",
     "",
-    "- `upstream-compatible`: all of them off. Choose it while you move here from Karpenter in Go.",
+    "- `upstream-compatible`: all of them off. Choose it while you move here ([migrate](../guide/migrate.md)).",
     "- `balanced`: the defaults.",
     "- `frugal`: saves more money and disrupts more.",
     "",

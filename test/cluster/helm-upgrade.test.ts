@@ -93,6 +93,27 @@ describe("a release of upstream's chart", () => {
     expect((await deployed()).container.image).toContain("public.ecr.aws/karpenter/controller");
   });
 
+  it.each([
+    ["karpenter-observer", ["settings.observeOnly=true", "webhook.enabled=false", "replicas=1"]],
+    ["karpenter-ts", ["settings.preset=upstream-compatible", "replicas=0"]],
+  ])("has room beside it for %s, as docs/guide/migrate.md installs it", async (name, settings) => {
+    const values = [`podDisruptionBudget.name=${name}`, ...settings];
+    const set = values.flatMap((one) => ["--set", one]);
+    await helm.ok(["install", name, "{chart}", ...PLACE, "--skip-crds", ...set], VALUES);
+    const found = await cluster.list<Deployment>("Deployment", "apps/v1");
+    expect(found.map(({ metadata }) => metadata.name).sort()).toEqual(["karpenter", name]);
+    const one = found.find(({ metadata }) => metadata.name === name);
+    expect(settings).toContain(`replicas=${one?.spec.replicas}`);
+    const environment = environmentOf(
+      one?.spec.template.spec.containers[0] as Container,
+      NAMESPACE,
+    );
+    const isObserver = name === "karpenter-observer";
+    expect(environment["OBSERVE_ONLY"]).toBe(isObserver ? "true" : undefined);
+    expect(environment["PRESET"]).toBe(isObserver ? undefined : "upstream-compatible");
+    await helm.ok(["uninstall", name, ...PLACE]);
+  });
+
   it("is upgraded to ours in place, with the values it was installed with", async () => {
     const old = await deployed();
     await helm.ok(["upgrade", "karpenter-crd", "{crds}", ...PLACE]);
