@@ -3,13 +3,15 @@
  * is pending. The change itself replaces no node, launches nothing again and evicts no pod. Upstream's operator is
  * its own, built from its Go module; its CRDs stay.
  */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DEPLOYMENT } from "../../src/apis/apps/kinds.ts";
+import { EVENT } from "../../src/apis/core/kinds.ts";
 import { NODE } from "../../src/apis/core/node.ts";
 import { POD } from "../../src/apis/core/pod.ts";
 import { isTrue } from "../../src/apis/karpenter/conditions.ts";
@@ -22,9 +24,12 @@ import { createKubeClient } from "../../src/kube/client/kube-client.ts";
 import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
 import { coreFolder, coreVersion, upstreamOperator } from "../upstream/builds.ts";
+import { ACCOUNT, NAMESPACE as ACCOUNT_NAMESPACE, openAccount } from "./account.ts";
+import { auditArguments, auditedRequests } from "./audit.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
 import { playDeployment, type StandIn } from "./deployment-stand-in.ts";
 import { NODE_CLASS, nodePool, pauseDeployment } from "./kwok-objects.ts";
+import { END_WITH_STDIN } from "./tied.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 const NAMESPACE = "kube-system";
@@ -166,7 +171,11 @@ describe(`a handover from upstream ${coreVersion()}`, () => {
   beforeAll(async () => {
     const say = (line: string) => process.stderr.write(`${line}\n`);
     const upstream = await upstreamOperator(say);
-    plane = await startControlPlane({ directory, tell: say });
+    plane = await startControlPlane({
+      directory,
+      tell: say,
+      extraArguments: { "kube-apiserver": auditArguments(directory, ACCOUNT_NAMESPACE) },
+    });
     client = createKubeClient(plane.transport);
     const core = coreFolder();
     await installCustomKinds(plane.transport, new SystemClock(), [
@@ -191,6 +200,54 @@ describe(`a handover from upstream ${coreVersion()}`, () => {
     for (const one of standIns) await one.stop();
     await plane?.stop();
     rmSync(directory, { recursive: true, force: true });
+  });
+
+  it("is preceded by an observer, which the audit log sees write nothing but events", async () => {
+    const kubeconfig = await openAccount(client, plane.kubeconfig);
+    const scale = (name: string, namespace: string, replicas: number) =>
+      client.patch(
+        DEPLOYMENT,
+        { name, namespace },
+        { type: "merge", body: { spec: { replicas } } },
+        "scale",
+      );
+    const quiet = ["--metrics-port", "0", "--health-probe-port", "0"];
+    const observer = spawn(
+      process.execPath,
+      [
+        ...["--import", END_WITH_STDIN, MAIN, "controller", "--provider", "kwok"],
+        ...["--observe-only", "true", ...quiet],
+      ],
+      {
+        stdio: ["pipe", "ignore", "ignore"],
+        env: { ...process.env, KUBECONFIG: kubeconfig, SYSTEM_NAMESPACE: ACCOUNT_NAMESPACE },
+      },
+    );
+    try {
+      // Upstream is away, so that what is decided is decided by the observer alone.
+      await scale("karpenter", NAMESPACE, 0);
+      const own = "app.kubernetes.io/instance=karpenter";
+      const running = async () =>
+        (await client.list(POD, { namespace: NAMESPACE, labelSelector: own })).items.length;
+      await until("upstream has ended", async () => (await running()) === 0);
+      await scale("comes", "default", 1);
+      const told = async () =>
+        (await client.list(EVENT, { namespace: "default" })).items.filter(({ message = "" }) =>
+          message.startsWith("Observe only: Pod would be scheduled on a new node of comes"),
+        );
+      await until("the observer plans", async () => (await told()).length > 0);
+      expect((await claims()).length).toBe(4);
+    } finally {
+      await scale("comes", "default", 0);
+      await scale("karpenter", NAMESPACE, 1);
+      observer.kill();
+    }
+    const asked = auditedRequests(directory).filter(({ user }) => user === ACCOUNT);
+    expect(asked.length).toBeGreaterThan(20);
+    const written = asked.filter(({ verb }) => !["get", "list", "watch"].includes(verb));
+    expect(new Set(written.map(({ resource }) => resource))).toEqual(new Set(["events"]));
+    await until("upstream leads again", async () => /^karpenter-[0-9a-f]+-/.test(await holder()));
+    await until("its pods are gone", () => allRun(4));
   });
 
   it("is quiet with claims launching, one node draining and drift pending", async () => {
@@ -227,6 +284,25 @@ describe(`a handover from upstream ${coreVersion()}`, () => {
     const after = await snapshot();
     expectKept(before, after);
     expect([after.claims.size, after.nodes.size, await drifted()]).toEqual([7, 7, 3]);
+  });
+
+  it("leaves a cluster that the doctor finds well, and that fits into a bundle", async () => {
+    const place = ["--provider", "kwok", "-n", NAMESPACE];
+    const doctor = await karpenter(["doctor", ...place]);
+    expect([doctor.code, doctor.out]).toEqual([
+      0,
+      expect.stringContaining("Nothing is to be done."),
+    ]);
+    expect(doctor.out).toMatch(/lease +kube-system\/karpenter-leader-election +ready/);
+    const out = join(directory, "bundle");
+    const bundle = await karpenter(["support-bundle", "-n", NAMESPACE, "--out", out]);
+    expect([bundle.code, bundle.out]).toEqual([0, expect.stringContaining(`files to ${out}`)]);
+    const stored = JSON.parse(
+      readFileSync(join(out, "objects/nodeclaims.karpenter.sh.json"), "utf8"),
+    );
+    expect(stored.length).toBe(7);
+    const again = await karpenter(["support-bundle", "-n", NAMESPACE, "--out", out]);
+    expect([again.code, again.out]).toEqual([1, expect.stringContaining("it is there already")]);
   });
 
   it("goes on with what was under way: the draining node ends once its pod may go", async () => {
