@@ -21,7 +21,7 @@ export interface BundleFlags {
 /** Throws CliError where the folder is there already, or the cluster cannot be read. */
 export async function runBundle({ out, namespace }: BundleFlags): Promise<void> {
   if (existsSync(out)) throw new CliError(`--out ${out}: it is there already; name a new folder`);
-  const { transport } = currentCluster(new SystemClock());
+  const { transport } = currentCluster(new SystemClock(), { onlyLive: true });
   try {
     const files = await collectBundle(createKubeClient(transport), {
       namespace,

@@ -28,7 +28,7 @@ export async function runDoctor(flags: DoctorFlags): Promise<0 | 2> {
   if (serviceAccount !== undefined && !/^[^/]+\/[^/]+$/.test(serviceAccount))
     throw new CliError(`--service-account ${serviceAccount}: wanted NAMESPACE/NAME`);
   const clock = new SystemClock();
-  const { transport, server, warnings } = currentCluster(clock);
+  const { transport, server, warnings } = currentCluster(clock, { onlyLive: true });
   try {
     const names = [tryName("API server", server)];
     const tries = provider === "aws" ? [...names, ...(await awsTries(flags))] : names;

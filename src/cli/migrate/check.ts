@@ -4,6 +4,7 @@
  */
 import type { Deployment } from "../../apis/apps/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { counted } from "../../base/counted.ts";
 import { isObject } from "../../base/json.ts";
 import { OPTIONS, type OptionDefinition } from "../../operator/settings/options.ts";
 import type { CheckedItem } from "../checks/checks.ts";
@@ -65,7 +66,7 @@ function checkRunning({
     const item = nameOf(one);
     const image = imageOf(one);
     const replicas = one.spec.replicas ?? 1;
-    return { area, item, state: "ready", says: `${image}, ${replicas} replicas` };
+    return { area, item, state: "ready", says: `${image}, ${counted(replicas, "replica")}` };
   });
   if (checks.length === 0)
     checks.push({

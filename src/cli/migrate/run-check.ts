@@ -20,7 +20,7 @@ export interface MigrateCheckFlags {
 /** Prints the checks; gives the exit code. Throws CliError for bad input. */
 export async function runMigrateCheck(flags: MigrateCheckFlags): Promise<0 | 2> {
   const clock = new SystemClock();
-  const { transport, warnings } = currentCluster(clock);
+  const { transport, warnings } = currentCluster(clock, { onlyLive: true });
   try {
     const client = createKubeClient(transport);
     const checks = await checksOf(client, clock.now(), flags);

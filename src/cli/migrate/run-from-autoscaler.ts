@@ -2,6 +2,7 @@
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { KubeObject } from "../../apis/meta.ts";
+import { counted } from "../../base/counted.ts";
 import { type Printed, printedDocument } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { writeYaml } from "../../readers/write-yaml.ts";
@@ -51,7 +52,7 @@ export async function runFromAutoscaler(
     ? await groupCost(found, groups, { drafts: objects, region: flags.region })
     : undefined;
   const head = [
-    `Drafts for ${groups.length} node group${groups.length === 1 ? "" : "s"}. Read them before you apply them.`,
+    `Drafts for ${counted(groups.length, "node group")}. Read them before you apply them.`,
     ...notes.map((note) => `- ${note}`),
     ...(cost === undefined
       ? ["Cost: not known, as no node of the groups is there"]
@@ -64,8 +65,8 @@ export async function runFromAutoscaler(
 function costLines({ before, after, left, unpriced, notes }: GroupCost): readonly string[] {
   const usd = (micro: number) => `$${(micro / 1e6).toFixed(4)}/h`;
   return [
-    `Cost now: ${usd(before.priceMicroUsd)} on ${before.nodes} nodes`,
-    `Cost with these NodePools for the same pods: ${usd(after.priceMicroUsd)} on ${after.nodes} nodes`,
+    `Cost now: ${usd(before.priceMicroUsd)} on ${counted(before.nodes, "node")}`,
+    `Cost with these NodePools for the same pods: ${usd(after.priceMicroUsd)} on ${counted(after.nodes, "node")}`,
     ...(unpriced.length === 0
       ? []
       : [`- no price is known for ${some(unpriced)}; they count as nothing`]),

@@ -28,7 +28,7 @@ export async function runHandover(flags: HandoverFlags): Promise<void> {
   if (!Number.isInteger(replicas) || replicas < 1)
     throw new CliError(`--replicas ${flags.replicas}: wanted a whole number of at least 1`);
   const clock = new SystemClock();
-  const { transport } = currentCluster(clock);
+  const { transport } = currentCluster(clock, { onlyLive: true });
   try {
     const client = createKubeClient(transport);
     const open = (await checksOf(client, clock.now(), {})).filter(

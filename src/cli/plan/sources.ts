@@ -47,8 +47,14 @@ export async function objectsOf(
   return { found: [...maps, ...found], notes };
 }
 
-/** The cluster that KUBECONFIG names, or the one this runs in. Throws CliError where there is none. */
-export function currentCluster(clock: Clock): {
+/**
+ * The cluster that KUBECONFIG names, or the one this runs in. Throws CliError where there is none. `onlyLive`: the
+ * command reads no files in its place.
+ */
+export function currentCluster(
+  clock: Clock,
+  { onlyLive = false }: { readonly onlyLive?: boolean } = {},
+): {
   readonly transport: Transport;
   readonly server: string;
   readonly warnings: readonly string[];
@@ -58,9 +64,10 @@ export function currentCluster(clock: Clock): {
     const transport = createHttpTransport({ ...access, userAgent: `karpenter/${BUILD.version}` });
     return { transport, server: access.server, warnings: access.warnings ?? [] };
   } catch (error) {
-    if (error instanceof KubeconfigError)
-      throw new CliError(`--cluster: ${error.message}; or read files: -f FILE`);
-    throw error;
+    if (!(error instanceof KubeconfigError)) throw error;
+    throw new CliError(
+      onlyLive ? error.message : `--cluster: ${error.message}; or read files: -f FILE`,
+    );
   }
 }
 
