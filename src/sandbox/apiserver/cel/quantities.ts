@@ -11,6 +11,11 @@ class Quantity {
   }
 }
 
+/** The value of a quantity as expressions see it. */
+export function celQuantity(text: string): unknown {
+  return new Quantity(parseNano(text) ?? 0n);
+}
+
 /** `quantity("1Gi")`, `isQuantity(…)` and what can be asked of them. */
 export function registerQuantities(environment: Environment): void {
   const type = "kubernetes.Quantity";

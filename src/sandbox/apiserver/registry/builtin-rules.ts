@@ -20,6 +20,12 @@ import {
 } from "./cluster-rules.ts";
 import { CONFIG_MAP_RULES, SECRET_RULES } from "./config-rules.ts";
 import { CRD_RULES } from "./crd-rules.ts";
+import {
+  DEVICE_CLASS_RULES,
+  RESOURCE_CLAIM_RULES,
+  RESOURCE_CLAIM_TEMPLATE_RULES,
+} from "./device-claim-rules.ts";
+import { RESOURCE_SLICE_RULES } from "./device-rules.ts";
 import { EVENT_RULES, NEW_EVENT_RULES } from "./event-rules.ts";
 import type { KindRules } from "./kind-rules.ts";
 import { LIMIT_RANGE_RULES } from "./limit-rules.ts";
@@ -88,6 +94,10 @@ export const BUILTIN_RULES: Readonly<Record<string, KindRules>> = {
   "rbac.authorization.k8s.io/ClusterRoleBinding": CLUSTER_ROLE_BINDING_RULES,
   "rbac.authorization.k8s.io/Role": ROLE_RULES,
   "rbac.authorization.k8s.io/RoleBinding": ROLE_BINDING_RULES,
+  "resource.k8s.io/DeviceClass": DEVICE_CLASS_RULES,
+  "resource.k8s.io/ResourceClaim": RESOURCE_CLAIM_RULES,
+  "resource.k8s.io/ResourceClaimTemplate": RESOURCE_CLAIM_TEMPLATE_RULES,
+  "resource.k8s.io/ResourceSlice": RESOURCE_SLICE_RULES,
   "scheduling.k8s.io/PriorityClass": PRIORITY_CLASS_RULES,
   "storage.k8s.io/CSIDriver": CSI_DRIVER_RULES,
   "storage.k8s.io/CSINode": CSI_NODE_RULES,

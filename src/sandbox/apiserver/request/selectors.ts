@@ -91,7 +91,17 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   services: ["spec.clusterIP", "spec.type"],
   replicationcontrollers: ["status.replicas"],
   jobs: ["status.successful"],
+  resourceslices: ["spec.driver", "spec.nodeName"],
 };
+
+/** A custom kind may have the plural of a built-in one: its fields are its own. */
+const WITH_FIELDS: ReadonlySet<string> = new Set([
+  "",
+  "apps",
+  "batch",
+  "events.k8s.io",
+  "resource.k8s.io",
+]);
 
 /** `metadata.name=x,spec.nodeName!=y`. */
 function parseFieldSelector(definition: ResourceDefinition, text: string): Predicate {
@@ -113,9 +123,7 @@ function parseFieldTerm(definition: ResourceDefinition, term: string, whole: str
   const known =
     field === "metadata.name" ||
     (field === "metadata.namespace" && definition.namespaced) ||
-    (group === "" || group === "apps" || group === "batch" || group === "events.k8s.io"
-      ? (fields?.includes(field) ?? false)
-      : false);
+    (WITH_FIELDS.has(group) && fields?.includes(field) === true);
   if (!known) {
     // Core and custom kinds have conversion functions with a text of their own; the rest share one.
     throw badRequest(

@@ -38,6 +38,7 @@ import {
 import { nodeCells } from "./node-cells.ts";
 import { podCells } from "./pod-cells.ts";
 import { policyBindingCells, policyCells } from "./policy-cells.ts";
+import { resourceClaimCells, resourceSliceCells } from "./resource-cells.ts";
 import {
   controllerRevisionCells,
   cronJobCells,
@@ -84,7 +85,9 @@ const ROWS: Readonly<Record<string, Cells>> = {
   PriorityClass: priorityClassCells,
   ReplicaSet: replicaSetCells,
   ReplicationController: replicationControllerCells,
+  ResourceClaim: resourceClaimCells,
   ResourceQuota: quotaCells,
+  ResourceSlice: resourceSliceCells,
   Role: createdAtCells,
   RoleBinding: bindingCells,
   RuntimeClass: runtimeClassCells,

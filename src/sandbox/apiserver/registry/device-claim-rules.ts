@@ -1,0 +1,239 @@
+/**
+ * ResourceClaims, their templates and DeviceClasses: defaults and what is refused.
+ * upstream: pkg/apis/resource/{v1/defaults.go,validation/validation.go}
+ */
+import { deepEqual } from "../../../base/json.ts";
+import { deviceSelectorProblem } from "../cel/device-selectors.ts";
+import { forbidden, invalid, notSupported, required, tooLong } from "../schema/field-error.ts";
+import { nameProblems } from "../schema/metadata.ts";
+import type { FieldError } from "../schema/schema.ts";
+import { deviceTolerationErrors, fullyQualifiedNameErrors } from "./device-rules.ts";
+import type { KindRules, Raw } from "./kind-rules.ts";
+import { atMost, eachOf, uniqueBy } from "./list-rules.ts";
+import { validateImmutable } from "./selector-rules.ts";
+import { driverNameErrors } from "./storage-rules.ts";
+
+const MAX_REQUESTS = 32;
+const MAX_CONSTRAINTS = 32;
+const MAX_CONFIGS = 32;
+const MAX_SELECTORS = 32;
+const MAX_SUBREQUESTS = 8;
+const MAX_CONSUMERS = 256;
+const MAX_EXPRESSION_BYTES = 10 * 1024;
+const NOT_A_REQUEST =
+  "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
+
+/** Defaults and validation of a ResourceClaim, of its status too. */
+export const RESOURCE_CLAIM_RULES: KindRules = {
+  defaults(claim) {
+    claim.spec ??= {};
+    defaultRequests(claim.spec);
+  },
+  validate(claim, current) {
+    const spec = claim.spec ?? {};
+    return [
+      ...(current === undefined ? [] : validateImmutable(spec, current.spec ?? {}, "spec")),
+      ...claimSpecErrors(spec, "spec"),
+      ...(current === undefined ? [] : statusErrors(claim, current)),
+    ];
+  },
+};
+
+/** Defaults and validation of a ResourceClaimTemplate. */
+export const RESOURCE_CLAIM_TEMPLATE_RULES: KindRules = {
+  defaults(template) {
+    template.spec ??= {};
+    template.spec.spec ??= {};
+    defaultRequests(template.spec.spec);
+  },
+  validate: ({ spec = {} }, current) => [
+    ...(current === undefined ? [] : validateImmutable(spec, current.spec, "spec")),
+    ...claimSpecErrors(spec.spec ?? {}, "spec.spec"),
+  ],
+};
+
+/** Defaults and validation of a DeviceClass. */
+export const DEVICE_CLASS_RULES: KindRules = {
+  defaults(deviceClass) {
+    deviceClass.spec ??= {};
+  },
+  validate: ({ spec = {} }) => [
+    ...selectorErrors(spec.selectors, "spec.selectors"),
+    ...atMost(spec.config, MAX_CONFIGS, "spec.config"),
+    ...eachOf(spec.config, "spec.config", configErrors),
+    ...(spec.extendedResourceName === undefined
+      ? []
+      : extendedNameErrors(spec.extendedResourceName, "spec.extendedResourceName")),
+  ],
+};
+
+function defaultRequests({ devices }: Raw): void {
+  for (const request of devices?.requests ?? [])
+    for (const one of [request.exactly, ...(request.firstAvailable ?? [])]) {
+      if (one === undefined) continue;
+      if ((one.allocationMode ?? "") === "") one.allocationMode = "ExactCount";
+      if (one.allocationMode === "ExactCount" && !one.count) one.count = 1;
+      for (const toleration of one.tolerations ?? [])
+        if ((toleration.operator ?? "") === "") toleration.operator = "Equal";
+    }
+}
+
+function claimSpecErrors({ devices = {} }: Raw, path: string): FieldError[] {
+  const { requests = [], constraints = [], config = [] } = devices;
+  const at = `${path}.devices`;
+  const names = requestNames(requests);
+  return [
+    ...eachOf(requests, `${at}.requests`, requestErrors),
+    ...uniqueBy(requests, "name", `${at}.requests`),
+    ...atMost(requests, MAX_REQUESTS, `${at}.requests`),
+    ...eachOf(constraints, `${at}.constraints`, (one, field) => [
+      ...referenceErrors(one.requests, `${field}.requests`, names),
+      ...constraintErrors(one, field),
+    ]),
+    ...atMost(constraints, MAX_CONSTRAINTS, `${at}.constraints`),
+    ...eachOf(config, `${at}.config`, (one, field) => [
+      ...referenceErrors(one.requests, `${field}.requests`, names),
+      ...configErrors(one, field),
+    ]),
+    ...atMost(config, MAX_CONFIGS, `${at}.config`),
+  ];
+}
+
+/** `request` and `request/subrequest`. */
+function requestNames(requests: readonly Raw[]): ReadonlySet<string> {
+  return new Set(
+    requests.flatMap(({ name, firstAvailable = [] }) => [
+      name,
+      ...firstAvailable.map((one: Raw) => `${name}/${one.name}`),
+    ]),
+  );
+}
+
+function requestErrors(request: Raw, path: string): FieldError[] {
+  const { name = "", exactly, firstAvailable = [] } = request;
+  const errors = requestNameErrors(name, `${path}.name`);
+  const isList = firstAvailable.length > 0;
+  if (isList) {
+    const at = `${path}.firstAvailable`;
+    errors.push(
+      ...eachOf(firstAvailable, at, (one, field) => [
+        ...requestNameErrors(one.name ?? "", `${field}.name`),
+        ...askErrors(one, field),
+      ]),
+      ...uniqueBy(firstAvailable, "name", at),
+      ...atMost(firstAvailable, MAX_SUBREQUESTS, at),
+    );
+  }
+  if (exactly !== undefined) errors.push(...askErrors(exactly, `${path}.exactly`));
+  const text = "exactly one of `exactly` or `firstAvailable` is required";
+  if (!isList && exactly === undefined) errors.push(required(path, text));
+  if (isList && exactly !== undefined)
+    errors.push(invalid(path, null, `${text}, but multiple fields are set`));
+  return errors;
+}
+
+function askErrors(ask: Raw, path: string): FieldError[] {
+  const { deviceClassName = "", allocationMode, count, selectors, tolerations } = ask;
+  return [
+    ...(deviceClassName === ""
+      ? [required(`${path}.deviceClassName`)]
+      : nameProblems(deviceClassName, "subdomain").map((text) =>
+          invalid(`${path}.deviceClassName`, deviceClassName, text),
+        )),
+    ...selectorErrors(selectors, `${path}.selectors`),
+    ...modeErrors(allocationMode, count ?? 0, path),
+    ...eachOf(tolerations, `${path}.tolerations`, deviceTolerationErrors),
+  ];
+}
+
+function modeErrors(mode: string, count: number, path: string): FieldError[] {
+  if (mode === "All") {
+    const text = "must not be specified when allocationMode is 'All'";
+    return count === 0 ? [] : [invalid(`${path}.count`, count, text)];
+  }
+  if (mode === "ExactCount")
+    return count > 0 ? [] : [invalid(`${path}.count`, count, "must be greater than zero")];
+  return [notSupported(`${path}.allocationMode`, mode, ["All", "ExactCount"])];
+}
+
+function selectorErrors(selectors: Raw, path: string): FieldError[] {
+  return [
+    ...eachOf(selectors, path, ({ cel }, field) => {
+      if (cel === undefined) return [required(`${field}.cel`)];
+      const { expression = "" } = cel;
+      const at = `${field}.cel.expression`;
+      if (Buffer.byteLength(expression) > MAX_EXPRESSION_BYTES)
+        return [tooLong(at, MAX_EXPRESSION_BYTES)];
+      const problem = deviceSelectorProblem(expression);
+      if (problem === undefined) return [];
+      return [invalid(at, expression, `compilation failed: ${problem}`)];
+    }),
+    ...atMost(selectors, MAX_SELECTORS, path),
+  ];
+}
+
+function constraintErrors({ matchAttribute, distinctAttribute }: Raw, path: string): FieldError[] {
+  if (matchAttribute !== undefined)
+    return fullyQualifiedNameErrors(matchAttribute, `${path}.matchAttribute`);
+  if (distinctAttribute !== undefined)
+    return fullyQualifiedNameErrors(distinctAttribute, `${path}.distinctAttribute`);
+  return [required(`${path}.matchAttribute`)];
+}
+
+function configErrors({ opaque }: Raw, path: string): FieldError[] {
+  if (opaque === undefined) return [required(`${path}.opaque`)];
+  return [
+    ...driverNameErrors(opaque.driver ?? "", `${path}.opaque.driver`),
+    ...(opaque.parameters === undefined ? [required(`${path}.opaque.parameters`)] : []),
+  ];
+}
+
+function referenceErrors(references: Raw, path: string, names: ReadonlySet<string>): FieldError[] {
+  return eachOf(references, path, (name, field) =>
+    names.has(name) ? [] : [invalid(field, name, NOT_A_REQUEST)],
+  );
+}
+
+function requestNameErrors(name: string, path: string): FieldError[] {
+  if (name === "") return [required(path)];
+  return nameProblems(name, "label").map((text) => invalid(path, name, text));
+}
+
+function extendedNameErrors(name: string, path: string): FieldError[] {
+  const [domain = "", rest = ""] = name.split("/");
+  const isExtended =
+    rest !== "" && !domain.endsWith("kubernetes.io") && !name.startsWith("requests.");
+  return isExtended ? [] : [invalid(path, name, "must be a valid extended resource name")];
+}
+
+/** upstream: validateResourceClaimStatusUpdate */
+function statusErrors(claim: Raw, current: Raw): FieldError[] {
+  const { allocation, reservedFor = [] } = claim.status ?? {};
+  const before = current.status ?? {};
+  const path = "status.reservedFor";
+  const errors = [
+    ...eachOf(reservedFor, path, ({ resource = "", name = "", uid = "" }, field) => [
+      ...(resource === "" ? [required(`${field}.resource`)] : []),
+      ...(name === "" ? [required(`${field}.name`)] : []),
+      ...(uid === "" ? [required(`${field}.uid`)] : []),
+    ]),
+    ...uniqueBy(reservedFor, "uid", path),
+    ...atMost(reservedFor, MAX_CONSUMERS, path),
+  ];
+  const known = new Set((before.reservedFor ?? []).map(({ uid }: Raw) => uid));
+  const isGrown = reservedFor.some(({ uid }: Raw) => !known.has(uid));
+  const isLeaving = claim.metadata.deletionTimestamp !== undefined;
+  if (reservedFor.length > 0 && allocation === undefined)
+    errors.push(forbidden(path, "may not be specified when `allocated` is not set"));
+  else if (isGrown && isLeaving)
+    errors.push(
+      forbidden(
+        path,
+        "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set",
+      ),
+    );
+  const isSame = deepEqual(allocation, before.allocation);
+  if (before.allocation !== undefined && allocation !== undefined && !isSame)
+    errors.push(...validateImmutable(allocation, before.allocation, "status.allocation"));
+  return errors;
+}
