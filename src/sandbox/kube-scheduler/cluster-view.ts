@@ -15,10 +15,13 @@ import type { Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { controllerOf, type KubeObject, keyOf, type LabelSelector } from "../../apis/meta.ts";
 import { POD_DISRUPTION_BUDGET } from "../../apis/policy/kinds.ts";
+import { DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE } from "../../apis/resource/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import { deepEqual } from "../../base/json.ts";
 import type { Mirrors } from "../../kube/mirror/mirror.ts";
 import { type PartDeps, podMirror } from "../parts.ts";
+import type { AssumedClaims } from "./devices/assumed-claims.ts";
+import { claimStatuses, type DeviceObjects, podClaims } from "./devices/pod-claims.ts";
 import { mayFit } from "./feasible.ts";
 import type { FilterName } from "./filters/filter.ts";
 import { type Labels, NO_LABELS, type PodInfo, podInfo } from "./pod-info.ts";
@@ -50,6 +53,8 @@ export class ClusterView {
   readonly #clockNow: () => number;
   readonly #pending = new Set<string>();
   readonly #assumed = new Set<string>();
+  /** Pods with a claim that is not there, or is leaving: no scheduler looks at them, as if they had a gate. */
+  readonly #withoutClaims = new Map<string, Pod>();
   /** Pods that wait for a node on which room is being made for them. */
   readonly #nominated = new Map<string, { readonly pod: PodInfo; readonly node: string }>();
   readonly #listeners = new Set<() => void>();
@@ -162,7 +167,10 @@ export class ClusterView {
       return;
     }
     if ((pod.spec.schedulerName ?? SCHEDULER_NAME) !== SCHEDULER_NAME) return;
-    const gated = (pod.spec.schedulingGates ?? []).length > 0;
+    const lacksClaims = "message" in podClaims(pod, this.snapshot.surroundings.devices);
+    if (lacksClaims) this.#withoutClaims.set(key, pod);
+    else this.#withoutClaims.delete(key);
+    const gated = lacksClaims || (pod.spec.schedulingGates ?? []).length > 0;
     if (gated || pod.metadata.deletionTimestamp !== undefined) {
       this.#pending.delete(key);
       this.#nominated.delete(key);
@@ -184,6 +192,7 @@ export class ClusterView {
 
   dropPod(pod: Pod): void {
     const key = keyOf(pod);
+    this.#withoutClaims.delete(key);
     this.#pending.delete(key);
     this.#nominated.delete(key);
     this.queue.remove(key);
@@ -202,6 +211,12 @@ export class ClusterView {
   dropNode(node: Node): void {
     this.snapshot.removeNode(node.metadata.name);
     this.#note(["PodTopologySpread"]);
+  }
+
+  /** Claims, slices or classes: pods may have all their claims now, and more devices to choose from. */
+  devicesChanged(): void {
+    for (const pod of [...this.#withoutClaims.values()]) this.takePod(pod, undefined);
+    this.#note(["DynamicResources"]);
   }
 
   volumesChanged(): void {
@@ -230,10 +245,10 @@ export class ClusterView {
   }
 }
 
-/** Connects a view to the mirrors. */
-export function watchCluster(deps: PartDeps): ClusterView {
+/** Connects a view to the mirrors. `assumed`: what is decided of claims and not written yet. */
+export function watchCluster(deps: PartDeps, assumed: AssumedClaims): ClusterView {
   const { mirrors, clock } = deps;
-  const view = new ClusterView(surroundingsOf(mirrors), () => clock.now());
+  const view = new ClusterView(surroundingsOf(mirrors, assumed), () => clock.now());
   podMirror(mirrors).on((event, pod, before) =>
     event === "removed" ? view.dropPod(pod) : view.takePod(pod, before),
   );
@@ -246,6 +261,9 @@ export function watchCluster(deps: PartDeps): ClusterView {
   mirrors.of(PERSISTENT_VOLUME).on(() => view.volumesChanged());
   mirrors.of(STORAGE_CLASS).on(() => view.volumesChanged());
   mirrors.of(CSI_NODE).on(() => view.volumesChanged());
+  mirrors.of(RESOURCE_CLAIM).on(() => view.devicesChanged());
+  mirrors.of(RESOURCE_SLICE).on(() => view.devicesChanged());
+  mirrors.of(DEVICE_CLASS).on(() => view.devicesChanged());
   mirrors.of(NAMESPACE).on((event, namespace, before) => {
     if (event === "updated" && deepEqual(namespace.metadata.labels, before?.metadata.labels))
       return;
@@ -254,7 +272,19 @@ export function watchCluster(deps: PartDeps): ClusterView {
   return view;
 }
 
-function surroundingsOf(mirrors: Mirrors): Surroundings {
+function devicesOf(mirrors: Mirrors): DeviceObjects {
+  const claims = mirrors.of(RESOURCE_CLAIM);
+  const slices = mirrors.of(RESOURCE_SLICE);
+  const classes = mirrors.of(DEVICE_CLASS);
+  return {
+    claim: (namespace, name) => claims.get(`${namespace}/${name}`),
+    claims: () => claims.list(),
+    slices: () => slices.list(),
+    deviceClass: (name) => classes.get(name),
+  };
+}
+
+function surroundingsOf(mirrors: Mirrors, assumed: AssumedClaims): Surroundings {
   const claims = mirrors.of(PERSISTENT_VOLUME_CLAIM);
   const volumes = mirrors.of(PERSISTENT_VOLUME);
   const classes = mirrors.of(STORAGE_CLASS);
@@ -280,6 +310,7 @@ function surroundingsOf(mirrors: Mirrors): Surroundings {
       storageClass: (name) => classes.get(name),
       csiNode: (name) => csiNodes.get(name),
     },
+    devices: assumed.over(devicesOf(mirrors)),
     namespaceLabels: (namespace) => namespaces.get(namespace)?.metadata.labels ?? NO_LABELS,
     services: (namespace) =>
       [...(servicesByNamespace.get(namespace)?.values() ?? [])].sort((a, b) =>
@@ -313,6 +344,7 @@ function sameForPlacing(pod: Pod, before: Pod | undefined): boolean {
       (pod.metadata.deletionTimestamp === undefined) &&
     deepEqual(before.metadata.labels, pod.metadata.labels) &&
     deepEqual(before.spec, pod.spec) &&
+    deepEqual(claimStatuses(before), claimStatuses(pod)) &&
     // During a resize the kubelet's allocated amounts are in the status.
     deepEqual(podRequests(before), podRequests(pod))
   );

@@ -2,6 +2,7 @@
  * Which nodes a pod fits on, and why it does not fit on the others: the filters in kube-scheduler's
  * order, where the first that objects gives the node's reasons.
  */
+import { dynamicResources } from "./filters/devices.ts";
 import type { Filter, FilterName, Prepared, Rejection } from "./filters/filter.ts";
 import { interPodAffinity } from "./filters/inter-pod-affinity.ts";
 import {
@@ -37,6 +38,7 @@ const FILTERS: readonly Filter[] = [
   volumeZone,
   podTopologySpread,
   interPodAffinity,
+  dynamicResources,
 ];
 
 /** Filters that need no other pod or object: enough to tell whether a changed node is worth a try. */

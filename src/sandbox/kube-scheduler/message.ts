@@ -6,6 +6,8 @@ const NO_NODES = "no nodes available to schedule pods";
 
 /** Dynamic resource allocation has its word in every refusal. */
 export const NO_CLAIMS = "no new claims to deallocate";
+/** The same of a pod that has claims. */
+export const STILL_NO_CLAIMS = "still not schedulable";
 export const NO_VICTIMS = "No preemption victims found for incoming pod";
 export const NO_PREEMPTION_HELPS = "Preemption is not helpful for scheduling";
 

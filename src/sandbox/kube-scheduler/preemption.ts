@@ -7,8 +7,15 @@
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
+import { claimReferences } from "./devices/pod-claims.ts";
 import { type Feasible, rejectionOn } from "./feasible.ts";
-import { NO_CLAIMS, NO_PREEMPTION_HELPS, NO_VICTIMS, refusalOf } from "./message.ts";
+import {
+  NO_CLAIMS,
+  NO_PREEMPTION_HELPS,
+  NO_VICTIMS,
+  refusalOf,
+  STILL_NO_CLAIMS,
+} from "./message.ts";
 import type { NodeInfo } from "./node-info.ts";
 import type { PodInfo } from "./pod-info.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -52,8 +59,12 @@ export function findPreemption(pod: PodInfo, result: Feasible, snapshot: Snapsho
   }
   const [candidate] = bestCandidates(candidates);
   if (candidate !== undefined) return { kind: "preempt", candidate };
-  const message = `${NO_CLAIMS}, preemption: ${refusalOf(snapshot.nodes.length, reasons)}`;
+  const message = `${claimsWord(pod)}, preemption: ${refusalOf(snapshot.nodes.length, reasons)}`;
   return { kind: "none", message };
+}
+
+function claimsWord({ pod }: PodInfo): string {
+  return claimReferences(pod).length === 0 ? NO_CLAIMS : STILL_NO_CLAIMS;
 }
 
 function whyIneligible(

@@ -6,7 +6,9 @@
 import { PERSISTENT_VOLUME_CLAIM, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import type { Condition } from "../../apis/meta.ts";
+import { RESOURCE_CLAIM } from "../../apis/resource/kinds.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/events/events.ts";
@@ -19,6 +21,7 @@ import {
 } from "../../kube/manager/controller.ts";
 import { createPartRecorder, type PartDeps, podMirror, subject } from "../parts.ts";
 import { type ClusterView, watchCluster } from "./cluster-view.ts";
+import { AssumedClaims, type ClaimWrite, claimWrites } from "./devices/assumed-claims.ts";
 import { type Feasible, feasibleBeside } from "./feasible.ts";
 import { planVolumes, type VolumePlan } from "./filters/volumes.ts";
 import { unschedulableMessage } from "./message.ts";
@@ -60,11 +63,16 @@ class Scheduler {
   readonly #deps: PartDeps;
   readonly #recorder: EventRecorder;
   readonly #awaitingVolumes = new Map<string, AwaitingVolumes>();
+  readonly #assumedClaims = new AssumedClaims();
+  /** What is to be written to the claims of placed pods before they are bound, by pod. */
+  readonly #claimWrites = new Map<string, readonly ClaimWrite[]>();
+  readonly #shares: Random;
 
   constructor(deps: PartDeps) {
     this.#deps = deps;
     this.#recorder = createPartRecorder(deps, "default-scheduler");
-    this.view = watchCluster(deps);
+    this.#shares = deps.random.fork("scheduler/shares");
+    this.view = watchCluster(deps, this.#assumedClaims);
   }
 
   async run(): Promise<Outcome> {
@@ -108,6 +116,11 @@ class Scheduler {
         await this.#refuse(waiting, result);
         return;
       }
+      const { devices } = snapshot.surroundings;
+      const shareId = (): string => this.#shares.uuid();
+      const writes = claimWrites(pod.pod, node, { devices, shareId });
+      this.#assumedClaims.assume(writes);
+      this.#claimWrites.set(pod.key, writes);
       this.view.assume(pod, node.name);
       await this.#place(waiting, node);
     } catch (error) {
@@ -197,6 +210,11 @@ class Scheduler {
 
   async #bind({ pod }: Waiting, nodeName: string): Promise<void> {
     const { name, namespace, uid } = pod.pod.metadata;
+    for (const { before, after } of this.#claimWrites.get(pod.key) ?? []) {
+      const written = await patchObject(this.#deps.kube, RESOURCE_CLAIM, before, after);
+      if (written === undefined) throw new Error(`claim ${after.metadata.name} is gone`);
+    }
+    this.#forgetClaims(pod.key);
     await this.#deps.kube.bind({ name, namespace, uid }, nodeName);
     this.#recorder.publish({
       object: subject(POD, pod.pod),
@@ -205,6 +223,11 @@ class Scheduler {
       message: `Successfully assigned ${pod.namespace}/${name} to ${nodeName}`,
     });
     this.#trace("bound", pod, `to ${nodeName}`);
+  }
+
+  #forgetClaims(podKey: string): void {
+    this.#assumedClaims.forget(this.#claimWrites.get(podKey) ?? []);
+    this.#claimWrites.delete(podKey);
   }
 
   /** Writes the chosen node to the claims, for the volume binder. */
@@ -236,6 +259,7 @@ class Scheduler {
       const { pod } = waiting;
       if (!this.view.isAssumed(key)) {
         this.#awaitingVolumes.delete(key);
+        this.#forgetClaims(key);
         continue;
       }
       const ready = pod.claims.every((name) => {
@@ -256,6 +280,7 @@ class Scheduler {
   #fail(waiting: Waiting, error: unknown): void {
     const { pod } = waiting;
     this.view.forget(pod.key);
+    this.#forgetClaims(pod.key);
     this.#awaitingVolumes.delete(pod.key);
     if (isNotFound(error)) return;
     this.#deps.log.warn("scheduling pod failed", { Pod: pod.key, error: String(error) });

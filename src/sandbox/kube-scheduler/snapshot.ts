@@ -11,6 +11,7 @@ import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import type { LabelSelector } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { canonicalJson } from "../../base/json.ts";
+import type { DeviceObjects } from "./devices/pod-claims.ts";
 import { NodeInfo } from "./node-info.ts";
 import type { Labels, PodInfo, Term } from "./pod-info.ts";
 import type { VolumeObjects } from "./volumes.ts";
@@ -18,6 +19,7 @@ import type { VolumeObjects } from "./volumes.ts";
 /** Other objects that decisions look at, asked when needed. */
 export interface Surroundings {
   readonly volumes: VolumeObjects;
+  readonly devices: DeviceObjects;
   namespaceLabels(namespace: string): Labels;
   services(namespace: string): readonly Service[];
   budgets(namespace: string): readonly PodDisruptionBudget[];

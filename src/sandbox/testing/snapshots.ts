@@ -1,6 +1,7 @@
 /** The simulated scheduler's picture of plain objects, for tests: no cluster, nothing around them unless given. */
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
+import type { DeviceObjects } from "../kube-scheduler/devices/pod-claims.ts";
 import { NO_LABELS, podInfo } from "../kube-scheduler/pod-info.ts";
 import { Snapshot, type Surroundings } from "../kube-scheduler/snapshot.ts";
 import type { VolumeObjects } from "../kube-scheduler/volumes.ts";
@@ -13,9 +14,17 @@ const NO_VOLUMES: VolumeObjects = {
   csiNode: () => undefined,
 };
 
-/** No volumes, no namespaces, no Services. For tests. */
+const NO_DEVICES: DeviceObjects = {
+  claim: () => undefined,
+  claims: () => [],
+  slices: () => [],
+  deviceClass: () => undefined,
+};
+
+/** No volumes, no devices, no namespaces, no Services. For tests. */
 export const NO_SURROUNDINGS: Surroundings = {
   volumes: NO_VOLUMES,
+  devices: NO_DEVICES,
   namespaceLabels: () => NO_LABELS,
   services: () => [],
   budgets: () => [],

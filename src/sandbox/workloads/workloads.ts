@@ -3,6 +3,7 @@ import type { Controller } from "../../kube/manager/controller.ts";
 import type { PartDeps } from "../parts.ts";
 import { autoscalerController } from "./autoscaler/autoscaler.ts";
 import { pdbStatusController } from "./budgets/pdb-status.ts";
+import { resourceClaimController } from "./claims/resource-claims.ts";
 import { deploymentController } from "./deployment/deployment.ts";
 import { replicaSetController } from "./deployment/replicaset.ts";
 import { cronJobController } from "./jobs/cronjob.ts";
@@ -35,6 +36,7 @@ export function workloadControllers(deps: PartDeps, options: WorkloadOptions = {
     autoscalerController(deps),
     pdbStatusController(deps),
     ephemeralClaimController(deps),
+    resourceClaimController(deps),
     volumeBinderController(deps),
     volumeProtectionController(deps),
     endpointsController(deps),

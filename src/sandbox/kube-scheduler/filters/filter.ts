@@ -44,7 +44,8 @@ export type FilterName =
   | "VolumeBinding"
   | "VolumeZone"
   | "PodTopologySpread"
-  | "InterPodAffinity";
+  | "InterPodAffinity"
+  | "DynamicResources";
 
 /** The filter has nothing to check for this pod. */
 export const SKIP: Prepared = Object.freeze({ kind: "skip" });

@@ -1,0 +1,53 @@
+/**
+ * Constraints of a claim while its devices are chosen one by one.
+ * upstream: dynamic-resource-allocation/structured/internal/experimental/constraint.go
+ */
+import type { DeviceAttribute, DeviceConstraint } from "../../../apis/resource/kinds.ts";
+import { canonicalJson } from "../../../base/json.ts";
+import type { PooledDevice } from "./pools.ts";
+
+/** The values that the devices chosen so far have, in the order of choosing. */
+export class ConstraintState {
+  readonly #constraint: DeviceConstraint;
+  readonly #values: string[] = [];
+
+  constructor(constraint: DeviceConstraint) {
+    this.#constraint = constraint;
+  }
+
+  /** Whether the request has to obey. `name` is `request` or `request/subrequest`. */
+  #binds(name: string): boolean {
+    const { requests = [] } = this.#constraint;
+    const [parent = ""] = name.split("/");
+    return requests.length === 0 || requests.includes(name) || requests.includes(parent);
+  }
+
+  /** Takes the device in if it may stand beside the others. */
+  add(request: string, chosen: PooledDevice): boolean {
+    if (!this.#binds(request)) return true;
+    const { matchAttribute, distinctAttribute } = this.#constraint;
+    const attribute = attributeOf(chosen, matchAttribute ?? distinctAttribute ?? "");
+    if (attribute === undefined) return false;
+    const value = canonicalJson(attribute);
+    const isFine =
+      matchAttribute === undefined
+        ? !this.#values.includes(value)
+        : this.#values.every((other) => other === value);
+    if (isFine) this.#values.push(value);
+    return isFine;
+  }
+
+  /** Undoes the last {@link add} of this request. */
+  remove(request: string): void {
+    if (this.#binds(request)) this.#values.pop();
+  }
+}
+
+/** By its full name; the driver's own attributes may be written without the domain. */
+function attributeOf({ device, slice }: PooledDevice, name: string): DeviceAttribute | undefined {
+  const { attributes = {} } = device;
+  const own = `${slice.spec.driver}/`;
+  return (
+    attributes[name] ?? (name.startsWith(own) ? attributes[name.slice(own.length)] : undefined)
+  );
+}

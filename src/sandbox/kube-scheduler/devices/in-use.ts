@@ -1,0 +1,31 @@
+/** Which devices the allocated claims hold, and how much of the shared ones. */
+import type { ResourceClaim } from "../../../apis/resource/kinds.ts";
+import { nano } from "./capacity.ts";
+import { deviceId } from "./pools.ts";
+
+export interface DevicesInUse {
+  /** Devices that belong to one claim. */
+  readonly whole: ReadonlySet<string>;
+  /** Of devices that several claims share: what they hold together, in nano units by capacity. */
+  readonly parts: ReadonlyMap<string, ReadonlyMap<string, bigint>>;
+}
+
+/** Counts over all claims. Access of an administrator takes nothing. */
+export function devicesInUse(claims: readonly ResourceClaim[]): DevicesInUse {
+  const whole = new Set<string>();
+  const parts = new Map<string, Map<string, bigint>>();
+  for (const { status } of claims)
+    for (const result of status?.allocation?.devices?.results ?? []) {
+      if (result.adminAccess === true) continue;
+      const id = deviceId(result.driver, result.pool, result.device);
+      if (result.shareID === undefined) {
+        whole.add(id);
+        continue;
+      }
+      const held = parts.get(id) ?? new Map<string, bigint>();
+      parts.set(id, held);
+      for (const [name, amount] of Object.entries(result.consumedCapacity ?? {}))
+        held.set(name, (held.get(name) ?? 0n) + nano(amount));
+    }
+  return { whole, parts };
+}

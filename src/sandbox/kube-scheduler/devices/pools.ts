@@ -1,0 +1,91 @@
+/**
+ * The devices that one node reaches, by pool: of each pool the slices of its newest generation.
+ * upstream: dynamic-resource-allocation/structured/internal/experimental/pools_experimental.go
+ */
+import type { NodeSelectorTerm } from "../../../apis/core/pod.ts";
+import type { Device, ResourceSlice } from "../../../apis/resource/kinds.ts";
+import { matchesAnyTerm } from "../filters/node.ts";
+
+/** What is asked of the node. */
+export interface NodeFacts {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface PooledDevice {
+  /** `driver/pool/device`. */
+  readonly id: string;
+  readonly device: Device;
+  readonly slice: ResourceSlice;
+}
+
+export interface Pool {
+  /** `driver/pool`. */
+  readonly id: string;
+  /** Not all slices of the generation are there for the node. */
+  readonly isIncomplete: boolean;
+  /** Two devices have this name; then none of them can be told apart. */
+  readonly twice: string | undefined;
+  readonly devices: readonly PooledDevice[];
+}
+
+/** Pools in the order of their names. */
+export function poolsFor(slices: readonly ResourceSlice[], node: NodeFacts): readonly Pool[] {
+  const byPool = new Map<string, ResourceSlice[]>();
+  for (const slice of [...slices].sort(byName)) {
+    if (!reachesSlice(slice, node)) continue;
+    const { driver, pool } = slice.spec;
+    const id = `${driver}/${pool.name}`;
+    const known = byPool.get(id) ?? [];
+    const newest = known[0]?.spec.pool.generation ?? pool.generation;
+    if (pool.generation < newest) continue;
+    byPool.set(id, pool.generation > newest ? [slice] : [...known, slice]);
+  }
+  return [...byPool].sort(([a], [b]) => (a < b ? -1 : 1)).map(([id, own]) => poolOf(id, own, node));
+}
+
+/** The id of a device as allocations name it. */
+export function deviceId(driver: string, pool: string, device: string): string {
+  return `${driver}/${pool}/${device}`;
+}
+
+function byName(a: ResourceSlice, b: ResourceSlice): number {
+  return a.metadata.name < b.metadata.name ? -1 : 1;
+}
+
+function poolOf(id: string, slices: readonly ResourceSlice[], node: NodeFacts): Pool {
+  const seen = new Set<string>();
+  let twice: string | undefined;
+  const devices: PooledDevice[] = [];
+  for (const slice of slices)
+    for (const device of slice.spec.devices ?? []) {
+      if (seen.has(device.name)) twice ??= device.name;
+      seen.add(device.name);
+      if (slice.spec.perDeviceNodeSelection === true && !reaches(device, node)) continue;
+      const { driver, pool } = slice.spec;
+      devices.push({ id: deviceId(driver, pool.name, device.name), device, slice });
+    }
+  const isIncomplete = slices.length !== slices[0]?.spec.pool.resourceSliceCount;
+  return { id, isIncomplete, twice, devices };
+}
+
+function reachesSlice({ spec }: ResourceSlice, node: NodeFacts): boolean {
+  if (spec.perDeviceNodeSelection === true)
+    return (spec.devices ?? []).some((device) => reaches(device, node));
+  return reaches(spec, node);
+}
+
+/** Whether what names a node, chooses nodes, or is for all, means this one. */
+function reaches(
+  { nodeName = "", allNodes, nodeSelector }: Pick<Device, "nodeName" | "allNodes" | "nodeSelector">,
+  { name, labels }: NodeFacts,
+): boolean {
+  if (nodeName !== "") return nodeName === name;
+  if (allNodes === true) return true;
+  if (nodeSelector === undefined) return false;
+  return matchesAnyTerm(
+    nodeSelector.nodeSelectorTerms as readonly NodeSelectorTerm[],
+    labels,
+    name,
+  );
+}
