@@ -24,6 +24,7 @@ import type { KubeletFacts } from "./ec2/boot/kubelet-facts.ts";
 import { spotPool } from "./ec2/market/prices.ts";
 import { createSimulatedAws, type SimulatedAws } from "./ec2/simulated-aws.ts";
 import { schedulerController } from "./kube-scheduler/scheduler.ts";
+import { createDeviceClasses, devicesOfType } from "./kubelet/devices.ts";
 import { type InstanceNode, registerNode } from "./kubelet/join.ts";
 import { kubeletControllers } from "./kubelet/kubelets.ts";
 import { Kubelets } from "./kubelet/machines.ts";
@@ -47,6 +48,8 @@ export interface SandboxOptions {
   readonly sells?: (instanceType: string) => boolean;
   /** `1.34`. */
   readonly kubernetesVersion: string;
+  /** Whether machines have drivers that publish their devices (dynamic resource allocation). */
+  readonly withDevices?: boolean;
   /** CustomResourceDefinitions and webhook configurations, in order. */
   readonly manifests: readonly KubeObject[];
   /** Answers the webhooks that the manifests name. */
@@ -132,6 +135,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       await applyAll(client, options.manifests);
       for (const machine of aws.nodeGroup)
         await registerNode(deps, { ...toInstanceNode(machine), readyMs: 0 });
+      if (options.withDevices === true) await createDeviceClasses(client);
       await createBaseState(client, aws.nodeGroup[0]?.nodeName ?? "");
       // Opened before the start, so that they are synced with the others.
       stopTelling = narrate({
@@ -171,7 +175,8 @@ function apiServerOf({ clock, random, log, webhooks, kubernetesVersion }: Sandbo
 
 /** An account whose machines have a kubelet that joins and leaves. */
 function awsOf(options: SandboxOptions, kubelets: Kubelets): SimulatedAws {
-  const { clock, random, region, clusterName, kubernetesVersion, trace, sells } = options;
+  const { clock, random, region, clusterName, kubernetesVersion, trace, sells, withDevices } =
+    options;
   return createSimulatedAws({
     clock,
     random: random.fork("sandbox/aws"),
@@ -184,7 +189,8 @@ function awsOf(options: SandboxOptions, kubelets: Kubelets): SimulatedAws {
       if (event.type === "terminated") kubelets.leave(event.nodeName);
       else if (event.type === "stopped") kubelets.halt(event.nodeName);
       else if (event.type === "rebooted") kubelets.reboot(event.nodeName);
-      else if (event.kubelet !== undefined) kubelets.join(toInstanceNode(event.kubelet));
+      else if (event.kubelet !== undefined)
+        kubelets.join(toInstanceNode(event.kubelet, withDevices));
     },
   });
 }
@@ -198,7 +204,8 @@ async function applyAll(client: KubeClient, manifests: readonly KubeObject[]): P
   }
 }
 
-function toInstanceNode(kubelet: KubeletFacts): InstanceNode {
+function toInstanceNode(kubelet: KubeletFacts, withDevices = false): InstanceNode {
+  const instanceType = kubelet.labels["node.kubernetes.io/instance-type"] ?? "";
   return {
     name: kubelet.nodeName,
     providerID: kubelet.providerId,
@@ -212,6 +219,7 @@ function toInstanceNode(kubelet: KubeletFacts): InstanceNode {
     osImage: kubelet.osImage,
     kubeletVersion: kubelet.kubeletVersion,
     csiDrivers: [EBS_DRIVER],
+    ...(withDevices ? { devices: devicesOfType(instanceType) } : {}),
   };
 }
 

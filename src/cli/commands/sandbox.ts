@@ -55,6 +55,10 @@ export function sandboxCommand(): Command {
         .choices(["all", "beta-only"])
         .default("all"),
     )
+    .option(
+      "--dra",
+      "machines publish their GPUs and EFA interfaces as ResourceSlices, for pods with ResourceClaims",
+    )
     .allowExcessArguments(false)
     .action(sandbox);
   return withExamples(

@@ -48,6 +48,8 @@ export interface BoxOptions {
   readonly logLevel: "debug" | "info" | "error";
   /** `beta-only` leaves the kinds of v1alpha5 out, as v0.33 did. Default `all`. */
   readonly generations?: "all" | "beta-only";
+  /** Machines publish their devices for dynamic resource allocation. Default: false. */
+  readonly dra?: boolean;
   /** Wraps the simulated AWS, for instance into the real SDK over loopback. Default: called directly. */
   readonly connectAws?: (sandbox: Sandbox) => Promise<AwsApi>;
   /** Karpenter's way to the API server. Default: as its chart installs it, with exactly those rights. */
@@ -101,6 +103,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
       answerWebhook(config.service?.path ?? "", review, admission),
     ),
     karpenterLog,
+    ...(options.dra === undefined ? {} : { withDevices: options.dra }),
     ...(options.provider === "kwok" ? { price: kwokPrice } : {}),
   });
   await sandbox.start();

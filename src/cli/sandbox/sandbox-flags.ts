@@ -11,6 +11,8 @@ export interface SandboxFlags {
   readonly region: string;
   readonly kubernetesVersion: string;
   readonly generations: "all" | "beta-only";
+  /** Machines publish their devices for dynamic resource allocation. */
+  readonly dra?: boolean;
   readonly scenario?: string;
   /** Where the page of a played story is written. */
   readonly html?: string;

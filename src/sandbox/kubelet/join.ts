@@ -6,6 +6,7 @@
 import { NODE, type Node, type Taint } from "../../apis/core/node.ts";
 import type { Condition, ResourceAmounts } from "../../apis/meta.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
+import { RESOURCE_SLICE } from "../../apis/resource/kinds.ts";
 import { CSI_NODE } from "../../apis/storage/kinds.ts";
 import { toRfc3339, toRfc3339Micro } from "../../base/clock.ts";
 import { fnv64Text } from "../../base/fnv.ts";
@@ -13,6 +14,7 @@ import { deepEqual } from "../../base/json.ts";
 import { patchObject } from "../../kube/client/patch-object.ts";
 import { isAlreadyExists } from "../../kube/errors.ts";
 import type { PartDeps } from "../parts.ts";
+import { type MachineDevices, sliceOf } from "./devices.ts";
 
 /** From launch until the kubelet registers the Node. */
 export const DEFAULT_JOIN_MS = 20_000;
@@ -40,13 +42,15 @@ export interface InstanceNode {
   readonly kubeletVersion?: string;
   /** CSI drivers that run there, with the volumes each can attach. */
   readonly csiDrivers?: readonly { readonly name: string; readonly count: number }[];
+  /** Devices that drivers publish there. */
+  readonly devices?: readonly MachineDevices[];
   /** From this call until the Node is registered. Default {@link DEFAULT_JOIN_MS}. */
   readonly joinMs?: number;
   /** From registration until Ready. Default {@link DEFAULT_READY_MS}; `"never"` stays NotReady, 0 is ready at once. */
   readonly readyMs?: number | "never";
 }
 
-/** Creates the Node, its Lease and its CSINode. Existing objects are not changed. */
+/** Creates the Node, its Lease, its CSINode and the slices of its devices. Existing objects are not changed. */
 export async function registerNode(deps: PartDeps, spec: InstanceNode): Promise<void> {
   const wanted = nodeOf(spec, deps.clock.now());
   const created = await orExisting(deps.kube.create(NODE, wanted), () =>
@@ -58,6 +62,10 @@ export async function registerNode(deps: PartDeps, spec: InstanceNode): Promise<
     await patchObject(deps.kube, NODE, created, { ...created, status });
   }
   await createLease(deps, created);
+  for (const devices of spec.devices ?? []) {
+    const slice = sliceOf(created, devices);
+    await orExisting(deps.kube.create(RESOURCE_SLICE, slice), () => Promise.resolve(slice));
+  }
   if (spec.csiDrivers !== undefined && spec.csiDrivers.length > 0) {
     const csiNode = {
       apiVersion: "storage.k8s.io/v1",

@@ -1,0 +1,113 @@
+/**
+ * Devices of simulated machines (`karpenter sandbox --dra`): what the drivers of NVIDIA GPUs and of EFA publish on a
+ * node of an EC2 type, and the DeviceClasses that come with the drivers. Facts: data/dra-aws.json.
+ */
+import { readFileSync } from "node:fs";
+import type { Node } from "../../apis/core/node.ts";
+import {
+  DEVICE_CLASS,
+  type Device,
+  type DeviceAttribute,
+  type ResourceSlice,
+} from "../../apis/resource/kinds.ts";
+import { fieldOf } from "../../base/json.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+
+/** Devices of one driver on a machine. */
+export interface MachineDevices {
+  readonly driver: string;
+  readonly devices: readonly Device[];
+}
+
+interface DeviceFacts {
+  readonly meta: { readonly attributeTypes: Readonly<Record<string, keyof DeviceAttribute>> };
+  readonly instanceTypes: Readonly<Record<string, TypeFacts>>;
+}
+
+/** By driver. */
+type TypeFacts = Readonly<Partial<Record<Driver, { readonly devices: readonly RawDevice[] }>>>;
+type Driver = (typeof DRIVERS)[number];
+
+interface RawDevice {
+  readonly name: string;
+  readonly attributes?: Readonly<Record<string, unknown>>;
+  readonly capacity?: Readonly<Record<string, unknown>>;
+}
+
+const GPU_DRIVER = "gpu.nvidia.com";
+const DRIVERS = [GPU_DRIVER, "dra.net"] as const;
+/** Known only once a driver runs, and the same for all GPUs of a machine. */
+const DRIVER_VERSIONS: Readonly<Record<string, DeviceAttribute>> = {
+  driverVersion: { version: "580.95.5" },
+  cudaDriverVersion: { version: "13.0.0" },
+};
+const CLASSES: Readonly<Record<string, string>> = {
+  [GPU_DRIVER]: `device.driver == "${GPU_DRIVER}" && device.attributes["${GPU_DRIVER}"].type == "gpu"`,
+  "dra.net": 'device.driver == "dra.net"',
+};
+
+let facts: DeviceFacts | undefined;
+
+/** What the drivers find on a machine of the type; nothing on most. */
+export function devicesOfType(instanceType: string): readonly MachineDevices[] {
+  facts ??= JSON.parse(
+    readFileSync(new URL("../../../data/dra-aws.json", import.meta.url), "utf8"),
+  ) as DeviceFacts;
+  const { attributeTypes } = facts.meta;
+  const found = fieldOf(facts.instanceTypes, instanceType) ?? {};
+  return DRIVERS.flatMap((driver) => {
+    const raw = found[driver]?.devices ?? [];
+    const devices = raw.map((one) => deviceOf(one, driver, attributeTypes));
+    return devices.length === 0 ? [] : [{ driver, devices }];
+  });
+}
+
+/** The slice that the driver publishes: one for the node, in a pool that has its name. */
+export function sliceOf(node: Node, { driver, devices }: MachineDevices): ResourceSlice {
+  const { name, uid = "" } = node.metadata;
+  const owner = { apiVersion: "v1", kind: "Node", name, uid, controller: true };
+  return {
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceSlice",
+    metadata: { name: `${name}-${driver}`, ownerReferences: [owner] },
+    spec: {
+      driver,
+      pool: { name, generation: 1, resourceSliceCount: 1 },
+      nodeName: name,
+      devices,
+    },
+  };
+}
+
+/** The classes that users name in their claims. */
+export async function createDeviceClasses(client: KubeClient): Promise<void> {
+  for (const [name, expression] of Object.entries(CLASSES))
+    await client.create(DEVICE_CLASS, {
+      apiVersion: "resource.k8s.io/v1",
+      kind: "DeviceClass",
+      metadata: { name },
+      spec: { selectors: [{ cel: { expression } }] },
+    });
+}
+
+function deviceOf(
+  { name, attributes = {}, capacity }: RawDevice,
+  driver: string,
+  types: DeviceFacts["meta"]["attributeTypes"],
+): Device {
+  const typed = Object.entries(attributes).map(([key, value]): [string, DeviceAttribute] => [
+    key,
+    { [types[key] ?? "string"]: value },
+  ]);
+  return {
+    name,
+    attributes: { ...Object.fromEntries(typed), ...(driver === GPU_DRIVER ? DRIVER_VERSIONS : {}) },
+    ...(capacity === undefined
+      ? {}
+      : {
+          capacity: Object.fromEntries(
+            Object.entries(capacity).map(([key, value]) => [key, { value: String(value) }]),
+          ),
+        }),
+  };
+}
