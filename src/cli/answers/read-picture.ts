@@ -26,7 +26,7 @@ import { settingFlags } from "../controller/setting-flags.ts";
 import type { Cloud } from "../plan/aws-catalogue.ts";
 import { type Found, readDocuments } from "../plan/documents.ts";
 import { factsIn, type ReadFacts, settingsWith } from "../plan/facts.ts";
-import { SELECTING } from "../plan/live-cluster.ts";
+import { DEVICE_KINDS, SELECTING } from "../plan/live-cluster.ts";
 import { type Manifests, sortManifests } from "../plan/manifests.ts";
 import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects, type ReadLive } from "../plan/sources.ts";
@@ -88,7 +88,9 @@ export async function readObjects(
   };
   const further = (facts: ReadFacts | undefined) => {
     const selecting = (settingsBy(facts).settings.defaultSpread ?? []).length > 0 ? SELECTING : [];
-    return [EVENT, DEPLOYMENT as Kind, ...selecting];
+    const { compileSelector } = settingsBy(facts).settings;
+    const devices = compileSelector === undefined ? [] : DEVICE_KINDS;
+    return [EVENT, DEPLOYMENT as Kind, ...selecting, ...devices];
   };
   const there = readsCluster
     ? await live(clock, further)
@@ -187,8 +189,9 @@ async function planningOf(
   },
 ): Promise<PlanningInput> {
   const cloud = await kept.cloud(manifests, facts);
-  const { preferencePolicy, minValuesPolicy, defaultSpread = [] } = settings;
-  const wanted = { preferencePolicy, minValuesPolicy, defaultSpread, poolNames: [] };
+  const { preferencePolicy, minValuesPolicy, defaultSpread = [], compileSelector } = settings;
+  const poolNames: readonly string[] = [];
+  const wanted = { preferencePolicy, minValuesPolicy, defaultSpread, compileSelector, poolNames };
   const { gates } = settings;
   const isLaid = gates.nodeOverlay || manifests.overlays.length === 0;
   const isKept = withRoom && gates.capacityBuffer;

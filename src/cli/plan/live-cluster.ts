@@ -28,6 +28,12 @@ import { NODE_OVERLAY } from "../../apis/karpenter/nodeoverlay.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
 import { RUNTIME_CLASS } from "../../apis/node/runtime-class.ts";
 import { POD_DISRUPTION_BUDGET, PRIORITY_CLASS } from "../../apis/policy/kinds.ts";
+import {
+  DEVICE_CLASS,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
+  RESOURCE_SLICE,
+} from "../../apis/resource/kinds.ts";
 import { CSI_NODE, STORAGE_CLASS } from "../../apis/storage/kinds.ts";
 import { firstLineOf } from "../../base/error-text.ts";
 import { deepFreeze } from "../../base/json.ts";
@@ -63,6 +69,13 @@ const USEFUL: readonly Kind[] = [
 ];
 /** What a default spread takes its selectors from, beside Services. */
 export const SELECTING: readonly Kind[] = [REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER];
+/** What pods with resource claims need. */
+export const DEVICE_KINDS = [
+  RESOURCE_SLICE,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
+  DEVICE_CLASS,
+] as readonly Kind[];
 /** What CapacityBuffers may be about. */
 const BUFFERED = [POD_TEMPLATE, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, JOB] as readonly Kind[];
 /** Clusters of an older Karpenter serve only this one. */

@@ -45,6 +45,10 @@ const LOOKED_AT = [
   "NodeOverlay",
   "CapacityBuffer",
   "PodTemplate",
+  "ResourceSlice",
+  "ResourceClaim",
+  "ResourceClaimTemplate",
+  "DeviceClass",
 ] as const;
 export type LookedAt = (typeof LOOKED_AT)[number];
 

@@ -31,9 +31,16 @@ import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
 import { type KubeObject, keyOf, type ObjectMeta } from "../../apis/meta.ts";
 import type { RuntimeClass } from "../../apis/node/runtime-class.ts";
 import type { PodDisruptionBudget, PriorityClass } from "../../apis/policy/kinds.ts";
+import type {
+  DeviceClass,
+  ResourceClaim,
+  ResourceClaimTemplate,
+  ResourceSlice,
+} from "../../apis/resource/kinds.ts";
 import type { CSINode, StorageClass } from "../../apis/storage/kinds.ts";
 import { canonicalJson } from "../../base/json.ts";
 import { compareText } from "../../base/text-order.ts";
+import type { DeviceFacts } from "../../core/devices/device-facts.ts";
 import { isCustom } from "../../sandbox/apiserver/engine.ts";
 import {
   createRegistry,
@@ -80,6 +87,8 @@ export interface Manifests {
   readonly overlays: readonly NodeOverlay[];
   readonly buffers: readonly CapacityBuffer[];
   readonly podTemplates: readonly StoredPodTemplate[];
+  /** What pods claim, and what there is of it. */
+  readonly devices: Omit<DeviceFacts, "compile">;
   /** Kind → how many were passed over. */
   readonly unused: ReadonlyMap<string, number>;
   /** Where the object is in the files: `app.yaml, document 2`. Undefined for one of a live cluster. */
@@ -143,6 +152,12 @@ export function sortManifests(found: readonly Found[]): Manifests {
     overlays: of<NodeOverlay>("NodeOverlay"),
     buffers: of<CapacityBuffer>("CapacityBuffer"),
     podTemplates: of<StoredPodTemplate>("PodTemplate"),
+    devices: {
+      slices: of<ResourceSlice>("ResourceSlice"),
+      claims: of<ResourceClaim>("ResourceClaim"),
+      templates: of<ResourceClaimTemplate>("ResourceClaimTemplate"),
+      classes: of<DeviceClass>("DeviceClass"),
+    },
     unused,
     placeOf: (one: KubeObject) => {
       const place = seen.get(`${one.kind} ${keyOf(one)}`);

@@ -22,6 +22,7 @@ import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
 import { meantName } from "../../base/slips.ts";
 import { atOnce } from "../../base/steps.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
+import type { CompileSelector } from "../../core/devices/selectors.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
 import type {
@@ -46,6 +47,8 @@ export interface PlanSettings {
   readonly poolNames: readonly string[];
   /** For pods without a spread of their own. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
+  /** Reads CEL selectors of devices. Absent: pods with resource claims are not planned. */
+  readonly compileSelector?: CompileSelector | undefined;
 }
 
 /** upstream: MaxInstanceTypes */
@@ -77,6 +80,7 @@ export async function planningInput(
       ? expandWorkloads(manifests)
       : { pods: kept.unboundPods(), volumeClaims: manifests.volumeClaims };
   const { services } = manifests;
+  const { compileSelector: compile } = settings;
   const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
   const cluster = kept ?? clusterOf(manifests, pods);
   const notes: string[] = [];
@@ -116,6 +120,7 @@ export async function planningInput(
         classes: manifests.storageClasses,
         csiNodes: manifests.csiNodes,
       },
+      ...(compile === undefined ? {} : { devices: { ...manifests.devices, compile } }),
       defaultSpread: { constraints: settings.defaultSpread ?? [], services, workloads },
       options: {
         preferencePolicy: settings.preferencePolicy,

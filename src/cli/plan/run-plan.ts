@@ -14,6 +14,7 @@ import { plannerOptions } from "../../core/planner/planner-options.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import { compileDeviceSelector } from "../../readers/device-selectors.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/manifest-text.ts";
 import { toStderr, toStdout } from "../program/output.ts";
@@ -23,7 +24,7 @@ import { isReport, printedReport, type ReportFormat } from "../report/formats.ts
 import { planReport } from "../report/report.ts";
 import { readDocuments, readText } from "./documents.ts";
 import { factsIn } from "./facts.ts";
-import { SELECTING } from "./live-cluster.ts";
+import { DEVICE_KINDS, SELECTING } from "./live-cluster.ts";
 import { sortManifests } from "./manifests.ts";
 import { limitNotes, type Plan, passNotes, planOf } from "./plan.ts";
 import { planText } from "./plan-text.ts";
@@ -71,6 +72,8 @@ export const STANDARD_STREAMS: PlanStreams = {
 };
 
 /** Every pod has a place; some have none; no pod needs one. Bad input ends with 1 (CliError). */
+const CLAIMS_PLANNED =
+  "pods with resource claims are planned, as the controller does with --ignore-dra-requests=false";
 const EXIT_CODES = { placed: 0, someLeft: 2, nothingToPlan: 3 } as const;
 
 /** Prints the plan; gives the exit code, one of {@link EXIT_CODES}. Throws CliError for bad input. */
@@ -110,7 +113,10 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   progress.stage(flags.cluster === true ? "reading the cluster" : "reading manifests");
   const live =
     flags.cluster === true
-      ? await liveObjects(clock, () => (flags.schedulerConfig === undefined ? [] : SELECTING))
+      ? await liveObjects(clock, (facts) => [
+          ...(flags.schedulerConfig === undefined ? [] : SELECTING),
+          ...(facts?.settings["ignore-dra-requests"] === "false" ? DEVICE_KINDS : []),
+        ])
       : { found: [], notes: [], nowMs: clock.now() };
   const found = [...live.found, ...readDocuments(flags.filename ?? [])];
   progress.stage(`checking ${counted(found.length, "object")}`);
@@ -120,10 +126,13 @@ async function madePlan(flags: PlanFlags, progress: Progress): Promise<Made> {
   const poolNames = flags.nodepoolOnly ?? [];
   const file = flags.schedulerConfig;
   const defaultSpread = file === undefined ? [] : parseSchedulerConfig(file, readText(file));
-  const settings = { ...flags, poolNames, defaultSpread };
+  const claimed = Object.values(manifests.devices).some((some) => some.length > 0);
+  const compileSelector = claimed ? compileDeviceSelector : undefined;
+  const settings = { ...flags, poolNames, defaultSpread, compileSelector };
   const planning = await planningInput(manifests, cloud, settings, live.nowMs);
   const { input } = planning;
   const notes = [...live.notes, ...emptyNotes(found.length, input.pods.length), ...planning.notes];
+  if (claimed) notes.push(CLAIMS_PLANNED);
   const parsedMs = performance.now();
   progress.stage(`planning ${counted(input.pods.length, "pod")}`);
   const played = playedPlan(input, flags);

@@ -4,6 +4,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { atOnce } from "../../base/steps.ts";
 import { node, nodeClaim, nodeView, pod, pool } from "../../testing/builders.ts";
+import { slice } from "../../testing/devices.ts";
 import { consolidatable, empty } from "./empty.ts";
 import { expiry } from "./expired.ts";
 import { isStillOrphan, leakedInstances, orphanedClaims } from "./garbage.ts";
@@ -139,6 +140,41 @@ describe("a node is initialized", () => {
     });
     const verdict = initialization(claim, node(options));
     expect(verdict.ok ? "ok" : verdict.reason).toBe(expected);
+  });
+});
+
+describe("initialization of a node whose pods claim devices", () => {
+  const claim = nodeClaim({
+    annotations: { "karpenter.sh/requested-dra-drivers": "gpu.test,nic.test" },
+  });
+  const reason = (slices?: Parameters<typeof initialization>[2]) => {
+    const verdict = initialization(claim, node({ name: "n1" }), slices);
+    return verdict.ok ? "ok" : `${verdict.reason} ${verdict.message}`;
+  };
+  const waitsFor = (driver: string) =>
+    `DRADriverPoolsNotPublished DRA driver "${driver}" has not published a complete resource pool`;
+  const own = { nodeName: "n1" };
+
+  it("waits until each driver has one complete pool for the node", () => {
+    expect(reason([])).toBe(waitsFor("gpu.test"));
+    expect(reason([slice("a", [], own)])).toBe(waitsFor("nic.test"));
+    const half = {
+      ...own,
+      driver: "nic.test",
+      pool: { name: "b", generation: 1, resourceSliceCount: 2 },
+    };
+    expect(reason([slice("a", [], own), slice("b", [], half)])).toBe(waitsFor("nic.test"));
+    const elsewhere = { driver: "nic.test", nodeName: "n2" };
+    expect(reason([slice("a", [], own), slice("b", [], elsewhere)])).toBe(waitsFor("nic.test"));
+    expect(reason([slice("a", [], own), slice("b", [], { ...own, driver: "nic.test" })])).toBe(
+      "ok",
+    );
+  });
+
+  it("does not wait where claims are ignored, or none were planned", () => {
+    expect(reason(undefined)).toBe("ok");
+    const verdict = initialization(nodeClaim(), node({ name: "n1" }), []);
+    expect(verdict.ok).toBe(true);
   });
 });
 

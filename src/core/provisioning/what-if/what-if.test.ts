@@ -8,6 +8,17 @@ import {
   poolInput,
   schedulingInput,
 } from "../../../testing/builders.ts";
+import {
+  claimsOf,
+  claimTemplate,
+  DRIVER,
+  deviceClaim,
+  deviceFacts,
+  gpus,
+  resourceClaim,
+  slice,
+  templates,
+} from "../../../testing/devices.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import { WhatIf } from "./what-if.ts";
 
@@ -71,5 +82,69 @@ describe("a node that a spread does not look at", () => {
       const { existing } = whatIf.without(["hdd"], [other]);
       expect(existing.map(({ nodeName }) => nodeName)).toEqual(["ssd-b"]);
     }
+  });
+});
+
+describe("a node whose pods claim devices", () => {
+  const labels = {
+    "karpenter.sh/nodepool": "default",
+    "karpenter.sh/registered": "true",
+    "karpenter.sh/initialized": "true",
+  };
+  const claimed = (name: string) => {
+    const status = {
+      phase: "Running" as const,
+      resourceClaimStatuses: [{ name: "c0", resourceClaimName: `${name}-gpu` }],
+    };
+    return pod({
+      name,
+      nodeName: name,
+      spec: { ...claimsOf("template:one"), nodeName: name },
+      status,
+    });
+  };
+  const view = (name: string, pods: readonly Pod[]) =>
+    nodeView({ node: { name, labels }, claim: nodeClaim({ name, metadata: { labels } }), pods });
+  const allocated = (name: string) =>
+    resourceClaim(`${name}-gpu`, deviceClaim(), {
+      allocation: {
+        devices: { results: [{ request: "gpu", driver: DRIVER, pool: name, device: "gpu-0" }] },
+        nodeSelector: {
+          nodeSelectorTerms: [
+            { matchFields: [{ key: "metadata.name", operator: "In", values: [name] }] },
+          ],
+        },
+      },
+      reservedFor: [{ resource: "pods", name, uid: `uid-default-${name}` }],
+    });
+  const type = { ...instanceType({ name: "gpu", cpu: 4 }), dynamicResources: templates(gpus(1)) };
+
+  function asked(devices: number, types = [type]) {
+    const [a, b] = [view("a", [claimed("a")]), view("b", [])];
+    return WhatIf.of({
+      ...schedulingInput({ nodes: [a, b], pools: [poolInput({}, types)] }),
+      devices: deviceFacts({
+        slices: [
+          slice("a", gpus(1), { nodeName: "a" }),
+          slice("b", gpus(devices), { nodeName: "b" }),
+        ],
+        claims: [allocated("a")],
+        templates: [claimTemplate("one")],
+      }),
+    }).without(["a"], a.pods);
+  }
+
+  it("moves them where devices are free, and gives theirs back", () => {
+    const moved = asked(1);
+    expect(moved.existing.map(({ nodeName }) => nodeName)).toEqual(["b"]);
+    expect(moved.unschedulable).toEqual([]);
+  });
+
+  it("needs a new node with devices where none are", () => {
+    const moved = asked(0);
+    expect(moved.existing).toEqual([]);
+    expect(moved.newClaims.map(({ cheapest }) => cheapest.instanceType)).toEqual(["gpu"]);
+    const stuck = asked(0, [{ ...type, dynamicResources: templates([]) }]);
+    expect(stuck.unschedulable).toHaveLength(1);
   });
 });
