@@ -4,8 +4,24 @@ import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import {
+  DEVICE_CLASS,
+  RESOURCE_CLAIM,
+  RESOURCE_CLAIM_TEMPLATE,
+} from "../../apis/resource/kinds.ts";
 import { KubeError } from "../../kube/errors.ts";
+import { compileDeviceSelector } from "../../readers/device-selectors.ts";
 import { node, nodeClaim, nodePool, pod } from "../../testing/builders.ts";
+import {
+  claimsOf,
+  claimTemplate,
+  DRIVER,
+  deviceClaim,
+  GPU_CLASS,
+  gpus,
+  resourceClaim,
+  templates,
+} from "../../testing/devices.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { fakeWorld } from "../../testing/fake-world.ts";
 import { stateNodeClaim } from "../state/nodeclaims.ts";
@@ -60,6 +76,60 @@ describe("pods that a command has a place for", () => {
   it("take nothing of the pool's limits from those that wait", async () => {
     expect(await asked([], { cpu: "16" })).toEqual({ nodes: 1, waits: true });
     expect(await asked(["moving"], { cpu: "16" })).toEqual({ nodes: 1, waits: false });
+  });
+});
+
+describe("a pod that claims devices", () => {
+  const claimed = async (settings: Parameters<typeof fakeWorld>[0]) => {
+    const world = fakeWorld(settings);
+    await world.api.create(FAKE_NODE_CLASS, { metadata: { name: "default" } });
+    const pool = nodePool({ template: { nodeClassRef: CLASS_REF } });
+    const conditions = [{ type: "Ready", status: "True" as const }];
+    await world.api.create(NODE_POOL, { ...pool, status: { conditions } });
+    const typesOf = world.cloud.getInstanceTypes;
+    Object.assign(world.cloud, {
+      getInstanceTypes: async (...of: Parameters<typeof typesOf>) => {
+        const types = await typesOf(...of);
+        return types.map((type) =>
+          type.name === "c-4x" ? { ...type, dynamicResources: templates(gpus(2)) } : type,
+        );
+      },
+    });
+    await world.api.create(DEVICE_CLASS, GPU_CLASS);
+    await world.api.create(
+      RESOURCE_CLAIM_TEMPLATE,
+      claimTemplate("two", deviceClaim({ count: 2 })),
+    );
+    await world.api.create(RESOURCE_CLAIM, resourceClaim("p-two", deviceClaim({ count: 2 })));
+    const statuses = [{ name: "c0", resourceClaimName: "p-two" }];
+    const waiting = pod({ name: "p", cpu: "1", spec: claimsOf("template:two") });
+    const status = { ...waiting.status, resourceClaimStatuses: statuses };
+    await world.api.create(POD, { ...waiting, status });
+    const batcher = createBatcher(world);
+    const times = createPodTimes(world);
+    await world.run(
+      ...[stateNode(world), stateNodeClaim(world), statePod(world)],
+      podTrigger(world, batcher, times),
+      provisioner(world, batcher, times, { hasPlace: () => false }),
+    );
+    await world.clock.advance(5_000);
+    await world.stop();
+    return world;
+  };
+
+  it("gets a node of a type that will publish them, with the drivers to wait for", async () => {
+    const world = await claimed({ compileSelector: compileDeviceSelector });
+    const [claim] = world.api.all(NODE_CLAIM);
+    expect(claim?.metadata.annotations?.["karpenter.sh/requested-dra-drivers"]).toBe(DRIVER);
+    const types = claim?.spec.requirements.find(({ key }) => key.endsWith("/instance-type"));
+    expect(types?.values).toEqual(["c-4x"]);
+  });
+
+  it("is refused with upstream's words where claims are ignored", async () => {
+    const world = await claimed({});
+    expect(world.api.all(NODE_CLAIM)).toEqual([]);
+    const told = world.published.find(({ reason }) => reason === "FailedScheduling");
+    expect(told?.message).toContain("not yet supported by Karpenter");
   });
 });
 

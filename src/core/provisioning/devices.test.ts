@@ -319,6 +319,17 @@ describe("existing nodes", () => {
     );
   });
 
+  it("keep the devices of pods that an earlier plan of the pass put there", () => {
+    const facts = { ...TEMPLATES, slices: [local(2)] };
+    const bound = {
+      ...withGpus("first", 1),
+      spec: { ...withGpus("first", 1).spec, nodeName: "n1" },
+    };
+    const nodes = [{ ...view("initialized"), pods: [bound] }];
+    expect(planned([withGpus("a", 1)], { facts, nodes }).existing).toEqual(["n1 a"]);
+    expect(planned([withGpus("a", 2)], { facts, nodes }).existing).toEqual([]);
+  });
+
   it("keep a claim of this pass: its other pods come here, too (upstream forgets it)", () => {
     const facts = { claims: [resourceClaim("shared")], slices: [local(1)] };
     const pods = ["a", "b"].map((name) => pod({ name, cpu: "3", spec: claimsOf("shared") }));

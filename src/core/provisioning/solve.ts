@@ -396,11 +396,14 @@ export function createPass(
     strictReservations: options.reservedCapacity === "strict",
     devices,
   };
+  const nodes = idle ? [] : targetNodes(input.nodes, daemonPods);
+  if (devices !== undefined)
+    for (const node of nodes) for (const pod of node.view.pods) devices.hold(node, pod);
   return {
     context,
     attempt: new Attempt(context),
     templates,
-    nodes: idle ? [] : targetNodes(input.nodes, daemonPods),
+    nodes,
     classes: new PodClasses({
       space,
       topology,

@@ -6,11 +6,14 @@ import { MACHINE } from "../../../apis/karpenter/machine.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../../apis/karpenter/nodepool.ts";
 import type { Kind, KubeObject } from "../../../apis/meta.ts";
+import { RESOURCE_SLICE } from "../../../apis/resource/kinds.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { CreateError, InsufficientCapacityError } from "../../../core/cloudprovider/errors.ts";
 import { KubeError } from "../../../kube/errors.ts";
 import type { Informer } from "../../../kube/mirror/informer.ts";
+import { compileDeviceSelector } from "../../../readers/device-selectors.ts";
 import { nodePool, pod } from "../../../testing/builders.ts";
+import { DRIVER, gpus, slice } from "../../../testing/devices.ts";
 import { type FakeWorld, fakeWorld } from "../../../testing/fake-world.ts";
 import { meteredCloud } from "../../metered-cloud.ts";
 import { Overlays, overlaidCloud } from "../../nodeoverlay/overlays.ts";
@@ -96,6 +99,36 @@ const claimOf = (world: FakeWorld): NodeClaim =>
   world.api.find(NODE_CLAIM, "default-abcde") as NodeClaim;
 const statusOf = (world: FakeWorld, type: string): string =>
   `${condition(claimOf(world), type)?.status} ${condition(claimOf(world), type)?.reason}`;
+
+describe("a claim whose pods claim devices", () => {
+  const annotations = { "karpenter.sh/requested-dra-drivers": DRIVER };
+  const claim = {
+    ...CLAIM,
+    metadata: { ...CLAIM.metadata, annotations },
+    spec: { ...CLAIM.spec, startupTaints: [] },
+  };
+  const begun = async (settings: Parameters<typeof fakeWorld>[0]) => {
+    const world = fakeWorld(settings);
+    await world.run(lifecycle(world, createRegistrationTracker()));
+    await world.api.create(NODE_CLAIM, claim);
+    await world.clock.settle();
+    await world.join(claimOf(world));
+    await world.clock.settle();
+    return world;
+  };
+
+  it("is initialized when the driver has published a complete pool, which wakes it", async () => {
+    const world = await begun({ compileSelector: compileDeviceSelector });
+    expect(statusOf(world, "Initialized")).toBe("Unknown DRADriverPoolsNotPublished");
+    await world.api.create(RESOURCE_SLICE, slice("n", gpus(1), { nodeName: "node-default-abcde" }));
+    await world.clock.settle();
+    expect(statusOf(world, "Initialized")).toBe("True Initialized");
+  });
+
+  it("does not wait where claims are ignored", async () => {
+    expect(statusOf(await begun({}), "Initialized")).toBe("True Initialized");
+  });
+});
 
 describe("the life of a claim", () => {
   it("launches, registers the node that joins and initializes it once it has started up", async () => {

@@ -79,6 +79,16 @@ export class DeviceAccess {
     if (needs !== undefined) commitOnExisting(this.state, needs, this.#nodeOf(place));
   }
 
+  /**
+   * A pod that counts as bound, while its claims are not allocated: an earlier plan of the pass has placed it. It gets
+   * devices again, so that no other pod is promised these.
+   */
+  hold(place: AskedPlace, pod: Pod): void {
+    const needs = this.needsOf(pod);
+    if (needs?.claims.some(({ claim }) => claim?.status?.allocation === undefined) !== true) return;
+    commitOnExisting(this.state, needs, this.#nodeOf(place));
+  }
+
   #nodeOf(place: AskedPlace): DeviceNode {
     const { view, hostname } = place;
     const { managed, initialized, labels, poolId = "", name } = view;
