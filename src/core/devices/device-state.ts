@@ -9,6 +9,7 @@ import { within } from "../../base/within.ts";
 import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
 import type { DeviceFacts } from "./device-facts.ts";
 import { type DeviceList, deviceList } from "./device-list.ts";
+import { ExtendedResources } from "./extended-resources.ts";
 import { ClusterDevices, Contents, DeviceKinds, type TemplateDevices } from "./inventory.ts";
 import { DeviceLedger, type Holder, type PlacedClaim } from "./ledger.ts";
 import { Matcher } from "./match.ts";
@@ -35,6 +36,7 @@ export class DeviceState {
   readonly ledger = new DeviceLedger();
   readonly matcher = new Matcher();
   readonly cluster: ClusterDevices;
+  readonly extended: ExtendedResources;
   readonly #facts: DeviceFacts;
   readonly #kinds: DeviceKinds;
   readonly #needs: NeedsReader;
@@ -44,17 +46,20 @@ export class DeviceState {
   /** Devices that were tried so far. It measures the cost of placing pods. */
   steps = 0;
 
-  constructor(facts: DeviceFacts) {
+  /** `isPlain`: whether nodes have the extended resource themselves. */
+  constructor(facts: DeviceFacts, isPlain: (resource: string) => boolean) {
     const contents = new Contents();
     this.#facts = facts;
     this.cluster = new ClusterDevices(facts.slices, contents);
     this.#kinds = new DeviceKinds(contents);
-    this.#needs = new NeedsReader(facts);
+    this.extended = new ExtendedResources(facts.classes, isPlain);
+    this.#needs = new NeedsReader(facts, this.extended);
   }
 
   /** Undefined: the pod has no claims. */
   needsOf(pod: Pod): DeviceNeeds | undefined {
-    return hasResourceClaims(pod) ? this.#needs.of(pod) : undefined;
+    const isClaiming = hasResourceClaims(pod) || this.extended.claimOf(pod) !== undefined;
+    return isClaiming ? this.#needs.of(pod) : undefined;
   }
 
   templatesOf(resources: DynamicResources | undefined): TemplateDevices {
@@ -63,7 +68,8 @@ export class DeviceState {
 
   /** These pods leave their nodes: what only they use is free. Undone with the changes of the fork. */
   leave(pods: readonly Pod[]): void {
-    const uids = pods.filter(hasResourceClaims).flatMap(({ metadata: { uid } }) => uid ?? []);
+    const isClaiming = (pod: Pod) => this.needsOf(pod) !== undefined;
+    const uids = pods.filter(isClaiming).flatMap(({ metadata: { uid } }) => uid ?? []);
     if (uids.every((uid) => this.#leaving.has(uid))) return;
     const before = this.#leaving;
     const set = (leaving: ReadonlySet<string>) => {

@@ -9,6 +9,7 @@ import { type PodClaimEntry, podClaimEntries } from "../../apis/resource/pod-cla
 import { canonicalJson } from "../../base/json.ts";
 import { type ClaimSpec, claimSpec } from "./claim-specs.ts";
 import type { DeviceFacts } from "./device-facts.ts";
+import type { ExtendedResources } from "./extended-resources.ts";
 import { SelectorCache } from "./selectors.ts";
 
 /** One claim of a pod. */
@@ -37,9 +38,12 @@ export class NeedsReader {
   readonly #templates: ReadonlyMap<string, DeviceClaim>;
   readonly #reader: Parameters<typeof claimSpec>[1];
   readonly #specs = new Map<string, ClaimSpec | string>();
+  readonly #extended: ExtendedResources;
   readonly #needs = new WeakMap<Pod, DeviceNeeds>();
 
-  constructor({ claims, templates, classes, compile }: DeviceFacts) {
+  /** `extended`: resources that kube-scheduler makes claims of. */
+  constructor({ claims, templates, classes, compile }: DeviceFacts, extended: ExtendedResources) {
+    this.#extended = extended;
     this.#claims = new Map(claims.map((one) => [keyOf(one), one]));
     this.#templates = new Map(
       templates.map((one) => [keyOf(one), one.spec.spec.devices ?? NOTHING]),
@@ -82,6 +86,13 @@ export class NeedsReader {
       // A pod may name a claim twice. It is allocated once.
       else claims.set(key ?? `entry ${entry.name}`, { name: entry.name, key, claim, spec });
     }
+    const extended = this.#extended.claimOf(pod);
+    if (extended !== undefined) {
+      texts.push(`extended ${canonicalJson(extended)}`);
+      const spec = this.#specOf(extended);
+      if (typeof spec === "string") problem ??= `extended resources: ${spec}`;
+      else claims.set("extended", { name: EXTENDED, key: undefined, claim: undefined, spec });
+    }
     const text = `${texts.join(" ")}${problem ?? ""}`;
     return {
       claims: [...claims.values()],
@@ -119,3 +130,4 @@ export class NeedsReader {
 }
 
 const NOTHING: DeviceClaim = {};
+const EXTENDED = "of extended resources";

@@ -15,6 +15,7 @@ import {
   DRIVER,
   deviceClaim,
   deviceFacts,
+  GPU_CLASS,
   gpus,
   resourceClaim,
   slice,
@@ -134,6 +135,35 @@ describe("a pod with claims", () => {
     expect(planned([pod({ name: "a" }), withGpus("b", 1)], { facts: TEMPLATES }).nodes.length).toBe(
       1,
     );
+  });
+});
+
+describe("an extended resource that a DeviceClass serves", () => {
+  const classes = [
+    { ...GPU_CLASS, spec: { ...GPU_CLASS.spec, extendedResourceName: "test.com/gpu" } },
+  ];
+  const asking = (name: string, amount: string, resource = "test.com/gpu") =>
+    pod({ name, requests: { [resource]: amount } });
+
+  it("is had from devices, and no longer asked of the machine", () => {
+    const plan = planned([asking("a", "2")], { facts: { classes } });
+    expect(plan.nodes).toEqual(["gpu-large a"]);
+    expect(plan.claims[0]?.requests["test.com/gpu"]).toBeUndefined();
+    expect(plan.claims[0]?.deviceDrivers).toEqual([DRIVER]);
+    const full = planned([asking("a", "2"), asking("b", "3")], { facts: { classes } });
+    expect(full.nodes.toSorted()).toEqual(["gpu-large a", "gpu-large b"]);
+  });
+
+  it("has the name of its class, too", () => {
+    const own = asking("a", "1", "deviceclass.resource.kubernetes.io/gpu");
+    expect(planned([own]).nodes).toEqual(["gpu-small a"]);
+  });
+
+  it("is left to the device plugin where machines have it themselves", () => {
+    const plugin = { ...PLAIN, name: "plugin", capacity: { ...PLAIN.capacity, "test.com/gpu": 1 } };
+    const plan = planned([asking("a", "1")], { facts: { classes }, types: [...TYPES, plugin] });
+    expect(plan.nodes).toEqual(["plugin a"]);
+    expect(planned([asking("a", "1")]).nodes).toEqual([]);
   });
 });
 

@@ -169,7 +169,7 @@ export class PodClasses {
     const text = specText(pod.spec);
     let draft = known.get(text);
     if (draft === undefined) {
-      const { requests, demand } = this.#amountsOf(podRequests(pod));
+      const { requests, demand } = this.#amountsOf(this.#requestsOf(pod));
       const { preferencePolicy, wellKnownLabels } = this.#settings;
       const wishes = wishesOf(pod.spec, preferencePolicy, wellKnownLabels);
       const owner = ownerOf(pod);
@@ -211,6 +211,11 @@ export class PodClasses {
     const isOpen = required.length === 1 && required[0] === Requirements.NONE;
     if (!isOpen || tolerations.length > 0 || isByLabels) return new Map();
     return within(this.#ofNamespace, namespace, () => new Map<object, TopologyGroup>());
+  }
+
+  #requestsOf(pod: Pod): Resources {
+    const requests = podRequests(pod);
+    return this.#devices?.plainRequests(requests) ?? requests;
   }
 
   #amountsOf(requests: Resources): Amounts {

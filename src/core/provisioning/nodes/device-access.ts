@@ -4,6 +4,7 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { Resources } from "../../../apis/resources.ts";
 import type { DynamicResources } from "../../cloudprovider/dynamic-resources.ts";
 import type { DeviceFacts } from "../../devices/device-facts.ts";
 import { DeviceState } from "../../devices/device-state.ts";
@@ -23,7 +24,7 @@ interface AskedPlace {
   canMeet(requirements: Requirements): boolean;
 }
 
-type Facts = Pick<SchedulingInput, "pods" | "pools"> & { readonly devices: DeviceFacts };
+type Facts = Pick<SchedulingInput, "pods" | "pools" | "nodes"> & { readonly devices: DeviceFacts };
 
 export class DeviceAccess {
   readonly #space: RequirementSpace;
@@ -37,8 +38,13 @@ export class DeviceAccess {
   }
 
   /** Begins anew with newer facts. Nothing is promised then. */
-  follow({ devices, pods, pools }: Facts): void {
-    const state = new DeviceState(devices);
+  follow({ devices, pods, pools, nodes }: Facts): void {
+    const isPlain = (resource: string) =>
+      nodes.some(({ allocatable }) => (allocatable[resource] ?? 0) > 0) ||
+      pools.some(({ instanceTypes }) =>
+        instanceTypes.some(({ capacity }) => (capacity[resource] ?? 0) > 0),
+      );
+    const state = new DeviceState(devices, isPlain);
     state.leave(pods.filter(({ spec }) => spec.nodeName !== undefined));
     this.#new = new NewNodeDevices(state, this.#space);
     this.#types = new Map(
@@ -65,6 +71,16 @@ export class DeviceAccess {
   /** Undefined: the pod has no claims. */
   needsOf(pod: Pod): DeviceNeeds | undefined {
     return this.state.needsOf(pod);
+  }
+
+  /** The pod's requests without the resources that devices serve. */
+  plainRequests(requests: Resources): Resources {
+    const { extended } = this.state;
+    if (!extended.isAny || !Object.keys(requests).some((name) => extended.isServed(name)))
+      return requests;
+    return Object.fromEntries(
+      Object.entries(requests).filter(([name]) => !extended.isServed(name)),
+    );
   }
 
   /** Why the existing node cannot have the pod's devices; undefined: it can. */

@@ -89,6 +89,8 @@ export class PreparedCluster implements Ground {
     this.#input = input;
     this.#volumes = new VolumeIndex(input.volumes);
     this.base = createPass({ ...input, nodes: [] }, this.#volumes, false);
+    const { devices } = input;
+    if (devices !== undefined) this.base.context.devices?.follow({ ...input, devices });
     this.census = new Census(this.base.context.topology);
     this.trying = new Trying(this.base.classes);
     const { base, census, trying } = this;

@@ -1,0 +1,50 @@
+/**
+ * Extended resources that a DeviceClass serves (KEP-5004): a pod asks for a number, and kube-scheduler makes a claim of
+ * it. A resource that a node or an instance type has itself is left to its device plugin.
+ */
+import type { Pod } from "../../apis/core/pod.ts";
+import type { DeviceClaim, DeviceClass } from "../../apis/resource/kinds.ts";
+import { parseUnits } from "../../base/quantity.ts";
+
+const IMPLICIT = "deviceclass.resource.kubernetes.io/";
+
+export class ExtendedResources {
+  /** Resource → the class that serves it. */
+  readonly #classes = new Map<string, string>();
+
+  /** `isPlain`: whether nodes have the resource themselves. */
+  constructor(classes: readonly DeviceClass[], isPlain: (resource: string) => boolean) {
+    const byName = classes.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    for (const { metadata, spec } of byName) {
+      const names = [`${IMPLICIT}${metadata.name}`, spec.extendedResourceName];
+      for (const name of names)
+        if (name !== undefined && !isPlain(name) && !this.#classes.has(name))
+          this.#classes.set(name, metadata.name);
+    }
+  }
+
+  /** Whether some resource is served by a class. */
+  get isAny(): boolean {
+    return this.#classes.size > 0;
+  }
+
+  isServed(resource: string): boolean {
+    return this.#classes.has(resource);
+  }
+
+  /** The claim that kube-scheduler will make for the pod: one request for each container and resource. */
+  claimOf({ spec: { containers, initContainers = [] } }: Pod): DeviceClaim | undefined {
+    if (!this.isAny) return undefined;
+    const requests = [...initContainers, ...containers].flatMap(({ resources }, at) =>
+      Object.entries(resources?.requests ?? resources?.limits ?? {}).flatMap(
+        ([name, amount], nth) => {
+          const deviceClassName = this.#classes.get(name);
+          const count = parseUnits(String(amount)) ?? 0;
+          if (deviceClassName === undefined || count <= 0) return [];
+          return [{ name: `container-${at}-request-${nth}`, exactly: { deviceClassName, count } }];
+        },
+      ),
+    );
+    return requests.length === 0 ? undefined : { requests };
+  }
+}
