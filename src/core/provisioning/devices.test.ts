@@ -349,6 +349,19 @@ describe("existing nodes", () => {
     );
   });
 
+  it("that are not initialized, or gone, offer others none of the slices that they own", () => {
+    const asked = (state: "initialized" | "registered", owner: string) => {
+      const slices = [slice("net", gpus(1), { owner })];
+      const facts = { ...TEMPLATES, slices };
+      const bigger = withGpus("a", 1, {});
+      const pods = [{ ...bigger, spec: { ...bigger.spec, nodeSelector: { [ZONE]: "zone-b" } } }];
+      return planned(pods, { facts, nodes: [view(state)], types: [PLAIN] }).nodes;
+    };
+    expect(asked("initialized", "n1")).toEqual(["plain a"]);
+    expect(asked("registered", "n1")).toEqual([]);
+    expect(asked("initialized", "n2")).toEqual([]);
+  });
+
   it("keep the devices of pods that an earlier plan of the pass put there", () => {
     const facts = { ...TEMPLATES, slices: [local(2)] };
     const bound = {

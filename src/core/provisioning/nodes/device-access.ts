@@ -4,6 +4,7 @@
  */
 import type { Pod } from "../../../apis/core/pod.ts";
 import { INSTANCE_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import type { ResourceSlice } from "../../../apis/resource/kinds.ts";
 import type { Resources } from "../../../apis/resources.ts";
 import type { DynamicResources } from "../../cloudprovider/dynamic-resources.ts";
 import type { DeviceFacts } from "../../devices/device-facts.ts";
@@ -14,7 +15,7 @@ import type { DeviceNeeds } from "../../devices/needs.ts";
 import { isFound } from "../../devices/search.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
-import type { NodeView } from "../../state/node-view.ts";
+import { isThere, type NodeView } from "../../state/node-view.ts";
 import type { SchedulingInput } from "../scheduling-input.ts";
 
 /** An existing node that is asked. */
@@ -44,7 +45,11 @@ export class DeviceAccess {
       pools.some(({ instanceTypes }) =>
         instanceTypes.some(({ capacity }) => (capacity[resource] ?? 0) > 0),
       );
-    const state = new DeviceState(devices, isPlain);
+    const usable = new Set(
+      nodes.filter((view) => isThere(view) && !view.deleting).map(({ name }) => name),
+    );
+    const slices = devices.slices.filter((one) => isPublished(one, usable));
+    const state = new DeviceState({ ...devices, slices }, isPlain);
     state.leave(pods.filter(({ spec }) => spec.nodeName !== undefined));
     this.#new = new NewNodeDevices(state, this.#space);
     this.#types = new Map(
@@ -118,4 +123,17 @@ export class DeviceAccess {
       toCome: isToCome ? this.#types.get(poolId)?.get(type) : undefined,
     };
   }
+}
+
+/**
+ * Whether other nodes may count on the slice. A network's slice that a Node owns goes with that Node.
+ * upstream: pkg/controllers/provisioning/dra.go
+ */
+function isPublished(
+  { spec, metadata: { ownerReferences = [] } }: ResourceSlice,
+  usable: ReadonlySet<string>,
+): boolean {
+  if (spec.nodeName !== undefined && spec.nodeName !== "") return true;
+  const owner = ownerReferences.find(({ kind }) => kind === "Node");
+  return owner === undefined || usable.has(owner.name);
 }
