@@ -6,7 +6,6 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { PacedClock } from "../../src/base/paced-clock.ts";
 import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import { createHttpTransport } from "../../src/kube/transport/http-transport.ts";
@@ -37,13 +36,10 @@ interface Target extends Subject {
   close(): Promise<void>;
 }
 
-/** What a server waits for (the end of a watch, a version to come) is over sooner. */
-const SPEED = 4;
-
-function newServer(store: Store, paced: PacedClock): ApiServer {
+function newServer(store: Store): ApiServer {
   return bareApiServer({
     store,
-    clock: paced,
+    clock,
     random: new Random(1),
     webhooks: webhookCaller(),
   });
@@ -51,17 +47,13 @@ function newServer(store: Store, paced: PacedClock): ApiServer {
 
 async function inProcess(): Promise<Target> {
   const store = new Store();
-  const paced = new PacedClock(SPEED);
-  const api = newServer(store, paced);
+  const api = newServer(store);
   return {
     how: "in process",
     takesBytes: false,
     forget: async () => store.forget(),
     transport: { send: (request) => sentInProcess(api, request), close: () => undefined },
-    close: async () => {
-      api.close();
-      paced.stop();
-    },
+    close: async () => api.close(),
   };
 }
 
@@ -78,8 +70,7 @@ async function sentInProcess(api: ApiServer, request: KubeRequest): Promise<Kube
 
 async function overHttps(directory: string): Promise<Target> {
   const store = new Store();
-  const paced = new PacedClock(SPEED);
-  const api = newServer(store, paced);
+  const api = newServer(store);
   const { url, caPem, token, close } = await startHttps(api, { port: 0, directory });
   const transport = createHttpTransport({ server: url, caPem, token, userAgent: "conformance" });
   return {
@@ -91,7 +82,6 @@ async function overHttps(directory: string): Promise<Target> {
       transport.close();
       api.close();
       await close();
-      paced.stop();
     },
   };
 }
