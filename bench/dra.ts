@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- dra [--runs N]`: a batch of 1,000 pods, each with a claim of 1 to 8 devices, over 60 types with
- * GPUs and 340 without; a step is what runs until others have their turn. CPU time of the thread. Then a batch without claims, with devices
- * ignored and planned.
+ * GPUs and 340 without. Then a batch without claims, with devices ignored and planned. CPU time of the thread; a step
+ * is what runs until others have their turn.
  */
 import type { Device } from "../src/apis/resource/kinds.ts";
 import type { DynamicResources } from "../src/core/cloudprovider/dynamic-resources.ts";

@@ -200,7 +200,7 @@ spec:
 
 describe("a drifted node of a static pool that its limits keep from having one more", () => {
   it("stays where its drain would never end, says so, and goes once there may be one more", async () => {
-    const flags = { "feature-gates": "StaticCapacity=true" };
+    const flags = { "feature-gates": "StaticCapacity=true,TerminateFirstDrift=true" };
     world = await openWorld({ provider: "kwok", flags });
     await world.apply(CLUSTER.split("---")[0] as string);
     await world.apply(replicated("first", 2));

@@ -116,6 +116,11 @@ function problemOf(words: readonly string[]): string | undefined {
   const command = commandOf(words);
   if (command === undefined)
     return ["--version", "--help", "help"].includes(words[0] ?? "") ? undefined : `no ${words[0]}`;
+  const inner = command.commands.find((one) => one.name() === words[1]);
+  return optionProblem(inner ?? command, words);
+}
+
+function optionProblem(command: Command, words: readonly string[]): string | undefined {
   const known = command.options.flatMap(({ long, short }) => [long, short]);
   const unknown = words
     .slice(1)

@@ -4,7 +4,8 @@
  */
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { play, readScenario } from "../src/cli/sandbox/play-scenario.ts";
+import { play } from "../src/cli/sandbox/play-scenario.ts";
+import { readScenario } from "../src/cli/sandbox/story-file.ts";
 import { formatTrace } from "../src/sandbox/trace.ts";
 
 const FOLDER = fileURLToPath(new URL("./fixtures/stories/", import.meta.url));

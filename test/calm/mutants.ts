@@ -46,7 +46,7 @@ export interface Mutant extends Change {
 
 const NO_MEMORY: Change = {
   file: "src/core/disruption/unfinished.ts",
-  from: "if (claim === undefined || node === undefined || deleting) return false;",
+  from: "if (claim === undefined || node === undefined || deleting || isRebooting(claim)) return false;",
   to: "return false;",
 };
 
@@ -127,8 +127,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: "no-waiting",
     without: "waiting for replacements",
     file: "src/controllers/disruption/command-queue.ts",
-    from: 'if (waiting.length === 0) return "ready";',
-    to: 'if (waiting.length >= 0) return "ready";',
+    from: "if (waiting.length === 0)",
+    to: "if (waiting.length >= 0)",
   },
   {
     name: "homeless",

@@ -54,10 +54,14 @@ class Checker {
   canAll(wishes: readonly Wish[]): boolean {
     const [wish, ...rest] = wishes;
     if (wish === undefined) return true;
-    return this.#claim(wish, 0, [], () => this.canAll(rest));
+    return this.#claim(wish, { at: 0, held: [] }, () => this.canAll(rest));
   }
 
-  #claim(wish: Wish, at: number, held: readonly Free[], rest: () => boolean): boolean {
+  #claim(
+    wish: Wish,
+    { at, held }: { readonly at: number; readonly held: readonly Free[] },
+    rest: () => boolean,
+  ): boolean {
     const request = wish.claim.requests?.[at];
     if (request === undefined) return this.#agree(wish.claim, held) && rest();
     const ways = request.exactly === undefined ? (request.firstAvailable ?? []) : [request.exactly];
@@ -74,7 +78,7 @@ class Checker {
       if (isAll && some.length === 0) return false;
       const asked = way.capacity?.requests?.["memory"];
       const go = (left: number, from: number, mine: readonly Free[]): boolean => {
-        if (left === 0) return this.#claim(wish, at + 1, [...held, ...mine], rest);
+        if (left === 0) return this.#claim(wish, { at: at + 1, held: [...held, ...mine] }, rest);
         for (let index = from; index < some.length; index++) {
           const one = some[index] as Free;
           if (isAll && index > from) return false;

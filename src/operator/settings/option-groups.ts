@@ -14,7 +14,7 @@ const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [
   ["Scheduling", /^(preset$|batch-|preference-|min-values-|scheduler-config|planner-|ignore-dra)/],
   [
     "Disruption",
-    /^(consolidation-|disruption-|involuntary-|pause-|expiration-|initialization-|surge-|act-on-|alpha-drift)/,
+    /^(consolidation-|disruption-|involuntary-|pause-|expiration-|initialization-|surge-|act-on-|alpha-drift|legacy-node-repair)/,
   ],
   ["Feature gates", /feature-gates$/],
   ["Webhooks", /^(webhook-|disable-webhook|karpenter-service)/],

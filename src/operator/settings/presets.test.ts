@@ -66,7 +66,7 @@ describe("presets", () => {
   });
 
   it("have a row for each setting of the words karpenter-ts only that a default has an effect of", () => {
-    const without = ["disruptionBudgets", "surgeNamespaces", "pauseDisruption"];
+    const without = ["awsFeatureGates", "disruptionBudgets", "surgeNamespaces", "pauseDisruption"];
     const ours = Object.entries<OptionDefinition>(OPTIONS)
       .filter(([, { help }]) => help.includes("karpenter-ts only") && !help.includes("presets"))
       .map(([name]) => name);

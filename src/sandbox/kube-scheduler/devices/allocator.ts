@@ -11,12 +11,12 @@ import type {
 } from "../../../apis/resource/kinds.ts";
 import { deviceMatches } from "../../apiserver/cel/device-selectors.ts";
 import { type Amounts, amountsTaken, hasRoom, nano } from "./capacity.ts";
-import { ConstraintState } from "./constraints.ts";
+import { ConstraintCheck } from "./constraints.ts";
 import type { DevicesInUse } from "./in-use.ts";
-import type { Pool, PooledDevice } from "./pools.ts";
+import type { OfferedDevice, Pool } from "./pools.ts";
 
 /** A device for a request. */
-export interface ChosenDevice extends PooledDevice {
+export interface ChosenDevice extends OfferedDevice {
   /** `request` or `request/subrequest`. */
   readonly request: string;
   readonly isAdmin: boolean;
@@ -74,7 +74,7 @@ type Then = () => boolean;
 class Search {
   readonly chosen: ChosenDevice[][];
   readonly #question: AllocationQuestion;
-  readonly #constraints: readonly (readonly ConstraintState[])[];
+  readonly #constraints: readonly (readonly ConstraintCheck[])[];
   /** Devices taken in this search, by the claims that did. */
   readonly #taken = new Map<string, Set<number>>();
   readonly #parts = new Map<string, Map<string, bigint>>();
@@ -87,7 +87,7 @@ class Search {
     this.#question = question;
     this.chosen = question.claims.map(() => []);
     this.#constraints = question.claims.map(({ spec }) =>
-      (spec.devices?.constraints ?? []).map((one) => new ConstraintState(one)),
+      (spec.devices?.constraints ?? []).map((one) => new ConstraintCheck(one)),
     );
     for (const [id, held] of question.inUse.parts) this.#parts.set(id, new Map(held));
     for (const pool of question.pools)
@@ -136,7 +136,7 @@ class Search {
   }
 
   /** Every device that matches, in use or not: the answer is all of them, or nothing. */
-  #allDevices(ask: AskOfClass): readonly PooledDevice[] {
+  #allDevices(ask: AskOfClass): readonly OfferedDevice[] {
     for (const { id, isIncomplete, twice } of this.#question.pools) {
       const state = isIncomplete ? "being updated" : twice === undefined ? "" : "invalid";
       if (state === "") continue;
@@ -149,7 +149,7 @@ class Search {
       .filter(({ device }) => amountsTaken(device, ask.request.capacity) !== undefined);
   }
 
-  #takeAll(ask: AskOfClass, [first, ...rest]: readonly PooledDevice[], then: Then): boolean {
+  #takeAll(ask: AskOfClass, [first, ...rest]: readonly OfferedDevice[], then: Then): boolean {
     if (first === undefined) return then();
     return this.#with(ask, first, () => this.#takeAll(ask, rest, then));
   }
@@ -160,14 +160,14 @@ class Search {
     left: {
       readonly count: number;
       readonly from: number;
-      readonly devices: readonly PooledDevice[];
+      readonly devices: readonly OfferedDevice[];
     },
     then: Then,
   ): boolean {
     const { count, from, devices } = left;
     if (count === 0) return then();
     for (let at = from; at < devices.length; at++) {
-      const one = devices[at] as PooledDevice;
+      const one = devices[at] as OfferedDevice;
       if (!this.#isSelected(ask, one)) continue;
       const next = one.device.allowMultipleAllocations === true ? at : at + 1;
       const rest = { count: count - 1, from: next, devices };
@@ -178,7 +178,7 @@ class Search {
   }
 
   /** Takes the device, goes on, and gives it back if that led nowhere. */
-  #with(ask: AskOfClass, one: PooledDevice, then: Then): boolean {
+  #with(ask: AskOfClass, one: OfferedDevice, then: Then): boolean {
     if (++this.#choices > MAX_CHOICES) throw new Unanswerable(TIMED_OUT);
     const { request, claimAt, deviceClass } = ask;
     const isAdmin = request.adminAccess === true;
@@ -206,7 +206,7 @@ class Search {
   }
 
   #isFree(
-    one: PooledDevice,
+    one: OfferedDevice,
     how: {
       readonly claimAt: number;
       readonly isAdmin: boolean;
@@ -222,7 +222,7 @@ class Search {
   }
 
   #hold(
-    one: PooledDevice,
+    one: OfferedDevice,
     how: {
       readonly claimAt: number;
       readonly isAdmin: boolean;
@@ -244,7 +244,7 @@ class Search {
     if (!how.isAdmin) this.#count(one, sign);
   }
 
-  #count({ device, slice }: PooledDevice, sign: 1n | -1n): void {
+  #count({ device, slice }: OfferedDevice, sign: 1n | -1n): void {
     for (const { counterSet, counters } of device.consumesCounters ?? [])
       for (const [name, { value }] of Object.entries(counters)) {
         const key = `${slice.metadata.name} ${counterSet} ${name}`;
@@ -252,7 +252,7 @@ class Search {
       }
   }
 
-  #hasCounters({ device, slice }: PooledDevice): boolean {
+  #hasCounters({ device, slice }: OfferedDevice): boolean {
     return (device.consumesCounters ?? []).every(({ counterSet, counters }) => {
       const set = slice.spec.sharedCounters?.find(({ name }) => name === counterSet);
       return Object.entries(counters).every(([name, { value }]) => {
@@ -263,7 +263,7 @@ class Search {
     });
   }
 
-  #isSelected(ask: AskOfClass, one: PooledDevice): boolean {
+  #isSelected(ask: AskOfClass, one: OfferedDevice): boolean {
     const key = `${ask.claimAt} ${ask.name} ${one.id}`;
     let known = this.#matches.get(key);
     if (known === undefined) {
@@ -273,7 +273,7 @@ class Search {
     return known;
   }
 
-  #selects(ask: AskOfClass, { device, slice }: PooledDevice): boolean {
+  #selects(ask: AskOfClass, { device, slice }: OfferedDevice): boolean {
     const { deviceClass } = ask;
     // Devices that must be made ready after the choice need a gate that is off.
     if ((device.bindingConditions ?? []).length > 0) return false;
@@ -301,7 +301,10 @@ class Search {
 }
 
 /** Taints with effect `None` only inform. upstream: resourceclaim.ToleratesTaint */
-function toleratesAll({ device }: PooledDevice, tolerations: readonly DeviceToleration[]): boolean {
+function toleratesAll(
+  { device }: OfferedDevice,
+  tolerations: readonly DeviceToleration[],
+): boolean {
   return (device.taints ?? []).every(
     (taint) =>
       taint.effect === "None" ||

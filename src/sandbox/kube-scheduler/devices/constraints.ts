@@ -4,10 +4,10 @@
  */
 import type { DeviceAttribute, DeviceConstraint } from "../../../apis/resource/kinds.ts";
 import { canonicalJson } from "../../../base/json.ts";
-import type { PooledDevice } from "./pools.ts";
+import type { OfferedDevice } from "./pools.ts";
 
 /** The values that the devices chosen so far have, in the order of choosing. */
-export class ConstraintState {
+export class ConstraintCheck {
   readonly #constraint: DeviceConstraint;
   readonly #values: string[] = [];
 
@@ -23,7 +23,7 @@ export class ConstraintState {
   }
 
   /** Takes the device in if it may stand beside the others. */
-  add(request: string, chosen: PooledDevice): boolean {
+  add(request: string, chosen: OfferedDevice): boolean {
     if (!this.#binds(request)) return true;
     const { matchAttribute, distinctAttribute } = this.#constraint;
     const attribute = attributeOf(chosen, matchAttribute ?? distinctAttribute ?? "");
@@ -44,7 +44,7 @@ export class ConstraintState {
 }
 
 /** By its full name; the driver's own attributes may be written without the domain. */
-function attributeOf({ device, slice }: PooledDevice, name: string): DeviceAttribute | undefined {
+function attributeOf({ device, slice }: OfferedDevice, name: string): DeviceAttribute | undefined {
   const { attributes = {} } = device;
   const own = `${slice.spec.driver}/`;
   return (

@@ -12,7 +12,7 @@ export interface NodeFacts {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-export interface PooledDevice {
+export interface OfferedDevice {
   /** `driver/pool/device`. */
   readonly id: string;
   readonly device: Device;
@@ -26,7 +26,7 @@ export interface Pool {
   readonly isIncomplete: boolean;
   /** Two devices have this name; then none of them can be told apart. */
   readonly twice: string | undefined;
-  readonly devices: readonly PooledDevice[];
+  readonly devices: readonly OfferedDevice[];
 }
 
 /** Pools in the order of their names. */
@@ -56,7 +56,7 @@ function byName(a: ResourceSlice, b: ResourceSlice): number {
 function poolOf(id: string, slices: readonly ResourceSlice[], node: NodeFacts): Pool {
   const seen = new Set<string>();
   let twice: string | undefined;
-  const devices: PooledDevice[] = [];
+  const devices: OfferedDevice[] = [];
   for (const slice of slices)
     for (const device of slice.spec.devices ?? []) {
       if (seen.has(device.name)) twice ??= device.name;
