@@ -145,6 +145,8 @@ it("tells where a node stands, from the conditions of its claim", async () => {
     "chosen",
     "2026-01-05T11:59:00Z",
   ]);
+  const rebooting = withConditions(["DisruptionReason", "True"], ["Rebooting", "True"]);
+  expect((await state(rebooting))[0]).toBe("initializing");
 });
 
 it("groups the pods that wait by what they wait for", async () => {

@@ -10,7 +10,7 @@ import {
   INSTANCE_TYPE_LABEL_KEY,
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../apis/karpenter/labels.ts";
-import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { isRebooting, type NodeClaim, REBOOTING } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -207,6 +207,8 @@ function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "s
   }
   const record = recordOf(claim);
   if (record !== undefined) return { state: "chosen", since: record.startedAt };
+  // It comes up again, and stays.
+  if (isRebooting(claim)) return { state: "initializing", ...since(REBOOTING) };
   if (view.deleting || isTrue(claim, "DisruptionReason"))
     return { state: "chosen", ...since("DisruptionReason") };
   if (!isTrue(claim, "Launched"))
