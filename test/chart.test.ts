@@ -65,6 +65,16 @@ describe("the chart", () => {
     expect([...new Set(unknown)]).toEqual([]);
   });
 
+  it("names no image that nobody publishes, and the guides' commands name one", () => {
+    const repository = values.find(({ name }) => name === "controller.image.repository");
+    expect(repository?.default).toBe("");
+    expect(everything).toContain('fail "controller.image.repository is empty:');
+    const guide = read("docs/guide/install.md").replaceAll("\\\n", " ");
+    const commands = guide.split("\n").filter((line) => /^helm .*charts\/karpenter /.test(line));
+    expect(commands.length).toBeGreaterThan(1);
+    expect(commands.filter((one) => !one.includes("controller.image.repository="))).toEqual([]);
+  });
+
   it("sets only variables that the program reads", () => {
     const read = Object.values<OptionDefinition>(OPTIONS).map(({ env }) => env);
     const set = [...variablesOf(everything)];

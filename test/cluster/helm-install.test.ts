@@ -27,6 +27,7 @@ import {
   environmentOf,
   type Helm,
   helmOf,
+  IMAGE,
   objectsIn,
   runContainer,
 } from "./helm-release.ts";
@@ -65,7 +66,15 @@ spec:
   ttlSecondsAfterEmpty: 1
 `;
 /** Installs as the documents say. */
-const INSTALL = ["upgrade", "--install", "karpenter", "{chart}", "--namespace", NAMESPACE];
+const INSTALL = [
+  "upgrade",
+  "--install",
+  "karpenter",
+  "{chart}",
+  "--namespace",
+  NAMESPACE,
+  ...IMAGE,
+];
 
 describe("a release on a real control plane", () => {
   let cluster: LiveCluster;

@@ -37,6 +37,9 @@ export interface Helm {
   fails(args: readonly string[], values?: object): Promise<string>;
 }
 
+/** The chart names no image by itself. */
+export const IMAGE = ["--set", "controller.image.repository=registry.example/karpenter"];
+
 export function helmOf(
   path: string,
   { directory, kubeconfig }: Pick<LiveCluster, "directory" | "kubeconfig">,

@@ -12,12 +12,12 @@ import { createHttpTransport } from "../../src/kube/transport/http-transport.ts"
 import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
 import { tokenFile } from "./account.ts";
 import { helmBinary } from "./binaries.ts";
-import { type Helm, helmOf, objectsIn, ofKind, type Rendered } from "./helm-release.ts";
+import { type Helm, helmOf, IMAGE, objectsIn, ofKind, type Rendered } from "./helm-release.ts";
 import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
 
 const NAMESPACE = "karpenter";
 const SURGED_AT = "karpenter.sh/surged-at";
-const TEMPLATE = ["template", "karpenter", "{chart}", "--namespace", NAMESPACE];
+const TEMPLATE = ["template", "karpenter", "{chart}", "--namespace", NAMESPACE, ...IMAGE];
 const POLICY = "ValidatingAdmissionPolicy";
 /** What a release needs for this, without the controller itself. */
 const RIGHTS = /^(ServiceAccount|(Cluster)?Role(Binding)?|ValidatingAdmissionPolicy(Binding)?)$/;

@@ -5,9 +5,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type LiveSandbox, startLiveSandbox } from "../e2e/live-sandbox.ts";
 import { helmBinary } from "./binaries.ts";
-import { type Helm, helmOf } from "./helm-release.ts";
+import { type Helm, helmOf, IMAGE } from "./helm-release.ts";
 
-const RELEASE = ["upgrade", "--install", "second", "{chart}", "--namespace", "second"];
+const RELEASE = ["upgrade", "--install", "second", "{chart}", "--namespace", "second", ...IMAGE];
 /** The sandbox has a Karpenter, its kinds and its webhooks already. */
 const VALUES = { provider: "kwok", webhook: { enabled: false } };
 const WAIT = ["--skip-crds", "--wait", "--timeout", "60s"];

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/apis/meta.ts";
 import { helmBinary } from "./binaries.ts";
-import { type Container, environmentOf, type Helm, helmOf } from "./helm-release.ts";
+import { type Container, environmentOf, type Helm, helmOf, IMAGE } from "./helm-release.ts";
 import { type LiveCluster, openLiveCluster, upstreamCharts } from "./live-cluster.ts";
 
 const NAMESPACE = "default";
@@ -118,7 +118,9 @@ describe("a release of upstream's chart", () => {
     const old = await deployed();
     await helm.ok(["upgrade", "karpenter-crd", "{crds}", ...PLACE]);
     const kept = "--reset-then-reuse-values";
-    await helm.ok(["upgrade", "karpenter", "{chart}", ...PLACE, "--skip-crds", kept]);
+    const upgrade = ["upgrade", "karpenter", "{chart}", ...PLACE, "--skip-crds", kept];
+    expect(await helm.fails(upgrade)).toContain("controller.image.repository is empty");
+    await helm.ok([...upgrade, ...IMAGE]);
 
     const now = await deployed();
     expect(now.metadata.uid).toBe(old.metadata.uid);

@@ -15,6 +15,7 @@ import {
   environmentOf,
   type Helm,
   helmOf,
+  IMAGE,
   objectsIn,
   ofKind,
   type Rendered,
@@ -24,9 +25,17 @@ import { type LiveCluster, openLiveCluster } from "./live-cluster.ts";
 const NAMESPACE = "karpenter";
 const ON_AWS = ["--set", "settings.clusterName=demo"];
 /** Installs as the documents say, with further arguments. */
-const INSTALL = ["upgrade", "--install", "karpenter", "{chart}", "--namespace", NAMESPACE];
-const LINT = ["lint", "{chart}"];
-const TEMPLATE = [
+const INSTALL = [
+  "upgrade",
+  "--install",
+  "karpenter",
+  "{chart}",
+  "--namespace",
+  NAMESPACE,
+  ...IMAGE,
+];
+const LINT = ["lint", "{chart}", ...IMAGE];
+const WITHOUT_IMAGE = [
   "template",
   "karpenter",
   "{chart}",
@@ -35,6 +44,7 @@ const TEMPLATE = [
   "--kube-version",
   "1.34.0",
 ];
+const TEMPLATE = [...WITHOUT_IMAGE, ...IMAGE];
 
 /** Values that give every part of the chart something to say. */
 const EVERYTHING = {
@@ -366,6 +376,15 @@ describe("the charts, by the real helm on a real control plane", () => {
       ],
     ])("refuse %s and say what to do", async (_name, args, told) => {
       expect(await helm.fails([...TEMPLATE, ...args])).toContain(told);
+    });
+
+    it.each([
+      ["without an image", []],
+      ["with a digest alone", ["--set", `controller.image.digest=sha256:${"0".repeat(64)}`]],
+    ])("refuse to be rendered %s, and say what to give", async (_name, args) => {
+      expect(await helm.fails([...WITHOUT_IMAGE, ...ON_AWS, ...args])).toContain(
+        "controller.image.repository is empty: say where your image is",
+      );
     });
 
     it("make pods that are let into a namespace of restricted pods", async () => {
