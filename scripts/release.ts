@@ -17,9 +17,10 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { artefactsOf, type Built } from "./release/artefacts.ts";
 import { type ChangeNote, parseNote, versionProblem, withRelease } from "./release/changelog.ts";
-import { provenanceOf, signatureOf, sumsOf } from "./release/statements.ts";
+import { type Maker, provenanceOf, signatureOf, sumsOf } from "./release/statements.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const PROVENANCE = "provenance.intoto.json";
 /** Files of the checkout that a release changes. */
 const CHANGED = [
   "package.json",
@@ -63,9 +64,7 @@ async function release(): Promise<void> {
   check(version, notes);
   const commit = git("rev-parse", "HEAD");
   const atMs = Number(process.env["SOURCE_DATE_EPOCH"] ?? git("log", "-1", "--format=%ct")) * 1_000;
-  const out = resolve(values.out ?? join(ROOT, "dist/release", version));
-  if (existsSync(out)) rmSync(out, { recursive: true });
-  mkdirSync(out, { recursive: true });
+  const out = outFolder(version);
   // Below the checkout, so that its libraries are found.
   mkdirSync(join(ROOT, "dist"), { recursive: true });
   const source = mkdtempSync(join(ROOT, "dist/.release-"));
@@ -82,10 +81,12 @@ async function release(): Promise<void> {
     };
     const artefacts = await artefactsOf(built);
     for (const { name, content } of artefacts) writeFileSync(join(out, name), content);
-    const sums = sumsOf(artefacts);
-    writeFileSync(join(out, "SHA256SUMS"), sums);
-    const provenance = provenanceOf(artefacts, { version, commit, atMs }, values["builder-id"]);
-    writeFileSync(join(out, "provenance.intoto.json"), provenance);
+    const provenance = {
+      name: PROVENANCE,
+      content: Buffer.from(provenanceOf(artefacts, { version, commit, atMs }, maker(source))),
+    };
+    writeFileSync(join(out, PROVENANCE), provenance.content);
+    writeFileSync(join(out, "SHA256SUMS"), sumsOf([...artefacts, provenance]));
     signAll(out);
     if (!values["dry-run"]) takeOver(source, notes);
   } finally {
@@ -97,6 +98,24 @@ async function release(): Promise<void> {
     say(
       `next: git commit -am "Release ${version}" && git tag v${version}; then docs/guide/release.md`,
     );
+}
+
+/** Only the folder of our own is emptied first. */
+function outFolder(version: string): string {
+  const ours = join(ROOT, "dist/release", version);
+  const out = resolve(values.out ?? ours);
+  if (out === ours) rmSync(out, { recursive: true, force: true });
+  else if (existsSync(out) && readdirSync(out).length > 0)
+    throw new Error(`--out ${values.out}: the folder is not empty; name another`);
+  mkdirSync(out, { recursive: true });
+  return out;
+}
+
+function maker(source: string): Maker {
+  const npm = execFileSync("npm", ["--version"], { encoding: "utf8" }).trim();
+  const programs = { node: process.versions.node, npm, zlib: process.versions.zlib };
+  const lockFile = readFileSync(join(source, "package-lock.json"));
+  return { id: values["builder-id"], programs, lockFile };
 }
 
 function changeNotes(): readonly ChangeNote[] {
@@ -129,6 +148,8 @@ function exportTo(
     maxBuffer: 1 << 30,
   });
   execFileSync("tar", ["-x", "-C", source], { input: archive });
+  // A second configuration below the checkout would stop its linter meanwhile.
+  rmSync(join(source, "biome.json"));
   for (const file of ["package.json", "package-lock.json"]) {
     const path = join(source, file);
     const text = readFileSync(path, "utf8");
@@ -149,6 +170,8 @@ function exportTo(
 
 function imageOptions(): Built["image"] {
   const { base, "root-amd64": amd64, "root-arm64": arm64, "image-repository": repository } = values;
+  if (base === undefined && (amd64 === undefined) !== (arm64 === undefined))
+    throw new Error("an image has both platforms: give --root-amd64 DIR and --root-arm64 DIR");
   const from = base ?? (amd64 !== undefined && arm64 !== undefined ? { amd64, arm64 } : undefined);
   return {
     ...(from === undefined ? {} : { base: from }),
@@ -159,7 +182,7 @@ function imageOptions(): Built["image"] {
 /** The sums are signed: they hold all else. A command gets the file's name as its last argument. */
 function signAll(out: string): void {
   const { "sign-key": key, "sign-command": command } = values;
-  for (const name of ["SHA256SUMS", "provenance.intoto.json"]) {
+  for (const name of ["SHA256SUMS", PROVENANCE]) {
     const file = join(out, name);
     if (key !== undefined)
       writeFileSync(`${file}.sig`, signatureOf(readFileSync(file), readFileSync(key, "utf8")));

@@ -1,15 +1,24 @@
 /** Parts of a release are the same bytes each time, and say what they are. The whole: npm run release -- --dry-run. */
 import { createHash, createVerify, generateKeyPairSync } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
+import { extract, type Header } from "tar-stream";
 import { describe, expect, it } from "vitest";
 import { parseNote, versionProblem, withRelease } from "../scripts/release/changelog.ts";
 import { chartEntries } from "../scripts/release/chart-package.ts";
 import { type ImageOptions, writeImage } from "../scripts/release/image.ts";
 import { provenanceOf, signatureOf, steadyBill, sumsOf } from "../scripts/release/statements.ts";
-import { type ArchiveEntry, gzipped, tarOf } from "../scripts/release/tarball.ts";
+import { type ArchiveEntry, gzipped, rootEntriesOf, tarOf } from "../scripts/release/tarball.ts";
 
 const AT_MS = Date.UTC(2026, 0, 5);
 const folder = (): string => mkdtempSync(join(tmpdir(), "release-"));
@@ -49,6 +58,17 @@ function scratchBase(): Readonly<Record<"amd64" | "arm64", string>> {
     writeFileSync(join(root, "etc/arch"), name);
   }
   return roots;
+}
+
+async function headersOf(tar: Buffer): Promise<readonly Header[]> {
+  const found: Header[] = [];
+  const reader = extract();
+  reader.end(tar);
+  for await (const one of reader) {
+    found.push(one.header);
+    one.resume();
+  }
+  return found;
 }
 
 interface Described {
@@ -109,6 +129,35 @@ describe("the image", () => {
     const out = folder();
     await writeImage(out, optionsWith(under));
     for (const { layers } of checked(out)) expect(layers).toHaveLength(3);
+  });
+
+  it("stands on the image of a layout that a digest names", async () => {
+    const under = folder();
+    const digest = await writeImage(under, optionsWith(scratchBase()));
+    const out = folder();
+    await writeImage(out, optionsWith(`${under}@${digest}`));
+    for (const { layers } of checked(out)) expect(layers).toHaveLength(3);
+    const other = `${under}@sha256:${"0".repeat(64)}`;
+    await expect(writeImage(folder(), optionsWith(other))).rejects.toThrow("is missing");
+  });
+
+  it("keeps a root file system's links and empty folders", async () => {
+    const root = folder();
+    mkdirSync(join(root, "usr/lib"), { recursive: true });
+    writeFileSync(join(root, "usr/lib/libc.so"), "c");
+    symlinkSync("usr/lib", join(root, "lib"));
+    mkdirSync(join(root, "tmp"));
+    chmodSync(join(root, "tmp"), 0o1777);
+    const found = await headersOf(await tarOf(rootEntriesOf(root), AT_MS));
+    expect(found.map(({ name, type }) => `${type} ${name}`)).toEqual([
+      "symlink lib",
+      "directory tmp/",
+      "directory usr/",
+      "directory usr/lib/",
+      "file usr/lib/libc.so",
+    ]);
+    expect(found[0]?.linkname).toBe("usr/lib");
+    expect(found[1]?.mode).toBe(0o1777);
   });
 
   it("says what a base lacks", async () => {
@@ -195,15 +244,19 @@ describe("the changelog", () => {
 describe("statements", () => {
   const files = [{ name: "a.txt", content: Buffer.from("a") }];
   const origin = { version: "1.2.3", commit: "c0ffee", atMs: AT_MS };
+  const maker = { id: "https://b.example", programs: {}, lockFile: Buffer.from("a") };
   const SUM = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
 
   it("name each file with its sum", () => {
     expect(sumsOf(files)).toBe(`${SUM}  a.txt\n`);
-    const provenance = JSON.parse(provenanceOf(files, origin, "https://b.example"));
+    const provenance = JSON.parse(provenanceOf(files, origin, maker));
     expect(provenance.subject).toEqual([{ name: "a.txt", digest: { sha256: SUM } }]);
-    expect(provenance.predicate.buildDefinition.resolvedDependencies[0].digest.gitCommit).toBe(
-      "c0ffee",
-    );
+    const { predicate } = provenance;
+    expect(predicate.runDetails.builder.id).toBe("https://b.example");
+    expect(predicate.buildDefinition.resolvedDependencies).toEqual([
+      { name: "source", digest: { gitCommit: "c0ffee" } },
+      { name: "package-lock.json", digest: { sha256: SUM } },
+    ]);
   });
 
   it("of npm lose what differs from run to run", () => {

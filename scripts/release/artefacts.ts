@@ -68,7 +68,7 @@ export async function artefactsOf(built: Built): Promise<readonly Artefact[]> {
       ),
     )),
     { name: `karpenter-crds-${version}.yaml`, content: crdsOf(source) },
-    ...kwokManifest(built),
+    ...kwokManifest(built, image?.digest),
     ...SHELLS.map((shell) => ({
       name: `karpenter-completion.${shell}`,
       content: Buffer.from(run("node", "bin/karpenter.js", "completion", shell)),
@@ -98,10 +98,17 @@ function crdsOf(source: string): Buffer {
 }
 
 /** For `kubectl apply`, without helm: the controller with the provider kwok. */
-function kwokManifest({ source, version, helm, image, say }: Built): readonly Artefact[] {
-  const repository = image.repository ?? "registry.example/karpenter";
+function kwokManifest(
+  { source, version, helm, image: { repository }, say }: Built,
+  digest = "",
+): readonly Artefact[] {
+  if (repository === undefined) {
+    say("no manifest for kwok: it names the image; give --image-repository");
+    return [];
+  }
   const args = ["template", "karpenter", join(source, "deploy/charts/karpenter")];
-  const sets = ["provider=kwok", `controller.image.repository=${repository}`];
+  const image = [`repository=${repository}`, `digest=${digest}`];
+  const sets = ["provider=kwok", ...image.map((one) => `controller.image.${one}`)];
   try {
     const text = execFileSync(
       helm,

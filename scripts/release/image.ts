@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ArchiveEntry, entriesOf, gzipped, tarOf } from "./tarball.ts";
+import { type ArchiveEntry, gzipped, rootEntriesOf, tarOf } from "./tarball.ts";
 
 const LAYER = "application/vnd.oci.image.layer.v1.tar+gzip";
 const MANIFEST = "application/vnd.oci.image.manifest.v1+json";
@@ -21,7 +21,7 @@ export type Architecture = (typeof ARCHITECTURES)[number];
 export interface ImageOptions {
   /** Files of the program, below `/app`. */
   readonly program: readonly ArchiveEntry[];
-  /** An OCI layout with both platforms, or a folder by platform. */
+  /** An OCI layout with both platforms, `DIR` or `DIR@sha256:…` for one image of several; or a folder by platform. */
   readonly base: string | Readonly<Record<Architecture, string>>;
   readonly version: string;
   readonly commit: string;
@@ -146,7 +146,7 @@ function annotationsOf({
 
 async function baseFor(architecture: Architecture, { base, atMs }: ImageOptions): Promise<Base> {
   if (typeof base === "string") return baseOfLayout(base, architecture);
-  const tar = await tarOf(entriesOf(base[architecture]), atMs);
+  const tar = await tarOf(rootEntriesOf(base[architecture]), atMs);
   const layer = gzipped(tar);
   return {
     layers: [{ mediaType: LAYER, digest: digestOf(layer), size: layer.length }],
@@ -157,7 +157,8 @@ async function baseFor(architecture: Architecture, { base, atMs }: ImageOptions)
 }
 
 /** Throws an Error that names what the layout lacks. */
-function baseOfLayout(folder: string, architecture: Architecture): Base {
+function baseOfLayout(layout: string, architecture: Architecture): Base {
+  const [, folder = layout, wanted] = /^(.*)@(sha256:[0-9a-f]{64})$/.exec(layout) ?? [];
   const blob = (digest: string): Buffer => {
     const file = join(folder, "blobs", digest.replace(":", "/"));
     if (!existsSync(file)) throw new Error(`${folder}: the blob ${digest} is missing`);
@@ -181,8 +182,12 @@ function baseOfLayout(folder: string, architecture: Architecture): Base {
   const { manifests } = JSON.parse(readFileSync(top, "utf8")) as {
     manifests: readonly Descriptor[];
   };
-  const found = find(manifests);
-  if (found === undefined) throw new Error(`${folder} has no image for linux/${architecture}`);
+  const among =
+    wanted === undefined
+      ? manifests
+      : ((json(wanted) as { manifests?: readonly Descriptor[] }).manifests ?? []);
+  const found = find(among);
+  if (found === undefined) throw new Error(`${layout} has no image for linux/${architecture}`);
   const manifest = json(found.digest) as { config: Descriptor; layers: readonly Descriptor[] };
   const config = json(manifest.config.digest) as Config;
   return { layers: manifest.layers, diffIds: config.rootfs?.diff_ids ?? [], config, blob };

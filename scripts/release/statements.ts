@@ -43,11 +43,20 @@ export function steadyBill(text: string, { version, atMs }: Origin): string {
   return `${JSON.stringify(bill, null, 2)}\n`;
 }
 
+/** What a release was made with, beside the commit. */
+export interface Maker {
+  /** A URI that says who ran it. */
+  readonly id: string;
+  /** Programs by name, with their versions: another version may compress to other bytes. */
+  readonly programs: Readonly<Record<string, string>>;
+  readonly lockFile: Buffer;
+}
+
 /** An in-toto statement with SLSA provenance, v1: which commit and which command made these files. */
 export function provenanceOf(
   artefacts: readonly Artefact[],
   { version, commit, atMs }: Origin,
-  builder: string,
+  { id, programs, lockFile }: Maker,
 ): string {
   const statement = {
     _type: "https://in-toto.io/Statement/v1",
@@ -57,10 +66,14 @@ export function provenanceOf(
       buildDefinition: {
         buildType: "https://karpenter-ts.invalid/npm-run-release/v1",
         externalParameters: { version },
-        resolvedDependencies: [{ name: "source", digest: { gitCommit: commit } }],
+        internalParameters: { programs },
+        resolvedDependencies: [
+          { name: "source", digest: { gitCommit: commit } },
+          { name: "package-lock.json", digest: { sha256: sha256(lockFile) } },
+        ],
       },
       runDetails: {
-        builder: { id: builder },
+        builder: { id },
         metadata: { invocationId: `${commit}-${version}`, startedOn: new Date(atMs).toISOString() },
       },
     },

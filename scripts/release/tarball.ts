@@ -2,7 +2,7 @@
  * Archives that are the same bytes each time: entries in order of their names, one time for all, owned by nobody in
  * particular.
  */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
@@ -13,6 +13,10 @@ export interface ArchiveEntry {
   readonly path: string;
   readonly content: Buffer;
   readonly isExecutable: boolean;
+  /** Where a symbolic link leads; it has no content. */
+  readonly link?: string;
+  /** Of a folder that is wanted though it may be empty, such as /tmp; it has no content. */
+  readonly folderMode?: number;
 }
 
 /** All files of a folder, by their path below `under`; links are followed. */
@@ -27,6 +31,24 @@ export function entriesOf(folder: string, under = ""): readonly ArchiveEntry[] {
     }));
 }
 
+/** A root file system as it lies there: links stay links, and empty folders are kept. */
+export function rootEntriesOf(folder: string, under = ""): readonly ArchiveEntry[] {
+  return readdirSync(join(folder, under))
+    .sort()
+    .flatMap((name): readonly ArchiveEntry[] => {
+      const path = under === "" ? name : `${under}/${name}`;
+      const file = join(folder, path);
+      const stats = lstatSync(file);
+      const nothing = { path, content: Buffer.alloc(0), isExecutable: false };
+      if (stats.isSymbolicLink()) return [{ ...nothing, link: readlinkSync(file) }];
+      if (stats.isDirectory())
+        return [{ ...nothing, folderMode: stats.mode & 0o7777 }, ...rootEntriesOf(folder, path)];
+      if (!stats.isFile())
+        throw new Error(`${file} is neither a file nor a folder nor a link: take it out`);
+      return [{ path, content: readFileSync(file), isExecutable: (stats.mode & 0o111) !== 0 }];
+    });
+}
+
 function slashed(path: string): string {
   return path.replaceAll("\\", "/");
 }
@@ -38,7 +60,7 @@ export async function tarOf(entries: readonly ArchiveEntry[], atMs: number): Pro
   const owner = { uid: 0, gid: 0, uname: "", gname: "", mtime };
   const all = [...entries].sort((a, b) => (a.path < b.path ? -1 : 1));
   const folders = new Set<string>();
-  for (const { path, content, isExecutable } of all) {
+  for (const { path, content, isExecutable, link, folderMode } of all) {
     const parts = path.split("/").slice(0, -1);
     for (let length = 1; length <= parts.length; length++) {
       const name = `${parts.slice(0, length).join("/")}/`;
@@ -46,7 +68,12 @@ export async function tarOf(entries: readonly ArchiveEntry[], atMs: number): Pro
       folders.add(name);
       archive.entry({ ...owner, name, mode: 0o755, type: "directory" });
     }
-    archive.entry({ ...owner, name: path, mode: isExecutable ? 0o755 : 0o644 }, content);
+    if (link !== undefined) {
+      archive.entry({ ...owner, name: path, mode: 0o777, type: "symlink", linkname: link });
+    } else if (folderMode !== undefined) {
+      folders.add(`${path}/`);
+      archive.entry({ ...owner, name: `${path}/`, mode: folderMode, type: "directory" });
+    } else archive.entry({ ...owner, name: path, mode: isExecutable ? 0o755 : 0o644 }, content);
   }
   archive.finalize();
   return buffer(archive);
