@@ -7,6 +7,7 @@ import { metricsPage } from "../src/operator/metrics/metrics-page.ts";
 import { settingsPage } from "../src/operator/settings/settings-page.ts";
 import { cloudFormation } from "./aws-stack.ts";
 import { chartFiles } from "./chart/chart-files.ts";
+import { dependenciesPage } from "./dependencies-page.ts";
 import type { GeneratedFile } from "./generated-file.ts";
 import { limitsPage } from "./limits-page.ts";
 import { monitoringFiles } from "./monitoring/monitoring-files.ts";
@@ -23,6 +24,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
     { path: "deploy/aws/cloudformation.yaml", content: cloudFormation() },
     { path: "docs/explanation/safety.md", content: safetyPage() },
     { path: "docs/guide/planner.md", content: plannerPage() },
+    { path: "docs/reference/dependencies.md", content: dependenciesPage() },
     { path: "docs/reference/events.md", content: eventsPage() },
     { path: "docs/reference/fields.md", content: fieldsPage() },
     { path: "docs/reference/limits.md", content: limitsPage() },

@@ -1,0 +1,144 @@
+/**
+ * docs/reference/dependencies.md: every package that runs with the program, with its licence and its reason.
+ * What runs is read from package-lock.json; the reasons stand here. `test/dependencies.test.ts` holds both together.
+ */
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+/** More than these only with a reason in MORE. */
+export const MOST = { direct: 20, total: 60 } as const;
+
+/** Why there are more packages than MOST allows. */
+export const MORE: Readonly<Partial<Record<keyof typeof MOST, string>>> = {
+  total:
+    "The AWS SDK and `selfsigned` are each one product that its makers publish in many small packages. Without these two there are at most 30.",
+};
+
+/** Why each direct dependency is there: what we would have to write ourselves. */
+export const REASONS: Readonly<Record<string, string>> = {
+  "@aws-sdk/client-ec2": "Calls EC2. Signing, retries and credentials are AWS's own.",
+  "@aws-sdk/client-eks": "Reads the cluster's version, endpoint and network from EKS.",
+  "@aws-sdk/client-iam": "Makes and removes the instance profiles of node classes.",
+  "@aws-sdk/client-pricing": "Reads on-demand prices.",
+  "@aws-sdk/client-sqs": "Takes interruption messages from the queue.",
+  "@aws-sdk/client-ssm": "Finds images by their alias.",
+  "@aws-sdk/client-sts": "Says which account and role the credentials are of.",
+  "@bufbuild/protobuf": "Reads protobuf, which newer kubectl sends to the sandbox.",
+  "@marcbachmann/cel-js": "Evaluates CEL: rules of CRDs, admission policies and device selectors.",
+  "@smithy/core":
+    "Signs and sends the calls to Zonal Shift, for which one call is needed and no whole client.",
+  commander: "Parses command lines and prints help.",
+  "js-yaml": "Reads and writes YAML.",
+  picocolors: "Colours text for terminals.",
+  pino: "Writes log lines as JSON.",
+  "prom-client": "Counts metrics and writes them for Prometheus.",
+  re2js: "Matches regular expressions as Go does, in linear time.",
+  selfsigned: "Makes the certificate authority of the webhooks; Node cannot make certificates.",
+  "smol-toml": "Reads the TOML of Bottlerocket's user data.",
+  undici: "HTTP connections to the API server: pools, TLS, watches.",
+};
+
+/** A package of package-lock.json that runs with the program. */
+export interface RuntimePackage {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+  readonly isDirect: boolean;
+  readonly hasInstallScript: boolean;
+  /** Direct dependencies that bring it. */
+  readonly broughtBy: readonly string[];
+}
+
+interface Locked {
+  readonly version: string;
+  readonly license?: string;
+  readonly dev?: boolean;
+  readonly hasInstallScript?: boolean;
+  readonly dependencies?: Readonly<Record<string, string>>;
+}
+
+/** What runs, by name. `lock`: the text of package-lock.json. */
+export function runtimePackages(lock: string): readonly RuntimePackage[] {
+  const { packages } = JSON.parse(lock) as { packages: Readonly<Record<string, Locked>> };
+  const direct = Object.keys(packages[""]?.dependencies ?? {}).sort();
+  const broughtBy = new Map<string, string[]>();
+  for (const name of direct)
+    for (const place of reached(packages, `node_modules/${name}`))
+      broughtBy.set(place, [...(broughtBy.get(place) ?? []), name]);
+  return [...broughtBy]
+    .map(([place, by]) => {
+      const { version, license = "", hasInstallScript = false } = packages[place] as Locked;
+      const name = place.slice(place.lastIndexOf("node_modules/") + "node_modules/".length);
+      const isDirect = place === `node_modules/${name}` && direct.includes(name);
+      const broughtBy = by.filter((one) => one !== name);
+      return { name, version, license, isDirect, hasInstallScript, broughtBy };
+    })
+    .sort((a, b) => compare(a.name, b.name) || compare(a.version, b.version));
+}
+
+/** All that `place` needs, itself included; a package is looked for from the inside out, as Node does. */
+function reached(packages: Readonly<Record<string, Locked>>, place: string): Set<string> {
+  const found = new Set<string>();
+  const open = [place];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (found.has(next)) continue;
+    found.add(next);
+    for (const name of Object.keys(packages[next]?.dependencies ?? {})) {
+      let from: string = next;
+      while (packages[`${from}/node_modules/${name}`] === undefined && from !== "")
+        from = from.includes("/node_modules/")
+          ? from.slice(0, from.lastIndexOf("/node_modules/"))
+          : "";
+      const inside = from === "" ? `node_modules/${name}` : `${from}/node_modules/${name}`;
+      if (packages[inside] === undefined)
+        throw new Error(`package-lock.json: ${next} needs ${name}, which is not in it`);
+      open.push(inside);
+    }
+  }
+  return found;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** The page. */
+export function dependenciesPage(): string {
+  const lock = readFileSync(
+    fileURLToPath(new URL("../package-lock.json", import.meta.url)),
+    "utf8",
+  );
+  const all = runtimePackages(lock);
+  const direct = all.filter(({ isDirect }) => isDirect);
+  const others = all.filter(({ isDirect }) => !isDirect);
+  const more = Object.values(MORE).map((reason) => `${reason}\n`);
+  return `<!-- Generated by \`npm run generate\` from scripts/dependencies-page.ts and package-lock.json. Do not edit. -->
+
+# Dependencies
+
+${direct.length} packages are direct dependencies of the program; ${all.length} run with it in all. We keep to at most ${MOST.direct} and
+${MOST.total}, or give a reason. None has an install script: \`npm ci --ignore-scripts\` installs all of them.
+
+${more.join("\n")}
+\`npm run audit\` asks the registry for known faults in these versions. A release holds them as bills of materials
+([release](../guide/release.md)); the image holds their licences (\`/app/THIRD-PARTY-LICENSES.txt\`).
+
+## Direct
+
+| package | version | licence | reason |
+|---|---|---|---|
+${direct.map((one) => `| \`${one.name}\` | ${one.version} | ${one.license} | ${REASONS[one.name] ?? ""} |`).join("\n")}
+
+## Brought by these
+
+| package | version | licence | brought by |
+|---|---|---|---|
+${others.map((one) => `| \`${one.name}\` | ${one.version} | ${one.license} | ${bringersOf(one)} |`).join("\n")}
+`;
+}
+
+function bringersOf({ broughtBy }: RuntimePackage): string {
+  const isAws = (name: string) => name.startsWith("@aws-sdk/");
+  const others = broughtBy.filter((name) => !isAws(name)).map((name) => `\`${name}\``);
+  return [...(broughtBy.some(isAws) ? ["the AWS SDK"] : []), ...others].join(", ");
+}

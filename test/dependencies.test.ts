@@ -1,0 +1,111 @@
+/** What runs with the program: each package has a reason and a licence that we may pass on, and no install script. */
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { auditVerdict } from "../scripts/audit/verdict.ts";
+import {
+  MORE,
+  MOST,
+  REASONS,
+  type RuntimePackage,
+  runtimePackages,
+} from "../scripts/dependencies-page.ts";
+
+const read = (file: string): string => readFileSync(new URL(`../${file}`, import.meta.url), "utf8");
+const all = runtimePackages(read("package-lock.json"));
+const direct = all.filter(({ isDirect }) => isDirect);
+/** They ask for their text to be passed on, and for nothing of our own source. */
+const LICENCES = ["Apache-2.0", "MIT", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "PSF-2.0"];
+
+const names = (some: readonly RuntimePackage[]) => some.map(({ name }) => name);
+
+describe("packages at run time", () => {
+  it("are those of package.json, each with a reason", () => {
+    const { dependencies } = JSON.parse(read("package.json")) as { dependencies: object };
+    expect(names(direct)).toEqual(Object.keys(dependencies).sort());
+    expect(Object.keys(REASONS).sort()).toEqual(names(direct));
+    expect(Object.values(REASONS).filter((reason) => reason.length < 15)).toEqual([]);
+  });
+
+  it("are few, or their number has a reason", () => {
+    const counts = { direct: direct.length, total: all.length };
+    for (const which of ["direct", "total"] as const)
+      expect(MORE[which] !== undefined, `${which}: ${counts[which]}`).toBe(
+        counts[which] > MOST[which],
+      );
+    const small = all.filter(
+      ({ isDirect, name, broughtBy }) =>
+        !/^@aws-sdk\//.test(name) &&
+        (isDirect || broughtBy.some((one) => !/^(@aws-sdk\/|selfsigned$)/.test(one))),
+    );
+    // The page says so.
+    expect(small.length).toBeLessThanOrEqual(30);
+  });
+
+  it("have licences that may be passed on", () => {
+    const isKnown = ({ license }: RuntimePackage) =>
+      license
+        .replace(/[()]/g, "")
+        .split(/ AND /)
+        .every((one) => LICENCES.includes(one));
+    expect(all.filter((one) => !isKnown(one))).toEqual([]);
+  });
+
+  it("run no script when they are installed", () => {
+    expect(names(all.filter(({ hasInstallScript }) => hasInstallScript))).toEqual([]);
+    // Neither do we where the package is installed.
+    const { scripts } = JSON.parse(read("package.json")) as { scripts: object };
+    const own = Object.keys(scripts).filter((name) => /^(pre|post)?install$|^prepare$/.test(name));
+    expect(own).toEqual([]);
+  });
+});
+
+describe("a lock file", () => {
+  it("is read from the inside out, as Node looks for packages", () => {
+    const lock = JSON.stringify({
+      packages: {
+        "": { dependencies: { a: "1" }, devDependencies: { d: "1" } },
+        "node_modules/a": { version: "1.0.0", license: "MIT", dependencies: { b: "1", c: "1" } },
+        "node_modules/a/node_modules/b": { version: "1.0.0", dependencies: { c: "1" } },
+        "node_modules/b": { version: "2.0.0", dev: true },
+        "node_modules/c": { version: "1.0.0", license: "MIT", hasInstallScript: true },
+        "node_modules/d": { version: "1.0.0", dev: true, dependencies: { b: "2" } },
+      },
+    });
+    const found = runtimePackages(lock);
+    expect(found.map(({ name, version }) => `${name}@${version}`)).toEqual([
+      "a@1.0.0",
+      "b@1.0.0",
+      "c@1.0.0",
+    ]);
+    expect(found[2]).toMatchObject({ hasInstallScript: true, isDirect: false, broughtBy: ["a"] });
+    const broken = lock.replace('"node_modules/c"', '"node_modules/x"');
+    expect(() => runtimePackages(broken)).toThrow("needs c, which is not in it");
+  });
+});
+
+describe("an audit", () => {
+  const answer = (vulnerabilities: object) =>
+    JSON.stringify({ auditReportVersion: 2, vulnerabilities });
+
+  it("is clean where the registry knows of nothing", () => {
+    expect(auditVerdict(answer({}))).toEqual({ kind: "clean" });
+  });
+
+  it("names each package with its fault", () => {
+    const via = [{ title: "reads too much", url: "https://a.example/1" }, "undici"];
+    const verdict = auditVerdict(answer({ undici: { name: "undici", severity: "high", via } }));
+    expect(verdict).toEqual({
+      kind: "faults",
+      lines: ["undici (high): reads too much, https://a.example/1"],
+    });
+  });
+
+  it.each([
+    ['{"error": {"code": "ENOAUDIT", "summary": "no endpoint"}}', "no endpoint"],
+    ['{"message": "404 Not Found"}', "404 Not Found"],
+    ["<html>", "its answer is no JSON"],
+    ["{}", "its answer is no report"],
+  ])("was not made when the registry answers %s", (text, reason) => {
+    expect(auditVerdict(text)).toEqual({ kind: "not-asked", reason });
+  });
+});
