@@ -1,4 +1,5 @@
 /** What `karpenter console` does: serves the console of the current cluster on loopback, read-only, until Ctrl-C. */
+
 import { randomInt } from "node:crypto";
 import { printedLines } from "../../base/printable.ts";
 import { Random } from "../../base/random.ts";
@@ -9,7 +10,8 @@ import { timeOf } from "../plan/live-cluster.ts";
 import { currentCluster } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
 import { interrupted } from "../program/interrupted.ts";
-import { toStdout } from "../program/output.ts";
+import { nodeVersionNote } from "../program/node-version.ts";
+import { toStderr, toStdout } from "../program/output.ts";
 import { textLog } from "../program/text-log.ts";
 import { liveSource } from "./live-source.ts";
 import { serveConsole } from "./serve-console.ts";
@@ -20,6 +22,8 @@ export interface ConsoleFlags {
 
 /** Throws CliError where there is no cluster, or the port is taken. */
 export async function runConsole({ port }: ConsoleFlags): Promise<void> {
+  const oldNode = nodeVersionNote(process.versions.node);
+  if (oldNode !== undefined) toStderr(printedLines([oldNode]));
   const clock = new SystemClock();
   const log = textLog(clock);
   const { transport, server, warnings } = currentCluster(clock);

@@ -2,6 +2,7 @@
  * Runs the operator on the machine's clock until it is told to stop or loses the lead. Logs go to
  * standard output as JSON lines.
  */
+
 import { randomBytes, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
@@ -32,6 +33,7 @@ import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { interrupted } from "../program/interrupted.ts";
 import { exitOnUncaught } from "../program/last-resort.ts";
+import { nodeVersionNote } from "../program/node-version.ts";
 import { Parts } from "../program/parts.ts";
 import { keepMemoryLimit } from "./memory-limit.ts";
 import { awsProvider, kwokProvider } from "./providers.ts";
@@ -206,6 +208,8 @@ async function openDoors({ clock, log, parts, provider }: Starting): Promise<Doo
   const random = new Random(randomBytes(16).toString("hex"));
   const cluster = access(clock);
   log.info("starting", { server: cluster.server, version: BUILD.version, provider });
+  const oldNode = nodeVersionNote(process.versions.node);
+  if (oldNode !== undefined) log.warn(oldNode);
   for (const warning of cluster.warnings ?? []) log.warn(warning);
   const transport = tellingTransport(
     createHttpTransport({ ...cluster, userAgent: `karpenter/${BUILD.version}` }),

@@ -1,4 +1,5 @@
 /** Runs the sandbox live until it is interrupted: API on loopback, kubeconfig, a line per event. */
+
 import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { errorText } from "../../base/error-text.ts";
@@ -16,7 +17,8 @@ import { settingFlags } from "../controller/setting-flags.ts";
 import { CliError } from "../program/cli-error.ts";
 import { interrupted } from "../program/interrupted.ts";
 import { exitOnUncaught } from "../program/last-resort.ts";
-import { besides } from "../program/output.ts";
+import { nodeVersionNote } from "../program/node-version.ts";
+import { besides, toStderr } from "../program/output.ts";
 import { Parts } from "../program/parts.ts";
 import { textLog } from "../program/text-log.ts";
 import { type Box, openBox } from "./box.ts";
@@ -37,6 +39,8 @@ export async function runSandbox(flags: SandboxFlags): Promise<void> {
   const say = (...lines: readonly string[]): void => beside(printedLines(lines));
   checkKubeconfig(resolve(flags.kubeconfig));
   await checkPort(flags.port, "127.0.0.1").catch(refused);
+  const oldNode = nodeVersionNote(process.versions.node);
+  if (oldNode !== undefined) toStderr(printedLines([oldNode]));
   const clock = new PacedClock(flags.speed, behindMs(flags.speed));
   const parts = new Parts();
   parts.add(() => clock.stop());
