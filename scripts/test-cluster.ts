@@ -5,12 +5,12 @@
  * standard input, and its temporary files lie in one folder. `--where-possible` is for machines that nobody
  * prepared: without Go, or without a way to its modules, it says so in one line and is content.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isBuilt, MODULES, NO_GO } from "../test/cluster/binaries.ts";
+import { isBuilt, isGoHere, MODULES, NO_GO } from "../test/cluster/binaries.ts";
 import { END_WITH_STDIN } from "../test/cluster/tied.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -66,7 +66,7 @@ function vitestArguments(): readonly string[] {
 /** Undefined where all is built already or can be: there is Go, and its modules are here now. */
 async function whyNotBuilt(): Promise<string | undefined> {
   if (isBuilt()) return undefined;
-  if (spawnSync("go", ["version"]).status !== 0) return NO_GO;
+  if (!isGoHere()) return NO_GO;
   for (const module of MODULES) {
     // Its complaints are many and long; one line of ours is enough.
     const code = await run("go", ["mod", "download"], DOWNLOAD_LIMIT_MS, {

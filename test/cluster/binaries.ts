@@ -110,24 +110,30 @@ export async function clientsBinary(
   return join(folder, "clients");
 }
 
-/** Programs by which people look at pods, as their authors release them. */
-const VIEWERS = {
+/** Programs as their authors release them: by which people look at pods, and what knows GitHub's workflows. */
+const RELEASED = {
+  actionlint: "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
   k9s: "github.com/derailed/k9s@v0.50.16",
   stern: "github.com/stern/stern@v1.33.0",
 } as const;
 
 /** The path of such a program; builds it when it is not there. */
-export async function viewerBinary(
-  name: keyof typeof VIEWERS,
+export async function releasedBinary(
+  name: keyof typeof RELEASED,
   tell: (line: string) => void = () => undefined,
 ): Promise<string> {
-  const program = VIEWERS[name];
+  const program = RELEASED[name];
   const folder = await built(
     `${name}-${program.split("@")[1]}`,
     (into) => goRun(into, ["install", "-trimpath", "-ldflags=-s -w", program], { GOBIN: into }),
     () => tell(`building ${program} (once; some minutes)`),
   );
   return join(folder, name);
+}
+
+/** Whether there is Go, which builds all of these. */
+export function isGoHere(): boolean {
+  return spawnSync("go", ["version"]).status === 0;
 }
 
 /** The folder of this name in the cache, made by `make` when it is not there yet. */
@@ -138,7 +144,7 @@ export async function built(
 ): Promise<string> {
   const folder = join(cacheFolder(), name);
   if (existsSync(folder)) return folder;
-  if (spawnSync("go", ["version"]).status !== 0) {
+  if (!isGoHere()) {
     throw new NoGoError(`no real control plane here: ${NO_GO}`);
   }
   onBuild();

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { lacks } from "../programs.ts";
-import { viewerBinary } from "./binaries.ts";
+import { releasedBinary } from "./binaries.ts";
 import { type SandboxProcess, startSandboxProcess } from "./sandbox-process.ts";
 
 const SCREEN_LIMIT_MS = 60_000;
@@ -26,7 +26,7 @@ const programs = new Map<string, string>();
 beforeAll(async () => {
   for (const name of ["stern", "k9s"] as const) {
     try {
-      programs.set(name, await viewerBinary(name, tell));
+      programs.set(name, await releasedBinary(name, tell));
     } catch (error) {
       tell(`test/cluster/clients-screen: ${name} is left out: ${String(error)}`);
     }
