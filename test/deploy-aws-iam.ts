@@ -6,7 +6,8 @@ import type { TagSpecification } from "../src/providers/aws/api/launches.ts";
 import type { JournalEntry } from "../src/sandbox/ec2/account/journal.ts";
 import type { SimulatedAws } from "../src/sandbox/ec2/simulated-aws.ts";
 
-type Table = Readonly<Record<string, string>>;
+/** Tags by key, or condition keys by name. */
+export type Table = Readonly<Record<string, string>>;
 
 export interface Statement {
   readonly Sid: string;

@@ -23,7 +23,14 @@ import {
   CLUSTER,
   ec2NodeClass,
 } from "../src/testing/aws-world.ts";
-import { actionsOf, evaluate, type Policy, requestsOf } from "./deploy-aws-iam.ts";
+import {
+  actionsOf,
+  evaluate,
+  type IamRequest,
+  type Policy,
+  requestsOf,
+  type Table,
+} from "./deploy-aws-iam.ts";
 
 const FOLDER = fileURLToPath(new URL("../deploy/aws/", import.meta.url));
 const PLACES = {
@@ -105,15 +112,7 @@ describe("deploy/aws", () => {
 
 describe("the policies", () => {
   it("allow all that a class, a launch and its end send", async () => {
-    world = await awsWorld({ interruptionQueue: CLUSTER });
-    await world.kube.create(EC2_NODE_CLASS, ec2NodeClass({ tags: { team: "a" } }));
-    await world.clock.advance(1_000);
-    const claim = await world.settle(world.cloud.create(small()));
-    await register(claim);
-    await world.settle(world.cloud.reboot(claim, "operation"));
-    await world.settle(world.cloud.delete(claim));
-    await world.kube.delete(EC2_NODE_CLASS, { name: "default" });
-    await world.clock.advance(700_000);
+    await liveOnce();
     expect(refused()).toEqual([]);
     const made = new Set(world.aws.journal.calls({}).map((one) => one.action));
     expect([...made]).toEqual(
@@ -152,6 +151,38 @@ describe("the policies", () => {
     expect(refused(without).join("\n")).toContain("ec2:CreateFleet");
   });
 
+  it("refuse each of these calls, were it about what another cluster owns or nobody does", async () => {
+    await liveOnce();
+    const about = recorded().filter(({ resourceTags }) => Object.keys(resourceTags).length > 0);
+    expect([...new Set(about.map(({ action }) => action))].sort()).toEqual([
+      "ec2:CreateFleet",
+      "ec2:CreateTags",
+      "ec2:DeleteLaunchTemplate",
+      "ec2:RunInstances",
+      "ec2:TerminateInstances",
+      "iam:AddRoleToInstanceProfile",
+      "iam:DeleteInstanceProfile",
+      "iam:RemoveRoleFromInstanceProfile",
+    ]);
+    const wrong = about.flatMap((request) => [
+      { ...request, resourceTags: ofAnother(request.resourceTags) },
+      { ...request, resourceTags: {} },
+    ]);
+    expect(wrong.filter((request) => evaluate(STATEMENTS, request))).toEqual([]);
+  });
+
+  it("refuse each of these calls, were it to make something in another cluster's name", async () => {
+    await liveOnce();
+    const isOwned = (tags: Table) => `kubernetes.io/cluster/${CLUSTER}` in tags;
+    const making = recorded().filter(({ requestTags }) => isOwned(requestTags));
+    expect(new Set(making.map(({ action }) => action))).toContain("ec2:RunInstances");
+    const wrong = making.map((request) => ({
+      ...request,
+      requestTags: ofAnother(request.requestTags),
+    }));
+    expect(wrong.filter((request) => evaluate(STATEMENTS, request))).toEqual([]);
+  });
+
   it("refuse what belongs to another cluster", () => {
     const instance = "arn:aws:ec2:us-east-1:123456789012:instance/i-1";
     const tags = (cluster: string) => ({
@@ -181,11 +212,38 @@ describe("the policies", () => {
 
 /** `Action on resource` of what the journal holds and the statements do not allow. */
 function refused(statements = STATEMENTS): readonly string[] {
-  const entries: readonly JournalEntry[] = world.aws.journal.calls({});
-  return entries
-    .flatMap((entry) => requestsOf(entry, world.aws, PLACES.Region))
+  return recorded()
     .filter((request) => !evaluate(statements, request))
     .map(({ action, resource }) => `${action} on ${resource}`);
+}
+
+/** What IAM was asked for all calls so far. */
+function recorded(): readonly IamRequest[] {
+  const entries: readonly JournalEntry[] = world.aws.journal.calls({});
+  return entries.flatMap((entry) => requestsOf(entry, world.aws, PLACES.Region));
+}
+
+/** The same tags, as another cluster's Karpenter writes them. */
+function ofAnother(tags: Table): Table {
+  return Object.fromEntries(
+    Object.entries(tags).map(([key, value]) => [
+      key.replace(`kubernetes.io/cluster/${CLUSTER}`, "kubernetes.io/cluster/other"),
+      value === CLUSTER ? "other" : value,
+    ]),
+  );
+}
+
+/** A class, a launch, a registration, a reboot and their ends. */
+async function liveOnce(): Promise<void> {
+  world = await awsWorld({ interruptionQueue: CLUSTER });
+  await world.kube.create(EC2_NODE_CLASS, ec2NodeClass({ tags: { team: "a" } }));
+  await world.clock.advance(1_000);
+  const claim = await world.settle(world.cloud.create(small()));
+  await register(claim);
+  await world.settle(world.cloud.reboot(claim, "operation"));
+  await world.settle(world.cloud.delete(claim));
+  await world.kube.delete(EC2_NODE_CLASS, { name: "default" });
+  await world.clock.advance(700_000);
 }
 
 function small(): NodeClaim {
