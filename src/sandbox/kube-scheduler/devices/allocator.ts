@@ -191,6 +191,10 @@ class Search {
     const added = constraints.findIndex((constraint) => !constraint.add(ask.name, one));
     if (added >= 0) {
       for (const constraint of constraints.slice(0, added)) constraint.remove(ask.name);
+      if (request.allocationMode === "All") {
+        const what = `cannot add device ${one.id} because a claim constraint would not be satisfied`;
+        throw new Unanswerable(`${this.#nameOf(ask)}: ${what}`);
+      }
       return false;
     }
     const consumed = isShared ? taken : undefined;

@@ -54,7 +54,7 @@ export function podClaims(
     if (name === undefined) continue;
     const claim = objects.claim(namespace, name);
     if (claim === undefined)
-      return { message: `resourceclaim.resource.k8s.io "${name}" not found` };
+      return { message: `could not find ResourceClaim "${namespace}/${name}"` };
     if (claim.metadata.deletionTimestamp !== undefined)
       return { message: `resourceclaim "${name}" is being deleted` };
     if (isMade && controllerOf(claim)?.uid !== pod.metadata.uid) {

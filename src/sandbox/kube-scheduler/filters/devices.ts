@@ -35,13 +35,15 @@ export const dynamicResources: Filter = {
     return {
       kind: "check",
       check(node) {
-        if (!claims.every((claim) => isAvailable(claim, node))) return ELSEWHERE;
-        if (open.length === 0) return undefined;
-        const allocation = allocationOn(node, open, { devices, inUse });
-        if (allocation.kind === "found") return undefined;
-        if (allocation.kind === "none") return NONE_LEFT;
-        if (allocation.message === TIMED_OUT) return unresolvable(TIMED_OUT);
-        throw new Error(`running "DynamicResources" filter plugin: ${allocation.message}`);
+        // The search comes first: its reason is the one that is told.
+        const allocation =
+          open.length === 0 ? undefined : allocationOn(node, open, { devices, inUse });
+        if (allocation?.kind === "none") return NONE_LEFT;
+        if (allocation?.kind === "error") {
+          if (allocation.message === TIMED_OUT) return unresolvable(TIMED_OUT);
+          throw new Error(`running "DynamicResources" filter plugin: ${allocation.message}`);
+        }
+        return claims.every((claim) => isAvailable(claim, node)) ? undefined : ELSEWHERE;
       },
     };
   },

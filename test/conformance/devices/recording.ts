@@ -1,0 +1,28 @@
+/** What the real kube-scheduler did in each generated case of dynamic resource allocation. */
+import { fileURLToPath } from "node:url";
+import type { ResourceClaim } from "../../../src/apis/resource/kinds.ts";
+
+export type DeviceAnswer = { readonly node: string } | { readonly refused: string };
+
+export interface RecordedCase {
+  /** In the order of the pods. */
+  readonly pods: readonly DeviceAnswer[];
+  /** In the order of the claims: `request driver/pool/device`, sorted. */
+  readonly devices: readonly (readonly string[])[];
+}
+
+export interface RecordedDevices {
+  readonly kubernetes: string;
+  readonly gates: string;
+  readonly answers: readonly RecordedCase[];
+}
+
+export const CASES = 300;
+export const RECORDING = fileURLToPath(new URL("../recorded/devices.json", import.meta.url));
+
+/** The devices that a claim has. */
+export function devicesOf({ status }: ResourceClaim): readonly string[] {
+  return (status?.allocation?.devices?.results ?? [])
+    .map(({ request, driver, pool, device }) => `${request} ${driver}/${pool}/${device}`)
+    .sort();
+}
