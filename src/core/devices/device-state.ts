@@ -15,7 +15,7 @@ import { DeviceLedger, type Holder, type PlacedClaim } from "./ledger.ts";
 import { Matcher } from "./match.ts";
 import { type DeviceNeeds, type Need, NeedsReader } from "./needs.ts";
 import { EVERYWHERE, type Reach, termsOf } from "./reach.ts";
-import type { Use } from "./search.ts";
+import type { SearchFailure, Use } from "./search.ts";
 import { isReleased, type Seed, seedOf } from "./seed.ts";
 
 /** Devices that are tried for one pod on one node, and on one kind of it. */
@@ -43,6 +43,8 @@ export class DeviceState {
   #leaving: ReadonlySet<string> = new Set();
   #seed: Seed | undefined;
   readonly #lists = new Map<string, DeviceList>();
+  /** By the text of needs, then by node. */
+  readonly #refusals = new Map<string, Map<string, SearchFailure>>();
   /** Devices that were tried so far. It measures the cost of placing pods. */
   steps = 0;
 
@@ -75,9 +77,15 @@ export class DeviceState {
     const set = (leaving: ReadonlySet<string>) => {
       this.#leaving = leaving;
       this.#seed = undefined;
+      this.#refusals.clear();
     };
     set(new Set([...before, ...uids]));
     this.ledger.note(() => set(before));
+  }
+
+  /** Existing nodes that refuse needs like these while no claim in the cluster ends, with the reason. */
+  refusalsOf({ text }: DeviceNeeds): Map<string, SearchFailure> {
+    return within(this.#refusals, text, () => new Map<string, SearchFailure>());
   }
 
   get seed(): Seed {

@@ -28,6 +28,10 @@ type Here = 0;
 const HERE: readonly Here[] = [0];
 const NOWHERE: readonly Here[] = [];
 
+/** What it takes to ask a node, whatever it has: there may be thousands. */
+const STEPS_TO_ASK = 16;
+const NO_DEVICES: SearchFailure = { problem: "the node has no devices" };
+
 type ExistingFit = SearchFound<Here>;
 
 /** The pod's devices on the node, or why it cannot have them. */
@@ -37,15 +41,25 @@ export function fitOnExisting(
   node: DeviceNode,
 ): ExistingFit | SearchFailure {
   if (needs.problem !== undefined) return { problem: needs.problem };
+  const refusals = needs.isPrivate ? state.refusalsOf(needs) : undefined;
+  const known = refusals?.get(node.name);
+  if (known !== undefined) return known;
   const wanted = state.wantedOn(node.holder, needs);
   if (wanted === undefined)
     return { problem: "a claim of the pod has its devices on another node" };
   if (!wanted.reaches.every((reach) => canReach(node, reach)))
     return { problem: "a claim of the pod is allocated, and cannot be used on this node" };
+  const list = state.listOf(`node ${node.name}`, () => devicesOf(state, node));
+  state.steps += STEPS_TO_ASK;
+  const isAsking = wanted.toSearch.some(({ spec }) => spec.requests.length > 0);
+  if (isAsking && list.devices.length === 0) {
+    refusals?.set(node.name, NO_DEVICES);
+    return NO_DEVICES;
+  }
   const budget = { steps: STEPS_PER_NODE };
   const answer = search({
     claims: wanted.toSearch.map(({ spec }) => spec),
-    list: state.listOf(`node ${node.name}`, () => devicesOf(state, node)),
+    list,
     taken: state.ledger.taken(node.holder, KIND, state.seed),
     nodes: {
       from: 0 as Here,
@@ -55,6 +69,10 @@ export function fitOnExisting(
     budget,
   });
   state.steps += STEPS_PER_NODE - budget.steps;
+  // What an untouched node does not have of its own, it will not have in this state.
+  const isUntouched = state.ledger.usesOf(node.holder).size === 0;
+  if (!isFound(answer) && isUntouched && list.devices.every(({ isLocal }) => isLocal))
+    refusals?.set(node.name, answer);
   return answer;
 }
 

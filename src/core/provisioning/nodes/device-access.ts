@@ -28,6 +28,8 @@ interface AskedPlace {
 type Facts = Pick<SchedulingInput, "pods" | "pools" | "nodes"> & { readonly devices: DeviceFacts };
 
 export class DeviceAccess {
+  /** Many questions are asked of the state: in the next one, devices may be free that are in use now. */
+  isAskedAgain = false;
   readonly #space: RequirementSpace;
   #new!: NewNodeDevices;
   /** By pool, then by name of the instance type. */

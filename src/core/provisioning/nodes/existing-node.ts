@@ -53,7 +53,8 @@ const PORTS_HELD: Refusing = { stage: "hostPorts", lasts: true };
 /** Volumes are checked for each pod: pods of one variant may have different ones. */
 const TOO_MANY_VOLUMES: Refusing = { stage: "attachSlots", lasts: false };
 /** Devices may be free in the next question. */
-const NO_DEVICES: Refusing = { stage: "devices", lasts: false };
+const NO_DEVICES_NOW: Refusing = { stage: "devices", lasts: false };
+const NO_DEVICES: Refusing = { stage: "devices", lasts: true };
 const RULED_OUT: Refusing = { stage: "topology", lasts: true };
 const RULED_OUT_NOW: Refusing = { stage: "topology", lasts: false };
 
@@ -155,9 +156,7 @@ export class ExistingNode implements Place {
     if (podClass.hasVolumes && !this.#canAttach(pod, attempt.volumes)) return TOO_MANY_VOLUMES;
     const rule = attempt.brokenRule(this);
     if (rule === undefined)
-      return podClass.claimsDevices && this.#lackOfDevices(attempt) !== undefined
-        ? NO_DEVICES
-        : undefined;
+      return podClass.claimsDevices ? this.#refusingByDevices(attempt) : undefined;
     return isPermanent(rule.group) ? RULED_OUT : RULED_OUT_NOW;
   }
 
@@ -187,6 +186,14 @@ export class ExistingNode implements Place {
       case "topology":
         return { stage, rule: attempt.brokenRule(this) as Rule };
     }
+  }
+
+  /** In a plan, devices only get fewer. A claim of several pods may get its devices elsewhere, and then come here. */
+  #refusingByDevices(attempt: Attempt): Refusing | undefined {
+    if (this.#lackOfDevices(attempt) === undefined) return undefined;
+    const { podClass, devices } = attempt;
+    const lasts = !podClass.sharesClaims && devices?.isAskedAgain === false;
+    return lasts ? NO_DEVICES : NO_DEVICES_NOW;
   }
 
   /** Why it does not have the devices that the pod claims; undefined: it has them. */

@@ -90,7 +90,9 @@ export class PreparedCluster implements Ground {
     this.#volumes = new VolumeIndex(input.volumes);
     this.base = createPass({ ...input, nodes: [] }, this.#volumes, false);
     const { devices } = input;
-    if (devices !== undefined) this.base.context.devices?.follow({ ...input, devices });
+    const access = this.base.context.devices;
+    if (devices !== undefined) access?.follow({ ...input, devices });
+    if (access !== undefined) access.isAskedAgain = true;
     this.census = new Census(this.base.context.topology);
     this.trying = new Trying(this.base.classes);
     const { base, census, trying } = this;
