@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nodeVersionNote } from "../../src/cli/program/node-version.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = join(ROOT, "dist/cli/main.js");
@@ -228,7 +229,8 @@ describe("a live sandbox", () => {
     expect(performance.now() - atMs).toBeLessThan(2_000);
     await watch.closed;
     expect(sandbox.out()).toMatch(/\nstopping…\n/);
-    expect(sandbox.err()).toBe("");
+    const oldNode = nodeVersionNote(process.versions.node);
+    expect(sandbox.err()).toBe(oldNode === undefined ? "" : `${oldNode}\n`);
   });
 
   it("ends at once at the second Ctrl-C, whatever is still being closed", async () => {
