@@ -158,6 +158,7 @@ describe("the policies", () => {
       "ec2:CreateFleet",
       "ec2:CreateTags",
       "ec2:DeleteLaunchTemplate",
+      "ec2:RebootInstances",
       "ec2:RunInstances",
       "ec2:TerminateInstances",
       "iam:AddRoleToInstanceProfile",

@@ -29,10 +29,6 @@ const SELDOM: Readonly<Record<string, string>> = {
   "get nodepools": "read again after a conflict",
   "get provisioners": "read again after a conflict",
   // A kind that a Kubernetes does not have is listed, and not watched.
-  "watch deviceclasses": "Kubernetes with Dynamic Resource Allocation",
-  "watch resourceclaims": "Kubernetes with Dynamic Resource Allocation",
-  "watch resourceclaimtemplates": "Kubernetes with Dynamic Resource Allocation",
-  "watch resourceslices": "Kubernetes with Dynamic Resource Allocation",
 };
 
 /** Moves without downtime may roll over every Deployment. */
