@@ -111,12 +111,17 @@ describe("on a cluster", () => {
   });
 
   it("the doctor asks for another account's rights, and names those that are missing", async () => {
-    const facts = await gatherDoctor(client(), world.clock, {
-      provider: "aws",
-      namespace: "karpenter",
-      serviceAccount: "default/nobody",
-      tries: [],
-    });
+    const of = (serviceAccount: string) =>
+      gatherDoctor(client(), world.clock, {
+        provider: "aws",
+        namespace: "karpenter",
+        serviceAccount,
+        tries: [],
+      });
+    const nobody = open(judged(await of("default/nobody")));
+    expect(nobody.filter((one) => one.startsWith("rights: "))).toEqual(["rights: default/nobody"]);
+    const facts = await of("default/default");
+    expect(facts.rights.length).toBeGreaterThan(100);
     const missing = open(judged(facts)).filter((one) => one.startsWith("rights: "));
     expect(missing).toContain("rights: create nodeclaims.karpenter.sh");
     expect(missing.length).toBe(facts.rights.length);

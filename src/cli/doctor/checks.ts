@@ -70,8 +70,19 @@ function checkServer({ skewMs, serverVersion }: DoctorFacts): readonly CheckedIt
   return [version, { area, item: "clock", state: "ready", says: "Both clocks agree" }];
 }
 
-function checkRights({ rights, account }: DoctorFacts): readonly CheckedItem[] {
+function checkRights({ rights, account, isAccountMissing }: DoctorFacts): readonly CheckedItem[] {
   const area = "rights";
+  if (isAccountMissing)
+    return [
+      {
+        area,
+        item: account,
+        state: "todo",
+        says: "There is no such ServiceAccount",
+        remedy:
+          "give the controller's by --service-account NAMESPACE/NAME: kubectl get serviceaccounts -A lists them",
+      },
+    ];
   const missing = rights.filter(({ allowed }) => !allowed);
   const asked = { area, item: account, state: "ready" } as const;
   if (missing.length === 0)

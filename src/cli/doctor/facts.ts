@@ -39,6 +39,8 @@ export interface DoctorFacts {
   readonly serverVersion: string | undefined;
   /** Whose rights these are. */
   readonly account: string;
+  /** There is no such ServiceAccount, so nothing was asked about its rights. */
+  readonly isAccountMissing: boolean;
   readonly rights: readonly AskedRight[];
   readonly crds: readonly Crd[];
   readonly leases: readonly Lease[];

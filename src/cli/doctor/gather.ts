@@ -6,7 +6,7 @@ import {
   type Crd,
   CUSTOM_RESOURCE_DEFINITION,
 } from "../../apis/core/custom-resource-definition.ts";
-import { ENDPOINT_SLICE } from "../../apis/core/kinds.ts";
+import { ENDPOINT_SLICE, SERVICE_ACCOUNT } from "../../apis/core/kinds.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
@@ -16,7 +16,8 @@ import type { Clock } from "../../base/clock.ts";
 import { firstLineOf } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { ConnectionError, isNotServed, KubeError } from "../../kube/errors.ts";
+import { objectPath } from "../../kube/client/request.ts";
+import { ConnectionError, isNotFound, isNotServed, KubeError } from "../../kube/errors.ts";
 import { type ProviderName, type Right, rightsOf } from "../../operator/rights.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -62,6 +63,7 @@ export async function gatherDoctor(
     options.provider === "kwok"
       ? [KWOK_NODE_CLASS as Kind]
       : [EC2_NODE_CLASS as Kind, AWS_NODE_TEMPLATE as Kind];
+  const isAccountMissing = await isMissing(client, options.serviceAccount);
   const tried: Tried[] = [];
   for (const attempt of options.tries) tried.push(await attempt());
   return {
@@ -69,7 +71,8 @@ export async function gatherDoctor(
     skewMs: server.nowMs === undefined ? undefined : clock.now() - server.nowMs,
     serverVersion: server.version,
     account: options.serviceAccount ?? "whoever runs this",
-    rights: await askRights(client, options),
+    isAccountMissing,
+    rights: isAccountMissing ? [] : await askRights(client, options),
     crds,
     leases: (await list(LEASE)).filter(
       ({ metadata }) => metadata.name === OPTIONS.leaderElectionName.default,
@@ -103,6 +106,22 @@ async function serverFacts(
     throw new CliError(
       `the API server does not answer: ${firstLineOf(error.cause ?? error)}; check the cluster, or choose another one by KUBECONFIG`,
     );
+  }
+}
+
+/** Whether the ServiceAccount `namespace/name` is known to be absent; one that may not be read is taken to be there. */
+async function isMissing(
+  client: Pick<KubeClient, "raw">,
+  serviceAccount: string | undefined,
+): Promise<boolean> {
+  if (serviceAccount === undefined) return false;
+  const [namespace = "", name = ""] = serviceAccount.split("/");
+  try {
+    await client.raw({ method: "GET", path: objectPath(SERVICE_ACCOUNT, { namespace, name }) });
+    return false;
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    return isNotFound(error);
   }
 }
 
