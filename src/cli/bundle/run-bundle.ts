@@ -1,6 +1,5 @@
 /** What `karpenter support-bundle` does: collects, and writes a new folder. */
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync } from "node:fs";
 import { counted } from "../../base/counted.ts";
 import { printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
@@ -10,7 +9,8 @@ import { currentCluster } from "../plan/sources.ts";
 import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { toStdout } from "../program/output.ts";
-import { type BundleFile, collectBundle } from "./collect.ts";
+import { collectBundle } from "./collect.ts";
+import { writeBundle } from "./write-bundle.ts";
 
 /** Flags of `karpenter support-bundle`, as the parser gives them. */
 export interface BundleFlags {
@@ -27,7 +27,7 @@ export async function runBundle({ out, namespace }: BundleFlags): Promise<void> 
       namespace,
       version: BUILD.version,
     });
-    writeFiles(out, files);
+    writeBundle(out, files);
     toStdout(
       printedLines([
         `wrote ${counted(files.length, "file")} to ${out}`,
@@ -40,12 +40,5 @@ export async function runBundle({ out, namespace }: BundleFlags): Promise<void> 
     throw error;
   } finally {
     transport.close();
-  }
-}
-
-function writeFiles(out: string, files: readonly BundleFile[]): void {
-  for (const { path, text } of files) {
-    mkdirSync(dirname(join(out, path)), { recursive: true, mode: 0o700 });
-    writeFileSync(join(out, path), text, { mode: 0o600 });
   }
 }

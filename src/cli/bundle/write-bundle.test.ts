@@ -1,0 +1,25 @@
+/** Where a bundle cannot be written, one sentence says so. */
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { CliError } from "../program/cli-error.ts";
+import { writeBundle } from "./write-bundle.ts";
+
+describe("writing a bundle", () => {
+  const folder = mkdtempSync(join(tmpdir(), "bundle-"));
+  const files = [{ path: "objects/nodes.json", text: "[]" }];
+
+  it("makes the folders", () => {
+    writeBundle(join(folder, "a"), files);
+    expect(readFileSync(join(folder, "a/objects/nodes.json"), "utf8")).toBe("[]");
+  });
+
+  it("says why it cannot", () => {
+    writeFileSync(join(folder, "file"), "");
+    const out = join(folder, "file", "b");
+    const writing = () => writeBundle(out, files);
+    expect(writing).toThrow(CliError);
+    expect(writing).toThrow(`--out: cannot write ${out}: `);
+  });
+});
