@@ -24,6 +24,7 @@ import {
   nodesToRemove,
   parsePrices,
   parseUnhealthy,
+  unknownConditions,
   withDrift,
   withOfferings,
   withPools,
@@ -112,6 +113,7 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
       ...supposed.notes,
       ...leftOut(start, answer),
       ...(conditions.length > 0 && start.picture.repair === undefined ? [REPAIR_OFF] : []),
+      ...unknownConditions(conditions, start.picture.repair?.policies ?? []),
     ],
   };
 }

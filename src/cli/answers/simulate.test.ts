@@ -102,6 +102,11 @@ describe("karpenter simulate --unhealthy", () => {
   it("says that repair is off, and refuses what it cannot read", async () => {
     const { text } = await run(objects, { unhealthy: ["KernelReady"], node: ["a"] });
     expect(text).toContain("note: node repair is no disruption method here");
+    const odd = await run(objects, { unhealthy: ["StorageReady=True"], node: ["a"], setting });
+    expect(odd.text).toContain(
+      "note: --unhealthy StorageReady=True: node repair acts on no such condition; it knows ",
+    );
+    expect(odd.text).toContain("StorageReady=False");
     await expect(run(objects, { unhealthy: ["=False"] })).rejects.toThrow(
       "--unhealthy =False: wanted",
     );

@@ -8,6 +8,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { Model } from "../../core/answers/model.ts";
 import type { InstanceType, Offering } from "../../core/cloudprovider/instance-type.ts";
+import type { RepairPolicy } from "../../core/cloudprovider/repair-policy.ts";
 import type { Picture } from "../../core/disruption/make-round.ts";
 import { createSimulator } from "../../core/disruption/simulate.ts";
 import { poolDrift } from "../../core/nodeclaim/drifted.ts";
@@ -167,6 +168,24 @@ export function parseUnhealthy(given: readonly string[]): readonly Unhealthy[] {
     const [, type = "", status = "False", reason = "Supposed"] = match;
     return { type, status: status as Unhealthy["status"], reason };
   });
+}
+
+/** A note for each condition that no repair policy acts on. Without policies there is nothing to compare with. */
+export function unknownConditions(
+  conditions: readonly Unhealthy[],
+  policies: readonly RepairPolicy[],
+): readonly string[] {
+  if (policies.length === 0) return [];
+  const known = [
+    ...new Set(policies.map((one) => `${one.conditionType}=${one.conditionStatus}`)),
+  ].sort();
+  return conditions
+    .map(({ type, status }) => `${type}=${status}`)
+    .filter((pair) => !known.includes(pair))
+    .map(
+      (pair) =>
+        `--unhealthy ${pair}: node repair acts on no such condition; it knows ${known.join(", ")}`,
+    );
 }
 
 /** Nodes of Karpenter that report these conditions from now on. CliError for a name that is none of them. */
