@@ -84,8 +84,16 @@ describe("a handover between two Deployments", () => {
   it.each([
     ["default/old", "default/old", "--from and --to are both default/old"],
     ["old", "default/new", "--from old: wanted NAMESPACE/NAME of a Deployment"],
-    ["default/none", "default/new", "--from default/none: there is no such Deployment"],
-    ["default/old", "default/none", "--to default/none: there is no such Deployment"],
+    [
+      "default/none",
+      "default/new",
+      "--from default/none: there is no such Deployment; kubectl get deployments -A",
+    ],
+    [
+      "default/old",
+      "default/none",
+      "--to default/none: there is no such Deployment; install it with replicas=0",
+    ],
   ])("from %s to %s is refused, and nothing is scaled", async (from, to, why) => {
     const { error } = await ask(from, to);
     expect((error as Error).message).toContain(why);

@@ -84,8 +84,12 @@ async function deploymentOf(
     return await client.get(DEPLOYMENT, ref);
   } catch (error) {
     if (!isNotFound(error)) throw error;
+    const remedy =
+      flag === "--to"
+        ? "install it with replicas=0 first"
+        : "kubectl get deployments -A shows where the Karpenter that leads now runs";
     throw new CliError(
-      `${flag} ${ref.namespace}/${ref.name}: there is no such Deployment; install it with replicas=0 first`,
+      `${flag} ${ref.namespace}/${ref.name}: there is no such Deployment; ${remedy}`,
     );
   }
 }
