@@ -30,21 +30,7 @@ const CHANGED = [
   "deploy/charts/karpenter-crd/Chart.yaml",
 ];
 
-const { values } = parseArgs({
-  options: {
-    version: { type: "string" },
-    "dry-run": { type: "boolean", default: false },
-    out: { type: "string" },
-    base: { type: "string" },
-    "root-amd64": { type: "string" },
-    "root-arm64": { type: "string" },
-    "image-repository": { type: "string" },
-    helm: { type: "string", default: "helm" },
-    "sign-key": { type: "string" },
-    "sign-command": { type: "string" },
-    "builder-id": { type: "string", default: "https://karpenter-ts.invalid/local" },
-  },
-});
+const values = given();
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
@@ -55,6 +41,32 @@ try {
 } catch (error) {
   process.stderr.write(`release: ${(error as Error).message}\n`);
   process.exitCode = 1;
+}
+
+/** The flags. One that is not known ends the program with a sentence. */
+function given() {
+  try {
+    return parseArgs({
+      options: {
+        version: { type: "string" },
+        "dry-run": { type: "boolean", default: false },
+        out: { type: "string" },
+        base: { type: "string" },
+        "root-amd64": { type: "string" },
+        "root-arm64": { type: "string" },
+        "image-repository": { type: "string" },
+        helm: { type: "string", default: "helm" },
+        "sign-key": { type: "string" },
+        "sign-command": { type: "string" },
+        "builder-id": { type: "string", default: "https://karpenter-ts.invalid/local" },
+      },
+    }).values;
+  } catch (error) {
+    process.stderr.write(
+      `release: ${(error as Error).message}\ndocs/guide/release.md lists the flags\n`,
+    );
+    process.exit(1);
+  }
 }
 
 async function release(): Promise<void> {

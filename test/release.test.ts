@@ -1,4 +1,5 @@
 /** Parts of a release are the same bytes each time, and say what they are. The whole: npm run release -- --dry-run. */
+import { spawnSync } from "node:child_process";
 import { createHash, createVerify, generateKeyPairSync } from "node:crypto";
 import {
   chmodSync,
@@ -219,6 +220,17 @@ describe("the changelog", () => {
 
   it("takes no note that does not say what kind it is", () => {
     expect(() => parseNote("n.md", "A is new.")).toThrow("n.md: wanted a front matter");
+  });
+
+  it("ends with a sentence for a flag that it does not know", () => {
+    const { status, stderr } = spawnSync(
+      process.execPath,
+      ["--import", "tsx", "scripts/release.ts", "--bogus"],
+      { encoding: "utf8" },
+    );
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^release: Unknown option '--bogus'/);
+    expect(stderr).not.toContain("    at ");
   });
 
   it.each([
