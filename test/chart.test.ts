@@ -69,9 +69,10 @@ describe("the chart", () => {
     const repository = values.find(({ name }) => name === "controller.image.repository");
     expect(repository?.default).toBe("");
     expect(everything).toContain('fail "controller.image.repository is empty:');
-    const guide = read("docs/guide/install.md").replaceAll("\\\n", " ");
-    const commands = guide.split("\n").filter((line) => /^helm .*charts\/karpenter /.test(line));
-    expect(commands.length).toBeGreaterThan(1);
+    const guides = ["install", "migrate"].map((name) => read(`docs/guide/${name}.md`)).join("\n");
+    const lines = guides.replaceAll("\\\n", " ").split("\n");
+    const commands = lines.filter((line) => /^helm .*charts\/karpenter /.test(line));
+    expect(commands.length).toBeGreaterThan(4);
     expect(commands.filter((one) => !one.includes("controller.image.repository="))).toEqual([]);
   });
 

@@ -99,7 +99,7 @@ describe("a release of upstream's chart", () => {
   ])("has room beside it for %s, as docs/guide/migrate.md installs it", async (name, settings) => {
     const values = [`podDisruptionBudget.name=${name}`, ...settings];
     const set = values.flatMap((one) => ["--set", one]);
-    await helm.ok(["install", name, "{chart}", ...PLACE, "--skip-crds", ...set, ...IMAGE], VALUES);
+    await helm.ok(["install", name, "{chart}", ...PLACE, "--skip-crds", ...IMAGE, ...set], VALUES);
     const found = await cluster.list<Deployment>("Deployment", "apps/v1");
     expect(found.map(({ metadata }) => metadata.name).sort()).toEqual(["karpenter", name]);
     const one = found.find(({ metadata }) => metadata.name === name);
