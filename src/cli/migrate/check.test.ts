@@ -207,6 +207,11 @@ describe("a check before the migration", () => {
       state: "differs",
       remedy: expect.stringContaining("settings.preset=upstream-compatible"),
     });
+    const imageOf = (image: object) =>
+      found(checks({ values: { controller: { image } } }), "values", "controller.image");
+    expect(imageOf({ repository: "mirror.example/karpenter/controller" })?.state).toBe("todo");
+    expect(imageOf({ tag: "1.15.0" })?.state).toBe("todo");
+    expect(imageOf({ repository: "registry.example/karpenter" })).toBeUndefined();
     const odd = structuredClone(DEPLOYMENT) as unknown as {
       spec: { template: { spec: { containers: { env: object[] }[] } } };
     };

@@ -141,6 +141,11 @@ function checkSettings({ deployments, values }: MigrationFacts): readonly Checke
   return checks;
 }
 
+/** Upstream's image, in its own registry or in a mirror that keeps its path. upstream: charts/karpenter/values.yaml */
+function isUpstreamsImage(repository: unknown): boolean {
+  return typeof repository === "string" && /(^|\/)karpenter\/controller$/.test(repository);
+}
+
 /** The values file against the chart's schema. */
 function checkValues(
   { values }: MigrationFacts,
@@ -177,13 +182,16 @@ function checkValues(
       ...(isRefused ? { remedy: `take ${path} out of the values` } : {}),
     });
   }
-  if (valueAt(values, ["controller", "image"]) !== undefined)
+  const image = valueAt(values, ["controller", "image"]);
+  const repository = valueAt(values, ["controller", "image", "repository"]);
+  if (image !== undefined && (repository === undefined || isUpstreamsImage(repository)))
     checks.push({
       area,
       item: "controller.image",
       state: "todo",
       says: "The values name the image of the other Karpenter",
-      remedy: "name the image of karpenter-ts, or take controller.image out",
+      remedy:
+        "set controller.image.repository, tag and digest to those of the image of karpenter-ts",
     });
   if (checks.length === 0)
     checks.push({ area, item: "all", state: "ready", says: "The chart takes them" });
