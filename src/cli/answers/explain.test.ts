@@ -720,6 +720,13 @@ describe("karpenter explain nodepool", () => {
     expect(await ask("nodepool", [])).toMatch(/^there is no NodePool\n/);
   });
 
+  it("that is switched off says that it launches nothing", async () => {
+    const objects = [snapshotPool({ limits: { nodes: "0" } }), ...snapshotSparse("ab")];
+    expect(await ask("nodepool default", objects)).toMatch(
+      /^NodePool default has 2 nodes for \S+ an hour; limits\.nodes is 0, so it launches nothing; a disruption/,
+    );
+  });
+
   it("that is not there is told with those whose names begin so, or one that was meant", async () => {
     const objects = [snapshotPool(), ...snapshotSparse("ab")];
     await expect(ask("nodepool defualt", objects)).rejects.toThrow("did you mean default?");

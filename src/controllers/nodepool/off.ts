@@ -8,7 +8,7 @@ import { AWAIT_CHANGE, type Controller } from "../../kube/manager/controller.ts"
 import { isManagedPool, poolSources, readPool } from "../pools.ts";
 import type { World } from "../world.ts";
 
-/** Publishes the event once for each generation of the pool. */
+/** Publishes the event once each time that the pool is switched off, and again after a restart. */
 export function nodePoolOff(world: World): Controller {
   const told = new Map<string, string>();
   return {

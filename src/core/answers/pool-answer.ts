@@ -231,7 +231,8 @@ function sentence(
   nowMs: number,
 ): string {
   const { kind, name } = poolObject(pool);
-  const head = `${kind} ${name} has ${counted(nodes, "node")} for ${usd(price)} an hour`;
+  const off = pool.limits["nodes"] === 0 ? "; limits.nodes is 0, so it launches nothing" : "";
+  const head = `${kind} ${name} has ${counted(nodes, "node")} for ${usd(price)} an hour${off}`;
   if (pause !== undefined) return `${head}; ${pause}`;
   const first = disruptions.find(({ reason }) => neverFor(pool, reason) === undefined);
   if (soonest === undefined) return `${head}; ${first?.says ?? "nothing is allowed"}`;
