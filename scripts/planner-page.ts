@@ -40,6 +40,7 @@ export function plannerPage(): string {
     "",
     `A small batch is not packed. There, each ${SAVINGS.setting} in this table is ${SAVINGS.mistake}.`,
     "Such a saving means that the greedy rules made a mistake. For less, the greedy plan is kept.",
+    "Where limits of NodePools make the plan dearer, the setting itself counts: limits close ways to the greedy rules.",
     "",
     "## Improvements",
     "",

@@ -20,6 +20,8 @@ export class Contest {
   readonly options: PlannerOptions;
   /** Whether the batch is large enough, and simple enough, to be packed by price. */
   readonly mayPack: boolean;
+  /** Whether a plan by price must save as much as a mistake costs (`SAVING_OF_A_MISTAKE`). */
+  readonly #onlyMistakes: boolean;
   /** Set while the greedy source and the packing source race; absent: they do not. */
   race?: Race | undefined;
   /** No plan can save enough over the best one: no source and no improvement is asked any more. */
@@ -30,10 +32,12 @@ export class Contest {
   #improvements: readonly ImprovementName[] = [];
   readonly #considered: Considered[] = [];
 
-  constructor(batch: Batch, options: PlannerOptions) {
+  /** `anySaving`: for a small batch, too, a plan by price need only save what the settings ask for. */
+  constructor(batch: Batch, options: PlannerOptions, anySaving = false) {
     this.batch = batch;
     this.options = options;
     this.mayPack = mayPack(batch, options);
+    this.#onlyMistakes = !this.mayPack && !anySaving;
   }
 
   /** Whether this part of the planner is used: all are, except in the bench of heuristics. */
@@ -138,14 +142,14 @@ export class Contest {
     return yield* this.#failureAgainst(known, plan, rule);
   }
 
-  /** A batch that is not packed keeps the greedy plan unless that made a mistake. */
+  /** A small batch keeps the greedy plan unless that made a mistake. */
   #failureAgainst(
     known: SchedulingResult,
     plan: SchedulingResult,
     rule: AcceptanceRule,
   ): Steps<Considered["rejectedBy"]> {
     const asked: AcceptanceRule =
-      rule.saves === "setting" && !this.mayPack ? { ...rule, saves: "mistake" } : rule;
+      rule.saves === "setting" && this.#onlyMistakes ? { ...rule, saves: "mistake" } : rule;
     return firstFailure(this.batch, plan, known, asked, this.options);
   }
 

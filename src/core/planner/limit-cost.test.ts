@@ -33,3 +33,23 @@ it("is nothing where limits have room, or keep pods out", () => {
   expect(short.unschedulable).toHaveLength(1);
   expect(short.limitCost).toBeUndefined();
 });
+
+it("is nothing where other nodes within the limits cost as little", () => {
+  // Five small nodes cost 500_000. The greedy rules fill one large node first, and pay 650_000.
+  const types = [
+    instanceType({ name: "one", cpu: 1, offerings: [offering(100_000)] }),
+    instanceType({ name: "four", cpu: 4, offerings: [offering(550_000)] }),
+    instanceType({ name: "eight", cpu: 8, offerings: [offering(1_000_000)] }),
+  ];
+  const pods = Array.from({ length: 5 }, (_, at) => pod({ name: `p-${at}`, cpu: "1" }));
+  const within = (cpu: number) => {
+    const pools = [poolInput({ limits: { cpu: cpu * 1_000 } }, types)];
+    return planBatch(schedulingInput({ pods, pools }), DEFAULT_PLANNER);
+  };
+  for (const cpu of [5, 6, 7, 8, 100]) {
+    const { newClaims, unschedulable, limitCost } = within(cpu);
+    expect(unschedulable).toEqual([]);
+    expect(newClaims.map(({ cheapest }) => cheapest.instanceType)).toEqual(Array(5).fill("one"));
+    expect(limitCost).toBeUndefined();
+  }
+});

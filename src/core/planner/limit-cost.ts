@@ -15,24 +15,39 @@ import type { Batch } from "../provisioning/solve.ts";
 import { bitIndices, hasBit } from "../scheduling/bits.ts";
 import { priceMicroUsd } from "./plan-price.ts";
 
+/** A cheaper plan of the same batch, as if these NodePools had no limits. */
+export interface FreePlan {
+  readonly poolIds: readonly string[];
+  readonly microUsdPerHour: number;
+}
+
 /**
  * Undefined: limits cost nothing, or change which pods find a place. `plan`: the function that planned the batch
  * itself.
  */
-export function* limitCost(
+export function* planWithoutLimits(
   batch: Batch,
   result: SchedulingResult,
   plan: (batch: Batch) => Steps<{ readonly plan: SchedulingResult }>,
-): Steps<SchedulingResult["limitCost"]> {
+): Steps<FreePlan | undefined> {
   const { base } = batch;
   const limiting = base.templates.filter((one) => keepsTypesOut(one, result));
   if (limiting.length === 0 || result.newClaims.length === 0) return undefined;
   const templates = base.templates.map((one) => (limiting.includes(one) ? unlimited(one) : one));
   const { plan: free } = yield* plan({ ...batch, base: { ...base, templates } });
-  const microUsdPerHour = priceMicroUsd(result) - priceMicroUsd(free);
-  if (microUsdPerHour <= 0 || free.unschedulable.length !== result.unschedulable.length)
-    return undefined;
-  return { poolIds: limiting.map(({ pool }) => pool.id).sort(), microUsdPerHour };
+  const isCheaper = priceMicroUsd(free) < priceMicroUsd(result);
+  if (!isCheaper || free.unschedulable.length !== result.unschedulable.length) return undefined;
+  const poolIds = limiting.map(({ pool }) => pool.id).sort();
+  return { poolIds, microUsdPerHour: priceMicroUsd(free) };
+}
+
+/** How much more the plan costs than the free one. Undefined: nothing. */
+export function limitCost(
+  { poolIds, microUsdPerHour: least }: FreePlan,
+  plan: SchedulingResult,
+): SchedulingResult["limitCost"] {
+  const microUsdPerHour = priceMicroUsd(plan) - least;
+  return microUsdPerHour > 0 ? { poolIds, microUsdPerHour } : undefined;
 }
 
 /** Whether one more node beside those of the plan could not be of every instance type of the NodePool. */

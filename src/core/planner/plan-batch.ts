@@ -12,7 +12,8 @@ import { placesMore } from "./acceptance.ts";
 import { Contest } from "./contest.ts";
 import { uses } from "./heuristics.ts";
 import { PLAN_IMPROVEMENTS } from "./improvements/all.ts";
-import { limitCost } from "./limit-cost.ts";
+import { limitCost, planWithoutLimits } from "./limit-cost.ts";
+import { priceMicroUsd } from "./plan-price.ts";
 import type { PlannerOptions } from "./planner-options.ts";
 import type { PlannerRecord } from "./record.ts";
 import { LARGEST_REPLANNED_BATCH } from "./settings.ts";
@@ -40,14 +41,12 @@ export function* planBatchInSteps(
   return yield* importantPodsFirst(input, function* (all): Steps<PlannedBatch> {
     const batch = yield* prepare(all);
     yield;
-    const { plan, record } = yield* bestPlan(batch, options);
+    const { plan, record, limitCost } = yield* planWithinLimits(batch, options);
     const ordered = yield* withFillingOrder(batch, plan, options);
     const whole = yield* wholePlan(batch, ordered);
     if (options.policy === "greedy") return whole;
     const planned = { ...whole, planner: record };
-    if (batch.queued.length > LARGEST_REPLANNED_BATCH) return planned;
-    const cost = yield* limitCost(batch, plan, (free) => bestPlan(free, options));
-    return cost === undefined ? planned : { ...planned, limitCost: cost };
+    return limitCost === undefined ? planned : { ...planned, limitCost };
   });
 }
 
@@ -57,22 +56,40 @@ interface BestPlan {
 }
 
 /**
+ * The best plan, and what limits make it dearer by. Limits close ways to the greedy rules, which then take dear nodes.
+ * So where limits cost money, other plans within the limits are accepted for a smaller saving.
+ */
+function* planWithinLimits(
+  batch: Batch,
+  options: PlannerOptions,
+): Steps<BestPlan & Pick<SchedulingResult, "limitCost">> {
+  const best = yield* bestPlan(batch, options);
+  if (options.policy === "greedy" || batch.queued.length > LARGEST_REPLANNED_BATCH) return best;
+  const free = yield* planWithoutLimits(batch, best.plan, (one) => bestPlan(one, options));
+  if (free === undefined) return best;
+  const other = yield* bestPlan(batch, options, true);
+  const chosen = priceMicroUsd(other.plan) < priceMicroUsd(best.plan) ? other : best;
+  const cost = limitCost(free, chosen.plan);
+  return cost === undefined ? chosen : { ...chosen, limitCost: cost };
+}
+
+/**
  * The best plan of the batch; where it leaves pods that must share a host, the best with these ahead, if it places
  * more.
  */
-function* bestPlan(batch: Batch, options: PlannerOptions): Steps<BestPlan> {
-  const best = yield* contest(batch, options);
+function* bestPlan(batch: Batch, options: PlannerOptions, anySaving = false): Steps<BestPlan> {
+  const best = yield* contest(batch, options, anySaving);
   if (options.policy === "greedy" || !uses(options, "hostGroupsFirst")) return best;
   const ahead = yield* withHostGroupsFirst(batch, best.plan);
   if (ahead === undefined) return best;
-  const other = yield* contest(ahead, options);
+  const other = yield* contest(ahead, options, anySaving);
   if (!placesMore(other.plan, best.plan)) return best;
   return { plan: other.plan, record: { ...other.record, hostGroupsFirst: true } };
 }
 
 /** Asks each source, then each improvement. */
-function* contest(batch: Batch, options: PlannerOptions): Steps<BestPlan> {
-  const run = new Contest(batch, options);
+function* contest(batch: Batch, options: PlannerOptions, anySaving: boolean): Steps<BestPlan> {
+  const run = new Contest(batch, options, anySaving);
   const isGreedy = options.policy === "greedy";
   for (const source of isGreedy ? [greedy] : PLAN_SOURCES)
     if (!run.isSettled && run.uses(source.name) && source.applies(run)) yield* source.plan(run);
