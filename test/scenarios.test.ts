@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { play } from "../src/cli/sandbox/play-scenario.ts";
 import { readScenario } from "../src/cli/sandbox/story-file.ts";
+import { parseScenario, type Scenario } from "../src/sandbox/scenario/scenario.ts";
 import { formatTrace } from "../src/sandbox/trace.ts";
 
 const FOLDER = fileURLToPath(new URL("../examples/", import.meta.url));
@@ -23,6 +24,14 @@ function providerOf(file: string): "aws" | "kwok" {
 }
 
 async function tell(file: string, setting: readonly string[] = [], provider = providerOf(file)) {
+  return tellStory(readScenario(FOLDER + file), setting, provider);
+}
+
+async function tellStory(
+  scenario: Scenario,
+  setting: readonly string[] = [],
+  provider: "aws" | "kwok" = "aws",
+) {
   const lines: string[] = [];
   const options = {
     seed: 1,
@@ -33,7 +42,7 @@ async function tell(file: string, setting: readonly string[] = [], provider = pr
     logLevel: "error" as const,
     setting,
   };
-  const outcome = await play(readScenario(FOLDER + file), FOLDER, options, (event) => {
+  const outcome = await play(scenario, FOLDER, options, (event) => {
     lines.push(formatTrace(event));
   });
   return { outcome, text: `${lines.join("\n")}\n` };
@@ -64,6 +73,30 @@ describe("stories", () => {
     expect(outcome.broken).not.toEqual([]);
     expect(outcome.hints).toEqual([
       "its nodes are of the provider kwok, it was played with aws: try --provider kwok",
+    ]);
+  });
+
+  it.each([
+    [
+      { scale: { name: "nobody", replicas: 3 } },
+      'step 1 (scale): refused: deployments.apps "nobody" not found',
+    ],
+    [
+      { apply: [{ apiVersion: "example.com/v1", kind: "Toy", metadata: { name: "bear" } }] },
+      'step 1 (apply): refused: no matches for kind "Toy" in version "example.com/v1"',
+    ],
+    [
+      { apply: [{ apiVersion: "v1", kind: "Pod", metadata: { name: "bare" }, spec: {} }] },
+      /^step 1 \(apply\): refused: Pod "bare" is invalid: spec\.containers: Required value/,
+    ],
+  ])("%o ends the story, in the words of the refusal", async (step, sentence) => {
+    const scenario = parseScenario(
+      { name: "refused", story: "A step is refused.", steps: [step] },
+      "story.yaml",
+    );
+    const { broken } = (await tellStory(scenario)).outcome;
+    expect(broken).toEqual([
+      typeof sentence === "string" ? sentence : expect.stringMatching(sentence),
     ]);
   });
 });

@@ -1,6 +1,7 @@
 /** Finds out, as any client does, by which path a kind is served: from the API server's discovery. */
 import type { Kind } from "../../apis/meta.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
+import { isNotServed, KubeError } from "../../kube/errors.ts";
 
 interface ResourceList {
   readonly resources: readonly {
@@ -30,16 +31,26 @@ export function discoverResources(client: KubeClient): Resources {
 }
 
 async function find(client: KubeClient, apiVersion: string, kind: string): Promise<Kind> {
-  const path = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  const { body } = await client.raw({ method: "GET", path });
-  const found = (body as ResourceList).resources.find(
+  const found = (await servedIn(client, apiVersion)).find(
     (resource) => resource.kind === kind && !resource.name.includes("/"),
   );
   if (found === undefined) {
-    throw new Error(`no matches for kind "${kind}" in version "${apiVersion}"`);
+    const message = `no matches for kind "${kind}" in version "${apiVersion}"`;
+    throw new KubeError(404, { message, reason: "NotFound" }, "discovery");
   }
   const [group = "", version = apiVersion] = apiVersion.includes("/")
     ? apiVersion.split("/")
     : ["", apiVersion];
   return { group, version, kind, plural: found.name, namespaced: found.namespaced };
+}
+
+/** What the server serves of this group and version; nothing where it does not know them. */
+async function servedIn(client: KubeClient, apiVersion: string) {
+  const path = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  try {
+    return ((await client.raw({ method: "GET", path })).body as ResourceList).resources;
+  } catch (error) {
+    if (isNotServed(error)) return [];
+    throw error;
+  }
 }

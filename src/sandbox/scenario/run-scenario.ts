@@ -9,6 +9,7 @@ import { toRfc3339 } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { VirtualClock } from "../../base/virtual-clock.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
+import { KubeError } from "../../kube/errors.ts";
 import type { Trace } from "../trace.ts";
 import { broken, describePromise } from "./promise-check.ts";
 import { discoverResources, type Resources } from "./resources.ts";
@@ -34,12 +35,12 @@ export interface ScenarioResult {
   readonly broken: readonly string[];
 }
 
-/** Plays a story from start to end. It does not reject for a broken expectation. */
+/** Plays a story from start to end. It does not reject for a broken expectation, nor for a step that is refused. */
 export async function runScenario(scenario: Scenario, deps: ScenarioDeps): Promise<ScenarioResult> {
   const resources = discoverResources(deps.client);
   let kept = 0;
   for (const [index, step] of scenario.steps.entries()) {
-    const result = await play(step, deps, resources);
+    const result = await play(step, deps, resources).catch(refused);
     if (result.broken.length > 0) {
       const at = `step ${index + 1} (${step.do})`;
       return { kept, broken: result.broken.map((sentence) => `${at}: ${sentence}`) };
@@ -47,6 +48,12 @@ export async function runScenario(scenario: Scenario, deps: ScenarioDeps): Promi
     kept += result.kept;
   }
   return { kept, broken: [] };
+}
+
+/** A step that the API server refuses ends the story. */
+function refused(error: unknown): ScenarioResult {
+  if (!(error instanceof KubeError)) throw error;
+  return { kept: 0, broken: [`refused: ${error.body?.message ?? error.message}`] };
 }
 
 async function play(step: Step, deps: ScenarioDeps, resources: Resources): Promise<ScenarioResult> {
