@@ -57,16 +57,24 @@ function trimNumber(value: number): string {
   return String(Number(value.toFixed(6)));
 }
 
-/** What to write instead, for a text with a unit that Go's durations do not have; undefined for other texts. */
+/**
+ * What to write instead, for a text with a unit that Go's durations do not have: `336h` for `14d`. Undefined for other
+ * texts.
+ */
 export function durationHint(text: string): string | undefined {
-  const unit = /^[\d.]+ ?(d|days?|w|weeks?|y|years?)(?![a-z])/i.exec(text)?.[1]?.[0]?.toLowerCase();
-  if (unit === undefined) return undefined;
-  const [word, hours] = HOURS_OF_UNIT[unit] as readonly [string, string];
-  return `a duration has no ${word}; write it in hours, ${hours} to the ${word.slice(0, -1)}, such as 1h30m or 720h`;
+  const found = /^([\d.]+) ?(d|days?|w|weeks?|y|years?)(?![a-z])(.*)$/i.exec(text);
+  const [, amount = "", unit = "", rest = ""] = found ?? [];
+  const known = HOURS_OF_UNIT[unit.charAt(0).toLowerCase()];
+  if (known === undefined) return undefined;
+  const [word, hours] = known;
+  const meant = Number(amount) * hours;
+  const isWhole = rest === "" && Number.isSafeInteger(meant);
+  const instead = isWhole ? `write ${meant}h` : "write it in hours, such as 1h30m or 720h";
+  return `a duration has no ${word}; ${instead} (${hours} hours to the ${word.slice(0, -1)})`;
 }
 
-const HOURS_OF_UNIT: Readonly<Record<string, readonly [plural: string, hours: string]>> = {
-  d: ["days", "24"],
-  w: ["weeks", "168"],
-  y: ["years", "8760"],
+const HOURS_OF_UNIT: Readonly<Record<string, readonly [plural: string, hours: number]>> = {
+  d: ["days", 24],
+  w: ["weeks", 168],
+  y: ["years", 8760],
 };

@@ -860,10 +860,8 @@ spec:
 ---
 ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instance-categry")}`;
     const problems = problemsOf(() => sortManifests(objectsOf("app.yaml", text)));
-    const inDays =
-      "a duration has no days; write it in hours, 24 to the day, such as 1h30m or 720h";
-    const inWeeks =
-      "a duration has no weeks; write it in hours, 168 to the week, such as 1h30m or 720h";
+    const inDays = "a duration has no days; write 336h (24 hours to the day)";
+    const inWeeks = "a duration has no weeks; write 336h (168 hours to the week)";
     expect(problems).toEqual([
       ...[
         "spec.consolidationPolicy: unknown field; it belongs to spec.disruption.consolidationPolicy",

@@ -61,7 +61,9 @@ describe("refusal", () => {
     expect(refused({ nodeSelector: { "karpenter.sh/initialized": "true" } })).toContain(
       "label karpenter.sh/initialized is restricted",
     );
-    expect(refused({ nodeSelector: { "kubernetes.io/hostname": "n" } })).toContain("restricted");
+    const host = refused({ nodeSelector: { "kubernetes.io/hostname": "n" } });
+    expect(host).toContain("restricted");
+    expect(host).not.toContain("did you mean");
   });
 
   it("knows AWS labels of the schema and those of the types, as alpha's instance-pods, and no others", () => {
@@ -71,6 +73,8 @@ describe("refusal", () => {
       refusal(asking(name), NO_VOLUMES, [key("instance-pods")], [NODEPOOL]);
     expect([of("instance-pods"), of("instance-cpu")]).toEqual([undefined, undefined]);
     expect(of("nope")).toContain("karpenter.k8s.aws/nope is restricted");
+    expect(of("nope")).not.toContain("did you mean");
+    expect(of("instance-famly")).toContain(`did you mean ${key("instance-family")}?`);
   });
 
   it("names the value that no label can have, and the bound that no claim can", () => {

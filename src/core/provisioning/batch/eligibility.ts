@@ -14,6 +14,7 @@ import {
 } from "../../../apis/karpenter/labels.ts";
 import { boundProblem, valuesProblem } from "../../../apis/karpenter/requirement-validation.ts";
 import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
+import { meantName } from "../../../base/slips.ts";
 import { asksForSomething, firstAlternative } from "../../scheduling/pod-requirements.ts";
 import { allowsAbsence, forbidsAll, toRequirement } from "../../scheduling/requirement.ts";
 import type { VolumeIndex } from "../../scheduling/volumes.ts";
@@ -140,7 +141,11 @@ function keyRefusal(key: string, wellKnownLabels: readonly string[]): string | u
   const known = [...wellKnownLabels, PROVISIONER_NAME_LABEL_KEY];
   const isUnknown = isUnknownToAws(key) && !wellKnownLabels.includes(key);
   if (!isRestrictedLabel(normalizedLabel(key), known) && !isUnknown) return undefined;
-  return `label ${key} is restricted; use a well-known label or a label of your own domain`;
+  const others = [...wellKnownLabels, ...AWS_KEYS].filter((one) => one !== normalizedLabel(key));
+  const meant = meantName(key, others);
+  const instead =
+    meant === undefined ? "use a well-known label or" : `did you mean ${meant}? Or use`;
+  return `label ${key} is restricted; ${instead} a label of your own domain`;
 }
 
 /**

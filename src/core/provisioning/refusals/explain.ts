@@ -6,6 +6,7 @@
  */
 import { formatTaint } from "../../../apis/core/tolerations.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
+import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import {
   addResources,
   formatResource,
@@ -318,7 +319,7 @@ function byRules(
     const where = places
       .map((one) => formatRequirement(space.get(one).get(group.key)))
       .join(", or ");
-    const why = `${topologyText(group)}${isByVolumes ? `; its volumes are at ${where}` : ""}`;
+    const why = `${topologyText(group, topology.counted(group))}${isByVolumes ? `; its volumes are at ${where}` : ""}`;
     return { text, why, rejected: withFallen(template.table, rejected, "topology", [types, none]) };
   }
   const lasts: Last[] = [];
@@ -379,17 +380,21 @@ function limitsText({ table, budget }: Template, types: Bits, isCharged: boolean
 /** Most domains that are listed with their counts. */
 const NAMED_DOMAINS = 10;
 
-function topologyText({ type, inverse, key, counts, maxSkew, minDomains }: TopologyGroup): string {
+function topologyText(
+  { type, inverse, key, maxSkew, minDomains }: TopologyGroup,
+  counts: readonly [domain: string, pods: number][],
+): string {
   const domains = [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, NAMED_DOMAINS);
   const shown = domains.map(([domain, pods]) => `${domain} ${pods}`).join(", ");
-  const more = counts.size > NAMED_DOMAINS ? ", …" : "";
-  const there = counts.size === 0 ? `no node has this label` : `pods there: ${shown}${more}`;
+  const more = counts.length > NAMED_DOMAINS ? ", …" : "";
+  const none = key === HOSTNAME_LABEL_KEY ? "no host has such pods" : "no node has this label";
+  const there = counts.length === 0 ? none : `pods there: ${shown}${more}`;
   if (type === "spread") {
     const rule =
       minDomains > 1 ? `maxSkew ${maxSkew}, minDomains ${minDomains}` : `maxSkew ${maxSkew}`;
     return `its topology spread over ${key} (${rule}) allows no further pod; ${there}`;
   }
-  if (type === "affinity" && [...counts.values()].every((pods) => pods === 0))
+  if (type === "affinity" && counts.every(([, pods]) => pods === 0))
     return `no pod that its affinity over ${key} looks for runs or is planned anywhere`;
   if (type === "affinity")
     return `its affinity over ${key} looks for pods that are where it cannot go itself; ${there}`;

@@ -651,6 +651,19 @@ describe("the nearest miss", () => {
     expect(missing({ pods: [pod({ spec: { affinity: near } })] })).toEqual([
       `no pod that its affinity over ${ZONE} looks for runs or is planned anywhere`,
     ]);
+    const hosts = {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "web" } } },
+      ],
+    };
+    const together = {
+      labels: { app: "web" },
+      cpu: "10",
+      spec: { affinity: { podAffinity: hosts } },
+    };
+    expect(missing({ pods: pods(2, together) })?.[0]).toMatch(
+      /^its affinity over kubernetes\.io\/hostname looks for pods that are where it cannot go itself; pods there: \S+ 1$/,
+    );
     expect(missing({ pods: pods(2), pools: [poolInput({ limits: { cpu: 1_000 } })] })).toEqual([
       "its limits leave no room for a node: 1 of cpu is left, the smallest type that would do has 2",
     ]);

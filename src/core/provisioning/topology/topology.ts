@@ -428,10 +428,11 @@ export class Topology {
 
   /** Upstream's sentence for a group that cannot be satisfied. */
   explain(group: TopologyGroup, place: Place, podDomains: Requirement): string {
-    return topologySentence(group, this.#named(group), podDomains, place.domains(group.key));
+    return topologySentence(group, this.counted(group), podDomains, place.domains(group.key));
   }
 
-  #named({ counts, perHost }: TopologyGroup): [domain: string, count: number][] {
+  /** The pods of the group for each domain, or for each host where the rule is about hosts. */
+  counted({ counts, perHost }: TopologyGroup): [domain: string, count: number][] {
     const onHosts = [...perHost.entries()].map(([host, count]): [string, number] => [
       this.#hosts.name(host),
       count,
