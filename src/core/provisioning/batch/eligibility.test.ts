@@ -64,6 +64,9 @@ describe("refusal", () => {
     const host = refused({ nodeSelector: { "kubernetes.io/hostname": "n" } });
     expect(host).toContain("restricted");
     expect(host).not.toContain("did you mean");
+    expect(refused({ nodeSelector: { "karpenter.sh/capacity-typ": "spot" } })).toContain(
+      "did you mean karpenter.sh/capacity-type?",
+    );
   });
 
   it("knows AWS labels of the schema and those of the types, as alpha's instance-pods, and no others", () => {

@@ -11,6 +11,7 @@ import {
   labelDomain,
   normalizedLabel,
   PROVISIONER_NAME_LABEL_KEY,
+  WELL_KNOWN_LABELS,
 } from "../../../apis/karpenter/labels.ts";
 import { boundProblem, valuesProblem } from "../../../apis/karpenter/requirement-validation.ts";
 import { hasResourceClaims } from "../../../apis/resource/pod-claims.ts";
@@ -141,7 +142,8 @@ function keyRefusal(key: string, wellKnownLabels: readonly string[]): string | u
   const known = [...wellKnownLabels, PROVISIONER_NAME_LABEL_KEY];
   const isUnknown = isUnknownToAws(key) && !wellKnownLabels.includes(key);
   if (!isRestrictedLabel(normalizedLabel(key), known) && !isUnknown) return undefined;
-  const others = [...wellKnownLabels, ...AWS_KEYS].filter((one) => one !== normalizedLabel(key));
+  const all = [...WELL_KNOWN_LABELS, ...wellKnownLabels, ...AWS_KEYS];
+  const others = all.filter((one) => one !== normalizedLabel(key));
   const meant = meantName(key, others);
   const instead =
     meant === undefined ? "use a well-known label or" : `did you mean ${meant}? Or use`;
