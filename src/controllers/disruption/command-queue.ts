@@ -423,10 +423,11 @@ async function remove(parts: Parts, one: RunningCommand, candidate: Candidate): 
   if (step === undefined)
     world.events.publish(...terminating(objectsOf(candidate), generation, reason));
   underWay.note(one, node.name, "told");
-  if (isRepair) await boundDrain(world, claim, one.record.graceMs);
   const isMarked = (live: NodeClaim) => recordOf(live)?.id === one.record.id;
   const act = isRepair ? "unhealthy" : "disrupted";
-  const ended = await deleteClaim(world, claim, act, { stillHolds: isMarked });
+  const prepare = (live: NodeClaim) => boundDrain(world, live, one.record.graceMs);
+  const proof = { stillHolds: isMarked, ...(isRepair ? { prepare } : {}) };
+  const ended = await deleteClaim(world, claim, act, proof);
   if (ended === "held")
     throw new Error(`NodeClaim ${claim.metadata.name} is held: its events say why`);
   underWay.note(one, node.name, "deleted");

@@ -162,6 +162,64 @@ describe("node repair", () => {
     await world.stop();
   });
 
+  it("leaves no deadline on a node whose end was held, and which has recovered since", async () => {
+    const world = await nodesOf({ nodes: ["a"] });
+    report(world, "a", "False");
+    await world.clock.advance(75_000);
+    const [replacement] = newClaims(world) as [NodeClaim];
+    for (let at = 0; at < 7; at++) world.brake.take(`other-${at}`, world.clock.elapsedMs(), 1);
+    await world.join(claimOf(world, replacement.metadata.name));
+    await world.clock.advance(30_000);
+    expect(told(world, "EndHeld").length).toBeGreaterThan(0);
+    report(world, "a", "True");
+    await world.clock.advance(2 * MINUTE_MS);
+    const { deletionTimestamp, annotations } = claimOf(world, "a").metadata;
+    expect([deletionTimestamp, annotations?.[DEADLINE]]).toEqual([undefined, undefined]);
+    expect(taints(world, "a")).toEqual([]);
+    await world.stop();
+  });
+
+  it.each([
+    [
+      "may not be repaired by now",
+      ({ api }: FakeWorld) =>
+        api.change(NODE, "a", {
+          metadata: { annotations: { "karpenter.sh/do-not-repair": "true" } },
+        }),
+      "its repair is forbidden by now",
+    ],
+    [
+      "was well for a moment",
+      (world: FakeWorld) => report(world, "a", "False"),
+      "it has recovered",
+    ],
+  ])("leaves a node that %s", async (_, happens, why) => {
+    const world = await nodesOf({ nodes: ["a"] });
+    report(world, "a", "False");
+    await world.clock.advance(75_000);
+    const [replacement] = newClaims(world) as [NodeClaim];
+    happens(world);
+    await world.join(claimOf(world, replacement.metadata.name));
+    await world.clock.advance(4_000);
+    expect(claimOf(world, "a").metadata.deletionTimestamp).toBeUndefined();
+    expect(world.lines.join()).toContain(`leaving a node, ${why}`);
+    await world.stop();
+  });
+
+  it("knows after a restart that the brake is on", async () => {
+    const world = await nodesOf({ nodes: ["a"] });
+    for (let at = 0; at < 7; at++) world.brake.take(`other-${at}`, world.clock.elapsedMs(), 1);
+    await world.clock.advance(MINUTE_MS);
+    await world.stop();
+    const again = fakeWorld({ gates: { nodeRepair: true } }, world);
+    await again.run(...allControllers(again));
+    report(again, "a", "False");
+    await again.clock.advance(5 * MINUTE_MS);
+    expect(newClaims(again)).toEqual([]);
+    expect(taints(again, "a")).toEqual([]);
+    await again.stop();
+  });
+
   it("leaves a node open that has recovered before its replacement was there", async () => {
     const world = await nodesOf({ nodes: ["a"] });
     report(world, "a", "False");

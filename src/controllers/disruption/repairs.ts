@@ -3,7 +3,6 @@
  * meanwhile stays, and what ailed it is logged and counted.
  * upstream: pkg/controllers/disruption/queue.go, repair.go
  */
-import { NODE, type Node } from "../../apis/core/node.ts";
 import { withConditionChanges } from "../../apis/karpenter/conditions.ts";
 import {
   NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY,
@@ -16,18 +15,21 @@ import type { Logger } from "../../base/log.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
 import type { Command } from "../../core/disruption/command.ts";
 import type { CommandRecord } from "../../core/disruption/record.ts";
-import { ailmentsOf } from "../../core/repair/ailments.ts";
 import { withReboot } from "../../core/repair/reboots.ts";
-import { isNotFound } from "../../kube/errors.ts";
 import { changeClaim } from "../claims.ts";
+import { permitReboot } from "../ending/permit-reboot.ts";
+import { repairReason } from "../ending/repair-proof.ts";
 import type { World } from "../world.ts";
 import { terminating } from "./events.ts";
 import { countDecision, disruptedLabels, objectsOf, terminationModeOf } from "./labels.ts";
 import { markedNames, reopen } from "./roll-back.ts";
 
-/** The drain ends after `graceMs`, unless it was to end earlier. Absent: the claim's own grace period holds. */
+/**
+ * The drain ends after `graceMs`, unless it was to end earlier. Absent: the claim's own grace period holds. To be
+ * written once nothing holds the end: on a node that stays it would cut short a later drain.
+ */
 export async function boundDrain(
-  world: World,
+  world: Pick<World, "kube" | "clock">,
   claim: NodeClaim,
   graceMs: number | undefined,
 ): Promise<void> {
@@ -42,38 +44,33 @@ export async function boundDrain(
   });
 }
 
-/** Untaints a node that no longer reports what repair acts on, and returns whether it did. The Node is read live. */
+const STAYS = {
+  recovered: "it has recovered",
+  forbidden: "its repair is forbidden by now",
+  gone: "its Node is gone",
+} as const;
+
+/** Untaints a node that repair has no reason to end any more, and returns whether it did. The Node is read live. */
 export async function openedAsRecovered(
   { world, log }: { readonly world: World; readonly log: Logger },
   { record }: { readonly record: CommandRecord },
   candidate: Candidate,
 ): Promise<boolean> {
-  const live = await readNode(world, candidate.node.name);
-  const isSame = live?.metadata.uid === candidate.node.node?.metadata.uid;
-  if (live !== undefined && isSame && ailmentsOf(live, world.cloud.repairPolicies).length > 0)
-    return false;
+  const reason = await repairReason(world, candidate.claim, candidate.node.node);
+  if (reason === "broken") return false;
   const marked = markedNames(world, candidate);
   await reopen(world, candidate);
   world.cluster.unmarkForDeletion(...marked);
-  log.info("leaving a node, it has recovered", {
+  log.info(`leaving a node, ${STAYS[reason]}`, {
     "command-id": record.id,
     node: candidate.node.name,
   });
   return true;
 }
 
-async function readNode(world: World, name: string): Promise<Node | undefined> {
-  try {
-    return await world.kube.get(NODE, { name });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-}
-
 /**
  * Asks for the reboot of the command's node: nodeclaim.reboot does the rest. The node is neither tainted here nor
- * replaced, so the command is over.
+ * replaced, so the command is over. Rejects while a doubt or the brake holds the reboot.
  */
 export async function requestReboot(
   world: World,
@@ -83,9 +80,14 @@ export async function requestReboot(
   const [candidate] = command.candidates;
   if (candidate === undefined || command.repair === undefined) return;
   const { ailment, graceMs } = command.repair;
+  const { claim: known, node } = candidate;
+  const live = await permitReboot(world, known, node.node);
+  if (live === "held")
+    throw new Error(`the reboot of ${node.name} is held: events of its NodeClaim say why`);
+  if (typeof live === "string") return;
   const nowMs = world.clock.now();
   const cause = `${ailment.conditionType}/${ailment.reason}`;
-  const marked = await changeClaim(world, candidate.claim, (claim) => {
+  const marked = await changeClaim(world, live, (claim) => {
     const asked = withReboot(withGrace(claim, graceMs), nowMs);
     const reason = record.reason;
     return withConditionChanges(

@@ -38,7 +38,7 @@ export const ENDING_METRICS: readonly MetricSpec[] = [
   {
     name: "involuntary_ends_total",
     type: "counter",
-    help: "Number of nodes terminated without a user's request, as the brake counts them. karpenter-ts only.",
+    help: "Number of nodes terminated or rebooted without a user's request, as the brake counts them. karpenter-ts only.",
     labels: ["act"],
   },
   {
@@ -97,21 +97,21 @@ export function tellHeld(
 ): "held" {
   world.metrics.count("ends_held_total", { act: act.name, doubt: doubt.code });
   world.events.publish(...objects.map((object) => endHeld(object, act, doubt)));
-  const { what, why } = act;
-  world.log.warn("not ended, there is a doubt", { name, what, why, doubt: doubt.message });
+  const { what, why, done = "ended" } = act;
+  world.log.warn(`not ${done}, there is a doubt`, { name, what, why, doubt: doubt.message });
   return "held";
 }
 
 export function endHeld(
   object: KubeObject,
-  { what, why }: Pick<Act, "what" | "why">,
+  { what, why, done = "ended" }: Pick<Act, "what" | "why" | "done">,
   { code, message }: Doubt,
 ): EventToPublish {
   return {
     object,
     type: "Warning",
     reason: "EndHeld",
-    message: `The ${what} is not ended although ${why}. ${message}`,
+    message: `The ${what} is not ${done} although ${why}. ${message}`,
     dedupeValues: [object.metadata.name, code],
   };
 }

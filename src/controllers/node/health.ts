@@ -8,12 +8,8 @@
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { CLAIM_KINDS, claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { isTrue } from "../../apis/karpenter/conditions.ts";
-import {
-  CAPACITY_TYPE_LABEL_KEY,
-  NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY,
-} from "../../apis/karpenter/labels.ts";
+import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
-import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { ailment, BrokenCount } from "../../core/nodeclaim/unhealthy.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import {
@@ -25,9 +21,9 @@ import {
   requeueAfter,
   source,
 } from "../../kube/manager/controller.ts";
-import { changeClaim, claimOfNode, isDeleting, isManagedClaim } from "../claims.ts";
+import { claimOfNode, isDeleting, isManagedClaim } from "../claims.ts";
 import { concurrency } from "../concurrency.ts";
-import { snakeCase } from "../disruption/repairs.ts";
+import { boundDrain, snakeCase } from "../disruption/repairs.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
 import { nodes } from "../mirrors.ts";
@@ -112,14 +108,14 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
   if (isDeleting(claim)) {
     // Its drain is cut short; it was taken out of service by somebody else.
     if (!(await isStillBroken(world, node))) return requeueAfter(HELD_RETRY_MS);
-    await endNow(world, claim, nowMs);
+    await boundDrain(world, claim, 0);
     return AWAIT_CHANGE;
   }
   const ended = await deleteClaim(world, claim, "unhealthy", {
     stillHolds: () => isStillBroken(world, node),
+    prepare: (live) => boundDrain(world, live, 0),
   });
   if (ended !== "ended") return requeueAfter(HELD_RETRY_MS);
-  await endNow(world, claim, nowMs);
   world.log.with({ controller: "node.health" }).info("deleting unhealthy node", {
     ...nodeFields(claimGeneration(claim), node),
     condition: found.conditionType,
@@ -148,15 +144,4 @@ async function isStillBroken(world: World, { metadata }: Node): Promise<boolean>
     if (isNotFound(error)) return false;
     throw error;
   }
-}
-
-/** No grace: the drain is over at this moment, unless it already was to be over earlier. */
-async function endNow(world: World, claim: NodeClaim, nowMs: number): Promise<void> {
-  const key = NODECLAIM_TERMINATION_TIMESTAMP_ANNOTATION_KEY;
-  await changeClaim(world, claim, (one) => {
-    const before = fromRfc3339(one.metadata.annotations?.[key]);
-    if (before !== undefined && before <= nowMs) return one;
-    const annotations = { ...one.metadata.annotations, [key]: toRfc3339(nowMs) };
-    return { ...one, metadata: { ...one.metadata, annotations } };
-  });
 }

@@ -172,6 +172,52 @@ describe("a reboot", () => {
     await world.stop();
   });
 
+  const brakeOn = ({ brake, clock }: FakeWorld) => {
+    for (let at = 0; at < 7; at++) brake.take(`other-${at}`, clock.elapsedMs(), 1);
+  };
+  const guarded = { podAnnotations: { "karpenter.sh/do-not-disrupt": "true" } };
+
+  it.each([
+    ["has recovered", (world: FakeWorld) => report(world, "one", "True")],
+    [
+      "may not be repaired by now",
+      ({ api }: FakeWorld) =>
+        api.change(NODE, "a", {
+          metadata: { annotations: { "karpenter.sh/do-not-repair": "true" } },
+        }),
+    ],
+    ["is held by the brake", brakeOn],
+  ])("is not done where the node %s while it is drained: it opens again", async (_, happens) => {
+    const world = await oneNode(guarded);
+    report(world, "one", "False");
+    await world.clock.advance(75_000);
+    expect(taints(world)).toEqual(["karpenter.sh/rebooting"]);
+    happens(world);
+    await world.clock.advance(4 * MINUTE_MS);
+    expect([world.cloud.reboots, taints(world)]).toEqual([[], []]);
+    expect(rebooting(world)).toEqual([undefined, undefined]);
+    expect(condition(claimOf(world), "DisruptionReason")).toBeUndefined();
+    expect(claimOf(world).metadata.deletionTimestamp).toBeUndefined();
+    await world.stop();
+  });
+
+  it("is not asked for while the brake is on, and counts against it once", async () => {
+    const held = await oneNode();
+    brakeOn(held);
+    report(held, "one", "False");
+    await held.clock.advance(5 * MINUTE_MS);
+    expect([taints(held), rebooting(held)]).toEqual([[], [undefined, undefined]]);
+    await held.stop();
+
+    const world = await oneNode();
+    report(world, "one", "False");
+    await world.clock.advance(90_000);
+    expect(world.cloud.reboots).toHaveLength(1);
+    expect(world.brake.counted(world.clock.elapsedMs())).toHaveLength(1);
+    expect(world.measured.get("involuntary_ends_total{act=reboot}")).toBe(1);
+    await world.stop();
+  });
+
   it("replaces a node that does not come back", async () => {
     const world = await oneNode();
     report(world, "one", "False");

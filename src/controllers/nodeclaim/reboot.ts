@@ -24,6 +24,7 @@ import {
   rebootRequestedMs,
   rebootStep,
 } from "../../core/nodeclaim/reboot.ts";
+import { ailmentsOf } from "../../core/repair/ailments.ts";
 import { type Drain, drain } from "../../core/termination/drain.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
 import {
@@ -45,6 +46,7 @@ import {
 import { boundDrain } from "../disruption/repairs.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
 import { HELD_RETRY_MS } from "../ending/ended.ts";
+import { permitReboot } from "../ending/permit-reboot.ts";
 import { nodes, pods } from "../mirrors.ts";
 import type { EvictionQueue } from "../node/eviction-queue.ts";
 import { claimLog } from "../words.ts";
@@ -91,7 +93,9 @@ async function reconcile(parts: Parts, request: Request): Promise<Outcome> {
   const nowMs = world.clock.now();
   const plan = drain({ nowMs, deadlineMs: undefined, pods: podsOn(world, node) });
   const one: Rebooted = { claim, node, plan };
-  const facts = { claim, node, nowMs, waiting: plan.waiting, askedMs: asked.get(uid) };
+  const askedMs = asked.get(uid);
+  const isBroken = node === undefined || ailmentsOf(node, world.cloud.repairPolicies).length > 0;
+  const facts = { claim, node, nowMs, waiting: plan.waiting, askedMs, isBroken };
   return apply(parts, one, rebootStep(facts));
 }
 
@@ -100,6 +104,7 @@ async function apply(parts: Parts, one: Rebooted, step: RebootStep): Promise<Out
   const { claim, node, plan } = one;
   if (step.do === "wait") return requeueAfter(step.afterMs);
   if (step.do === "end") return end(parts, one, step);
+  if (step.do === "leave") return leave(parts, one);
   if (node === undefined) return AWAIT_CHANGE;
   if (step.do === "open") {
     await openNode(world, node);
@@ -127,7 +132,12 @@ async function ask(
   preBootId: string,
 ): Promise<Outcome> {
   const uid = uidOf(claim);
-  if (!asked.has(uid)) asked.set(uid, world.clock.now());
+  if (!asked.has(uid)) {
+    const live = await permitReboot(world, claim, node);
+    if (typeof live === "string") return leave({ world, asked }, { claim, node });
+    asked.set(uid, world.clock.now());
+    world.metrics.count("involuntary_ends_total", { act: "reboot" });
+  }
   const key = REBOOT_PRE_BOOT_ID_ANNOTATION_KEY;
   const noted = await changeClaim(world, claim, (latest) => ({
     ...latest,
@@ -149,6 +159,20 @@ async function ask(
     return requeueAfter(ASK_AGAIN_MS);
   }
   return noteIssued(world, noted, node);
+}
+
+/** The node stays as it is: it has recovered, nobody may reboot it now, or its claim is gone. */
+async function leave(
+  { world, asked }: Pick<Parts, "world" | "asked">,
+  { claim, node }: Pick<Rebooted, "claim" | "node">,
+): Promise<Outcome> {
+  if (node !== undefined) await openNode(world, node);
+  const left = (latest: NodeClaim) =>
+    ["DisruptionReason", REBOOTING].reduce(withoutCondition, withoutReboot(latest));
+  await changeClaim(world, claim, left);
+  asked.delete(uidOf(claim));
+  claimLog(world.log, "nodeclaim.reboot", claim).info("not rebooting the node, it stays");
+  return AWAIT_CHANGE;
 }
 
 function isFinal(error: unknown): boolean {
@@ -191,9 +215,13 @@ async function end(
   const isReplaced = result === "provider_error" || result === "recovery_timeout";
   if (isReplaced) {
     const graceMs = rebootGraceMs(claim);
-    await boundDrain(world, claim, graceMs === "unreadable" ? undefined : graceMs);
-    const ended = await deleteClaim(world, claim, "rebootFailed", { stillHolds: isRebooting });
+    const ended = await deleteClaim(world, claim, "rebootFailed", {
+      stillHolds: isRebooting,
+      prepare: (live) => boundDrain(world, live, graceMs === "unreadable" ? undefined : graceMs),
+    });
     if (ended === "held") return requeueAfter(HELD_RETRY_MS);
+    // Somebody else has ended it, or its reboot.
+    if (ended !== "ended") return AWAIT_CHANGE;
     log.info("reboot failed, replacing node", { error: message });
   }
   const isWell = result === "succeeded";

@@ -34,12 +34,16 @@ export interface RebootFacts {
   readonly waiting: number;
   /** When this process asked the cloud first; undefined: it has not. */
   readonly askedMs: number | undefined;
+  /** The Node still reports what a repair policy is about. */
+  readonly isBroken: boolean;
   readonly nowMs: number;
 }
 
 export type RebootStep =
   | { readonly do: "end"; readonly result: RebootResult; readonly message: string }
   | { readonly do: "wait"; readonly afterMs: number }
+  /** It is not rebooted: the node opens again. */
+  | { readonly do: "leave" }
   /** `endMs`: pods that are left then ride the reboot. */
   | { readonly do: "drain"; readonly endMs: number | undefined; readonly afterMs: number }
   /** The cloud is asked; `preBootId` is written on the claim before. */
@@ -80,7 +84,7 @@ function bootIdOf({ status }: Node): string {
   return status?.nodeInfo?.["bootID"] ?? "";
 }
 
-function request({ claim, node, waiting, askedMs, nowMs }: RebootFacts): RebootStep {
+function request({ claim, node, waiting, askedMs, isBroken, nowMs }: RebootFacts): RebootStep {
   const graceMs = rebootGraceMs(claim);
   const key = REBOOT_TERMINATION_GRACE_PERIOD_ANNOTATION_KEY;
   if (graceMs === "unreadable") {
@@ -95,6 +99,7 @@ function request({ claim, node, waiting, askedMs, nowMs }: RebootFacts): RebootS
     return { do: "end", result: "provider_error", message: "the Node is gone" };
   }
   const preBootId = claim.metadata.annotations?.[REBOOT_PRE_BOOT_ID_ANNOTATION_KEY];
+  if (preBootId === undefined && !isBroken) return { do: "leave" };
   if (preBootId === undefined && graceMs !== 0) {
     const earliestMs = requestedMs + MIN_DRAIN_MS;
     const endMs = graceMs === undefined ? undefined : requestedMs + Math.max(graceMs, MIN_DRAIN_MS);
@@ -108,7 +113,10 @@ function request({ claim, node, waiting, askedMs, nowMs }: RebootFacts): RebootS
     const message = "the cloud did not take the reboot within 5m";
     return { do: "end", result: "provider_error", message };
   }
-  return { do: "ask", preBootId: preBootId ?? bootIdOf(node) };
+  const bootId = preBootId ?? bootIdOf(node);
+  if (bootId !== "") return { do: "ask", preBootId: bootId };
+  const message = "the Node reports no bootID, so a reboot would not be seen";
+  return { do: "end", result: "provider_error", message };
 }
 
 function recovery({ claim, node, nowMs }: RebootFacts): RebootStep {

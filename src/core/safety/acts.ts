@@ -10,6 +10,8 @@ export type ViewName = "pods" | "nodes" | "claims" | "pools";
 export interface Act {
   /** What ends. */
   readonly what: string;
+  /** What is done with it, where that is no end: "rebooted". */
+  readonly done?: string;
   /** Why, as a person reads it: "delete NodeClaim: <why>". */
   readonly why: string;
   /** Who wanted it. Only what nobody asked for counts against the brake. */
@@ -182,6 +184,18 @@ export const INSTANCE_ACTS = {
     byClock: false,
     braked: false,
     test: "test/safety.test.ts: the definition of NodeClaims is deleted",
+  },
+  reboot: {
+    what: "instance",
+    done: "rebooted",
+    why: "its node reports a condition that node repair reboots for",
+    askedBy: "nobody",
+    views: ["nodes", "claims"],
+    proof:
+      "before the node is closed and again before the cloud is asked: the claim, read live by UID, stays; the Node, read live by UID, has reported the condition for long enough and nobody forbids its repair. Held at the second time the node opens again",
+    byClock: true,
+    braked: true,
+    test: "src/controllers/nodeclaim/reboot.test.ts: is not done",
   },
   claimless: {
     what: "instance, after a drain of its Node",

@@ -1,0 +1,20 @@
+/** The proofs of a reboot: asked before the node is closed for it, and again just before the cloud is asked. */
+import type { Node } from "../../apis/core/node.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { INSTANCE_ACTS } from "../../core/safety/acts.ts";
+import type { World } from "../world.ts";
+import type { Ended } from "./ended.ts";
+import { permit } from "./permit.ts";
+import { repairReason } from "./repair-proof.ts";
+
+/** The claim as the API server has it, or why its machine is not rebooted. One reboot counts once against the brake. */
+export function permitReboot(
+  world: World,
+  claim: NodeClaim,
+  node: Node | undefined,
+): Promise<NodeClaim | Exclude<Ended, "ended">> {
+  const act = { ...INSTANCE_ACTS.reboot, name: "reboot" };
+  const stillHolds = async (live: NodeClaim) =>
+    (await repairReason(world, live, node)) === "broken";
+  return permit(world, claim, { act, stillHolds });
+}

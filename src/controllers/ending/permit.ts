@@ -1,0 +1,42 @@
+/**
+ * The proofs of every act on a NodeClaim that cannot be taken back: the claim is read live by UID, whoever acts says
+ * whether the reason still holds, and a doubt or the brake puts the act off.
+ */
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import type { Act } from "../../core/safety/acts.ts";
+import { judge } from "../../core/safety/judge.ts";
+import { isDeleting, storedClaim } from "../claims.ts";
+import type { World } from "../world.ts";
+import { keepBrakeCount, recallBrake } from "./brake-memory.ts";
+import { commonFacts, type Ended, tellHeld } from "./ended.ts";
+
+type NamedAct = Act & { readonly name: string };
+
+export interface ActProof {
+  /** Whether the reason still holds for the claim as the API server has it now; may read more, live. */
+  readonly stillHolds?: (live: NodeClaim) => boolean | Promise<boolean>;
+  /** The cloud, asked by the instance's ID, names it as ended: the brake does not count it. */
+  readonly isProvenGone?: boolean;
+}
+
+/**
+ * The claim as the API server has it, counted by the brake; or why the act is not done. Rejects when the API server
+ * does not answer, so that the caller tries again.
+ */
+export async function permit(
+  world: World,
+  claim: NodeClaim,
+  { act, stillHolds = () => true, isProvenGone = false }: ActProof & { readonly act: NamedAct },
+): Promise<NodeClaim | Exclude<Ended, "ended">> {
+  const live = await storedClaim(world, claim);
+  if (live === undefined || live.metadata.uid !== claim.metadata.uid || isDeleting(live))
+    return "gone";
+  if (!(await stillHolds(live))) return "changed";
+  const isCounted = act.braked && !isProvenGone;
+  if (isCounted) await recallBrake(world);
+  const facts = { ...commonFacts(world, act, live), isProvenGone };
+  const verdict = judge(act, facts, world.brake);
+  if (!verdict.go) return tellHeld(world, { name: facts.name, act, doubt: verdict.doubt }, [live]);
+  if (isCounted) await keepBrakeCount(world);
+  return live;
+}

@@ -1,0 +1,35 @@
+/** Whether node repair still has a reason to act on a node: asked just before it ends or reboots its machine. */
+import { NODE, type Node } from "../../apis/core/node.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { isRepairForbidden } from "../../core/disruption/patients.ts";
+import { ailmentsOf } from "../../core/repair/ailments.ts";
+import { rebootEndMs } from "../../core/repair/reboots.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import type { World } from "../world.ts";
+
+/** `forbidden`: a person keeps the node. `gone`: there is none, or another one of that name. */
+export type RepairReason = "broken" | "recovered" | "forbidden" | "gone";
+
+/** Reads the Node live, by UID. `claim`: as the API server has it. */
+export async function repairReason(
+  { kube, cloud, clock }: Pick<World, "kube" | "cloud" | "clock">,
+  claim: NodeClaim,
+  node: Node | undefined,
+): Promise<RepairReason> {
+  const live = await readNode(kube, node);
+  if (live === undefined || live.metadata.uid !== node?.metadata.uid) return "gone";
+  if (isRepairForbidden(claim, live)) return "forbidden";
+  const nowMs = clock.now();
+  const ailments = ailmentsOf(live, cloud.repairPolicies, rebootEndMs(claim));
+  return ailments.some(({ dueMs }) => dueMs <= nowMs) ? "broken" : "recovered";
+}
+
+async function readNode(kube: World["kube"], node: Node | undefined): Promise<Node | undefined> {
+  if (node === undefined) return undefined;
+  try {
+    return await kube.get(NODE, { name: node.metadata.name });
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}
