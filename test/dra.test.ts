@@ -2,29 +2,12 @@
 import { expect, it } from "vitest";
 import type { Node } from "../src/apis/core/node.ts";
 import type { Pod } from "../src/apis/core/pod.ts";
+import { awsPoolManifest } from "../src/testing/manifests.ts";
 import { openWorld } from "./world.ts";
 
-const CLASS = `
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: default}
-spec:
-  role: KarpenterNodeRole-karpenter-demo
-  amiSelectorTerms: [{alias: al2023@latest}]
-  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
-  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-      requirements:
-        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
-  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 30s}
-`;
+const CLASS = awsPoolManifest({
+  disruption: "{consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 30s}",
+});
 
 const yaml = (one: object) => JSON.stringify(one);
 const claim = (name: string, devices: object) =>

@@ -7,37 +7,10 @@ import type { CheckedItem } from "../src/cli/checks/checks.ts";
 import { checksOf } from "../src/cli/migrate/run-check.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";
 import type { KubeRequest } from "../src/kube/transport/transport.ts";
+import { awsPoolManifest, webManifest } from "../src/testing/manifests.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
-const OBJECTS = `
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: default}
-spec:
-  role: KarpenterNodeRole-karpenter-demo
-  amiSelectorTerms: [{alias: al2023@latest}]
-  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
-  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 8
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec: {containers: [{name: app, image: pause, resources: {requests: {cpu: "1"}}}]}
-`;
+const OBJECTS = `${awsPoolManifest()}---${webManifest(8)}`;
 
 describe("migrate check on a cluster", () => {
   let world: TestWorld;

@@ -15,28 +15,12 @@ import { createLogger } from "../src/operator/logging/logger.ts";
 import { observing } from "../src/operator/observe-only.ts";
 import { parseOptions } from "../src/operator/settings/parse-options.ts";
 import type { AwsApi } from "../src/providers/aws/api/aws-api.ts";
+import { awsPoolManifest } from "../src/testing/manifests.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
 
-const OBJECTS = `
-apiVersion: karpenter.k8s.aws/v1
-kind: EC2NodeClass
-metadata: {name: default}
-spec:
-  role: KarpenterNodeRole-karpenter-demo
-  amiSelectorTerms: [{alias: al2023@latest}]
-  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
-  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: karpenter-demo}}]
----
-apiVersion: karpenter.sh/v1
-kind: NodePool
-metadata: {name: default}
-spec:
-  template:
-    spec:
-      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
-      requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
-  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 30s}
-`;
+const OBJECTS = awsPoolManifest({
+  disruption: "{consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 30s}",
+});
 
 const web = (replicas: number) =>
   JSON.stringify({

@@ -50,6 +50,43 @@ export function kwokPoolManifest(pool: Omit<PoolManifest, "nodeClass">): string 
   return nodeClass.join("\n") + poolManifest({ ...pool, nodeClass: "KWOKNodeClass" });
 }
 
+/** The EC2NodeClass `default` of the sandbox's cluster and an on-demand NodePool of it. `more`: lines of the class' spec. */
+export function awsPoolManifest({
+  more,
+  ...pool
+}: Partial<PoolManifest> & { readonly more?: string } = {}): string {
+  const tags = "[{tags: {karpenter.sh/discovery: karpenter-demo}}]";
+  const nodeClass = [
+    "",
+    "apiVersion: karpenter.k8s.aws/v1",
+    "kind: EC2NodeClass",
+    "metadata: {name: default}",
+    "spec:",
+    "  role: KarpenterNodeRole-karpenter-demo",
+    "  amiSelectorTerms: [{alias: al2023@latest}]",
+    `  subnetSelectorTerms: ${tags}`,
+    `  securityGroupSelectorTerms: ${tags}`,
+    ...(more === undefined ? [] : [`  ${more}`]),
+    "---",
+  ];
+  return nodeClass.join("\n") + poolManifest({ requirements: [ON_DEMAND], ...pool });
+}
+
+/** A Deployment `web` whose pods want a core each. */
+export function webManifest(replicas: number): string {
+  return `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: ${replicas}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: app, image: pause, resources: {requests: {cpu: "1"}}}]}
+`;
+}
+
 /** A pod that fits on no instance type. */
 export const HUGE_POD = `
 apiVersion: v1

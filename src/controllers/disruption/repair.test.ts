@@ -8,13 +8,13 @@ import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { recordOf } from "../../core/disruption/record.ts";
-import { node, nodePool, pod } from "../../testing/builders.ts";
+import { nodePool, pod } from "../../testing/builders.ts";
+import { establish, FAKE_CLASS_REF } from "../../testing/established.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
 
 const MINUTE_MS = 60_000;
-const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 const DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp";
 const REPLACES = "karpenter.sh/replacement-for-command";
 const ANY = { source: ".*", matches: () => true };
@@ -54,40 +54,15 @@ async function nodesOf(options: Options = {}): Promise<FakeWorld> {
     NODE_POOL,
     nodePool({
       spec: { disruption: { consolidateAfter: "Never", budgets } },
-      template: { nodeClassRef: CLASS_REF },
+      template: { nodeClassRef: FAKE_CLASS_REF },
     }),
   );
-  for (const name of nodes) await establish(world, name);
+  for (const name of nodes) {
+    await establish(world, name, 60 * MINUTE_MS);
+    await world.api.create(POD, pod({ name: `app-${name}`, cpu: "3", nodeName: name }));
+  }
   await world.run(...allControllers(world));
   return world;
-}
-
-async function establish(world: FakeWorld, name: string): Promise<void> {
-  const at = toRfc3339(world.clock.now() - 60 * MINUTE_MS);
-  const conditions = ["Launched", "Registered", "Initialized", "Ready"].map((type) => ({
-    type,
-    status: "True" as const,
-    reason: type,
-    lastTransitionTime: at,
-  }));
-  const labels = {
-    "karpenter.sh/nodepool": "default",
-    "karpenter.test.sh/testnodeclass": "default",
-    "node.kubernetes.io/instance-type": "c-4x",
-    "karpenter.sh/capacity-type": "on-demand",
-    "topology.kubernetes.io/zone": "zone-a",
-  };
-  const finalizers = ["karpenter.sh/termination"];
-  const claim: NodeClaim = {
-    metadata: { name, labels, creationTimestamp: at, finalizers },
-    spec: { requirements: [], nodeClassRef: CLASS_REF, expireAfter: "720h" },
-    status: { providerID: `test://${name}`, nodeName: name, conditions },
-  };
-  world.cloud.instances.set(`test://${name}`, await world.api.create(NODE_CLAIM, claim));
-  const joined = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
-  const made = node({ name, labels: { ...labels, ...joined } });
-  await world.api.create(NODE, { ...made, metadata: { ...made.metadata, finalizers } });
-  await world.api.create(POD, pod({ name: `app-${name}`, cpu: "3", nodeName: name }));
 }
 
 function report(world: FakeWorld, name: string, disk: "True" | "False"): void {

@@ -13,11 +13,10 @@ import { InsufficientCapacityError } from "../../core/cloudprovider/errors.ts";
 import { movesOn } from "../../core/disruption/moves.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { node, nodePool, pod } from "../../testing/builders.ts";
+import { establish, FAKE_CLASS_REF } from "../../testing/established.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
-
-const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
 /** One node of a pool, in use, that the cloud says has drifted. */
 async function driftedNode(
@@ -40,39 +39,15 @@ async function driftedNode(
   } as never);
   const { limits } = options;
   const spec = limits === undefined ? {} : { spec: { limits } };
-  await world.api.create(NODE_POOL, nodePool({ ...spec, template: { nodeClassRef: CLASS_REF } }));
-  await establish(world, "a");
+  await world.api.create(
+    NODE_POOL,
+    nodePool({ ...spec, template: { nodeClassRef: FAKE_CLASS_REF } }),
+  );
+  await establish(world, "a", 60_000);
   await world.api.create(POD, pod({ name: "app", cpu: "3", nodeName: "a" }));
   await options.before?.(world);
   await world.run(...allControllers(world));
   return world;
-}
-
-async function establish(world: FakeWorld, name: string): Promise<void> {
-  const at = toRfc3339(world.clock.now() - 60_000);
-  const conditions = ["Launched", "Registered", "Initialized", "Ready"].map((type) => ({
-    type,
-    status: "True" as const,
-    reason: type,
-    lastTransitionTime: at,
-  }));
-  const labels = {
-    "karpenter.sh/nodepool": "default",
-    "karpenter.test.sh/testnodeclass": "default",
-    "node.kubernetes.io/instance-type": "c-4x",
-    "karpenter.sh/capacity-type": "on-demand",
-    "topology.kubernetes.io/zone": "zone-a",
-  };
-  const finalizers = ["karpenter.sh/termination"];
-  const claim: NodeClaim = {
-    metadata: { name, labels, creationTimestamp: at, finalizers },
-    spec: { requirements: [], nodeClassRef: CLASS_REF, expireAfter: "720h" },
-    status: { providerID: `test://${name}`, nodeName: name, conditions },
-  };
-  world.cloud.instances.set(`test://${name}`, await world.api.create(NODE_CLAIM, claim));
-  const joined = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
-  const made = node({ name, labels: { ...labels, ...joined } });
-  await world.api.create(NODE, { ...made, metadata: { ...made.metadata, finalizers } });
 }
 
 const claims = (world: FakeWorld) => world.api.all(NODE_CLAIM);
@@ -97,7 +72,7 @@ function narrow(): Promise<FakeWorld> {
   return driftedNode({
     limits: { nodes: "2" },
     before: async (one) => {
-      await establish(one, "b");
+      await establish(one, "b", 60_000);
       await one.api.delete(POD, { name: "app", namespace: "default" });
       await one.api.create(POD, web("first", "a"));
       await one.api.create(POD, web("second", "a"));
@@ -261,7 +236,7 @@ describe("a drifted node", () => {
     const owner = { kind: "ReplicaSet", name: "app-5f", apiVersion: "apps/v1" };
     const world = await driftedNode({
       before: async (one) => {
-        await establish(one, "b");
+        await establish(one, "b", 60_000);
         await one.api.delete(POD, { name: "app", namespace: "default" });
         await one.api.create(POD, pod({ name: "app", cpu: "1", nodeName: "a", owner }));
         await one.api.create(POD, pod({ name: "other", cpu: "1", nodeName: "b", owner }));
@@ -413,7 +388,7 @@ describe("a drifted node", () => {
     const world = await driftedNode({
       limits: { cpu: "8" },
       before: async (one) => {
-        await establish(one, "b");
+        await establish(one, "b", 60_000);
         await one.api.create(POD, pod({ name: "other", cpu: "3", nodeName: "b" }));
       },
     });
@@ -686,7 +661,7 @@ describe("what was not possible, in a cluster where nothing comes or goes,", () 
     const world = await driftedNode({
       drifted: false,
       before: async (one) => {
-        await establish(one, "b");
+        await establish(one, "b", 60_000);
         await one.api.create(POD, held);
         await before(one);
       },

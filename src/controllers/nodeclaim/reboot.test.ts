@@ -7,13 +7,13 @@ import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { RebootRefusedError } from "../../core/cloudprovider/errors.ts";
-import { node, nodePool, pod } from "../../testing/builders.ts";
+import { nodePool, pod } from "../../testing/builders.ts";
+import { establish, FAKE_CLASS_REF } from "../../testing/established.ts";
 import { FAKE_NODE_CLASS } from "../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
 
 const MINUTE_MS = 60_000;
-const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 const ANY = { source: ".*", matches: () => true };
 
 /** One node with a pod, in a pool that repairs whatever its budgets allow. */
@@ -45,33 +45,10 @@ async function oneNode(
     NODE_POOL,
     nodePool({
       spec: { disruption: { consolidateAfter: "Never", budgets: [{ nodes: "1" }] } },
-      template: { nodeClassRef: CLASS_REF },
+      template: { nodeClassRef: FAKE_CLASS_REF },
     }),
   );
-  const at = toRfc3339(world.clock.now() - 60 * MINUTE_MS);
-  const conditions = ["Launched", "Registered", "Initialized", "Ready"].map((type) => ({
-    type,
-    status: "True" as const,
-    reason: type,
-    lastTransitionTime: at,
-  }));
-  const labels = {
-    "karpenter.sh/nodepool": "default",
-    "karpenter.test.sh/testnodeclass": "default",
-    "node.kubernetes.io/instance-type": "c-4x",
-    "karpenter.sh/capacity-type": "on-demand",
-    "topology.kubernetes.io/zone": "zone-a",
-  };
-  const finalizers = ["karpenter.sh/termination"];
-  const claim: NodeClaim = {
-    metadata: { name: "a", labels, creationTimestamp: at, finalizers },
-    spec: { requirements: [], nodeClassRef: CLASS_REF, expireAfter: "720h" },
-    status: { providerID: "test://a", nodeName: "a", conditions },
-  };
-  world.cloud.instances.set("test://a", await world.api.create(NODE_CLAIM, claim));
-  const joined = { "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true" };
-  const made = node({ name: "a", labels: { ...labels, ...joined } });
-  await world.api.create(NODE, { ...made, metadata: { ...made.metadata, finalizers } });
+  await establish(world, "a", 60 * MINUTE_MS);
   const app = pod({ name: "app", cpu: "3", nodeName: "a" });
   const { podAnnotations: annotations } = given;
   await world.api.create(POD, {
