@@ -50,7 +50,7 @@ export function kwokPoolManifest(pool: Omit<PoolManifest, "nodeClass">): string 
   return nodeClass.join("\n") + poolManifest({ ...pool, nodeClass: "KWOKNodeClass" });
 }
 
-/** The EC2NodeClass `default` of the sandbox's cluster and an on-demand NodePool of it. `more`: lines of the class' spec. */
+/** The EC2NodeClass `default` of the sandbox and an on-demand NodePool of it. `more`: lines of the class' spec. */
 export function awsPoolManifest({
   more,
   ...pool
