@@ -434,7 +434,7 @@ describe("the disruption loop", () => {
         )
         .map(({ message }) => message);
     const gauge = (world: FakeWorld) =>
-      world.measured.get("nodepools_allowed_disruptions{nodepool=default,reason=Empty}");
+      world.measured.get("nodepools_allowed_disruptions{nodepool=default,reason=empty}");
     const all = await twoEmptyNodes("100%");
     await all.clock.advance(60_000);
     expect(left(all)).toEqual([]);

@@ -310,7 +310,7 @@ function* report(
   for (const allowance of budgets.allowances.values()) {
     const { pool, nodes } = allowance;
     if (reason === "Expired" && !isReplacedFirst(pool, world.settings.expiry)) continue;
-    const labels = { nodepool: pool.name, reason };
+    const labels = { nodepool: pool.name, reason: reason.toLowerCase() };
     world.metrics.set("nodepools_allowed_disruptions", labels, allowance.atOnce);
     world.metrics.set("nodepools_nodes_consuming_budgets", labels, allowance.disrupting);
     const native = poolById(world, pool.id)?.native;
