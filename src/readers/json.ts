@@ -1,8 +1,9 @@
 /** Reads JSON files: nesting is counted before the parser starts, because code that walks a value needs a stack. */
 import { JsonLimitError, parseBoundedJson } from "../base/bounded-json.ts";
 import { errorText } from "../base/error-text.ts";
+import { jsonProblem, stringEnd } from "./json-problem.ts";
 import { MOST_NESTED } from "./limits.ts";
-import { checkLength, ReadError, type TextSource } from "./read-error.ts";
+import { checkLength, placeAt, ReadError, type TextSource } from "./read-error.ts";
 import { TOO_DEEP } from "./yaml-events.ts";
 
 /** The value of a JSON text. Throws ReadError. */
@@ -12,8 +13,16 @@ export function readJson(text: string, from: TextSource): unknown {
     return parseBoundedJson(text, { maxDepth: MOST_NESTED });
   } catch (error) {
     if (error instanceof JsonLimitError) throw new ReadError(from.source, TOO_DEEP);
-    throw new ReadError(from.source, `not JSON: ${errorText(error)}`);
+    throw notJson(text, from) ?? new ReadError(from.source, `not JSON: ${errorText(error)}`);
   }
+}
+
+/** Where a text stops being JSON, as an error with line and column; undefined: it is JSON. */
+export function notJson(text: string, { source }: TextSource): ReadError | undefined {
+  const found = jsonProblem(text);
+  if (found === undefined) return undefined;
+  const { line, column } = placeAt(text, found.offset);
+  return new ReadError(source, `not valid JSON: line ${line}, column ${column}: ${found.problem}`);
 }
 
 /**
@@ -31,7 +40,7 @@ export function readJsonTexts(text: string, from: TextSource): unknown[] | undef
   }
 }
 
-const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+const QUOTE = 0x22;
 const [OPEN_LIST, CLOSE_LIST, OPEN_MAP, CLOSE_MAP] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /** Where the outermost lists and maps end; undefined when brackets do not pair. Throws ReadError when nested too deeply. */
@@ -41,7 +50,7 @@ function endsOfValues(text: string, { source }: TextSource): number[] | undefine
   for (let at = 0; at < text.length; at++) {
     const sign = text.charCodeAt(at);
     if (sign === QUOTE) {
-      at = endOfText(text, at);
+      at = stringEnd(text, at) ?? text.length;
     } else if (sign === OPEN_LIST || sign === OPEN_MAP) {
       depth++;
       if (depth > MOST_NESTED) throw new ReadError(source, TOO_DEEP);
@@ -52,14 +61,4 @@ function endsOfValues(text: string, { source }: TextSource): number[] | undefine
     }
   }
   return depth === 0 ? ends : undefined;
-}
-
-/** Offset of the quote that ends a string; without one, the end of the text. */
-function endOfText(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let slashes = 0;
-    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes++;
-    if (slashes % 2 === 0) return end;
-  }
-  return text.length;
 }
