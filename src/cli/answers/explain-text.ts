@@ -168,15 +168,20 @@ function nextLines(next: readonly CommandAnswer[]): readonly string[] {
     : section("Next command in the cluster", next.flatMap(commandLines));
 }
 
+/** No share is told of a limit of nothing: the pool may have none, whatever it has. */
+function limitLine({ resource, used, limit, percent }: PoolAnswer["limits"][number]): string {
+  return limit === "0"
+    ? `${resource}: ${used}, and the limit allows none`
+    : `${resource}: ${used} of ${limit} (${percent}%)`;
+}
+
 function poolLines(answer: PoolAnswer): readonly string[] {
   const { policy, nodes } = answer;
   const wanted = nodes.wanted === undefined ? "" : ` of ${nodes.wanted} wanted`;
   return [
     ...section("Use", [
       `${counted(nodes.total, "node")}${wanted}, ${nodes.leaving} leaving, ${usd(answer.priceMicroUsdPerHour)} an hour`,
-      ...answer.limits.map(
-        ({ resource, used, limit, percent }) => `${resource}: ${used} of ${limit} (${percent}%)`,
-      ),
+      ...answer.limits.map(limitLine),
       ...(answer.limits.length === 0 ? ["no limits"] : []),
     ]),
     ...section("Disruption", [

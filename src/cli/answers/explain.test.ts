@@ -722,9 +722,12 @@ describe("karpenter explain nodepool", () => {
 
   it("that is switched off says that it launches nothing", async () => {
     const objects = [snapshotPool({ limits: { nodes: "0" } }), ...snapshotSparse("ab")];
-    expect(await ask("nodepool default", objects)).toMatch(
+    const text = await ask("nodepool default", objects);
+    expect(text).toMatch(
       /^NodePool default has 2 nodes for \S+ an hour; limits\.nodes is 0, so it launches nothing; a disruption/,
     );
+    expect(text).toContain("nodes: 2, and the limit allows none\n");
+    expect(text).not.toContain("(100%)");
   });
 
   it("that is not there is told with those whose names begin so, or one that was meant", async () => {

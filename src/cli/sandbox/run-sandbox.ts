@@ -153,7 +153,10 @@ async function sourceOf({
     random: new Random(flags.seed).fork("console"),
     log,
     nowMs: () => clock.now(),
-    acts: sandboxActs(provider),
+    acts: sandboxActs(
+      provider,
+      box.sandbox.aws.state.zones.map(({ ZoneName }) => ZoneName),
+    ),
     act: (name, values) =>
       actOnSandbox({ box, provider, clusterName, clock, trace, say }, name, values),
   });

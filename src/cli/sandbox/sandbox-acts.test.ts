@@ -70,10 +70,28 @@ describe("acts on time", () => {
   });
 });
 
+describe("running out of capacity", () => {
+  it("offers the zones of the region, and refuses others with their names", async () => {
+    world = await openWorld({ sells: isUsual });
+    const actor = actorWith(toldClock().clock, world);
+    const zones = world.box.sandbox.aws.state.zones.map(({ ZoneName }) => ZoneName);
+    const act = sandboxActs("aws", zones).find(({ name }) => name === "noCapacity");
+    expect(act?.choices).toEqual({ zone: zones });
+    expect(zones).toContain("us-west-2a");
+    for (const zone of ["", "us-west-2z", "*a"])
+      await expect(actOnSandbox(actor, "noCapacity", { zone })).rejects.toThrow(
+        `zone: "${zone}": wanted one of us-west-2a, `,
+      );
+    expect(await actOnSandbox(actor, "noCapacity", { zone: "us-west-2a" })).toBe(
+      "nothing more can be launched in us-west-2a",
+    );
+  });
+});
+
 describe("a story", () => {
   it("is offered by name, those of the provider alone", () => {
     const of = (provider: "aws" | "kwok") =>
-      sandboxActs(provider).find(({ name }) => name === "story")?.choices?.["story"];
+      sandboxActs(provider, []).find(({ name }) => name === "story")?.choices?.["story"];
     expect(of("aws")).toContain("first-light");
     expect(of("aws")).not.toContain("kwok-story");
     expect(of("kwok")).toEqual(["kwok-calm", "kwok-families", "kwok-story"]);

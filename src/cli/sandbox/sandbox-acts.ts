@@ -34,8 +34,8 @@ const ACTS: readonly Act[] = [
   { name: "speed", label: "Set the speed", wants: ["speed"] },
 ];
 
-/** The acts, with the stories that fit the provider. */
-export function sandboxActs(provider: Actor["provider"]): readonly Act[] {
+/** The acts, with the stories that fit the provider, and the zones of the region. */
+export function sandboxActs(provider: Actor["provider"], zones: readonly string[]): readonly Act[] {
   const stories = storiesFor(provider);
   const story = {
     name: "story",
@@ -43,7 +43,10 @@ export function sandboxActs(provider: Actor["provider"]): readonly Act[] {
     wants: ["story"],
     choices: { story: stories },
   };
-  return [...ACTS, story];
+  const acts = ACTS.map((one) =>
+    one.wants.includes("zone") ? { ...one, choices: { zone: zones } } : one,
+  );
+  return [...acts, story];
 }
 
 function storiesFor(provider: Actor["provider"]): readonly string[] {
@@ -108,7 +111,6 @@ export async function actOnSandbox(
     }
     case "noCapacity": {
       const zone = values["zone"] ?? "";
-      if (zone === "") throw new CliError("zone: say its name, such as us-west-2a");
       applyCloudFault(aws, { outOfCapacity: { instanceType: "*", zone, capacityType: "*" } });
       return `nothing more can be launched in ${zone}`;
     }

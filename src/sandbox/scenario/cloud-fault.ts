@@ -3,8 +3,10 @@ import type { PoolMatch } from "../ec2/account/faults.ts";
 import type { SimulatedAws } from "../ec2/simulated-aws.ts";
 import type { CloudFault } from "./scenario.ts";
 
-/** Causes the fault in the simulated AWS, or ends all of them. */
+/** Causes the fault in the simulated AWS, or ends all faults. Throws for a zone or instance type that is not there. */
 export function applyCloudFault(aws: SimulatedAws, fault: CloudFault): void {
+  for (const match of [fault.reclaimSpot, fault.spotPrices, fault.outOfCapacity])
+    if (match !== undefined) checkIsThere(aws, match);
   if (fault.heal === true) aws.faults.clear();
   if (fault.neverJoin === true) aws.faults.neverJoin({});
   if (fault.reclaimSpot !== undefined) reclaimSpot(aws, fault.reclaimSpot);
@@ -28,6 +30,20 @@ export function applyCloudFault(aws: SimulatedAws, fault: CloudFault): void {
 /** Without what may be anything. */
 function named(match: Readonly<Record<string, string>>): PoolMatch {
   return Object.fromEntries(Object.entries(match).filter(([, value]) => value !== "*"));
+}
+
+/** A fault that matches no offering would be told as if it had happened. */
+function checkIsThere(
+  { state }: SimulatedAws,
+  match: { zone: string; instanceType: string },
+): void {
+  const zones = state.zones.map(({ ZoneName }) => ZoneName);
+  if (match.zone !== "*" && !zones.includes(match.zone))
+    throw new Error(`zone: "${match.zone}": wanted one of ${zones.join(", ")}`);
+  if (match.instanceType !== "*" && !state.catalogue.facts.has(match.instanceType))
+    throw new Error(
+      `instanceType: "${match.instanceType}": the simulated AWS has no such type; wanted one such as m5.large`,
+    );
 }
 
 /** Throws when nothing matches: the story would go on about something that never happened. */
