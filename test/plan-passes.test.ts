@@ -49,6 +49,14 @@ function launchedBy({ newNodeClaims }: Plan): Readonly<Record<string, number>> {
 const RESERVED = { "reserved/a": 2, "reserved/b": 2, "reserved/c": 2 };
 const TYPES = { instanceTypes: `${FIXTURES}/reserved-types.json` };
 
+describe("a plan", () => {
+  it("counts what a RuntimeClass adds to a daemon that has no pod yet", async () => {
+    const { plan } = await planned("runtime-class-daemon.yaml");
+    const types = plan.newNodeClaims.map(({ cheapest }) => cheapest.instanceType);
+    expect(types).toEqual(["c-4x-amd64-linux"]);
+  });
+});
+
 describe("a plan that takes several passes", () => {
   it.each([
     ["reserved-64.yaml", 2],

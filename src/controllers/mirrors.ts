@@ -36,6 +36,7 @@ import { CLAIM_KINDS } from "../apis/hub/claim.ts";
 import { POOL_KINDS } from "../apis/hub/to-pool.ts";
 import { NODE_OVERLAY, type NodeOverlay } from "../apis/karpenter/nodeoverlay.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
+import { RUNTIME_CLASS, type RuntimeClass } from "../apis/node/runtime-class.ts";
 import { POD_DISRUPTION_BUDGET, type PodDisruptionBudget } from "../apis/policy/kinds.ts";
 import {
   DEVICE_CLASS,
@@ -139,6 +140,11 @@ function withoutPodSpec({ spec: { template, ...spec }, ...deployment }: Deployme
 /** What daemons that do not run yet will ask for. */
 function limitRanges(world: Doors): Mirror<LimitRange> {
   return world.mirrors.of(LIMIT_RANGE, { optional: true });
+}
+
+/** What admission adds to daemons that do not run yet. upstream's chart does not grant the right. */
+function runtimeClasses(world: Doors): Mirror<RuntimeClass> {
+  return world.mirrors.of(RUNTIME_CLASS, { optional: true });
 }
 
 /** What default spreads select by. Only where one is configured. */
@@ -245,6 +251,7 @@ export function openMirrors(world: Doors & Partial<Pick<World, "cloud" | "settin
   for (const kind of world.cloud?.nodeClassKinds ?? []) nodeClasses(world, kind);
   daemonSets(world);
   limitRanges(world);
+  runtimeClasses(world);
   if ((world.settings?.defaultSpread ?? []).length > 0) selectorKinds(world);
   if (world.settings?.compileSelector !== undefined) deviceKinds(world);
   if ((world.settings?.surgeTimeoutMs ?? 0) > 0) deployments(world);

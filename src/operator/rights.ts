@@ -159,6 +159,12 @@ export const RIGHTS: readonly Right[] = [
   ),
   right("apps", ["daemonsets"], READ, "their pods are reckoned on each new node"),
   right("", ["limitranges"], READ, "defaults of daemons that do not run yet"),
+  right(
+    "node.k8s.io",
+    ["runtimeclasses"],
+    READ,
+    "overhead, node selectors and tolerations of daemons that do not run yet",
+  ),
   right("", ["services", "replicationcontrollers"], READ, "selectors of default topology spread"),
   right("apps", ["replicasets", "statefulsets"], READ, "selectors of default topology spread"),
   right("policy", ["poddisruptionbudgets"], READ, "nodes whose pods may not go are left alone"),

@@ -95,10 +95,8 @@ export async function readScene(doors: SceneDoors): Promise<ReadScene> {
       return cluster.objects(POD);
     },
   };
-  // What DaemonSets have by their RuntimeClass is nothing that the state knows.
-  const isPlain = manifests.runtimeClasses.every(({ overhead }) => overhead === undefined);
   const kept: Kept = {
-    state: isPlain ? state : undefined,
+    state,
     // Of pods only those that wait may name a zone that nothing else names.
     cloud: (of, facts) => cloud({ ...of, pods: state.unboundPods() }, facts),
   };

@@ -16,7 +16,11 @@ import type { Random } from "../../base/random.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import { createPodProjection } from "../../controllers/pod-projection.ts";
-import { daemonSetFeed, limitRangeFeed } from "../../controllers/state/daemonsets.ts";
+import {
+  daemonSetFeed,
+  limitRangeFeed,
+  runtimeClassFeed,
+} from "../../controllers/state/daemonsets.ts";
 import type { Feed } from "../../controllers/state/feeder.ts";
 import { nodeFeed } from "../../controllers/state/nodes.ts";
 import { podFeed } from "../../controllers/state/pods.ts";
@@ -160,7 +164,7 @@ function feedsOf(state: ClusterState): readonly Feed<KubeObject>[] {
     put: (native: KubeObject) => state.updateClaim(claimOf(native)),
     remove: ({ metadata }: KubeObject) => state.deleteClaim(metadata.name, kind.kind),
   }));
-  const others = [nodeFeed, limitRangeFeed, daemonSetFeed, podFeed].map(
+  const others = [nodeFeed, limitRangeFeed, runtimeClassFeed, daemonSetFeed, podFeed].map(
     (feed) => feed(state) as unknown as Feed<KubeObject>,
   );
   return [...claims, ...others];

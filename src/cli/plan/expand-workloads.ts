@@ -4,7 +4,6 @@
  */
 import type { CronJob, Deployment, Job, StatefulSet } from "../../apis/apps/kinds.ts";
 import type { PersistentVolumeClaim } from "../../apis/core/kinds.ts";
-import { withLimitRanges } from "../../apis/core/limit-range.ts";
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { contentHash } from "../../apis/karpenter/nodepool-hash.ts";
 import { controllerOf, type KubeObject, keyOf, type OwnerReference } from "../../apis/meta.ts";
@@ -14,6 +13,7 @@ import {
   withRuntimeClass,
 } from "../../apis/node/runtime-class.ts";
 import type { PriorityClass } from "../../apis/policy/kinds.ts";
+import { PodAdmission } from "../../core/state/pod-admission.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Manifests } from "./manifests.ts";
 import { claimsOfPod, claimsOfSet, completeClaims } from "./volume-claims.ts";
@@ -41,7 +41,8 @@ interface Maker {
 
 /** Throws CliError for a workload whose pods nobody could make, and for more than MOST_PODS in all. */
 export function expandWorkloads(manifests: Manifests): Expanded {
-  const pods = manifests.pods.map((pod) => (isAdmitted(pod) ? pod : admitted(pod, manifests)));
+  const admission = fillAdmission(new PodAdmission(), manifests);
+  const pods = manifests.pods.map((pod) => (isAdmitted(pod) ? pod : admitted(pod, admission)));
   const claims: PersistentVolumeClaim[] = [];
   const taken = new Set(pods.map(keyOf));
   const running = countByOwner(manifests);
@@ -60,7 +61,7 @@ export function expandWorkloads(manifests: Manifests): Expanded {
       refuseUnadmitted(source, `${path}.template.spec`, first.spec, manifests);
     for (const pod of made) {
       taken.add(keyOf(pod));
-      pods.push(admitted(manifests.withDefaults(pod), manifests));
+      pods.push(admitted(manifests.withDefaults(pod), admission));
       if (workload.kind === "StatefulSet")
         claims.push(...claimsOfSet(workload as StatefulSet, pod));
     }
@@ -281,18 +282,19 @@ function isAdmitted(pod: Pod): boolean {
 }
 
 /** With what admission takes from the LimitRanges of the namespace and from the RuntimeClass of the pod. */
-function admitted(pod: Pod, manifests: Manifests): Pod {
-  const { namespace } = pod.metadata;
-  const own = manifests.limitRanges.filter(({ metadata }) => metadata.namespace === namespace);
-  const limited = own.length === 0 ? pod.spec : withLimitRanges(pod.spec, own);
-  const spec = inRuntimeClass(limited, manifests);
+function admitted(pod: Pod, admission: PodAdmission): Pod {
+  const spec = admission.completed(pod.metadata.namespace, pod.spec);
   return spec === pod.spec ? pod : { ...pod, spec };
 }
 
-/** The spec with what its RuntimeClass adds. One that contradicts its class stays as it is. */
-export function inRuntimeClass(spec: Pod["spec"], manifests: Manifests): Pod["spec"] {
-  const outcome = withRuntimeClass(spec, runtimeClassOf(spec, manifests));
-  return outcome.problem === undefined ? outcome.spec : spec;
+/** Tells what admission reads in the input. Returns `admission`. */
+export function fillAdmission(
+  admission: PodAdmission,
+  { limitRanges, runtimeClasses }: Pick<Manifests, "limitRanges" | "runtimeClasses">,
+): PodAdmission {
+  for (const limitRange of limitRanges) admission.updateLimitRange(limitRange);
+  for (const runtimeClass of runtimeClasses) admission.updateRuntimeClass(runtimeClass);
+  return admission;
 }
 
 function runtimeClassOf(

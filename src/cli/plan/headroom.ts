@@ -13,6 +13,8 @@ import { shares } from "../../core/answers/costs.ts";
 import { bufferKeyOf, bufferPods, isBufferPod } from "../../core/buffers/pods.ts";
 import { sizeNote, wantedPods } from "../../core/buffers/size.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
+import { PodAdmission } from "../../core/state/pod-admission.ts";
+import { fillAdmission } from "./expand-workloads.ts";
 import type { Manifests } from "./manifests.ts";
 
 /** What the plan has for one CapacityBuffer. */
@@ -28,7 +30,7 @@ export interface PlannedHeadroom {
 }
 
 type Input = Pick<Manifests, "buffers" | "podTemplates" | "workloads" | "liveWorkloads"> &
-  Pick<Manifests, "volumeClaims">;
+  Pick<Manifests, "volumeClaims" | "limitRanges" | "runtimeClasses">;
 
 /** The pods of all buffers, by key of the buffer, and why a buffer has none or other than it asks for. */
 export function headroomPods(manifests: Input): {
@@ -38,6 +40,7 @@ export function headroomPods(manifests: Input): {
   const bound = new Set(
     manifests.volumeClaims.filter(({ spec }) => spec.volumeName !== undefined).map(keyOf),
   );
+  const admission = fillAdmission(new PodAdmission(), manifests);
   const notes: string[] = [];
   const pods = manifests.buffers.flatMap((buffer) => {
     const key = keyOf(buffer);
@@ -46,7 +49,9 @@ export function headroomPods(manifests: Input): {
       notes.push(`CapacityBuffer ${key} is left out: ${source}`);
       return [];
     }
-    const { template, replicas } = source;
+    const { replicas } = source;
+    const spec = admission.completed(buffer.metadata.namespace, source.template.spec);
+    const template = { ...source.template, spec };
     const named = { ...buffer, metadata: { ...buffer.metadata, uid: key } };
     const isBound = (name: string) => bound.has(`${buffer.metadata.namespace}/${name}`);
     const [sample] = bufferPods(named, { template, count: 1, isBound }) as [Pod];

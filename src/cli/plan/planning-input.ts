@@ -2,7 +2,6 @@
  * From what was read to what the engine takes: the picture of the cluster, the pods that need a
  * place, the pools with what they can launch. What is left out of a plan is said in a note.
  */
-import type { DaemonSet } from "../../apis/apps/kinds.ts";
 import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
 import {
   isOwnedByDaemonSet,
@@ -36,7 +35,7 @@ import { Placements } from "../../core/state/placements.ts";
 import { KWOK_WELL_KNOWN_LABELS } from "../../providers/kwok/instance-types.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Cloud } from "./aws-catalogue.ts";
-import { expandWorkloads, inRuntimeClass } from "./expand-workloads.ts";
+import { expandWorkloads, fillAdmission } from "./expand-workloads.ts";
 import { headroomPods } from "./headroom.ts";
 import type { Manifests } from "./manifests.ts";
 
@@ -136,9 +135,8 @@ function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
   const cluster = createClusterState();
   for (const node of manifests.nodes) cluster.updateNode(node);
   for (const claim of manifests.claims) cluster.updateClaim(claim);
-  for (const limitRange of manifests.limitRanges) cluster.updateLimitRange(limitRange);
-  for (const daemonSet of manifests.daemonSets)
-    cluster.updateDaemonSet(withRuntimeClassOf(daemonSet, manifests));
+  fillAdmission(cluster.admission, manifests);
+  for (const daemonSet of manifests.daemonSets) cluster.updateDaemonSet(daemonSet);
   for (const pod of pods) cluster.updatePod(pod);
   // A disruption command under way takes them.
   for (const claim of manifests.claims) {
@@ -146,14 +144,6 @@ function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
     if (providerID && recordOf(claim) !== undefined) cluster.markForDeletion(providerID);
   }
   return cluster;
-}
-
-/** Its pods on new nodes have what their RuntimeClass adds. */
-function withRuntimeClassOf(daemonSet: DaemonSet, manifests: Manifests): DaemonSet {
-  const { template } = daemonSet.spec;
-  const spec = inRuntimeClass(template.spec, manifests);
-  if (spec === template.spec) return daemonSet;
-  return { ...daemonSet, spec: { ...daemonSet.spec, template: { ...template, spec } } };
 }
 
 /**

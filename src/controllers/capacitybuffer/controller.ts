@@ -150,7 +150,9 @@ async function resolve(world: World, buffer: CapacityBuffer): Promise<Resolved |
   const found = await sourceOf(world, buffer);
   if ("reason" in found) return found;
   const { replicas } = found;
-  const { template } = found;
+  const { namespace } = buffer.metadata;
+  const spec = world.cluster.admission.completed(namespace, found.template.spec);
+  const template = { ...found.template, spec };
   const [sample] = bufferPods(buffer, { template, count: 1, isBound: () => true }) as [Pod];
   const requests = podRequests(sample);
   const scalable = replicas === undefined ? undefined : { replicas };
@@ -161,7 +163,13 @@ async function resolve(world: World, buffer: CapacityBuffer): Promise<Resolved |
     before: podsBefore(world, buffer),
   });
   const note = sizeNote(buffer.spec, requests);
-  return { ...found, count, note, ...(by === undefined ? {} : { limited: { by, wanted } }) };
+  return {
+    ...found,
+    template,
+    count,
+    note,
+    ...(by === undefined ? {} : { limited: { by, wanted } }),
+  };
 }
 
 function quotasOf(world: World, { metadata }: CapacityBuffer) {

@@ -1,7 +1,8 @@
-/** `state.daemonset`: what each new node will carry, with the defaults of namespaces, into our picture. */
+/** `state.daemonset`: what each new node will carry, and what admission adds to it, into our picture. */
 import { DAEMON_SET, type DaemonSet } from "../../apis/apps/kinds.ts";
 import { LIMIT_RANGE, type LimitRange } from "../../apis/core/limit-range.ts";
 import { keyOf } from "../../apis/meta.ts";
+import { RUNTIME_CLASS, type RuntimeClass } from "../../apis/node/runtime-class.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";
 import type { Controller } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
@@ -9,7 +10,11 @@ import { type Feed, fed, feeder } from "./feeder.ts";
 
 /** Feeds DaemonSets to the cluster state. */
 export function stateDaemonSet({ cluster }: World): Controller {
-  return feeder("state.daemonset", [fed(daemonSetFeed(cluster)), fed(limitRangeFeed(cluster))]);
+  return feeder("state.daemonset", [
+    fed(daemonSetFeed(cluster)),
+    fed(limitRangeFeed(cluster)),
+    fed(runtimeClassFeed(cluster)),
+  ]);
 }
 
 /** What each new node will carry. */
@@ -22,10 +27,21 @@ export function daemonSetFeed(cluster: ClusterState): Feed<DaemonSet> {
 }
 
 /** What containers without requests get. */
-export function limitRangeFeed(cluster: ClusterState): Feed<LimitRange> {
+export function limitRangeFeed({ admission }: Pick<ClusterState, "admission">): Feed<LimitRange> {
   return {
     kind: LIMIT_RANGE,
-    put: (limitRange) => cluster.updateLimitRange(limitRange),
-    remove: (limitRange) => cluster.deleteLimitRange(keyOf(limitRange)),
+    put: (limitRange) => admission.updateLimitRange(limitRange),
+    remove: (limitRange) => admission.deleteLimitRange(limitRange),
+  };
+}
+
+/** Overhead, node selectors and tolerations that pods get by the class that they name. */
+export function runtimeClassFeed({
+  admission,
+}: Pick<ClusterState, "admission">): Feed<RuntimeClass> {
+  return {
+    kind: RUNTIME_CLASS,
+    put: (runtimeClass) => admission.updateRuntimeClass(runtimeClass),
+    remove: ({ metadata }) => admission.deleteRuntimeClass(metadata.name),
   };
 }

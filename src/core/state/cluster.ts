@@ -5,7 +5,6 @@
  */
 
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
-import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -14,6 +13,7 @@ import type { Steps } from "../../base/steps.ts";
 import type { Headroom } from "../buffers/headroom.ts";
 import type { NodeView } from "./node-view.ts";
 import type { Placements } from "./placements.ts";
+import type { PodAdmission } from "./pod-admission.ts";
 
 /** The cluster as decisions see it, kept up to date by watches. */
 export interface ClusterState {
@@ -32,9 +32,8 @@ export interface ClusterState {
   deletePod(key: string): void;
   updateDaemonSet(daemonSet: DaemonSet): void;
   deleteDaemonSet(key: string): void;
-  /** Defaults for DaemonSets that have no live pod yet. */
-  updateLimitRange(limitRange: LimitRange): void;
-  deleteLimitRange(key: string): void;
+  /** Completes pods that are made from a template: those of DaemonSets without a live pod, and of CapacityBuffers. */
+  readonly admission: PodAdmission;
 
   /**
    * A command will remove these nodes, given by name of the Node or claim, or by provider id. They take no more pods.

@@ -274,13 +274,31 @@ describe("createClusterState", () => {
       { type: "Pod", default: { cpu: "9" } },
     ];
     const range = (namespace: string) => ({ metadata: { name: "r", namespace }, spec: { limits } });
-    state.updateLimitRange(range("other"));
+    state.admission.updateLimitRange(range("other"));
     expect(requests()).toEqual({ cpu: "200m" });
-    state.updateLimitRange(range("kube-system"));
+    state.admission.updateLimitRange(range("kube-system"));
     expect(requests()).toEqual({ cpu: "200m", memory: "64Mi" });
-    state.deleteLimitRange("kube-system/r");
+    state.admission.deleteLimitRange(range("kube-system"));
     expect(requests()).toEqual({ cpu: "200m" });
-    state.updateLimitRange(range("kube-system"));
+    state.admission.updateLimitRange(range("kube-system"));
+    const gvisor = {
+      metadata: { name: "gvisor" },
+      handler: "runsc",
+      overhead: { podFixed: { memory: "100Mi" } },
+      scheduling: { nodeSelector: { sandboxed: "true" }, tolerations: [{ key: "sandboxed" }] },
+    };
+    const { template } = daemonSet.spec;
+    const inClass = { ...template, spec: { ...template.spec, runtimeClassName: "gvisor" } };
+    state.updateDaemonSet({ ...daemonSet, spec: { ...daemonSet.spec, template: inClass } });
+    expect(state.daemonPods()[0]?.spec.overhead).toBe(undefined);
+    state.admission.updateRuntimeClass(gvisor);
+    expect(state.daemonPods()[0]?.spec).toMatchObject({
+      overhead: { memory: "100Mi" },
+      nodeSelector: { sandboxed: "true" },
+      tolerations: [{ key: "sandboxed" }],
+    });
+    state.admission.deleteRuntimeClass("gvisor");
+    expect(state.daemonPods()[0]?.spec.overhead).toBe(undefined);
     const owner = { kind: "DaemonSet", name: "agent" };
     const tied = {
       nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } },

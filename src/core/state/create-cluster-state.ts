@@ -4,7 +4,6 @@
  * upstream: pkg/controllers/state/cluster.go
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
-import type { LimitRange } from "../../apis/core/limit-range.ts";
 import type { Node } from "../../apis/core/node.ts";
 import { isTerminal, isTerminating, type Pod } from "../../apis/core/pod.ts";
 import { poolIdOfLabels } from "../../apis/hub/claim.ts";
@@ -17,6 +16,7 @@ import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod, LivePods } from "./daemon-pod.ts";
 import { isLeaving, type NodeView, nodeView } from "./node-view.ts";
 import { Placements } from "./placements.ts";
+import { PodAdmission } from "./pod-admission.ts";
 import { PoolUsage } from "./pool-usage.ts";
 import { Successors } from "./successors.ts";
 import { ViewList } from "./view-list.ts";
@@ -41,7 +41,7 @@ class Cluster implements ClusterState {
   readonly #bindings = new Map<string, string>();
   readonly #podsByNode = new Map<string, Map<string, Pod>>();
   readonly #unbound = new Map<string, Pod>();
-  readonly #limitRanges = new Map<string, LimitRange>();
+  readonly admission = new PodAdmission();
   readonly #daemons = new Map<string, DaemonFacts>();
   /** Node names, claim names or provider ids. */
   readonly #marked = new Set<string>();
@@ -59,6 +59,8 @@ class Cluster implements ClusterState {
   readonly #usage = new PoolUsage();
   #unboundCache: readonly Pod[] | undefined;
   #daemonCache: readonly Pod[] | undefined;
+  /** Revision of `admission` that the cache was made at. */
+  #daemonsAt = 0;
   #unlaunched = 0;
   #revision = 0;
 
@@ -184,15 +186,6 @@ class Cluster implements ClusterState {
     if (this.#daemons.delete(key)) this.#daemonCache = undefined;
   }
 
-  updateLimitRange(limitRange: LimitRange): void {
-    this.#limitRanges.set(keyOf(limitRange), limitRange);
-    this.#daemonCache = undefined;
-  }
-
-  deleteLimitRange(key: string): void {
-    if (this.#limitRanges.delete(key)) this.#daemonCache = undefined;
-  }
-
   markForDeletion(...names: readonly string[]): void {
     for (const name of names) this.#mark(name, true);
   }
@@ -305,14 +298,12 @@ class Cluster implements ClusterState {
   }
 
   daemonPods(): readonly Pod[] {
-    this.#daemonCache ??= [...this.#daemons].sort(byKey).map(([, facts]) => {
-      const { namespace } = facts.daemonSet.metadata;
-      const ranges = [...this.#limitRanges].sort(byKey).map(([, range]) => range);
-      return daemonPod(
-        facts,
-        ranges.filter(({ metadata }) => metadata.namespace === namespace),
-      );
-    });
+    const { revision } = this.admission;
+    if (this.#daemonsAt !== revision) this.#daemonCache = undefined;
+    this.#daemonsAt = revision;
+    this.#daemonCache ??= [...this.#daemons]
+      .sort(byKey)
+      .map(([, facts]) => daemonPod(facts, this.admission));
     return this.#daemonCache;
   }
 

@@ -5,10 +5,10 @@
  * upstream: pkg/controllers/state/cluster.go (GetDaemonSetPod)
  */
 import type { DaemonSet } from "../../apis/apps/kinds.ts";
-import { type LimitRange, withLimitRanges } from "../../apis/core/limit-range.ts";
-import type { Container, Pod, PodSpec } from "../../apis/core/pod.ts";
+import type { Pod, PodSpec } from "../../apis/core/pod.ts";
+import type { PodAdmission } from "./pod-admission.ts";
 
-/** A DaemonSet, and its live pods, whose requests may be completed by LimitRanges. */
+/** A DaemonSet, and its live pods, which admission has completed. */
 export interface DaemonFacts {
   readonly daemonSet: DaemonSet;
   readonly livePods: LivePods;
@@ -43,12 +43,12 @@ export class LivePods {
   }
 }
 
-/** `ranges`: LimitRanges of its namespace, which complete the template while there is no live pod. */
-export function daemonPod(facts: DaemonFacts, ranges: readonly LimitRange[] = []): Pod {
+/** `admission` completes the template while there is no live pod. */
+export function daemonPod(facts: DaemonFacts, admission: PodAdmission): Pod {
   const { metadata, spec } = facts.daemonSet;
   const live = facts.livePods.newest();
   const { affinity, ...source } =
-    live?.spec ?? withLimitRanges(withRequestsFromLimits(spec.template.spec), ranges);
+    live?.spec ?? admission.completed(metadata.namespace, spec.template.spec);
   const { nodeName: _, ...rest } = source;
   const wanted = spec.template.spec.affinity ?? (live === undefined ? affinity : undefined);
   return {
@@ -69,22 +69,6 @@ export function daemonPod(facts: DaemonFacts, ranges: readonly LimitRange[] = []
       ],
     },
     spec: { ...(rest as PodSpec), ...(wanted === undefined ? {} : { affinity: wanted }) },
-  };
-}
-
-/** The spec as the API server completes it: a limit without a request is also the request. */
-function withRequestsFromLimits(spec: PodSpec): PodSpec {
-  const complete = (container: Container): Container => {
-    const { limits, requests } = container.resources ?? {};
-    if (limits === undefined) return container;
-    return { ...container, resources: { limits, requests: { ...limits, ...requests } } };
-  };
-  return {
-    ...spec,
-    containers: spec.containers.map(complete),
-    ...(spec.initContainers === undefined
-      ? {}
-      : { initContainers: spec.initContainers.map(complete) }),
   };
 }
 
