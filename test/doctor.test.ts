@@ -1,14 +1,17 @@
 /** `karpenter doctor` and `support-bundle` on a whole cluster that is well, then with one thing broken at a time. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { EC2NodeClass } from "../src/apis/aws/ec2nodeclass.ts";
 import { customResourceDefinitions } from "../src/apis/crds/all.ts";
-import { LEASE, type Lease } from "../src/apis/policy/kinds.ts";
+import type { NodePool } from "../src/apis/karpenter/nodepool.ts";
+import type { KubeObject } from "../src/apis/meta.ts";
+import type { Lease } from "../src/apis/policy/kinds.ts";
 import { toRfc3339Micro } from "../src/base/clock.ts";
 import { collectBundle } from "../src/cli/bundle/collect.ts";
 import type { CheckedItem } from "../src/cli/checks/checks.ts";
 import { doctorChecks } from "../src/cli/doctor/checks.ts";
 import type { DoctorFacts } from "../src/cli/doctor/facts.ts";
 import { gatherDoctor } from "../src/cli/doctor/gather.ts";
-import { tryAws, tryName } from "../src/cli/doctor/tries.ts";
+import { roomOfSubnets, tryAws, tryName } from "../src/cli/doctor/tries.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";
 import type { KubeRequest } from "../src/kube/transport/transport.ts";
 import { isUsual, openWorld, type TestWorld } from "./world.ts";
@@ -58,6 +61,23 @@ metadata: {name: bare}
 stringData: {password: hunter2}
 `;
 
+const lease = (nowMs: number): Lease => ({
+  metadata: { name: "karpenter-leader-election", namespace: "karpenter" },
+  spec: {
+    holderIdentity: "karpenter-0_1",
+    renewTime: toRfc3339Micro(nowMs),
+    leaseDurationSeconds: 15,
+  },
+});
+const withStatus = (one: KubeObject, status: object) =>
+  ({ ...one, status: { ...(one as EC2NodeClass).status, ...status } }) as KubeObject;
+const arch = (...values: string[]) => ({ key: "kubernetes.io/arch", operator: "In", values });
+function wanting(pool: KubeObject, requirement: object): KubeObject {
+  const { spec } = pool as NodePool;
+  const inner = { ...spec.template.spec, requirements: [requirement] };
+  return { ...pool, spec: { ...spec, template: { ...spec.template, spec: inner } } } as KubeObject;
+}
+
 describe("on a cluster", () => {
   let world: TestWorld;
   const sent: KubeRequest[] = [];
@@ -69,12 +89,19 @@ describe("on a cluster", () => {
         return world.box.sandbox.transport.send(request);
       },
     });
-  const gathered = () =>
+  const gathered = (namespace = "karpenter") =>
     gatherDoctor(client(), world.clock, {
       provider: "aws",
-      namespace: "karpenter",
+      namespace,
       tries: tryAws(world.box.sandbox.aws.api, "karpenter-demo"),
+      roomOf: roomOfSubnets(world.box.sandbox.aws.api),
     });
+  /** As on a real cluster, where a controller leads and answers webhooks from a pod. */
+  const real = async (): Promise<DoctorFacts> => {
+    const facts = await gathered();
+    const webhooks = facts.webhooks.map((one) => ({ ...one, ready: 1 }));
+    return { ...facts, isSandbox: false, webhooks, leases: [lease(facts.nowMs)] };
+  };
   const judged = (facts: DoctorFacts) => doctorChecks(facts, customResourceDefinitions());
   const open = (checks: readonly CheckedItem[]) =>
     checks.filter(({ state }) => state === "todo").map(({ area, item }) => `${area}: ${item}`);
@@ -82,22 +109,18 @@ describe("on a cluster", () => {
   beforeAll(async () => {
     world = await openWorld({ sells: isUsual });
     await world.apply(OBJECTS);
-    const renewTime = toRfc3339Micro(world.clock.now() + 60_000);
-    await world.client.create(LEASE, {
-      metadata: { name: "karpenter-leader-election", namespace: "karpenter" },
-      spec: { holderIdentity: "karpenter-0_1", renewTime, leaseDurationSeconds: 15 },
-    } as Lease);
     await world.advance(60_000);
   });
   afterAll(() => world?.close());
 
   it("the doctor finds nothing to do where all is well, and asks for every right", async () => {
-    const facts = await gathered();
-    // The sandbox calls Karpenter's webhooks in process: no pod stands behind their Service.
-    const others = open(judged(facts)).filter((one) => !one.startsWith("webhooks: "));
-    expect(others).toEqual([]);
+    const facts = await real();
+    expect(open(judged(facts))).toEqual([]);
     expect(facts.rights.length).toBeGreaterThan(100);
-    expect(facts.tried.map(({ problem }) => problem)).toEqual([undefined, undefined, undefined]);
+    expect(facts.tried.filter(({ problem }) => problem !== undefined)).toEqual([]);
+    expect(facts.tried.map(({ what }) => what)).toEqual(
+      expect.arrayContaining(["AWS credentials", "EC2", "SSM", "prices", "quotas"]),
+    );
     const found = Object.fromEntries(
       judged(facts).map(({ area, item, state }) => [`${area}: ${item}`, state]),
     );
@@ -107,7 +130,35 @@ describe("on a cluster", () => {
       "claims: all": "ready",
       "definitions: nodepools.karpenter.sh": "ready",
       "reachable: interruption queue karpenter-demo": "ready",
+      "reachable: quotas": "unknown",
+      "images: default": "ready",
     });
+    const rooms = judged(facts).filter(({ area }) => area === "subnets");
+    expect(rooms.length).toBeGreaterThan(1);
+    for (const { state, says } of rooms) {
+      expect(state).toBe("ready");
+      expect(says).toMatch(/^[\d,]+ free addresses$/);
+    }
+  });
+
+  it("the doctor knows a sandbox, whose Karpenter needs no Lease and no pod behind its webhooks", async () => {
+    const facts = await gathered();
+    expect(facts).toMatchObject({ isSandbox: true, leases: [] });
+    expect(facts.webhooks.filter(({ ready }) => ready === 0).length).toBeGreaterThan(1);
+    expect(open(judged(facts))).toEqual([]);
+    const elsewhere = judged({ ...facts, isSandbox: false });
+    expect(open(elsewhere)).toEqual(
+      expect.arrayContaining(["lease: none", expect.stringMatching(/^webhooks: /)]),
+    );
+  });
+
+  it("the doctor names a namespace that is not there, and where a Lease is", async () => {
+    const facts = await gathered("nope");
+    const remedy = (of: DoctorFacts) =>
+      judged(of).find(({ area, state }) => area === "namespace" && state === "todo")?.remedy;
+    expect(remedy(facts)).toContain("kubectl get deployments -A");
+    expect(remedy({ ...facts, leases: [lease(facts.nowMs)] })).toContain("is in karpenter");
+    expect(remedy(await real())).toBeUndefined();
   });
 
   it("the doctor asks for another account's rights, and names those that are missing", async () => {
@@ -184,12 +235,77 @@ describe("on a cluster", () => {
       }),
       "claims: ending",
     ],
+    [
+      "a class without an image",
+      (facts) => ({ ...facts, classes: facts.classes.map((one) => withStatus(one, { amis: [] })) }),
+      "images: default",
+    ],
+    [
+      "a pool of an architecture without an image",
+      (facts) => ({
+        ...facts,
+        classes: facts.classes.map((one) =>
+          withStatus(one, { amis: [{ id: "ami-1", requirements: [arch("arm64")] }] }),
+        ),
+        pools: facts.pools.map((one) => wanting(one, arch("amd64"))),
+      }),
+      "images: default for NodePool default",
+    ],
+    [
+      "a subnet without a free address",
+      (facts) => ({
+        ...facts,
+        classes: facts.classes.map((one) =>
+          withStatus(one, { subnets: [{ id: "subnet-1", zone: "us-west-2a" }] }),
+        ),
+        subnets: [{ id: "subnet-1", free: 0 }],
+      }),
+      "subnets: default: subnet-1 in us-west-2a",
+    ],
+    [
+      "a subnet that is gone",
+      (facts) => ({
+        ...facts,
+        classes: facts.classes.map((one) =>
+          withStatus(one, { subnets: [{ id: "subnet-1", zone: "us-west-2a" }] }),
+        ),
+        subnets: [{ id: "subnet-2", free: 50 }],
+      }),
+      "subnets: default: subnet-1 in us-west-2a",
+    ],
+    [
+      "a service of AWS that does not answer",
+      (facts) => ({ ...facts, tried: [{ what: "SSM", problem: "ENOTFOUND" }] }),
+      "reachable: SSM",
+    ],
   ])("the doctor sees %s", async (_, broken, what) => {
-    const checks = judged(broken(await gathered()));
+    const checks = judged(broken(await real()));
     expect(open(checks)).toContain(what);
     expect(checks.filter(({ state, remedy }) => state === "todo" && remedy === undefined)).toEqual(
       [],
     );
+  });
+
+  it("the doctor tells what works less well without a fault", async () => {
+    const facts = await real();
+    const class1 = (status: object) => facts.classes.map((one) => withStatus(one, status));
+    const amd64 = { id: "ami-1", requirements: [arch("amd64")] };
+    const differing = (broken: Partial<DoctorFacts>) =>
+      judged({ ...facts, ...broken }).filter(({ state }) => state === "differs");
+    expect(differing({ classes: class1({ amis: [amd64] }) })).toMatchObject([
+      { area: "images", says: "1 AMI for amd64; nothing of arm64 is launched" },
+    ]);
+    const pools = facts.pools.map((one) => wanting(one, arch("amd64")));
+    expect(differing({ classes: class1({ amis: [amd64] }), pools })).toEqual([]);
+    expect(
+      differing({ classes: class1({ amis: [{ ...amd64, deprecated: true }] }), pools }),
+    ).toMatchObject([{ area: "images", says: "1 AMI for amd64; deprecated: ami-1" }]);
+    const subnets = [{ id: "subnet-1", zone: "us-west-2a" }];
+    expect(
+      differing({ classes: class1({ subnets }), subnets: [{ id: "subnet-1", free: 9 }] }),
+    ).toMatchObject([{ area: "subnets", says: "9 free addresses" }]);
+    const tried = [{ what: "prices", problem: "ENOTFOUND", instead: "the catalogue is used" }];
+    expect(differing({ tried })).toMatchObject([{ says: "ENOTFOUND; the catalogue is used" }]);
   });
 
   it("the doctor tells a name that does not resolve, and a queue that is not there", async () => {
@@ -197,10 +313,14 @@ describe("on a cluster", () => {
       Promise.reject(new Error("ENOTFOUND")),
     )();
     expect(unknown).toEqual({ what: "API server ::1", problem: "ENOTFOUND" });
-    const [, , queue] = tryAws(world.box.sandbox.aws.api, "none");
-    expect((await queue?.())?.problem).toBeDefined();
-    const [, , skipped] = tryAws(world.box.sandbox.aws.api, "");
-    expect((await skipped?.())?.skipped).toContain("--interruption-queue");
+    const about = async (queue: string) => {
+      const tried = await Promise.all(
+        tryAws(world.box.sandbox.aws.api, queue).map((attempt) => attempt()),
+      );
+      return tried.find(({ what }) => what.startsWith("interruption queue"));
+    };
+    expect((await about("none"))?.problem).toBeDefined();
+    expect((await about(""))?.skipped).toContain("--interruption-queue");
   });
 
   it("a bundle has the objects and events, and none of the secrets", async () => {

@@ -1,10 +1,13 @@
 /** What `karpenter support-bundle` does: collects, and writes a new folder. */
 import { existsSync } from "node:fs";
+import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { counted } from "../../base/counted.ts";
 import { printedLines } from "../../base/printable.ts";
 import { SystemClock } from "../../base/system-clock.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { ConnectionError, KubeError } from "../../kube/errors.ts";
+import { isKnownMissing } from "../checks/missing.ts";
 import { currentCluster } from "../plan/sources.ts";
 import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -23,10 +26,9 @@ export async function runBundle({ out, namespace }: BundleFlags): Promise<void> 
   if (existsSync(out)) throw new CliError(`--out ${out}: it is there already; name a new folder`);
   const { transport } = currentCluster(new SystemClock(), { onlyLive: true });
   try {
-    const files = await collectBundle(createKubeClient(transport), {
-      namespace,
-      version: BUILD.version,
-    });
+    const client = createKubeClient(transport);
+    await checkNamespace(client, namespace);
+    const files = await collectBundle(client, { namespace, version: BUILD.version });
     writeBundle(out, files);
     toStdout(
       printedLines([
@@ -41,4 +43,12 @@ export async function runBundle({ out, namespace }: BundleFlags): Promise<void> 
   } finally {
     transport.close();
   }
+}
+
+/** Without it the bundle would lack the Deployment, its Lease and its metrics, and nobody would know why. */
+async function checkNamespace(client: Pick<KubeClient, "raw">, namespace: string): Promise<void> {
+  if (await isKnownMissing(client, NAMESPACE, { name: namespace }))
+    throw new CliError(
+      `-n ${namespace}: there is no such namespace; give the controller's: kubectl get deployments -A -l app.kubernetes.io/name=karpenter lists them`,
+    );
 }

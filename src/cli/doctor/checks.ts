@@ -8,6 +8,7 @@ import { counted } from "../../base/counted.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { CheckedItem } from "../checks/checks.ts";
 import { some } from "../migrate/check-objects.ts";
+import { checkClasses } from "./check-classes.ts";
 import type { DoctorFacts } from "./facts.ts";
 
 /** Above this nothing ends by the clock (docs/explanation/safety.md). */
@@ -25,12 +26,14 @@ export function doctorChecks(
 ): readonly CheckedItem[] {
   return [
     ...checkServer(facts),
+    ...checkNamespace(facts),
     ...checkRights(facts),
     ...checkDefinitions(facts, kinds),
     ...checkLead(facts),
     ...checkWebhooks(facts),
     ...checkReadiness("NodePools", facts.pools),
     ...checkReadiness("node classes", facts.classes),
+    ...checkClasses(facts),
     ...checkClaims(facts),
     ...checkTried(facts),
     ...facts.unread.map(
@@ -45,12 +48,18 @@ export function doctorChecks(
   ];
 }
 
-function checkServer({ skewMs, serverVersion }: DoctorFacts): readonly CheckedItem[] {
+function checkServer(facts: DoctorFacts): readonly CheckedItem[] {
+  const { skewMs, serverVersion, isSandbox } = facts;
   const area = "API server";
   const version: CheckedItem =
     serverVersion === undefined
       ? { area, item: "version", state: "unknown", says: "It does not tell its version" }
-      : { area, item: "version", state: "ready", says: serverVersion };
+      : {
+          area,
+          item: "version",
+          state: "ready",
+          says: isSandbox ? `${serverVersion}, a sandbox` : serverVersion,
+        };
   if (skewMs === undefined)
     return [version, { area, item: "clock", state: "unknown", says: "It does not tell the time" }];
   const off = Math.abs(skewMs);
@@ -68,6 +77,25 @@ function checkServer({ skewMs, serverVersion }: DoctorFacts): readonly CheckedIt
     ];
   if (off > SKEW_SEEN_MS) return [version, { area, item: "clock", state: "differs", says }];
   return [version, { area, item: "clock", state: "ready", says: "Both clocks agree" }];
+}
+
+/** The controller's namespace: its roles and its Lease are there. */
+function checkNamespace(facts: DoctorFacts): readonly CheckedItem[] {
+  const { namespace, isNamespaceMissing, leases } = facts;
+  if (!isNamespaceMissing) return [];
+  const [led] = leases.map(({ metadata }) => metadata.namespace).sort();
+  return [
+    {
+      area: "namespace",
+      item: namespace,
+      state: "todo",
+      says: "There is no such namespace",
+      remedy:
+        led === undefined
+          ? "give the controller's by -n: kubectl get deployments -A -l app.kubernetes.io/name=karpenter lists them"
+          : `give the controller's by -n: a Lease of Karpenter is in ${led}`,
+    },
+  ];
 }
 
 function checkRights({ rights, account, isAccountMissing }: DoctorFacts): readonly CheckedItem[] {
@@ -155,8 +183,17 @@ function checkDefinitions(
   );
 }
 
-function checkLead({ leases, nowMs }: DoctorFacts): readonly CheckedItem[] {
+function checkLead({ leases, nowMs, isSandbox }: DoctorFacts): readonly CheckedItem[] {
   const area = "lease";
+  if (leases.length === 0 && isSandbox)
+    return [
+      {
+        area,
+        item: "none",
+        state: "ready",
+        says: "Karpenter runs in the sandbox's process, alone, and needs none",
+      },
+    ];
   if (leases.length === 0)
     return [
       {
@@ -187,7 +224,8 @@ function checkLead({ leases, nowMs }: DoctorFacts): readonly CheckedItem[] {
   });
 }
 
-function checkWebhooks({ webhooks }: DoctorFacts): readonly CheckedItem[] {
+/** A sandbox calls whatever names a Service in its own process. */
+function checkWebhooks({ webhooks, isSandbox }: DoctorFacts): readonly CheckedItem[] {
   const area = "webhooks";
   return webhooks.map(({ name, service, url, ready }): CheckedItem => {
     if (service === undefined)
@@ -197,6 +235,8 @@ function checkWebhooks({ webhooks }: DoctorFacts): readonly CheckedItem[] {
         state: "unknown",
         says: `served at ${url}, which only the API server need reach`,
       };
+    if (isSandbox)
+      return { area, item: name, state: "ready", says: "answered in the sandbox's process" };
     if (ready === undefined)
       return {
         area,
@@ -277,15 +317,15 @@ function checkClaims({ claims, nowMs }: DoctorFacts): readonly CheckedItem[] {
 }
 
 function checkTried({ tried }: DoctorFacts): readonly CheckedItem[] {
-  return tried.map(({ what, problem, skipped }): CheckedItem => {
+  return tried.map(({ what, problem, skipped, instead }): CheckedItem => {
     const at = { area: "reachable", item: what } as const;
     if (skipped !== undefined) return { ...at, state: "unknown", says: skipped };
     if (problem === undefined) return { ...at, state: "ready", says: "it answers" };
     return {
       ...at,
-      state: "todo",
-      says: problem,
-      remedy: "check credentials, DNS, proxies and the network policy",
+      state: instead === undefined ? "todo" : "differs",
+      says: instead === undefined ? problem : `${problem}; ${instead}`,
+      remedy: "check credentials, rights, DNS, proxies and the network policy",
     };
   });
 }

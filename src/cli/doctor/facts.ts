@@ -19,6 +19,8 @@ export interface Tried {
   readonly problem?: string;
   /** Not tried: why. */
   readonly skipped?: string;
+  /** Nodes are launched without it, too: what is done instead. */
+  readonly instead?: string;
 }
 
 /** Where the API server is told to call a webhook. */
@@ -31,12 +33,23 @@ export interface WebhookTarget {
   readonly ready?: number | undefined;
 }
 
+/** Free addresses of a subnet. */
+export interface SubnetRoom {
+  readonly id: string;
+  readonly free: number;
+}
+
 /** Everything that the checks read. */
 export interface DoctorFacts {
   readonly nowMs: number;
   /** Ours minus the API server's; undefined: it does not tell the time. */
   readonly skewMs: number | undefined;
   readonly serverVersion: string | undefined;
+  /** Whether this is our sandbox: Karpenter runs in its process, without a Lease, and answers webhooks there. */
+  readonly isSandbox: boolean;
+  /** Where the controller is said to run. */
+  readonly namespace: string;
+  readonly isNamespaceMissing: boolean;
   /** Whose rights these are. */
   readonly account: string;
   /** There is no such ServiceAccount, so nothing was asked about its rights. */
@@ -48,6 +61,8 @@ export interface DoctorFacts {
   readonly pools: readonly KubeObject[];
   readonly classes: readonly KubeObject[];
   readonly claims: readonly KubeObject[];
+  /** Free addresses of the subnets that classes chose; undefined: AWS was not asked, or did not tell. */
+  readonly subnets: readonly SubnetRoom[] | undefined;
   /** DNS names and calls to AWS. */
   readonly tried: readonly Tried[];
   readonly unread: readonly { readonly what: string; readonly why: string }[];

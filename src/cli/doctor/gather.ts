@@ -1,12 +1,12 @@
 /** Gathers what `karpenter doctor` judges. It changes nothing: access reviews are questions sent by POST. */
 
 import { AWS_NODE_TEMPLATE } from "../../apis/aws/awsnodetemplate.ts";
-import { EC2_NODE_CLASS } from "../../apis/aws/ec2nodeclass.ts";
+import { EC2_NODE_CLASS, type EC2NodeClass } from "../../apis/aws/ec2nodeclass.ts";
 import {
   type Crd,
   CUSTOM_RESOURCE_DEFINITION,
 } from "../../apis/core/custom-resource-definition.ts";
-import { ENDPOINT_SLICE, SERVICE_ACCOUNT } from "../../apis/core/kinds.ts";
+import { ENDPOINT_SLICE, NAMESPACE, SERVICE_ACCOUNT } from "../../apis/core/kinds.ts";
 import { CLAIM_KINDS } from "../../apis/hub/claim.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
 import { KWOK_NODE_CLASS } from "../../apis/kwok/kwoknodeclass.ts";
@@ -16,12 +16,13 @@ import type { Clock } from "../../base/clock.ts";
 import { firstLineOf } from "../../base/error-text.ts";
 import { isObject } from "../../base/json.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { objectPath } from "../../kube/client/request.ts";
-import { ConnectionError, isNotFound, isNotServed, KubeError } from "../../kube/errors.ts";
+import { ConnectionError, isNotServed, KubeError } from "../../kube/errors.ts";
 import { type ProviderName, type Right, rightsOf } from "../../operator/rights.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
+import { SANDBOX_COMPILER } from "../../sandbox/apiserver/version-info.ts";
+import { isKnownMissing } from "../checks/missing.ts";
 import { CliError } from "../program/cli-error.ts";
-import type { AskedRight, DoctorFacts, Tried, WebhookTarget } from "./facts.ts";
+import type { AskedRight, DoctorFacts, SubnetRoom, Tried, WebhookTarget } from "./facts.ts";
 
 const KARPENTER_GROUP = /^karpenter\./;
 /** Questions under way at once. */
@@ -36,6 +37,8 @@ export interface DoctorOptions {
   readonly serviceAccount?: string | undefined;
   /** Checks beyond the cluster: DNS and AWS. */
   readonly tries: readonly (() => Promise<Tried>)[];
+  /** Asks AWS for free addresses; absent: AWS is not asked. */
+  readonly roomOf?: ((subnetIds: readonly string[]) => Promise<readonly SubnetRoom[]>) | undefined;
 }
 
 /** Throws CliError when the API server does not answer. */
@@ -66,10 +69,14 @@ export async function gatherDoctor(
   const isAccountMissing = await isMissing(client, options.serviceAccount);
   const tried: Tried[] = [];
   for (const attempt of options.tries) tried.push(await attempt());
+  const classes = await lists(classKinds);
   return {
     nowMs: server.nowMs ?? clock.now(),
     skewMs: server.nowMs === undefined ? undefined : clock.now() - server.nowMs,
     serverVersion: server.version,
+    isSandbox: server.isSandbox,
+    namespace: options.namespace,
+    isNamespaceMissing: await isKnownMissing(client, NAMESPACE, { name: options.namespace }),
     account: options.serviceAccount ?? "whoever runs this",
     isAccountMissing,
     rights: isAccountMissing ? [] : await askRights(client, options),
@@ -79,17 +86,36 @@ export async function gatherDoctor(
     ),
     webhooks: await webhookTargets(crds, list),
     pools: await lists(POOL_KINDS),
-    classes: await lists(classKinds),
+    classes,
+    subnets: await roomIn(classes, options.roomOf, tried),
     claims: await lists(CLAIM_KINDS),
     tried,
     unread,
   };
 }
 
+/** Free addresses of the subnets in the classes' statuses. What goes wrong is told in `tried`. */
+async function roomIn(
+  classes: readonly (KubeObject & Pick<EC2NodeClass, "status">)[],
+  roomOf: DoctorOptions["roomOf"],
+  tried: Tried[],
+): Promise<readonly SubnetRoom[] | undefined> {
+  const ids = [
+    ...new Set(classes.flatMap(({ status }) => status?.subnets ?? []).map(({ id }) => id)),
+  ];
+  if (roomOf === undefined || ids.length === 0) return undefined;
+  try {
+    return await roomOf(ids.sort());
+  } catch (error) {
+    tried.push({ what: "free addresses of subnets", problem: firstLineOf(error) });
+    return undefined;
+  }
+}
+
 async function serverFacts(
   client: Pick<KubeClient, "raw">,
   clock: Clock,
-): Promise<{ readonly nowMs?: number; readonly version?: string }> {
+): Promise<{ readonly nowMs?: number; readonly version?: string; readonly isSandbox: boolean }> {
   try {
     const startMs = clock.elapsedMs();
     const { headers, body } = await client.raw({ method: "GET", path: "/version" });
@@ -100,6 +126,7 @@ async function serverFacts(
     return {
       ...(Number.isNaN(dateMs) ? {} : { nowMs: Math.round(nowMs) }),
       ...(typeof version === "string" ? { version } : {}),
+      isSandbox: isObject(body) && body["compiler"] === SANDBOX_COMPILER,
     };
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error;
@@ -109,20 +136,13 @@ async function serverFacts(
   }
 }
 
-/** Whether the ServiceAccount `namespace/name` is known to be absent; one that may not be read is taken to be there. */
 async function isMissing(
   client: Pick<KubeClient, "raw">,
   serviceAccount: string | undefined,
 ): Promise<boolean> {
   if (serviceAccount === undefined) return false;
   const [namespace = "", name = ""] = serviceAccount.split("/");
-  try {
-    await client.raw({ method: "GET", path: objectPath(SERVICE_ACCOUNT, { namespace, name }) });
-    return false;
-  } catch (error) {
-    if (!(error instanceof KubeError)) throw error;
-    return isNotFound(error);
-  }
+  return isKnownMissing(client, SERVICE_ACCOUNT, { namespace, name });
 }
 
 interface Question {

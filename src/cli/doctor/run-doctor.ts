@@ -9,9 +9,8 @@ import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { toStdout } from "../program/output.ts";
 import { doctorChecks } from "./checks.ts";
-import type { Tried } from "./facts.ts";
-import { gatherDoctor } from "./gather.ts";
-import { tryAws, tryName } from "./tries.ts";
+import { type DoctorOptions, gatherDoctor } from "./gather.ts";
+import { roomOfSubnets, tryAws, tryName } from "./tries.ts";
 
 /** Flags of `karpenter doctor`, as the parser gives them. */
 export interface DoctorFlags {
@@ -30,9 +29,9 @@ export async function runDoctor(flags: DoctorFlags): Promise<0 | 2> {
   const clock = new SystemClock();
   const { transport, server, warnings } = currentCluster(clock, { onlyLive: true });
   try {
-    const names = [tryName("API server", server)];
-    const tries = provider === "aws" ? [...names, ...(await awsTries(flags))] : names;
-    const options = { provider, namespace, serviceAccount, tries };
+    const aws = provider === "aws" ? await awsDoors(flags) : { tries: [] };
+    const tries = [tryName("API server", server), ...aws.tries];
+    const options = { provider, namespace, serviceAccount, tries, roomOf: aws.roomOf };
     const facts = await gatherDoctor(createKubeClient(transport), clock, options);
     const checks = doctorChecks(facts, customResourceDefinitions());
     toStdout(
@@ -47,14 +46,17 @@ export async function runDoctor(flags: DoctorFlags): Promise<0 | 2> {
   }
 }
 
-async function awsTries({
+async function awsDoors({
   interruptionQueue,
-}: DoctorFlags): Promise<readonly (() => Promise<Tried>)[]> {
+}: DoctorFlags): Promise<Pick<DoctorOptions, "tries" | "roomOf">> {
   const region = process.env["AWS_REGION"] || process.env["AWS_DEFAULT_REGION"];
   if (region === undefined)
-    return [async () => ({ what: "AWS", skipped: "AWS was not asked: set AWS_REGION" })];
+    return {
+      tries: [async () => ({ what: "AWS", skipped: "AWS was not asked: set AWS_REGION" })],
+    };
   const { createSdkApi } = await import("../../providers/aws/sdk.ts");
   const endpoint = process.env["AWS_ENDPOINT_URL"];
   const api = createSdkApi({ region, ...(endpoint === undefined ? {} : { endpoint }) });
-  return tryAws(api, interruptionQueue ?? process.env["INTERRUPTION_QUEUE"]);
+  const queue = interruptionQueue ?? process.env["INTERRUPTION_QUEUE"];
+  return { tries: tryAws(api, queue), roomOf: roomOfSubnets(api) };
 }

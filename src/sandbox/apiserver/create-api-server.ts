@@ -52,6 +52,7 @@ import { boundPod, isBindings } from "./subresources/binding.ts";
 import { POD_DOORS } from "./subresources/pod-doors.ts";
 import { answerReview } from "./subresources/reviews.ts";
 import { answerSubresource } from "./subresources/subresources.ts";
+import { versionInfo } from "./version-info.ts";
 
 /** A request that concerns no resource: discovery, OpenAPI. Undefined = not mine. */
 export type ExtraRoute = (
@@ -325,21 +326,6 @@ function isServedGroup(registry: Registry, { group, version }: ResourcePath): bo
   const ours = registry.list().filter((definition) => definition.group === group);
   if (!isCustom({ group })) return ours.length > 0;
   return ours.some((definition) => definition.version === version);
-}
-
-function versionInfo(version: string): unknown {
-  const [major = "1", minor = "34"] = version.replace(/^v/, "").split(".");
-  return {
-    major,
-    minor,
-    gitVersion: version.startsWith("v") ? version : `v${version}`,
-    gitCommit: "0000000000000000000000000000000000000000",
-    gitTreeState: "clean",
-    buildDate: "2026-01-01T00:00:00Z",
-    goVersion: "none",
-    compiler: "none",
-    platform: "linux/amd64",
-  };
 }
 
 /** Custom kinds say so of the object. */
