@@ -54,6 +54,8 @@ async function awsDoors({
     return {
       tries: [async () => ({ what: "AWS", skipped: "AWS was not asked: set AWS_REGION" })],
     };
+  // Which Node.js to run is said by the program's own note.
+  process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] = "true";
   const { createSdkApi } = await import("../../providers/aws/sdk.ts");
   const endpoint = process.env["AWS_ENDPOINT_URL"];
   const api = createSdkApi({ region, ...(endpoint === undefined ? {} : { endpoint }) });

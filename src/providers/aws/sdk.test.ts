@@ -146,7 +146,11 @@ describe("the SDK's credentials", () => {
     const script = `
       const { createSdkApi } = await import(${JSON.stringify(new URL("./sdk.ts", import.meta.url).href)});
       const api = createSdkApi({ region: "us-west-2", endpoint: process.env.AWS_ENDPOINT_URL });
-      process.stdout.write(JSON.stringify(await api.sts.getCallerIdentity({})));
+      const { Account } = await api.sts.getCallerIdentity({});
+      // Each client finds its credentials by itself.
+      const { QueueUrl } = await api.sqs.getQueueUrl({ QueueName: "demo" });
+      const { AvailabilityZones } = await api.ec2.describeAvailabilityZones({});
+      process.stdout.write(JSON.stringify({ Account, QueueUrl, zones: AvailabilityZones.length }));
     `;
     // A process of its own: the SDK reads who it is from the environment.
     const env = {
@@ -161,9 +165,15 @@ describe("the SDK's credentials", () => {
     try {
       const args = ["--import", "tsx", "--input-type=module", "-e", script];
       const { stdout } = await run(process.execPath, args, { env });
-      expect(JSON.parse(stdout).Account).toBe("123456789012");
+      expect(JSON.parse(stdout)).toMatchObject({
+        Account: "123456789012",
+        QueueUrl: expect.stringMatching(/\/demo$/),
+      });
+      const asRole = { RoleArn, WebIdentityToken: "a.service.account" };
       expect(simulated.journal.inputs("AssumeRoleWithWebIdentity")).toMatchObject([
-        { RoleArn, WebIdentityToken: "a.service.account" },
+        asRole,
+        asRole,
+        asRole,
       ]);
     } finally {
       await endpoint.close();

@@ -44,9 +44,17 @@ const QUEUE_CONFIG = {
   cacheMiddleware: true,
   // TLS keeps bodies whole; over plain http only emulators are asked.
   md5: false as const,
-  // The SDK copies all input and output for a logger that listens to `info`, even one that drops it.
-  logger: { warn: ignore, error: ignore } as unknown as NonNullable<sqs.SQSClientConfig["logger"]>,
+  logger: quietLogger(),
 };
+
+/**
+ * The SDK copies all input and output for a logger that listens to `info`, even one that drops it. Each way to
+ * credentials calls `debug` without looking whether it is there.
+ */
+function quietLogger(): NonNullable<sqs.SQSClientConfig["logger"]> {
+  const heard = { debug: ignore, warn: ignore, error: ignore };
+  return heard as unknown as NonNullable<sqs.SQSClientConfig["logger"]>;
+}
 
 function ignore(): void {}
 
