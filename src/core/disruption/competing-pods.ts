@@ -7,7 +7,6 @@
  */
 import { isActive, type Pod } from "../../apis/core/pod.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
-import { firstUntolerated } from "../../apis/core/tolerations.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { holdingBudgets } from "../../apis/policy/pdb.ts";
@@ -24,6 +23,7 @@ import type { Stranded } from "../provisioning/what-if/prepared-cluster.ts";
 import { requiredAlternatives } from "../scheduling/pod-requirements.ts";
 import { oneOf } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
+import { forbiddingTaints } from "../scheduling/taints.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Candidate } from "./candidates.ts";
 import type { Command, HoldOff } from "./command.ts";
@@ -114,8 +114,7 @@ function competitorOn(
 ): Pod | undefined {
   const node = Requirements.fromSpecs(plan.requirements);
   const tolerant = stranded.filter(
-    ({ sample: { spec } }) =>
-      firstUntolerated(spec.tolerations, plan.pool.taints, HARD_EFFECTS) === undefined,
+    ({ sample: { spec } }) => forbiddingTaints(spec.tolerations, plan.pool.taints).length === 0,
   );
   const competitors = tolerant.flatMap((one) => {
     const { requests, alternatives } = needsOf(one);
@@ -142,9 +141,6 @@ function competitorOn(
   }
   return undefined;
 }
-
-/** kube-scheduler ignores PreferNoSchedule if no other node fits. */
-const HARD_EFFECTS = { effects: ["NoSchedule", "NoExecute"] } as const;
 
 /** What a pending pod needs of a node. */
 interface PodNeeds {

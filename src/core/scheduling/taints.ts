@@ -1,15 +1,26 @@
 /**
- * Taints in planning: a pod must tolerate every effect, PreferNoSchedule included. Taints that every new node has for
- * a while do not count.
+ * Taints in planning. At first a pod must tolerate every effect, PreferNoSchedule included. Without its preferences it
+ * must tolerate NoSchedule and NoExecute only. Taints that every new node has for a while do not count.
  * upstream: pkg/scheduling/taints.go
  */
 import type { Taint } from "../../apis/core/node.ts";
 import type { Toleration } from "../../apis/core/pod.ts";
-import { isSameTaint } from "../../apis/core/tolerations.ts";
+import { isSameTaint, tolerates } from "../../apis/core/tolerations.ts";
 import { KNOWN_EPHEMERAL_TAINTS, READINESS_TAINT_PREFIX } from "../../apis/karpenter/labels.ts";
 
 /** Added when preferences are dropped: PreferNoSchedule is a preference. */
 export const TOLERATE_PREFERENCES: Toleration = { operator: "Exists", effect: "PreferNoSchedule" };
+
+/** The taints that keep a pod off a node although it gives up its preferences. PreferNoSchedule keeps no pod off. */
+export function forbiddingTaints(
+  tolerations: readonly Toleration[] | undefined,
+  taints: readonly Taint[],
+): readonly Taint[] {
+  if (taints.length === 0) return taints;
+  return taints.filter(
+    (taint) => taint.effect !== "PreferNoSchedule" && !tolerates(tolerations, taint),
+  );
+}
 
 /** Whether the taint is removed by itself while a node starts. */
 export function isEphemeralTaint(taint: Taint): boolean {

@@ -5,7 +5,6 @@
  * group. If no domain fits all, it takes the domains that fit most pods.
  */
 import type { Pod } from "../../../apis/core/pod.ts";
-import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import {
   addResources,
@@ -17,7 +16,7 @@ import { within } from "../../../base/within.ts";
 import { demandOf } from "../../scheduling/amounts.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
-import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
+import { forbiddingTaints } from "../../scheduling/taints.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import type { Template } from "../pools/pool-template.ts";
@@ -358,9 +357,7 @@ function mostOnAnyHost({ ports, variants: [asWritten] }: PodClass): number {
 }
 
 function isTolerated({ draft }: PodClass, { taints }: Pick<Template, "taints">): boolean {
-  if (taints.length === 0) return true;
-  const tolerations = [...draft.wishes.tolerations, TOLERATE_PREFERENCES];
-  return firstUntolerated(tolerations, taints) === undefined;
+  return forbiddingTaints(draft.wishes.tolerations, taints).length === 0;
 }
 
 /** Whether labels and taints of the node allow a pod of the class. */

@@ -28,7 +28,7 @@ import { type DaemonTerm, daemonTerms, isMeantByName } from "../../scheduling/po
 import type { Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
-import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
+import { forbiddingTaints } from "../../scheduling/taints.ts";
 import { claimName, type VolumeIndex } from "../../scheduling/volumes.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
@@ -70,7 +70,7 @@ export function toDaemon(pod: Pod): Daemon {
   return {
     requests: podRequests(pod),
     ports: hostPorts(pod),
-    tolerations: [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES],
+    tolerations: pod.spec.tolerations ?? [],
     terms: daemonTerms(pod.spec),
   };
 }
@@ -299,7 +299,7 @@ export class ExistingNode implements Place {
   }
 
   #runs({ tolerations, terms }: Daemon): boolean {
-    if (firstUntolerated(tolerations, this.taints) !== undefined) return false;
+    if (forbiddingTaints(tolerations, this.taints).length > 0) return false;
     return terms.some((one) => isMeantByName(one, this.view.name) && this.canMeet(one.wanted));
   }
 

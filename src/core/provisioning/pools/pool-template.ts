@@ -8,7 +8,6 @@ import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
-import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
 import {
   NODE_INITIALIZED_LABEL_KEY,
@@ -34,7 +33,7 @@ import {
 import { daemonTerms, isMeantByName } from "../../scheduling/pod-requirements.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
-import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
+import { forbiddingTaints } from "../../scheduling/taints.ts";
 import { poolLabels } from "../manifest.ts";
 import type { PoolInput } from "../scheduling-input.ts";
 import { AttachSlots, type SeenSlots } from "./attach-slots.ts";
@@ -295,8 +294,7 @@ function selectionOf(
   set: SetId,
   space: RequirementSpace,
 ): readonly Requirements[] {
-  const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
-  if (firstUntolerated(tolerations, taints) !== undefined) return [];
+  if (forbiddingTaints(pod.spec.tolerations, taints).length > 0) return [];
   return daemonTerms(pod.spec)
     .filter((term) => isMeantByName(term, undefined))
     .map(({ wanted }) => wanted)

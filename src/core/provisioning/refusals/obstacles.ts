@@ -6,7 +6,7 @@
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod, Toleration } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
-import { firstUntolerated, formatTaint } from "../../../apis/core/tolerations.ts";
+import { formatTaint } from "../../../apis/core/tolerations.ts";
 import { isDomainOrBelow, labelDomain } from "../../../apis/karpenter/labels.ts";
 import { formatResource, type Resources } from "../../../apis/resources.ts";
 import { compareText } from "../../../base/text-order.ts";
@@ -22,7 +22,7 @@ import {
 } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
-import { TOLERATE_PREFERENCES } from "../../scheduling/taints.ts";
+import { forbiddingTaints } from "../../scheduling/taints.ts";
 import type { VolumeUsage } from "../../scheduling/volumes.ts";
 import { type Template, withinLimits } from "../pools/pool-template.ts";
 import { rowsUnder } from "../pools/whole-types.ts";
@@ -54,13 +54,10 @@ const TRIED_TYPES = 4;
 
 /** Taints that the pod does not tolerate, even with all preferences dropped. */
 export function taintObstacles(pod: Pod, taints: readonly Taint[]): Obstacle[] {
-  const tolerations = [...(pod.spec.tolerations ?? []), TOLERATE_PREFERENCES];
-  return taints
-    .filter((taint) => firstUntolerated(tolerations, [taint]) !== undefined)
-    .map((taint) => ({
-      texts: [`taint ${formatTaint(taint)} is not tolerated`],
-      ways: [[{ on: "pod", change: "tolerate", toleration: tolerationOf(taint) }]],
-    }));
+  return forbiddingTaints(pod.spec.tolerations, taints).map((taint) => ({
+    texts: [`taint ${formatTaint(taint)} is not tolerated`],
+    ways: [[{ on: "pod", change: "tolerate", toleration: tolerationOf(taint) }]],
+  }));
 }
 
 export function tolerationOf({ key, value, effect }: Taint): Toleration {

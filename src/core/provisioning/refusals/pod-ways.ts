@@ -4,13 +4,12 @@
  */
 
 import { hostPorts } from "../../../apis/core/host-ports.ts";
-import type { Taint } from "../../../apis/core/node.ts";
-import type { Pod, PodSpec, TaintEffect } from "../../../apis/core/pod.ts";
+import type { Pod, PodSpec } from "../../../apis/core/pod.ts";
 import { podRequests } from "../../../apis/core/pod-resources.ts";
-import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { fits, parseResources } from "../../../apis/resources.ts";
 import { fieldOf } from "../../../base/json.ts";
 import { compareText } from "../../../base/text-order.ts";
+import { forbiddingTaints } from "../../scheduling/taints.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import { type Edit, editedPod, type PodEdit, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
@@ -25,7 +24,6 @@ const LEAST: Readonly<Record<string, number>> = {
 const PASSING = /^(?:node\.kubernetes\.io|node\.cloudprovider\.kubernetes\.io|karpenter\.sh)\//;
 /** Most taints that are tried. Each costs a plan. */
 const TRIED_TAINTS = 4;
-const HARD: readonly TaintEffect[] = ["NoSchedule", "NoExecute"];
 
 export function podWays(pod: Pod, nodes: readonly NodeView[]): Edit[][] {
   return [
@@ -79,7 +77,7 @@ function tolerations(pod: Pod, nodes: readonly NodeView[]): PodEdit[] {
   const requests = podRequests(pod);
   const found = new Map<string, { readonly edit: PodEdit; nodes: number }>();
   for (const { deleting, taints, available } of nodes) {
-    const [taint, ...others] = taints.filter((one) => isInTheWay(pod, one));
+    const [taint, ...others] = forbiddingTaints(pod.spec.tolerations, taints);
     if (deleting || taint === undefined || others.length > 0) continue;
     if (PASSING.test(taint.key) || !fits(requests, available)) continue;
     const toleration = tolerationOf(taint);
@@ -92,10 +90,6 @@ function tolerations(pod: Pod, nodes: readonly NodeView[]): PodEdit[] {
     .sort(([a, one], [b, other]) => other.nodes - one.nodes || compareText(a, b))
     .slice(0, TRIED_TAINTS)
     .map(([, { edit }]) => edit);
-}
-
-function isInTheWay({ spec }: Pod, taint: Taint): boolean {
-  return firstUntolerated(spec.tolerations, [taint], { effects: HARD }) !== undefined;
 }
 
 /** Label keys of the pod's selector and required node affinity. */

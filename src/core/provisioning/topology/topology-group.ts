@@ -7,13 +7,13 @@ import type { Namespace } from "../../../apis/core/kinds.ts";
 import type { Taint } from "../../../apis/core/node.ts";
 import type { Pod, PodAffinityTerm, Toleration } from "../../../apis/core/pod.ts";
 import { matchesLabelSelector } from "../../../apis/core/selectors.ts";
-import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { LabelSelector, LabelSelectorRequirement } from "../../../apis/meta.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import type { Marks } from "../../scheduling/bits.ts";
 import { allows, type Requirement } from "../../scheduling/requirement.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
+import { forbiddingTaints } from "../../scheduling/taints.ts";
 import type { HostCounts } from "./host-counts.ts";
 import type { Numbered } from "./host-numbers.ts";
 
@@ -272,8 +272,7 @@ export function looksBeyond({ type, key, filter: { requirements } }: Shape): boo
 
 /** nodeTaintsPolicy ignores PreferNoSchedule taints. */
 export function keepsAway(taints: readonly Taint[], tolerations: readonly Toleration[]): boolean {
-  const forbidding = taints.filter(({ effect }) => effect !== "PreferNoSchedule");
-  return firstUntolerated(tolerations, forbidding) !== undefined;
+  return forbiddingTaints(tolerations, taints).length > 0;
 }
 
 export function eligible(filter: NodeFilter, place: Place): boolean {
