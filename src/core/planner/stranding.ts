@@ -6,8 +6,8 @@
 
 import { CAPACITY_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
-import type { PodClass } from "../provisioning/batch/pod-class.ts";
-import { admittedSet } from "../provisioning/feasibility/admission.ts";
+import { type PodClass, variantsOf } from "../provisioning/batch/pod-class.ts";
+import { admittedSet, volumePlaces } from "../provisioning/feasibility/admission.ts";
 import type { Template } from "../provisioning/pools/pool-template.ts";
 import type { PlannedClaim, SchedulingResult } from "../provisioning/result.ts";
 import type { Batch } from "../provisioning/solve.ts";
@@ -142,16 +142,11 @@ function mayRunOn(
 ): boolean {
   const { template, type, set } = to;
   if (!hasBit(template.table.holding(podClass.requests), type)) return false;
-  for (let step = 0; ; step++) {
-    const variant = classes.variant(podClass, step);
-    if (variant === undefined) return false;
-    const joined = admittedSet({ taints: template.taints, set }, variant, space);
-    if (joined === undefined) continue;
-    const sets = podClass.volumeSets.length === 0 ? [joined] : podClass.volumeSets;
-    const isMet = sets.some((wanted) => {
-      const all = space.join(joined, wanted);
-      return all !== undefined && hasBit(template.table.compatible(all), type);
-    });
-    if (isMet) return true;
+  for (const variant of variantsOf(classes, podClass)) {
+    const admitted = admittedSet({ taints: template.taints, set }, variant, space);
+    if (admitted === undefined) continue;
+    const places = volumePlaces(admitted, podClass, space);
+    if (places.some((place) => hasBit(template.table.compatible(place), type))) return true;
   }
+  return false;
 }

@@ -5,7 +5,7 @@
  */
 import { keyOf } from "../../apis/meta.ts";
 import { eachInSteps, type Steps } from "../../base/steps.ts";
-import type { PodClass } from "./batch/pod-class.ts";
+import { type PodClass, variantsOf } from "./batch/pod-class.ts";
 import { inOrderInSteps, type QueuedPod } from "./batch/queue.ts";
 import { reasonOf } from "./feasibility/node-refusal.ts";
 import type { ExistingNode } from "./nodes/existing-node.ts";
@@ -148,14 +148,17 @@ function giveUpFirst(pass: Pass, line: Line, refused: Refused[]): void {
 }
 
 /** Tries the pod with ever fewer preferences: the earlier plan may have dropped some. */
-function isPlaced(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): boolean {
+function isTaken(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): boolean {
   // An unlaunched claim has no size yet, and it was made for this pod.
-  let isTaken = Object.keys(node.view.allocatable).length === 0;
-  for (let step = 0; !isTaken; step++) {
-    const variant = pass.classes.variant(podClass, step);
-    if (variant === undefined) return false;
-    isTaken = node.accepts(pass.attempt.begin(pod, podClass, variant)) === "yes";
-  }
+  if (Object.keys(node.view.allocatable).length === 0) return true;
+  for (const variant of variantsOf(pass.classes, podClass))
+    if (node.accepts(pass.attempt.begin(pod, podClass, variant)) === "yes") return true;
+  return false;
+}
+
+function isPlaced(pass: Pass, item: QueuedPod, node: ExistingNode): boolean {
+  if (!isTaken(pass, item, node)) return false;
+  const { pod, podClass } = item;
   pass.onTouch?.(node);
   node.add(pod, podClass, pass.context.devices);
   for (const group of podClass.countedBy) pass.context.topology.count(group, node);
@@ -165,10 +168,9 @@ function isPlaced(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode):
 /** The stage that refuses the pod after all preferences are dropped. */
 function obstacleOf(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): RejectionReason {
   let obstacle: RejectionReason | undefined;
-  for (let step = 0; ; step++) {
-    const variant = pass.classes.variant(podClass, step);
-    if (variant === undefined) return obstacle ?? "requirements";
+  for (const variant of variantsOf(pass.classes, podClass)) {
     const refusal = node.refusal(pass.attempt.begin(pod, podClass, variant));
-    obstacle = refusal === undefined ? undefined : reasonOf(refusal);
+    obstacle = refusal && reasonOf(refusal);
   }
+  return obstacle ?? "requirements";
 }

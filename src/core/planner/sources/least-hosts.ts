@@ -3,7 +3,7 @@
  * only pods that the greedy rules will place if a packing places all pods: host rules are their only topology rules,
  * and no limit can prevent a node for them.
  */
-import type { PodClass } from "../../provisioning/batch/pod-class.ts";
+import { type PodClass, variantsOf } from "../../provisioning/batch/pod-class.ts";
 import type { Pass } from "../../provisioning/place.ts";
 import { mayRunOut, type Template } from "../../provisioning/pools/pool-template.ts";
 import {
@@ -43,9 +43,7 @@ export function perHostOf({ type, maxSkew }: TopologyGroup): number {
 /** The host rules of the class that hold however many preferences are given up. */
 function alwaysKept(classes: Pass["classes"], podClass: PodClass): readonly Rule[] {
   let kept: readonly Rule[] | undefined;
-  for (let step = 0; ; step++) {
-    const variant = classes.variant(podClass, step);
-    if (variant === undefined) return kept ?? [];
+  for (const variant of variantsOf(classes, podClass)) {
     // A zone may be full, and a volume in a zone without nodes: such a pod may find no place.
     if (variant.narrowingRules.length > 0 || podClass.hasVolumes) return [];
     const own = variant.hostRules;
@@ -54,6 +52,7 @@ function alwaysKept(classes: Pass["classes"], podClass: PodClass): readonly Rule
       own.filter(keepsApart);
     if (kept.length === 0) return kept;
   }
+  return kept ?? [];
 }
 
 function keepsApart({ group, self }: Rule): boolean {

@@ -341,6 +341,18 @@ function those(rules: readonly Rule[], isOne: (rule: Rule) => boolean): readonly
   return rules.every(isOne) ? rules : rules.some(isOne) ? rules.filter(isOne) : NO_RULES;
 }
 
+/** The variants of the class, those with more preferences first. */
+export function* variantsOf(
+  classes: Pick<PodClasses, "variant">,
+  podClass: PodClass,
+): Iterable<Variant> {
+  for (let step = 0; ; step++) {
+    const variant = classes.variant(podClass, step);
+    if (variant === undefined) return;
+    yield variant;
+  }
+}
+
 /** The variant without anything that was learned by trying it. */
 export function untried(variant: Variant): Variant & { readonly ruledOut: Marks } {
   const deadClaims = new Marks();

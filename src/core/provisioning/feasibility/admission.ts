@@ -1,12 +1,12 @@
 /**
- * The first stages of the feasibility check for a new node: taints, host name, labels. No placement changes their
- * answers. Placement and explanation ask the same stages in the same order.
+ * The first stages of the feasibility check for a new node: taints, host name, labels, places of volumes. No placement
+ * changes their answers. Placement and explanation ask the same stages in the same order.
  */
 import type { Taint } from "../../../apis/core/node.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { allows, type Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
-import type { Variant } from "../batch/pod-class.ts";
+import type { PodClass, Variant } from "../batch/pod-class.ts";
 
 /** A planned node, or the template of a new one. */
 export interface Admitting {
@@ -26,6 +26,15 @@ export function admittedSet(
 ): SetId | undefined {
   if (untolerated(taints, variant) !== undefined || !acceptsNewHost(variant)) return undefined;
   return space.join(set, variant.set);
+}
+
+/** The node's requirements at each place where all volumes of the pod can be reached. Empty: it can be at none. */
+export function volumePlaces(
+  set: SetId,
+  { volumeSets }: PodClass,
+  space: RequirementSpace,
+): readonly SetId[] {
+  return volumeSets.length === 0 ? [set] : volumeSets.flatMap((one) => space.join(set, one) ?? []);
 }
 
 export type AdmissionRefusal =

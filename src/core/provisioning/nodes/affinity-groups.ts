@@ -367,10 +367,9 @@ function meetsLabelsAndTaints(
   node: ExistingNode,
   space: RequirementSpace,
 ): boolean {
-  const { volumeSets } = podClass;
   return (
     isTolerated(podClass, node) &&
     wanted.some((set) => node.canMeet(space.get(set))) &&
-    (volumeSets.length === 0 || volumeSets.some((set) => node.canMeet(space.get(set))))
+    node.reachesVolumes(podClass, space)
   );
 }

@@ -221,7 +221,7 @@ export class ExistingNode implements Place {
     if (variant.metNodes.has(this.index)) return undefined;
     if (firstUntolerated(variant.tolerations, this.taints) !== undefined) return TAINTED;
     if (!this.canMeet(variant.requirements)) return OTHER_LABELS;
-    if (!this.#meetsOneOf(podClass.volumeSets, space)) return VOLUMES_ELSEWHERE;
+    if (!this.reachesVolumes(podClass, space)) return VOLUMES_ELSEWHERE;
     variant.metNodes.add(this.index);
     return undefined;
   }
@@ -238,8 +238,9 @@ export class ExistingNode implements Place {
     return times;
   }
 
-  #meetsOneOf(sets: PodClass["volumeSets"], space: RequirementSpace): boolean {
-    return sets.length === 0 || sets.some((set) => this.canMeet(space.get(set)));
+  /** Whether it is at a place where all volumes of the pod can be reached. */
+  reachesVolumes({ volumeSets }: PodClass, space: RequirementSpace): boolean {
+    return volumeSets.length === 0 || volumeSets.some((set) => this.canMeet(space.get(set)));
   }
 
   /** The first of these ports that a pod on the node holds. */

@@ -22,7 +22,7 @@ import type { SetId } from "../../scheduling/requirement-space.ts";
 import { Requirements } from "../../scheduling/requirements.ts";
 import type { VolumeUsage } from "../../scheduling/volumes.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
-import { admittedSet } from "../feasibility/admission.ts";
+import { admittedSet, volumePlaces } from "../feasibility/admission.ts";
 import { tooFewValues, withFreePorts, withSlots } from "../feasibility/type-stages.ts";
 import { attachedTogether } from "../pools/attach-slots.ts";
 import type { Template } from "../pools/pool-template.ts";
@@ -322,9 +322,7 @@ export class NewNodeClaim implements Place {
   #withVolumes(podClass: PodClass, variant: Variant, set: SetId, types: Bits): Trial {
     if (podClass.volumeSets.length === 0) return this.#withTopology(variant, set, types);
     let last = NEVER;
-    for (const wanted of podClass.volumeSets) {
-      const joined = this.#context.space.join(set, wanted);
-      if (joined === undefined) continue;
+    for (const joined of volumePlaces(set, podClass, this.#context.space)) {
       const left = intersectionOf(types, this.template.table.compatible(joined));
       if (isEmptyBits(left)) continue;
       const trial = this.#withTopology(variant, joined, left);

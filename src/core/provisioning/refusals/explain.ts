@@ -28,9 +28,14 @@ import {
 import { formatRequirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
-import type { PodClass, PodClasses, Variant } from "../batch/pod-class.ts";
+import { type PodClass, type PodClasses, type Variant, variantsOf } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
-import { type AdmissionRefusal, admissionRefusal, admittedSet } from "../feasibility/admission.ts";
+import {
+  type AdmissionRefusal,
+  admissionRefusal,
+  admittedSet,
+  volumePlaces,
+} from "../feasibility/admission.ts";
 import { withFreePorts, withSlots } from "../feasibility/type-stages.ts";
 import { NewNodeClaim } from "../nodes/new-nodeclaim.ts";
 import type { PlanningContext } from "../nodes/trial.ts";
@@ -127,14 +132,8 @@ export function hardestVariants(
   podClass: PodClass,
   pass: Pick<Explained, "classes">,
 ): readonly Variant[] {
-  const asWritten = podClass.variants[0] as Variant;
-  const variants = [asWritten];
-  for (let step = 1; ; step++) {
-    const next = pass.classes.variant(podClass, step);
-    if (next === undefined) break;
-    variants.push(next);
-  }
-  return variants.slice(-asWritten.wishes.required.length);
+  const variants = [...variantsOf(pass.classes, podClass)];
+  return variants.slice(-(variants[0] as Variant).wishes.required.length);
 }
 
 /** The refusal by the latest stage, together with the reasons of the others. */
@@ -249,9 +248,9 @@ function byTypes({ template, podClass, variant, pass }: Question, set: SetId): R
     const text = "would exceed volume limit of every instance type";
     return { text, why: "no instance type that would do attaches as many volumes", rejected };
   }
-  const sets = podClass.volumeSets.flatMap((one) => space.join(set, one) ?? []);
-  const some = sets.filter((one) => haveCommonBits(attaching, table.compatible(one)));
-  const places = some.length === 0 ? [set] : some;
+  const places = volumePlaces(set, podClass, space).filter((one) =>
+    haveCommonBits(attaching, table.compatible(one)),
+  );
   const needs = podClass.claimsDevices ? pass.context.devices?.needsOf(podClass.sample) : undefined;
   return byRules(template, variant, pass, { set, places, types: attaching, rejected, needs });
 }

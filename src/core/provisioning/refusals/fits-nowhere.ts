@@ -5,7 +5,7 @@
  */
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
-import type { PodClass, PodClasses, Variant } from "../batch/pod-class.ts";
+import { type PodClass, type PodClasses, type Variant, variantsOf } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import { admittedSet } from "../feasibility/admission.ts";
 import type { ExistingNode } from "../nodes/existing-node.ts";
@@ -49,13 +49,12 @@ function fitsNowhere(
   { context: { space }, templates, nodes, classes }: Places,
   podClass: PodClass,
 ): boolean {
-  for (let step = 0; ; step++) {
-    const variant = classes.variant(podClass, step);
-    if (variant === undefined) return true;
+  for (const variant of variantsOf(classes, podClass)) {
     for (const template of templates)
       if (mayBecome(template, podClass, variant, space)) return false;
     for (const node of nodes) if (node.meetsFirstStages(podClass, variant, space)) return false;
   }
+  return true;
 }
 
 /** Whether a new node of the pool could take the pod, by the first stages and by each resource for itself. */
