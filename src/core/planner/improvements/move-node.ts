@@ -7,7 +7,8 @@ import {
   TOPOLOGY_ZONE_LABEL_KEY,
 } from "../../../apis/karpenter/labels.ts";
 import { addResources } from "../../../apis/resources.ts";
-import type { PodClass } from "../../provisioning/batch/pod-class.ts";
+import { type PodClass, variantsOf } from "../../provisioning/batch/pod-class.ts";
+import { type Admitting, admittedSet } from "../../provisioning/feasibility/admission.ts";
 import type { Template } from "../../provisioning/pools/pool-template.ts";
 import type { PlannedClaim, SchedulingResult } from "../../provisioning/result.ts";
 import type { Batch } from "../../provisioning/solve.ts";
@@ -62,7 +63,7 @@ function movesOf({ base, queued }: Batch, { newClaims }: SchedulingResult): read
 /** The other values of a label that the plan settles for the node, where instance types for its pods cost less. */
 function movesOfOne(
   base: Batch["base"],
-  { set: ofPool, table, usable, steady = usable }: Template,
+  { set: ofPool, taints, table, usable, steady = usable }: Template,
   claim: PlannedClaim,
   own: readonly PodClass[],
 ): readonly Omit<Move, "at">[] {
@@ -71,7 +72,9 @@ function movesOfOne(
   const here = setAsPlanned(space, ofPool, requirements);
   // A volume is bound to its zone.
   if (here === undefined || own.some(({ hasVolumes }) => hasVolumes)) return [];
-  const wanted = [...new Set(own)].map((podClass) => wantedBy(base, podClass, here));
+  const wanted = [...new Set(own)].map((podClass) =>
+    wantedBy(base, podClass, { taints, set: here }),
+  );
   const all = own.map(({ requests }) => requests).reduce(addResources);
   const types = intersectionOf(table.holding(all), steady);
   return requirements.flatMap((settled) => {
@@ -91,10 +94,12 @@ function movesOfOne(
 }
 
 /** What a pod of the class asks of a node, with the preferences given up that this node does not meet. */
-function wantedBy({ context, classes }: Batch["base"], podClass: PodClass, here: SetId): SetId {
-  for (let step = 0; ; step++) {
-    const variant = classes.variant(podClass, step);
-    if (variant === undefined) return here;
-    if (context.space.join(here, variant.set) !== undefined) return variant.set;
-  }
+function wantedBy(
+  { context: { space }, classes }: Batch["base"],
+  podClass: PodClass,
+  node: Admitting,
+): SetId {
+  for (const variant of variantsOf(classes, podClass))
+    if (admittedSet(node, variant, space) !== undefined) return variant.set;
+  return node.set;
 }
