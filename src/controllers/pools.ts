@@ -6,6 +6,7 @@ import type { Provisioner } from "../apis/karpenter/provisioner.ts";
 import type { Kind, KubeObject } from "../apis/meta.ts";
 import { createMergePatch } from "../base/json.ts";
 import { changeObject } from "../kube/client/change-object.ts";
+import { isNotFound } from "../kube/errors.ts";
 import { type Request, type Source, source } from "../kube/manager/controller.ts";
 import { nativePools } from "./mirrors.ts";
 import type { World } from "./world.ts";
@@ -47,6 +48,24 @@ export function poolById(world: Pick<World, "mirrors">, id: string): StoredPool 
   return kind === undefined
     ? undefined
     : readPool(world, { kind: kind.kind, name: id.slice(id.indexOf("/") + 1) });
+}
+
+/**
+ * This very pool as the API server has it; undefined: it is gone, is being deleted, or another has its name. Kubernetes
+ * deletes a claim whose pool is gone, so that its machine would be bought again and again.
+ */
+export async function livePool(
+  { kube }: Pick<World, "kube">,
+  { kind, native }: Pick<StoredPool, "kind" | "native">,
+): Promise<Pool | undefined> {
+  try {
+    const live = await kube.get(kind, { name: native.metadata.name });
+    const pool = hub(live);
+    return live.metadata.uid === native.metadata.uid && !pool.deleting ? pool : undefined;
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
 }
 
 /** All pools that this provider's classes serve, by kind, then name. */

@@ -1,7 +1,8 @@
 /**
  * Every way to mislead Karpenter about a kind that it watches or about the cloud, at its start, mid-run and while it
- * has work (doubts.ts): no machine with a running pod ends. `npm run calm` plays all of them, plain `npm test` those
- * about what machines hang on. That the look from outside sees harm is shown by mutants (mutants.ts) and at the end.
+ * has work (doubts.ts): no machine with a running pod ends, and none is bought without need. `npm run calm` plays all
+ * of them, plain `npm test` those about what machines hang on. That the look from outside sees harm is shown by mutants
+ * (mutants.ts) and at the end.
  */
 import { describe, expect, it } from "vitest";
 import { DoubtStage, doubtsOf, harm, LONG_FAULT_MS, type Misleading } from "./doubts.ts";
@@ -67,6 +68,7 @@ const QUICK: readonly Act[] = [
       ...each(NODES, "mid-run", ["short", "stale"]),
       ...each(PODS, "mid-run", ["empty"]),
       ...each(POOLS, "mid-run", ["empty"]),
+      ...each(POOLS, "busy", ["another"]),
       ...CLOUD_LIES.map((lie) => ({ about: "cloud", lie, moment: "mid-run" }) as const),
     ],
   },

@@ -1,7 +1,8 @@
 /**
  * A cluster at rest whose Karpenter is misled (lies.ts), mid-run or from its start on: nobody asks for anything, so no
- * machine may end, no node or claim that has pods may begin to, and no pod may move. What is looked at is the cluster
- * and the account themselves, never what the misled process makes of them.
+ * machine may end, no node or claim that has pods may begin to, no pod may move, and no machine may be asked for that
+ * the work does not need. What is looked at is the cluster and the account themselves, never what the misled process
+ * makes of them.
  */
 import { readFileSync } from "node:fs";
 import type { Node } from "../../src/apis/core/node.ts";
@@ -29,6 +30,7 @@ import {
 } from "./lies.ts";
 
 const MINUTE = 60_000;
+const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
 /** Two sweeps of the garbage collectors, which are what acts most seldom; timeouts come later. */
 const FAULT_MS = 5 * MINUTE;
 /** Long enough for registration to be given up. */
@@ -59,7 +61,7 @@ const POOL = readFileSync(new URL("v1/nodepool.yaml", EXAMPLES), "utf8")
 /** One a node of ours: each is used, and none is too many. */
 const APART = readFileSync(new URL("inflate.yaml", EXAMPLES), "utf8").replace(
   "      containers:",
-  `      nodeSelector: { karpenter.sh/nodepool: default }
+  `      nodeSelector: { karpenter.sh/capacity-type: on-demand }
       affinity:
         podAntiAffinity:
           requiredDuringSchedulingIgnoredDuringExecution:
@@ -84,6 +86,8 @@ export class DoubtStage {
   readonly #past: ReadonlyMap<Collection, KubeResponse>;
   #karpenter: Replica;
   #started = 1;
+  /** NodeClaims whose creation reached the server. */
+  #claimsMade = 0;
 
   static async open(): Promise<DoubtStage> {
     const world = await openWorld({ sells: isUsual, logLevel: "error" });
@@ -139,22 +143,30 @@ export class DoubtStage {
     if (moment === "start") {
       this.#karpenter.kill();
       const identity = `doubt-${this.#started++}`;
-      this.#karpenter = startReplica(this.world, identity, {}, undefined, met);
+      this.#karpenter = startReplica(this.world, identity, {}, undefined, {
+        ...met,
+        fault: this.#counting(met.fault),
+      });
     } else {
-      this.#karpenter.meet(met.fault);
+      this.#karpenter.meet(this.#counting(met.fault));
       this.#karpenter.meetCloud(met.cloudFault);
       this.#karpenter.cut();
     }
+    const madeBefore = this.#claimsMade;
     const watchFor = async (what: string) => {
       for (let ms = 0; ms < forMs && said.length === 0; ms += MINUTE) {
         await this.world.advance(MINUTE);
-        said.push(...harm(before, await this.picture()).map((one) => `${what}: ${one}`));
+        const after = await this.picture();
+        const made = this.#claimsMade - madeBefore;
+        said.push(
+          ...[...harm(before, after), ...excess(made, moment)].map((one) => `${what}: ${one}`),
+        );
       }
     };
     if (moment === "busy") await this.world.scale("inflate", PODS + 1);
     await watchFor("while it lasts");
     if (told() === 0) said.push("nobody was misled");
-    this.#karpenter.meet(undefined);
+    this.#karpenter.meet(this.#counting());
     this.#karpenter.meetCloud(undefined);
     this.#karpenter.cut();
     if (moment === "busy") await this.world.scale("inflate", PODS);
@@ -170,6 +182,16 @@ export class DoubtStage {
   close(): Promise<void> {
     this.#karpenter.kill();
     return this.world.close();
+  }
+
+  /** Counts the NodeClaims that are made, beside a fault. */
+  #counting(fault: Fault = async () => undefined): Fault {
+    return async (request) => {
+      const answer = await fault(request);
+      if (request.method === "POST" && asked(request)?.of === CLAIMS && answer === undefined)
+        this.#claimsMade++;
+      return answer;
+    };
   }
 
   #misled(
@@ -210,6 +232,12 @@ export class DoubtStage {
 
 function stays({ metadata }: Node | NodeClaim): boolean {
   return metadata.deletionTimestamp === undefined;
+}
+
+/** A sentence when more machines were asked for than there is work. */
+function excess(made: number, moment: Misleading["moment"]): readonly string[] {
+  const wanted = moment === "busy" ? 1 : 0;
+  return made > wanted ? [`${made} claims are made, ${wanted} are needed`] : [];
 }
 
 /** UIDs of the pods that run and stay. */

@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { NODE_CLAIM } from "../../apis/karpenter/nodeclaim.ts";
 import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import type { KubeObject } from "../../apis/meta.ts";
 import { planStaticNodes } from "../../core/provisioning/static-nodes.ts";
+import { KubeError } from "../../kube/errors.ts";
 import { nodePool } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { inManyTurns } from "../../testing/slow-clock.ts";
@@ -12,6 +14,7 @@ import { stateNodeClaim } from "../state/nodeclaims.ts";
 import { createClaims } from "./create-claims.ts";
 import { poolInput, schedulingInput } from "./gather.ts";
 
+const NOT_FOUND = { code: 404, reason: "NotFound", details: { name: "default" } };
 const NODE_CLASS = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
 /** A pool, and a plan for three nodes of it. */
@@ -36,6 +39,21 @@ async function threePlanned(beforeAnswer: (name: string) => Promise<void> = asyn
     return created.map((one) => (one instanceof Error ? one.message : "created"));
   };
   return { world, create };
+}
+
+/** Reads past the mirrors are answered so, until `restore`. */
+function answerLive(
+  world: FakeWorld,
+  answer: (get: () => Promise<KubeObject>) => Promise<unknown>,
+): { readonly reads: () => number; readonly restore: () => void } {
+  const { get } = world.kube;
+  let reads = 0;
+  const answered: unknown = (...call: Parameters<typeof get>) => {
+    reads++;
+    return answer(() => get(...call));
+  };
+  Object.assign(world.kube, { get: answered });
+  return { reads: () => reads, restore: () => void Object.assign(world.kube, { get }) };
 }
 
 async function limitTo(world: FakeWorld, nodes: string): Promise<void> {
@@ -63,6 +81,38 @@ describe("claims of one plan", () => {
     expect(await create()).toEqual(["created", "created", "created"]);
     expect(world.cluster.unlaunched()).toEqual([]);
     expect(world.cluster.synced).toBe(true);
+    await world.stop();
+  });
+
+  it.each([
+    ["is gone", undefined, "the API server has no nodepool/default, or another one than we know"],
+    ["is another one", { metadata: { uid: "another" } }, "or another one than we know"],
+    ["is being deleted", { metadata: { deletionTimestamp: "2026-01-05T08:00:00Z" } }, "has no"],
+    ["is not served", "down", "cannot read nodepool/default before a node is created: down"],
+  ])("are not sent while the API server says that their pool %s", async (_, live, why) => {
+    const { world, create } = await threePlanned();
+    const { reads, restore } = answerLive(world, async (get) => {
+      if (live === undefined) throw new KubeError(404, NOT_FOUND, "getting");
+      if (typeof live === "string") throw new Error(live);
+      const stored = await get();
+      return { ...stored, metadata: { ...stored.metadata, ...live.metadata } };
+    });
+    const said = await create();
+    expect(said).toHaveLength(3);
+    for (const one of said) expect(one).toContain(why);
+    expect(world.api.all(NODE_CLAIM)).toHaveLength(0);
+    expect(reads()).toBe(1);
+    restore();
+    expect(await create()).toEqual(["created", "created", "created"]);
+    await world.stop();
+  });
+
+  it("are held to the limits that the API server has, not to those that a watch brought", async () => {
+    const { world, create } = await threePlanned();
+    expect(await create()).toEqual(["created", "created", "created"]);
+    answerLive(world, async (get) => ({ ...(await get()), spec: { limits: { nodes: "2" } } }));
+    const why = "nodes resource usage of 3 exceeds limit of 2";
+    expect(await create()).toEqual([why, why, why]);
     await world.stop();
   });
 

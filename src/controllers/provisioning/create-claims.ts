@@ -1,18 +1,20 @@
 /**
- * Sends planned claims: one object each, after a last look at the pool's limits. Used by the provisioner
- * and, for replacements, by disruption. One that is refused does not hold up the others.
+ * Sends planned claims: one object each, after a last look at their pools, read from the API server. Used by the
+ * provisioner, for static pools and, for replacements, by disruption. One that is refused does not hold up the others.
  */
 import { claimGeneration, claimKind, toClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import { formatResources } from "../../apis/resources.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Logger } from "../../base/log.ts";
 import { turnIsOver } from "../../base/steps.ts";
 import { limitExceeded } from "../../core/nodepool/limits.ts";
 import { claimManifest } from "../../core/provisioning/manifest.ts";
 import type { PlannedClaim } from "../../core/provisioning/result.ts";
-import { poolById } from "../pools.ts";
+import { livePool, poolById } from "../pools.ts";
 import { claimFields, poolFields, some } from "../words.ts";
 import type { World } from "../world.ts";
 
@@ -30,10 +32,10 @@ export async function createClaims(
   // Names are drawn before anything waits: their order never depends on answers.
   const suffixes = planned.map(() => world.random.suffix());
   // Before the first is sent: the plan has kept the limits, and its claims do not count against each other.
-  const overLimits = poolsOverLimits(world, planned);
+  const refusals = await poolRefusals(world, planned);
   const send = async (plan: PlannedClaim, suffix: string): Promise<NodeClaim | Error> => {
     try {
-      const why = overLimits.get(plan.pool.id);
+      const why = refusals.get(plan.pool.id);
       if (why !== undefined) throw new Error(why);
       const manifest = annotated(claimManifest(plan, suffix), annotations);
       return await createClaim(world, log, plan, manifest, reason);
@@ -50,18 +52,36 @@ export async function createClaims(
   return Promise.all(sent);
 }
 
-/** Why each of the plan's pools may have no more, by id. */
-function poolsOverLimits(
+/**
+ * Why pools of the plan get no node, by id. Each pool is read once, whatever the number of its claims: a watch may be
+ * behind, and show a pool that is gone, another pool of its name, or higher limits.
+ */
+async function poolRefusals(
   world: World,
   planned: readonly PlannedClaim[],
-): ReadonlyMap<string, string> {
+): Promise<ReadonlyMap<string, string>> {
+  const ids = [...new Set(planned.map(({ pool }) => pool.id))];
+  const read = await Promise.all(ids.map((id) => readLive(world, id)));
   const found = new Map<string, string>();
-  for (const id of new Set(planned.map(({ pool }) => pool.id))) {
-    const limits = poolById(world, id)?.pool.limits ?? {};
-    const exceeded = limitExceeded(limits, world.cluster.poolUsage(id));
-    if (exceeded !== undefined) found.set(id, exceeded);
+  for (const [index, id] of ids.entries()) {
+    const live = read[index] as Pool | string;
+    const why =
+      typeof live === "string" ? live : limitExceeded(live.limits, world.cluster.poolUsage(id));
+    if (why !== undefined) found.set(id, why);
   }
   return found;
+}
+
+/** The pool as the API server has it, or why it gets no node. */
+async function readLive(world: World, id: string): Promise<Pool | string> {
+  const stored = poolById(world, id);
+  if (stored === undefined) return `${id} is gone`;
+  const live = await livePool(world, stored).catch(errorText);
+  if (typeof live === "string") return `cannot read ${id} before a node is created: ${live}`;
+  if (live === undefined) return `the API server has no ${id}, or another one than we know`;
+  const { replicas } = stored.pool;
+  if (replicas === undefined || (live.replicas ?? 0) >= replicas) return live;
+  return `the API server asks for fewer replicas of ${id} than we know`;
 }
 
 async function createClaim(

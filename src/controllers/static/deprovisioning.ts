@@ -14,10 +14,9 @@ import {
 } from "../../kube/manager/controller.ts";
 import { claimRequest, readClaim } from "../claims.ts";
 import { deleteClaim } from "../ending/delete-claim.ts";
-import { isManagedPool, readPool, type StoredPool } from "../pools.ts";
+import { isManagedPool, livePool, readPool, type StoredPool } from "../pools.ts";
 import { claimFields, poolFields } from "../words.ts";
 import type { World } from "../world.ts";
-import { liveReplicas } from "./live-replicas.ts";
 import { staticPoolSources } from "./sources.ts";
 
 const POLL_MS = 60_000;
@@ -61,6 +60,6 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
 
 /** Whether the pool, read live, asks for no more nodes than we take it to. */
 async function stillAsksForLess(world: World, stored: StoredPool, pool: Pool): Promise<boolean> {
-  const replicas = await liveReplicas(world, stored);
+  const replicas = (await livePool(world, stored))?.replicas;
   return replicas !== undefined && replicas <= (pool.replicas ?? 0);
 }

@@ -19,7 +19,6 @@ import { createClaims } from "../provisioning/create-claims.ts";
 import { poolInput, schedulingInput } from "../provisioning/gather.ts";
 import { poolFields } from "../words.ts";
 import type { World } from "../world.ts";
-import { liveReplicas } from "./live-replicas.ts";
 import { staticPoolSources } from "./sources.ts";
 
 const POLL_MS = 60_000;
@@ -62,11 +61,6 @@ async function reconcile(world: World, request: Request, which: Try): Promise<Ou
   if (now?.pool.ready !== true || now.pool.deleting) return AWAIT_CHANGE;
   if (which === "first" && !asksTheSame(stored.native, now.native))
     return reconcile(world, request, "second");
-  const replicas = await liveReplicas(world, now);
-  if (replicas === undefined || replicas < (now.pool.replicas ?? 0)) {
-    log.warn("no node is created, the API server has another nodepool than we know");
-    return requeueAfter(LIMITED_MS);
-  }
   // Others may have come meanwhile, or fewer be wanted.
   const planned = plans.slice(0, lacking(world, now.pool).count);
   const created = await createClaims(world, log, planned, "provisioned");
