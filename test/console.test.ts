@@ -9,8 +9,9 @@ import { Random } from "../src/base/random.ts";
 import { explain, explainPools } from "../src/cli/answers/explain.ts";
 import { readObjects, readPicture } from "../src/cli/answers/read-picture.ts";
 import { liveSource } from "../src/cli/console/live-source.ts";
+import type { SupposedAnswer } from "../src/cli/console/suppositions.ts";
 import { objectsOf } from "../src/cli/plan/sources.ts";
-import type { ConsoleScene, ConsoleSource } from "../src/console/source.ts";
+import type { ConsoleScene, ConsoleSource, Supposition } from "../src/console/source.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";
 import type { Transport } from "../src/kube/transport/transport.ts";
 import { ROOT } from "./tidy/sources.ts";
@@ -108,6 +109,38 @@ it("says what explain and plan say of the same moment", async () => {
   expect(price).toBeGreaterThan(0);
   expect(leastMicroUsdPerHour).toBeLessThanOrEqual(price);
   expect(leastMicroUsdPerHour).toBeGreaterThan(0);
+});
+
+it("simulates an edited NodePool, replicas and prices, and says how to ask the same in a terminal", async () => {
+  world = await busyWorld();
+  const scene = await sceneOf(world, world.box.sandbox.transport);
+  const { pools, workloads, types } = await scene.editable();
+  expect(workloads).toContainEqual({ workload: "default/inflate", replicas: 7 });
+  expect(types).toContain("m5.large");
+  const [pool] = pools;
+  expect(scene.poolProblems(pool?.yaml ?? "")).toEqual([]);
+  expect(scene.poolProblems((pool?.yaml ?? "").replace("30s", "soon"))).toEqual([
+    expect.stringMatching(/spec\.disruption\.consolidateAfter.*"soon"/),
+  ]);
+  const ask = (more: Partial<Supposition>) =>
+    during(scene.simulate({ nodes: [], zones: [], consolidate: false, ...more }));
+  const { during } = world;
+  const spot = (pool?.yaml ?? "").replace("- on-demand", "- spot");
+  const edited = (await ask({ pools: spot, scales: ["default/inflate=12"] })) as SupposedAnswer;
+  expect([edited.before.pods - edited.after.pods, edited.after.pendingPods]).toEqual([-5, 1]);
+  expect(edited.commandLine).toBe(
+    `karpenter simulate --nodepool-file - --scale default/inflate=12 <<'NODEPOOL'\n${spot}NODEPOOL\n`,
+  );
+  const launched = edited.steps.flatMap((step) => step.launched);
+  expect(launched.length).toBeGreaterThan(0);
+  expect(launched.map(({ capacityType }) => capacityType)).toEqual(launched.map(() => "spot"));
+  const fewer = (await ask({ scales: ["default/inflate=1"] })) as SupposedAnswer;
+  expect(fewer.before.pods - fewer.after.pods).toBe(6);
+  expect(Object.keys(fewer.nodesAfter.set).length).toBeGreaterThan(0);
+  const refused = (more: Partial<Supposition>) =>
+    expect(scene.simulate({ nodes: [], zones: [], consolidate: false, ...more })).rejects;
+  await refused({ scales: ["default/inflat=1"] }).toThrow("no Deployment default/inflat");
+  await refused({ prices: ["m5.large=cheap"] }).toThrow("wanted TYPE=USD");
 });
 
 it("keeps by watches what a new reading finds, however the cluster changes", async () => {

@@ -5,7 +5,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { percent, perHour, plain } from "./format.ts";
 import { categoriesOf, groupOf, isMeant } from "./node-list.ts";
-import { type Drawn, paint, paletteOf, tileGap, type View } from "./paint.ts";
+import { type Drawn, paint, paletteOf, prepared, type Size, tileGap, type View } from "./paint.ts";
 import { go, place } from "./place.ts";
 import { layoutOf, placeOfSlot, type Slotted, slotAt, slotted } from "./slots.ts";
 import type { MapRow } from "./wire.ts";
@@ -144,26 +144,6 @@ function spotOf({ slots, layout }: Drawn, name: string) {
     if (slot !== undefined) return placeOfSlot(box, slot, layout.tile);
   }
   return undefined;
-}
-
-interface Size {
-  readonly width: number;
-  readonly height: number;
-}
-
-/** Cleared, in CSS pixels. */
-function prepared(canvas: HTMLCanvasElement | null, { width, height }: Size) {
-  const context = canvas?.getContext("2d");
-  if (canvas === null || context === null || context === undefined || width === 0) return undefined;
-  const ratio = devicePixelRatio;
-  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
-  if (canvas.width !== wide || canvas.height !== high) {
-    canvas.width = wide;
-    canvas.height = high;
-  }
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, width, height);
-  return context;
 }
 
 /** Draws the tiles: at once when they changed, scaled from the last picture while the view moves. */

@@ -1,7 +1,7 @@
 /** Draws the map's tiles on a canvas: fill, bars, pods as marks, the shape of what happens to a node. */
 import { perHour, plain, shortName } from "./format.ts";
 import type { Fill } from "./place.ts";
-import { type Box, HEADER, type Layout, placeOfSlot, type Slotted } from "./slots.ts";
+import { HEADER, type Layout, placeOfSlot, type Slotted } from "./slots.ts";
 import type { MapRow } from "./wire.ts";
 
 /** Colours of the style sheet, which follow the system's wish. */
@@ -35,6 +35,29 @@ export function paletteOf(element: Element): Palette {
   };
 }
 
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Cleared, in CSS pixels. */
+export function prepared(canvas: HTMLCanvasElement | null, { width, height }: Size) {
+  const context = canvas?.getContext("2d");
+  if (canvas === null || context === null || context === undefined || width === 0) return undefined;
+  const ratio = devicePixelRatio;
+  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+  }
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}
+
+/** What a change makes of a node. */
+export type Accent = "goes" | "comes" | "changes";
+
 export interface Drawn {
   readonly slots: Slotted;
   readonly layout: Layout;
@@ -43,11 +66,13 @@ export interface Drawn {
   /** Nodes that the filter does not name are pale. Absent: all are meant. */
   readonly meant?: ReadonlySet<string> | undefined;
   readonly categories: readonly string[];
+  /** Nodes that a change is about. */
+  readonly accents?: ReadonlyMap<string, Accent>;
 }
 
 const LABELS = { nodepool: "no NodePool" } as const;
 
-export function groupLabel({ name, count }: Box): string {
+function groupLabel(name: string, count: number): string {
   return `${plain(name === "" ? LABELS.nodepool : name)} · ${count}`;
 }
 
@@ -77,8 +102,11 @@ export function paint(
     context.fillStyle = colours.text;
     context.font = "600 13px system-ui, sans-serif";
     context.textBaseline = "middle";
-    context.fillText(groupLabel(box), Math.max(left, 0) + 8, top + (HEADER * scale) / 2, wide - 16);
-    for (const [name, slot] of slots.groups.get(box.name)?.slots ?? []) {
+    const members = slots.groups.get(box.name)?.slots ?? new Map<string, number>();
+    const count = [...members.keys()].filter((name) => rows.has(name)).length;
+    const label = groupLabel(box.name, count);
+    context.fillText(label, Math.max(left, 0) + 8, top + (HEADER * scale) / 2, wide - 16);
+    for (const [name, slot] of members) {
       const spot = placeOfSlot(box, slot, layout.tile);
       const [x, y] = [spot.x * scale + view.x, spot.y * scale + view.y];
       const row = rows.get(name);
@@ -117,6 +145,36 @@ function tile(context: CanvasRenderingContext2D, one: Tile, drawn: Drawn, colour
   if (size >= 84) card(context, one, colours);
   else if (size >= 22) podMarks(context, one, colours);
   if (size >= 8) stateMark(context, one, colours);
+  const accent = drawn.accents?.get(one.name);
+  if (accent !== undefined) accentMark(context, one, accent, colours);
+}
+
+/** A cross over what goes, a plus on what comes; a thick border on all that change. */
+function accentMark(
+  context: CanvasRenderingContext2D,
+  { x, y, size }: Tile,
+  accent: Accent,
+  colours: Palette,
+) {
+  context.strokeStyle =
+    accent === "goes" ? colours.warn : accent === "comes" ? colours.info : colours.text;
+  context.lineWidth = size >= 20 ? 3 : 2;
+  context.strokeRect(x + 1, y + 1, size - 2, size - 2);
+  if (accent === "changes") return;
+  context.beginPath();
+  if (accent === "goes") {
+    context.moveTo(x + 1, y + 1);
+    context.lineTo(x + size - 1, y + size - 1);
+    context.moveTo(x + size - 1, y + 1);
+    context.lineTo(x + 1, y + size - 1);
+  } else {
+    const [r, cx, cy] = [Math.max(2, Math.min(8, size / 4)), x + size / 2, y + size / 2];
+    context.moveTo(cx - r, cy);
+    context.lineTo(cx + r, cy);
+    context.moveTo(cx, cy - r);
+    context.lineTo(cx, cy + r);
+  }
+  context.stroke();
 }
 
 function share([requested, there]: MapRow["cpu"]): number {

@@ -57,7 +57,6 @@ export interface Box {
   readonly width: number;
   readonly height: number;
   readonly columns: number;
-  readonly count: number;
 }
 
 export interface Layout {
@@ -88,7 +87,7 @@ function shelves(groups: Slotted["groups"], tile: number, width: number): Layout
   const boxes: Box[] = [];
   const most = Math.max(1, Math.floor((width - 2 * PADDING) / tile));
   let [x, y, tallest] = [0, 0, 0];
-  for (const [name, { slots, room }] of groups) {
+  for (const [name, { room }] of groups) {
     const wide = Math.ceil(Math.sqrt(room * 2));
     const columns = Math.min(most, Math.max(wide, Math.ceil(150 / tile)));
     const box = {
@@ -100,7 +99,7 @@ function shelves(groups: Slotted["groups"], tile: number, width: number): Layout
       y += tallest + GAP;
       tallest = 0;
     }
-    boxes.push({ name, x, y, ...box, columns, count: slots.size });
+    boxes.push({ name, x, y, ...box, columns });
     x += box.width + GAP;
     tallest = Math.max(tallest, box.height);
   }

@@ -1,170 +1,223 @@
-/** What if: nodes go, a zone is drained, the cluster is consolidated. The answer of `karpenter simulate`; nothing is done. */
-import { useState } from "preact/hooks";
-import { counted, perHour, plain } from "./format.ts";
-import { inOrder } from "./node-list.ts";
+/** What if: what is supposed, and what would happen then. The answer of `karpenter simulate`; nothing is done. */
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import { Copied } from "./copy.tsx";
+import { cores, counted, percent, perHour, perMonth, plain } from "./format.ts";
+import { type Column, Grid } from "./grid.tsx";
+import { PairOfMaps } from "./pair-of-maps.tsx";
 import { Empty } from "./pieces.tsx";
-import { views } from "./store.ts";
-
-interface Totals {
-  readonly nodes: number;
-  readonly pods: number;
-  readonly pendingPods: number;
-  readonly priceMicroUsdPerHour: number;
-}
-
-/** What the page shows of the answer: docs/reference/simulate.md. */
-interface Simulated {
-  readonly problem?: string;
-  readonly says?: string;
-  readonly before?: Totals;
-  readonly after?: Totals;
-  readonly steps?: readonly { readonly at: string; readonly says: string }[];
-  readonly unplaced?: readonly { readonly pod: string; readonly reason: string }[];
-  readonly against?: readonly { readonly node: string; readonly says: string }[];
-}
+import { go } from "./place.ts";
+import { answered, type Simulated } from "./supposition.ts";
+import { WhatIfForm } from "./what-if-form.tsx";
+import type { MapRow } from "./wire.ts";
 
 export function WhatIfPage() {
-  const { rows } = views.map.value;
-  const [node, setNode] = useState("");
-  const [zone, setZone] = useState("");
-  const [consolidate, setConsolidate] = useState(false);
-  const [answer, setAnswer] = useState<Simulated | "asked" | undefined>();
-  const zones = [...new Set([...rows.values()].flatMap((row) => row.zone ?? []))].sort();
-  const nodes = inOrder(rows, "").filter(([, { state }]) => state !== "unmanaged");
-  const ask = async () => {
-    setAnswer("asked");
-    const query = new URLSearchParams();
-    if (node !== "") query.set("node", node);
-    if (zone !== "") query.set("zone", zone);
-    if (consolidate) query.set("consolidate", "");
-    try {
-      setAnswer((await (await fetch(`/api/simulate?${query}`)).json()) as Simulated);
-    } catch {
-      setAnswer({ problem: "the console does not answer; try again" });
-    }
-  };
-  const flags = [
-    node === "" ? "" : ` --remove-node ${node}`,
-    zone === "" ? "" : ` --drain-zone ${zone}`,
-    consolidate ? " --consolidate" : "",
-  ].join("");
+  const answer = answered.value;
   return (
     <div class="page">
-      <div class="tools">
-        <Choice label="Node" value={node} names={nodes.map(([name]) => name)} onChange={setNode} />
-        <Choice label="Zone" value={zone} names={zones} onChange={setZone} />
-        <label>
-          <input
-            type="checkbox"
-            checked={consolidate}
-            onChange={({ currentTarget: { checked } }) => setConsolidate(checked)}
-          />{" "}
-          Consolidate to the end
-        </label>
-        <button type="button" onClick={() => void ask()}>
-          Simulate
-        </button>
-      </div>
-      <p class="muted">
-        The same in a terminal: <code>karpenter simulate{plain(flags)}</code>
-      </p>
+      <WhatIfForm />
       {answer === undefined && (
         <Empty
           says="Nothing is simulated yet."
-          next="Choose a node that goes, a zone that is drained, or consolidation. Nothing is done to the cluster."
+          next="Suppose that nodes or a zone go, or that a NodePool, a price or replicas are other. Nothing is done to the cluster."
         />
       )}
       {answer === "asked" && <p role="status">The cluster is being simulated…</p>}
-      {typeof answer === "object" && <Answer answer={answer} />}
+      {typeof answer === "object" &&
+        ("problem" in answer ? (
+          <p class="state error" role="alert">
+            ✕ {plain(answer.problem)}
+          </p>
+        ) : (
+          <Answer answer={answer} />
+        ))}
     </div>
   );
 }
 
-function Choice({
-  label,
-  value,
-  names,
-  onChange,
-}: {
-  label: string;
-  value: string;
-  names: readonly string[];
-  onChange: (value: string) => void;
-}) {
-  return (
-    <label>
-      {label}{" "}
-      <select
-        aria-label={label}
-        value={value}
-        onChange={({ currentTarget: { value: chosen } }) => onChange(chosen)}
-      >
-        <option value="">none</option>
-        {names.map((name) => (
-          <option key={name} value={name}>
-            {plain(name)}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
-
 function Answer({ answer }: { answer: Simulated }) {
-  const { problem, says, before, after, steps = [], unplaced = [], against = [] } = answer;
-  if (problem !== undefined || before === undefined || after === undefined)
-    return <p class="state warn">▲ {plain(problem ?? "no answer")}</p>;
-  const lines: readonly (readonly [string, string, string])[] = [
-    ["Nodes", String(before.nodes), String(after.nodes)],
-    ["Pods that run", String(before.pods), String(after.pods)],
-    ["Pods without a place", String(before.pendingPods), String(after.pendingPods)],
-    ["Price", perHour(before.priceMicroUsdPerHour), perHour(after.priceMicroUsdPerHour)],
-  ];
+  const { says, before, after, unplaced, against, next, notes, commandLine } = answer;
+  const saves = answer.savesMicroUsdPerHour;
+  const [was, is] = useMemo(() => {
+    const all = new Map(Object.entries(answer.nodesBefore));
+    const then = new Map(all);
+    for (const name of answer.nodesAfter.del) then.delete(name);
+    for (const [name, row] of Object.entries(answer.nodesAfter.set)) then.set(name, row);
+    return [all, then];
+  }, [answer]);
+  const head = useRef<HTMLHeadingElement>(null);
+  useEffect(() => head.current?.focus(), [answer]);
   return (
     <>
-      <h2>{plain(says ?? "")}</h2>
-      <table>
-        <caption>Before and after</caption>
-        <thead>
-          <tr>
-            <th scope="col">What</th>
-            <th scope="col">Before</th>
-            <th scope="col">After</th>
-          </tr>
-        </thead>
-        <tbody>
-          {lines.map(([name, was, is]) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td>{was}</td>
-              <td>{is}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <Sentences title="Steps" lines={steps.map((one) => one.says)} />
+      <h2 ref={head} tabIndex={-1}>
+        {plain(says)}
+      </h2>
+      <div class="figures">
+        <Figure name="Nodes" value={`${before.nodes} → ${after.nodes}`} />
+        <Figure
+          name="Price"
+          value={`${perHour(before.priceMicroUsdPerHour)} → ${perHour(after.priceMicroUsdPerHour)}`}
+        />
+        <Figure name={saves < 0 ? "Adds" : "Saves"} value={perMonth(Math.abs(saves))} />
+        <Figure name="Pods that move" value={String(answer.podsMoved)} />
+        <Figure
+          name="Pods without a place"
+          value={`${before.pendingPods} → ${after.pendingPods}`}
+          isBad={after.pendingPods > before.pendingPods}
+        />
+      </div>
+      <PairOfMaps before={was} after={is} />
+      <p class="legend">
+        <span>✕ goes</span>
+        <span>+ is launched</span>
+        <span>thick border: has other pods</span>
+      </p>
+      <Changes before={was} after={is} />
+      <Sentences title="Commands" lines={commandsOf(answer)} none="No command: nothing moves." />
+      {answer.ended !== undefined && <p class="muted">{ENDS[answer.ended] ?? ""}</p>}
       <Sentences
-        title="What would speak against it"
+        title="Protects nodes that go"
         lines={against.map((one) => `${one.node}: ${one.says}`)}
       />
       <Sentences
         title={`${counted(unplaced.length, "pod")} without a place`}
-        lines={unplaced.slice(0, 50).map((one) => `${one.pod}: ${one.reason}`)}
+        lines={unplaced.map((one) => `${one.pod}: ${one.reason}`)}
+      />
+      <Sentences title="Next" lines={next.map((one) => one.says)} />
+      <Sentences title="What was assumed" lines={notes} />
+      <h3>The same in a terminal</h3>
+      <Copied label="Copy as command line" text={commandLine} />
+    </>
+  );
+}
+
+const ENDS: Readonly<Record<string, string>> = {
+  settled: "At the end the disruption loop has nothing more to do.",
+  horizon: "The simulation ends after 24 hours; the disruption loop would go on.",
+  limit: "The simulation ends before the disruption loop does: it would take too many rounds.",
+};
+
+function Figure({ name, value, isBad }: { name: string; value: string; isBad?: boolean }) {
+  return (
+    <div class="figure">
+      <span class="muted">{name}</span>
+      <span class={isBad === true ? "value small state warn" : "value small"}>
+        {isBad === true ? "▲ " : ""}
+        {value}
+      </span>
+    </div>
+  );
+}
+
+/** A line each, with what it comes to. */
+function commandsOf({ before, steps }: Simulated): readonly string[] {
+  let price = before.priceMicroUsdPerHour;
+  return steps.map(({ says, moves, priceMicroUsdPerHour }) => {
+    const change = priceMicroUsdPerHour - price;
+    price = priceMicroUsdPerHour;
+    const moved = moves.filter(
+      ({ from, to }) => from !== undefined && to !== undefined && from !== to,
+    );
+    const parts = [
+      says,
+      ...(moved.length === 0 ? [] : [`${counted(moved.length, "pod")} moved`]),
+      ...(change === 0 ? [] : [`${change < 0 ? "−" : "+"}${perHour(Math.abs(change))}`]),
+    ];
+    return parts.join(" · ");
+  });
+}
+
+interface Change {
+  readonly what: "goes" | "is launched" | "has other pods";
+  readonly row: MapRow;
+  readonly was: MapRow | undefined;
+}
+
+const MARKS = { goes: "✕", "is launched": "+", "has other pods": "▢" } as const;
+
+const COLUMNS: readonly Column<Change>[] = [
+  { title: "Node", cell: (_, name) => plain(name) },
+  { title: "What happens", cell: ({ what }) => `${MARKS[what]} ${what}` },
+  { title: "NodePool", cell: ({ row }) => plain(row.pool ?? ""), isMinor: true },
+  { title: "Type", cell: ({ row }) => row.type ?? "–" },
+  { title: "Zone", cell: ({ row }) => row.zone ?? "–", isMinor: true },
+  {
+    title: "Pods",
+    cell: ({ row, was, what }) =>
+      what === "goes" ? `${row.pods} → 0` : `${was?.pods ?? 0} → ${row.pods}`,
+    isNumber: true,
+  },
+  {
+    title: "CPU requested",
+    cell: ({ row }) => `${percent(...row.cpu)} of ${cores(row.cpu[1])}`,
+    isNumber: true,
+    isMinor: true,
+  },
+  { title: "Price", cell: ({ row }) => perHour(row.price), isNumber: true },
+];
+
+/** The maps as a table: only nodes that differ. */
+function Changes({
+  before,
+  after,
+}: {
+  before: ReadonlyMap<string, MapRow>;
+  after: ReadonlyMap<string, MapRow>;
+}) {
+  const rows = useMemo(() => changesOf(before, after), [before, after]);
+  if (rows.length === 0) return <p>No node changes.</p>;
+  return (
+    <>
+      <h3>{counted(rows.length, "node")} that change</h3>
+      <Grid
+        label="Nodes that change"
+        rows={rows}
+        columns={COLUMNS}
+        onOpen={(name, { was }) => {
+          if (was !== undefined) go({ about: `node/${name}` });
+        }}
       />
     </>
   );
 }
 
-function Sentences({ title, lines }: { title: string; lines: readonly string[] }) {
-  if (lines.length === 0) return null;
+function changesOf(
+  before: ReadonlyMap<string, MapRow>,
+  after: ReadonlyMap<string, MapRow>,
+): readonly (readonly [string, Change])[] {
+  const gone = [...before]
+    .filter(([name]) => !after.has(name))
+    .map(([name, row]): [string, Change] => [name, { what: "goes", row, was: row }]);
+  const others = [...after].flatMap(([name, row]): [string, Change][] => {
+    const was = before.get(name);
+    if (was === undefined) return [[name, { what: "is launched", row, was }]];
+    return was.pods === row.pods ? [] : [[name, { what: "has other pods", row, was }]];
+  });
+  return [...gone, ...others];
+}
+
+/** So many lines are read; the others are counted. */
+const MOST_LINES = 50;
+
+function Sentences({
+  title,
+  lines,
+  none,
+}: {
+  title: string;
+  lines: readonly string[];
+  none?: string;
+}) {
+  if (lines.length === 0 && none === undefined) return null;
   return (
     <>
       <h3>{title}</h3>
+      {lines.length === 0 && <p>{none}</p>}
       <ol class="sentences">
-        {lines.map((line, index) => (
+        {lines.slice(0, MOST_LINES).map((line, index) => (
           <li key={`${index} ${line}`}>{plain(line)}</li>
         ))}
       </ol>
+      {lines.length > MOST_LINES && <p class="muted">and {lines.length - MOST_LINES} more</p>}
     </>
   );
 }

@@ -1,5 +1,5 @@
 /** Shapes of what the console sends: its own types, and nothing else of the product. */
-export type { Act } from "../../src/console/source.ts";
+export type { Act, Editable, Supposition } from "../../src/console/source.ts";
 export type { CostRow, CostsHead } from "../../src/console/views/costs.ts";
 export type { DecisionRow, DecisionsHead } from "../../src/console/views/decisions.ts";
 export type { HealthHead } from "../../src/console/views/health.ts";

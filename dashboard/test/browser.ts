@@ -9,6 +9,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { findChromium } from "./chromium.ts";
 import { postEvent } from "./hostile-event.ts";
 import { type LiveSandbox, startSandbox } from "./live-sandbox.ts";
+import { refusesFaults, sameInATerminal, supposes } from "./what-if.ts";
 
 const PICTURES = fileURLToPath(new URL("../../dist/browser/", import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -95,14 +96,7 @@ async function drive(browser: Browser, sandbox: LiveSandbox): Promise<void> {
   await check("the keyboard alone reaches every view, the table and the reasons", () =>
     byKeyboard(page),
   );
-  await check("what if a node goes: what simulate says", async () => {
-    await page.keyboard.press("7");
-    const choice = page.getByRole("combobox", { name: "Node", exact: true });
-    await choice.selectOption({ index: 1 });
-    await page.getByRole("button", { name: "Simulate" }).click();
-    await page.getByRole("table", { name: "Before and after" }).waitFor();
-    await page.screenshot({ path: `${PICTURES}whatif.png` });
-  });
+  await whatIf(page, sandbox);
   await check("a hostile event is text", async () => {
     await page.keyboard.press("3");
     await page.getByText("<img src=x onerror").first().waitFor();
@@ -121,6 +115,32 @@ async function drive(browser: Browser, sandbox: LiveSandbox): Promise<void> {
   await context.close();
 }
 
+async function whatIf(page: Page, sandbox: LiveSandbox): Promise<void> {
+  await check("a faulty NodePool is refused with field, value and remedy", () =>
+    refusesFaults(page),
+  );
+  await check("every kind of change is supposed at once", () => supposes(page));
+  await check("the command line of the page gives the same answer", () =>
+    sameInATerminal(page, sandbox),
+  );
+  await inSizes(page, "whatif-answered");
+}
+
+/** What the page shows now, at every size in both colour schemes, with axe. */
+async function inSizes(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    for (const size of SIZES) {
+      await page.setViewportSize(size);
+      await check(`${name} at ${size.width}, ${colorScheme}`, () =>
+        inspect(page, `${name}-${size.width}-${colorScheme}`),
+      );
+    }
+  }
+  await page.setViewportSize(SIZES[1]);
+  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+}
+
 async function firstSteps(page: Page): Promise<void> {
   await page.getByText("No node here is Karpenter's").waitFor();
   await page.getByRole("button", { name: "Apply the example" }).click();
@@ -137,6 +157,10 @@ async function lookAt(page: Page, view: string, name: string): Promise<void> {
   }, view);
   await page.locator(`nav a[aria-current="page"][href="#${view}"]`).waitFor();
   await page.locator(".skeleton").waitFor({ state: "detached", timeout: 20_000 });
+  await inspect(page, name);
+}
+
+async function inspect(page: Page, name: string): Promise<void> {
   await page.waitForTimeout(300);
   await page.screenshot({ path: `${PICTURES}${name}.png` });
   const wide = await page.evaluate(

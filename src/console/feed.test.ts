@@ -58,6 +58,8 @@ class FakeSource implements ConsoleSource {
       unplaced: async () => [],
       explain: async ({ name }) => ({ says: name }),
       simulate: async () => ({}),
+      editable: async () => ({ pools: [], workloads: [], types: [] }),
+      poolProblems: () => [],
     });
   }
 }

@@ -6,6 +6,7 @@
 import { parseBoundedJson } from "../base/bounded-json.ts";
 import type { Clock } from "../base/clock.ts";
 import { firstLineOf } from "../base/error-text.ts";
+import { isObject } from "../base/json.ts";
 import { openEventStream, openLineStream } from "../listen/event-stream.ts";
 import { type Exchange, Refusal } from "../listen/exchange.ts";
 import { decisionLines } from "./decision-lines.ts";
@@ -45,6 +46,8 @@ const HEADERS = {
 } as const;
 
 const MOST_BODY_BYTES = 16 * 1_024;
+/** A question may have NodePools in it. */
+const MOST_QUESTION_BYTES = 256 * 1_024;
 
 /** One handler serves all who look; `close` ends its watches. */
 export function createConsole(options: ConsoleOptions): ConsoleHandler {
@@ -96,6 +99,16 @@ async function answer(exchange: Exchange, options: ConsoleOptions, feed: Feed): 
       return ask(exchange, feed, (scene, query) => scene.explain(questionIn(query)));
     case "GET /api/simulate":
       return ask(exchange, feed, (scene, query) => scene.simulate(suppositionIn(query)));
+    case "POST /api/simulate": {
+      const asked = writtenSupposition(await readJson(exchange, MOST_QUESTION_BYTES));
+      return ask(exchange, feed, (scene) => scene.simulate(asked));
+    }
+    case "GET /api/editable":
+      return ask(exchange, feed, (scene) => scene.editable());
+    case "POST /api/pool-problems": {
+      const { pools = "" } = stringsIn(await readJson(exchange, MOST_QUESTION_BYTES));
+      return ask(exchange, feed, (scene) => ({ problems: scene.poolProblems(pools) }));
+    }
     case "POST /api/act":
       return act(exchange, source);
     default:
@@ -193,6 +206,23 @@ function suppositionIn(query: URLSearchParams): Supposition {
   };
 }
 
+/** A question that was written as JSON. What has another type counts as not said. */
+function writtenSupposition(value: unknown): Supposition {
+  const fields = isObject(value) ? value : {};
+  const list = (name: string): readonly string[] => {
+    const given = fields[name];
+    return Array.isArray(given) ? given.filter((one) => typeof one === "string") : [];
+  };
+  return {
+    nodes: list("nodes"),
+    zones: list("zones"),
+    consolidate: fields["consolidate"] === true,
+    prices: list("prices"),
+    scales: list("scales"),
+    pools: stringsIn(value)["pools"] ?? "",
+  };
+}
+
 async function act(exchange: Exchange, source: ConsoleSource): Promise<void> {
   const { name = "", ...values } = stringsIn(await readJson(exchange));
   if (!source.acts.some((one) => one.name === name))
@@ -204,10 +234,10 @@ async function act(exchange: Exchange, source: ConsoleSource): Promise<void> {
   }
 }
 
-async function readJson(exchange: Exchange): Promise<unknown> {
+async function readJson(exchange: Exchange, mostBytes = MOST_BODY_BYTES): Promise<unknown> {
   if (!/^application\/json\b/.test(exchange.request.headers["content-type"] ?? ""))
     throw new Refusal(415, "wanted application/json");
-  const body = await exchange.readBody(MOST_BODY_BYTES);
+  const body = await exchange.readBody(mostBytes);
   try {
     return parseBoundedJson(body.toString("utf8"));
   } catch (error) {

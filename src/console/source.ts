@@ -41,6 +41,10 @@ export interface ConsoleScene {
   explain(question: ConsoleQuestion): Promise<unknown>;
   /** The answer of `karpenter simulate`. Throws an error whose message is for people. */
   simulate(supposition: Supposition): Promise<unknown>;
+  /** What a {@link Supposition} can be about. */
+  editable(): Promise<Editable>;
+  /** What the API server would refuse of NodePools written as YAML, a sentence each. */
+  poolProblems(pools: string): readonly string[];
 }
 
 export interface ConsolePool extends PoolAnswer {
@@ -62,11 +66,28 @@ export interface ConsoleQuestion {
   readonly namespace: string;
 }
 
-/** What if: these nodes go, these zones are drained, the cluster is consolidated to its end. */
+/** What if: nodes go, zones are drained, objects and prices are other, the cluster is consolidated to its end. */
 export interface Supposition {
   readonly nodes: readonly string[];
   readonly zones: readonly string[];
   readonly consolidate: boolean;
+  /** `TYPE=USD`, or `TYPE:spot=USD`, an hour. */
+  readonly prices?: readonly string[];
+  /** Deployments: `NAMESPACE/NAME=REPLICAS`. */
+  readonly scales?: readonly string[];
+  /** NodePools as they are to be, as YAML. */
+  readonly pools?: string;
+}
+
+/** NodePools as their owners write them, Deployments (`namespace/name`), and instance types on offer. */
+export interface Editable {
+  readonly pools: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly yaml: string;
+  }[];
+  readonly workloads: readonly { readonly workload: string; readonly replicas: number }[];
+  readonly types: readonly string[];
 }
 
 /** Something that may be done to a sandbox. */

@@ -3,7 +3,7 @@ import { counted } from "../../base/counted.ts";
 import { durationHint, parseDuration } from "../../base/duration.ts";
 import { printedLines } from "../../base/printable.ts";
 import type { Model } from "../../core/answers/model.ts";
-import { type Found, readDocuments } from "../plan/documents.ts";
+import { readDocuments } from "../plan/documents.ts";
 import { type PlanStreams, STANDARD_STREAMS } from "../plan/run-plan.ts";
 import { CliError } from "../program/cli-error.ts";
 import { printed } from "../program/manifest-text.ts";
@@ -11,23 +11,17 @@ import { type Progress, progressFor } from "../program/progress.ts";
 import { isReport, printedReport } from "../report/formats.ts";
 import { simulateReport } from "./answer-reports.ts";
 import type { AnswerFormat } from "./picture-options.ts";
-import {
-  type PictureFlags,
-  pictureFrom,
-  type ReadPicture,
-  readObjects,
-  readPicture,
-} from "./read-picture.ts";
+import { type PictureFlags, pictureFrom, readObjects, readPicture } from "./read-picture.ts";
+import { parseScales } from "./scales.ts";
 import { leftOut, modelOf, type Simulated, simulation } from "./simulate.ts";
 import { simulateText } from "./simulate-text.ts";
+import { supposedPicture } from "./suppose.ts";
 import {
   nodesToRemove,
   parsePrices,
   parseUnhealthy,
   unknownConditions,
-  withDrift,
   withOfferings,
-  withPools,
   withUnhealthy,
 } from "./what-if.ts";
 
@@ -37,6 +31,7 @@ export interface SimulateFlags extends PictureFlags {
   readonly drainZone?: readonly string[];
   readonly nodepoolFile?: readonly string[];
   readonly add?: readonly string[];
+  readonly scale?: readonly string[];
   readonly price?: readonly string[];
   readonly unhealthy?: readonly string[];
   readonly node?: readonly string[];
@@ -80,6 +75,7 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
       `--horizon: "${flags.horizon}": ${durationHint(flags.horizon ?? "") ?? "wanted a duration such as 24h"}`,
     );
   const prices = parsePrices(flags.price ?? []);
+  const scales = parseScales(flags.scale ?? []);
   const conditions = parseUnhealthy(flags.unhealthy ?? []);
   if (flags.node !== undefined && conditions.length === 0)
     throw new CliError("--node: says which nodes --unhealthy is about, and needs it");
@@ -87,8 +83,19 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
   const objects = await readObjects(flags);
   progress.stage(`working out the cluster from ${counted(objects.found.length, "object")}`);
   const before = await readPicture(flags, objects);
-  const pools = readDocuments(flags.nodepoolFile ?? []);
-  const changed = await withChanges(flags, objects, before, pools);
+  const changed = await supposedPicture(
+    before,
+    {
+      pools: readDocuments(flags.nodepoolFile ?? []),
+      added: readDocuments(flags.add ?? []),
+      scales,
+    },
+    {
+      found: objects.found,
+      ofObjects: (found) => readPicture(flags, { ...objects, found }),
+      ofManifests: (manifests) => pictureFrom(flags, manifests, objects),
+    },
+  );
   const supposed =
     conditions.length === 0
       ? changed
@@ -116,20 +123,4 @@ async function played(flags: SimulateFlags, progress: Progress): Promise<Played>
       ...unknownConditions(conditions, start.picture.repair?.policies ?? []),
     ],
   };
-}
-
-/** The picture with other pools and further objects, if any. */
-async function withChanges(
-  flags: SimulateFlags,
-  objects: Awaited<ReturnType<typeof readObjects>>,
-  before: ReadPicture,
-  pools: readonly Found[],
-): Promise<ReadPicture> {
-  const added = readDocuments(flags.add ?? []);
-  if (pools.length === 0 && added.length === 0) return before;
-  const found = [...withPools(objects.found, pools), ...added];
-  const changed = await readPicture(flags, { ...objects, found });
-  const manifests = withDrift(changed, pools);
-  if (manifests === changed.manifests) return changed;
-  return pictureFrom(flags, manifests, objects);
 }

@@ -69,11 +69,6 @@ export function modelOf({ picture, planning }: ReadPicture): Model {
   };
 }
 
-/** The answer of {@link simulation} alone. */
-export function simulate(...given: Parameters<typeof simulation>): Simulated {
-  return simulation(...given).answer;
-}
-
 /** `before`: the cluster as read; `start`: the same with the changed NodePools, prices and workloads. */
 export function simulation(
   before: Model,

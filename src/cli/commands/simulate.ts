@@ -19,6 +19,10 @@ export function simulateCommand(): Command {
     .option("--nodepool-file <path...>", "suppose that NodePools are as in these files")
     .option("--add <path...>", "suppose that these objects are applied: workloads, pods, NodePools")
     .option(
+      "--scale <workload=replicas...>",
+      "suppose that these Deployments (NAMESPACE/NAME) have so many replicas",
+    )
+    .option(
       "--price <type=usd...>",
       "suppose that a type costs this per hour; TYPE:spot=USD for spot",
     )

@@ -14,7 +14,6 @@ import type {
   ConsolePool,
   ConsoleQuestion,
   ConsoleScene,
-  Supposition,
   UnplacedPod,
 } from "../../console/source.ts";
 import type { CommandAnswer } from "../../core/answers/command-answer.ts";
@@ -30,8 +29,8 @@ import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { brakeOf, explain, subjectOf } from "../answers/explain.ts";
 import { type Kept, pictureFrom, type ReadPicture, readObjects } from "../answers/read-picture.ts";
-import { modelOf, type Simulated, simulate } from "../answers/simulate.ts";
-import { nodesToRemove, withOfferings } from "../answers/what-if.ts";
+import { modelOf } from "../answers/simulate.ts";
+import type { Found } from "../plan/documents.ts";
 import { sortManifests } from "../plan/manifests.ts";
 import { planOf } from "../plan/plan.ts";
 import { playBatchInSteps, settledPlan } from "../plan/played-batch.ts";
@@ -40,6 +39,7 @@ import { CliError } from "../program/cli-error.ts";
 import type { keptCloud } from "./kept-cloud.ts";
 import { KEPT_KINDS, type MirroredCluster } from "./mirrored-cluster.ts";
 import { Rested } from "./rested.ts";
+import { editable, poolProblems, supposed, type WholeScene } from "./suppositions.ts";
 
 /** What goes on from scene to scene. */
 export class LongWork {
@@ -102,7 +102,21 @@ export async function readScene(doors: SceneDoors): Promise<ReadScene> {
   };
   const told = events.map((object) => ({ where: "", object, live: true as const }));
   const read = await pictureFrom({}, manifests, { ...objects, found: told, kept });
-  return { scene: sceneOf(read, events, doors.long), spentMs: clock.elapsedMs() - begunMs };
+  const whole = (): WholeScene => ({
+    objects: { ...objects, found: [...objects.found, ...keptObjects(cluster)] },
+    cloud,
+  });
+  const spentMs = clock.elapsedMs() - begunMs;
+  return { scene: sceneOf(read, events, doors.long, whole), spentMs };
+}
+
+/** What {@link withoutKept} leaves out. */
+function keptObjects(cluster: MirroredCluster): readonly Found[] {
+  return KEPT_KINDS.flatMap((kind) => cluster.objects(kind)).map((object) => ({
+    where: "",
+    object,
+    live: true as const,
+  }));
 }
 
 /** Their mirrors are opened, and read without a copy of each list. */
@@ -117,7 +131,12 @@ function withoutKept(client: MirroredCluster["client"]): MirroredCluster["client
   return { ...client, list };
 }
 
-function sceneOf(read: ReadPicture, events: readonly Event[], long: LongWork): ConsoleScene {
+function sceneOf(
+  read: ReadPicture,
+  events: readonly Event[],
+  long: LongWork,
+  whole: () => WholeScene,
+): ConsoleScene {
   const { picture, settings } = read;
   const plan = once(() =>
     long.plan.do(async (run) => {
@@ -152,7 +171,9 @@ function sceneOf(read: ReadPicture, events: readonly Event[], long: LongWork): C
       return long.unplaced.do((run) => run(unplacedOf(read, planned)));
     }),
     explain: async (question) => explained(read, question, await next()),
-    simulate: async (supposition) => simulated(read, supposition),
+    simulate: (supposition) => supposed(read, supposition, whole),
+    editable: async () => editable(read),
+    poolProblems,
   };
 }
 
@@ -208,23 +229,6 @@ function explained(
   const { subject, name: known } = subjectOf([kind, name]);
   if (known === undefined) throw new CliError(`which ${subject}? Say its name`);
   return explain(read, { subject, name: known, next: () => next }, namespace);
-}
-
-/** How far consolidation is played, as `karpenter simulate` does without `--horizon`. */
-const HORIZON_MS = 24 * 3_600_000;
-
-/** As `karpenter simulate --remove-node --drain-zone --consolidate`. */
-function simulated(read: ReadPicture, { nodes, zones, consolidate }: Supposition): Simulated {
-  const drained = new Set(zones);
-  const before = modelOf(read);
-  const start = withOfferings(before, [], drained);
-  const removed = nodesToRemove(start.picture, nodes, drained);
-  return simulate(
-    before,
-    start,
-    { removed, zones, consolidate, horizonMs: HORIZON_MS, repairs: false },
-    read.settings,
-  );
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {

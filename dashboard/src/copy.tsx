@@ -1,0 +1,32 @@
+/** A text to take away: shown as it is, with a button that copies it. */
+import { useState } from "preact/hooks";
+import { plain } from "./format.ts";
+
+/** How long the button says that it was done. */
+const TOLD_MS = 2_000;
+
+export function Copied({ label, text }: { label: string; text: string }) {
+  const [said, setSaid] = useState("");
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setSaid("copied");
+    } catch {
+      setSaid("the browser does not let this page copy: select the text");
+    }
+    setTimeout(() => setSaid(""), TOLD_MS);
+  };
+  return (
+    <div class="copied">
+      <pre>{text.split("\n").map(plain).join("\n")}</pre>
+      <p>
+        <button type="button" onClick={() => void copy()}>
+          {label}
+        </button>{" "}
+        <span role="status" class="muted">
+          {said}
+        </span>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,108 @@
+/** The nodes before and after, as two maps in which each node has the same place. */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { categoriesOf, groupOf } from "./node-list.ts";
+import { type Accent, type Drawn, paint, paletteOf, prepared } from "./paint.ts";
+import { place } from "./place.ts";
+import { layoutOf, type Slotted, slotted } from "./slots.ts";
+import type { MapRow } from "./wire.ts";
+
+/** Of the window's height, as far as tiles can be made that small. */
+const MOST_SHARE = 0.5;
+
+type Rows = ReadonlyMap<string, MapRow>;
+
+export function PairOfMaps({ before, after }: { before: Rows; after: Rows }) {
+  const { group } = place.value;
+  const slots = useMemo((): Slotted => {
+    const all = new Map([...after, ...before]);
+    const names = [...all.keys()].sort();
+    const wanted = new Map(names.map((name) => [name, groupOf(all.get(name) as MapRow, group)]));
+    const { groups } = slotted({ groups: new Map() }, wanted);
+    // Nothing comes to these maps: they need no room for more.
+    const full = [...groups].map(
+      ([name, one]) => [name, { ...one, room: one.slots.size }] as const,
+    );
+    return { groups: new Map(full) };
+  }, [before, after, group]);
+  const accents = useMemo(() => accentsOf(before, after), [before, after]);
+  return (
+    <div class="pair">
+      <OneMap title="Before" rows={before} slots={slots} accents={accents.before} />
+      <OneMap title="After" rows={after} slots={slots} accents={accents.after} />
+    </div>
+  );
+}
+
+function accentsOf(before: Rows, after: Rows) {
+  const marks = (rows: Rows, others: Rows, alone: Accent) =>
+    new Map(
+      [...rows].flatMap(([name, row]): readonly [string, Accent][] => {
+        const other = others.get(name);
+        if (other === undefined) return [[name, alone]];
+        return other.pods === row.pods ? [] : [[name, "changes"]];
+      }),
+    );
+  return { before: marks(before, after, "goes"), after: marks(after, before, "comes") };
+}
+
+function OneMap({
+  title,
+  rows,
+  slots,
+  accents,
+}: {
+  title: string;
+  rows: Rows;
+  slots: Slotted;
+  accents: ReadonlyMap<string, Accent>;
+}) {
+  const frame = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [width, setWidth] = useState(0);
+  const [theme, setTheme] = useState(0);
+  const { fill } = place.value;
+  useEffect(() => {
+    const element = frame.current;
+    if (element === null) return undefined;
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    observer.observe(element);
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    const changed = () => setTheme((count) => count + 1);
+    scheme.addEventListener("change", changed);
+    return () => {
+      observer.disconnect();
+      scheme.removeEventListener("change", changed);
+    };
+  }, []);
+  const layout = useMemo(() => layoutOf(slots, width, innerHeight * MOST_SHARE), [slots, width]);
+  useEffect(() => {
+    const size = { width, height: layout.height };
+    const context = prepared(canvas.current, size);
+    if (context === undefined || frame.current === null) return;
+    const drawn: Drawn = {
+      slots,
+      layout,
+      rows,
+      fill,
+      categories: categoriesOf(rows.values(), fill),
+      accents,
+    };
+    const view = { scale: 1, x: 0, y: 0 };
+    paint(context, drawn, paletteOf(frame.current), { view, ...size });
+  }, [slots, layout, rows, accents, fill, width, theme]);
+  return (
+    <section aria-label={`${title}, as a map`}>
+      <h3>
+        {title} <span class="muted">· {rows.size} nodes</span>
+      </h3>
+      <div
+        ref={frame}
+        class="map still"
+        aria-hidden="true"
+        style={{ height: `${layout.height}px` }}
+      >
+        <canvas ref={canvas} />
+      </div>
+    </section>
+  );
+}
