@@ -14,6 +14,7 @@ export const CONTROLLER_POLICIES = [
   { file: "eks-integration", name: "EKSIntegration" },
   { file: "interruption", name: "Interruption" },
   { file: "zonal-shift", name: "ZonalShift" },
+  { file: "service-quotas", name: "ServiceQuotas" },
   { file: "resource-discovery", name: "ResourceDiscovery" },
   { file: "former-generations", name: "FormerGenerations", condition: "ServesFormerGenerations" },
 ] as const;

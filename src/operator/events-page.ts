@@ -52,6 +52,8 @@ export function eventsPage(): string {
   ].join("\n");
 }
 
+const QUOTA_USE = '<used> of <allowed> vCPUs of EC2\'s quota "<quota>" (<code>) are used';
+
 /** The cluster's can always be read: the program does not start with others. */
 const BUDGETS = [
   { reason: "<reason>", next: { when: "broken" }, whose: "pool" } as const,
@@ -144,6 +146,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     aws.deletionFailed(object("EC2NodeClass"), "<why>"),
     aws.zonalShiftActive(object("NodePool"), "<zone>", "<zone id>"),
     aws.zonalShiftCleared(object("NodePool"), "<zone>", "<zone id>"),
+    aws.quotaNear(object("NodePool"), "<code>", QUOTA_USE),
   ];
 }
 

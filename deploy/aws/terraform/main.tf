@@ -31,6 +31,7 @@ locals {
       EKSIntegration    = "eks-integration"
       Interruption      = "interruption"
       ZonalShift        = "zonal-shift"
+      ServiceQuotas     = "service-quotas"
       ResourceDiscovery = "resource-discovery"
     },
     var.former_generations ? { FormerGenerations = "former-generations" } : {},

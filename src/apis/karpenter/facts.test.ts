@@ -41,6 +41,20 @@ describe("karpenter-facts", () => {
     expect(factsOf({ metadata: { name: "any" }, data: factsData(none) })).toEqual(none);
   });
 
+  it("says how much of the account's quotas is used, if they are followed", () => {
+    const quotas = [
+      {
+        code: "L-1216C47A",
+        name: "Running On-Demand Standard (A, C) instances",
+        allowed: 32,
+        used: 30,
+      },
+      { code: "L-34B43A08", name: "Spot", allowed: 5, used: 0 },
+    ];
+    const facts = { ...FACTS, prices: { ...FACTS.prices, quotas } as never };
+    expect(factsOf({ metadata: { name: "any" }, data: factsData(facts) })).toEqual(facts);
+  });
+
   it("is read as it was written, prices or none, asked for or not yet", () => {
     const read = (facts: Facts) => factsOf({ metadata: { name: "any" }, data: factsData(facts) });
     expect(read(FACTS)).toEqual(FACTS);

@@ -10,6 +10,15 @@ import type { ConfigMap } from "../core/kinds.ts";
 /** Its name, in the namespace of the controller. */
 export const FACTS = "karpenter-facts";
 
+/** A quota of the account, in vCPUs. */
+export interface VcpuQuotaUse {
+  /** Without spaces. */
+  readonly code: string;
+  readonly name: string;
+  readonly allowed: number;
+  readonly used: number;
+}
+
 /** What an hour costs, in micro-dollars. */
 export interface PriceList {
   readonly region: string;
@@ -20,6 +29,8 @@ export interface PriceList {
   readonly spot: ReadonlyMap<string, number>;
   /** By the id of a capacity reservation: how many more instances it has room for. Undefined: not told. */
   readonly reserved?: ReadonlyMap<string, number> | undefined;
+  /** By code. Undefined: they are not followed. */
+  readonly quotas?: readonly VcpuQuotaUse[] | undefined;
 }
 
 /** What the running controller tells `plan`, `explain` and `simulate`, through the ConfigMap karpenter-facts. */
@@ -39,10 +50,14 @@ const KEYS = [
   "pricesReadAt",
   "pricesMicroUsdPerHour",
   "reservedInstances",
+  "vcpuQuotas",
 ] as const;
 type FactsData = Readonly<Partial<Record<(typeof KEYS)[number], string>>>;
 
-/** The ConfigMap's data. For each type `m5.large on-demand=96000 us-west-2a=30100`, for each reservation `cr-1=3`. */
+/**
+ * The ConfigMap's data. For each type `m5.large on-demand=96000 us-west-2a=30100`, for each reservation `cr-1=3`, for
+ * each quota `L-1 30/32 its name`.
+ */
 export function factsData({ settings, prices }: Facts): FactsData {
   const data = { settings: JSON.stringify(settings) };
   if (prices === undefined) return data;
@@ -67,6 +82,13 @@ export function factsData({ settings, prices }: Facts): FactsData {
       : {
           reservedInstances: sorted(prices.reserved)
             .map((one) => `${one.join("=")}\n`)
+            .join(""),
+        }),
+    ...(prices.quotas === undefined
+      ? {}
+      : {
+          vcpuQuotas: prices.quotas
+            .map(({ code, used, allowed, name }) => `${code} ${used}/${allowed} ${name}\n`)
             .join(""),
         }),
   };
@@ -109,8 +131,16 @@ export function factsOf({ data }: ConfigMap): Facts | undefined {
   }
   const readAtMs = fromRfc3339(data?.["pricesReadAt"]);
   const reserved = reservedIn(data?.["reservedInstances"]);
+  const quotas = quotasIn(data?.["vcpuQuotas"]);
   const prices = { region, readAtMs, onDemand, spot };
-  return { settings, prices: reserved === undefined ? prices : { ...prices, reserved } };
+  return {
+    settings,
+    prices: {
+      ...prices,
+      ...(reserved === undefined ? {} : { reserved }),
+      ...(quotas === undefined ? {} : { quotas }),
+    },
+  };
 }
 
 function reservedIn(text: string | undefined): ReadonlyMap<string, number> | undefined {
@@ -120,6 +150,14 @@ function reservedIn(text: string | undefined): ReadonlyMap<string, number> | und
     return match === null ? [] : [[match[1] as string, Number(match[2])] as const];
   });
   return new Map(pairs);
+}
+
+function quotasIn(text: string | undefined): readonly VcpuQuotaUse[] | undefined {
+  return text?.split("\n").flatMap((line) => {
+    const [, code = "", used = "", allowed = "", name = ""] =
+      /^(\S+) (\d{1,9})\/(\d{1,9}) (.+)$/.exec(line) ?? [];
+    return code === "" ? [] : [{ code, name, allowed: Number(allowed), used: Number(used) }];
+  });
 }
 
 function settingsIn(text: string | undefined): Facts["settings"] | undefined {

@@ -69,6 +69,7 @@ function readingApi(api: AwsApi): AwsApi {
     sts: readingOnly(api.sts),
     sqs: readingOnly(api.sqs),
     zonalShift: readingOnly(api.zonalShift),
+    servicequotas: readingOnly(api.servicequotas),
   };
 }
 
@@ -94,6 +95,7 @@ export function awsSettingsOf(options: Options, region: string): AwsSettings {
     subnetRefreshMs: options.subnetRefreshInterval,
     securityGroupRefreshMs: options.securityGroupRefreshInterval,
     zonalShift: options.enableZonalShift,
+    quotaAwareness: options.enableQuotaAwareness,
     reservedCapacity: isGateOn(options, "ReservedCapacity"),
     kubeletExpressions: isAwsGateOn(options, "NodeClassCEL"),
     repair: {

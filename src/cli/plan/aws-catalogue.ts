@@ -31,6 +31,7 @@ import { InstanceTypes } from "../../providers/aws/instancetype/instance-types.t
 import { UnavailableOfferings } from "../../providers/aws/offering/unavailable.ts";
 import { Prices } from "../../providers/aws/pricing/pricing.ts";
 import { refreshPrices } from "../../providers/aws/pricing/refresh.ts";
+import { Quotas } from "../../providers/aws/quota/quotas.ts";
 import type { Reservation } from "../../providers/aws/reservation/reservations.ts";
 import { ZonalShifts } from "../../providers/aws/zonalshift/zonal-shifts.ts";
 import { createSimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
@@ -70,15 +71,7 @@ export async function awsCatalogue(
   facts?: ReadFacts,
 ): Promise<Cloud> {
   const region = known ?? DEFAULT_REGION;
-  const stopped = new VirtualClock();
-  // Nobody moves this clock on, and nobody else wants a turn: a wait is over at once.
-  const clock: Clock = {
-    now: () => stopped.now(),
-    elapsedMs: () => stopped.elapsedMs(),
-    after: (delayMs, callback) => stopped.after(delayMs, callback),
-    sleep: () => Promise.resolve(),
-    turnMs: () => 0,
-  };
+  const clock = stoppedClock();
   const { api } = createSimulatedAws({
     clock,
     random: new Random(SPOT_SEED),
@@ -93,6 +86,7 @@ export async function awsCatalogue(
   if (told !== undefined) prices.setSpot(told.spot);
   else await refreshPrices({ api, prices, clock, log: SILENT, region, isolatedVpc: true });
   const options = parseOptions(settingsWith(facts, {}).flags, {});
+  const quotas = new Quotas(clock);
   const types = new InstanceTypes({
     ec2: api.ec2,
     clock,
@@ -101,10 +95,12 @@ export async function awsCatalogue(
     unavailable: new UnavailableOfferings(clock, SILENT),
     reservations: { version: 0, available: (id) => told?.reserved?.get(id) ?? 0 },
     shifts: new ZonalShifts(clock),
+    quotas,
     vmMemoryOverhead: options.vmMemoryOverheadPercent,
     reservedEnis: options.reservedEnis,
     eniLimitedPods: options.eniLimitedPodDensity,
   });
+  if (told?.quotas !== undefined) quotas.restore(told.quotas, await types.vcpus());
   const subnets = await subnetsOf(api);
   const ofPrices = facts === undefined || told === undefined ? PRICE_NOTE : priceNote(facts);
   const notes: string[] = known === undefined ? [ANY_REGION] : [];
@@ -130,6 +126,18 @@ export async function awsCatalogue(
         placementGroup: undefined,
       });
     },
+  };
+}
+
+/** Nobody moves it on, and nobody else wants a turn: a wait is over at once. */
+function stoppedClock(): Clock {
+  const stopped = new VirtualClock();
+  return {
+    now: () => stopped.now(),
+    elapsedMs: () => stopped.elapsedMs(),
+    after: (delayMs, callback) => stopped.after(delayMs, callback),
+    sleep: () => Promise.resolve(),
+    turnMs: () => 0,
   };
 }
 

@@ -12,6 +12,8 @@ export interface Offering {
   readonly priceMicroUsd: number;
   /** False while the cloud is known to be out of it (capacity errors, interruptions). */
   readonly available: boolean;
+  /** Why it is not available, in words for people, where more is known than that the cloud is out of it. */
+  readonly unavailableBecause?: string;
   /** Further labels that only this offering brings (zone id, reservation id). */
   readonly labels?: Readonly<Record<string, string>>;
   readonly reservationCapacity?: number;

@@ -360,6 +360,12 @@ export const OPTIONS = {
     "false",
     "Follow ARC zonal shifts: launch nothing in a zone while traffic is shifted away from it.",
   ),
+  enableQuotaAwareness: aws(
+    "enable-quota-awareness",
+    "boolean",
+    "false",
+    "Plan only what EC2's vCPU quotas of the account still allow. Needs the right servicequotas:ListServiceQuotas.",
+  ),
   amiRefreshInterval: aws(
     "ami-refresh-interval",
     "duration",

@@ -11,6 +11,7 @@ import { nodeClassController } from "./nodeclass/controller.ts";
 import { nodeTemplateController } from "./nodeclass/template-controller.ts";
 import type { AwsDeps, AwsParts } from "./parts.ts";
 import { refreshPrices } from "./pricing/refresh.ts";
+import { quotaController } from "./quota/controller.ts";
 import { reservationControllers } from "./reservation/controllers.ts";
 import { zonalShiftController } from "./zonalshift/controller.ts";
 
@@ -45,6 +46,8 @@ export function awsControllers(deps: AwsDeps, parts: AwsParts): readonly Control
     instanceStatusController(deps),
     /** Zones that traffic keeps away from, if they are followed. */
     ...(deps.settings.zonalShift === true ? [zonalShiftController(deps, parts)] : []),
+    /** What the account may run, if that is followed. */
+    ...(deps.settings.quotaAwareness === true ? [quotaController(deps, parts)] : []),
     /** Claims whose reservation was taken from them, or ends. */
     ...(deps.settings.reservedCapacity === false ? [] : reservationControllers(deps, parts)),
   ];

@@ -94,6 +94,18 @@ export function zonalShiftCleared(pool: KubeObject, zone: string, zoneId: string
   };
 }
 
+/** On a pool that launches under a quota of which little is left. `use`: with its name and numbers. */
+export function quotaNear(pool: KubeObject, code: string, use: string): EventToPublish {
+  return {
+    object: pool,
+    type: "Warning",
+    reason: "QuotaNear",
+    message: `${use}: what does not fit is not launched. Ask AWS for more in Service Quotas, or let the NodePool launch other families or capacity types`,
+    dedupeValues: [pool.metadata.uid ?? pool.metadata.name, code],
+    dedupeMs: 3_600_000,
+  };
+}
+
 /** `a, b, c, d, e and 3 other(s)` */
 function pretty(names: readonly string[]): string {
   const shown = names.slice(0, 5).join(", ");

@@ -25,6 +25,7 @@ import { Trials } from "./nodeclass/trials.ts";
 import { UnavailableOfferings } from "./offering/unavailable.ts";
 import { PlacementGroups } from "./placementgroup/placement-groups.ts";
 import { Prices } from "./pricing/pricing.ts";
+import { Quotas } from "./quota/quotas.ts";
 import type { RepairSettings } from "./repair-policies.ts";
 import { CapacityReservations } from "./reservation/reservations.ts";
 import { SecurityGroups } from "./securitygroup/security-groups.ts";
@@ -73,6 +74,8 @@ export interface AwsSettings {
   readonly devices?: DeviceGates;
   /** Follow ARC zonal shifts of the cluster; off by default. */
   readonly zonalShift?: boolean;
+  /** Launch only what the account's vCPU quotas allow; off by default. */
+  readonly quotaAwareness?: boolean;
   /** Name of the SQS queue with interruption events; empty: they are not followed. */
   readonly interruptionQueue?: string;
 }
@@ -107,6 +110,8 @@ export interface AwsParts {
   readonly placementGroups: PlacementGroups;
   readonly trials: Trials;
   readonly shifts: ZonalShifts;
+  /** Knows nothing, and refuses nothing, while they are not followed. */
+  readonly quotas: Quotas;
   readonly seen: SeenTypes;
   /** UIDs of claims whose instance EC2 has said to take away; filled and emptied by interruption. */
   readonly takenBack: Set<string>;
@@ -121,6 +126,7 @@ export function createParts(deps: AwsDeps): AwsParts {
   const prices = new Prices(fallbackPrices());
   const unavailable = new UnavailableOfferings(clock, log);
   const shifts = new ZonalShifts(clock);
+  const quotas = new Quotas(clock);
   const reservations = new CapacityReservations({ ec2: api.ec2, clock, log });
   return {
     classes: createClassSource(mirrors),
@@ -153,6 +159,7 @@ export function createParts(deps: AwsDeps): AwsParts {
       unavailable,
       reservations,
       shifts,
+      quotas,
       vmMemoryOverhead: settings.vmMemoryOverheadPercent ?? 0.075,
       reservedEnis: settings.reservedEnis ?? 0,
       eniLimitedPods: settings.eniLimitedPodDensity ?? true,
@@ -167,6 +174,7 @@ export function createParts(deps: AwsDeps): AwsParts {
     batches: new Ec2Batches(api.ec2, clock, deps.metrics),
     reservations,
     shifts,
+    quotas,
     placementGroups: new PlacementGroups(api.ec2, clock),
     seen: new SeenTypes(clock),
     trials: new Trials(api.ec2, clock, clusterName),

@@ -54,15 +54,20 @@ export function createAwsProvider(given: AwsDeps): {
 } {
   const deps = { ...given, api: namedCalls(given.api, given) };
   const parts = createParts(deps);
-  const { prices, reservations } = parts;
+  const { prices, quotas, reservations } = parts;
   return {
     cloud: createCloud(deps, parts),
     controllers: awsControllers(deps, parts),
     prices: {
       get version() {
-        return `${prices.version}/${prices.readAtMs}/${reservations.version}`;
+        const counts = `${reservations.version}/${quotas.version}`;
+        return `${prices.version}/${prices.readAtMs}/${counts}`;
       },
-      list: () => ({ ...prices.list(deps.settings.region), reserved: reservations.counts() }),
+      list: () => ({
+        ...prices.list(deps.settings.region),
+        reserved: reservations.counts(),
+        ...(deps.settings.quotaAwareness === true ? { quotas: quotas.list() } : {}),
+      }),
     },
   };
 }

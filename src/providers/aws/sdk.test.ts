@@ -82,6 +82,18 @@ describe("the SDK's answers", () => {
     });
   });
 
+  it("tell of quotas, whose client is ours, what the account says", async () => {
+    const input = { ServiceCode: "ec2", MaxResults: 10 };
+    const page = await api.servicequotas.listServiceQuotas(input);
+    expect(page.Quotas).toHaveLength(10);
+    expect(page).toEqual(await aws.api.servicequotas.listServiceQuotas(input));
+    aws.faults.deny("ListServiceQuotas", 1);
+    await expect(api.servicequotas.listServiceQuotas(input)).rejects.toMatchObject({
+      code: "AccessDenied",
+      status: 403,
+    });
+  });
+
   it("join their pages", async () => {
     const pages = await allPages((token) =>
       api.ec2.describeInstanceTypes({ MaxResults: 100, ...token }),

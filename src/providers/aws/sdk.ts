@@ -15,6 +15,7 @@ import type { AwsApi } from "./api/aws-api.ts";
 import { AwsError } from "./api/call.ts";
 import { createSdkHttpHandler, type Proxies } from "./sdk-http.ts";
 import { type MiddlewareStack, type Observed, observeStack } from "./sdk-observer.ts";
+import { createServiceQuotasClient, ListServiceQuotasCommand } from "./sdk-service-quotas.ts";
 import { Sha256 } from "./sdk-sha256.ts";
 import { createZonalShiftClient, GetManagedResourceCommand } from "./sdk-zonal-shift.ts";
 
@@ -96,6 +97,7 @@ export function createSdkApi(options: SdkOptions): AwsApi {
     sts: stsCalls(told("STS", new sts.STSClient(config))),
     sqs: sqsCalls(told("SQS", new sqs.SQSClient({ ...config, ...QUEUE_CONFIG }))),
     zonalShift: zonalShiftCalls(told("ARC Zonal Shift", createZonalShiftClient(config))),
+    servicequotas: quotaCalls(told("Service Quotas", createServiceQuotasClient(config))),
   };
 }
 
@@ -227,6 +229,12 @@ function zonalShiftCalls(client: Sender): AwsApi["zonalShift"] {
   return {
     getManagedResource: (input) =>
       call(client, new GetManagedResourceCommand(input), ["zonalShifts", "autoshifts"]),
+  };
+}
+
+function quotaCalls(client: Sender): AwsApi["servicequotas"] {
+  return {
+    listServiceQuotas: (input) => call(client, new ListServiceQuotasCommand(input), ["Quotas"]),
   };
 }
 

@@ -36,6 +36,7 @@ import { launchTemplateCalls } from "./instances/launch-templates.ts";
 import { networkCalls } from "./instances/network.ts";
 import { instanceTypeCalls } from "./market/instance-types.ts";
 import { pricingCalls, spotPriceCalls } from "./market/prices.ts";
+import { quotaCalls } from "./market/quotas.ts";
 import {
   addPlacementGroup,
   addReservation,
@@ -234,7 +235,17 @@ function doorsOf(handlers: Handlers, call: SimulatedAws["call"]): AwsApi {
         return [method, ask];
       }),
     );
-  const services = ["ec2", "ssm", "iam", "eks", "pricing", "sts", "sqs", "zonalShift"];
+  const services = [
+    "ec2",
+    "ssm",
+    "iam",
+    "eks",
+    "pricing",
+    "sts",
+    "sqs",
+    "zonalShift",
+    "servicequotas",
+  ];
   return Object.fromEntries(services.map((name) => [name, door(name)])) as unknown as AwsApi;
 }
 
@@ -285,6 +296,7 @@ function handlersOf(state: AwsState): Handlers {
     events: { ...eventsCalls(state), ...peoples.events },
     fis: { ...fisCalls(state) },
     zonalShift: { ...zonalShiftCalls(state) },
+    servicequotas: { ...quotaCalls(state) },
   };
 }
 

@@ -47,6 +47,27 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(found?.rejected).toEqual({ resources: 2, minValues: 2 });
   });
 
+  it("is not to be had, for the reason that the provider knows", () => {
+    const why = "30 of 32 vCPUs are used";
+    const refused = (cpu: number): InstanceType => {
+      const type = instanceType({ cpu });
+      const offerings = type.offerings.map((one) => ({
+        ...one,
+        available: false,
+        ...(one.zone === "zone-a" ? { unavailableBecause: why } : {}),
+      }));
+      return { ...type, offerings };
+    };
+    const inZone = (zone: string) => pod({ cpu: "3", spec: { nodeSelector: { [ZONE]: zone } } });
+    const types = [instanceType({ cpu: 1 }), refused(8)];
+    const found = refusal({ pods: [inZone("zone-a")] }, {}, types);
+    expect(found?.rejected).toEqual({ resources: 1 });
+    expect(found?.why).toBe(why);
+    expect(refusal({ pods: [inZone("zone-b")] }, {}, types)?.why).toBeUndefined();
+    const none = refusal({ pods: [inZone("zone-a")] }, {}, [refused(8)]);
+    expect(none).toMatchObject({ rejected: { noInstanceTypes: 1 }, why });
+  });
+
   it("is one of fewer than the minValues of one label, told by that label alone", () => {
     const family = (name: string, cpu: number) =>
       instanceType({ name: `${name}-${cpu}`, cpu, labels: { "test.sh/family": [name] } });

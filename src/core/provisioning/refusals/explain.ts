@@ -50,7 +50,7 @@ import type { PoolRejection, RejectionReason, UnschedulablePod } from "../result
 import type { Rule, TopologyGroup } from "../topology/topology-group.ts";
 import { lackOfDevices } from "./explain-devices.ts";
 import { byLasts, canLaunch, type Last, type Refusal } from "./explain-launch.ts";
-import { filterTypes, type Rejected, withFallen } from "./filter-types.ts";
+import { filterTypes, type Rejected, whyNotOffered, withFallen } from "./filter-types.ts";
 
 interface Explained {
   readonly context: PlanningContext;
@@ -177,7 +177,11 @@ function refusal({ template, podClass, variant, pass }: Question): Refusal {
   const { space } = pass.context;
   const { generation, name } = template.pool;
   if (hasNoType(template)) {
-    return { text: NO_POOLS, rejected: { noInstanceTypes: 1 } };
+    const { table, set } = template;
+    const requirements = space.get(set);
+    const why = whyNotOffered(table, podClass.requests, { set, requirements });
+    const told = why === undefined ? {} : { why };
+    return { text: NO_POOLS, ...told, rejected: { noInstanceTypes: 1 } };
   }
   const all = countTypes(template.table, template.usable);
   if (template.budget.exhausted) {
@@ -218,8 +222,10 @@ function byTypes({ template, podClass, variant, pass }: Question, set: SetId): R
   const among = rowsUnder(table, template.usable, space.get(set));
   const filtered = filterTypes(template, podClass.requests, set, among);
   if (filtered.text !== undefined) {
-    const text = tupleText(filtered.text, template, podClass, space.get(set));
-    return { text, rejected: filtered.rejected };
+    const requirements = space.get(set);
+    const text = tupleText(filtered.text, template, podClass, requirements);
+    const why = whyNotOffered(table, podClass.requests, { set, requirements });
+    return { text, ...(why === undefined ? {} : { why }), rejected: filtered.rejected };
   }
   const fell = (known: Rejected, reason: RejectionReason, before: Bits, left: Bits) =>
     withFallen(table, known, reason, [before, left]);

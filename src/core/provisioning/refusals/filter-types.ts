@@ -4,14 +4,17 @@
  * upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go (InstanceTypeFilterError)
  */
 import type { Resources } from "../../../apis/resources.ts";
+import { isCompatible } from "../../cloudprovider/offerings.ts";
 import {
   type Bits,
+  bitIndices,
   commonBits,
   firstOutside,
   haveCommonBits,
   isEmptyBits,
 } from "../../scheduling/bits.ts";
 import type { SetId } from "../../scheduling/requirement-space.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
 import type { TypeTable } from "../pools/instance-types.ts";
 import type { Template } from "../pools/pool-template.ts";
 import { countTypes } from "../pools/whole-types.ts";
@@ -95,6 +98,26 @@ function filterText(
   if (haveCommonBits(some.meets, some.offers))
     return `${which} ${requirements} and the required offering had the required resources`;
   return "no instance type met the requirements/resources/offering tuple";
+}
+
+/** Most reasons that are told; each is a sentence. */
+const MOST_REASONS = 3;
+
+/**
+ * Why types that would do cannot be had, as far as the cloud's provider knows; undefined: it does not. Types without
+ * any offering count, too.
+ */
+export function whyNotOffered(
+  table: TypeTable,
+  requests: Resources,
+  { set, requirements }: { readonly set: SetId; readonly requirements: Requirements },
+): string | undefined {
+  const reasons = new Set<string>();
+  for (const index of bitIndices(commonBits(table.meeting(set), table.holding(requests))))
+    for (const one of table.types[index]?.offerings ?? [])
+      if (one.unavailableBecause !== undefined && isCompatible(one, requirements))
+        reasons.add(one.unavailableBecause);
+  return reasons.size === 0 ? undefined : [...reasons].sort().slice(0, MOST_REASONS).join("; ");
 }
 
 /** Adds the number of types that are in `before` and not in `left`. */

@@ -8,6 +8,7 @@ import type { Ec2Api } from "./ec2.ts";
 import type { EksApi } from "./eks.ts";
 import type { IamApi } from "./iam.ts";
 import type { PricingApi } from "./pricing.ts";
+import type { ServiceQuotasApi } from "./service-quotas.ts";
 import type { SqsApi } from "./sqs.ts";
 import type { SsmApi } from "./ssm.ts";
 import type { StsApi } from "./sts.ts";
@@ -23,4 +24,5 @@ export interface AwsApi {
   readonly sts: StsApi;
   readonly sqs: SqsApi;
   readonly zonalShift: ZonalShiftApi;
+  readonly servicequotas: ServiceQuotasApi;
 }

@@ -104,8 +104,8 @@ export function allocatable(type: InstanceType): Resources {
   return subtractResources(type.capacity, type.overhead);
 }
 
-/** Labels that the type does not mention say nothing against it. */
-function acceptedTypes(
+/** Types with which the requirements agree. Labels that a type does not mention say nothing against it. */
+export function acceptedTypes(
   requirements: Requirements,
   types: readonly InstanceType[],
 ): readonly InstanceType[] {

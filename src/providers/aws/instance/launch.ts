@@ -45,6 +45,7 @@ import type { LaunchTemplates } from "../launchtemplate/launch-templates.ts";
 import type { TemplateInput } from "../launchtemplate/template-data.ts";
 import type { UnavailableOfferings } from "../offering/unavailable.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
+import type { Quotas } from "../quota/quotas.ts";
 import type { CapacityReservations } from "../reservation/reservations.ts";
 import type { Subnets } from "../subnet/subnets.ts";
 import { launchTags, type TagSettings, type Tags } from "../tags/tags.ts";
@@ -74,6 +75,7 @@ export interface LaunchDeps {
   readonly settings: TagSettings;
   readonly region: string;
   readonly reservations: CapacityReservations;
+  readonly quotas: Pick<Quotas, "hold" | "refusal">;
   /** Core's gate ReservedCapacity. */
   readonly reservedCapacity: boolean;
 }
@@ -127,7 +129,6 @@ class TemplateGoneError extends Error {
 }
 
 async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched> {
-  const { claim, nodeClass } = input;
   const subnets = deps.subnets.choose(input.subnets);
   if (subnets.size === 0) {
     throw new InsufficientCapacityError("no subnet of the class has free IP addresses");
@@ -138,7 +139,31 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
       "no capacity offerings are currently available given the constraints",
     );
   }
-  const { found, placement } = place;
+  const found = withinQuotas(deps, place.found);
+  const settle = deps.quotas.hold(found.types[0]?.type.name ?? "", found.capacityType);
+  try {
+    const launched = await launchInto(deps, input, { ...place, found, subnets });
+    settle(true);
+    return launched;
+  } catch (error) {
+    settle(false);
+    throw error;
+  }
+}
+
+/** Where to launch, decided. */
+interface Destination {
+  readonly found: Candidates;
+  readonly placement: Launched["placement"];
+  readonly subnets: ReturnType<Subnets["choose"]>;
+}
+
+async function launchInto(
+  deps: LaunchDeps,
+  input: LaunchInput,
+  { found, placement, subnets }: Destination,
+): Promise<Launched> {
+  const { claim, nodeClass } = input;
   const tags = launchTags(nodeClass, claim, deps.settings);
   const where: Where = { tenancy: tenancyOf(claim, nodeClass), placement };
   const groups = await templateGroups(deps, input, found, tags, where);
@@ -184,6 +209,14 @@ async function tryLaunch(deps: LaunchDeps, input: LaunchInput): Promise<Launched
     imageId: override?.ImageId ?? imageOf(groups, type.name),
     efaCount: efaCount(claim, type),
   };
+}
+
+/** Launches that began since the types were listed count, too. Rejects when no candidate is left. */
+function withinQuotas({ quotas }: LaunchDeps, found: Candidates): Candidates {
+  const refusals = found.types.map(({ type }) => quotas.refusal(type.name, found.capacityType));
+  const types = found.types.filter((_, at) => refusals[at] === undefined);
+  if (types.length > 0) return { ...found, types };
+  throw new InsufficientCapacityError(`no quota has room for it: ${refusals[0]}`);
 }
 
 function isTrue({ metadata }: NodeClaim, annotation: string): boolean {

@@ -29,6 +29,7 @@ import { expressionsOf, resolveKubelet } from "../kubelet/expressions.ts";
 import type { UnavailableOfferings } from "../offering/unavailable.ts";
 import type { FoundPlacementGroup } from "../placementgroup/placement-groups.ts";
 import type { Prices } from "../pricing/pricing.ts";
+import type { Quotas } from "../quota/quotas.ts";
 import type { CapacityReservations, Reservation } from "../reservation/reservations.ts";
 import type { ZonalShifts } from "../zonalshift/zonal-shifts.ts";
 import { baselineOf } from "./baseline.ts";
@@ -55,6 +56,7 @@ export interface InstanceTypesDeps {
   readonly unavailable: UnavailableOfferings;
   readonly reservations: Pick<CapacityReservations, "available" | "version">;
   readonly shifts: Pick<ZonalShifts, "has" | "version">;
+  readonly quotas: Pick<Quotas, "refusal" | "version">;
   readonly vmMemoryOverhead: number;
   readonly reservedEnis: number;
   readonly eniLimitedPods: boolean;
@@ -152,10 +154,10 @@ export class InstanceTypes {
     const key = canonicalJson([settings, [...zones], generation, reservations, needs, sharing]);
     const set = { settings, zones, generation, reservations, placementGroup, needs, sharing };
     const kept = this.#keep(key, region, () => this.#bare({ region, ...set }));
-    const { prices, unavailable, shifts } = this.#deps;
+    const { prices, unavailable, shifts, quotas } = this.#deps;
     const imageKey = canonicalJson(amis.map((ami) => [ami.id, ami.requirements]));
     const counted = reservations.length === 0 ? 0 : this.#deps.reservations.version;
-    const version = `${prices.version}/${unavailable.version}/${counted}/${shifts.version}/${this.memory.version}/${imageKey}`;
+    const version = `${prices.version}/${unavailable.version}/${counted}/${shifts.version}/${quotas.version}/${this.memory.version}/${imageKey}`;
     if (kept.version !== version) {
       kept.version = version;
       kept.list = this.#offered(kept, zones, amis);
@@ -201,6 +203,12 @@ export class InstanceTypes {
   cpuFor(type: string, nodeClass: AwsClass): CpuChoice | undefined {
     const info = this.#info(type);
     return info === undefined ? undefined : cpuChoice(info, nodeClass);
+  }
+
+  /** Type → vCPUs that EC2 counts, whatever cores a launch chooses. */
+  async vcpus(): Promise<ReadonlyMap<string, number>> {
+    const { infos } = await this.#region.get("", () => this.#read());
+    return new Map(infos.map((one) => [one.InstanceType, one.VCpuInfo.DefaultVCpus]));
   }
 
   #info(type: string): InstanceTypeInfo | undefined {
@@ -331,11 +339,14 @@ export class InstanceTypes {
     amis: readonly Ami[],
     before: InstanceType | undefined,
   ): InstanceType {
-    const { capacityTypes, offeredZones, reservations, group } = bare;
+    const { capacityTypes, offeredZones, group } = bare;
     const ami = amiFor({ ...bare.type, offerings: [] }, amis);
     const type = ami === undefined ? bare.type : this.#asLearned(bare, ami.id);
     const launchable = bare.launchable && ami !== undefined;
-    const { prices, unavailable, shifts } = this.#deps;
+    const { prices, unavailable, shifts, quotas } = this.#deps;
+    const refusals = new Map(
+      capacityTypes.map((one) => [one, quotas.refusal(type.name, one)] as const),
+    );
     const offerings: Offering[] = [];
     for (const zone of offeredZones) {
       for (const capacityType of capacityTypes) {
@@ -347,15 +358,35 @@ export class InstanceTypes {
         };
         const zoneId = zones.get(zone);
         const reachable = zoneId !== undefined && !shifts.has(zoneId);
+        const refusal = refusals.get(capacityType);
+        const sold = launchable && price !== undefined && reachable;
         offerings.push({
           zone,
           capacityType,
           priceMicroUsd: price ?? 0,
-          available: launchable && price !== undefined && reachable && !unavailable.has(key),
+          available: sold && refusal === undefined && !unavailable.has(key),
+          ...(sold && refusal !== undefined ? { unavailableBecause: refusal } : {}),
           ...(zoneId ? { labels: { "topology.k8s.aws/zone-id": zoneId } } : {}),
         });
       }
     }
+    offerings.push(...this.#reservedOfferings(bare, zones, launchable));
+    if (
+      before !== undefined &&
+      deepEqual(before.offerings, offerings) &&
+      deepEqual(before.capacity, type.capacity)
+    )
+      return before;
+    return { ...type, offerings };
+  }
+
+  #reservedOfferings(
+    { type, offeredZones, reservations }: Bare,
+    zones: ReadonlyMap<string, string>,
+    launchable: boolean,
+  ): readonly Offering[] {
+    const { prices, unavailable, shifts } = this.#deps;
+    const offerings: Offering[] = [];
     for (const reservation of reservations) {
       const zoneId = zones.get(reservation.zone);
       const count = this.#deps.reservations.available(reservation.id);
@@ -384,13 +415,7 @@ export class InstanceTypes {
         },
       });
     }
-    if (
-      before !== undefined &&
-      deepEqual(before.offerings, offerings) &&
-      deepEqual(before.capacity, type.capacity)
-    )
-      return before;
-    return { ...type, offerings };
+    return offerings;
   }
 
   /** Keeps the old object when nothing changed, and with it everything derived from it. */

@@ -34,6 +34,11 @@ export class SeenTypes {
     this.#byPool.set(poolId, { types, atMs: this.#clock.elapsedMs() });
   }
 
+  /** Empty: nobody has asked about the pool lately. */
+  of(poolId: string): readonly InstanceType[] {
+    return this.#byPool.get(poolId)?.types ?? [];
+  }
+
   *prices(): Iterable<Sample> {
     for (const { labels, priceMicroUsd } of this.#offerings())
       if (priceMicroUsd !== undefined) yield { labels, value: priceMicroUsd / 1_000_000 };

@@ -5,19 +5,16 @@
  */
 import { LABEL_TOPOLOGY_ZONE_ID } from "../../../apis/aws/labels.ts";
 import type { Pool } from "../../../apis/hub/pool.ts";
-import { POOL_KINDS, toPool } from "../../../apis/hub/to-pool.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
-import type { NodePool } from "../../../apis/karpenter/nodepool.ts";
-import type { Provisioner } from "../../../apis/karpenter/provisioner.ts";
 import type { KubeObject } from "../../../apis/meta.ts";
 import { allows } from "../../../core/scheduling/requirement.ts";
 import { Requirements } from "../../../core/scheduling/requirements.ts";
 import { type Controller, requeueAfter } from "../../../kube/manager/controller.ts";
-import type { Mirror } from "../../../kube/mirror/mirror.ts";
 import { AwsError } from "../api/call.ts";
 import type { Subnet } from "../api/network.ts";
 import { zonalShiftActive, zonalShiftCleared } from "../events.ts";
 import type { AwsDeps, AwsParts } from "../parts.ts";
+import { poolsIn } from "../pools.ts";
 import type { ShiftChange } from "./zonal-shifts.ts";
 
 const POLL_MS = 30_000;
@@ -34,7 +31,6 @@ const NOTHING: ShiftChange = { begun: [], ended: [] };
 /** Polls ARC for zonal shifts, and marks the zone's offerings as unavailable. */
 export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller {
   const log = deps.log.with({ controller: NAME });
-  const mirrors = POOL_KINDS.map((kind) => deps.mirrors.of(kind));
   /** Pool id → changes without an event so far. */
   const owed = new Map<string, ShiftChange>();
 
@@ -62,7 +58,7 @@ export function zonalShiftController(deps: AwsDeps, parts: AwsParts): Controller
     const failures: unknown[] = [];
     const before = new Map(owed);
     owed.clear();
-    for (const { native, pool } of pools(mirrors)) {
+    for (const { native, pool } of poolsIn(deps.mirrors)) {
       const due = joined(before.get(pool.id) ?? NOTHING, change);
       try {
         await tellPool(native, pool, due);
@@ -110,18 +106,6 @@ function joined(earlier: ShiftChange, later: ShiftChange): ShiftChange {
     begun: [...earlier.begun.filter(isOld), ...later.begun].sort(),
     ended: [...earlier.ended.filter(isOld), ...later.ended].sort(),
   };
-}
-
-/** By kind, then name. */
-function pools(
-  mirrors: readonly Mirror<NodePool | Provisioner>[],
-): readonly { readonly native: KubeObject; readonly pool: Pool }[] {
-  return mirrors.flatMap((mirror) =>
-    mirror.list().map((native) => ({
-      native: { ...native, kind: mirror.kind.kind },
-      pool: toPool(native),
-    })),
-  );
 }
 
 /** The zones in which the pool has a subnet. */

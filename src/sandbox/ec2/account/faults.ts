@@ -28,6 +28,8 @@ export interface PriceFault extends Omit<PoolMatch, "capacityType"> {
 
 /** A limit on the vCPUs of one kind that the account may run at the same time. */
 export interface QuotaFault {
+  /** `L-1216C47A`: the quota. Left out: each quota of the capacity type. */
+  readonly code?: string;
   readonly capacityType: "on-demand" | "spot";
   readonly vcpus: number;
 }
@@ -178,9 +180,11 @@ export class Faults {
     return factor;
   }
 
-  /** vCPUs; infinite without a quota. */
-  quotaOf(capacityType: "on-demand" | "spot"): number {
-    const limits = [...this.#quotas].filter((one) => one.capacityType === capacityType);
+  /** vCPUs that a quota of this code allows; infinite without a limit. */
+  quotaOf(capacityType: "on-demand" | "spot", code: string): number {
+    const limits = [...this.#quotas].filter(
+      (one) => one.capacityType === capacityType && (one.code ?? code) === code,
+    );
     return Math.min(...limits.map((one) => one.vcpus));
   }
 

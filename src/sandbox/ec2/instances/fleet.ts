@@ -20,6 +20,7 @@ import type { Answers, AwsState } from "../account/state.ts";
 import { setTags } from "../account/state.ts";
 import { checkTagKeys, tagsFor } from "../account/tags.ts";
 import { spotPool } from "../market/prices.ts";
+import { quotaRefusal } from "../market/quotas.ts";
 import { targetedReservation } from "../market/reservations.ts";
 import { launch } from "./instances.ts";
 import { findTemplate, resolveVersion } from "./launch-templates.ts";
@@ -28,7 +29,6 @@ import {
   noAddress,
   noCapacity,
   type Pool,
-  quotaRefusal,
   type Refusal,
   securityGroupsOf,
   spreadRefusal,
@@ -247,7 +247,8 @@ function launchFrom(
       }
       capacityReservationId = found.CapacityReservationId;
     }
-    const full = quotaRefusal(state, place) ?? spreadRefusal(state, data, subnet.zone);
+    const quota = capacityReservationId === undefined ? quotaRefusal(state, place) : undefined;
+    const full = quota ?? spreadRefusal(state, data, subnet.zone);
     if (full !== undefined) return { ids, refusal: full };
     const lack = capacityReservationId === undefined ? state.faults.lacking(place) : undefined;
     if (lack !== undefined) {

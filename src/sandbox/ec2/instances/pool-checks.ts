@@ -1,15 +1,14 @@
 /**
  * Whether and why not a fleet can launch from a pool: permission, subnet, type and zone, image, network and
- * profile, quotas, placement groups. Each refusal has EC2's code and words.
+ * profile, placement groups. Each refusal has EC2's code and words.
  */
 import type {
   FleetOverride,
   LaunchTemplateConfig,
   LaunchTemplateData,
 } from "../../../providers/aws/api/launches.ts";
-import type { PoolMatch } from "../account/faults.ts";
 import { isAllowed } from "../account/policy.ts";
-import type { AwsState, ImageRecord, InstanceRecord, SubnetRecord } from "../account/state.ts";
+import type { AwsState, ImageRecord, SubnetRecord } from "../account/state.ts";
 import { isOffered } from "../market/prices.ts";
 import { liveIn, mappedDevices } from "./instances.ts";
 import { freeAddresses } from "./network.ts";
@@ -180,28 +179,6 @@ export function noAddress(subnet: SubnetRecord): Refusal {
     code: "InsufficientFreeAddressesInSubnet",
     message: `There are not enough free addresses in subnet '${subnet.id}' to satisfy the requested number of instances.`,
   };
-}
-
-/** The quota counts vCPUs of what runs, of any type. */
-export function quotaRefusal(
-  state: AwsState,
-  { instanceType, capacityType }: Required<PoolMatch>,
-): Refusal | undefined {
-  const quota = state.faults.quotaOf(capacityType);
-  if (quota === Number.POSITIVE_INFINITY) return undefined;
-  const vcpusOf = (type: string): number => state.catalogue.facts.get(type)?.vcpus ?? 0;
-  const taken = [...state.instances.values()]
-    .filter((one) => one.capacityType === capacityType && isRunning(one))
-    .reduce((sum, one) => sum + vcpusOf(one.type), 0);
-  if (taken + vcpusOf(instanceType) <= quota) return undefined;
-  if (capacityType === "spot")
-    return { code: "MaxSpotInstanceCountExceeded", message: "Max spot instance count exceeded" };
-  const message = `You have requested more vCPU capacity than your current vCPU limit of ${quota} allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.`;
-  return { code: "VcpuLimitExceeded", message };
-}
-
-function isRunning({ state }: InstanceRecord): boolean {
-  return state === "pending" || state === "running";
 }
 
 /** A spread group takes seven machines in a zone. */

@@ -491,4 +491,5 @@ const EXTRA: ReadonlySet<string> = new Set([
   "cancelZonalShift",
   "listZonalShifts",
   "listManagedResources",
+  "listServiceQuotas",
 ]);

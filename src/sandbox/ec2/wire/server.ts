@@ -1,8 +1,8 @@
 /**
  * One HTTP endpoint for all simulated services, spoken to by the real AWS SDK and CLI: EC2's,
- * IAM's and STS's query protocols, JSON for SSM, Pricing, SQS and EventBridge, REST for EKS, FIS and zonal shift. The service is
- * told by the target header, by the path, or by the API version in the form. Signatures are not
- * checked. It only translates; what a call does is `SimulatedAws.call`'s business.
+ * IAM's and STS's query protocols, JSON for SSM, Pricing, SQS, EventBridge and Service Quotas, REST for EKS, FIS and
+ * zonal shift. The service is told by the target header, by the path, or by the API version in the form. Signatures are
+ * not checked. It only translates; what a call does is `SimulatedAws.call`'s business.
  */
 import { JsonLimitError, parseBoundedJson } from "../../../base/bounded-json.ts";
 import { isObject } from "../../../base/json.ts";
@@ -244,6 +244,7 @@ const TARGETS: ReadonlyMap<string, string> = new Map([
   ["AWSPriceListService", "pricing"],
   ["AmazonSQS", "sqs"],
   ["AWSEvents", "events"],
+  ["ServiceQuotasV20190624", "servicequotas"],
 ]);
 
 async function answerJson(

@@ -1,0 +1,25 @@
+/** The one call of Service Quotas that is made: what the account may have of a service in this region. */
+import type { Page, Paged } from "./call.ts";
+
+/** `ec2` for the vCPUs of instances. */
+export interface ListServiceQuotasInput extends Paged {
+  readonly ServiceCode: string;
+}
+
+/** A quota as it holds for this account. */
+export interface ServiceQuota {
+  /** `L-1216C47A`; never changes. */
+  readonly QuotaCode: string;
+  readonly QuotaName: string;
+  readonly Value: number;
+}
+
+/** A page of quotas: at most 100. */
+export interface ListServiceQuotasOutput extends Page {
+  readonly Quotas: readonly ServiceQuota[];
+}
+
+/** Service Quotas. */
+export interface ServiceQuotasApi {
+  listServiceQuotas(input: ListServiceQuotasInput): Promise<ListServiceQuotasOutput>;
+}

@@ -1,0 +1,17 @@
+/** The pools of the cluster, for events that are told of each. */
+import type { Pool } from "../../apis/hub/pool.ts";
+import { POOL_KINDS, toPool } from "../../apis/hub/to-pool.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import type { Mirrors } from "../../kube/mirror/mirror.ts";
+
+/** By kind, then name; `native` with its kind, as an event's object needs it. */
+export function poolsIn(
+  mirrors: Mirrors,
+): readonly { readonly native: KubeObject; readonly pool: Pool }[] {
+  return POOL_KINDS.flatMap((kind) =>
+    mirrors
+      .of(kind)
+      .list()
+      .map((native) => ({ native: { ...native, kind: kind.kind }, pool: toPool(native) })),
+  );
+}

@@ -1,0 +1,182 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { EC2_NODE_CLASS } from "../../../apis/aws/ec2nodeclass.ts";
+import { NODE_POOL } from "../../../apis/karpenter/nodepool.ts";
+import { VirtualClock } from "../../../base/virtual-clock.ts";
+import type { SimulatedAws } from "../../../sandbox/ec2/simulated-aws.ts";
+import { type AwsWorld, awsClaim, awsWorld, ec2NodeClass } from "../../../testing/aws-world.ts";
+import { nodePool, pool } from "../../../testing/builders.ts";
+import { Quotas } from "./quotas.ts";
+import { quotaOf } from "./vcpu-quotas.ts";
+
+const CLASS_REF = { group: "karpenter.k8s.aws", kind: "EC2NodeClass", name: "default" };
+const STANDARD = "L-1216C47A";
+/** The two machines of the simulated account's own node group. */
+const OF_NODE_GROUP = 4;
+
+describe("the quota of a type", () => {
+  const everyCode = { has: () => true };
+  const cases: readonly [type: string, capacityType: "on-demand" | "spot", code?: string][] = [
+    ["m5.large", "on-demand", STANDARD],
+    ["im4gn.large", "on-demand", STANDARD],
+    ["is4gen.large", "spot", "L-34B43A08"],
+    ["inf2.xlarge", "on-demand", "L-1945791B"],
+    ["trn1.2xlarge", "spot", "L-6B0D517C"],
+    ["t3.small", "spot", "L-34B43A08"],
+    ["gr6.4xlarge", "on-demand", "L-DB2E81BA"],
+    ["u7i-12tb.224xlarge", "on-demand", "L-43DA4232"],
+    ["x2gd.large", "spot", "L-E3A00192"],
+    ["p5en.48xlarge", "spot", "L-C4BD4855"],
+    ["p4d.24xlarge", "spot", "L-7212CCBC"],
+    ["hpc7a.96xlarge", "spot"],
+    ["mac2.metal", "on-demand"],
+  ];
+  it.each(cases)("%s, %s", (type, capacityType, code) => {
+    expect(quotaOf(type, capacityType, everyCode)).toBe(code);
+  });
+
+  it("is the one that the account has", () => {
+    const older = { has: (code: string) => code !== "L-C4BD4855" };
+    expect(quotaOf("p5.48xlarge", "spot", older)).toBe("L-7212CCBC");
+  });
+});
+
+describe("launches", () => {
+  const VCPUS = new Map([
+    ["m5.large", 2],
+    ["m5.xlarge", 4],
+  ]);
+  const reading = (askedMs: number, running = 0) => ({
+    askedMs,
+    quotas: new Map([[STANDARD, { name: "Standard", vcpus: 6 }]]),
+    running: Array.from({ length: running }, () => ({ InstanceType: "m5.large" })),
+    vcpus: VCPUS,
+  });
+  const fitting = (quotas: Quotas): readonly string[] =>
+    [...VCPUS.keys()].filter((type) => quotas.refusal(type, "on-demand") === undefined);
+
+  it("count until EC2 lists their instances", async () => {
+    const clock = new VirtualClock();
+    const quotas = new Quotas(clock);
+    expect(fitting(quotas)).toEqual(["m5.large", "m5.xlarge"]);
+    quotas.take(reading(clock.elapsedMs(), 1));
+    const before = quotas.version;
+    const settle = quotas.hold("m5.large", "on-demand");
+    expect(quotas.version).toBeGreaterThan(before);
+    expect(fitting(quotas)).toEqual(["m5.large"]);
+    settle(true);
+    await clock.advance(5_000);
+    quotas.take(reading(clock.elapsedMs(), 1));
+    expect(fitting(quotas)).toEqual(["m5.large"]);
+    await clock.advance(60_000);
+    quotas.take(reading(clock.elapsedMs(), 2));
+    expect(fitting(quotas)).toEqual(["m5.large"]);
+    expect(quotas.refusal("m5.xlarge", "on-demand")).toBe(
+      `4 of 6 vCPUs of EC2's quota "Standard" (${STANDARD}) are used`,
+    );
+  });
+
+  it("that EC2 refused give their vCPUs back", () => {
+    const quotas = new Quotas(new VirtualClock());
+    quotas.take(reading(0, 1));
+    quotas.hold("m5.xlarge", "on-demand")(false);
+    expect(fitting(quotas)).toEqual(["m5.large", "m5.xlarge"]);
+  });
+
+  it("into reservations and capacity blocks count against none", () => {
+    const quotas = new Quotas(new VirtualClock());
+    const running = [
+      { InstanceType: "m5.xlarge", CapacityReservationId: "cr-1" },
+      { InstanceType: "m5.xlarge", InstanceLifecycle: "capacity-block" },
+    ];
+    quotas.take({ ...reading(0), running });
+    expect(quotas.list()).toEqual([{ code: STANDARD, name: "Standard", allowed: 6, used: 0 }]);
+  });
+});
+
+describe("with --enable-quota-awareness", () => {
+  let world: AwsWorld;
+  afterEach(() => world.stop());
+
+  async function begin(vcpus: number, quotaAwareness = true): Promise<void> {
+    const prepare = ({ faults }: SimulatedAws) =>
+      void faults.limitQuota({ capacityType: "on-demand", vcpus });
+    world = await awsWorld({ quotaAwareness }, { prepare });
+    await world.kube.create(EC2_NODE_CLASS, ec2NodeClass());
+    await world.clock.advance(1_000);
+  }
+
+  const typesOf = () => world.settle(world.cloud.getInstanceTypes(pool({ classRef: CLASS_REF })));
+  const onDemand = (type: string) =>
+    awsClaim([
+      { key: "node.kubernetes.io/instance-type", operator: "In", values: [type] },
+      { key: "karpenter.sh/capacity-type", operator: "In", values: ["on-demand"] },
+    ]);
+
+  it("types that do not fit are not offered on demand, and say why", async () => {
+    await begin(OF_NODE_GROUP + 3);
+    const types = await typesOf();
+    const offers = (name: string) => types.find((one) => one.name === name)?.offerings ?? [];
+    const open = (name: string) =>
+      [...new Set(offers(name).flatMap((one) => (one.available ? [one.capacityType] : [])))].sort();
+    expect(open("m5.large")).toEqual(["on-demand", "spot"]);
+    expect(open("m5.xlarge")).toEqual(["spot"]);
+    const refused = offers("m5.xlarge").find((one) => one.capacityType === "on-demand");
+    expect(refused?.unavailableBecause).toBe(
+      `4 of 7 vCPUs of EC2's quota "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances" (${STANDARD}) are used`,
+    );
+  });
+
+  it("launches stop at the quota without a call that EC2 would refuse", async () => {
+    await begin(OF_NODE_GROUP + 5);
+    const asked = () => world.aws.journal.calls({ action: "CreateFleet" }).length;
+    const claims = [1, 2, 3].map(() => world.cloud.create(onDemand("m5.large")));
+    const results = await world.settle(Promise.allSettled(claims));
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
+    expect(String((results[2] as PromiseRejectedResult).reason)).toContain(
+      "no quota has room for it: 8 of 9 vCPUs",
+    );
+    expect(asked()).toBe(2);
+  });
+
+  it("pools that launch under a nearly full quota are told, and no others", async () => {
+    await begin(OF_NODE_GROUP);
+    const spot = [{ key: "karpenter.sh/capacity-type", operator: "In" as const, values: ["spot"] }];
+    for (const [name, requirements] of [
+      ["any", []],
+      ["spot", spot],
+    ] as const) {
+      const template = { nodeClassRef: CLASS_REF, requirements };
+      await world.kube.create(NODE_POOL, nodePool({ name, template }));
+      const asked = { name, id: `nodepool/${name}`, classRef: CLASS_REF };
+      await world.settle(world.cloud.getInstanceTypes(pool(asked)));
+    }
+    await world.clock.advance(61_000);
+    const told = world.events.filter(({ reason }) => reason === "QuotaNear");
+    expect(told.map(({ object }) => object.metadata.name)).toEqual(["any"]);
+    expect(told[0]?.message).toContain("4 of 4 vCPUs of EC2's quota \"Running On-Demand Standard");
+  });
+
+  it("what was known stays while AWS does not answer; a raised quota counts within a minute", async () => {
+    await begin(OF_NODE_GROUP);
+    const standard = async () =>
+      (await typesOf())
+        .find((one) => one.name === "m5.large")
+        ?.offerings.some((one) => one.available && one.capacityType === "on-demand");
+    expect(await standard()).toBe(false);
+    world.aws.faults.clear();
+    const undo = world.aws.faults.unreachable("servicequotas");
+    await world.clock.advance(61_000);
+    expect(await standard()).toBe(false);
+    undo();
+    await world.clock.advance(121_000);
+    expect(await standard()).toBe(true);
+  });
+
+  it("is off without the setting: nothing is asked, EC2 refuses", async () => {
+    await begin(OF_NODE_GROUP, false);
+    await expect(world.settle(world.cloud.create(onDemand("m5.large")))).rejects.toThrow(
+      "VcpuLimitExceeded",
+    );
+    expect(world.aws.journal.calls({ service: "servicequotas" })).toEqual([]);
+  });
+});

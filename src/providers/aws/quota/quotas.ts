@@ -1,0 +1,159 @@
+/**
+ * How many vCPUs the account may still launch. Service Quotas says what is allowed, EC2 says what runs. Launches since
+ * then are counted here, so that no vCPU is used twice. While nothing is known, nothing is refused: EC2 is the last
+ * judge.
+ */
+
+import type { VcpuQuotaUse } from "../../../apis/karpenter/facts.ts";
+import type { Clock } from "../../../base/clock.ts";
+import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts";
+import type { Instance } from "../api/instances.ts";
+import { quotaOf } from "./vcpu-quotas.ts";
+
+/** EC2 lists a new instance within seconds. Until then what it says is not the whole of it. */
+const UNSEEN_MS = 15_000;
+
+/** What counts against a quota in EC2's list of instances. */
+export type Running = Pick<
+  Instance,
+  "InstanceType" | "InstanceLifecycle" | "CapacityReservationId"
+>;
+
+/** A launch whose instance EC2 may not list yet. */
+interface Held {
+  readonly code: string;
+  readonly vcpus: number;
+  /** Undefined: EC2 has not answered yet. */
+  endedMs: number | undefined;
+}
+
+/** Takes a hold back (`launched` false), or leaves it until EC2 lists the instance. */
+export type Settle = (launched: boolean) => void;
+
+/** What AWS says, read at one time. */
+export interface QuotaReading {
+  /** When EC2 was asked, by the clock's elapsed time. */
+  readonly askedMs: number;
+  /** Code → the quota. */
+  readonly quotas: ReadonlyMap<string, { readonly name: string; readonly vcpus: number }>;
+  /** Pending and running instances of the account in this region. */
+  readonly running: readonly Running[];
+  /** Type → vCPUs that EC2 counts. */
+  readonly vcpus: ReadonlyMap<string, number>;
+}
+
+/** Quotas with their use. */
+export class Quotas {
+  readonly #clock: Clock;
+  #vcpus: ReadonlyMap<string, number> = new Map();
+  /** By code: what is allowed, and what EC2 said is used. */
+  #known: ReadonlyMap<string, VcpuQuotaUse> = new Map();
+  readonly #held = new Set<Held>();
+  #version = 0;
+  #fitting = "";
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Moves when a size of machine begins or ceases to fit: part of cache keys. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** By code, launches of ours included. */
+  list(): readonly VcpuQuotaUse[] {
+    return [...this.#known.values()].map((one) => ({ ...one, used: this.#used(one) }));
+  }
+
+  take({ askedMs, quotas, running, vcpus }: QuotaReading): void {
+    this.#vcpus = vcpus;
+    const used = new Map<string, number>();
+    for (const one of running) {
+      const capacityType = countedAs(one);
+      const code = capacityType && quotaOf(one.InstanceType, capacityType, quotas);
+      if (code === undefined) continue;
+      used.set(code, (used.get(code) ?? 0) + (vcpus.get(one.InstanceType) ?? 0));
+    }
+    for (const held of this.#held)
+      if (held.endedMs !== undefined && held.endedMs + UNSEEN_MS <= askedMs)
+        this.#held.delete(held);
+    this.restore(
+      [...quotas].map(([code, { name, vcpus: allowed }]) => {
+        return { code, name, allowed, used: used.get(code) ?? 0 };
+      }),
+      vcpus,
+    );
+  }
+
+  /** As a running Karpenter told it. */
+  restore(quotas: readonly VcpuQuotaUse[], vcpus: ReadonlyMap<string, number>): void {
+    this.#vcpus = vcpus;
+    const sorted = [...quotas].sort((a, b) => (a.code < b.code ? -1 : 1));
+    this.#known = new Map(sorted.map((one) => [one.code, one]));
+    this.#renew();
+  }
+
+  /** The quota that counts such an instance. */
+  of(instanceType: string, capacityType: CapacityType): string | undefined {
+    return quotaOf(instanceType, capacityType, this.#known);
+  }
+
+  /** Why EC2 would refuse such an instance now; undefined: no quota does. */
+  refusal(instanceType: string, capacityType: CapacityType): string | undefined {
+    const quota = this.#known.get(this.of(instanceType, capacityType) ?? "");
+    const vcpus = this.#vcpus.get(instanceType);
+    if (quota === undefined || vcpus === undefined) return undefined;
+    const used = this.#used(quota);
+    return used + vcpus <= quota.allowed ? undefined : useText({ ...quota, used });
+  }
+
+  /** Counts a launch that begins. */
+  hold(instanceType: string, capacityType: CapacityType): Settle {
+    const code = this.of(instanceType, capacityType);
+    const vcpus = this.#vcpus.get(instanceType);
+    if (code === undefined || vcpus === undefined) return () => undefined;
+    const held: Held = { code, vcpus, endedMs: undefined };
+    this.#held.add(held);
+    this.#renew();
+    return (launched) => {
+      if (launched) held.endedMs = this.#clock.elapsedMs();
+      else this.#held.delete(held);
+      this.#renew();
+    };
+  }
+
+  #used({ code, used }: VcpuQuotaUse): number {
+    let sum = used;
+    for (const held of this.#held) if (held.code === code) sum += held.vcpus;
+    return sum;
+  }
+
+  #renew(): void {
+    const sizes = [...new Set(this.#vcpus.values())];
+    const fitting = [...this.#known.values()]
+      .map((one) => {
+        const room = one.allowed - this.#used(one);
+        return sizes.filter((size) => size <= room).length;
+      })
+      .join(" ");
+    if (fitting === this.#fitting) return;
+    this.#fitting = fitting;
+    this.#version++;
+  }
+}
+
+/** `30 of 32 vCPUs of EC2's quota "Running On-Demand G and VT instances" (L-DB2E81BA) are used` */
+export function useText({ code, name, allowed, used }: VcpuQuotaUse): string {
+  return `${used} of ${allowed} vCPUs of EC2's quota "${name}" (${code}) are used`;
+}
+
+/** What runs in a reservation was counted with that, and a capacity block has no quota. */
+function countedAs({
+  InstanceLifecycle,
+  CapacityReservationId,
+}: Running): "on-demand" | "spot" | undefined {
+  if (InstanceLifecycle === "spot") return "spot";
+  const isOwn = InstanceLifecycle === undefined && CapacityReservationId === undefined;
+  return isOwn ? "on-demand" : undefined;
+}
