@@ -3,7 +3,7 @@
  * and joining two sets is computed once.
  */
 import { oneOf } from "./requirement.ts";
-import { Requirements } from "./requirements.ts";
+import { type Conflict, Requirements } from "./requirements.ts";
 
 /** The number of a set. 0: no requirements. */
 export type SetId = number;
@@ -67,9 +67,9 @@ export class RequirementSpace {
     return id === CONFLICT ? undefined : id;
   }
 
-  /** Why {@link join} returns undefined, as texts. */
-  conflicts(node: SetId, wanted: SetId): string[] {
-    return this.get(node).conflicts(this.get(wanted), this.#mayBeUndefined);
+  /** Why {@link join} returns undefined. */
+  conflicts(node: SetId, wanted: Requirements): readonly Conflict[] {
+    return this.get(node).conflicts(wanted, this.#mayBeUndefined);
   }
 
   /** The node with the key narrowed to these values; undefined: it allows none of them. */

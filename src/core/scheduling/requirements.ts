@@ -30,6 +30,15 @@ const NORMALIZED_KEYS: ReadonlyMap<string, string> = new Map([
   ["topology.ebs.csi.aws.com/zone", TOPOLOGY_ZONE_LABEL_KEY],
 ]);
 
+/** A requirement that an object cannot satisfy. */
+export interface Conflict {
+  readonly wanted: Requirement;
+  /** What the object has for the key. Absent: it does not define the key. */
+  readonly own?: Requirement;
+  /** Upstream's sentence. */
+  readonly text: string;
+}
+
 /** The spelling of a label key that planning uses. */
 export function normalizedKey(key: string): string {
   return NORMALIZED_KEYS.get(key) ?? key;
@@ -131,22 +140,25 @@ export class Requirements {
    * Why an object described by `this` cannot satisfy `incoming`; empty: it can. A key that `this` does not define
    * passes only if it is in `mayBeUndefined` or absence satisfies it.
    */
-  conflicts(incoming: Requirements, mayBeUndefined: ReadonlySet<string>): string[] {
-    const reasons: string[] = [];
+  conflicts(incoming: Requirements, mayBeUndefined: ReadonlySet<string>): Conflict[] {
+    const found: Conflict[] = [];
     for (const wanted of incoming.all()) {
       const own = this.#byKey.get(wanted.key);
       if (own !== undefined) {
         if (meets(own, wanted)) continue;
         const [has, asks] = [formatRequirement(own), formatRequirement(wanted)];
-        reasons.push(`key ${wanted.key}, ${asks} not in ${has}`);
+        found.push({ wanted, own, text: `key ${wanted.key}, ${asks} not in ${has}` });
       } else if (isImpossible(wanted)) {
-        reasons.push(`key ${wanted.key}, no value satisfies all of its requirements`);
+        found.push({
+          wanted,
+          text: `key ${wanted.key}, no value satisfies all of its requirements`,
+        });
       } else if (!mayBeUndefined.has(wanted.key) && !allowsAbsence(wanted)) {
         const hint = typoHint(wanted.key, [...this.keys(), ...mayBeUndefined]);
-        reasons.push(`label "${wanted.key}" does not have known values${hint}`);
+        found.push({ wanted, text: `label "${wanted.key}" does not have known values${hint}` });
       }
     }
-    return reasons;
+    return found;
   }
 
   /** As {@link conflicts}, without the texts. */

@@ -6,6 +6,7 @@ import type { Taint } from "../../../apis/core/node.ts";
 import { firstUntolerated } from "../../../apis/core/tolerations.ts";
 import { allows, type Requirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
+import type { Conflict } from "../../scheduling/requirements.ts";
 import type { PodClass, Variant } from "../batch/pod-class.ts";
 
 /** A planned node, or the template of a new one. */
@@ -40,7 +41,7 @@ export function volumePlaces(
 export type AdmissionRefusal =
   | { readonly stage: "taints"; readonly taint: Taint }
   | { readonly stage: "hostname"; readonly hostname: Requirement }
-  | { readonly stage: "requirements"; readonly conflicts: readonly string[] };
+  | { readonly stage: "requirements"; readonly conflicts: readonly Conflict[] };
 
 /** The stage that refuses the pod, with the object that it failed on. Undefined: {@link admittedSet} has a value. */
 export function admissionRefusal(
@@ -53,7 +54,7 @@ export function admissionRefusal(
   const { hostname } = variant;
   if (hostname !== undefined && !acceptsNewHost(variant)) return { stage: "hostname", hostname };
   if (space.join(set, variant.set) !== undefined) return undefined;
-  return { stage: "requirements", conflicts: space.conflicts(set, variant.set) };
+  return { stage: "requirements", conflicts: space.conflicts(set, space.get(variant.set)) };
 }
 
 function untolerated(taints: readonly Taint[], { tolerations }: Variant): Taint | undefined {

@@ -27,7 +27,7 @@ import {
 } from "../../scheduling/bits.ts";
 import { formatRequirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
-import type { Requirements } from "../../scheduling/requirements.ts";
+import type { Conflict, Requirements } from "../../scheduling/requirements.ts";
 import { type PodClass, type PodClasses, type Variant, variantsOf } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import {
@@ -209,10 +209,14 @@ function admissionText(refused: AdmissionRefusal, all: number): Refusal {
       return { text, rejected: { requirements: all } };
     }
     case "requirements": {
-      const text = `incompatible requirements, ${refused.conflicts.join("; ")}`;
+      const text = `incompatible requirements, ${conflictsText(refused.conflicts)}`;
       return { text, rejected: { requirements: all } };
     }
   }
+}
+
+function conflictsText(conflicts: readonly Conflict[]): string {
+  return conflicts.map(({ text }) => text).join("; ");
 }
 
 /** The pool's labels and taints fit. Finds what refuses its instance types. */
@@ -276,7 +280,8 @@ function reachingVolumes(
   for (const one of volumes) {
     const joined = space.join(set, one);
     if (joined === undefined) {
-      texts.push(`incompatible volume requirements, ${space.conflicts(set, one).join("; ")}`);
+      const conflicts = space.conflicts(set, space.get(one));
+      texts.push(`incompatible volume requirements, ${conflictsText(conflicts)}`);
       continue;
     }
     const filtered = filterTypes(template, podClass.requests, joined, types);

@@ -21,7 +21,7 @@ import {
   toRequirement,
 } from "../../scheduling/requirement.ts";
 import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
-import { Requirements } from "../../scheduling/requirements.ts";
+import type { Requirements } from "../../scheduling/requirements.ts";
 import { forbiddingTaints } from "../../scheduling/taints.ts";
 import type { VolumeUsage } from "../../scheduling/volumes.ts";
 import { type Template, withinLimits } from "../pools/pool-template.ts";
@@ -72,22 +72,10 @@ export function labelObstacles(
   template: Template,
   space: RequirementSpace,
 ): Obstacle[] {
-  return conflictsOf(wanted, template, space).map(({ requirement, text, pool }) => {
-    const drop: Edit = { on: "pod", change: "dropKey", key: requirement.key };
-    const own = space.get(template.set).has(requirement.key);
-    return {
-      texts: [own ? `the pod asks for ${asked(requirement)}, ${pool}` : text],
-      ways: [[drop], ...poolWays(requirement, template)],
-    };
-  });
-}
-
-function conflictsOf(wanted: Requirements, template: Template, space: RequirementSpace) {
-  const own = space.get(template.set);
-  return [...wanted.all()].flatMap((requirement) => {
-    const [text] = space.conflicts(template.set, space.intern(Requirements.of([requirement])));
-    const pool = `the pool for ${asked(own.get(requirement.key))}`;
-    return text === undefined ? [] : [{ requirement, text, pool }];
+  return space.conflicts(template.set, wanted).map(({ wanted: one, own, text }) => {
+    const drop: Edit = { on: "pod", change: "dropKey", key: one.key };
+    const differ = own && `the pod asks for ${asked(one)}, the pool for ${asked(own)}`;
+    return { texts: [differ ?? text], ways: [[drop], ...poolWays(one, template)] };
   });
 }
 
@@ -97,14 +85,15 @@ export function volumeObstacles(
   template: Template,
   space: RequirementSpace,
 ): Obstacle[] {
-  return conflictsOf(volumes, template, space).map(({ requirement, pool }) => ({
-    texts: [
-      isNowhere(requirement)
-        ? `its volumes are where no node reaches all of them (${requirement.key})`
-        : `its volumes are at ${asked(requirement)}, ${pool}`,
-    ],
-    ways: isNowhere(requirement) ? [] : poolWays(requirement, template),
-  }));
+  const ofPool = space.get(template.set);
+  return space.conflicts(template.set, volumes).map(({ wanted }) => {
+    const { key } = wanted;
+    if (isNowhere(wanted))
+      return { texts: [`its volumes are where no node reaches all of them (${key})`], ways: [] };
+    const pool = asked(ofPool.get(key));
+    const text = `its volumes are at ${asked(wanted)}, the pool for ${pool}`;
+    return { texts: [text], ways: poolWays(wanted, template) };
+  });
 }
 
 /** The requirements of several volumes exclude each other. */
