@@ -1,14 +1,14 @@
 /**
- * Assertions for bugs. They stay on in production: a broken invariant crashes the reconcile that met
- * it, is counted and logged, and fails any simulation. Operating errors are never asserted.
+ * Assertions for bugs. They stay on in production: a failed one ends the reconcile, is counted and logged, and fails
+ * any simulation. Bad input and failing requests are errors, not assertions.
  */
 
-/** Thrown by {@link assert}: a bug of ours, never bad input or a failing door. */
+/** Thrown by {@link assert}: a bug in this program. */
 export class AssertionError extends Error {
   override readonly name = "AssertionError";
 }
 
-/** States what must hold here. One condition a call, so that the failing one is known. */
+/** Throws if the condition is false. Assert one condition in each call, so that the failed one is known. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new AssertionError(message);
 }

@@ -1,4 +1,4 @@
-/** UTF-8 and base64 for floors that have neither TextEncoder nor Buffer. Small texts only. */
+/** UTF-8 and base64 of small texts, for floors that are compiled without TextEncoder and Buffer. */
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -44,7 +44,7 @@ export function parseBoundedJson(text: string, limits: JsonLimits = {}): unknown
   return JSON.parse(text);
 }
 
-/** A UTF-16 unit is one to three bytes of UTF-8: most texts need no count. */
+/** Counts bytes only if the length leaves it open: a UTF-16 unit has one to three bytes in UTF-8. */
 function isLarger(text: string, maxBytes: number): boolean {
   if (text.length > maxBytes) return true;
   if (text.length * 3 <= maxBytes) return false;
@@ -60,14 +60,16 @@ function isLarger(text: string, maxBytes: number): boolean {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** Square and curly brackets differ in this bit only: one comparison finds both. */
+/** Square and curly brackets differ only in this bit, so one comparison finds both. */
 const CURLY_BIT = 0x20;
 const OPENING = 0x7b;
 const CLOSING = 0x7d;
 
-/** Brackets inside strings do not count. Text that is not JSON may be judged either way: it is refused anyhow. */
+/**
+ * Brackets inside strings do not count. The answer for text that is not JSON does not matter: it is refused later.
+ */
 function isDeeper(text: string, maxDepth: number): boolean {
-  // A level takes at least one bracket: most texts have so few that they need no scan.
+  // Each level has an opening bracket. Most texts have too few of them for the limit, and need no scan.
   if (count(text, "{", maxDepth) + count(text, "[", maxDepth) <= maxDepth) return false;
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -80,7 +82,7 @@ function isDeeper(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/** How often a character occurs, counted to one beyond `enough`. */
+/** How often a character occurs. Counting stops above `enough`. */
 function count(text: string, char: string, enough: number): number {
   let found = 0;
   for (let at = text.indexOf(char); at !== -1; at = text.indexOf(char, at + 1))
@@ -88,7 +90,7 @@ function count(text: string, char: string, enough: number): number {
   return found;
 }
 
-/** Index of the closing quote, or the text's length. Most strings are long and without escapes: `indexOf` is quick. */
+/** Index of the closing quote, or the text's length. `indexOf` is fast for long strings without escapes. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start);
   while (end !== -1) {

@@ -1,30 +1,30 @@
 /**
- * The clock door: the only way for anything above this floor to know the time or to wait.
- * `base/system-clock.ts` is the real one, `base/paced-clock.ts` simulated time that people watch, `base/virtual-clock.ts`
- * simulated time that moves when told to.
+ * The clock: the only way for the floors above to know the time or to wait. Real time is in `base/system-clock.ts`.
+ * Simulated time that follows real time is in `base/paced-clock.ts`. Simulated time that moves only when it is
+ * advanced is in `base/virtual-clock.ts`.
  */
 
-/** A pending call that can be taken back. Cancelling twice, or after it fired, does nothing. */
+/** A pending call. Cancelling it twice, or after the call, does nothing. */
 export interface Timer {
   cancel(): void;
 }
 
 /** The only source of time, so that tests and stories can run on virtual time. */
 export interface Clock {
-  /** Milliseconds since the Unix epoch, as this world sees them. An integer. */
+  /** Milliseconds since the Unix epoch, on this clock. An integer. */
   now(): number;
   /**
-   * Milliseconds since some moment of the past: for how long something has lasted, or shall wait. Never goes back, while
-   * the machine's clock may be set back.
+   * Milliseconds since a fixed moment, to measure durations. Never decreases, even if the machine's clock is set
+   * back.
    */
   elapsedMs(): number;
-  /** Calls `callback` once, `delayMs` of this world's milliseconds from now (negative counts as 0). */
+  /** Calls `callback` once, after `delayMs` milliseconds of this clock (negative counts as 0). */
   after(delayMs: number, callback: () => void): Timer;
-  /** Resolves `delayMs` of this world's milliseconds from now. */
+  /** Resolves after `delayMs` milliseconds of this clock. */
   sleep(delayMs: number): Promise<void>;
   /**
-   * How long, in real milliseconds, this turn of the event loop has lasted since somebody in it first asked. 0 where
-   * time stands still meanwhile.
+   * Real milliseconds since this was first called in the current turn of the event loop. Always 0 on a virtual
+   * clock, whose time does not pass while code runs.
    */
   turnMs(): number;
 }
@@ -46,7 +46,7 @@ export function fromRfc3339(text: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-// `new Date(ms)` only formats: it never asks the machine for the time, so determinism is kept.
+// `new Date(ms)` only formats a given time. It does not read the machine's clock.
 function isoFromMs(ms: number): string {
   return new Date(ms).toISOString();
 }

@@ -1,8 +1,9 @@
 /**
  * Five-field cron expressions and their `@daily` abbreviations, with robfig/cron's grammar: lists,
  * ranges, steps, names of months and weekdays, `?` for `*`. When day of month and weekday are both
- * restricted, either is enough. In UTC, or by the clocks of a place: `CRON_TZ=Europe/Zurich 0 9 * * *`.
- * What clocks skip in spring does not come, what they repeat in autumn comes twice.
+ * restricted, a day that matches one of them is enough. Times are in UTC, or in a named time zone:
+ * `CRON_TZ=Europe/Zurich 0 9 * * *`. A time that daylight saving skips in spring does not occur. A time that it
+ * repeats in autumn occurs twice.
  */
 import { fieldOf } from "./json.ts";
 
@@ -18,7 +19,7 @@ export interface Cron {
   readonly zone: Zone | undefined;
 }
 
-/** What to add to UTC to get the time on the clocks, at an instant; both in milliseconds. */
+/** The offset of a time zone from UTC at an instant. Both are milliseconds. */
 type Zone = (ms: number) => number;
 
 /** One of the five fields of a cron expression. */
@@ -26,11 +27,11 @@ export interface CronField {
   readonly what: string;
   readonly min: number;
   readonly max: number;
-  /** Each at its number. */
+  /** The names that stand for numbers; the index of a name is its number. */
   readonly names: readonly string[];
 }
 
-/** In the order in which an expression names them: minute, hour, day of the month, month, day of the week. */
+/** The fields in the order of an expression: minute, hour, day of the month, month, day of the week. */
 export const CRON_FIELDS: readonly CronField[] = [
   { what: "minute", min: 0, max: 59, names: [] },
   { what: "hour", min: 0, max: 23, names: [] },
@@ -62,14 +63,17 @@ const ABBREVIATIONS: Readonly<Record<string, string>> = {
 /** Years to search for the next time. 30 February never occurs. robfig/cron uses the same limit. */
 const SEARCH_YEARS = 5;
 const MINUTE_MS = 60_000;
-/** Clocks are changed at quarters of an hour. */
+/** A time zone changes its offset only at a quarter of an hour. */
 const QUARTER_MS = 15 * MINUTE_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** Asking the calendar is slow, so answers are kept: of quarters of the days on which clocks change, and of midnights, years. */
+/**
+ * The most offsets of one time zone that are kept, because computing one is slow. They are computed for midnights,
+ * and for each quarter of an hour of the days on which the offset changes.
+ */
 const KNOWN_OFFSETS = 4_096;
 
-/** Undefined when the text is not of the grammar. */
+/** Undefined: the text is no cron expression. */
 export function parseCron(text: string): Cron | undefined {
   const { place, rest } = split(text.trim());
   const zone = place === undefined ? undefined : zoneOf(place);
@@ -91,7 +95,7 @@ export function parseCron(text: string): Cron | undefined {
   };
 }
 
-/** What a person has to correct, and what would do; undefined when {@link parseCron} can read it. */
+/** Which field is wrong, and what it may contain. Undefined: {@link parseCron} can read the text. */
 export function cronProblem(text: string): string | undefined {
   if (parseCron(text) !== undefined) return undefined;
   const { place, rest } = split(text.trim());
@@ -119,7 +123,7 @@ function split(text: string): { readonly place?: string; readonly rest: string }
   return found === null ? { rest: text } : { place: found[1] as string, rest: found[2] as string };
 }
 
-/** Places that schedules name: few. */
+/** The time zones that schedules have named, by name. Undefined: there is no such time zone. */
 const zones = new Map<string, Zone | undefined>();
 const KNOWN_ZONES = 100;
 
@@ -163,13 +167,13 @@ function readZone(timeZone: string): Zone | undefined {
   return (ms) => {
     const day = Math.floor(ms / DAY_MS) * DAY_MS;
     const offset = offsetAt(day);
-    // No clock is changed and changed back within a day.
+    // A time zone never changes its offset and changes it back within one day.
     if (offset === offsetAt(day + DAY_MS)) return offset;
     return offsetAt(Math.floor(ms / QUARTER_MS) * QUARTER_MS);
   };
 }
 
-/** The first hit strictly after `ms` (epoch milliseconds); undefined when none comes in five years. */
+/** The first matching time after `ms` (epoch milliseconds). Undefined: there is none within five years. */
 export function nextAfter(cron: Cron, ms: number): number | undefined {
   let at = Math.floor(ms / MINUTE_MS) * MINUTE_MS + MINUTE_MS;
   const limit = at + SEARCH_YEARS * 366 * DAY_MS;
@@ -190,7 +194,7 @@ export function nextAfter(cron: Cron, ms: number): number | undefined {
   return undefined;
 }
 
-/** When the next day or hour begins on the clocks, also if they are changed before. */
+/** When the next day or hour of the time zone begins, even if the offset changes before that. */
 function startOfNext(unitMs: number, at: number, offset: number, zone: Zone | undefined): number {
   const next = Math.floor((at + offset) / unitMs) * unitMs + unitMs - offset;
   const shift = offset - (zone?.(next) ?? offset);

@@ -1,6 +1,6 @@
 /**
- * Go's duration text (`1h30m`, `500ms`, `-1.5s`), as flags and API fields spell it. Spans are integer
- * milliseconds here; finer units are rounded to the nearest.
+ * Go's duration text (`1h30m`, `500ms`, `-1.5s`), which flags and API fields use. Durations are whole milliseconds
+ * here; smaller units are rounded.
  */
 
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -13,10 +13,10 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** The longest that Go knows, some 292 years: later than that is no date any more. */
+/** Milliseconds. The longest duration of Go, about 292 years. */
 export const MOST_DURATION_MS = 9_223_372_036_854;
 
-/** Milliseconds; `undefined` when the text is not of Go's grammar, or too long for Go. `0` alone is legal. */
+/** Milliseconds. Undefined: Go cannot read the text, or the duration is too long for Go. `0` needs no unit. */
 export function parseDuration(text: string): number | undefined {
   if (text === "0") return 0;
   const sign = text.startsWith("-") ? -1 : 1;
@@ -31,7 +31,7 @@ export function parseDuration(text: string): number | undefined {
   return body === "" || totalMs > MOST_DURATION_MS ? undefined : sign * Math.round(totalMs);
 }
 
-/** A span that can be switched off. `"Never"` in the API. */
+/** Milliseconds, or `"Never"`, by which the API switches a duration off. */
 export type NillableMs = number | "Never";
 
 /** Milliseconds, or `"Never"`; `undefined` when the text is neither. */
@@ -58,8 +58,8 @@ function trimNumber(value: number): string {
 }
 
 /**
- * What to write instead, for a text with a unit that Go's durations do not have: `336h` for `14d`. Undefined for other
- * texts.
+ * What to write instead, for a text with a unit that Go's durations do not have: `336h` for `14d`. Undefined for
+ * other texts.
  */
 export function durationHint(text: string): string | undefined {
   const found = /^([\d.]+) ?(d|days?|w|weeks?|y|years?)(?![a-z])(.*)$/i.exec(text);

@@ -1,8 +1,8 @@
 /** The text of a caught value, for logs and conditions. JavaScript can throw any value. */
 
 /**
- * The message; what is no Error is spelled out. Where a name with several addresses answers at none of them, Node has one
- * error for all, without a message: its code says why.
+ * The message of an Error, or any other value as text. If no address of a host name answers, Node throws one Error
+ * without a message; then this is its code.
  */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
@@ -10,7 +10,7 @@ export function errorText(error: unknown): string {
   return message === "" ? String(code) : message;
 }
 
-/** The message without the drawing that parsers add below it. */
+/** The first line of the message. Parsers show the faulty place of the input in the lines below it. */
 export function firstLineOf(error: unknown): string {
   return (errorText(error).split("\n")[0] as string).replace(/:$/, "");
 }

@@ -1,6 +1,6 @@
 /**
- * 64-bit FNV-1 (multiply, then xor), on BigInt. It names content: template hashes, generated names. Not for
- * hot paths.
+ * 64-bit FNV-1 (multiply, then xor) on BigInt, for hashes of templates and for generated names. Too slow for code
+ * that runs for each pod.
  */
 import { utf8Bytes } from "./base64.ts";
 

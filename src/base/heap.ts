@@ -1,11 +1,11 @@
-/** A binary min-heap with a caller's total order: the due-time queues of clocks and work queues. */
+/** A binary min-heap, for example of timers by the time at which they are due. */
 
-/** A binary heap: `before` says which of two items is removed first. */
+/** Removes the smallest item first. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #before: (a: T, b: T) => boolean;
 
-  /** `before` must be a strict total order, or equal runs may differ. */
+  /** `before`: whether `a` is removed before `b`. If two items are equal by it, their order is not defined. */
   constructor(before: (a: T, b: T) => boolean) {
     this.#before = before;
   }

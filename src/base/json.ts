@@ -5,12 +5,12 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The text itself; of anything else, which may not even be printable, the empty text. */
+/** The value if it is a text; otherwise the empty text. */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Lists and objects as JSON, where `String` throws when a key is named `toString`; all else as `String` has it. */
+/** Lists and objects as JSON, other values by `String`, which throws for an object with a key `toString`. */
 export function asText(value: unknown): string {
   return typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
 }
@@ -48,7 +48,7 @@ export function deepEqual(a: unknown, b: unknown): boolean {
     const value = a[key];
     if (value === undefined) continue;
     const other = b[key];
-    // `b` without a field `__proto__` answers with its prototype, which would equal {}.
+    // Without an own field `__proto__`, `b.__proto__` is the prototype, which would equal {}.
     if (other === Object.prototype || !deepEqual(value, other)) return false;
     surplus++;
   }
@@ -65,7 +65,9 @@ export function clone<T>(value: T): T {
   return copy as T;
 }
 
-/** A copy without fields that are null, which Go takes for absent. Lists keep theirs: their length means something. */
+/**
+ * A copy without fields that are null: Go reads them as absent. Nulls in lists stay, because positions count there.
+ */
 export function withoutNulls<T>(value: T): T {
   if (Array.isArray(value)) return value.map((item) => withoutNulls(item)) as T;
   if (!isObject(value)) return value;

@@ -1,7 +1,6 @@
 /**
- * Log lines that others can cause are written at a bounded rate. Of each kind the first lines of a minute are written
- * and the rest are counted; one line at the end of the minute tells how many there were. 2,000 bad requests then
- * write kilobytes and not megabytes.
+ * Limits log lines that clients can cause, such as one for each bad request. The first lines of a kind in a minute
+ * are written. The others are counted, and one line at the end of the minute has their number.
  */
 import type { Clock, Timer } from "./clock.ts";
 import type { LogFields, Logger, LogLevel } from "./log.ts";
@@ -14,13 +13,13 @@ interface Window {
   written: number;
   /** Lines that were not written. */
   held: number;
-  /** Runs when lines are held; writes how many. */
+  /** Logs the number of held lines at the end of the minute. Undefined: no line was held. */
   timer: Timer | undefined;
   level: LogLevel;
   message: string;
 }
 
-/** Logs at most so many lines a minute for each key, then one line that counts the rest. */
+/** Logs a few lines a minute of each kind, then one line with the number of the others. */
 export class LogLimiter {
   readonly #log: Logger;
   readonly #clock: Pick<Clock, "elapsedMs" | "after">;
@@ -34,7 +33,7 @@ export class LogLimiter {
     this.#perMinute = perMinute;
   }
 
-  /** `kind` is one of a few fixed texts: each kind takes memory. Nothing of a request may be in it. */
+  /** `kind`: one of a few fixed texts, without parts of a request, because each kind takes memory. */
   tell(level: LogLevel, kind: string, message: string, fields: LogFields = {}): void {
     const window = this.#windowOf(kind, level, message);
     if (window.written < this.#perMinute) {

@@ -1,16 +1,16 @@
-/** The log door: structured lines. What a line looks like is decided where the door is made. */
+/** The interface of the log: structured lines. The implementation decides their format. */
 
-/** Levels of zap, as upstream's logs have them. */
+/** The levels of zap, which upstream uses. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** Values apart from the text. Names are upstream's: `NodeClaim`, `NodePool`, `Pod`, `provider-id`. */
+/** Values beside the message. Field names are upstream's: `NodeClaim`, `NodePool`, `Pod`, `provider-id`. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /** Structured log lines. `with` makes a child that adds its fields to every line. */
 export interface Logger {
-  /** Why nothing changed, and details. */
+  /** For details, and for why nothing changed. */
   debug(message: string, fields?: LogFields): void;
-  /** Something changed in the world. */
+  /** For each change in the cluster or the cloud. */
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
@@ -19,7 +19,7 @@ export interface Logger {
   named(name: string): Logger;
 }
 
-/** Says nothing: for tests and simulations of decisions. */
+/** Writes nothing; for tests and simulations. */
 export const SILENT: Logger = {
   debug: () => undefined,
   info: () => undefined,

@@ -1,8 +1,8 @@
-/** Answers that are worked out once each and kept, up to a number of them: what users send must not fill memory. */
+/** Keeps a bounded number of computed results, so that texts which users send cannot fill the memory. */
 
 const MOST = 2_000;
 
-/** Remembers what `make` makes of a text. Beyond `most` answers the one that was made first is forgotten. */
+/** Keeps the result of `make` for each text. Above `most` results the oldest one is dropped. */
 export class Memo<T> {
   readonly #answers = new Map<string, T>();
   readonly #make: (text: string) => T;

@@ -1,8 +1,7 @@
 /**
- * Simulated time that keeps pace with real time, at a given speed, as long as the machine keeps up:
- * a simulation that people watch and talk to. Timers fire in order of their due time and each has
- * its say before the next; when there is too much to do, simulated time slows down instead of
- * leaving half the world behind (a kubelet late by its own machine's fault would look dead).
+ * Simulated time that follows real time at a given speed, for simulations that people watch. Timers fire in the
+ * order of their due times, and each one's work ends before the next fires. If the machine is too slow, simulated
+ * time slows down. Otherwise a simulated kubelet could miss its heartbeats and look dead.
  */
 
 import type { Clock, Timer } from "./clock.ts";
@@ -12,11 +11,11 @@ import { VirtualClock } from "./virtual-clock.ts";
 declare function setTimeout(callback: () => void, ms: number): unknown;
 declare function clearTimeout(handle: unknown): void;
 
-/** How often time moves on; real milliseconds. */
+/** Real milliseconds between two advances of simulated time. */
 const TICK_MS = 5;
-/** Real milliseconds that one tick can make up for. Longer delays are lost. */
+/** Real milliseconds that one tick advances by at most. Longer delays are lost. */
 const CATCH_UP_MS = 50;
-/** Simulated milliseconds of a jump that one tick plays: between two ticks the API answers. */
+/** Simulated milliseconds of a jump that one tick advances by. The API server answers between two ticks. */
 const JUMPED_AT_ONCE_MS = 1_000;
 
 /** Virtual time that follows real time at a speed, for the sandbox. */
@@ -24,15 +23,15 @@ export class PacedClock implements Clock {
   readonly #virtual: VirtualClock;
   #speed: number;
   #isPaused = false;
-  /** A jump that was asked for and is not made yet; simulated milliseconds. */
+  /** Simulated milliseconds of the jump that are still to come. */
   #jumpMs = 0;
   #lastRealMs: number;
   #handle: unknown;
   #stopped = false;
 
   /**
-   * `speed` is simulated milliseconds per real millisecond, above 0. Starts at the machine's time, or `behindMs`
-   * before it: then a clock that runs ahead does not pass the machine's until it has made that up.
+   * `speed`: simulated milliseconds for each real millisecond, above 0. `behindMs`: how far behind the machine's
+   * time the clock starts. A clock that runs faster than real time then stays in the past for a while.
    */
   constructor(speed: number, behindMs = 0) {
     this.#speed = speed;
@@ -74,7 +73,7 @@ export class PacedClock implements Clock {
     return this.#isPaused;
   }
 
-  /** Time stands still until {@link resume}. What needs no time still happens: requests are answered. */
+  /** Stops time until {@link resume}. Requests are still answered, because that needs no time. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -83,14 +82,14 @@ export class PacedClock implements Clock {
     this.#isPaused = false;
   }
 
-  /** Time passes as fast as the machine can play it, also while it is paused. */
+  /** Advances time by this much as fast as the machine can, even while the clock is paused. */
   jump(ms: number): Promise<void> {
     const until = this.sleep(this.#jumpMs + ms);
     this.#jumpMs += ms;
     return until;
   }
 
-  /** Time stands still for ever. */
+  /** Stops time for good. */
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#handle);

@@ -1,8 +1,8 @@
 /**
  * Text for people, made safe for a terminal. Names, messages and files come from others: a control character in them
- * could move the cursor, forge a line, set the window's title or turn text around. Each such character is shown as an
- * escape, `\n` or `\u001b`, as JSON writes it. Whatever leaves as text has the type `Printed`, so that the compiler finds
- * text that was not made safe.
+ * could move the cursor, forge a line, set the window's title or turn text around. Each such character is shown as
+ * an escape, `\n` or `\u001b`, as JSON writes it. Everything that is printed has the type `Printed`, so that the
+ * compiler finds text that was not made safe.
  */
 
 declare const safe: unique symbol;
@@ -11,14 +11,14 @@ declare const safe: unique symbol;
 export type Printed = string & { readonly [safe]: true };
 
 /**
- * Control characters (C0, DEL, C1), line and paragraph separators, marks that turn text around or that nobody sees
- * (U+061C, U+200E, U+200F, U+202A to U+202E, U+2060 to U+206F, U+FEFF, tags), and halves of characters.
+ * Control characters (C0, DEL, C1), line and paragraph separators, single surrogates, and characters that reverse
+ * text or are invisible (U+061C, U+200E, U+200F, U+202A to U+202E, U+2060 to U+206F, U+FEFF, tags).
  */
 const UNSAFE =
   /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
 const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-/** One line: every character that is not text becomes visible. Twice does no more than once. */
+/** The text as one line, with each unsafe character as an escape. Applied twice it changes nothing more. */
 export function printable(text: string): string {
   return text.replace(UNSAFE, (char) => SHORT[char] ?? escaped(char));
 }
@@ -33,12 +33,15 @@ export function paintedLine(line: string, paint: (text: string) => string): Prin
   return `${paint(printable(line))}\n` as Printed;
 }
 
-/** Parts that are safe already, one after the other. */
+/** Joins texts that are safe already. */
 export function joined(parts: readonly Printed[]): Printed {
   return parts.join("") as Printed;
 }
 
-/** JSON, laid out in lines or not: within its texts an escape means the character that it stands for. */
+/**
+ * A JSON document on one or more lines. In JSON an escape stands for its character, so the document keeps its
+ * meaning.
+ */
 export function printedJson(json: string): Printed {
   return printedLines(json.replace(/\n$/, "").split("\n"));
 }
@@ -48,7 +51,7 @@ export function printedDocument(text: string): Printed {
   return text as Printed;
 }
 
-/** In units of UTF-16, as JSON writes them. */
+/** One escape for each UTF-16 unit, as in JSON. */
 function escaped(char: string): string {
   const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at));
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");

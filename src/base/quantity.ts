@@ -1,7 +1,7 @@
 /**
- * Kubernetes quantities. Exact text arithmetic is in nano units on BigInt; everything that decides
- * uses plain integers: milli for cpu, units (bytes, counts) for all else. A part of a unit counts as
- * a whole one, as apimachinery's `Value()` and `MilliValue()` do.
+ * Kubernetes quantities. Exact values are nano units in BigInt. Decisions use plain integers: thousandths for cpu,
+ * whole units (bytes, counts) for every other resource. Fractions are rounded up, as in apimachinery's `Value()` and
+ * `MilliValue()`.
  */
 
 const NANO = 1_000_000_000n;
@@ -25,9 +25,9 @@ const SUFFIX_NANO: Readonly<Record<string, bigint>> = {
   Ei: NANO << 60n,
 };
 
-/** More than this counts as this, as apimachinery has it. */
+/** The largest value. Larger ones are lowered to it, as in apimachinery. */
 const MOST_NANO = (2n ** 63n - 1n) * NANO;
-/** Powers of ten beyond all digits: larger ones are not worked out, which could take minutes. */
+/** The largest exponent that is computed. It is above every legal value; a huge one would take minutes to compute. */
 const MOST_POWER = 40;
 
 const GRAMMAR = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)$/;
@@ -50,7 +50,7 @@ export function parseNano(text: string | number): bigint | undefined {
   else {
     const divisor = 10n ** BigInt(-power);
     scale *= mantissa;
-    // Below a nano is rounded away from zero, as apimachinery does.
+    // Fractions of a nano unit are rounded away from zero, as in apimachinery.
     mantissa = 1n;
     scale = (scale + divisor - 1n) / divisor;
   }
@@ -59,7 +59,7 @@ export function parseNano(text: string | number): bigint | undefined {
   return sign === "-" ? -nano : nano;
 }
 
-/** What nearly all quantities look like: few enough digits for plain numbers to be exact. */
+/** Nearly all quantities match this. They have so few digits that plain numbers are exact. */
 const PLAIN = /^(\d{1,6})(m|[kMG]|[KMG]i)?$/;
 const PLAIN_UNITS: Readonly<Record<string, number>> = {
   k: 1e3,
@@ -81,7 +81,7 @@ export function parseUnits(text: string | number): number | undefined {
   return scaleDown(parseNano(text), NANO);
 }
 
-/** Thousandths, rounded up: how cpu is counted. */
+/** Thousandths, rounded up; the unit of cpu. */
 export function parseMilli(text: string | number): number | undefined {
   const plain = PLAIN.exec(String(text));
   if (plain !== null) {
@@ -97,7 +97,7 @@ export function formatMilli(milli: number): string {
   return milli % 1_000 === 0 ? String(milli / 1_000) : `${milli}m`;
 }
 
-/** Bytes in the largest binary unit that leaves no rest: `1073741824` → `1Gi`. */
+/** Bytes in the largest binary unit without a remainder: `1073741824` → `1Gi`. */
 export function formatBytes(bytes: number): string {
   const units = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
   let value = bytes;

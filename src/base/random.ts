@@ -1,12 +1,12 @@
 /**
- * The random door: names, UIDs and jitter. One seed gives one stream (xoshiro128**), so a run can be
- * repeated; `fork` gives a part of the program a stream of its own that others cannot shift.
+ * Random numbers for names, UIDs and jitter. A seed gives one stream of numbers (xoshiro128**), so that a run can be
+ * repeated. `fork` gives a part of the program its own stream, which the draws of other parts do not change.
  */
 
 /** Kubernetes' alphabet for generated names: no vowels and no look-alikes. */
 const NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
-/** A seeded generator: equal seeds give equal numbers. `fork` makes an independent one by name. */
+/** A seeded generator: equal seeds give equal numbers. */
 export class Random {
   #a: number;
   #b: number;

@@ -1,22 +1,22 @@
 /**
- * When to say again what still holds: at once when a problem begins, then once a minute for as long as somebody keeps
- * finding it. So a log shows what is wrong now, without a line for each of many tries.
+ * Decides when a problem that lasts is logged: at once when it begins, then once a minute while it is found again.
+ * The log then shows what is wrong now, without a line for each attempt.
  */
 import type { Clock } from "./clock.ts";
 
 const AGAIN_MS = 60_000;
 
-/** Says whether a standing problem is due to be said again. */
+/** Knows when each problem was logged last. */
 export class Reminders {
   readonly #clock: Pick<Clock, "elapsedMs">;
-  /** By key, when it was last said. */
+  /** When each problem was logged last, by key. */
   readonly #saidMs = new Map<string, number>();
 
   constructor(clock: Pick<Clock, "elapsedMs">) {
     this.#clock = clock;
   }
 
-  /** Whether to say now that it is (still) so; `key` is the problem. */
+  /** Whether the problem `key`, which exists now, must be logged. If so, it counts as logged. */
   isDue(key: string): boolean {
     const nowMs = this.#clock.elapsedMs();
     if (nowMs - (this.#saidMs.get(key) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) return false;
@@ -24,7 +24,7 @@ export class Reminders {
     return true;
   }
 
-  /** It is so no more. True when it had been said. */
+  /** Forgets the problem `key`, which has ended. Returns whether it was logged. */
   over(key: string): boolean {
     return this.#saidMs.delete(key);
   }

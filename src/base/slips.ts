@@ -1,6 +1,6 @@
-/** How near one word is to another: for "did you mean" in complaints about names. */
+/** The distance between two words, for "did you mean" in error messages about names. */
 
-/** Letters that were missed, doubled, mistaken or swapped between two words (Damerau-Levenshtein distance). */
+/** Number of missing, additional, wrong or swapped letters between two words (Damerau-Levenshtein distance). */
 function slips(a: string, b: string): number {
   let [before, last]: [number[], number[]] = [
     [],
@@ -25,8 +25,9 @@ function slips(a: string, b: string): number {
 }
 
 /**
- * The known name that was probably meant: in other letters the same, or nearest by at most one slip in five letters
- * (in three, up to two slips). Undefined when none is near. Of equally near ones the first by name.
+ * The known name that was probably meant. Upper and lower case are the same. One wrong letter in five is allowed; in
+ * short words one in three, but at most two. Undefined: no name is near enough. Of equally near names the first one
+ * by name.
  */
 export function meantName(written: string, known: Iterable<string>): string | undefined {
   const word = written.toLowerCase();
@@ -42,6 +43,6 @@ export function meantName(written: string, known: Iterable<string>): string | un
   return meant;
 }
 
-/** Of a word of two letters nothing is left after a slip, and little of one of five after two. */
+/** Letters for each wrong letter in a short word. A word of two letters may have none, a word of five only one. */
 const LETTERS_OF_FEW = 3;
 const LETTERS_PER_SLIP = 5;

@@ -1,6 +1,6 @@
 /**
- * Problems that last are found anew with each look. A person reads of one when it begins, when it reads otherwise
- * than before, when it has come back, and once an hour while it stays as it is.
+ * Limits how often a lasting problem is logged, although each check finds it again: when it begins, when its text
+ * changes, when it returns, and once an hour while it stays the same.
  * upstream: operatorpkg's pretty.ChangeMonitor
  */
 import type { Clock } from "./clock.ts";
@@ -9,11 +9,11 @@ import type { LogFields, Logger } from "./log.ts";
 /** Milliseconds after which an unchanged problem is logged again. */
 const TELL_AGAIN_MS = 3_600_000;
 
-/** Logs a problem when it appears, every so often while it lasts, and when it ends. */
+/** Logs a problem when it begins or changes, and once an hour while it lasts. */
 export class StandingProblems {
   readonly #log: Logger;
   readonly #clock: Pick<Clock, "elapsedMs">;
-  /** By key: the text that was logged last, and when. */
+  /** The text that was logged last for each key, and when. */
   readonly #told = new Map<string, { readonly text: string; readonly atMs: number }>();
 
   constructor(log: Logger, clock: Pick<Clock, "elapsedMs">) {
@@ -21,7 +21,7 @@ export class StandingProblems {
     this.#clock = clock;
   }
 
-  /** `key`: what has the problem. Returns true if an error was logged. */
+  /** Logs the problem of the object `key` if it is news. Returns whether it was logged. */
   tell(key: string, message: string, fields: LogFields): boolean {
     const isNews = this.isNews(key, JSON.stringify([message, fields]));
     if (isNews) this.#log.error(message, fields);

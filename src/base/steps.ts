@@ -1,14 +1,14 @@
 /**
- * Long work that lets others have their turn. It is written as a generator that stops after every so
- * much work: whoever has nothing else to do runs it through, a controller lets the event loop in between
- * the steps. The result is the same either way.
+ * Long computations in steps. A computation is a generator that yields after a bounded amount of work. A program
+ * without other work runs it at once. A controller lets the event loop run between the steps. The result is the
+ * same.
  */
 import type { Clock } from "./clock.ts";
 
 /** A computation that yields between steps, so that its caller can let other work run. */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Runs the work through. */
+/** Runs the computation to its end. */
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next();
@@ -17,22 +17,22 @@ export function atOnce<T>(steps: Steps<T>): T {
 }
 
 /**
- * How long a controller works before others get their turn: at the end of the step that it is at. Beside that step, and
- * a collection of garbage that falls into it, it leaves 40 ms of the 50 that nobody should wait.
+ * Milliseconds after which a computation lets the event loop run, at the end of its current step. No turn should
+ * exceed 50 ms; the other 40 are for the current step and a garbage collection in it.
  */
 export const TURN_MS = 10;
 
-/** Runs the steps in turns of about this length. On a virtual clock, which stands still, it is one turn. */
+/** Runs the computation, and lets the event loop run after about `turnMs`. On a virtual clock it runs in one turn. */
 export function inTurns<T>(clock: Clock, steps: Steps<T>, turnMs: number): Promise<T> {
   return stepRunner(clock, turnMs)(steps);
 }
 
-/** Runs one piece of work after the other. */
+/** Runs one computation after the other. */
 export type StepRunner = <T>(steps: Steps<T>) => Promise<T>;
 
 /**
- * As {@link inTurns} for several pieces of work, one after the other: what one has left of a turn, the next has. What
- * is done between them counts, and counts from now on.
+ * As {@link inTurns} for several computations, one after the other: the next one uses the rest of a turn. Time from
+ * this call on counts, and so does time between two computations.
  */
 export function stepRunner(clock: Clock, turnMs: number): StepRunner {
   let startedMs = clock.elapsedMs();
@@ -47,14 +47,16 @@ export function stepRunner(clock: Clock, turnMs: number): StepRunner {
   };
 }
 
-/** Whether others should have their turn now: work of many small pieces asks after each. */
+/**
+ * Whether the current turn of the event loop has lasted long enough. Loops over many small pieces of work ask this.
+ */
 export function turnIsOver(clock: Pick<Clock, "turnMs">): boolean {
   return clock.turnMs() >= TURN_MS;
 }
 
 /**
- * Runs the work, in as many turns as it takes; what else is done in a turn counts, too. Undefined: it is done already,
- * as it always is on a clock that stands still.
+ * Runs the computation in as many turns of the event loop as it takes. Other work in a turn counts, too. Undefined:
+ * it is done already, which is always so on a virtual clock.
  */
 export function besideOthers(
   clock: Pick<Clock, "turnMs" | "sleep">,
@@ -80,11 +82,12 @@ function untilTurnIsOver(clock: Pick<Clock, "turnMs">, steps: Steps<void>): bool
 }
 
 /**
- * Items of one step where a caller names no number: each may take some microseconds, and a step stays within a turn.
+ * The default number of items in a step. A step of so many items stays within a turn if each takes some
+ * microseconds.
  */
 const ITEMS_PER_STEP = 64;
 
-/** The items for one step, if not the default, and the function for each item. */
+/** The number of items in a step, if not the default, and the function for each item. */
 type EachItem<T, R> = [Visit<T, R>] | [perStep: number, visit: Visit<T, R>];
 type Visit<T, R> = (item: T, index: number) => R;
 
@@ -127,10 +130,10 @@ export function* someInSteps<T>(
   return false;
 }
 
-/** Items that are sorted in one step. */
+/** The number of items that are sorted in one step. */
 const RUN = 2_048;
 
-/** `items.toSorted(compare)`: runs are sorted, then merged, one run's worth a step. */
+/** `items.toSorted(compare)` in steps: sorts parts of the list, then merges them. */
 export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
   let runs: T[][] = [];
   for (let at = 0; at < items.length; at += RUN) {

@@ -6,12 +6,12 @@ declare function clearTimeout(handle: unknown): void;
 declare function setImmediate(callback: () => void): unknown;
 declare const performance: { now(): number };
 
-/** The longest delay the platform's timer takes; longer ones are chained. */
+/** Milliseconds. The longest delay of `setTimeout`; a longer one takes several timers. */
 const MAX_TIMEOUT_MS = 0x7fffffff;
 
 /** The machine's clock. */
 export class SystemClock implements Clock {
-  /** Undefined until the first question. */
+  /** When {@link turnMs} was first called in this turn of the event loop. Undefined: it was not called yet. */
   #turnStartedMs: number | undefined;
 
   now(): number {
@@ -43,7 +43,7 @@ export class SystemClock implements Clock {
   turnMs(): number {
     if (this.#turnStartedMs === undefined) {
       this.#turnStartedMs = this.elapsedMs();
-      // Called when all that this turn has begun is through, however many promises that takes.
+      // Runs after this turn of the event loop, when all of its promises are settled.
       setImmediate(() => {
         this.#turnStartedMs = undefined;
       });

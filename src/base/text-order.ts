@@ -1,14 +1,14 @@
 /**
- * Sorting by text without comparing texts, of many: what comes first in each is packed into a number beside the
- * item's position, and numbers sort natively. Only where that much is equal are whole texts compared. A
- * tenth of the time of a comparator, for a hundred thousand pods by their UID.
+ * Sorts long lists by text. The first letters of a text and the position of its item make one number, and numbers
+ * are sorted natively. Whole texts are compared only if their first letters are equal. Sorting 100,000 pods by UID
+ * takes a tenth of the time that a comparator takes.
  */
 
 import { atOnce, type Steps } from "./steps.ts";
 
-/** Positions are 16 bits of a number, which leaves room for five letters of ASCII. */
+/** The longest list: a position takes 16 bits of a number, and five ASCII letters take the rest. */
 export const MOST_AT_ONCE = 65_536;
-/** Shorter lists are sorted directly. */
+/** Lists up to this length are sorted by text directly. */
 const FEW = 1_024;
 const LETTERS = 5;
 const LETTER = 128;
@@ -50,7 +50,7 @@ export function* sortedByTextInSteps<T>(
   return inOrder(items, order);
 }
 
-/** Undefined: some texts are equal. The runtime's own sort of texts needs no loop of ours that runs uncompiled. */
+/** Sorts a short list with the native sort. Undefined: some texts are equal. */
 function fewByText<T>(items: readonly T[], texts: readonly string[]): T[] | undefined {
   const byText = new Map<string, T>();
   for (let at = 0; at < items.length; at++) byText.set(texts[at] as string, items[at] as T);
@@ -58,7 +58,7 @@ function fewByText<T>(items: readonly T[], texts: readonly string[]): T[] | unde
   return [...byText.keys()].sort().map((text) => byText.get(text) as T);
 }
 
-/** What each text begins with, as a number, and its position. */
+/** One number for each text: its first letters from `from` on, then its position. */
 function keysOf(texts: readonly string[], from: number): Float64Array {
   const keys = new Float64Array(texts.length);
   for (let at = 0; at < keys.length; at++)
@@ -66,7 +66,7 @@ function keysOf(texts: readonly string[], from: number): Float64Array {
   return keys;
 }
 
-/** Positions whose texts begin alike, by whole texts. */
+/** Sorts the positions whose first letters are equal by their whole texts. */
 function sortAlike(
   order: Uint16Array,
   keys: Float64Array,
@@ -87,7 +87,7 @@ function inOrder<T>(items: readonly T[], order: Uint16Array): T[] {
   return sorted;
 }
 
-/** How many letters all texts begin with in common. */
+/** The number of first letters that all texts share. */
 function commonStart(texts: readonly string[]): number {
   const first = texts[0] ?? "";
   let length = first.length;
@@ -101,7 +101,9 @@ function commonStart(texts: readonly string[]): number {
   return length;
 }
 
-/** A letter that does not fit ends the key: later letters cannot be compared by it. */
+/**
+ * The first letters as a number. A letter outside ASCII ends it: the letters after it would not be compared right.
+ */
 function letters(text: string, from: number): number {
   let packed = 0;
   let isWhole = true;
@@ -113,7 +115,7 @@ function letters(text: string, from: number): number {
   return packed;
 }
 
-/** For sorting by `<`, equal texts apart: less than, equal to or greater than 0. */
+/** A comparator for sorting by `<`: less than, equal to or greater than 0. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

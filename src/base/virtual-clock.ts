@@ -1,7 +1,6 @@
 /**
- * Simulated time: a heap of timers ordered by (due, sequence) that moves only when told to. Between
- * two timers lies one macrotask boundary, which drains promise chains of any depth, so that equal
- * seeds give equal traces whatever the machine is doing.
+ * Simulated time that moves only when it is advanced. Timers fire by due time, equal ones in the order in which they
+ * were set. All promises settle before the next timer fires, so equal seeds give equal traces on any machine.
  */
 import type { Clock, Timer } from "./clock.ts";
 import { Heap } from "./heap.ts";
@@ -14,12 +13,12 @@ interface Due {
   callback: (() => void) | undefined;
 }
 
-/** 2026-01-05T08:00:00Z, a Monday morning: the fixed beginning of every simulation. */
+/** 2026-01-05T08:00:00Z, a Monday: the start of every simulation. */
 export const SIMULATION_EPOCH_MS = Date.UTC(2026, 0, 5, 8, 0, 0);
 
 /** Time that moves only when it is advanced. Timers run in order, each at its own moment. */
 export class VirtualClock implements Clock {
-  /** What has passed, from the moment of the start on: {@link now}, but for what that was set back by. */
+  /** The start plus the time that has passed. {@link now} is less by the time that the clock was set back. */
   #nowMs: number;
   #setBackMs = 0;
   #sequence = 0;
@@ -63,14 +62,14 @@ export class VirtualClock implements Clock {
     return 0;
   }
 
-  /** Lets everything that needs no time happen: drains all promise chains, fires no timer. */
+  /** Lets all promises settle. Fires no timer. */
   settle(): Promise<void> {
     return new Promise((resolve) => {
       setImmediate(() => resolve());
     });
   }
 
-  /** Moves time forward by `ms`, firing each due timer in order and settling after each. */
+  /** Advances time by `ms`. Fires each due timer in order, and lets promises settle after each. */
   async advance(ms: number): Promise<void> {
     await this.advanceTo(this.now() + ms);
   }
@@ -80,7 +79,7 @@ export class VirtualClock implements Clock {
     this.#setBackMs += ms;
   }
 
-  /** Moves time forward to `untilMs` (epoch milliseconds). */
+  /** Advances time to `untilMs` (epoch milliseconds). */
   async advanceTo(untilMs: number): Promise<void> {
     const targetMs = untilMs + this.#setBackMs;
     await this.settle();

@@ -1,6 +1,6 @@
 /** Maps of maps: an inner map is created when it is first asked for. */
 
-/** What the map holds for the key; made, and kept there, if it holds nothing. */
+/** The map's value for the key. If there is none, makes one and puts it into the map. */
 export function within<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   let value = map.get(key);
   if (value === undefined) {
