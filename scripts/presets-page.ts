@@ -1,5 +1,6 @@
 /** docs/reference/presets.md: its prose, and the table of operator/settings/presets.ts. */
-import { OPTIONS, type OptionDefinition } from "../src/operator/settings/options.ts";
+import type { OptionDefinition } from "../src/operator/settings/option-definition.ts";
+import { OPTIONS } from "../src/operator/settings/options.ts";
 import { PRESET_ROWS } from "../src/operator/settings/presets.ts";
 
 /** Markdown of the page. */

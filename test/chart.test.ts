@@ -13,7 +13,8 @@ import { variablesOf } from "../scripts/chart/chart-files.ts";
 import { OLDER_VALUES } from "../scripts/chart/older-values.ts";
 import { chartValues } from "../scripts/chart/values.ts";
 import { imageFlags } from "../scripts/image-flags.ts";
-import { OPTIONS, type OptionDefinition } from "../src/operator/settings/options.ts";
+import type { OptionDefinition } from "../src/operator/settings/option-definition.ts";
+import { OPTIONS } from "../src/operator/settings/options.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const CHART = join(ROOT, "deploy/charts/karpenter");

@@ -1,5 +1,6 @@
 /** docs/reference/parity.md: upstream's names beside ours. Pure: the facts of both sides are handed in. */
-import { OPTIONS, type OptionDefinition } from "../../src/operator/settings/options.ts";
+import type { OptionDefinition } from "../../src/operator/settings/option-definition.ts";
+import { OPTIONS } from "../../src/operator/settings/options.ts";
 import { type Area, LACKS, type Lack } from "./lacks.ts";
 import { ourFacts } from "./ours.ts";
 import { type UpstreamFacts, upstreamFacts } from "./upstream-facts.ts";

@@ -49,7 +49,8 @@ import {
   observing,
 } from "./observe-only.ts";
 import { disruptionBudgets } from "./settings/disruption-budgets.ts";
-import { OPTIONS, type OptionDefinition } from "./settings/options.ts";
+import type { OptionDefinition } from "./settings/option-definition.ts";
+import { OPTIONS } from "./settings/options.ts";
 import { isAwsGateOn, isGateOn, type Options, parseOptions } from "./settings/parse-options.ts";
 import { schedulerConfig } from "./settings/scheduler-config.ts";
 import { surgeNamespaces } from "./settings/surge-namespaces.ts";

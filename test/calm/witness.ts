@@ -2,7 +2,7 @@
  * Watches a cluster from outside and says what must never be: at each change of a claim or pod, and at each
  * write that Karpenter sends, before it arrives. Knows the API, the account and the story, and shares no code
  * with what decides. Sentences are collected in `faults`; each begins with the time since the story's start.
- * One file, though long: all of it is said of one record of the story (who was where, who asked for what).
+ * This file has the rules about marks and deletions of claims; pool-rules.ts and pod-rules.ts have the others.
  */
 
 import { NODE, type Node } from "../../src/apis/core/node.ts";
@@ -30,8 +30,8 @@ import {
   isReady,
   isTrue,
   reasonOf,
-  share,
 } from "./facts.ts";
+import { PodRules } from "./pod-rules.ts";
 import { PoolRules } from "./pool-rules.ts";
 import type { BudgetFacts, PoolFacts } from "./pools.ts";
 import { isApp } from "./unsettled.ts";
@@ -42,8 +42,7 @@ const HOUR = 60 * MINUTE;
 /** A decision is carried out within seconds, unless requests fail or are slow. */
 const HASTE_MS = 5_000;
 const TROUBLED_HASTE_MS = 75_000;
-/** `--consolidation-max-pod-moves`, `--consolidation-replacement-rest`. */
-const MOVES_PER_POD_HOUR = 4;
+/** `--consolidation-replacement-rest`. */
 const REST_MS = HOUR;
 
 /** Of pools whose nodes expire. */
@@ -51,17 +50,10 @@ const EXPIRY_MS = 45 * MINUTE;
 
 /** Where a pool's name would stand. */
 const EVERYWHERE = "the whole cluster";
-/** `--surge-timeout`. */
-const SURGE_MS = 10 * MINUTE;
 
 const COMMAND = "karpenter.sh/disruption-command";
 const REPLACES = "karpenter.sh/replacement-for-command";
 const DEADLINE = "karpenter.sh/nodeclaim-termination-timestamp";
-
-interface Moved {
-  readonly atMs: number;
-  readonly owner: string;
-}
 
 export interface WitnessOptions {
   readonly world: TestWorld;
@@ -84,9 +76,8 @@ export class Witness {
   readonly faults: string[] = [];
   /** Changes and writes looked at. */
   steps = 0;
-  /** Nodes asked for, and pods evicted, since the beginning. */
+  /** Nodes asked for since the beginning. */
   made = 0;
-  evicted = 0;
   /** Writes of Karpenter's that change the cluster; leases and events do not. */
   writes: string[] = [];
   /** Which events Karpenter sent, each time that it did. */
@@ -95,20 +86,16 @@ export class Witness {
   readonly nodes: Mirror<Node>;
   /** What pools and nodes say of themselves. */
   readonly rules: PoolRules;
+  readonly #podRules: PodRules;
   readonly #claims: readonly Mirror<KubeObject>[];
   readonly #pdbs: Mirror<PodDisruptionBudget>;
   readonly #options: WitnessOptions;
   readonly #mirrors: LiveMirrors;
   readonly #startMs: number;
-  readonly #moved: Moved[] = [];
-  /** Most pods an owner had at once. */
-  readonly #owned = new Map<string, number>();
   /** Pool → node counts of late. */
   readonly #counts = new Map<string, { atMs: number; nodes: number }[]>();
   /** Team of nodes → when a pod was last bound there. */
   readonly #boundMs = new Map<string, number>();
-  /** Pods that went without Karpenter's doing, or were not ready: budgets may be short without its fault. */
-  #disturbedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: WitnessOptions) {
     const { world } = options;
@@ -137,6 +124,17 @@ export class Witness {
       isWounded: (claim) => this.#isWounded(claim),
       accuse: (sentence) => this.#blame(sentence),
     });
+    this.#podRules = new PodRules({
+      pods: this.pods,
+      nodes: this.nodes,
+      pdbs: this.#pdbs,
+      claims: () => this.claims(),
+      surging: options.surging ?? [],
+      expectedPods: (app) => this.expectedPods(app),
+      nowMs: () => world.clock.now(),
+      troubled: options.troubled,
+      accuse: (sentence) => this.#blame(sentence),
+    });
     this.pods.on((event, pod, before) => this.#podChanged(event, pod, before));
     this.nodes.on((event, node) => {
       if (event === "removed") this.rules.nodeRemoved(node);
@@ -147,6 +145,11 @@ export class Witness {
         if (event === "updated" && before !== undefined)
           this.#claimChanged(inHubWords(claim), inHubWords(before));
       });
+  }
+
+  /** Pods evicted since the beginning. */
+  get evicted(): number {
+    return this.#podRules.evicted;
   }
 
   synced(): Promise<void> {
@@ -209,8 +212,8 @@ export class Witness {
     this.writes.push(
       `${method} ${resource}/${name} ${subresource} ${JSON.stringify(body ?? {}).slice(0, 300)}`,
     );
-    if (resource === "pods") this.#podWritten(method, path, name, subresource);
-    if (method === "PATCH" && resource === "deployments") this.#rolledOver(name);
+    if (resource === "pods") this.#podRules.written(method, path, name, subresource);
+    if (method === "PATCH" && resource === "deployments") this.#podRules.rolledOver(name);
     if (method === "DELETE" && (resource === "nodeclaims" || resource === "machines"))
       this.#claimDeleted(name);
   }
@@ -417,103 +420,16 @@ export class Witness {
     this.#wounded.add(instanceId);
   }
 
-  #podWritten(method: string, path: string, name: string, subresource: string): void {
-    const namespace = /namespaces\/([^/]+)\//.exec(path)?.[1] ?? "default";
-    const pod = this.pods.get(`${namespace}/${name}`);
-    if (pod === undefined || pod.metadata.deletionTimestamp !== undefined) return;
-    const nowMs = this.#options.world.clock.now();
-    const node = this.nodes.get(pod.spec.nodeName ?? "");
-    const claim = this.claims().find((one) => one.status?.nodeName === pod.spec.nodeName);
-    const deadline = Date.parse(claim?.metadata.annotations?.[DEADLINE] ?? "");
-    const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1_000;
-    if (subresource === "eviction") {
-      if (node !== undefined && node.metadata.deletionTimestamp === undefined)
-        this.#blame(`${name} is evicted from ${node.metadata.name}, which does not leave`);
-      if (isHeld(pod, nowMs)) this.#blame(`${name} is evicted, though it may not be disrupted`);
-      this.#checkSurge(pod, node, nowMs);
-    } else if (method === "DELETE" && !(nowMs >= deadline - graceMs)) {
-      this.#blame(`${name} is deleted past its budgets, before its node's time is up`);
-    }
-  }
-
-  /** That ends its pods as an eviction does. */
-  #rolledOver(app: string): void {
-    const nowMs = this.#options.world.clock.now();
-    const held = this.pods
-      .list()
-      .filter(({ metadata }) => metadata.labels?.["app"] === app && !isLeaving({ metadata }))
-      .filter((pod) => isHeld(pod, nowMs));
-    for (const { metadata } of held)
-      this.#blame(`${app} is rolled over, though ${metadata.name} may not be disrupted`);
-  }
-
-  /** Who asked for it goes by itself, once its new pod is there; unless that takes too long. */
-  #checkSurge(pod: Pod, node: Node | undefined, nowMs: number): void {
-    const app = pod.metadata.labels?.["app"] ?? "";
-    if (this.#options.surging?.includes(app) !== true || !isReady(pod)) return;
-    if (this.expectedPods(app) !== 1 || this.#options.troubled()) return;
-    const others = this.pods
-      .list()
-      .filter(
-        (one) => one.metadata.labels?.["app"] === app && one.metadata.name !== pod.metadata.name,
-      )
-      .filter((one) => isReady(one) && one.metadata.deletionTimestamp === undefined);
-    const closedMs = Date.parse(node?.metadata.deletionTimestamp ?? "");
-    if (others.length === 0 && nowMs - closedMs < SURGE_MS)
-      this.#blame(`${pod.metadata.name} is evicted, though it asks to be moved without downtime`);
-  }
-
   #podChanged(event: string, pod: Pod, before: Pod | undefined): void {
     this.steps++;
     this.rules.podChanged(event, pod, before);
-    const nowMs = this.#options.world.clock.now();
-    const owner = pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
-    if (owner?.kind === "ReplicaSet") {
-      const live = this.pods
-        .list()
-        .filter((one) => one.metadata.ownerReferences?.some(({ uid }) => uid === owner.uid));
-      this.#owned.set(owner.uid, Math.max(this.#owned.get(owner.uid) ?? 0, live.length));
-    }
-    if (event !== "updated" || before === undefined) return;
-    if (before.spec.nodeName === undefined && pod.spec.nodeName !== undefined)
-      this.#boundMs.set(pod.spec.nodeSelector?.["team"] ?? "", nowMs);
-    if (isReady(before) && !isReady(pod) && before.metadata.deletionTimestamp === undefined)
-      this.#disturbedMs = nowMs;
-    const leaves =
-      before.metadata.deletionTimestamp === undefined &&
-      pod.metadata.deletionTimestamp !== undefined;
-    if (!leaves) return;
-    const target = pod.status?.conditions?.find(({ type }) => type === "DisruptionTarget");
-    if (target?.reason !== "EvictionByEvictionAPI") {
-      this.#disturbedMs = nowMs;
-      return;
-    }
-    this.evicted++;
-    if (isReady(before)) this.#checkPdbs(pod, nowMs);
-    if (owner !== undefined) this.#countMove(pod, owner.uid, owner.name, nowMs);
-  }
-
-  #checkPdbs(pod: Pod, nowMs: number): void {
-    if (nowMs - this.#disturbedMs < 2_000) return;
-    for (const { metadata, spec } of this.#pdbs.list()) {
-      const wanted = spec.selector?.matchLabels?.["app"];
-      if (metadata.namespace !== pod.metadata.namespace) continue;
-      if (wanted === undefined || wanted !== pod.metadata.labels?.["app"]) continue;
-      const all = this.pods.list().filter((one) => one.metadata.labels?.["app"] === wanted);
-      const healthy = all.filter(
-        (one) => isReady(one) && one.metadata.deletionTimestamp === undefined,
-      ).length;
-      // Counted as the budget's controller does: of what the workload asks for.
-      const expected = this.expectedPods(wanted);
-      const desired =
-        spec.minAvailable !== undefined
-          ? share(spec.minAvailable, expected)
-          : expected - share(spec.maxUnavailable ?? 0, expected);
-      if (healthy < desired)
-        this.#blame(
-          `${pod.metadata.name} was evicted: ${healthy} healthy pods are left, ${metadata.name} wants ${desired}`,
-        );
-    }
+    this.#podRules.changed(event, pod, before);
+    if (
+      event === "updated" &&
+      before?.spec.nodeName === undefined &&
+      pod.spec.nodeName !== undefined
+    )
+      this.#boundMs.set(pod.spec.nodeSelector?.["team"] ?? "", this.#options.world.clock.now());
   }
 
   /** A node is marked to be disrupted; set by whoever plays it. */
@@ -521,18 +437,4 @@ export class Witness {
 
   /** Replicas that the story asked for last, by app; set by whoever plays it. */
   expectedPods: (app: string) => number = () => 0;
-
-  #countMove(pod: Pod, owner: string, ownerName: string, nowMs: number): void {
-    const claim = this.claims().find((one) => one.status?.nodeName === pod.spec.nodeName);
-    if (claim === undefined || reasonOf(claim) === undefined) return;
-    this.#moved.push({ atMs: nowMs, owner });
-    const recent = this.#moved.filter(
-      (move) => move.owner === owner && nowMs - move.atMs < HOUR,
-    ).length;
-    const pods = this.#owned.get(owner) ?? 1;
-    // A restart forgets nothing; one command's pods may be slow to leave.
-    const most = (MOVES_PER_POD_HOUR + 1) * pods;
-    if (recent > most)
-      this.#blame(`${recent} pods of ${ownerName} (of ${pods}) were moved within an hour`);
-  }
 }

@@ -1,7 +1,8 @@
 /** `karpenter controller`: the operator against a cluster that it did not bring itself. */
 import { Command, Option } from "commander";
+import type { OptionDefinition } from "../../operator/settings/option-definition.ts";
 import { OPTION_GROUPS, optionGroup } from "../../operator/settings/option-groups.ts";
-import { OPTIONS, type OptionDefinition } from "../../operator/settings/options.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
 import { meaningOf } from "../../operator/settings/settings-page.ts";
 import { withExamples } from "../program/help.ts";
 

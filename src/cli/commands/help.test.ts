@@ -1,12 +1,13 @@
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
+import type { OptionDefinition } from "../../operator/settings/option-definition.ts";
 import {
   NOT_ACTED_ON_GROUP,
   OPTION_GROUPS,
   OTHER_GROUP,
   optionGroup,
 } from "../../operator/settings/option-groups.ts";
-import { OPTIONS, type OptionDefinition } from "../../operator/settings/options.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
 import { HELP_STYLE } from "../program/help.ts";
 import { completionCommand } from "./completion.ts";
 import { controllerCommand } from "./controller.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { settingsOf } from "../../operator/create-operator.ts";
-import { OPTIONS, type OptionDefinition } from "../../operator/settings/options.ts";
+import type { OptionDefinition } from "../../operator/settings/option-definition.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
 import { parseOptions } from "../../operator/settings/parse-options.ts";
 import { awsSettingsOf } from "./providers.ts";
 import { requestLimits, webhookPlace } from "./run-controller.ts";

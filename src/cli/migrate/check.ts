@@ -6,7 +6,8 @@ import type { Deployment } from "../../apis/apps/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
 import { isObject } from "../../base/json.ts";
-import { OPTIONS, type OptionDefinition } from "../../operator/settings/options.ts";
+import type { OptionDefinition } from "../../operator/settings/option-definition.ts";
+import { OPTIONS } from "../../operator/settings/options.ts";
 import type { CheckedItem } from "../checks/checks.ts";
 import {
   checkDefinitions,

@@ -1,5 +1,5 @@
 /** The group of each setting in `controller --help`, by the prefix of its flag. Settings without effect are last. */
-import type { OptionDefinition } from "./options.ts";
+import type { OptionDefinition } from "./option-definition.ts";
 
 /** The first pattern that fits counts. */
 const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [

@@ -3,25 +3,7 @@
  * by it (parse-options.ts) and `docs/reference/settings.md` is made from it. Long because it is one table.
  * upstream: pkg/operator/options of the core and of the AWS provider.
  */
-
-/** One setting. `acted` says what is not built yet; such a setting is logged when it is changed. */
-export interface OptionDefinition {
-  readonly flag: string;
-  readonly env: string;
-  readonly type: "string" | "boolean" | "integer" | "number" | "duration";
-  /** As text, before parsing. */
-  readonly default: string;
-  readonly help: string;
-  readonly scope: "core" | "aws" | "ours";
-  readonly values?: readonly string[];
-  /** Smallest legal value: a number, or milliseconds for durations. */
-  readonly min?: number;
-  /** What a value below `min` is told, where upstream has words of its own. */
-  readonly belowMin?: string;
-  /** Largest legal value of a number. */
-  readonly max?: number;
-  readonly notActedOn?: string;
-}
+import { aws, core, type OptionDefinition, ours } from "./option-definition.ts";
 
 const LAST_PORT = 65_535;
 
@@ -505,48 +487,3 @@ export const OPTIONS = {
     { min: 0 },
   ),
 } as const satisfies Readonly<Record<string, OptionDefinition>>;
-
-type Extra = Partial<Pick<OptionDefinition, "values" | "min" | "belowMin" | "max" | "notActedOn">>;
-
-function core<T extends OptionDefinition["type"]>(
-  flag: string,
-  type: T,
-  fallback: string,
-  help: string,
-  extra: Extra = {},
-) {
-  return {
-    flag,
-    env: toEnv(flag),
-    type,
-    default: fallback,
-    help,
-    scope: "core" as const,
-    ...extra,
-  };
-}
-
-function aws<T extends OptionDefinition["type"]>(
-  flag: string,
-  type: T,
-  fallback: string,
-  help: string,
-  extra: Extra = {},
-) {
-  return { flag, env: toEnv(flag), type, default: fallback, help, scope: "aws" as const, ...extra };
-}
-
-function ours<T extends OptionDefinition["type"]>(
-  flag: string,
-  env: string,
-  type: T,
-  fallback: string,
-  help: string,
-  extra: Extra = {},
-) {
-  return { flag, env, type, default: fallback, help, scope: "ours" as const, ...extra };
-}
-
-function toEnv(flag: string): string {
-  return flag.toUpperCase().replaceAll("-", "_");
-}

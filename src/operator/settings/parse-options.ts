@@ -5,7 +5,8 @@
 import { durationHint, parseDuration } from "../../base/duration.ts";
 import { brakeLimitProblem } from "../../core/safety/brake.ts";
 import { disruptionBudgetsProblem } from "./disruption-budgets.ts";
-import { OPTIONS, type OptionDefinition } from "./options.ts";
+import type { OptionDefinition } from "./option-definition.ts";
+import { OPTIONS } from "./options.ts";
 import { presetValue } from "./presets.ts";
 import { schedulerConfigProblem } from "./scheduler-config.ts";
 import { surgeNamespacesProblem } from "./surge-namespaces.ts";

@@ -1,7 +1,8 @@
 /** A preset changes defaults and nothing else, and each value of the table is one that its setting takes. */
 import { describe, expect, it } from "vitest";
 import { settingsOf } from "../create-operator.ts";
-import { OPTIONS, type OptionDefinition } from "./options.ts";
+import type { OptionDefinition } from "./option-definition.ts";
+import { OPTIONS } from "./options.ts";
 import { parseOptions } from "./parse-options.ts";
 import { PRESET_ROWS } from "./presets.ts";
 

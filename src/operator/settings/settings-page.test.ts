@@ -1,7 +1,8 @@
 /** The page and the help say all that the table has, and no text of it breaks the page's tables. */
 import { describe, expect, it } from "vitest";
 import { controllerCommand } from "../../cli/commands/controller.ts";
-import { OPTIONS, type OptionDefinition } from "./options.ts";
+import type { OptionDefinition } from "./option-definition.ts";
+import { OPTIONS } from "./options.ts";
 import { settingsPage } from "./settings-page.ts";
 
 describe("what is said of settings", () => {

@@ -1,5 +1,6 @@
 /** What is said of settings, on the reference page and in `--help`, from the table: what is written by hand goes stale. */
-import { OPTIONS, type OptionDefinition } from "./options.ts";
+import type { OptionDefinition } from "./option-definition.ts";
+import { OPTIONS } from "./options.ts";
 
 const SCOPES = [
   ["core", "Core"],

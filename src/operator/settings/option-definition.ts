@@ -1,0 +1,72 @@
+/**
+ * What a setting of the controller is, and how one is written in the table (options.ts).
+ */
+
+/** One setting. */
+export interface OptionDefinition {
+  readonly flag: string;
+  readonly env: string;
+  readonly type: "string" | "boolean" | "integer" | "number" | "duration";
+  /** The text that is parsed if the setting is not given. */
+  readonly default: string;
+  readonly help: string;
+  /** Whose setting it is: Karpenter's core, its AWS provider, or karpenter-ts only. */
+  readonly scope: "core" | "aws" | "ours";
+  readonly values?: readonly string[];
+  /** Smallest legal value: a number, or milliseconds for durations. */
+  readonly min?: number;
+  /** Upstream's message for a value below `min`. Absent: the usual message. */
+  readonly belowMin?: string;
+  /** Largest legal value of a number. */
+  readonly max?: number;
+  /** Why the setting has no effect. It is logged if the setting is changed. Absent: it has an effect. */
+  readonly notActedOn?: string;
+}
+
+type Extra = Partial<Pick<OptionDefinition, "values" | "min" | "belowMin" | "max" | "notActedOn">>;
+
+/** A setting of Karpenter's core. Its environment variable is named after the flag. */
+export function core<T extends OptionDefinition["type"]>(
+  flag: string,
+  type: T,
+  fallback: string,
+  help: string,
+  extra: Extra = {},
+) {
+  return {
+    flag,
+    env: toEnv(flag),
+    type,
+    default: fallback,
+    help,
+    scope: "core" as const,
+    ...extra,
+  };
+}
+
+/** A setting of Karpenter's AWS provider. */
+export function aws<T extends OptionDefinition["type"]>(
+  flag: string,
+  type: T,
+  fallback: string,
+  help: string,
+  extra: Extra = {},
+) {
+  return { flag, env: toEnv(flag), type, default: fallback, help, scope: "aws" as const, ...extra };
+}
+
+/** A setting of karpenter-ts only. */
+export function ours<T extends OptionDefinition["type"]>(
+  flag: string,
+  env: string,
+  type: T,
+  fallback: string,
+  help: string,
+  extra: Extra = {},
+) {
+  return { flag, env, type, default: fallback, help, scope: "ours" as const, ...extra };
+}
+
+function toEnv(flag: string): string {
+  return flag.toUpperCase().replaceAll("-", "_");
+}
