@@ -70,9 +70,12 @@ export async function livePool(
 
 /** All pools that this provider's classes serve, by kind, then name. */
 export function listPools(world: Pick<World, "mirrors" | "cloud">): readonly Pool[] {
-  return POOL_KINDS.flatMap((kind) => nativePools(world, kind).list().map(hub)).filter((pool) =>
-    isManagedPool(world, pool),
-  );
+  return allPools(world).filter((pool) => isManagedPool(world, pool));
+}
+
+/** Also those of other providers, by kind, then name. */
+export function allPools(world: Pick<World, "mirrors">): readonly Pool[] {
+  return POOL_KINDS.flatMap((kind) => nativePools(world, kind).list().map(hub));
 }
 
 /** True if this provider serves the pool's node class. */

@@ -244,6 +244,28 @@ describe("the road of one pod", () => {
     await world.stop();
   });
 
+  it("tells pods that every NodePool is of another provider, and names some of them", async () => {
+    const world = await started();
+    for (const name of ["a", "b", "c", "d"]) {
+      const { template, ...spec } = NODE_POOL_V1.spec;
+      const nodeClassRef = { group: "eks.amazonaws.com", kind: "NodeClass", name: "auto" };
+      const foreign = { spec: { ...template.spec, nodeClassRef } };
+      await world.api.create(NODE_POOL, {
+        metadata: { name },
+        spec: { ...spec, template: foreign },
+      });
+    }
+    await world.api.create(POD, pendingPod("a"));
+    await world.clock.advance(3_000);
+    const event = world.published.find(({ reason }) => reason === "FailedScheduling");
+    const text =
+      'no dynamic nodepools found: none is ours: nodepool "a" (NodeClass of eks.amazonaws.com), nodepool "b" (NodeClass of eks.amazonaws.com), nodepool "c" (NodeClass of eks.amazonaws.com), and 1 more; this Karpenter serves TestNodeClass of karpenter.test.sh, AWSNodeTemplate of karpenter.k8s.aws';
+    expect(event?.message).toBe(`Failed to schedule pod, ${text}`);
+    expect(messages(world)).toContain("info no dynamic nodepools found");
+    expect(world.lines.find((line) => line.includes("no dynamic"))).toContain(JSON.stringify(text));
+    await world.stop();
+  });
+
   it("drains a node that is deleted by hand: a guarded pod holds it up until its budget allows", async () => {
     const world = await started();
     await world.api.create(NODE_POOL, NODE_POOL_V1);

@@ -744,6 +744,26 @@ describe("karpenter explain nodepool", () => {
     );
   });
 
+  it("tells of a NodePool of another provider that it is left alone, and why its pods wait", async () => {
+    const auto = async (question: string) => {
+      const said: string[] = [];
+      await runExplain(
+        question.split(" "),
+        { filename: ["test/fixtures/eks-auto-mode.yaml"], output: "text", namespace: "default" },
+        { out: (text) => said.push(text), err: () => {} },
+      );
+      return said.join("");
+    };
+    expect(await auto("nodepool auto-gpu")).toMatch(
+      /^NodePool auto-gpu has 0 nodes .*; it is left to another provider, which serves its node class \(NodeClass of eks\.amazonaws\.com\)\n/,
+    );
+    const waits =
+      'default/db has no place: no dynamic nodepools found: none is ours: nodepool "auto-gpu"';
+    expect(await auto("pod db")).toContain(waits);
+    // As other output of this program names the pod.
+    expect(await auto("pod default/db")).toContain(waits);
+  });
+
   it("tells use, budgets, when a disruption is next allowed, and the next command", async () => {
     const night = {
       nodes: "0",

@@ -19,9 +19,9 @@ import type { Picture } from "../../core/disruption/make-round.ts";
 import { type FoundCommands, nextCommands } from "../../core/disruption/run-round.ts";
 import { remedies } from "../../core/provisioning/refusals/remedy.ts";
 import type { SchedulingResult } from "../../core/provisioning/result.ts";
-import type { PoolInput, SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
 import { shownBrake } from "../../core/safety/brake-condition.ts";
 import { limitNotes, type Plan, type PlannedNode, planOf, type Unplaced } from "../plan/plan.ts";
+import type { PlanningInput } from "../plan/planning-input.ts";
 import { playBatch, settledPlan } from "../plan/played-batch.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { ReadPicture } from "./read-picture.ts";
@@ -122,7 +122,8 @@ export function explain(
   namespace: string,
 ): Answer {
   const { picture } = read;
-  if (subject === "pod") return explainPod(read, `${namespace}/${name}`);
+  if (subject === "pod")
+    return explainPod(read, name.includes("/") ? name : `${namespace}/${name}`);
   if (subject === "nodepool") {
     const found = read.planning.pools.find(({ pool }) => pool.name === name || pool.id === name);
     if (found === undefined) {
@@ -185,9 +186,10 @@ function leftOut(pod: Pod): string {
 }
 
 function planFor(
-  { picture, planning: { input, pools }, settings }: ReadPicture,
+  { picture, planning, settings }: ReadPicture,
   key: string,
 ): Pick<WaitingPodAnswer, "says" | "plan"> {
+  const { input } = planning;
   const { result } = playBatch(input, settings.planner);
   const known = remedies(input, onlyAbout(key, withoutBufferPods(result)), settledPlan);
   const timings = { parseMs: 0, solveMs: 0 };
@@ -209,7 +211,7 @@ function planFor(
   const unplaced = plan.unschedulable.find(({ pod }) => pod === key);
   if (unplaced === undefined) return { says: `${key} waits for a later pass` };
   const fix = unplaced.fix === undefined ? "" : `; ${unplaced.fix.text} would place it`;
-  const says = `${key} has no place${whileIdle(input, pools)}: ${unplaced.reason}${fix}`;
+  const says = `${key} has no place${whileIdle(planning)}: ${unplaced.reason}${fix}`;
   return { says, plan: { to: "nowhere", ...unplaced } };
 }
 
@@ -221,10 +223,18 @@ function whatOf(picture: Picture, name: string): string {
 }
 
 /** What pools that nodes are made from at other times have to do with it. */
-function whileIdle(input: SchedulingInput, pools: readonly PoolInput[]): string {
+function whileIdle({ input, pools, foreign }: PlanningInput): string {
+  // Then the reason tells of each pool.
+  if (input.withoutPools !== undefined) return "";
   const asked = new Set(input.pools.map(({ pool }) => pool.id));
   const idle = pools
-    .filter(({ pool }) => !asked.has(pool.id) && pool.replicas === undefined && !pool.deleting)
+    .filter(
+      ({ pool }) =>
+        !asked.has(pool.id) &&
+        !foreign.has(pool.id) &&
+        pool.replicas === undefined &&
+        !pool.deleting,
+    )
     .map(({ pool }) => poolObject(pool))
     .map(({ kind, name }) => `${kind} ${name}`);
   if (idle.length === 0) return "";

@@ -6,11 +6,14 @@
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { EVENT, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
 import { poolKind, toPool } from "../../apis/hub/to-pool.ts";
 import { type Kind, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import type { Settings } from "../../controllers/world.ts";
+import { poolObject } from "../../core/answers/objects.ts";
+import type { Block } from "../../core/disruption/candidates.ts";
 import { backoffOn } from "../../core/disruption/failed-pools.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import type { Picture } from "../../core/disruption/make-round.ts";
@@ -18,6 +21,7 @@ import { outcomeOn } from "../../core/disruption/outcome.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { createSimulator } from "../../core/disruption/simulate.ts";
+import { kindText } from "../../core/nodepool/no-pools.ts";
 import type { ClusterState } from "../../core/state/cluster.ts";
 import { type Surge, surgeOf, surgeProblem, type Workloads } from "../../core/termination/surge.ts";
 import { settingsOf } from "../../operator/create-operator.ts";
@@ -221,7 +225,7 @@ type PictureManifests = Pick<
 /** The same picture as the controller's `look` makes from its mirrors. */
 export function pictureOf(
   { pools: natives, budgets, claims, workloads, volumeClaims }: PictureManifests,
-  { input, pools, seats }: Pick<PlanningInput, "input" | "pools" | "seats">,
+  { input, pools, foreign, seats }: Pick<PlanningInput, "input" | "pools" | "foreign" | "seats">,
   settings: Settings,
 ): Picture {
   const stored = new Map(natives.map((native) => [toPool(native).id, native]));
@@ -257,6 +261,7 @@ export function pictureOf(
     ),
     backingOff: waitsOn(stored, input.nowMs),
     paused: (pool) => {
+      if (foreign.has(pool.id)) return leftAlone(pool);
       const native = stored.get(pool.id);
       const named = native === undefined ? undefined : { ...native, kind: poolKind(pool).kind };
       return pauseOf(named, settings.pauseDisruption);
@@ -300,4 +305,10 @@ function instant(text: string): number {
   if (ms === undefined)
     throw new CliError(`--at: wanted a time such as 2026-01-31T08:00:00Z, got "${text}"`);
   return ms;
+}
+
+/** Nothing that this Karpenter does: whoever serves its node class disrupts its nodes. */
+function leftAlone(pool: Pool): Block {
+  const message = `it is left to another provider, which serves its node class (${kindText(pool.classRef)})`;
+  return { kind: "paused", message, by: poolObject(pool) };
 }

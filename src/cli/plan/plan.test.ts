@@ -1192,6 +1192,9 @@ describe("without a file of instance types", () => {
     });
     expect(plan.newNodeClaims).toEqual([]);
     expect(plan.unschedulable.map(({ pod }) => pod)).toEqual(["default/db"]);
+    expect(plan.unschedulable[0]?.reason).toContain(
+      'no dynamic nodepools found: none is ours: nodepool "auto-gpu" (NodeClass of eks.amazonaws.com); this Karpenter serves EC2NodeClass of karpenter.k8s.aws',
+    );
     expect(notes).toContainEqual(
       expect.stringMatching(
         /auto-gpu: passed over, its class is a NodeClass of eks\.amazonaws\.com, which belongs to another provider/,

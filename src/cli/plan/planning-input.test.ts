@@ -166,6 +166,11 @@ describe("a NodePool whose number of nodes is fixed", () => {
     expect(notes).toContain(
       "nodepool/default: passed over, its number of nodes is fixed (spec.replicas)",
     );
-    expect(solve(input).unschedulable.map(({ pod: one }) => keyOf(one))).toEqual(["shop/waits"]);
+    const [waits, ...others] = solve(input).unschedulable;
+    expect(others).toEqual([]);
+    expect(waits && keyOf(waits.pod)).toBe("shop/waits");
+    expect(waits?.message).toBe(
+      "no dynamic nodepools found: nodepool/default: its number of nodes is fixed (spec.replicas)",
+    );
   });
 });

@@ -10,7 +10,7 @@ import {
   type Pod,
   type TopologySpreadConstraint,
 } from "../../apis/core/pod.ts";
-import { isOfClassKinds, type Pool } from "../../apis/hub/pool.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
@@ -23,6 +23,7 @@ import { atOnce } from "../../base/steps.ts";
 import { judgeOverlays, layOverlays } from "../../core/cloudprovider/overlays.ts";
 import type { CompileSelector } from "../../core/devices/selectors.ts";
 import { recordOf } from "../../core/disruption/record.ts";
+import { foreignPools, kindText, noPools } from "../../core/nodepool/no-pools.ts";
 import { poolLabels } from "../../core/provisioning/manifest.ts";
 import type {
   PoolInput,
@@ -58,6 +59,8 @@ export interface PlanningInput {
   readonly notes: readonly string[];
   /** All of them; those that may not be used and have no nodes, without types. */
   readonly pools: readonly PoolInput[];
+  /** Ids of pools that are left to another provider. */
+  readonly foreign: ReadonlySet<string>;
   /** Pods that earlier plans have for nodes, as far as claims tell it. */
   readonly seats: Placements;
 }
@@ -104,12 +107,14 @@ export async function planningInput(
   return {
     notes,
     pools,
+    foreign: bare.foreign,
     seats,
     input: {
       nowMs,
       pods: batch,
       ...(sticky.size > 0 ? { sticky } : {}),
       pools: pools.filter(({ pool }) => bare.usable.has(pool.id)),
+      ...(bare.usable.size > 0 ? {} : { withoutPools: bare.withoutPools }),
       nodes: cluster.nodes(),
       daemonPods: cluster.daemonPods(),
       namespaces: namespacesOf(manifests, pods),
@@ -174,13 +179,23 @@ function leavingPods(manifests: Manifests, cluster: ClusterState, nowMs: number)
     .filter((pod) => isCurrentlyReschedulable(pod, manifests.budgets, nowMs));
 }
 
+interface UsablePools {
+  readonly pools: readonly PoolInput[];
+  /** Ids of those that are planned with. */
+  readonly usable: ReadonlySet<string>;
+  /** Ids of those that are left to another provider. */
+  readonly foreign: ReadonlySet<string>;
+  /** Why no pool is planned with, if none is. */
+  readonly withoutPools: string;
+}
+
 async function poolInputs(
   manifests: Manifests,
   cluster: ClusterState,
   cloud: Cloud,
   names: readonly string[],
   notes: string[],
-): Promise<{ readonly pools: readonly PoolInput[]; readonly usable: ReadonlySet<string> }> {
+): Promise<UsablePools> {
   const all = manifests.pools.map((native) => ({ native, pool: toPool(native) }));
   for (const name of names) {
     if (!all.some(({ pool }) => isNamed(pool, name))) {
@@ -191,22 +206,27 @@ async function poolInputs(
   const owners = new Set(cluster.nodes().map(({ poolId }) => poolId));
   const pools: PoolInput[] = [];
   const usable = new Set<string>();
+  const whys: string[] = [];
   for (const { native, pool } of all) {
     const isChosen = names.length === 0 || names.some((name) => isNamed(pool, name));
     const why =
       unserved(pool, cloud) ??
       unusable(pool, condition(native, "Ready")) ??
       (isChosen ? invalid(pool, native, manifests, cloud) : undefined);
+    const isServed = unserved(pool, cloud) === undefined;
     if (isChosen && why !== undefined) notes.push(`${pool.id}: passed over, ${why}`);
     if (isChosen && why === undefined) usable.add(pool.id);
-    const isServed = unserved(pool, cloud) === undefined;
+    else if (isServed) whys.push(`${pool.id}: ${isChosen ? why : "--nodepool-only leaves it out"}`);
     const isAsked = isServed && (usable.has(pool.id) || owners.has(pool.id));
     const instanceTypes = isAsked ? await cloud.typesOf(pool) : [];
     pools.push({ pool, instanceTypes, usage: cluster.poolUsage(pool.id) });
   }
   if (all.length === 0)
     notes.push("no NodePool or Provisioner in the input: nothing can be launched");
-  return { pools, usable };
+  const every = all.map(({ pool }) => pool);
+  const { nodeClassKinds } = cloud;
+  const foreign = new Set(foreignPools(every, nodeClassKinds).map(({ id }) => id));
+  return { pools, usable, foreign, withoutPools: noPools(every, nodeClassKinds, whys).text };
 }
 
 /** Prices and resources that NodeOverlays lay over the catalogue. */
@@ -237,11 +257,10 @@ function isNamed(pool: Pool, name: string): boolean {
 
 /** Another provider's, which the controller leaves alone. */
 function unserved(pool: Pool, { nodeClassKinds }: Cloud): string | undefined {
-  if (nodeClassKinds === undefined || pool.unreadable !== undefined) return undefined;
-  if (isOfClassKinds(pool, nodeClassKinds)) return undefined;
-  const { group, kind } = pool.classRef;
-  const served = nodeClassKinds.map((one) => `${one.kind} of ${one.group}`).join(", ");
-  return `its class is a ${kind} of ${group}, which belongs to another provider (here: ${served}); to plan with it, say what it can launch with --instance-types`;
+  if (nodeClassKinds === undefined || foreignPools([pool], nodeClassKinds).length === 0)
+    return undefined;
+  const served = nodeClassKinds.map(kindText).join(", ");
+  return `its class is a ${kindText(pool.classRef)}, which belongs to another provider (here: ${served}); to plan with it, say what it can launch with --instance-types`;
 }
 
 function unusable(pool: Pool, ready: Condition | undefined): string | undefined {

@@ -5,12 +5,12 @@
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
-import type { Pool } from "../../apis/hub/pool.ts";
 import { keyOf } from "../../apis/meta.ts";
 import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import { withoutBufferPods } from "../../core/buffers/feedback.ts";
+import { noPools } from "../../core/nodepool/no-pools.ts";
 import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
 import { realPodsFirst } from "../../core/planner/real-pods-first.ts";
 import { zonesOfPods } from "../../core/provisioning/refusals/effective-zone.ts";
@@ -27,7 +27,7 @@ import { tellBuffers } from "../capacitybuffer/feedback.ts";
 import type { Steering } from "../disruption/steering.ts";
 import { showAll } from "../metrics/observer.ts";
 import { mayDecide } from "../patience.ts";
-import { listPools } from "../pools.ts";
+import { allPools } from "../pools.ts";
 import { catchUp } from "../state/catch-up.ts";
 import type { World } from "../world.ts";
 import { apply } from "./apply.ts";
@@ -43,9 +43,6 @@ import { tellUnstuck } from "./unstuck.ts";
 
 /** How soon to look again while the picture of the cluster is incomplete. */
 const UNSYNCED_RETRY_MS = 1_000;
-
-/** The most unusable pools that an event names. */
-const MOST_SHOWN = 3;
 
 /** The key of the report that there are no pools. */
 const NO_POOLS = "no pools";
@@ -190,11 +187,9 @@ function withoutPools(
   told: StandingProblems,
   { pending, unusable }: { readonly pending: readonly Pod[]; readonly unusable: readonly string[] },
 ): Outcome {
-  const message = nothingFound(listPools(world));
-  if (told.isNews(NO_POOLS, message)) log.info(message);
-  const others = unusable.length - MOST_SHOWN;
-  const whys = [...unusable.slice(0, MOST_SHOWN), ...(others > 0 ? [`and ${others} more`] : [])];
-  const text = whys.length === 0 ? message : `${message}: ${whys.join("; ")}`;
+  const { message, text } = noPools(allPools(world), world.cloud.nodeClassKinds, unusable);
+  const isExplained = text !== message;
+  if (told.isNews(NO_POOLS, text)) log.info(message, isExplained ? { reason: text } : {});
   for (const pod of pending) world.events.publish(failedScheduling(pod, text));
   world.metrics.set(
     "scheduler_unschedulable_pods_count",
@@ -202,13 +197,4 @@ function withoutPools(
     pending.length,
   );
   return AWAIT_CHANGE;
-}
-
-/** In the words of the pools there are; v1's when there is none. */
-function nothingFound(pools: readonly Pool[]): string {
-  if (pools.some(({ generation }) => generation === "v1") || pools.length === 0)
-    return "no dynamic nodepools found";
-  return pools.some(({ generation }) => generation === "beta")
-    ? "no nodepools found"
-    : "no provisioners found";
 }

@@ -53,6 +53,8 @@ export interface SchedulingInput {
   readonly sticky?: ReadonlyMap<string, string>;
   /** Ready pools with a dynamic number of nodes that are not being deleted, in any order. */
   readonly pools: readonly PoolInput[];
+  /** Why `pools` is empty, for the reason of pods without a place. Absent: as upstream says it. */
+  readonly withoutPools?: string;
   /** All nodes of the cluster. Nodes with `deleting` take no pods, but topology counts the pods on them. */
   readonly nodes: readonly NodeView[];
   /** One pod for each DaemonSet: the overhead of new nodes. */

@@ -395,6 +395,7 @@ export function createPass(
     chargesMost: false,
     strictReservations: options.reservedCapacity === "strict",
     devices,
+    withoutPools: input.withoutPools,
   };
   const nodes = idle ? [] : targetNodes(input.nodes, daemonPods);
   if (devices !== undefined)

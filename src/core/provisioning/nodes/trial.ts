@@ -40,4 +40,6 @@ export interface PlanningContext {
   readonly strictReservations: boolean;
   /** Undefined: Dynamic Resource Allocation is ignored. */
   readonly devices: DeviceAccess | undefined;
+  /** Why there is no pool; undefined: there is one, or nobody has said why. */
+  readonly withoutPools: string | undefined;
 }

@@ -119,7 +119,8 @@ function explainClass(podClass: PodClass, pass: Explained): Omit<UnschedulablePo
     const head = `incompatible with ${owner}, daemonset overhead=${overhead}`;
     return { poolId: template.pool.id, message: `${head}, ${text}`, ...rest };
   });
-  return { pools, message: pools.length === 0 ? NO_POOLS : joined(pools) };
+  const { withoutPools = NO_POOLS } = pass.context;
+  return { pools, message: pools.length === 0 ? withoutPools : joined(pools) };
 }
 
 /** The smallest daemon overhead on a node of the pool with these requirements. */

@@ -70,6 +70,7 @@ export class Trial {
         chargesMost: false,
         strictReservations: false,
         devices: base.context.devices,
+        withoutPools: base.context.withoutPools,
       },
       templates,
       nodes: ground.nodes,
