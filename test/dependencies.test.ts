@@ -20,8 +20,9 @@ const names = (some: readonly RuntimePackage[]) => some.map(({ name }) => name);
 
 describe("packages at run time", () => {
   it("are those of package.json, each with a reason", () => {
-    const { dependencies } = JSON.parse(read("package.json")) as { dependencies: object };
-    expect(names(direct)).toEqual(Object.keys(dependencies).sort());
+    const { dependencies, optionalDependencies } = JSON.parse(read("package.json"));
+    const given = { ...dependencies, ...optionalDependencies };
+    expect(names(direct)).toEqual(Object.keys(given).sort());
     expect(Object.keys(REASONS).sort()).toEqual(names(direct));
     expect(Object.values(REASONS).filter((reason) => reason.length < 15)).toEqual([]);
   });
@@ -34,8 +35,9 @@ describe("packages at run time", () => {
       );
     const small = all.filter(
       ({ isDirect, name, broughtBy }) =>
-        !/^@aws-sdk\//.test(name) &&
-        (isDirect || broughtBy.some((one) => !/^(@aws-sdk\/|selfsigned$)/.test(one))),
+        !/^@(aws-sdk|opentelemetry)\//.test(name) &&
+        (isDirect ||
+          broughtBy.some((one) => !/^(@(aws-sdk|opentelemetry)\/|selfsigned$)/.test(one))),
     );
     // The page says so.
     expect(small.length).toBeLessThanOrEqual(30);

@@ -97,6 +97,7 @@ const CORE_ORDER: Readonly<Record<string, readonly string[]>> = {
     "nodeclaim",
   ],
   nodeclaim: ["scheduling", "cloudprovider", "devices", "state", "repair"],
+  spans: ["disruption"],
   termination: ["scheduling", "cloudprovider", "state"],
 };
 

@@ -13,6 +13,8 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const LAZY: Readonly<Record<string, RegExp>> = {
   "aws-sdk": /^@(aws-sdk|smithy)\//,
   selfsigned: /^selfsigned$/,
+  // Its API alone is everywhere: the client for Prometheus brings it.
+  opentelemetry: /^@opentelemetry\/(?!api$)/,
 };
 
 export interface Programs {

@@ -48,6 +48,7 @@ import { createPodTimes } from "./provisioning/pod-times.ts";
 import { provisioner } from "./provisioning/provisioner.ts";
 import { nodeTrigger, podTrigger } from "./provisioning/triggers.ts";
 import { createRegistrationTracker } from "./registration-tracker.ts";
+import { spans } from "./spans/controller.ts";
 import { stateDaemonSet } from "./state/daemonsets.ts";
 import { stateMetrics } from "./state/metrics.ts";
 import { stateNodeClaim } from "./state/nodeclaims.ts";
@@ -125,6 +126,7 @@ export function allControllers(given: World): readonly Controller[] {
       ...(world.settings.gates.capacityBuffer ? [CAPACITY_BUFFER as Kind] : []),
       ...world.cloud.nodeClassKinds,
     ].map((kind) => statusEvents(world, kind)),
+    ...(world.spans === undefined ? [] : [spans(world, world.spans)]),
   ];
 }
 

@@ -22,6 +22,7 @@ import type { ClusterState } from "../core/state/cluster.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { EventRecorder } from "../kube/events/events.ts";
 import type { Mirrors } from "../kube/mirror/mirror.ts";
+import type { SpanNotes } from "./spans/span-notes.ts";
 
 /** The settings that reach controllers, parsed and frozen. The table of all flags is operator/settings/options.ts. */
 export interface Settings {
@@ -96,4 +97,6 @@ export interface World {
   readonly brake: Brake;
   /** Our clock minus the API server's, by its last answer; undefined: it did not tell. */
   readonly clockSkewMs: () => number | undefined;
+  /** Takes notes for traces. Absent: none are exported. */
+  readonly spans?: SpanNotes;
 }

@@ -16,6 +16,7 @@ import { allControllers } from "../controllers/all.ts";
 import { controllerMetrics } from "../controllers/all-metrics.ts";
 import { deleteClaim } from "../controllers/ending/delete-claim.ts";
 import { openMirrors } from "../controllers/mirrors.ts";
+import { SpanNotes, type SpanSink } from "../controllers/spans/span-notes.ts";
 import type { Settings, World } from "../controllers/world.ts";
 import type { CloudProvider, EndImpaired } from "../core/cloudprovider/cloud-provider.ts";
 import { repairPoliciesProblem } from "../core/cloudprovider/repair-policy.ts";
@@ -97,6 +98,8 @@ export interface OperatorDeps {
   readonly namespace: string;
   /** Unique per replica. */
   readonly identity: string;
+  /** Where traces go. Absent: none are made. */
+  readonly spans?: SpanSink | undefined;
 }
 
 /** All controllers of Karpenter, ready to run. */
@@ -146,6 +149,7 @@ export function createOperator(given: OperatorDeps): Operator {
     cluster: createClusterState(),
     brake: new Brake(settings.involuntaryLimit),
     clockSkewMs: server.skewMs,
+    ...(deps.spans === undefined ? {} : { spans: new SpanNotes(deps.spans, clock) }),
   };
   openMirrors(world);
   const telling = tellFacts({ ...deps, kube: mirrors.client, prices });

@@ -75,15 +75,15 @@ describe("the bundle", () => {
     }
   });
 
-  it("reads the AWS SDK only where AWS is the cloud", () => {
+  it("has the AWS SDK and OpenTelemetry's in files of their own, read where they are wanted", () => {
     const parts = readdirSync(folder);
     expect(
-      parts.filter((one) => /^(programs|aws-sdk|selfsigned)-\w+\.cjs$/.test(one)),
-    ).toHaveLength(3);
+      parts.filter((one) => /^(programs|aws-sdk|selfsigned|opentelemetry)-\w+\.cjs$/.test(one)),
+    ).toHaveLength(4);
     const programs = parts.find((one) => one.startsWith("programs-")) ?? "";
     // esbuild names each package that a file holds by its path.
     expect(readFileSync(join(folder, programs), "utf8")).not.toMatch(
-      /node_modules\/@(aws-sdk|smithy)/,
+      /node_modules\/@(aws-sdk|smithy|opentelemetry\/(?!api\/))/,
     );
   });
 

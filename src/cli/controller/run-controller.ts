@@ -27,6 +27,7 @@ import { startLogging } from "../../operator/logging/start-logging.ts";
 import { createProfiling } from "../../operator/profiling/profiling.ts";
 import { readGlobalSettings } from "../../operator/settings/global-settings.ts";
 import { ConfigError, type Options, parseOptions } from "../../operator/settings/parse-options.ts";
+import { openSpans } from "../../operator/spans/open-spans.ts";
 import { startWebhooks, type Webhooks } from "../../operator/webhooks/webhooks.ts";
 import { reviewBy } from "../console/review.ts";
 import { BUILD } from "../program/build.ts";
@@ -173,9 +174,12 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
     : webhooksOf({ ...doors, clock, log, options, clientCaPem });
   running.webhooks = webhooks;
   parts.add(() => webhooks?.stop());
+  const spans = await openSpans(process.env, { clock, log, version: BUILD.version });
+  parts.add(() => spans?.close());
   const operator = createOperator({
     clock,
     random,
+    spans,
     transport: rateLimited(transport, clock, requestLimits(options)),
     leaseTransport: transport,
     log,

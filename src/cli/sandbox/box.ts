@@ -56,6 +56,8 @@ export interface BoxOptions {
   readonly connectKube?: (sandbox: Sandbox) => Transport;
   /** Karpenter publishes its settings and prices, for `explain` and `simulate`. Default: false. */
   readonly isAsked?: true;
+  /** Where Karpenter's traces go. Default: none are made. */
+  readonly spans?: OperatorDeps["spans"];
   /** Further settings by flag name. */
   readonly flags?: Readonly<Record<string, string>>;
 }
@@ -115,6 +117,7 @@ export async function openBox(options: BoxOptions): Promise<Box> {
     transport: (options.connectKube ?? withRights(options.provider, settings))(sandbox),
     log,
     options: settings,
+    spans: options.spans,
     createProvider: (doors) =>
       options.provider === "kwok"
         ? kwokProvider(doors)

@@ -7,13 +7,17 @@ import type { Logger } from "../../base/log.ts";
 import { PacedClock } from "../../base/paced-clock.ts";
 import { printedLines } from "../../base/printable.ts";
 import { Random } from "../../base/random.ts";
+import { SystemClock } from "../../base/system-clock.ts";
 import type { ConsoleSource } from "../../console/source.ts";
 import { checkPort, PortError } from "../../listen/listener.ts";
 import { serveEndpoints } from "../../operator/endpoints.ts";
+import { openSpans } from "../../operator/spans/open-spans.ts";
+import type { SpanExport } from "../../operator/spans/span-export.ts";
 import { startHttps } from "../../sandbox/apiserver/https/https-server.ts";
 import { startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
 import type { Trace } from "../../sandbox/trace.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
+import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
 import { interrupted } from "../program/interrupted.ts";
 import { exitOnUncaught } from "../program/last-resort.ts";
@@ -70,6 +74,7 @@ async function serve(
   const trace = tracePrinter(flags.output);
   const box = await openBox({
     ...flags,
+    spans: await spansOf(parts, log),
     flags: settingFlags(flags.setting ?? []),
     clock,
     isAsked: true,
@@ -125,6 +130,14 @@ async function serve(
   say(...greeting(flags, relative(process.cwd(), file), urls).split("\n"));
   await interruption;
   say("stopping…");
+}
+
+/** Traces of the Karpenter in the sandbox, where the environment asks for them. */
+async function spansOf(parts: Parts, log: Logger): Promise<SpanExport | undefined> {
+  const { version } = BUILD;
+  const spans = await openSpans(process.env, { clock: new SystemClock(), log, version });
+  parts.add(() => spans?.close());
+  return spans;
 }
 
 /** Read as the administrator. */

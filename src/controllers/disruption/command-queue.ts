@@ -15,12 +15,13 @@ import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
 import type { Candidate } from "../../core/disruption/candidates.ts";
-import { type Command, decisionOf } from "../../core/disruption/command.ts";
+import { type Command, decisionOf, savingsMicroUsd } from "../../core/disruption/command.ts";
 import { evictionOrder } from "../../core/disruption/eviction-order.ts";
 import { Ledger } from "../../core/disruption/ledger.ts";
 import { type MoveRecord, moveOf, movesAnnotation, movesOn } from "../../core/disruption/moves.ts";
 import { pauseOf } from "../../core/disruption/pause.ts";
 import { type CommandRecord, recordOf, withRecord } from "../../core/disruption/record.ts";
+import type { BegunCommand } from "../../core/spans/command-spans.ts";
 import { cordoned } from "../../core/state/cordon.ts";
 import { changeObject } from "../../kube/client/change-object.ts";
 import { createBell } from "../../kube/manager/bell.ts";
@@ -67,8 +68,11 @@ export interface CommandQueue {
   isRunning(id: string): boolean;
   /** Pools whose replacements failed, and until when no other one is launched. */
   readonly backoff: Backoff;
-  /** Taints the nodes, creates the replacements and queues the command. Rejects if the command cannot start. */
-  start(command: Command): Promise<void>;
+  /**
+   * Taints the nodes, creates the replacements and queues the command. Rejects if the command cannot start. `waitedMs`:
+   * from its proposal until it was validated.
+   */
+  start(command: Command, waitedMs: number): Promise<void>;
   /** Goes on with a command that another process began. */
   resume(one: Omit<RunningCommand, "move" | "startedMs">): void;
   /** What recent commands moved. */
@@ -113,11 +117,11 @@ export function createCommandQueue(
     ledger,
     isRunning: (id) => underWay.get(id) !== undefined,
     backoff,
-    start: async (command) => {
+    start: async (command, waitedMs) => {
       const record = newRecord(world, command);
       reportCommand(world, command, record.id);
       if (decisionOf(command) === "reboot") return requestReboot(world, command, record);
-      const begun = await begin(parts, command, record);
+      const begun = await begin(parts, command, { record, waitedMs });
       const claimNames = begun.replacements.map(({ metadata }) => metadata.name);
       const started = { ...command, candidates: begun.candidates };
       const steps = evictionOrder(started, claimNames, world.cluster.nodes());
@@ -161,9 +165,10 @@ export function createCommandQueue(
 async function begin(
   parts: Parts,
   command: Command,
-  record: CommandRecord,
+  { record, waitedMs }: { readonly record: CommandRecord; readonly waitedMs: number },
 ): Promise<RunningCommand & { readonly move: MoveRecord }> {
   const { world, log, backoff, ledger } = parts;
+  world.spans?.started(record.id, begunOf(command, waitedMs));
   const startedMs = world.clock.elapsedMs();
   const candidates = await closeNodes(world, command, record);
   const started = { ...command, candidates };
@@ -282,6 +287,16 @@ function commandsWaitingFor(
 function protect(world: World, names: readonly string[]): void {
   const untilMs = world.clock.now() + nominationMs(world.settings);
   for (const name of names) world.cluster.nominate(name, untilMs);
+}
+
+function begunOf(command: Command, waitedMs: number): Omit<BegunCommand, "startedMs"> {
+  return {
+    waitedMs,
+    decision: decisionOf(command),
+    method: command.via,
+    pods: command.candidates.reduce((sum, one) => sum + one.reschedulablePods.length, 0),
+    savesMicroUsdPerHour: savingsMicroUsd(command),
+  };
 }
 
 function newRecord(world: World, command: Command): CommandRecord {

@@ -256,7 +256,7 @@ async function take(
     if (command.validateAfterMs === 0) {
       const still = stillNow({ world, queue, around }, { method, command });
       if (typeof still === "string") putOff(log, command, still);
-      else if (await start({ world, queue, log }, still)) again = "now";
+      else if (await start({ world, queue, log }, still, 0)) again = "now";
       continue;
     }
     countMoves(world, command.verdicts ?? []);
@@ -334,7 +334,7 @@ async function validate(loop: Loop): Promise<Again> {
   const due = dueOf(world, memory);
   memory.pending = memory.pending.filter((one) => !due.includes(one));
   let again: Again = "later";
-  for (const { method, command } of due) {
+  for (const { method, command, validateAtMs } of due) {
     // Read again for each: the command before may have tainted nodes.
     const sight = { world, queue, around: await readAround(loop) };
     const round = await run(gatherForCommand(sight, { method, command }));
@@ -342,8 +342,9 @@ async function validate(loop: Loop): Promise<Again> {
     const now = typeof still === "string" ? still : stillNow(sight, { method, command: still });
     if (typeof now === "string") {
       reject(loop, command, now);
-    } else if (await start({ world, queue, log }, now)) {
-      again = "now";
+    } else {
+      const waitedMs = world.clock.elapsedMs() - validateAtMs + command.validateAfterMs;
+      if (await start({ world, queue, log }, now, waitedMs)) again = "now";
     }
   }
   return again;
@@ -386,13 +387,14 @@ function reject({ world, log }: Loop, command: Command, why: ValidationFailure):
 async function start(
   { world, queue, log }: Pick<Loop, "world" | "queue" | "log">,
   command: Command,
+  waitedMs: number,
 ): Promise<boolean> {
   if (world.settings.observeOnly) {
     tellObserved(world, log, command);
     return false;
   }
   try {
-    await queue.start(command);
+    await queue.start(command, waitedMs);
     return true;
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";

@@ -60,6 +60,7 @@ export async function apply(
     applied.made.push({ name, plan });
     world.cluster.nominate(name, untilMs);
     world.cluster.place(name, plan.pods, nowMs);
+    world.spans?.planned(claim, plan.pods);
     if (plan.fillsLast === true) world.cluster.placements.fillLast(name);
     world.cluster.promise(name, world.clock.elapsedMs());
     for (const pod of plan.pods)

@@ -6,6 +6,7 @@
 
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
 import { StandingProblems } from "../../base/standing-problems.ts";
 import { inTurns, TURN_MS } from "../../base/steps.ts";
@@ -16,6 +17,7 @@ import { realPodsFirst } from "../../core/planner/real-pods-first.ts";
 import { zonesOfPods } from "../../core/provisioning/refusals/effective-zone.ts";
 import type { PlannedClaim, SchedulingResult } from "../../core/provisioning/result.ts";
 import type { SchedulingInput } from "../../core/provisioning/scheduling-input.ts";
+import type { PassFacts } from "../../core/spans/claim-spans.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -128,6 +130,7 @@ async function reconcile(
     const real = withoutBufferPods(result);
     report(world, log, told, { result: real, pods, startMs, batchedMs, pools: asked });
   }
+  world.spans?.passed(passFacts(world.clock, { startMs, batchedMs }, { pods, result }));
   if (buffered.length > 0) await tellBuffers(world, log, result);
   tellUnstuck(world, log, result.unstuck);
   const applied = await apply(world, log, result);
@@ -162,6 +165,24 @@ async function planned(
   const housed = new Set(needless.flatMap(({ pods }) => pods.map(keyOf)));
   const result = isShort ? await plan(input.pods.filter((pod) => !housed.has(keyOf(pod)))) : all;
   return { ...result, newClaims: result.newClaims.filter((claim) => !isNeedless(claim)) };
+}
+
+/** `startMs`: when planning began; `batchedMs`: how long the batch was open before. */
+function passFacts(
+  clock: Clock,
+  { startMs, batchedMs }: { readonly startMs: number; readonly batchedMs: number },
+  { pods, result }: { readonly pods: readonly Pod[]; readonly result: SchedulingResult },
+): PassFacts {
+  const plannedMs = clock.now();
+  const closedMs = plannedMs - (clock.elapsedMs() - startMs);
+  return {
+    openedMs: closedMs - batchedMs,
+    closedMs,
+    plannedMs,
+    pods: pods.length,
+    newClaims: result.newClaims.length,
+    unplaced: result.unschedulable.length,
+  };
 }
 
 /** The gauges and durations of pods that wait. */

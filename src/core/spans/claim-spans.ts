@@ -1,0 +1,174 @@
+/**
+ * The way of pods to a new node, as spans: the batch that they waited in, its plan, the claim, the launch, the
+ * registration of the node, its initialization, and each pod's binding. One trace for each claim.
+ */
+import { condition } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+import { attributesOf, SpanTree, type TraceSpan, traceIdOf } from "./span.ts";
+import { type SeenMs, sharper, trueSinceMs } from "./times.ts";
+
+/** One pass of the provisioner. */
+export interface PassFacts {
+  /** The first pod of the batch came. */
+  readonly openedMs: number;
+  /** Planning began. */
+  readonly closedMs: number;
+  readonly plannedMs: number;
+  readonly pods: number;
+  readonly newClaims: number;
+  readonly unplaced: number;
+}
+
+/** A pod that the claim was planned for. */
+export interface PlannedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** RFC 3339. */
+  readonly createdAt?: string | undefined;
+  /** Absent: not bound. */
+  readonly bound?: { readonly atMs: number; readonly nodeName: string };
+  /** It was deleted before it was bound. */
+  readonly isGone?: true;
+}
+
+export interface ClaimWay {
+  /** As it was last. */
+  readonly claim: NodeClaim;
+  /** `created` beside the conditions. */
+  readonly seenMs: SeenMs;
+  /** Absent: no pass of this process planned it. */
+  readonly pass?: PassFacts;
+  readonly pods: readonly PlannedPod[];
+  /** The command whose replacement it is. */
+  readonly commandId?: string | undefined;
+  readonly isGone: boolean;
+  /** When it was last looked at. */
+  readonly nowMs: number;
+}
+
+/** The most spans of pods in one trace; the root says how many pods there are. */
+const MOST_POD_SPANS = 50;
+
+const STEPS = [
+  ["Launched", "launch"],
+  ["Registered", "register"],
+  ["Initialized", "initialize"],
+] as const;
+
+/** The node is usable and its pods have come, or nothing more will happen. */
+export function isWayOver({ claim, pods, isGone }: ClaimWay): boolean {
+  if (isGone) return true;
+  const isUsable = condition(claim, "Initialized")?.status === "True";
+  return isUsable && pods.every(({ bound, isGone: isLost }) => bound !== undefined || isLost);
+}
+
+/** The root first, then its parts in order of time. */
+export function claimSpans(facts: ClaimWay): readonly TraceSpan[] {
+  const { claim, pods, commandId } = facts;
+  const tree = new SpanTree(claim.metadata.uid ?? claim.metadata.name);
+  const createdMs = addPass(tree, facts);
+  const { problem, registeredMs } = addSteps(tree, facts, createdMs);
+  for (const pod of pods.slice(0, MOST_POD_SPANS)) addPod(tree, pod, { ...facts, registeredMs });
+  const labels = claim.metadata.labels ?? {};
+  return tree.under({
+    name: "provision node",
+    attributes: attributesOf({
+      "karpenter.nodeclaim.name": claim.metadata.name,
+      "karpenter.nodeclaim.uid": claim.metadata.uid,
+      "karpenter.nodepool.name": labels["karpenter.sh/nodepool"],
+      "karpenter.command.id": commandId,
+      "karpenter.pods": pods.length,
+      "karpenter.pods.bound": pods.filter(({ bound }) => bound !== undefined).length,
+      ...machineOf(claim),
+    }),
+    problem,
+    links: commandId === undefined ? [] : [traceIdOf(commandId)],
+  });
+}
+
+function machineOf({ metadata, status }: NodeClaim) {
+  const labels = metadata.labels ?? {};
+  return {
+    "k8s.node.name": status?.nodeName,
+    "host.type": labels["node.kubernetes.io/instance-type"],
+    "cloud.availability_zone": labels["topology.kubernetes.io/zone"],
+    "karpenter.capacity_type": labels["karpenter.sh/capacity-type"],
+    "karpenter.provider_id": status?.providerID,
+  };
+}
+
+/** Returns when the claim was made. */
+function addPass(tree: SpanTree, { claim, seenMs, pass, nowMs }: ClaimWay): number {
+  const writtenMs = fromRfc3339(claim.metadata.creationTimestamp);
+  const createdMs = sharper(writtenMs, seenMs["created"]) ?? pass?.plannedMs ?? nowMs;
+  if (pass === undefined) return createdMs;
+  const { openedMs, closedMs, plannedMs, pods, newClaims, unplaced } = pass;
+  const attributes = { "karpenter.batch.pods": pods };
+  tree.add("batch", { name: "batch", startMs: openedMs, endMs: closedMs, attributes });
+  tree.add("plan", {
+    name: "plan",
+    startMs: closedMs,
+    endMs: plannedMs,
+    attributes: {
+      ...attributes,
+      "karpenter.plan.nodeclaims": newClaims,
+      "karpenter.plan.unplaced": unplaced,
+    },
+  });
+  const endMs = Math.max(plannedMs, createdMs);
+  tree.add("claim", { name: "create claim", startMs: plannedMs, endMs });
+  return endMs;
+}
+
+/** Each step begins where the one before ended. The first that did not end says why. */
+function addSteps(
+  tree: SpanTree,
+  { claim, seenMs, nowMs }: ClaimWay,
+  createdMs: number,
+): { readonly problem?: string; readonly registeredMs?: number } {
+  let startMs = createdMs;
+  let registeredMs: number | undefined;
+  for (const [type, name] of STEPS) {
+    const doneMs = trueSinceMs(claim, type, seenMs);
+    if (doneMs === undefined) {
+      const why = condition(claim, type)?.message ?? "";
+      const problem = why === "" ? `the claim went before it was ${type.toLowerCase()}` : why;
+      tree.add(name, { name, startMs, endMs: nowMs, problem });
+      return { problem, ...(registeredMs === undefined ? {} : { registeredMs }) };
+    }
+    const endMs = Math.max(startMs, doneMs);
+    tree.add(name, { name, startMs, endMs });
+    if (type === "Registered") registeredMs = endMs;
+    startMs = endMs;
+  }
+  return registeredMs === undefined ? {} : { registeredMs };
+}
+
+/** From when there is a node to bind it to. */
+function addPod(
+  tree: SpanTree,
+  { namespace, name, uid, createdAt, bound, isGone }: PlannedPod,
+  { claim, nowMs, registeredMs }: ClaimWay & { readonly registeredMs: number | undefined },
+): void {
+  const endMs = bound?.atMs ?? nowMs;
+  const createdMs = fromRfc3339(createdAt);
+  const isElsewhere = bound !== undefined && bound.nodeName !== claim.status?.nodeName;
+  const problem = isGone ? "the pod was deleted before it was bound" : "the pod was not bound";
+  tree.add(`pod-${uid}`, {
+    name: "bind pod",
+    startMs: Math.min(registeredMs ?? endMs, endMs),
+    endMs,
+    attributes: attributesOf({
+      "k8s.pod.name": name,
+      "k8s.namespace.name": namespace,
+      "k8s.pod.uid": uid,
+      "k8s.node.name": bound?.nodeName,
+      "karpenter.pod.as_planned": bound === undefined ? undefined : !isElsewhere,
+      "karpenter.pod.pending_ms":
+        createdMs === undefined ? undefined : Math.max(0, endMs - createdMs),
+    }),
+    ...(bound === undefined ? { problem } : {}),
+  });
+}

@@ -1,0 +1,107 @@
+/**
+ * One stretch of work in a trace, as OpenTelemetry means it. Ids follow from the UID of a NodeClaim or the id of a
+ * disruption command, so that whoever knows the object finds its trace.
+ */
+import { fnv64Text } from "../../base/fnv.ts";
+
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+
+/** Plain JSON. */
+export interface TraceSpan {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits. */
+  readonly spanId: string;
+  /** Absent: the whole trace is in this span. */
+  readonly parentId?: string;
+  readonly name: string;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: SpanAttributes;
+  /** Why it did not come to its end; absent: it did. */
+  readonly problem?: string;
+  /** Traces that this one has to do with, by id. */
+  readonly links: readonly string[];
+}
+
+const UUID_HEX = /^(?!0{32})[0-9a-f]{32}$/;
+
+/** A UUID without its dashes; a digest of any other text. */
+export function traceIdOf(uid: string): string {
+  const hex = uid.replaceAll("-", "").toLowerCase();
+  return UUID_HEX.test(hex) ? hex : digits(uid) + digits(`${uid}/`);
+}
+
+/** `path` names the span within its trace; empty: the root. */
+export function spanIdOf(traceId: string, path: string): string {
+  return digits(`${traceId}/${path}`);
+}
+
+function digits(text: string): string {
+  return fnv64Text(text).toString(16).padStart(16, "0");
+}
+
+/** What a span is beside its ids. */
+export interface SpanPart {
+  readonly name: string;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes?: SpanAttributes;
+  readonly problem?: string | undefined;
+  readonly links?: readonly string[];
+}
+
+/** The spans of one trace: a root, and parts below it or below each other. */
+export class SpanTree {
+  readonly traceId: string;
+  readonly #spans: TraceSpan[] = [];
+
+  constructor(uid: string) {
+    this.traceId = traceIdOf(uid);
+  }
+
+  /** `path` is unique in the trace; what is before its last `/` names the parent. No part ends before it starts. */
+  add(
+    path: string,
+    { name, startMs, endMs, attributes = {}, problem, links = [] }: SpanPart,
+  ): void {
+    const parent = path.slice(0, Math.max(0, path.lastIndexOf("/")));
+    this.#spans.push({
+      traceId: this.traceId,
+      spanId: spanIdOf(this.traceId, path),
+      parentId: spanIdOf(this.traceId, parent),
+      name,
+      startMs,
+      endMs: Math.max(startMs, endMs),
+      attributes,
+      ...(problem === undefined ? {} : { problem }),
+      links,
+    });
+  }
+
+  /** All parts below a root that spans them. */
+  under({
+    name,
+    attributes = {},
+    problem,
+    links = [],
+  }: Omit<SpanPart, "startMs" | "endMs">): TraceSpan[] {
+    const startMs = Math.min(...this.#spans.map((span) => span.startMs));
+    const endMs = Math.max(...this.#spans.map((span) => span.endMs));
+    const { traceId } = this;
+    const failed = problem === undefined ? {} : { problem };
+    const spanId = spanIdOf(traceId, "");
+    return [
+      { traceId, spanId, name, startMs, endMs, attributes, ...failed, links },
+      ...this.#spans,
+    ];
+  }
+}
+
+/** Only what is known. */
+export function attributesOf(
+  all: Readonly<Record<string, string | number | boolean | undefined>>,
+): SpanAttributes {
+  const known = Object.entries(all).filter((one) => one[1] !== undefined);
+  return Object.fromEntries(known) as Record<string, string | number | boolean>;
+}

@@ -1,0 +1,26 @@
+/** When a condition of a claim became true, as well as it is known. */
+import { condition } from "../../apis/karpenter/conditions.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { fromRfc3339 } from "../../base/clock.ts";
+
+/** When this process first saw something of an object, by name of a condition or an event. */
+export type SeenMs = Readonly<Record<string, number>>;
+
+/** A watch tells of a change within this time, when nothing holds it up. */
+const SOON_MS = 2_000;
+
+/** Undefined: the condition is not true. */
+export function trueSinceMs(claim: NodeClaim, type: string, seenMs: SeenMs): number | undefined {
+  const found = condition(claim, type);
+  if (found?.status !== "True") return undefined;
+  return sharper(fromRfc3339(found.lastTransitionTime), seenMs[type]);
+}
+
+/** Times in Kubernetes have whole seconds. Who saw the change soon after knows better; who came late does not. */
+export function sharper(
+  writtenMs: number | undefined,
+  seenMs: number | undefined,
+): number | undefined {
+  if (writtenMs === undefined || seenMs === undefined) return writtenMs ?? seenMs;
+  return seenMs >= writtenMs && seenMs - writtenMs < SOON_MS ? seenMs : writtenMs;
+}
