@@ -54,7 +54,13 @@ async function main(): Promise<number> {
   const binary = await suiteBinary(suite, say);
   const operator = who === "upstream" ? { operator: await upstreamOperator(say) } : {};
   if (values["only-build"]) return 0;
-  const bed = await openBed({ target, who, tell: say, ...operator });
+  const bed = await openBed({
+    target,
+    who,
+    withDevices: suite === "dra",
+    tell: say,
+    ...operator,
+  });
   const report = resolve(values.report ?? join(bed.directory, "report.json"));
   rmSync(report, { force: true });
   say(`logs: ${bed.directory}`);

@@ -25,6 +25,8 @@ import { spotPool } from "./ec2/market/prices.ts";
 import { createSimulatedAws, type SimulatedAws } from "./ec2/simulated-aws.ts";
 import { schedulerController } from "./kube-scheduler/scheduler.ts";
 import { createDeviceClasses, devicesOfType } from "./kubelet/devices.ts";
+import { draConfigDefinition } from "./kubelet/dra-config.ts";
+import { draDriverController } from "./kubelet/dra-driver.ts";
 import { type InstanceNode, registerNode } from "./kubelet/join.ts";
 import { kubeletControllers } from "./kubelet/kubelets.ts";
 import { Kubelets } from "./kubelet/machines.ts";
@@ -48,7 +50,7 @@ export interface SandboxOptions {
   readonly sells?: (instanceType: string) => boolean;
   /** `1.34`. */
   readonly kubernetesVersion: string;
-  /** Whether machines have drivers that publish their devices (dynamic resource allocation). */
+  /** Whether machines have drivers that publish their devices, also those of DRAConfig objects. */
   readonly withDevices?: boolean;
   /** CustomResourceDefinitions and webhook configurations, in order. */
   readonly manifests: readonly KubeObject[];
@@ -135,7 +137,11 @@ export function createSandbox(options: SandboxOptions): Sandbox {
       await applyAll(client, options.manifests);
       for (const machine of aws.nodeGroup)
         await registerNode(deps, { ...toInstanceNode(machine), readyMs: 0 });
-      if (options.withDevices === true) await createDeviceClasses(client);
+      if (options.withDevices === true) {
+        await createDeviceClasses(client);
+        await applyAll(client, [draConfigDefinition()]);
+        manager.add(draDriverController(kubelets));
+      }
       await createBaseState(client, aws.nodeGroup[0]?.nodeName ?? "");
       // Opened before the start, so that they are synced with the others.
       stopTelling = narrate({

@@ -4,7 +4,18 @@
  * roll it. `cluster`: a real control plane with kwok; `sandbox`: ours.
  * Upstream: test/pkg/environment/common/{setup,expectations}.go.
  */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import {
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,7 +29,7 @@ import { createKubeClient } from "../../src/kube/client/kube-client.ts";
 import { startControlPlane } from "../cluster/control-plane.ts";
 import { playDeployment } from "../cluster/deployment-stand-in.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
-import { coreFolder, moduleFolder } from "./builds.ts";
+import { coreFolder, moduleFolder, upstreamDriver } from "./builds.ts";
 import { openSandbox } from "./sandbox.ts";
 
 const OUR_CRDS = fileURLToPath(new URL("../../deploy/crds/", import.meta.url));
@@ -43,17 +54,24 @@ export interface BedOptions {
   readonly who: Who;
   /** Of upstream's operator; ours runs from dist. */
   readonly operator?: string;
+  /** Whether DRAConfig objects are served and turned into ResourceSlices. */
+  readonly withDevices: boolean;
   readonly tell: (line: string) => void;
 }
 
 /** Resolves when the operator holds its Lease. */
 export async function openBed(options: BedOptions): Promise<Bed> {
   const directory = mkdtempSync(join(tmpdir(), "karpenter-upstream-"));
+  const { withDevices } = options;
   const crds = crdFolders(options.who, directory);
   const opened =
     options.target === "sandbox"
-      ? await openSandbox(directory, crds)
-      : await openCluster(directory, crds, options.tell);
+      ? await openSandbox(directory, crds, withDevices)
+      : await openCluster(
+          directory,
+          withDevices ? [...crds, draCrds(directory)] : crds,
+          options.tell,
+        );
   const { client, kubeconfig } = opened;
   const closers: (() => Promise<void>)[] = [opened.close];
   const close = async (): Promise<void> => {
@@ -61,6 +79,9 @@ export async function openBed(options: BedOptions): Promise<Bed> {
   };
   try {
     if (options.target === "cluster") await client.create(NODE, systemNode());
+    // The sandbox has drivers of its own.
+    if (options.target === "cluster" && withDevices)
+      closers.push(await playDriver(directory, kubeconfig, options.tell));
     await client.create(DEPLOYMENT, deployment() as never);
     const standIn = playDeployment({
       client,
@@ -83,6 +104,25 @@ export async function openBed(options: BedOptions): Promise<Bed> {
       await close();
       rmSync(join(directory, "etcd"), { recursive: true, force: true });
     },
+  };
+}
+
+/** Upstream's own driver, unchanged. Resolves with what ends it. */
+async function playDriver(
+  directory: string,
+  kubeconfig: string,
+  tell: (line: string) => void,
+): Promise<() => Promise<void>> {
+  const log = openSync(join(directory, "dra-kwok-driver.log"), "a");
+  const child = spawn(await upstreamDriver(tell), [], {
+    env: { ...process.env, KUBECONFIG: kubeconfig },
+    stdio: ["ignore", log, log],
+  });
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  closeSync(log);
+  return async () => {
+    child.kill();
+    await ended;
   };
 }
 
@@ -154,6 +194,18 @@ function crdFolders(who: Who, directory: string): readonly string[] {
       writeFileSync(join(missing, file), readFileSync(join(folder, file)));
   }
   return [OUR_CRDS, missing];
+}
+
+/** A folder with the kind that upstream's driver reads: in upstream's own there are examples, too. */
+function draCrds(directory: string): string {
+  const file = "test.karpenter.sh_draconfigs.yaml";
+  const folder = join(directory, "dra-crds");
+  mkdirSync(folder);
+  copyFileSync(
+    join(coreFolder(), "dra-kwok-driver", "pkg", "apis", "crds", file),
+    join(folder, file),
+  );
+  return folder;
 }
 
 function systemNode(): KubeObject {

@@ -1,15 +1,16 @@
 /**
- * Upstream's end-to-end suites as test binaries, and upstream's operator for kwok, all built unchanged from the Go
- * module that suites/go.mod names: once per version, into the cache of test/cluster.
+ * Upstream's end-to-end suites as test binaries, its operator for kwok and its driver of devices. All are built
+ * unchanged from the Go module that suites/go.mod names: once per version, into the cache of test/cluster.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { copyFileSync, cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { built, goRun, versionIn } from "../cluster/binaries.ts";
 
 const MODULE = fileURLToPath(new URL("suites", import.meta.url));
+const MENDS_FOLDER = fileURLToPath(new URL("mends", import.meta.url));
 const CORE = "sigs.k8s.io/karpenter";
 export const SUITES = ["regression", "disruption", "performance", "dra"] as const;
 export type Suite = (typeof SUITES)[number];
@@ -37,30 +38,76 @@ export function whyNotBuildable(): string | undefined {
   return "the modules of upstream's suites cannot be had (`go mod download` in test/upstream/suites says why)";
 }
 
+/** Files that a suite lacks to work at all, by their name in it. Each says why; upstream's files stay as they are. */
+const MENDS: Readonly<Partial<Record<Suite, string>>> = { dra: "dra_scheme_test.go" };
+
 /** The path of a suite's test binary; builds it when it is not there. */
 export async function suiteBinary(suite: Suite, tell: (line: string) => void): Promise<string> {
+  const mend = MENDS[suite];
+  const text = mend === undefined ? "" : readFileSync(join(MENDS_FOLDER, `${mend}.txt`), "utf8");
   const folder = await built(
-    `upstream-${suite}-${coreVersion()}-${moduleKey()}`,
-    (into) => {
+    `upstream-${suite}-${coreVersion()}-${moduleKey(text)}`,
+    async (into) => {
+      const module = mend === undefined ? [] : [`-modfile=${mended(into, suite, mend)}`];
       const flags = ["-vet=off", "-trimpath", "-ldflags=-s -w", "-o", join(into, "suite.test")];
-      return goRun(MODULE, ["test", "-c", ...flags, `${CORE}/test/suites/${suite}`], ENV);
+      await goRun(MODULE, ["test", "-c", ...module, ...flags, `${CORE}/test/suites/${suite}`], ENV);
+      rmSync(join(into, "core"), { recursive: true, force: true });
     },
     () => tell(`building upstream's suite ${suite} of ${coreVersion()} (once; some minutes)`),
   );
   return join(folder, "suite.test");
 }
 
+/** A copy of core with the file added, and the go.mod that names the copy: Go allows no file more in its cache. */
+function mended(into: string, suite: Suite, mend: string): string {
+  const core = join(into, "core");
+  cpSync(coreFolder(), core, { recursive: true });
+  // Go's cache is read-only, and so is a copy of it.
+  execFileSync("chmod", ["-R", "u+w", core]);
+  const folder = join(core, "test", "suites", suite);
+  copyFileSync(join(MENDS_FOLDER, `${mend}.txt`), join(folder, mend));
+  copyFileSync(join(MODULE, "go.sum"), join(into, "mended.sum"));
+  const file = join(into, "mended.mod");
+  const replace = `replace ${CORE} => ${core}\n`;
+  writeFileSync(file, `${readFileSync(join(MODULE, "go.mod"), "utf8")}\n${replace}`);
+  return file;
+}
+
 /** The path of upstream's own operator for kwok; builds it when it is not there. */
 export async function upstreamOperator(tell: (line: string) => void): Promise<string> {
+  const what = "operator for kwok";
+  return program({ name: "upstream-kwok", from: "kwok", file: "karpenter", what }, tell);
+}
+
+/** The path of upstream's driver that publishes the devices of DRAConfig objects on nodes of kwok. */
+export async function upstreamDriver(tell: (line: string) => void): Promise<string> {
+  const from = "dra-kwok-driver";
+  const what = "driver of devices for kwok";
+  return program({ name: `upstream-${from}`, from, file: "driver", what }, tell);
+}
+
+interface Program {
+  readonly name: string;
+  /** Its folder in core. */
+  readonly from: string;
+  /** What the binary is called. */
+  readonly file: string;
+  readonly what: string;
+}
+
+async function program(
+  { name, from, file, what }: Program,
+  tell: (line: string) => void,
+): Promise<string> {
   const folder = await built(
-    `upstream-kwok-${coreVersion()}-${moduleKey()}`,
+    `${name}-${coreVersion()}-${moduleKey()}`,
     (into) => {
-      const flags = ["-trimpath", "-ldflags=-s -w", "-o", join(into, "karpenter")];
-      return goRun(MODULE, ["build", ...flags, `${CORE}/kwok`], ENV);
+      const flags = ["-trimpath", "-ldflags=-s -w", "-o", join(into, file)];
+      return goRun(MODULE, ["build", ...flags, `${CORE}/${from}`], ENV);
     },
-    () => tell(`building upstream's operator ${coreVersion()} for kwok (once; some minutes)`),
+    () => tell(`building upstream's ${what} ${coreVersion()} (once; some minutes)`),
   );
-  return join(folder, "karpenter");
+  return join(folder, file);
 }
 
 /** The folder of core's own files, unchanged. */
@@ -78,8 +125,8 @@ export function moduleFolder(module: string): string {
   return (JSON.parse(answer) as { Dir: string }).Dir;
 }
 
-function moduleKey(): string {
-  const hash = createHash("sha256");
+function moduleKey(more = ""): string {
+  const hash = createHash("sha256").update(more);
   for (const file of ["go.mod", "go.sum"]) hash.update(readFileSync(join(MODULE, file)));
   return hash.digest("hex").slice(0, 12);
 }

@@ -19,13 +19,11 @@ export interface KnownFailure {
 }
 
 const NOT_BUILT = {
-  dra: "Dynamic Resource Allocation is not built yet, and the bed runs no dra-kwok-driver",
   scrape: "kube-apiserver cannot reach a pod of the bed, so the suite reads no samples",
 } as const;
 
 /** What is not built takes the suite's 15 minutes of waiting for each spec: `npm run test:upstream` leaves it out. */
 export const KNOWN_FAILURES: readonly KnownFailure[] = [
-  notBuilt("dra", /./, NOT_BUILT.dra),
   notBuilt("performance", /./, NOT_BUILT.scrape),
 ];
 

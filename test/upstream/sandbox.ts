@@ -18,10 +18,11 @@ import { createSandbox } from "../../src/sandbox/cluster.ts";
 
 const SEED = 1;
 
-/** Starts it and writes a kubeconfig into the folder. */
+/** Starts it and writes a kubeconfig into the folder. `withDevices`: it serves DRAConfigs, and has their drivers. */
 export async function openSandbox(
   directory: string,
   crds: readonly string[],
+  withDevices: boolean,
 ): Promise<{ client: KubeClient; kubeconfig: string; close: () => Promise<void> }> {
   const clock = new SystemClock();
   const log = createLogger({
@@ -39,6 +40,7 @@ export async function openSandbox(
     clusterName: "upstream",
     region: "us-west-2",
     kubernetesVersion: "1.34",
+    withDevices,
     manifests: crds.flatMap((folder) =>
       readdirSync(folder)
         .sort()

@@ -2,6 +2,7 @@
  * For tests of the simulated parts: an in-process API server with scheduler, kubelets and workload
  * controllers on a virtual clock, and short ways to apply objects and look at them.
  */
+import { CUSTOM_RESOURCE_DEFINITION } from "../../apis/core/custom-resource-definition.ts";
 import { NAMESPACE } from "../../apis/core/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
 import type { Kind, KubeObject } from "../../apis/meta.ts";
@@ -14,6 +15,8 @@ import { createManager } from "../../kube/manager/manager.ts";
 import { LiveMirrors } from "../../kube/mirror/mirrors.ts";
 import { createRegistry } from "../apiserver/registry/create-registry.ts";
 import { schedulerController } from "../kube-scheduler/scheduler.ts";
+import { draConfigDefinition } from "../kubelet/dra-config.ts";
+import { draDriverController } from "../kubelet/dra-driver.ts";
 import type { InstanceNode } from "../kubelet/join.ts";
 import { kubeletControllers } from "../kubelet/kubelets.ts";
 import { type KubeletOptions, Kubelets } from "../kubelet/machines.ts";
@@ -39,7 +42,12 @@ export interface PartsCluster {
 
 /** Starts a PartsCluster. For tests. */
 export async function startParts(
-  options: { readonly seed?: string; readonly kubelets?: KubeletOptions } = {},
+  options: {
+    readonly seed?: string;
+    readonly kubelets?: KubeletOptions;
+    /** Whether DRAConfig objects are served, and their drivers run. */
+    readonly draConfigs?: boolean;
+  } = {},
 ): Promise<PartsCluster> {
   const clock = new VirtualClock();
   const random = new Random(options.seed ?? "parts");
@@ -69,6 +77,10 @@ export async function startParts(
     ...workloadControllers(deps),
   ]) {
     manager.add(controller);
+  }
+  if (options.draConfigs === true) {
+    await client.create(CUSTOM_RESOURCE_DEFINITION, draConfigDefinition() as never);
+    manager.add(draDriverController(kubelets));
   }
   for (const name of ["default", "kube-system", "kube-node-lease"]) {
     const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
