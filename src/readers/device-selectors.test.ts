@@ -54,7 +54,19 @@ describe("a selector", () => {
     expect(answer(`true${" ".repeat(11_000)}`)).toContain("compile: it is longer than");
     const loop = `device.attributes["a"].all(a, true)`;
     expect(answer(Array(4).fill(loop).join(" && "))).toContain("compile: it has 4 loops");
+    // However it is written, and not where a text only reads so.
+    for (const gap of [" ", "\n", " // all\n"]) {
+      const spread = `device.attributes["a"].${gap}all${gap}(a, true)`;
+      expect(answer(Array(4).fill(spread).join(" && "))).toContain("compile: it has 4 loops");
+    }
+    expect(answer(`device.driver != ".all(.all(.all(.all("`)).toBe(true);
     expect(answer(`quantity("lots").sign() > 0`)).toContain("is no quantity");
+  });
+
+  it("matches patterns in linear time, however the call is written", () => {
+    const text = `"${"a".repeat(40)}b"`;
+    for (const gap of ["", " ", "\n", " // matches\n"])
+      expect(answer(`!${text}.${gap}matches${gap}("^(a+)+$")`)).toBe(true);
   });
 
   it("orders versions as semver does", () => {

@@ -12,8 +12,9 @@ import { parseNano } from "../base/quantity.ts";
 const LONGEST = 10 * 1_024;
 /** Loops in one expression. A device has at most 32 attributes, so four loops in each other are a million turns. */
 const MOST_LOOPS = 3;
-const LOOPS =
-  /\.(all|exists|exists_one|existsOne|map|filter|sortBy|transformList|transformMap)\s*\(/g;
+const LOOPS: ReadonlySet<string> = new Set(
+  "all exists exists_one existsOne map filter sortBy transformList transformMap".split(" "),
+);
 
 /** What an expression sees as `device`. */
 export interface CelDevice {
@@ -38,10 +39,13 @@ export function compileDeviceSelector(
   expression: string,
 ): ((device: CelDevice) => boolean | string) | string {
   if (expression.length > LONGEST) return `it is longer than ${LONGEST} characters`;
-  const loops = [...expression.matchAll(LOOPS)].length;
-  if (loops > MOST_LOOPS) return `it has ${loops} loops, and at most ${MOST_LOOPS} are allowed`;
   try {
     const program = shared().parse(rewritten(expression));
+    const called = callsIn(program.ast);
+    const loops = called.filter((name) => LOOPS.has(name)).length;
+    if (loops > MOST_LOOPS) return `it has ${loops} loops, and at most ${MOST_LOOPS} are allowed`;
+    // JavaScript's engine would match the pattern, which may take for ever.
+    if (called.includes("matches")) return "it calls matches in a form that is not supported";
     const { valid, type, error } = program.check();
     if (!valid) return firstLineOf(error);
     if (type !== "bool" && type !== "dyn") return `it gives a ${type}, not a bool`;
@@ -57,6 +61,16 @@ export function compileDeviceSelector(
   } catch (thrown) {
     return firstLineOf(thrown);
   }
+}
+
+/** Names of all functions and macros that the expression calls: read off the syntax tree, not off its text. */
+function callsIn(node: unknown): readonly string[] {
+  if (Array.isArray(node)) return node.flatMap(callsIn);
+  if (typeof node !== "object" || node === null || !("op" in node) || !("args" in node)) return [];
+  const { op, args } = node;
+  if (op !== "rcall" && op !== "call") return callsIn(args);
+  const [name, ...rest] = args as readonly unknown[];
+  return [String(name), ...callsIn(rest)];
 }
 
 class CelQuantity {
@@ -129,6 +143,9 @@ function byDomain<T>(
 
 const TEXT = String.raw`"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'`;
 
+/** White space and comments. */
+const GAP = String.raw`(?:\s|//[^\n]*\n)*`;
+
 /** Texts in index brackets, but for those that the expression looks for with `in`. */
 function indexedBy(expression: string): readonly string[] {
   const inner = (text: string) => text.slice(1, -1);
@@ -148,8 +165,9 @@ function indexedBy(expression: string): readonly string[] {
 /** The engine matches patterns with JavaScript's engine, and knows no index inside `has`. */
 function rewritten(expression: string): string {
   const withPatterns = expression.replace(
-    new RegExp(`${TEXT}|\\.matches(\\s*\\()`, "g"),
-    (whole, open: string | undefined) => (open === undefined ? whole : `.matchesRe2${open}`),
+    new RegExp(`${TEXT}|\\.(${GAP})matches(${GAP}\\()`, "g"),
+    (whole, gap: string | undefined, open: string) =>
+      gap === undefined ? whole : `.${gap}matchesRe2${open}`,
   );
   return withPatterns.replace(
     new RegExp(`\\bhas\\(\\s*(\\w[\\w.]*\\[\\s*(?:${TEXT})\\s*\\])\\.(\\w+)\\s*\\)`, "g"),

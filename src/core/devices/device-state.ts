@@ -58,6 +58,13 @@ export class DeviceState {
     this.#needs = new NeedsReader(facts, this.extended);
   }
 
+  /** Whether a pod can have a claim without devices: in the cluster, of a template, or one that is made for it. */
+  get isClaimed(): boolean {
+    const { claims, templates } = this.#facts;
+    const isOpen = claims.some(({ status }) => status?.allocation === undefined);
+    return isOpen || templates.length > 0 || this.extended.isAny;
+  }
+
   /** Undefined: the pod has no claims. */
   needsOf(pod: Pod): DeviceNeeds | undefined {
     const isClaiming = hasResourceClaims(pod) || this.extended.claimOf(pod) !== undefined;

@@ -5,12 +5,14 @@
  */
 import type { DynamicResources } from "../cloudprovider/dynamic-resources.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
+import type { ClaimSpec } from "./claim-specs.ts";
+import type { DeviceList } from "./device-list.ts";
 import { type DeviceState, STEPS_PER_NODE } from "./device-state.ts";
 import type { PooledDevice } from "./inventory.ts";
 import type { Holder } from "./ledger.ts";
-import type { DeviceNeeds } from "./needs.ts";
+import type { DeviceNeeds, Need } from "./needs.ts";
 import { allowsNames, type Reach } from "./reach.ts";
-import { isFound, type SearchFailure, type SearchFound, search } from "./search.ts";
+import { isFound, type SearchFailure, type SearchFound, search, type Use } from "./search.ts";
 
 /** An existing node that is asked. */
 export interface DeviceNode {
@@ -49,17 +51,65 @@ export function fitOnExisting(
     return { problem: "a claim of the pod has its devices on another node" };
   if (!wanted.reaches.every((reach) => canReach(node, reach)))
     return { problem: "a claim of the pod is allocated, and cannot be used on this node" };
-  const list = state.listOf(`node ${node.name}`, () => devicesOf(state, node));
+  const list = listOf(state, node);
   state.steps += STEPS_TO_ASK;
   const isAsking = wanted.toSearch.some(({ spec }) => spec.requests.length > 0);
   if (isAsking && list.devices.length === 0) {
     refusals?.set(node.name, NO_DEVICES);
     return NO_DEVICES;
   }
+  const answer = searchOn(
+    state,
+    wanted.toSearch.map(({ spec }) => spec),
+    node,
+  );
+  // What an untouched node does not have of its own, it will not have in this state.
+  const isUntouched = state.ledger.usesOf(node.holder).size === 0;
+  if (!isFound(answer) && isUntouched && list.devices.every(({ isLocal }) => isLocal))
+    refusals?.set(node.name, answer);
+  return answer;
+}
+
+/**
+ * Gives the pod its devices on the node, if it has claims. {@link fitOnExisting} has found them before, or the pod is
+ * bound to the node, or planned for it, whatever this search says. Then each request holds what can be had for it
+ * alone. So no other pod is promised devices that this one may have: others know them only after kube-scheduler.
+ */
+export function commitOnExisting(state: DeviceState, needs: DeviceNeeds, node: DeviceNode): void {
+  const { holder } = node;
+  const fit = fitOnExisting(state, needs, node);
+  const wanted = state.wantedOn(holder, needs);
+  if (wanted === undefined || wanted.toSearch.length === 0) return;
+  if (!isFound(fit)) {
+    holdParts(state, wanted.toSearch, node);
+    return;
+  }
+  take(state, holder, fit.uses.flat());
+  state.place(holder, wanted.toSearch, new Map([[KIND, fit.uses]]));
+}
+
+function holdParts(state: DeviceState, claims: readonly Need[], node: DeviceNode): void {
+  for (const { spec } of claims)
+    for (const request of spec.requests) {
+      const fit = searchOn(state, [{ requests: [request], constraints: [] }], node);
+      if (isFound(fit)) take(state, node.holder, fit.uses.flat());
+    }
+}
+
+function take(state: DeviceState, holder: Holder, uses: readonly Use[]): void {
+  const before = state.ledger.usesOf(holder).get(KIND) ?? [];
+  state.ledger.setUses(holder, new Map([[KIND, [...before, ...uses]]]));
+}
+
+function searchOn(
+  state: DeviceState,
+  claims: readonly ClaimSpec[],
+  node: DeviceNode,
+): ExistingFit | SearchFailure {
   const budget = { steps: STEPS_PER_NODE };
   const answer = search({
-    claims: wanted.toSearch.map(({ spec }) => spec),
-    list,
+    claims,
+    list: listOf(state, node),
     taken: state.ledger.taken(node.holder, KIND, state.seed),
     nodes: {
       from: 0 as Here,
@@ -69,22 +119,11 @@ export function fitOnExisting(
     budget,
   });
   state.steps += STEPS_PER_NODE - budget.steps;
-  // What an untouched node does not have of its own, it will not have in this state.
-  const isUntouched = state.ledger.usesOf(node.holder).size === 0;
-  if (!isFound(answer) && isUntouched && list.devices.every(({ isLocal }) => isLocal))
-    refusals?.set(node.name, answer);
   return answer;
 }
 
-/** Gives the pod its devices on the node, if it has claims. {@link fitOnExisting} has found them before. */
-export function commitOnExisting(state: DeviceState, needs: DeviceNeeds, node: DeviceNode): void {
-  const { holder } = node;
-  const fit = fitOnExisting(state, needs, node);
-  const wanted = state.wantedOn(holder, needs);
-  if (!isFound(fit) || wanted === undefined || wanted.toSearch.length === 0) return;
-  const before = state.ledger.usesOf(holder).get(KIND) ?? [];
-  state.ledger.setUses(holder, new Map([[KIND, [...before, ...fit.uses.flat()]]]));
-  state.place(holder, wanted.toSearch, new Map([[KIND, fit.uses]]));
+function listOf(state: DeviceState, node: DeviceNode): DeviceList {
+  return state.listOf(`node ${node.name}`, () => devicesOf(state, node));
 }
 
 function devicesOf(state: DeviceState, node: DeviceNode): readonly PooledDevice[] {

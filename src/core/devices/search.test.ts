@@ -242,6 +242,38 @@ describe("partitions", () => {
   });
 });
 
+describe("shared devices that consume counters", () => {
+  const slots = (value: string) => ({ slots: { value } });
+  const consumesCounters = [{ counterSet: "set", counters: slots("1") }];
+  const memory = { value: "40Gi", requestPolicy: { default: "10Gi" } };
+  const device = () => ({ allowMultipleAllocations: true, capacity: { memory }, consumesCounters });
+  const sharedCounters = [{ name: "set", counters: slots("2") }];
+  const cluster = new ClusterDevices(
+    [slice("p", gpus(1, device), { sharedCounters })],
+    new Contents(),
+  );
+  const some = cluster.shared;
+
+  it("are charged for each share of one pod, as by kube-scheduler", () => {
+    expect(find(some, [deviceClaim({ count: 2 })])).toEqual([["gpu-0", "gpu-0"]]);
+    expect(find(some, [deviceClaim({ count: 3 })])).not.toBeInstanceOf(Array);
+    expect(find(some, [deviceClaim({ count: 2 }), deviceClaim()])).not.toBeInstanceOf(Array);
+  });
+
+  it("are charged once for shares that others have", () => {
+    const part = { request: "gpu", driver: DRIVER, pool: "p", device: "gpu-0", shareID: "1" };
+    const results = [{ ...part, consumedCapacity: { memory: "10Gi" } }];
+    const status = { allocation: { devices: { results } } };
+    const seed = seedOf(
+      [{ metadata: { name: "c" }, spec: {}, status } as never],
+      cluster,
+      new Set(),
+    );
+    expect(find(some, [deviceClaim({ count: 2 })], { seed })).toEqual([["gpu-0", "gpu-0"]]);
+    expect(find(some, [deviceClaim({ count: 3 })], { seed })).not.toBeInstanceOf(Array);
+  });
+});
+
 describe("shared devices", () => {
   const memory = { value: "40Gi", requestPolicy: { default: "10Gi" } };
   const shared = gpus(2, () => ({ allowMultipleAllocations: true, capacity: { memory } }));

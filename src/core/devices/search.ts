@@ -239,20 +239,17 @@ class Search<S> {
     if (isShared(device)) {
       const used = [...taken.consumed(device), ...(this.#consumed.get(device) ?? [])];
       if (shortDimension(capacityOf(device.device), used, consumes) !== undefined) return false;
-      // Its counters are charged once, by the first that takes a share.
-      if (this.#isHeld(device)) return true;
     } else if (this.#isHeld(device)) return false;
-    if (device.device.consumesCounters === undefined) return true;
+    if (!this.#isCharged(device)) return true;
     const uses = [...taken.counters(device.pool), this.#counters.get(device.pool)];
     return shortCounter(device.pool.counters, uses, device.device) === undefined;
   }
 
   #hold(device: PooledDevice, consumes: Amounts): void {
-    const times = this.#taken.get(device) ?? 0;
-    this.#taken.set(device, times + 1);
     if (isShared(device)) within(this.#consumed, device, () => [] as Amounts[]).push(consumes);
-    if (times === 0 && this.#isCharged(device))
+    if (this.#isCharged(device))
       consume(within(this.#counters, device.pool, newUse), device.device, 1);
+    this.#taken.set(device, (this.#taken.get(device) ?? 0) + 1);
   }
 
   #letGo(device: PooledDevice): void {
@@ -260,13 +257,18 @@ class Search<S> {
     if (times === 0) this.#taken.delete(device);
     else this.#taken.set(device, times);
     if (isShared(device)) this.#consumed.get(device)?.pop();
-    if (times === 0 && this.#isCharged(device))
+    if (this.#isCharged(device))
       consume(within(this.#counters, device.pool, newUse), device.device, -1);
   }
 
-  /** Whether taking the device takes counters: those of a shared one may be taken already. */
+  /**
+   * Whether taking the device takes counters. kube-scheduler 1.34 charges each share that one pod takes, and forgets
+   * the counters of shares that other pods have. Here those are charged once, so the pod's first share is paid then.
+   * upstream: dynamic-resource-allocation/structured/internal/experimental, checkAvailableCounters
+   */
   #isCharged(device: PooledDevice): boolean {
-    return device.device.consumesCounters !== undefined && !this.#question.taken.has(device);
+    if (device.device.consumesCounters === undefined) return false;
+    return this.#taken.has(device) || !this.#question.taken.has(device);
   }
 
   /** Equal for devices of which trying one tells about the others. */

@@ -373,6 +373,38 @@ describe("existing nodes", () => {
     expect(planned([withGpus("a", 2)], { facts, nodes }).existing).toEqual([]);
   });
 
+  it("keep what a pod may have whose devices cannot all be found there", () => {
+    // Its claim is not seen as allocated yet, and one of its two devices is withdrawn.
+    const two = deviceClaim(
+      {},
+      {
+        requests: ["net", "gpu"].map((model) => ({
+          name: model,
+          exactly: {
+            deviceClassName: "gpu",
+            selectors: [cel(`device.attributes["${DRIVER}"].model == "${model}"`)],
+          },
+        })),
+      },
+    );
+    const one = { ...two, requests: two.requests?.slice(0, 1) ?? [] };
+    const net = slice(
+      "net",
+      gpus(1, () => ({ attributes: { model: { string: "net" } } })),
+    );
+    const facts = { templates: [claimTemplate("two", two), claimTemplate("one", one)] };
+    const bound = pod({ name: "first", spec: { ...claimsOf("template:two"), nodeName: "n1" } });
+    const asked = (pods: (typeof bound)[]) =>
+      planned([pod({ name: "a", spec: claimsOf("template:one") })], {
+        facts: { ...facts, slices: [net] },
+        nodes: [{ ...view("initialized"), pods }],
+        types: [PLAIN],
+      });
+    expect(asked([]).existing).toEqual(["n1 a"]);
+    const { existing, nodes } = asked([bound]);
+    expect([existing, nodes]).toEqual([[], []]);
+  });
+
   it("keep a claim of this pass: its other pods come here, too (upstream forgets it)", () => {
     const facts = { claims: [resourceClaim("shared")], slices: [local(1)] };
     const pods = ["a", "b"].map((name) => pod({ name, cpu: "3", spec: claimsOf("shared") }));

@@ -398,7 +398,7 @@ export function createPass(
     withoutPools: input.withoutPools,
   };
   const nodes = idle ? [] : targetNodes(input.nodes, daemonPods);
-  if (devices !== undefined)
+  if (devices?.isClaimed === true)
     for (const node of nodes) for (const pod of node.view.pods) devices.hold(node, pod);
   return {
     context,

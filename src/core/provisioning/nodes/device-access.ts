@@ -75,6 +75,11 @@ export class DeviceAccess {
     return this.#new;
   }
 
+  /** Whether some claim waits for devices. If none does, no pod has to be asked for its claims. */
+  get isClaimed(): boolean {
+    return this.state.isClaimed;
+  }
+
   /** Undefined: the pod has no claims. */
   needsOf(pod: Pod): DeviceNeeds | undefined {
     return this.state.needsOf(pod);

@@ -31,6 +31,7 @@ describe("selectors of devices", () => {
     ['device.attributes["gpu.example.com"].driverVersion.isGreaterThan(semver("535.2.0"))', true],
     ['device.attributes["gpu.example.com"].driverVersion.major() == 535', true],
     ['device.attributes["gpu.example.com"].type.matches("^g.u$")', true],
+    ['device.attributes["gpu.example.com"].type. // matches\n matches ("^(?i)G.u$")', true],
     ["!device.allowMultipleAllocations", true],
   ])("%s", (expression, matches) => {
     expect(ask(expression)).toEqual({ matches });

@@ -127,8 +127,8 @@ function shared(): Environment {
 /** The engine's own `matches` uses JavaScript's dialect; CEL means Go's. Strings are left alone. */
 export function withGoPatterns(source: string): string {
   return source.replace(
-    /("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\.matches(\s*\()/g,
-    (whole, quoted: string | undefined, open: string) =>
-      quoted === undefined ? `.matchesRe2${open}` : whole,
+    /("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\.((?:\s|\/\/[^\n]*\n)*)matches((?:\s|\/\/[^\n]*\n)*\()/g,
+    (whole, quoted: string | undefined, gap: string, open: string) =>
+      quoted === undefined ? `.${gap}matchesRe2${open}` : whole,
   );
 }

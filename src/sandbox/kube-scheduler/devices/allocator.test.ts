@@ -39,10 +39,14 @@ function holding(memory: string): ResourceClaim {
 }
 
 /** Memory of each part, or what came instead. */
-function parts(asked: readonly ResourceClaim[], others: readonly ResourceClaim[] = []) {
+function parts(
+  asked: readonly ResourceClaim[],
+  others: readonly ResourceClaim[] = [],
+  slice = SLICE,
+) {
   const answer = allocate({
     claims: asked,
-    pools: poolsFor([SLICE], { name: "n", labels: {} }),
+    pools: poolsFor([slice], { name: "n", labels: {} }),
     inUse: devicesInUse(others),
     deviceClass: (name) => ({ metadata: { name }, spec: {} }),
   });
@@ -68,5 +72,22 @@ describe("a device that claims share", () => {
     expect(parts([claimOf("20Gi"), claimOf("25Gi")])).toBe("none");
     expect(parts([claimOf("10Gi", 4)])).toEqual([10, 10, 10, 10]);
     expect(parts([claimOf("10Gi", 5)])).toBe("none");
+  });
+
+  it("takes counters for each share of one pod, and none for shares of others", () => {
+    const counters = (value: string) => ({ slots: { value } });
+    const consumesCounters = [{ counterSet: "set", counters: counters("1") }];
+    const { spec } = SLICE;
+    const slice = {
+      ...SLICE,
+      spec: {
+        ...spec,
+        devices: [{ ...SHARED, consumesCounters }],
+        sharedCounters: [{ name: "set", counters: counters("2") }],
+      },
+    };
+    expect(parts([claimOf("10Gi", 2)], [], slice)).toEqual([10, 10]);
+    expect(parts([claimOf("10Gi", 3)], [], slice)).toBe("none");
+    expect(parts([claimOf("10Gi", 2)], [holding("10Gi")], slice)).toEqual([10, 10]);
   });
 });

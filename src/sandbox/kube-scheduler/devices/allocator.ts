@@ -90,10 +90,9 @@ class Search {
       (spec.devices?.constraints ?? []).map((one) => new ConstraintCheck(one)),
     );
     for (const [id, held] of question.inUse.parts) this.#parts.set(id, new Map(held));
+    // Of shares that others have, kube-scheduler 1.34 counts no counters: checkAvailableCounters.
     for (const pool of question.pools)
-      for (const one of pool.devices)
-        if (question.inUse.whole.has(one.id) || question.inUse.parts.has(one.id))
-          this.#count(one, 1n);
+      for (const one of pool.devices) if (question.inUse.whole.has(one.id)) this.#count(one, 1n);
   }
 
   run(): boolean {
