@@ -98,6 +98,8 @@ export const HASHED_LIFETIME_ANNOTATION_KEY = "compatibility.karpenter.sh/hashed
 /** Our own: JSON of the v1 fields that v1beta1 has no place for. */
 export const V1_ONLY_ANNOTATION_KEY = "compatibility.karpenter.sh/v1-only";
 
+/** karpenter-ts only, on a Namespace: the pool for its pods that name none. `provisioner/NAME`: a Provisioner. */
+export const DEFAULT_NODEPOOL_ANNOTATION_KEY = "karpenter.sh/default-nodepool";
 /** karpenter-ts only, on a pool: `true` pauses all voluntary disruption of its nodes. */
 export const DISRUPTION_PAUSED_ANNOTATION_KEY = "karpenter.sh/disruption-paused";
 /** karpenter-ts only, on a claim: JSON of the pods it was planned for, see core/state/planned-pods.ts. */

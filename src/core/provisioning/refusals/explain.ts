@@ -28,6 +28,7 @@ import {
 import { formatRequirement } from "../../scheduling/requirement.ts";
 import type { RequirementSpace, SetId } from "../../scheduling/requirement-space.ts";
 import type { Conflict, Requirements } from "../../scheduling/requirements.ts";
+import { defaultPoolText } from "../batch/default-pool.ts";
 import { type PodClass, type PodClasses, type Variant, variantsOf } from "../batch/pod-class.ts";
 import type { QueuedPod } from "../batch/queue.ts";
 import {
@@ -192,7 +193,11 @@ function refusal({ template, podClass, variant, pass }: Question): Refusal {
     return { text, why, rejected: { limits: all } };
   }
   const refused = admissionRefusal(template, variant, space);
-  if (refused !== undefined) return admissionText(refused, all);
+  if (refused !== undefined) {
+    const why = defaultPoolText(podClass.sample.spec);
+    const isByPool = why !== undefined && refused.stage === "requirements";
+    return { ...admissionText(refused, all), ...(isByPool ? { why } : {}) };
+  }
   const set = admittedSet(template, variant, space);
   assert(set !== undefined, "a pod that no stage refuses is admitted");
   return byTypes({ template, podClass, variant, pass }, set);

@@ -1,0 +1,80 @@
+/**
+ * A pool for each namespace that names one: its pods that choose no pool themselves are planned there only. The choice
+ * is ours, not the pod's: kube-scheduler may still bind the pod to any node that suits it.
+ */
+import type { Namespace } from "../../../apis/core/kinds.ts";
+import {
+  isOwnedByDaemonSet,
+  isOwnedByNode,
+  type Pod,
+  type PodSpec,
+} from "../../../apis/core/pod.ts";
+import {
+  DEFAULT_NODEPOOL_ANNOTATION_KEY,
+  NODEPOOL_LABEL_KEY,
+  PROVISIONER_NAME_LABEL_KEY,
+} from "../../../apis/karpenter/labels.ts";
+
+/** Before the name of a Provisioner. A name alone is a NodePool's. */
+const OF_PROVISIONER = "provisioner/";
+
+/** A spec that got its namespace's pool → the text that tells so. */
+const saidOf = new WeakMap<PodSpec, string>();
+
+/** Why a pod is kept to one pool that it does not name itself; undefined: it is not. */
+export function defaultPoolText(spec: PodSpec): string | undefined {
+  return saidOf.get(spec);
+}
+
+/** Returns a copy of the pod that requires its namespace's pool; the pod itself where there is none. */
+export function defaultPooler(namespaces: readonly Namespace[]): (pod: Pod) => Pod {
+  const choices = new Map(
+    namespaces.flatMap(({ metadata: { name, annotations } }) => {
+      const value = annotations?.[DEFAULT_NODEPOOL_ANNOTATION_KEY]?.trim() ?? "";
+      return value === "" ? [] : [[name, choiceOf(name, value)] as const];
+    }),
+  );
+  if (choices.size === 0) return (pod) => pod;
+  return (pod) => {
+    const choice = choices.get(pod.metadata.namespace ?? "default");
+    if (choice === undefined || isOwnedByDaemonSet(pod) || isOwnedByNode(pod)) return pod;
+    return { ...pod, spec: choice(pod.spec) };
+  };
+}
+
+/** Equal specs stay equal, so that pods of a template are planned as one. */
+function choiceOf(namespace: string, value: string): (spec: PodSpec) => PodSpec {
+  const isProvisioner = value.startsWith(OF_PROVISIONER);
+  const name = isProvisioner ? value.slice(OF_PROVISIONER.length) : value;
+  const label = isProvisioner ? PROVISIONER_NAME_LABEL_KEY : NODEPOOL_LABEL_KEY;
+  const noun = isProvisioner ? "Provisioner" : "NodePool";
+  const text = `namespace ${JSON.stringify(namespace)} keeps its pods to ${noun} ${JSON.stringify(name)} (annotation ${DEFAULT_NODEPOOL_ANNOTATION_KEY})`;
+  const known = new WeakMap<PodSpec, PodSpec>();
+  return (spec) => {
+    if (namesPool(spec)) return spec;
+    let kept = known.get(spec);
+    if (kept === undefined) {
+      kept = { ...spec, nodeSelector: { ...spec.nodeSelector, [label]: name } };
+      known.set(spec, kept);
+      saidOf.set(kept, text);
+    }
+    return kept;
+  };
+}
+
+/** Whether its node selector, or a required term of its affinity, is about the pool. */
+function namesPool({ nodeSelector = {}, affinity }: PodSpec): boolean {
+  if (isPool(NODEPOOL_LABEL_KEY, nodeSelector) || isPool(PROVISIONER_NAME_LABEL_KEY, nodeSelector))
+    return true;
+  const terms =
+    affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  return terms.some(({ matchExpressions = [] }) =>
+    matchExpressions.some(
+      ({ key }) => key === NODEPOOL_LABEL_KEY || key === PROVISIONER_NAME_LABEL_KEY,
+    ),
+  );
+}
+
+function isPool(key: string, selector: Readonly<Record<string, string>>): boolean {
+  return selector[key] !== undefined;
+}
