@@ -70,7 +70,7 @@ function upstream(tell: (line: string) => void): Contestant {
   const program = join(folder, hash.digest("hex").slice(0, 12));
   if (!existsSync(program)) {
     if (spawnSync("go", ["version"]).status !== 0)
-      throw new Error("upstream is built with Go, which is not on PATH: install Go 1.26.6 or newer");
+      throw new Error("upstream is built with Go, which is not on PATH: install Go 1.26.9 or newer");
     tell("building upstream's operator for kwok (once; some minutes)");
     mkdirSync(folder, { recursive: true });
     const half = `${program}.${process.pid}`;
