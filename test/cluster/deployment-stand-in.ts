@@ -16,9 +16,11 @@ export interface StandInOptions {
   readonly namespace: string;
   /** Pods with these labels are played. */
   readonly labelSelector: string;
-  /** What a pod's process runs, before the environment of its container is added. */
-  readonly command: readonly string[];
+  /** What a pod's process runs, before the environment of its container is added; by the image, where it differs. */
+  readonly command: readonly string[] | ((image: string) => readonly string[]);
   readonly env: Readonly<Record<string, string>>;
+  /** Of the environment, what is otherwise here than in a container: ports, and what a kubelet fills in. */
+  readonly instead?: Readonly<Record<string, string>>;
   /** Both streams of every process are written here. */
   readonly logFile: string;
 }
@@ -112,18 +114,25 @@ function start(pod: Pod, options: StandInOptions): Running {
   return running;
 }
 
-function run(pod: Pod, { command, env, logFile }: StandInOptions): ChildProcess {
+function run(pod: Pod, { command, env, instead, logFile }: StandInOptions): ChildProcess {
   const log = openSync(logFile, "a");
-  const [program, ...args] = [...WRAPPED, pod.metadata.name, ...command];
-  const given = (pod.spec.containers[0] as { env?: readonly EnvVar[] } | undefined)?.env ?? [];
+  const container = pod.spec.containers[0] as Container | undefined;
+  const line = typeof command === "function" ? command(container?.image ?? "") : command;
+  const [program, ...args] = [...WRAPPED, pod.metadata.name, ...line];
+  const given = container?.env ?? [];
   const own = Object.fromEntries(given.map(({ name, value = "" }) => [name, value]));
   note(logFile, `${pod.metadata.name} starts`);
   const child = spawn(program as string, args, {
     stdio: ["ignore", log, log],
-    env: { ...process.env, ...env, ...own },
+    env: { ...process.env, ...env, ...own, ...instead },
   });
   closeSync(log);
   return child;
+}
+
+interface Container {
+  readonly image?: string;
+  readonly env?: readonly EnvVar[];
 }
 
 interface EnvVar {

@@ -1,7 +1,7 @@
 /**
  * From upstream's operator to ours in mid-flight, and back: while claims are launching, one node is draining and drift
- * is pending. The change itself replaces no node, launches nothing again and evicts no pod. Upstream's operator is
- * its own, built from its Go module; its CRDs stay.
+ * is pending. The change itself replaces no node, launches nothing again and evicts no pod. Upstream's operators are
+ * its own, built from its Go module, of the two newest minor versions; their CRDs stay.
  */
 import { execFile, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -23,7 +23,7 @@ import type { KubeClient } from "../../src/kube/client/client.ts";
 import { createKubeClient } from "../../src/kube/client/kube-client.ts";
 import { discoverResources } from "../../src/sandbox/scenario/resources.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
-import { coreFolder, coreVersion, upstreamOperator } from "../upstream/builds.ts";
+import { coreFolder, operatorVersions, upstreamOperator } from "../upstream/builds.ts";
 import { ACCOUNT, NAMESPACE as ACCOUNT_NAMESPACE, openAccount } from "./account.ts";
 import { auditArguments, auditedRequests } from "./audit.ts";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
@@ -74,7 +74,7 @@ interface Snapshot {
   readonly pods: ReadonlyMap<string, string>;
 }
 
-describe(`a handover from upstream ${coreVersion()}`, () => {
+describe.each(operatorVersions())("a handover from upstream %s", (version) => {
   const directory = mkdtempSync(join(tmpdir(), "karpenter-migrate-"));
   let plane: ControlPlane;
   let client: KubeClient;
@@ -170,14 +170,14 @@ describe(`a handover from upstream ${coreVersion()}`, () => {
 
   beforeAll(async () => {
     const say = (line: string) => process.stderr.write(`${line}\n`);
-    const upstream = await upstreamOperator(say);
+    const upstream = await upstreamOperator(say, version);
     plane = await startControlPlane({
       directory,
       tell: say,
       extraArguments: { "kube-apiserver": auditArguments(directory, ACCOUNT_NAMESPACE) },
     });
     client = createKubeClient(plane.transport);
-    const core = coreFolder();
+    const core = coreFolder(version);
     await installCustomKinds(plane.transport, new SystemClock(), [
       join(core, "pkg", "apis", "crds"),
       join(core, "kwok", "apis", "crds"),

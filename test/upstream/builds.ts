@@ -1,6 +1,7 @@
 /**
  * Upstream's end-to-end suites as test binaries, its operator for kwok and its driver of devices. All are built
- * unchanged from the Go module that suites/go.mod names: once per version, into the cache of test/cluster.
+ * unchanged from the Go module that suites/go.mod names: once per version, into the cache of test/cluster. The operator
+ * of the minor version before is the one that previous/go.mod names.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -10,6 +11,7 @@ import { fileURLToPath } from "node:url";
 import { built, goRun, versionIn } from "../cluster/binaries.ts";
 
 const MODULE = fileURLToPath(new URL("suites", import.meta.url));
+const PREVIOUS = fileURLToPath(new URL("previous", import.meta.url));
 const MENDS_FOLDER = fileURLToPath(new URL("mends", import.meta.url));
 const CORE = "sigs.k8s.io/karpenter";
 export const SUITES = ["regression", "disruption", "performance", "dra"] as const;
@@ -46,7 +48,7 @@ export async function suiteBinary(suite: Suite, tell: (line: string) => void): P
   const mend = MENDS[suite];
   const text = mend === undefined ? "" : readFileSync(join(MENDS_FOLDER, `${mend}.txt`), "utf8");
   const folder = await built(
-    `upstream-${suite}-${coreVersion()}-${moduleKey(text)}`,
+    `upstream-${suite}-${coreVersion()}-${moduleKey({ more: text })}`,
     async (into) => {
       const module = mend === undefined ? [] : [`-modfile=${mended(into, suite, mend)}`];
       const flags = ["-vet=off", "-trimpath", "-ldflags=-s -w", "-o", join(into, "suite.test")];
@@ -73,21 +75,32 @@ function mended(into: string, suite: Suite, mend: string): string {
   return file;
 }
 
+/** Versions whose operator can be built, newest first: `v1.15.0`, `v1.14.1`. */
+export function operatorVersions(): readonly string[] {
+  return [MODULE, PREVIOUS].map((module) => versionIn(module, CORE));
+}
+
 /** The path of upstream's own operator for kwok; builds it when it is not there. */
-export async function upstreamOperator(tell: (line: string) => void): Promise<string> {
+export async function upstreamOperator(
+  tell: (line: string) => void,
+  version = coreVersion(),
+): Promise<string> {
   const what = "operator for kwok";
-  return program({ name: "upstream-kwok", from: "kwok", file: "karpenter", what }, tell);
+  const module = version === coreVersion() ? MODULE : PREVIOUS;
+  return program({ name: "upstream-kwok", module, from: "kwok", file: "karpenter", what }, tell);
 }
 
 /** The path of upstream's driver that publishes the devices of DRAConfig objects on nodes of kwok. */
 export async function upstreamDriver(tell: (line: string) => void): Promise<string> {
   const from = "dra-kwok-driver";
   const what = "driver of devices for kwok";
-  return program({ name: `upstream-${from}`, from, file: "driver", what }, tell);
+  return program({ name: `upstream-${from}`, module: MODULE, from, file: "driver", what }, tell);
 }
 
 interface Program {
   readonly name: string;
+  /** The folder whose go.mod names the version of core. */
+  readonly module: string;
   /** Its folder in core. */
   readonly from: string;
   /** What the binary is called. */
@@ -96,23 +109,24 @@ interface Program {
 }
 
 async function program(
-  { name, from, file, what }: Program,
+  { name, module, from, file, what }: Program,
   tell: (line: string) => void,
 ): Promise<string> {
+  const version = versionIn(module, CORE);
   const folder = await built(
-    `${name}-${coreVersion()}-${moduleKey()}`,
+    `${name}-${version}-${moduleKey({ module })}`,
     (into) => {
       const flags = ["-trimpath", "-ldflags=-s -w", "-o", join(into, file)];
-      return goRun(MODULE, ["build", ...flags, `${CORE}/${from}`], ENV);
+      return goRun(module, ["build", ...flags, `${CORE}/${from}`], ENV);
     },
-    () => tell(`building upstream's ${what} ${coreVersion()} (once; some minutes)`),
+    () => tell(`building upstream's ${what} ${version} (once; some minutes)`),
   );
   return join(folder, file);
 }
 
 /** The folder of core's own files, unchanged. */
-export function coreFolder(): string {
-  return moduleFolder(`${CORE}@${coreVersion()}`);
+export function coreFolder(version = coreVersion()): string {
+  return moduleFolder(`${CORE}@${version}`);
 }
 
 /** The folder of a module, `sigs.k8s.io/kwok@v0.7.0`; fetched when it is not there. */
@@ -125,8 +139,8 @@ export function moduleFolder(module: string): string {
   return (JSON.parse(answer) as { Dir: string }).Dir;
 }
 
-function moduleKey(more = ""): string {
+function moduleKey({ module = MODULE, more = "" } = {}): string {
   const hash = createHash("sha256").update(more);
-  for (const file of ["go.mod", "go.sum"]) hash.update(readFileSync(join(MODULE, file)));
+  for (const file of ["go.mod", "go.sum"]) hash.update(readFileSync(join(module, file)));
   return hash.digest("hex").slice(0, 12);
 }
