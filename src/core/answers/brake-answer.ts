@@ -1,19 +1,19 @@
-/** The brake on ends that nobody asked for, while it holds, as pools and nodes tell of it. */
+/** The brake (core/safety/brake.ts) in answers about pools and nodes, while it is on. */
 import { toRfc3339 } from "../../base/clock.ts";
 
 /** Why the brake is on, and how it is released. */
 export interface BrakeAnswer {
   readonly says: string;
-  /** RFC 3339, as `until`: when it goes off by itself. */
+  /** RFC 3339, as `until`. At `until` the brake is released without a person. */
   readonly since: string;
   readonly until: string;
-  /** How many nodes may end, of how many, and what waits. */
+  /** How many nodes may end, the size of the fleet, and which objects wait. */
   readonly why: string;
   /** The command by which a person releases it. */
   readonly release: string;
 }
 
-/** Of what core/safety reads from the pools' conditions. */
+/** `ShownBrake` is what core/safety reads from the conditions of the pools. */
 export function brakeAnswer({
   sinceMs,
   untilMs,

@@ -1,4 +1,4 @@
-/** What a pool's budgets allow, for which reason, and when they next will. */
+/** How many nodes a pool's budgets allow to disrupt for each reason, and when they allow the next one. */
 
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -18,11 +18,11 @@ export interface BudgetAnswer {
   readonly schedule?: string;
   readonly timeZone?: string;
   readonly duration?: string;
-  /** False also when it cannot be read. */
+  /** Whether its window is open. False if the budget cannot be read. */
   readonly active: boolean;
   /** RFC 3339: when its window closes, or opens next. */
   readonly changesAt?: string;
-  /** What of it cannot be read. */
+  /** Why it cannot be read. */
   readonly problem?: string;
 }
 
@@ -32,9 +32,9 @@ export interface Allowed {
   readonly says: string;
   /** Nodes that may be disrupted now. */
   readonly allowed: number;
-  /** Nodes that are not ready or on their way out: they use budgets up. */
+  /** Nodes that are not ready or are leaving. They count against budgets. */
   readonly disrupting: number;
-  /** RFC 3339; now if it may be now; absent: not by itself. */
+  /** RFC 3339. The current time if a node may be disrupted now. Absent: a person must change something first. */
   readonly nextAllowedDisruption?: string;
 }
 
@@ -60,7 +60,7 @@ export function budgetAnswers(pool: Pool, nowMs: number): readonly BudgetAnswer[
 
 const known = new WeakMap<Picture, Map<string, Allowed>>();
 
-/** Worked out once a picture: each node of a pool asks. */
+/** The result is kept for the picture, because it is needed for each node of a pool. */
 export function allowedNow(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   const ofPicture = known.get(picture) ?? new Map<string, Allowed>();
   known.set(picture, ofPicture);
@@ -77,14 +77,14 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
     pool.id,
   );
   const { disrupting = 0, nodes: count = 0, everywhere } = allowance ?? {};
-  // Where no budget is active any number may go, but not more than there are.
+  // If no budget is active, the allowance is unlimited. Report at most the number of nodes.
   const allowed = Math.min(allowance?.allowed ?? 0, Math.max(1, count));
   const head = { reason, allowed, disrupting };
   const pause = picture.paused(pool);
-  // A pause is about what is voluntary.
+  // A pause stops voluntary disruption only.
   if (pause !== undefined && reason !== "Unhealthy")
     return { ...head, allowed: 0, says: pause.message };
-  // Of no nodes every share is none: what holds for the first one is told.
+  // A percentage of zero nodes is always zero, so report what the budgets would allow for one node.
   const own = { budgets: pool.disruption.budgets, nodes: Math.max(1, count), disrupting };
   const all = {
     budgets: clusterBudgets,
@@ -122,9 +122,9 @@ function workOut(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   }
 }
 
-/** Undefined when a node of the pool may go for this reason as far as budgets say. */
+/** Undefined: the budgets allow to disrupt a node of the pool for this reason. */
 export function budgetHold(picture: Picture, pool: Pool, reason: CommandReason): Hold | undefined {
-  // A pause is said of each node by itself.
+  // Each node has a hold of its own for the pause.
   if (picture.paused(pool) !== undefined) return undefined;
   const { allowed, says, nextAllowedDisruption } = allowedNow(picture, pool, reason);
   if (allowed > 0) return undefined;

@@ -1,4 +1,4 @@
-/** What a node that is not usable yet waits for, and when it is given up. */
+/** What a node that is still starting waits for, and when its claim times out. */
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
 import { DO_NOT_DISRUPT_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -9,7 +9,7 @@ import { due, heldBy } from "../nodeclaim/liveness.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Hold } from "./hold.ts";
 
-/** What a pod that was promised room there waits for; undefined: the node is ready, or nobody's of ours. */
+/** What a pod nominated for the node waits for. Undefined: the node is ready, or no claim of Karpenter owns it. */
 export function notReady(picture: Timed, view: NodeView): string | undefined {
   const { name, claim } = view;
   if (claim === undefined || view.initialized) return undefined;
@@ -18,14 +18,14 @@ export function notReady(picture: Timed, view: NodeView): string | undefined {
 
 type Timed = Pick<Picture, "initializationTimeoutMs" | "nowMs">;
 
-/** What is to be added to the block of a node for that; undefined: it is about something else. */
+/** What to add to the block of a node that is still starting. Undefined: the block has another cause. */
 export function comingUp(
   picture: Timed,
   view: NodeView,
   claim: NodeClaim,
   { kind, message }: Block,
 ): Pick<Hold, "says" | "until"> | undefined {
-  // A claim without a Node is not initialized either: that is said once.
+  // A claim without a Node has both blocks. Only the first one is explained.
   if (kind !== (view.node === undefined ? "noNode" : "notInitialized")) return undefined;
   return awaited(picture, view, claim, message);
 }
@@ -57,7 +57,7 @@ function awaited(
   return { says: `${says}; ${when}`, until };
 }
 
-/** The first step of its coming up that is not done. */
+/** The first step of its start that is not done. */
 function awaitedOf(claim: NodeClaim): string {
   return ["Launched", "Registered"].find((one) => !isTrue(claim, one)) ?? "Initialized";
 }

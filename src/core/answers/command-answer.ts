@@ -1,4 +1,4 @@
-/** A command as people and programs read it: which nodes go, what comes, what it saves. */
+/** A disruption command for people and programs: the nodes it removes, the nodes it launches, and what it saves. */
 import { INSTANCE_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { isBufferPod } from "../buffers/pods.ts";
@@ -11,7 +11,7 @@ import {
 } from "../disruption/command.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 
-/** A machine that is there. */
+/** An existing node. */
 export interface NodeFacts {
   readonly node: string;
   readonly nodePool: string;
@@ -19,23 +19,23 @@ export interface NodeFacts {
   readonly zone: string;
   readonly capacityType: string;
   readonly priceMicroUsdPerHour: number;
-  /** Those that would move: no daemons. */
+  /** The pods that would move. Pods of DaemonSets do not. */
   readonly pods: readonly string[];
 }
 
-/** A machine that would be asked for, as it would be if the cheapest were had. */
+/** A node that would be launched, if the cloud picks its cheapest offering. */
 export interface LaunchFacts {
   readonly nodePool: string;
   readonly instanceType: string;
   readonly zone: string;
   readonly capacityType: string;
   readonly priceMicroUsdPerHour: number;
-  /** How many instance types are asked for. */
+  /** The number of instance types from which the cloud may pick. */
   readonly instanceTypes: number;
   readonly pods: readonly string[];
 }
 
-/** A disruption command as a contract. Prices are micro-dollars an hour. */
+/** A disruption command in the form of `-o json`, which stays compatible. Prices are micro-dollars an hour. */
 export interface CommandAnswer {
   readonly says: string;
   readonly reason: CommandReason;
@@ -44,14 +44,14 @@ export interface CommandAnswer {
   readonly decision: "delete" | "replace" | "reboot" | "terminate-first";
   readonly nodes: readonly NodeFacts[];
   readonly replacements: readonly LaunchFacts[];
-  /** Nodes that take pods of those that go. */
+  /** Existing nodes that take pods of the removed nodes. */
   readonly targets: readonly string[];
   readonly savesMicroUsdPerHour: number;
-  /** It is looked at again after so long before anything is done. */
+  /** Seconds until the command is validated. Nothing is done before that. */
   readonly validateAfterSeconds: number;
 }
 
-/** In a sentence; the lists have them all. */
+/** The most names in a sentence. The lists have all of them. */
 const MOST_NAMED = 5;
 
 /** The command, proposed by the method of this name. */

@@ -1,7 +1,7 @@
 /**
- * Who the nodes are paid for. The price of each node is shared by its pods according to what they request: the mean of
- * their shares of cpu and memory. What no pod requests is idle, and is shared the same way. All shares together are the
- * price, to the micro-dollar.
+ * The cost of each workload. The price of a node is divided among its pods by what they request: the mean of their
+ * shares of cpu and memory. The price of what no pod requests is idle cost, and is divided the same way. The sum of
+ * all shares is exactly the price.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -21,27 +21,27 @@ import type { Fleet } from "./fleet.ts";
 import type { Model } from "./model.ts";
 
 export interface WorkloadCost {
-  /** Empty, with `kind` and `name`: nodes on which no pod requests anything. */
+  /** Empty, like `kind` and `name`, for the cost of nodes on which no pod requests anything. */
   readonly namespace: string;
   readonly kind: string;
   readonly name: string;
   readonly pods: number;
   readonly microUsdPerHour: number;
-  /** Of that: its share of what no pod requests. */
+  /** The part of the cost that is its share of the idle cost. */
   readonly idleMicroUsdPerHour: number;
 }
 
 export interface Costs {
-  /** Most dear first. Together: the price of all nodes whose price is known. */
+  /** Largest cost first. Their sum is the price of all nodes whose price is known. */
   readonly workloads: readonly WorkloadCost[];
-  /** What pods on nodes of ours request, DaemonSets aside. */
+  /** The requests of all pods on Karpenter's nodes, without DaemonSets. */
   readonly demand: Resources;
 }
 
-/** Nodes looked at before others get a turn. */
+/** Nodes in one step. */
 const NODES_PER_STEP = 64;
 
-/** `fleet`: of the same model. */
+/** `fleet`: made from the same model. */
 export function* costsInSteps({ picture }: Pick<Model, "picture">, fleet: Fleet): Steps<Costs> {
   const prices = new Map(fleet.nodes.map((node) => [node.name, node.priceMicroUsdPerHour]));
   const all = new Map<string, WorkloadCost>();
@@ -70,7 +70,7 @@ function partsOf(view: NodeView, price: number): readonly WorkloadCost[] {
   return parts;
 }
 
-/** Of one node. The remainders of rounding go to the largest share. Exported for tests. */
+/** Divides the price of one node. What rounding leaves goes to the largest share. Exported for tests. */
 export function shares(
   { pods, allocatable }: Pick<NodeView, "pods" | "allocatable">,
   price: number,
@@ -82,7 +82,7 @@ export function shares(
   pods.forEach((pod, index) => {
     const weight = weights[index] ?? 0;
     const cost = Math.floor((price * weight) / sum);
-    // Pods may request more than there is, as after a resize: then nothing is idle.
+    // Pods may request more than the node has, for example after a resize. Then nothing is idle.
     const own = sum >= 1 ? cost : Math.min(cost, Math.round(price * weight));
     const idle = { microUsdPerHour: cost, idleMicroUsdPerHour: cost - own };
     add(parts, { ...workloadOf(pod), pods: 1, ...idle });
@@ -105,7 +105,7 @@ function weightOf(requests: Resources, allocatable: Resources): number {
   return (share("cpu") + share("memory")) / 2;
 }
 
-/** What a person deployed: of a ReplicaSet its Deployment, of a CronJob's Job the CronJob, as their names tell. */
+/** The workload that a person deployed: the Deployment of a ReplicaSet, the CronJob of a Job. It is found by name. */
 function workloadOf(pod: Pod): Pick<WorkloadCost, "namespace" | "kind" | "name"> {
   const { namespace = "default", name, labels } = pod.metadata;
   const owner = controllerOf(pod);

@@ -1,7 +1,6 @@
 /**
- * The whole fleet at one moment: nodes with what is requested of them, what they cost and what happens to them, NodePools,
- * and the pods that wait. For people who look at all nodes at once: `karpenter top` and the
- * console.
+ * All nodes at one moment, with their requests, prices and states; all NodePools; and all pending pods. For
+ * `karpenter top` and the console.
  */
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
@@ -24,7 +23,7 @@ import type { NodeView } from "../state/node-view.ts";
 import { ViewNotes } from "../state/view-notes.ts";
 import type { Model } from "./model.ts";
 
-/** What happens to a node, from its NodeClaim. `unmanaged`: no claim stands behind it. */
+/** The state of a node, from its NodeClaim. `unmanaged`: it has no claim. */
 export type NodeState =
   | "launching"
   | "joining"
@@ -40,7 +39,7 @@ export type NodeState =
 export interface FleetNode {
   readonly name: string;
   readonly state: NodeState;
-  /** RFC 3339: since when; absent: its objects do not tell. */
+  /** RFC 3339: when the state began. Absent: it is not known. */
   readonly since?: string;
   /** RFC 3339. */
   readonly createdAt?: string;
@@ -54,7 +53,7 @@ export interface FleetNode {
   readonly pods: number;
   /** Absent: its NodePool does not offer such a machine, so the price is not known. */
   readonly priceMicroUsdPerHour?: number;
-  /** The first thing that keeps it from being disrupted; absent: nothing does, or it is not ours. */
+  /** The first reason why it is not disrupted. Absent: there is none, or the node is not Karpenter's. */
   readonly held?: string;
   readonly drifted?: true;
 }
@@ -66,7 +65,7 @@ export interface FleetPool {
   readonly allocatable: Resources;
   readonly requested: Resources;
   readonly priceMicroUsdPerHour: number;
-  /** Nodes that come up, or leave. */
+  /** Nodes that are starting or leaving. */
   readonly moving: number;
   readonly held: number;
 }
@@ -74,15 +73,17 @@ export interface FleetPool {
 /** `nodeExists`: they fit a node that exists or is coming up; `nodeWanted`: a new node will be launched for them. */
 export type WaitingFor = "nodeExists" | "nodeWanted" | "nothing";
 
-/** Pods that wait for the same cause. */
+/** Pods that are pending for the same reason. */
 export interface Waiting {
   readonly waitingFor: WaitingFor;
-  /** Of pods that fit nowhere: by what the instance types of all NodePools fell, and how many. Empty: there is no NodePool. */
+  /**
+   * For pods that fit nowhere: how many instance types each stage refused, over all NodePools. Empty: no NodePool.
+   */
   readonly rejected?: Readonly<Partial<Record<RejectionReason, number>>>;
   readonly pods: number;
-  /** One of them. */
+  /** The name of one of the pods. */
   readonly example: string;
-  /** RFC 3339: when the oldest was made; absent: nobody tells. */
+  /** RFC 3339: when the oldest of the pods was created. Absent: it is not known. */
   readonly since?: string;
 }
 
@@ -102,24 +103,24 @@ export interface Fleet {
     readonly waiting: number;
     readonly allocatable: Resources;
     readonly requested: Resources;
-    /** Of the nodes whose price is known. */
+    /** The sum over all nodes whose price is known. */
     readonly priceMicroUsdPerHour: number;
-    /** Nodes of ours whose price is not known. */
+    /** The number of Karpenter's nodes whose price is not known. */
     readonly unpriced: number;
   };
 }
 
-/** `plan`: of the pods that wait, on the same picture. */
+/** `plan`: the plan for the pending pods, made from the same picture. */
 export function fleetOf(model: Model, plan: SchedulingResult): Fleet {
   return atOnce(fleetInSteps(model, plan));
 }
 
-/** Nodes looked at before others get a turn: about a millisecond's worth. */
+/** Nodes in one step, which takes about a millisecond. */
 const NODES_PER_STEP = 256;
 
 /**
- * As {@link fleetOf}, for callers with other things to do in between. A node of which nothing changed is the same
- * object as in the fleet before.
+ * As {@link fleetOf}, in steps. An unchanged node is the same object as in the fleet before, so callers can compare
+ * by identity.
  */
 export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult): Steps<Fleet> {
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
@@ -150,16 +151,16 @@ export function* fleetInSteps({ picture, pools }: Model, plan: SchedulingResult)
 
 type Owner = Picture["pools"][number];
 
-/** What owns a node, and what it may launch. */
+/** The owner of a node, and the instance types it may launch. */
 interface Of {
   readonly pool: Owner["pool"] | undefined;
   readonly offered: Owner["instanceTypes"];
 }
 
-/** Of a view of a node, what was said of it last. */
+/** The last result for each view of a node. */
 const said = new ViewNotes<Of & { readonly node: FleetNode }>();
 
-/** Of what a node says, all but `held` rests on its view, its pool and what that offers. */
+/** All fields but `held` depend only on the node's view, its pool and the pool's instance types, so they are kept. */
 function fleetNode(picture: Picture, view: NodeView, of: Of): FleetNode {
   const known = said.get(view);
   const isKnown = known?.pool?.name === of.pool?.name && known?.offered === of.offered;
@@ -195,7 +196,9 @@ function optional<K extends string, V>(key: K, value: V | undefined): { readonly
   return (value === undefined ? {} : { [key]: value }) as { readonly [k in K]?: V };
 }
 
-/** The steps of a claim, the last one first: the first condition that holds says where it stands. */
+/**
+ * The state of the claim: its conditions are checked from the last step to the first, and the first true one counts.
+ */
 function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "since"> {
   const since = (type: string) => optional("since", condition(claim, type)?.lastTransitionTime);
   const { deletionTimestamp, creationTimestamp } = claim.metadata;
@@ -207,7 +210,7 @@ function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "s
   }
   const record = recordOf(claim);
   if (record !== undefined) return { state: "chosen", since: record.startedAt };
-  // It comes up again, and stays.
+  // A rebooting node starts again. It does not leave.
   if (isRebooting(claim)) return { state: "initializing", ...since(REBOOTING) };
   if (view.deleting || isTrue(claim, "DisruptionReason"))
     return { state: "chosen", ...since("DisruptionReason") };
@@ -218,7 +221,7 @@ function stateOf(view: NodeView, claim: NodeClaim): Pick<FleetNode, "state" | "s
   return { state: "running", ...since("Initialized") };
 }
 
-/** Of a running node: what keeps it, without asking whether its pods would find another place. */
+/** Why a running node is not disrupted. Does not check whether its pods would fit elsewhere. */
 function heldBy(
   picture: Picture,
   view: NodeView,
@@ -287,7 +290,7 @@ function refusedBy({ pools }: SchedulingResult["unschedulable"][number]): Cause 
   return { waitingFor: "nothing", rejected };
 }
 
-/** Of RFC 3339 texts in UTC, whose order is that of their letters. */
+/** The earlier of two RFC 3339 texts in UTC, which sort by text. */
 function earlier(a: string | undefined, b: string | undefined): string | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return a < b ? a : b;

@@ -1,9 +1,9 @@
-/** One thing that keeps a node where it is. */
+/** A hold: one reason why a node is not disrupted. */
 import type { BlockKind, ObjectName } from "../disruption/candidates.ts";
 import type { CommandReason } from "../disruption/command.ts";
 import type { NoCommandKind } from "../disruption/consolidation.ts";
 
-/** What protects a node. Each kind has its words in `src/cli/program/code-words.ts`. */
+/** The kinds of holds. Each has a sentence in `src/cli/program/code-words.ts`. */
 export type HoldKind =
   | BlockKind
   | NoCommandKind
@@ -17,15 +17,15 @@ export type HoldKind =
 export interface Hold {
   readonly block: HoldKind;
   readonly says: string;
-  /** The object that causes it; absent: the node or its claim itself. */
+  /** The object that causes it. Absent: the node or its claim. */
   readonly by?: ObjectName;
-  /** RFC 3339; absent: it does not end by itself, or nobody can say when. */
+  /** RFC 3339: when it ends. Absent: it does not end by itself, or its end is not known. */
   readonly until?: string;
-  /** What it keeps from happening. */
+  /** The reasons for disruption that it prevents. */
   readonly against: readonly CommandReason[];
 }
 
-/** Its sentence, with what `more` adds, and until when where that is not said yet. */
+/** Its sentence, then `more`, then its end if the sentence does not name it. */
 export function holdText({ says, until }: Pick<Hold, "says" | "until">, more = ""): string {
   return until === undefined || says.includes(until)
     ? `${says}${more}`

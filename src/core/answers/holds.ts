@@ -1,6 +1,6 @@
 /**
- * Everything that keeps a node where it is, not only the first thing: what, by which object, until when,
- * and which reasons for disruption it holds up. The checks are those of the disruption methods.
+ * All reasons why a node is not disrupted: which object causes each, when it ends, and which reasons for disruption
+ * it prevents. The checks are those of the disruption methods.
  */
 
 import { condition, isTrue } from "../../apis/karpenter/conditions.ts";
@@ -37,8 +37,8 @@ import { poolObject } from "./objects.ts";
 import type { Owned } from "./owned-node.ts";
 
 /**
- * Most telling first: that it leaves already, a command under way, blocks of the node, what keeps one that drifted or
- * expired, then what its pool and prices say.
+ * In the order of importance: the node leaves already; a command is under way; blocks of the node; holds of a
+ * drifted or expired node; holds by its pool and by prices.
  */
 export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
   const { pool, candidate, claim } = owned;
@@ -64,14 +64,14 @@ export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
   ];
 }
 
-/** Conditions by which a node goes whatever it saves. */
+/** Conditions for which a node is disrupted even if that saves nothing. */
 const MARKS = ["Expired", "Drifted"] as const;
 
 function isMark(reason: CommandReason): boolean {
   return MARKS.some((one) => one === reason);
 }
 
-/** What could happen to the node at all. */
+/** The reasons for which the node could be disrupted. */
 function reasonsOf(candidate: Candidate | undefined): readonly CommandReason[] {
   if (candidate === undefined) return ["Empty", "Underutilized"];
   const { claim, pool } = candidate;
@@ -80,7 +80,7 @@ function reasonsOf(candidate: Candidate | undefined): readonly CommandReason[] {
   return [...marked, isEmpty(candidate) ? "Empty" : "Underutilized"];
 }
 
-/** Methods that pass pods by do not mind all of them. */
+/** The blocks of the node, each with the reasons that it prevents. Some methods ignore some blocks. */
 function blockHolds(picture: Picture, { node, claim, pool, candidate }: Owned): readonly Hold[] {
   const found = new Map<string, Hold>();
   const awaiting = awaitedPodsOn(picture.nodes, picture.seats);
@@ -118,7 +118,7 @@ function policyHolds(candidate: Candidate): readonly Hold[] {
     return [...node.map((says) => policyHold(says, "Underutilized")), ...ofPool];
   }
   const kept = keptByAnnotation(candidate);
-  // What an older pool takes by ttlSecondsAfterEmpty and the like goes in spite of the annotation.
+  // Older generations remove an empty node (ttlSecondsAfterEmpty) in spite of the annotation.
   const isKept = kept !== undefined && policy !== "WhenEmpty";
   const isOff = policy === "none" || consolidateAfter === "Never";
   return [
@@ -127,7 +127,7 @@ function policyHolds(candidate: Candidate): readonly Hold[] {
   ];
 }
 
-/** `by`: the pool, if it is its wish; else the node's own. */
+/** `by`: the pool if its policy is the cause. Absent: the node. */
 function policyHold(says: string, reason: CommandReason, by?: ObjectName): Hold {
   return { block: "policy", says, ...(by === undefined ? {} : { by }), against: [reason] };
 }
@@ -164,11 +164,11 @@ function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
   return [{ block: "consolidateAfter", says, by, until: toRfc3339(untilMs), against: ["Empty"] }];
 }
 
-/** What drift and replacing expiry say of a node that is marked for them, once nothing else keeps it. */
+/** Why a drifted or expired node that nothing else protects is not replaced. */
 function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   const { generation, pool } = candidate;
   const marked = reasonsOf(candidate).filter(isMark);
-  // Those of static pools come back one for one, wherever their pods fit.
+  // A node of a static pool is replaced by one node, even if its pods fit elsewhere.
   if (pool.replicas !== undefined) {
     const isFull = roomFor(pool, pool.replicas) === 0 && picture.terminateFirst?.drift !== true;
     const kept =
@@ -179,7 +179,7 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
       ? []
       : [stayingHold(kept, ["Drifted"])];
   }
-  // Empty ones go at once.
+  // Empty nodes are deleted without a replacement.
   if (marked.length === 0 || isEmpty(candidate)) return [];
   const bare: Command = {
     reason: marked[0] as CommandReason,
@@ -210,7 +210,7 @@ function stayingHold(
   };
 }
 
-/** What consolidation says of the node alone, once nothing else keeps it. */
+/** Why consolidation does not remove the node alone, if nothing else protects it. */
 function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   if (isEmpty(candidate) || candidate.pool.replicas !== undefined) return [];
   if (unconsolidatable(candidate) !== undefined) return [];
@@ -220,7 +220,7 @@ function priceHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
   return [stayingHold(found, ["Underutilized"], by)];
 }
 
-/** What taking away this node alone would come to if nothing kept it; undefined: nothing is to be had. */
+/** The command that would remove this node alone if nothing protected it. Undefined: that saves nothing. */
 export function aloneCommand(picture: Picture, candidate: Candidate): Command | undefined {
   const { pool } = candidate;
   if (pool.replicas !== undefined || candidate.instanceType === undefined) return undefined;
@@ -231,7 +231,7 @@ export function aloneCommand(picture: Picture, candidate: Candidate): Command | 
 
 const rounds = new WeakMap<Picture, Round>();
 
-/** What consolidation may know; worked out once a picture, for a pool asks about each of its nodes. */
+/** The round of consolidation. It is kept for the picture, because an answer about a pool needs it for each node. */
 function roundOf(picture: Picture): Round {
   const known = rounds.get(picture);
   if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 /**
- * One node of ours, explained: why it is here, why of this type, why it is not removed, and what would be
- * removed next. The next command is the one that the disruption loop would propose on the same picture.
+ * The answer about one node: why it exists, why it has its type, why it is not removed, and which command comes
+ * next. The next command is the one that the disruption loop would propose for the same picture.
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -28,43 +28,43 @@ import { type Owned, ownedNode } from "./owned-node.ts";
 import { repackAnswer } from "./repack-answer.ts";
 import { type RepairAnswer, type Repairs, repairAnswer } from "./repair-answer.ts";
 
-/** The answer of `karpenter explain node` as a contract. */
+/** The answer of `karpenter explain node -o json`. Its form stays compatible. */
 export interface NodeAnswer {
   readonly kind: "Node";
   readonly name: string;
-  /** RFC 3339: what follows held then. */
+  /** RFC 3339: the time of the answer. */
   readonly at: string;
   readonly says: string;
-  /** False: no claim of Karpenter stands behind it, and nothing more is said. */
+  /** False: no claim of Karpenter owns the node, and the answer has no further fields. */
   readonly managed: boolean;
   readonly nodeClaim?: string;
   readonly nodePool?: string;
   readonly origin?: Origin;
   readonly type?: LaunchChoice;
-  /** Of what the claim asked for, where the node has less than was promised; absent: nowhere. */
+  /** What the node has less of than its claim promised. Absent: nothing. */
   readonly inconsistencies?: readonly string[];
-  /** Pods that would want another place; daemons and mirror pods are not named. */
+  /** Pods that would have to move if the node were removed. Daemons and mirror pods are left out. */
   readonly pods?: readonly string[];
   /** Room that CapacityBuffers keep here; absent: none. */
   readonly headroom?: readonly RoomKept[];
   /** Conditions that mark it for disruption. */
   readonly marks?: readonly Mark[];
   readonly expires?: { readonly at: string; readonly mode: "forceful" | "voluntary" };
-  /** Each thing that keeps it, most telling first. Empty: it would go. */
+  /** Why it is not disrupted, the most important reason first. Empty: nothing protects it. */
   readonly holds?: readonly Hold[];
-  /** What ails it, and when it is given up for that. Absent: nothing. */
+  /** What is wrong with it, and when it is repaired. Absent: nothing is wrong. */
   readonly repair?: RepairAnswer;
-  /** While the brake holds ends that nobody asked for, in the whole cluster. */
+  /** The brake, which stops involuntary ends in the whole cluster. Absent: it is off. */
   readonly brake?: BrakeAnswer;
-  /** What repack thinks of it, while it stays. */
+  /** Why repack leaves the node. Absent: another reason protects it. */
   readonly repack?: string;
-  /** Moves of pods of late that it took. */
+  /** Recent commands that moved pods to it. */
   readonly moves?: readonly MoveAnswer[];
-  /** The command that takes it away, if that is what comes next. */
+  /** The next command, if it removes this node. */
   readonly removal?: CommandAnswer;
-  /** What taking away this node alone would come to, if nothing kept it and nothing came first. */
+  /** The command that would remove this node alone, if nothing protected it and no other command came first. */
   readonly alone?: CommandAnswer;
-  /** What the loop would do next in the whole cluster. */
+  /** The next commands of the disruption loop, in the whole cluster. */
   readonly next: readonly CommandAnswer[];
 }
 
@@ -73,9 +73,9 @@ export interface Origin {
   readonly createdAt: string;
   readonly reason: "pods" | "replacement" | "capacity";
   readonly says: string;
-  /** Id of the disruption command that it was made for. */
+  /** The id of the disruption command whose replacement it is. */
   readonly command?: string;
-  /** Pods here that were already waiting when it was made. */
+  /** Pods on it that were pending when it was created. */
   readonly pods: readonly string[];
 }
 
@@ -86,7 +86,7 @@ export interface Mark {
   readonly reason: string;
 }
 
-/** `next`: of `nextCommands` on the same picture. */
+/** `next`: the result of `nextCommands` for the same picture. */
 export function nodeAnswer(
   picture: Picture,
   node: NodeView,
@@ -103,7 +103,7 @@ export function nodeAnswer(
   }
   const { claim, pool, candidate } = owned;
   const removal = commands.find(({ nodes }) => nodes.some((one) => one.node === node.name));
-  // What speaks against taking it alone does not against the command that takes it.
+  // Reasons against removing the node alone do not apply if the next command removes it.
   const holds = holdsOf(picture, owned).filter(
     ({ against }) => removal === undefined || !against.every((one) => one === removal.reason),
   );
@@ -142,7 +142,7 @@ export function nodeAnswer(
   };
 }
 
-/** What the loop would do next; empty: nothing. */
+/** The next commands of the disruption loop. Empty: there is none. */
 export function commandAnswers(next: FoundCommands | undefined): readonly CommandAnswer[] {
   if (next === undefined) return [];
   return next.commands
@@ -185,7 +185,7 @@ function marksOf(claim: NodeClaim): readonly Mark[] {
   });
 }
 
-/** What is known of the node. */
+/** The facts about the node that its headline is made from. */
 interface Found {
   readonly type: LaunchChoice | undefined;
   readonly holds: readonly Hold[];
@@ -214,7 +214,7 @@ function sentence(
   const whose = pool === undefined ? "" : ` of ${pool.name}`;
   const head = `${what}${whose} runs ${counted(pods, "pod")}${roomText(room)}`;
   if (removal !== undefined) return `${head}; next: ${removal.says}`;
-  // One that is still coming up is not ready either.
+  // A node that is still starting is not ready, which is no fault.
   if (repair !== undefined && node.initialized) return `${head}; it is unhealthy: ${repair.says}`;
   const [first, ...others] = holds;
   if (first === undefined)

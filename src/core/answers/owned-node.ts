@@ -1,4 +1,4 @@
-/** A node that Karpenter owns, with what is asked of it in every answer: its claim, its pool, the candidate it is. */
+/** A node that Karpenter owns, with what every answer needs: its claim, its pool and its candidate. */
 import type { Pool } from "../../apis/hub/pool.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { type Candidate, candidateOf } from "../disruption/candidates.ts";
@@ -10,11 +10,11 @@ export interface Owned {
   readonly node: NodeView;
   readonly claim: NodeClaim;
   readonly pool: Pool | undefined;
-  /** The one it is, or would be if nothing kept it. */
+  /** The candidate for disruption that it is, or would be if nothing protected it. */
   readonly candidate: Candidate | undefined;
 }
 
-/** Undefined for a node that is not ours. */
+/** Undefined: Karpenter does not own the node. */
 export function ownedNode(picture: Picture, node: NodeView): Owned | undefined {
   const { claim } = node;
   if (claim === undefined) return undefined;

@@ -45,7 +45,7 @@ export function playPasses<T extends SchedulingResult>(
   return atOnce(playPassesInSteps(input, pass));
 }
 
-/** As {@link playPasses}, for callers with other things to do in between. */
+/** As {@link playPasses}, in steps. */
 export function* playPassesInSteps<T extends SchedulingResult>(
   input: SchedulingInput,
   plan: (input: SchedulingInput) => Steps<T>,
@@ -85,7 +85,7 @@ function placedBy({ newClaims, existing }: SchedulingResult): number {
   return [...newClaims, ...existing].reduce((sum, { pods }) => sum + pods.length, 0);
 }
 
-/** Names that no node has. */
+/** Gives each planned claim a name that no node has. */
 function named(plans: readonly PlannedClaim[], nodes: readonly NodeView[]): readonly MadeClaim[] {
   const taken = new Set(nodes.map(({ name }) => name));
   let count = 0;
@@ -132,7 +132,7 @@ interface Last extends Omit<SchedulingResult, "limitCost"> {
   readonly limitCost: SchedulingResult["limitCost"] | undefined;
 }
 
-/** The last pass says where pods are; claims are those of all passes. What else is told is the first pass's. */
+/** Placements are those of the last pass, claims those of all passes, and everything else is from the first pass. */
 function joined<T extends SchedulingResult>(made: readonly MadeClaim[], first: T, last: Last): T {
   const { limitCost } = last;
   const places = new Map(last.existing.map(({ nodeName, pods }) => [nodeName, pods]));
@@ -148,7 +148,7 @@ function joined<T extends SchedulingResult>(made: readonly MadeClaim[], first: T
   };
 }
 
-/** Those that it was made for come first. */
+/** The claim with these pods. The pods that it was made for come first. */
 function withPods(plan: PlannedClaim, pods: readonly Pod[]): PlannedClaim {
   const own = new Set(plan.pods.map(keyOf));
   const there = new Set(pods.map(keyOf));

@@ -1,6 +1,6 @@
 /**
- * One pod, explained: where it runs, what ties it there, what keeps its node from being removed on its
- * account, and where it would go. Why a waiting pod waits is told by the plan (`karpenter plan`).
+ * The answer about a running pod: where it runs, what limits where it may run, why its node is not removed because
+ * of it, and where it would go. Why a pod is pending is in the plan (`karpenter plan`).
  */
 import {
   isActive,
@@ -36,19 +36,22 @@ export interface BoundPodAnswer {
   readonly node: string;
   readonly nodePool?: string;
   readonly requests: Readonly<Record<string, string>>;
-  /** Whether it would want another place if its node went. */
+  /** Whether it would be scheduled elsewhere if its node were removed. */
   readonly movable: boolean;
-  /** What of the pod itself says where it may run. */
+  /** The fields of the pod that limit where it may run. */
   readonly ties: readonly string[];
-  /** What keeps its node on this pod's account. */
+  /** Why its node is not disrupted because of this pod. */
   readonly holds: readonly Pick<Hold, "block" | "says" | "by" | "until">[];
-  /** PodDisruptionBudgets that guard it. */
+  /** The PodDisruptionBudgets that select it. */
   readonly guards: readonly { readonly name: string; readonly disruptionsAllowed: number }[];
-  /** It asks to be moved without downtime, and this is why it would be evicted instead. */
+  /**
+   * Why it would be evicted although it asks to be moved without downtime. Absent: it does not ask, or it would be
+   * moved.
+   */
   readonly noMoveWithoutDowntime?: string;
-  /** What keeps its node, by whatever. */
+  /** All reasons why its node is not disrupted. */
   readonly nodeHolds: readonly Hold[];
-  /** If its node went now. */
+  /** Where it would go if its node were removed now. */
   readonly elsewhere?:
     | { readonly to: "node"; readonly node: string }
     | { readonly to: "launch"; readonly launch: LaunchFacts }
@@ -110,7 +113,7 @@ function holdsOfPod({ nowMs, pdbs }: Picture, pod: Pod): BoundPodAnswer["holds"]
   return holds;
 }
 
-/** What of a pod itself says where it may run. */
+/** The fields of the pod that limit where it may run, in words. */
 export function tiesOf({ spec }: Pod): readonly string[] {
   const ties: string[] = [];
   for (const [key, value] of Object.entries(spec.nodeSelector ?? {}))
@@ -174,14 +177,14 @@ function sentence(
   return `${head}; if that node is removed, a new one is launched (${instanceType}, ${capacityType})`;
 }
 
-/** Why it was not asked where else it would go. */
+/** Why the answer does not say where the pod would go. */
 function whyNoOther(pod: Pod, owned: Owned | undefined): string {
   if (isTerminating(pod)) return " and is being deleted: it wants no other place";
   if (owned === undefined) return ", a node that is not Karpenter's";
   const { claim } = owned;
   const poolId = poolIdOfClaim(claim);
   if (poolId === undefined) return ", a node without a NodePool";
-  // Of files that leave it out nobody can say that it is gone.
+  // The picture may come from files that leave the pool out, so this does not say that it was deleted.
   const name = poolId.slice(poolId.indexOf("/") + 1);
   return `, a node whose ${vocabulary(claimGeneration(claim)).poolKind} ${name} is not there`;
 }

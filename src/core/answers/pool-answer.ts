@@ -1,4 +1,4 @@
-/** One pool, explained: what it holds and may hold, what its budgets allow and when, what goes next. */
+/** The answer about one NodePool: its nodes and limits, what its budgets allow and when, and its next command. */
 
 import type { Pool } from "../../apis/hub/pool.ts";
 import { formatResource, formatResources } from "../../apis/resources.ts";
@@ -21,16 +21,16 @@ import { poolObject } from "./objects.ts";
 import { ownedNode } from "./owned-node.ts";
 import { usageOf } from "./usage.ts";
 
-/** The answer of `karpenter explain nodepool` as a contract. */
+/** The answer of `karpenter explain nodepool -o json`. Its form stays compatible. */
 export interface PoolAnswer {
   readonly kind: "NodePool" | "Provisioner";
   readonly name: string;
   readonly at: string;
   readonly says: string;
   readonly ready: boolean;
-  /** Why nothing of it is disrupted voluntarily now. */
+  /** Why voluntary disruption of its nodes is paused. Absent: it is not. */
   readonly paused?: string;
-  /** While the brake holds ends that nobody asked for, in the whole cluster. */
+  /** The brake, which stops involuntary ends in the whole cluster. Absent: it is off. */
   readonly brake?: BrakeAnswer;
   readonly nodes: { readonly total: number; readonly leaving: number; readonly wanted?: number };
   readonly priceMicroUsdPerHour: number;
@@ -49,26 +49,26 @@ export interface PoolAnswer {
   };
   readonly budgets: readonly BudgetAnswer[];
   readonly disruptions: readonly Allowed[];
-  /** RFC 3339: the soonest of `disruptions`; absent: not by itself. */
+  /** RFC 3339: the earliest time of `disruptions`. Absent: a person must change something first. */
   readonly nextAllowedDisruption?: string;
-  /** What keeps its nodes: how many by what comes first, with at most five names. */
+  /** Why its nodes are not disrupted: for each first reason the number of nodes and at most five names. */
   readonly held: readonly {
     readonly block: HoldKind;
     readonly count: number;
     readonly nodes: readonly string[];
   }[];
-  /** Moves of pods of late that its nodes took. */
+  /** Recent commands that moved pods to its nodes. */
   readonly moves: readonly MoveAnswer[];
-  /** What the last moves of several of its nodes at once came to; absent: there were none of late. */
+  /** What the last repack of the pool saved. Absent: there was none recently. */
   readonly repack?: string;
-  /** What the loop would do next with nodes of this pool, by method and budget; else in the cluster. */
+  /** The next commands with nodes of this pool. If there are none, the next commands in the cluster. */
   readonly next: readonly CommandAnswer[];
 }
 
 const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 const MOST_NAMED = 5;
 
-/** What is the same for all pools. */
+/** Facts that answers about all pools share. */
 export interface PoolAside {
   readonly next: FoundCommands | undefined;
   readonly brake: BrakeAnswer | undefined;
@@ -79,7 +79,7 @@ export function poolAnswer(picture: Picture, pool: Pool, aside: PoolAside): Pool
   return atOnce(poolAnswerInSteps(picture, pool, aside));
 }
 
-/** As {@link poolAnswer}, for callers with other things to do in between. */
+/** As {@link poolAnswer}, in steps. */
 export function* poolAnswerInSteps(
   picture: Picture,
   pool: Pool,
@@ -144,7 +144,7 @@ export function* poolAnswerInSteps(
   };
 }
 
-/** What budgets allow means nothing for what the pool's policy does not do. */
+/** What budgets allow for the reason. Zero if the pool's policy never disrupts nodes for it. */
 function allowedFor(picture: Picture, pool: Pool, reason: CommandReason): Allowed {
   const { nextAllowedDisruption, ...byBudgets } = allowedNow(picture, pool, reason);
   const says = picture.paused(pool) === undefined ? neverFor(pool, reason) : undefined;
@@ -155,7 +155,7 @@ function allowedFor(picture: Picture, pool: Pool, reason: CommandReason): Allowe
   };
 }
 
-/** Why no node of the pool goes for that reason, whenever; undefined: some may. */
+/** Why no node of the pool is ever disrupted for this reason. Undefined: some may be. */
 function neverFor(
   { replicas, disruption: { policy, consolidateAfter } }: Pool,
   reason: CommandReason,
@@ -199,7 +199,7 @@ function* heldBy(
     .sort((a, b) => b.count - a.count || (a.block < b.block ? -1 : 1));
 }
 
-/** The command that comes next; if that is about other pools, the one that this pool would have. */
+/** The next command in the cluster. If it is about other pools, the next command that this pool alone would have. */
 function* nextOf(
   picture: Picture,
   pool: Pool,

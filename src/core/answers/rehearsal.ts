@@ -1,8 +1,7 @@
 /**
- * What would happen: pods that wait get their places, and the disruption loop goes on, command by command,
- * until it has nothing more to do. The decisions are those of the live loop: the same methods, validated
- * after the same wait, held back by the same ledger. Between commands the clock jumps to the next moment
- * at which something that keeps a node ends.
+ * Simulates the future: pending pods are placed, then the disruption loop runs command by command until it has
+ * nothing more to do. The decisions are those of the live loop: the same methods, waits and hold-offs. Between
+ * commands the clock jumps to the next moment at which a hold ends.
  */
 
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
@@ -34,17 +33,17 @@ import { playPasses } from "./planning-passes.ts";
 
 /** The cluster's size and price. */
 export interface Totals {
-  /** All of them, Karpenter's or not. */
+  /** All nodes, including those that Karpenter does not own. */
   readonly nodes: number;
   readonly pods: number;
   readonly pendingPods: number;
-  /** Of Karpenter's nodes. */
+  /** The price of Karpenter's nodes. */
   readonly priceMicroUsdPerHour: number;
 }
 
 /** One event of a simulation. */
 export interface Step {
-  /** RFC 3339: when it is begun. */
+  /** RFC 3339: when the event begins. */
   readonly at: string;
   readonly kind: "removal" | "provisioning" | "command";
   readonly says: string;
@@ -52,11 +51,11 @@ export interface Step {
   readonly removed: readonly string[];
   readonly launched: readonly (LaunchFacts & { readonly node: string })[];
   readonly moves: readonly Move[];
-  /** Once it is done. */
+  /** The price of the cluster after the event. */
   readonly priceMicroUsdPerHour: number;
 }
 
-/** `settled`: nothing more to do within the horizon; `limit`: more rounds than are played. */
+/** `settled`: nothing is left to do. `horizon`: the time was over. `limit`: the number of rounds was reached. */
 export type Ending = "settled" | "horizon" | "limit";
 
 /** A simulated run of the disruption loop. */
@@ -66,19 +65,19 @@ export interface Rehearsal {
   readonly ended: Ending;
 }
 
-/** A machine is ready, and its pods run, this long after it was asked for. */
+/** Milliseconds from the launch of a node until it is ready and its pods run. */
 const LAUNCH_MS = 60_000;
-/** A node is empty and gone this long after its pods could go. */
+/** Milliseconds from the deletion of a node until it is drained and gone. */
 const DRAIN_MS = 30_000;
-/** The loop asks this often. */
+/** Milliseconds between two rounds of the disruption loop. */
 const POLL_MS = 10_000;
 const MOST_ROUNDS = 5_000;
-/** Proposals that do not stand their second look, one after the other. */
+/** The most proposals in a row that fail their validation. */
 const MOST_REJECTED = 20;
 
 type Plan = (input: SchedulingInput) => SchedulingResult;
 
-/** Pods that wait get their places; undefined: there was nothing to do. */
+/** Places the pending pods. Undefined: no pod could be placed. */
 export function provision(model: Model, plan: Plan): { model: Model; step: Step } | undefined {
   const { scheduling, nowMs } = model.picture;
   const waiting = scheduling.pods.filter(({ spec }) => !spec.nodeName);
@@ -94,7 +93,7 @@ export function provision(model: Model, plan: Plan): { model: Model; step: Step 
   return { model: done.model, step: stepOf("provisioning", nowMs, says, done, newClaims, []) };
 }
 
-/** Nodes go, whatever keeps them; their pods wait. */
+/** Removes these nodes even if something protects them. Their pods become pending. */
 export function removeNodes(model: Model, names: readonly string[], why: string) {
   const { nowMs } = model.picture;
   const done = change(model, { gone: names, nowMs });
@@ -102,7 +101,7 @@ export function removeNodes(model: Model, names: readonly string[], why: string)
   return { model: done.model, step: stepOf("removal", nowMs, says, done, [], names) };
 }
 
-/** Static pools get the nodes that they lack, and lose those beyond their replicas. */
+/** Adds and removes nodes of static pools until they have their replicas. */
 function keepReplicas(before: Model): Played {
   let model = before;
   const steps: Step[] = [];
@@ -128,7 +127,7 @@ function keepReplicas(before: Model): Played {
   return { model, steps };
 }
 
-/** Everything voluntary, to the end or to the horizon. */
+/** Runs the disruption loop until nothing is left to do or the time `untilMs`. */
 export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
   const steps: Step[] = [];
   let model = start;
@@ -138,7 +137,7 @@ export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
     const settled = found === undefined ? settle(model, plan) : placeWaiting(model, plan);
     model = settled.model;
     steps.push(...settled.steps);
-    // Asked anew: what needs no second look is carried out on what is true by then.
+    // The cluster has changed, so the round is asked again before a command without a wait is carried out.
     if (settled.steps.length > 0) continue;
     if (found === undefined) {
       const nextMs = nextChange(model);
@@ -162,7 +161,9 @@ export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
   return { model, steps, ended: "limit" };
 }
 
-/** What needs no new decision, until it is done: what nodes that leave hold back is free from then on. */
+/**
+ * Carries out what is decided already, until nothing is left: leaving nodes end, and what they held back can begin.
+ */
 export function settle(before: Model, plan: Plan): Played {
   const { model, steps } = underWay(before, plan);
   const goneMs = before.picture.nowMs + DRAIN_MS;
@@ -170,7 +171,7 @@ export function settle(before: Model, plan: Plan): Played {
   return { model: waits ? later(model, goneMs) : model, steps };
 }
 
-/** Nodes that leave are gone, static pools have their replicas, pods that wait get a place. */
+/** Removes the leaving nodes, gives static pools their replicas, and places the pending pods. */
 function underWay(before: Model, plan: Plan): Played {
   const leaving = before.picture.nodes.filter(({ deleting }) => deleting);
   const names = leaving.map(({ name }) => name);
@@ -183,7 +184,7 @@ function underWay(before: Model, plan: Plan): Played {
   };
 }
 
-/** Nodes that leave are still there: until they are gone they count in what a round decides. */
+/** Places the pending pods while leaving nodes still exist, because those count in a round. */
 function placeWaiting(before: Model, plan: Plan): Played {
   const kept = keepReplicas(before);
   const placed = provision(kept.model, plan);
@@ -197,8 +198,8 @@ interface Played {
 }
 
 /**
- * Carries out what one round proposes: at once, or after the wait. The loop goes on asking meanwhile, and
- * does what needs no wait.
+ * Carries out the commands of one round, at once or after their wait. During the wait the loop carries out commands
+ * that need none.
  */
 function oneRound(before: Model, { method, commands }: FoundCommands, round: number): Played {
   const { nowMs } = before.picture;
@@ -211,7 +212,7 @@ function oneRound(before: Model, { method, commands }: FoundCommands, round: num
   if (model.picture.nowMs < nowMs + POLL_MS) model = later(model, nowMs + POLL_MS);
   const other = nextCommands(model.picture, waiting);
   if (other !== undefined) {
-    // What has to wait itself is found again in the next round.
+    // A command that needs a wait itself is proposed again in the next round.
     const ready = other.commands.filter(({ validateAfterMs }) => validateAfterMs === 0);
     const done = carryAll(model, other.method, ready, `${round}-meanwhile`);
     model = done.model;
@@ -228,7 +229,7 @@ function oneRound(before: Model, { method, commands }: FoundCommands, round: num
   return { model: last.model, steps: [...steps, ...last.steps] };
 }
 
-/** All begin at the same moment; then time passes until they are done. */
+/** Begins all commands at the same time, and advances the clock until they are done. */
 function carryAll(before: Model, method: Method, commands: readonly Command[], id: string): Played {
   let model = before;
   const steps: Step[] = [];
@@ -303,7 +304,7 @@ function stepOf(
   };
 }
 
-/** The first moment to come at which something that keeps a node ends. What keeps it beyond its own end stays. */
+/** The next time at which a hold of a node ends. */
 function nextChange({ picture, pools }: Model): number | undefined {
   const { nowMs, ledger, nodes } = picture;
   const ends = nodes.flatMap((node) => {

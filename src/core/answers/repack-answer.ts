@@ -1,6 +1,6 @@
 /**
- * What repack, which packs many nodes anew together, thinks of a node that stays: what it could save at the
- * most by the yardstick that decides what is planned at all, or that no plan was cheap enough.
+ * Why repack, which replaces many nodes together, leaves a node: the most that it could save, by the bound that
+ * decides whether a plan is made, or that no plan was cheap enough.
  */
 
 import { toRfc3339 } from "../../base/clock.ts";
@@ -18,7 +18,10 @@ import type { Round } from "../disruption/round.ts";
 import type { FoundCommands } from "../disruption/run-round.ts";
 import type { NodeView } from "../state/node-view.ts";
 
-/** In a sentence; undefined: something else keeps the node, or budgets and guards do. */
+/**
+ * Why repack leaves the node, as a sentence. Undefined: another reason, a budget or a PodDisruptionBudget protects
+ * it.
+ */
 export function repackAnswer(
   picture: Picture,
   node: NodeView,
@@ -61,14 +64,14 @@ export function repackAnswer(
   return `${could}; ${first}`;
 }
 
-/** What its pools wait for with a command; undefined: there is none. */
+/** What the pools' command waits for. Undefined: they have no command that waits. */
 function waitsUntil({ poolIds }: PoolGroup, round: Round): DeferredUntil | undefined {
   const [some] = poolIds;
   const { deferred: later = [] } = atOnce(repack.propose(round));
   return later.find((one) => some !== undefined && one.poolIds.has(some))?.until;
 }
 
-/** What it would be packed anew with: those before it, dearest first, have been tried in vain. */
+/** The nodes that would be replaced together with it. Nodes with a higher price come before it, and found no plan. */
 function choiceWith(
   candidate: Candidate,
   group: PoolGroup,

@@ -1,4 +1,4 @@
-/** What ails a node, and what node repair does about it and when, or why it does nothing. */
+/** What is wrong with a node, what node repair will do and when, or why it does nothing. */
 import { DO_NOT_REPAIR_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import { isRebooting } from "../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../base/clock.ts";
@@ -14,34 +14,34 @@ import { firstDue } from "../repair/treatment.ts";
 import type { NodeView } from "../state/node-view.ts";
 import type { Owned } from "./owned-node.ts";
 
-/** What the cloud tolerates, whether the gate `NodeRepair` is open, and for which controller. */
+/** The repair policies of the cloud, whether the gate `NodeRepair` is on, and which controller repairs. */
 export interface Repairs {
   readonly policies: readonly RepairPolicy[];
   readonly isOn: boolean;
-  /** Broken nodes are deleted at once, without budgets. */
+  /** True: broken nodes are deleted at once, without regard to budgets. */
   readonly isLegacy: boolean;
 }
 
 /** What is wrong with a node, and what node repair will do. */
 export interface RepairAnswer {
   readonly says: string;
-  /** The Node's condition that says so, its status and since when. */
+  /** The condition of the Node: type, status and since when. */
   readonly condition: string;
   readonly status: string;
   readonly since: string;
-  /** Of the condition. Absent: it gives none. */
+  /** The reason of the condition. Absent: it has none. */
   readonly reason?: string;
-  /** RFC 3339: from then on repair acts. Absent while its gate is shut. */
+  /** RFC 3339: when the repair is due. Absent: the gate is off. */
   readonly due?: string;
-  /** What repair does then. Absent while its gate is shut. */
+  /** What repair will do. Absent: the gate is off. */
   readonly action?: RepairAction;
-  /** Too many nodes are broken at once, or they share a cause: whenever it is due, it is left until fewer are. */
+  /** Too many nodes are broken, or broken nodes share a cause. The repair waits until that is over. */
   readonly heldBack: boolean;
   /** What the broken nodes have in common, as repair sees it; absent: nothing. */
   readonly cause?: { readonly kind: string; readonly value: string };
 }
 
-/** Undefined: nothing ails it that repair knows of, or it is on its way out already. */
+/** Undefined: the node has no fault that repair knows, or it is leaving. */
 export function repairAnswer(
   { nodes, nowMs }: Pick<Picture, "nodes" | "nowMs">,
   { node: view, claim }: Pick<Owned, "node" | "claim">,
@@ -90,7 +90,7 @@ export function repairAnswer(
   };
 }
 
-/** The ailment that is acted on first. */
+/** The fault that is repaired first. */
 interface Disease {
   readonly conditionType: string;
   readonly conditionStatus: string;

@@ -1,4 +1,4 @@
-/** What a pool's nodes come to, for its limits: as the picture of the cluster counts it. */
+/** The usage that counts against a NodePool's limits. */
 import { addResources, NO_RESOURCES, type Resources } from "../../apis/resources.ts";
 import type { NodeView } from "../state/node-view.ts";
 

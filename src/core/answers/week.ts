@@ -1,4 +1,4 @@
-/** What a pool's budgets and the cluster's allow in the coming week, span by span: a calendar for people. */
+/** A calendar of the coming week: how many nodes the budgets of a pool and of the cluster allow, span by span. */
 import type { Pool } from "../../apis/hub/pool.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import { allowedDisruptions } from "../disruption/budgets.ts";
@@ -10,20 +10,20 @@ export interface Span {
   /** RFC 3339, as `to`: the next span begins there. */
   readonly from: string;
   readonly to: string;
-  /** Nodes at once; those that are not ready or leave count against it. Absent: a budget cannot be read. */
+  /** Nodes at once, including nodes that are not ready or are leaving. Absent: a budget cannot be read. */
   readonly allowed?: number;
 }
 
 export interface ReasonWeek {
   readonly reason: CommandReason;
-  /** Without gaps. Neighbours differ. */
+  /** The spans follow each other without a gap. Two neighbours never allow the same. */
   readonly spans: readonly Span[];
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 const REASONS: readonly CommandReason[] = ["Empty", "Drifted", "Underutilized"];
 
-/** A row per reason. */
+/** One row for each reason. */
 export function weekOf(
   { nowMs, nodes, clusterBudgets }: Pick<Picture, "nowMs" | "nodes" | "clusterBudgets">,
   { id, disruption: { budgets } }: Pick<Pool, "id" | "disruption">,

@@ -1,6 +1,6 @@
 /**
- * What ails a node: conditions that repair policies are about, and from when on each may be acted on. Policies with a
- * regular expression come first; a condition that none of them matches falls to the fallback of the set.
+ * The faults of a node: its conditions for which there is a repair policy, and when each may be repaired. Policies
+ * with a regular expression come first; a condition that none of them matches falls to the fallback of the set.
  * upstream: pkg/controllers/node/health/policy.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -8,7 +8,7 @@ import type { Condition } from "../../apis/meta.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { RepairPolicy } from "../cloudprovider/repair-policy.ts";
 
-/** A condition of a node, and a policy that is about it. */
+/** A fault of a node: a condition, and the repair policy for it. */
 export interface Ailment {
   readonly policy: RepairPolicy;
   readonly conditionType: string;

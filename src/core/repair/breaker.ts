@@ -1,6 +1,6 @@
 /**
- * When so many nodes are broken at once that the cause is probably the network or the control plane: then none is
- * repaired. upstream: pkg/controllers/node/health/controller.go
+ * Stops node repair while many nodes are broken at once. The cause is then probably the network or the control plane.
+ * upstream: pkg/controllers/node/health/controller.go
  */
 
 /** Largest share of a pool, or of the cluster for standalone claims, that may be broken. Rounded up. */

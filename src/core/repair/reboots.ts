@@ -1,6 +1,6 @@
 /**
- * What a claim says of its reboots: when the last one ended, and when repair asked for the last ones.
- * Upstream keeps these times in memory and forgets them at a restart; here they stand on the claim.
+ * The reboots of a node, kept on its claim: when the last one ended, and when repair asked for each. Upstream keeps
+ * these times in memory and loses them at a restart.
  * upstream: pkg/controllers/disruption/repair_history.go
  */
 import { condition } from "../../apis/karpenter/conditions.ts";
@@ -9,16 +9,16 @@ import { type NodeClaim, REBOOTING } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 
 const REMEMBERED_MS = 24 * 60 * 60_000;
-/** After so many reboots within a day the node is replaced. */
+/** The most reboots of a node within a day. After them it is replaced. */
 const MOST_REBOOTS = 2;
 
-/** When its last reboot ended, well or not; undefined: it was never rebooted, or is being rebooted. */
+/** When its last reboot ended, successfully or not. Undefined: it was never rebooted, or is rebooting. */
 export function rebootEndMs(claim: NodeClaim): number | undefined {
   const found = condition(claim, REBOOTING);
   return found?.status === "False" ? fromRfc3339(found.lastTransitionTime) : undefined;
 }
 
-/** Whether the next reboot would be one too many. */
+/** Whether the node has had the most reboots that it may have within a day. */
 export function isRebootedTooOften(claim: NodeClaim, nowMs: number): boolean {
   return rebootsOf(claim, nowMs).length >= MOST_REBOOTS;
 }
@@ -30,7 +30,7 @@ export function withReboot(claim: NodeClaim, nowMs: number): NodeClaim {
   return { ...claim, metadata: { ...claim.metadata, annotations } };
 }
 
-/** Those of the last day. */
+/** When repair asked for the reboots of the last day. */
 function rebootsOf({ metadata }: NodeClaim, nowMs: number): readonly number[] {
   const text = metadata.annotations?.[REBOOTS_ANNOTATION_KEY] ?? "";
   return text

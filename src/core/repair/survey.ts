@@ -1,7 +1,7 @@
 /**
- * Looks over all nodes before one is repaired. A NodePool with too many broken nodes is left alone, as upstream does.
- * karpenter-ts only: so are nodes that share one cause, such as an image, an instance type or a zone. Their
- * replacements would break as well, and somebody has to mend the cause.
+ * Counts broken nodes before one is repaired. A NodePool with too many broken nodes is not repaired, as upstream.
+ * karpenter-ts only: nodes that share a cause, such as an image, an instance type or a zone, are not repaired,
+ * either. Their replacements would break as well, and a person has to remove the cause.
  */
 import { INSTANCE_TYPE_LABEL_KEY, TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import { counted } from "../../base/counted.ts";
@@ -13,16 +13,16 @@ import { type Ailment, ailmentsOf } from "./ailments.ts";
 import { isTooMany } from "./breaker.ts";
 import { rebootEndMs } from "./reboots.ts";
 
-/** With fewer broken nodes it may be chance. */
+/** Fewest broken nodes with a cause. Fewer may share it by chance. */
 const LEAST_BROKEN = 3;
-/** As many nodes without the cause must be there to compare with. */
+/** Fewest nodes without the cause, to compare with. */
 const LEAST_OTHERS = 3;
-/** Nodes without the cause are broken so many times more seldom. */
+/** The share of broken nodes must be this many times as high with the cause as without it. */
 const TIMES_MORE = 4;
 
 type CauseKind = "image" | "instance type" | "zone";
 
-/** Broken nodes that have one thing in common which most whole nodes have not. */
+/** A trait that most broken nodes share, and few healthy nodes have. */
 export interface CommonCause {
   readonly kind: CauseKind;
   readonly value: string;
@@ -35,11 +35,11 @@ interface Tally {
   broken: number;
 }
 
-/** What stands against the repair of nodes, for many of them at once. */
+/** Reasons against repair that concern many nodes. */
 export interface Survey {
   /** By pool id. */
   readonly pools: ReadonlyMap<string, Readonly<Tally>>;
-  /** The clearest first. */
+  /** The most likely cause first. */
   readonly causes: readonly CommonCause[];
 }
 
@@ -52,7 +52,7 @@ export function ailmentsIn(
   return ailmentsOf(node, policies, rebootEndMs(claim));
 }
 
-/** Counts broken nodes, however short a time they have been broken. */
+/** Counts broken nodes, even if their repair is not due yet. */
 export function* survey(
   nodes: readonly NodeView[],
   policies: readonly RepairPolicy[],
@@ -92,7 +92,7 @@ export function isPoolStopped(poolId: string, { pools }: Survey): boolean {
   return own !== undefined && isTooMany(own.broken, own.nodes);
 }
 
-/** The clearest cause that the node shares with other broken nodes. */
+/** The most likely cause that the node shares with other broken nodes. */
 export function causeOf(view: NodeView, causes: readonly CommonCause[]): CommonCause | undefined {
   if (causes.length === 0) return undefined;
   const traits = traitsOf(view);

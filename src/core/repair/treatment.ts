@@ -9,13 +9,13 @@ import type { Ailment } from "./ailments.ts";
 
 export interface Treatment {
   readonly action: RepairAction;
-  /** The one that decides. */
+  /** The fault that decides how the node is repaired. */
   readonly ailment: Ailment;
-  /** The longest time of the drain. Absent: no policy says, so what the claim says holds. */
+  /** The longest time of the drain. Absent: no policy sets it, so the claim's own value counts. */
   readonly graceMs?: number;
 }
 
-/** What is due now; undefined: nothing yet. */
+/** The repair that is due now. Undefined: none is due. */
 export function treatmentOf(ailments: readonly Ailment[], nowMs: number): Treatment | undefined {
   const due = ailments.filter(({ dueMs }) => dueMs <= nowMs);
   const [first] = due.toSorted(byUrgency);

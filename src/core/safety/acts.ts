@@ -1,30 +1,30 @@
 /**
- * Every act of the product that cannot be taken back, with what must be proven before it: the one table that the
- * code obeys and that docs/explanation/safety.md is made from. Add a row before you add such an act.
+ * All acts that cannot be undone, with what must be proven before each. The code reads this table, and
+ * docs/explanation/safety.md is generated from it. Add a row before you add such an act.
  */
 
-/** Mirrors whose picture an act may rest on. */
+/** The mirrors of the cluster that an act may depend on. */
 export type ViewName = "pods" | "nodes" | "claims" | "pools";
 
-/** A termination that the safety checks judge. */
+/** An act that cannot be undone. */
 export interface Act {
-  /** What ends. */
+  /** The object that ends. */
   readonly what: string;
-  /** What is done with it, where that is no end: "rebooted". */
+  /** What is done with the object, if it does not end: "rebooted". */
   readonly done?: string;
-  /** Why, as a person reads it: "delete NodeClaim: <why>". */
+  /** The reason, as a part of the text "delete NodeClaim: <why>". */
   readonly why: string;
-  /** Who wanted it. Only what nobody asked for counts against the brake. */
+  /** Who asked for the act. Only acts that nobody asked for count against the brake. */
   readonly askedBy: "a user" | "the cloud" | "the settings" | "nobody";
-  /** These pictures must be current: neither behind nor unproven. */
+  /** The mirrors that must be proven to be up to date. */
   readonly views: readonly ViewName[];
-  /** What is asked of the API server or the cloud just before the act. */
+  /** What the API server or the cloud is asked directly before the act. */
   readonly proof: string;
-  /** It follows from the time of day: this machine's clock must agree with the API server's. */
+  /** Whether the act depends on the time of day. Then the clocks of this machine and of the API server must agree. */
   readonly byClock: boolean;
-  /** It counts against the brake, unless the cloud itself names the instance as ended. */
+  /** Whether the act counts against the brake. It does not if the cloud says that the instance has ended. */
   readonly braked: boolean;
-  /** File and title of the tests that take the proof away. */
+  /** The file and title of the tests in which the proof is missing. */
   readonly test: string;
 }
 
@@ -232,7 +232,7 @@ export const INSTANCE_ACTS = {
   },
 } as const satisfies Readonly<Record<string, Act>>;
 
-/** Acts of the providers: rows of the page. Each asks for its proof where it acts. */
+/** Acts of the providers, for the generated page. Their code checks the proof itself. */
 export const PROVIDER_ACTS: readonly Act[] = [
   {
     what: "NodeClaim (AWS)",

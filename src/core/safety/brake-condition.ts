@@ -1,4 +1,7 @@
-/** How the brake shows on a pool: what its controller writes there, and what answers read. karpenter-ts only. */
+/**
+ * The brake as a condition of NodePools: its controller writes the condition, and answers read it. karpenter-ts
+ * only.
+ */
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -9,12 +12,12 @@ import { HOLD_MS } from "./brake.ts";
 export const BRAKE_CONDITION = "InvoluntaryEndsStopped";
 const REMEDY = " To let them end now: ";
 
-/** The brake's state, as the condition's message carries it over a restart. */
+/** The state of the brake, read from the condition, which outlives a restart. */
 export interface ShownBrake {
   readonly sinceMs: number;
-  /** It goes off by itself then. */
+  /** When the brake is released without a person. */
   readonly untilMs: number;
-  /** How many nodes may end, of how many, and what waits. */
+  /** How many nodes may end, the size of the fleet, and which objects wait. */
   readonly why: string;
   /** The command by which a person releases it. */
   readonly release: string;
@@ -25,7 +28,7 @@ export function brakeConditionMessage(why: string, kind: string, name: string): 
   return `${why}${REMEDY}${releaseCommand(kind, name)}`;
 }
 
-/** The brake as these pools show it; undefined: it is off. One release counts for all pools. */
+/** The brake by the conditions of these pools. Undefined: it is off. A release on one pool counts for all. */
 export function shownBrake(pools: readonly KubeObject[], nowMs: number): ShownBrake | undefined {
   const releasedMs = newestRelease(pools, nowMs);
   const shown = pools.flatMap((pool): readonly ShownBrake[] => {
@@ -44,11 +47,11 @@ export function shownBrake(pools: readonly KubeObject[], nowMs: number): ShownBr
       },
     ];
   });
-  // A pool that was made while it held shows it later than the others.
+  // A pool that was created while the brake was on has a later start in its condition.
   return shown.sort((a, b) => a.sinceMs - b.sinceMs)[0];
 }
 
-/** The newest release on any of these pools, in epoch ms; one that cannot be read or lies ahead counts as none. */
+/** The newest release on these pools, in epoch milliseconds. Unreadable and future times are ignored. */
 export function newestRelease(pools: readonly KubeObject[], nowMs: number): number {
   const times = pools.map(
     ({ metadata }) =>

@@ -1,6 +1,6 @@
 /**
- * What the brake has counted, as it is kept on a pool, so that a process that takes over begins with no fresh
- * allowance: so many ends in this minute, `2026-01-05T08:00:00Z=3,2026-01-05T08:01:00Z=2`. karpenter-ts only.
+ * The ends that the brake has counted, as text on a pool: their number in each minute, such as
+ * `2026-01-05T08:00:00Z=3,2026-01-05T08:01:00Z=2`. So a new process does not begin at zero. karpenter-ts only.
  */
 import { INVOLUNTARY_ENDS_ANNOTATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { KubeObject } from "../../apis/meta.ts";
@@ -22,8 +22,8 @@ export function endsText(endedMs: readonly number[]): string {
 }
 
 /**
- * What these pools keep, in epoch ms, each end as late as it may have been. All of it is written on one pool; another
- * may bear what was written there before. What cannot be read counts as nothing.
+ * The ends that these pools have, in epoch milliseconds, each as the latest time within its minute. Only one pool
+ * has the current text; others may have older ones. Text that cannot be read is ignored.
  */
 export function keptEnds(pools: readonly KubeObject[]): readonly number[] {
   const counts = new Map<number, number>();

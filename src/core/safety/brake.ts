@@ -1,39 +1,39 @@
 /**
- * The brake on ends that nobody asked for. One or two broken machines are normal; a tenth of the fleet within ten
- * minutes is rather a fault of what we see. Then no more end until an hour has passed or a person says so.
- * karpenter-ts only.
+ * The brake on ends that nobody asked for. If many nodes seem to be broken at once, Karpenter's own picture is
+ * probably wrong. When a tenth of the fleet has ended within ten minutes, the brake goes on. No more nodes then end
+ * until an hour has passed or a person releases the brake. karpenter-ts only.
  */
 
-/** Ends are counted over this time. */
+/** Milliseconds over which ends are counted. */
 const WINDOW_MS = 10 * 60_000;
-/** How long the brake holds once it is on. */
+/** Milliseconds for which the brake stays on. */
 export const HOLD_MS = 60 * 60_000;
 
 /** How many nodes may end without a user's request before the brake goes on. */
 export interface BrakeLimit {
-  /** So many nodes may end within the window, however small the fleet. */
+  /** The number of nodes that may end within the window, in a fleet of any size. */
   readonly nodes: number;
-  /** Or this share of the fleet, if that is more. */
+  /** The share of the fleet that may end within the window, if that is more. */
   readonly percent: number;
 }
 
 /** The larger of the two counts. */
 export const DEFAULT_BRAKE_LIMIT: BrakeLimit = { nodes: 5, percent: 10 };
 
-/** `name` is what a person is told, `machine` what is counted. */
+/** An object that ends. `name`: for messages. `machine`: what the brake counts. */
 export interface Counted {
   readonly name: string;
   readonly machine: string;
 }
 
-/** Times are elapsed milliseconds of one process: a clock that is set changes nothing. */
+/** Times are elapsed milliseconds of this process, which do not change when the clock is set. */
 export class Brake {
   readonly #limit: BrakeLimit;
   readonly #listeners = new Set<() => void>();
-  /** Ends within the window: machine → elapsed time. */
+  /** The ends within the window: each machine, and when it ended. */
   #ended = new Map<string, number>();
   #sinceMs: number | undefined;
-  /** Objects whose end is held, by name. */
+  /** The names of objects that the brake keeps from ending. */
   readonly #held = new Set<string>();
 
   constructor(limit: BrakeLimit) {
@@ -46,8 +46,8 @@ export class Brake {
   }
 
   /**
-   * Takes one of the ends that are left; false: the brake is on, now or since before. `machine` is counted once, though
-   * several objects that stand for it end; absent: the name.
+   * Whether the object may end; if so, its end is counted. False: the brake is on. Several objects of one machine
+   * count once. Without a `machine` the name is counted.
    */
   take(one: string | Counted, nowMs: number, fleet: number): boolean {
     const { name, machine } = typeof one === "string" ? { name: one, machine: one } : one;
@@ -56,7 +56,7 @@ export class Brake {
       return false;
     }
     this.#forgetOld(nowMs);
-    // Tried again, or its Node follows it.
+    // The same end is tried again, or the Node ends after its claim.
     if (this.#ended.has(machine)) return true;
     if (this.#ended.size < this.most(fleet)) {
       this.#ended.set(machine, nowMs);
@@ -72,33 +72,33 @@ export class Brake {
     return this.#sinceMs !== undefined;
   }
 
-  /** Elapsed time at which the brake came on; undefined: it is off. */
+  /** When the brake went on, in elapsed time. Undefined: it is off. */
   get sinceMs(): number | undefined {
     return this.#sinceMs;
   }
 
-  /** What it keeps from ending, by name. */
+  /** The names of the objects that it keeps from ending. */
   get held(): readonly string[] {
     return [...this.#held].sort();
   }
 
-  /** When what is counted ended, in elapsed time. */
+  /** When each counted end happened, in elapsed time. */
   counted(nowMs: number): readonly number[] {
     this.#forgetOld(nowMs);
     return [...this.#ended.values()];
   }
 
-  /** Another process counted these. */
+  /** Adds ends that an earlier process counted. */
   recall(endedMs: readonly number[]): void {
     for (const [at, atMs] of endedMs.entries()) this.#ended.set(`recalled/${at}`, atMs);
   }
 
-  /** Another process had it on, since then. */
+  /** Switches the brake on since this time, because an earlier process had it on. */
   resume(sinceMs: number): void {
     if (this.#sinceMs === undefined) this.#set(sinceMs);
   }
 
-  /** A person has looked, or the hour is over: counting begins anew. */
+  /** Switches the brake off and forgets all counted ends. Called when a person releases it or the hour is over. */
   release(): void {
     if (this.#sinceMs === undefined) return;
     this.#ended.clear();
@@ -106,7 +106,7 @@ export class Brake {
     this.#set(undefined);
   }
 
-  /** Calls back when it comes on or goes off. Returns the stop. */
+  /** Calls `listener` when the brake goes on or off. The returned function ends that. */
   listen(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -124,7 +124,7 @@ export class Brake {
 
 /**
  * Reads `5,10%`: a count of nodes, a share of the fleet, or both. Undefined for anything else.
- * `0` lets nothing end that nobody asked for; `100%` takes the brake away.
+ * `0` allows no end that nobody asked for. `100%` switches the brake off.
  */
 export function parseBrakeLimit(text: string): BrakeLimit | undefined {
   const limit = { nodes: 0, percent: 0 };

@@ -1,27 +1,27 @@
 /**
- * Whether an act that cannot be taken back may happen now, from facts that were gathered just before. A doubt never
- * ends anything: the act waits, and whoever asks is told for what.
+ * Decides from fresh facts whether an act that cannot be undone may happen now. If anything is in doubt, the act
+ * waits, and the verdict says why.
  */
 import { formatDuration } from "../../base/duration.ts";
 import type { Act, ViewName } from "./acts.ts";
 import type { Brake } from "./brake.ts";
 
-/** Apart by more than this, two clocks cannot both be right. */
+/** Milliseconds. If two clocks differ by more, one of them is wrong. */
 const CLOCKS_APART_MS = 5 * 60_000;
 
-/** What the judge reads before a node or instance is ended. */
+/** The facts about a node or instance that is about to end. */
 export interface EndFacts {
-  /** Of the pictures that the act rests on, those that are not current. */
+  /** The mirrors that the act depends on and that are not up to date. */
   readonly staleViews: readonly ViewName[];
-  /** Our clock minus the API server's; undefined: not known. */
+  /** This machine's clock minus the API server's. Undefined: it is not known. */
   readonly clockSkewMs: number | undefined;
-  /** The cloud itself names the instance as ended. */
+  /** The cloud says that the instance has ended. */
   readonly isProvenGone: boolean;
-  /** Of the object: the brake lists what it holds. */
+  /** The name of the object, for the brake's list. */
   readonly name: string;
-  /** What it stands for, by provider ID: the brake counts that. */
+  /** The provider ID of its machine, which the brake counts. */
   readonly machine: string;
-  /** Nodes of ours in all. */
+  /** The number of Karpenter's nodes. */
   readonly fleet: number;
   /** Elapsed time of this process. */
   readonly nowMs: number;
@@ -39,7 +39,7 @@ export interface Doubt {
 /** Go on, or wait because of a doubt. */
 export type Verdict = { readonly go: true } | { readonly go: false; readonly doubt: Doubt };
 
-/** Counts the act against the brake where it goes. */
+/** The verdict. An act that may happen is counted by the brake, if the table says so. */
 export function judge(act: Act, facts: EndFacts, brake: Brake): Verdict {
   const { staleViews, clockSkewMs, isProvenGone, fleet, nowMs } = facts;
   if (staleViews.length > 0)
@@ -61,9 +61,9 @@ export function held(code: DoubtCode, message: string): Verdict {
   return { go: false, doubt: { code, message } };
 }
 
-/** What the brake says of itself on events and conditions. */
+/** The message of the brake, for events and conditions. */
 export function brakeMessage(most: number, fleet: number): string {
-  // Where claims are lost, more Nodes may be there than claims.
+  // If claims are lost, the fleet of claims may be smaller than the number of nodes that may end.
   const howMany = fleet > most ? `${most} of ${fleet} nodes` : `${most} nodes`;
   return `More than ${howMany} would end within 10m for reasons that nobody asked for. No more end for 1h.`;
 }

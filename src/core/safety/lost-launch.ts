@@ -1,6 +1,6 @@
 /**
- * The instance of a claim whose status never named one: the process that launched it ended before it could write. It
- * is found by its tags, its age, and by what no other claim can have launched.
+ * Finds the instance of a claim whose status names none, because the process ended after the launch and before its
+ * write. The instance is found by its tags and its age, and no other claim can have launched it.
  */
 import type { Node } from "../../apis/core/node.ts";
 import { poolIdOfClaim, poolIdOfLabels } from "../../apis/hub/claim.ts";
@@ -8,16 +8,16 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { originOf } from "./origin.ts";
 
-/** Times of the API server have no fractions, and the cloud's clock is another. */
+/** Milliseconds of tolerance: the API server's times have no fractions, and the cloud has another clock. */
 const SLACK_MS = 5_000;
-/** A call to the cloud that was on its way when the claim was deleted is answered by then. */
+/** Milliseconds. A launch that was under way when the claim was deleted is over after this time. */
 const LATEST_MS = 60_000;
 
-/** What is known, all of it just read. */
+/** The facts, all of them just read. */
 export interface LostLaunchFacts {
-  /** All claims, the deleted one too. */
+  /** All claims, including the deleted one. */
   readonly claims: readonly NodeClaim[];
-  /** As the cloud lists them. */
+  /** The instances that the cloud lists. */
   readonly instances: readonly NodeClaim[];
   readonly nodes: readonly Node[];
   readonly clusterUid: string | undefined;
@@ -30,7 +30,7 @@ export interface LostLaunchFacts {
  */
 export type LostLaunch = "none" | "unsure" | { readonly providerId: string };
 
-/** Instances that live and that none of these claims names, the oldest first. */
+/** Running instances that none of these claims names, the oldest first. */
 export function unnamedInstances(
   claims: readonly NodeClaim[],
   instances: readonly NodeClaim[],
@@ -74,7 +74,7 @@ export function lostLaunch(claim: NodeClaim, facts: LostLaunchFacts): LostLaunch
   return isWanted ? "unsure" : { providerId: idOf(found) };
 }
 
-/** A Node that names another claim as its owner keeps its instance. */
+/** Whether the instance is this cluster's and has no Node that another claim owns. */
 function isOurs(
   instance: NodeClaim,
   claim: NodeClaim,

@@ -1,6 +1,6 @@
 /**
- * Whether an instance that carries this cluster's name belongs to this cluster. Two clusters may have one name, by
- * mistake or one after the other; the UID of their namespace kube-system differs.
+ * Whether an instance with this cluster's name in its tags belongs to this cluster. Two clusters may have the same
+ * name, by mistake or one after the other. The UIDs of their namespaces kube-system differ.
  */
 import { CLUSTER_UID_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
@@ -8,7 +8,7 @@ import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 /** Whether an instance was launched by this cluster. */
 export type Origin = "ours" | "another" | "unknown";
 
-/** `hasNode`: a Node of this cluster stands for the instance. `clusterUid`: undefined when it is not known. */
+/** `hasNode`: this cluster has a Node for the instance. `clusterUid`: undefined if it is not known. */
 export function originOf(
   { metadata }: NodeClaim,
   { clusterUid, hasNode }: { readonly clusterUid: string | undefined; readonly hasNode: boolean },
