@@ -74,7 +74,7 @@ export function allControllers(given: World): readonly Controller[] {
   const steering = createSteering(world);
   const commands = createCommandQueue(world, replacements(world), steering);
   return [
-    /** The picture: Nodes, claims, pods, DaemonSets. */
+    /** These keep the cluster state current: Nodes, claims, pods, DaemonSets. */
     stateNode(world),
     stateNodeClaim(world),
     stateDaemonSet(world),
@@ -137,7 +137,9 @@ function staticPools(as: (name: string) => World): readonly Controller[] {
   return [staticProvisioning(world), staticDeprovisioning(as("static.deprovisioning"))];
 }
 
-/** Creates a command's replacements. Their pods still run on the old nodes, so provisioning does not plan for them. */
+/**
+ * Creates a command's replacements. Their pods still run on the old nodes, so provisioning does not plan for them.
+ */
 function replacements(world: World): CreateReplacements {
   return async (log, { replacements: plans, reason }, annotations) => {
     const created = await createClaims(world, log, plans, reason.toLowerCase(), annotations);

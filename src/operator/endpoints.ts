@@ -1,6 +1,6 @@
 /**
- * What probes and Prometheus ask: `/metrics` on one port, `/healthz` and `/readyz` on another, as
- * upstream has them. Metrics go out as they are made, as fast as they are taken, and leave others their turn.
+ * The endpoints for probes and Prometheus: `/metrics` on one port, `/healthz` and `/readyz` on another, as upstream.
+ * Metrics are written part by part, as fast as the client reads them, so that other work can run in between.
  */
 import type { Clock } from "../base/clock.ts";
 import { type Logger, SILENT } from "../base/log.ts";
@@ -13,25 +13,25 @@ import { ConfigError } from "./settings/parse-options.ts";
 
 /** Ports for metrics and health. */
 export interface EndpointsOptions {
-  /** 0 = none, as upstream has it; `any` = one that is free. */
+  /** 0: no endpoint, as upstream. `any`: a free port. */
   readonly metricsPort: number | "any";
   readonly healthProbePort: number | "any";
-  /** Default: all interfaces, as a pod needs it. */
+  /** The address to listen on. Default: all interfaces, which a pod needs. */
   readonly host?: string;
   readonly metrics: () => { readonly contentType: string; readonly parts: AsyncIterable<string> };
   readonly clock: Pick<Clock, "turnMs" | "sleep">;
-  /** Caches are synced and the kinds are served. */
+  /** Whether caches are synced and all kinds are served. */
   readonly ready: () => boolean;
   /** What the process waits for, a few words each. `/readyz` answers with it. */
   readonly waitsFor?: () => readonly string[];
-  /** It could not start, or a bug is about to end it. Default: never. */
+  /** Whether the process could not start, or ends because of a bug. Default: never. */
   readonly failed?: () => boolean;
   /** Answers what is asked below `/debug/pprof/` of the metrics port. Default: nothing is there. */
   readonly profiles?: (exchange: Exchange) => Promise<void>;
   readonly log?: Logger;
 }
 
-/** The open ports; undefined addresses are switched off. */
+/** The open ports. Undefined: the endpoint is switched off. */
 export interface Endpoints {
   readonly metricsUrl: string | undefined;
   readonly healthUrl: string | undefined;

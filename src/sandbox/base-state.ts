@@ -1,6 +1,6 @@
 /**
- * What stands in the cluster before anybody does anything: two nodes that Karpenter does not own, the
- * daemons of a usual EKS cluster, and the controller's own pod (whose log `kubectl logs` reads).
+ * The objects in a new cluster: two nodes that Karpenter does not own, the daemons of a usual EKS cluster, and
+ * Karpenter's own pod (whose log `kubectl logs` reads).
  * Requests of the daemons sum to cpu 155m and memory 120Mi over four pods.
  */
 
@@ -25,7 +25,7 @@ const DAEMONS: readonly {
   { name: "eks-pod-identity-agent" },
 ];
 
-/** Creates what belongs to every sandbox, apart from nodes. `baseNode` carries the controller's pod. */
+/** Creates the objects of every sandbox, except nodes. Karpenter's pod runs on `baseNode`. */
 export async function createBaseState(client: KubeClient, baseNode: string): Promise<void> {
   await client.create(NAMESPACE, {
     apiVersion: "v1",
@@ -78,7 +78,7 @@ function daemonSet({ name, cpu, memory }: (typeof DAEMONS)[number]) {
   } satisfies KubeObject & { spec: unknown };
 }
 
-/** Karpenter itself, as far as the cluster sees it. */
+/** The pod of Karpenter. Its program runs outside the simulated cluster. */
 export function controllerPod(nodeName: string) {
   return {
     apiVersion: "v1",

@@ -1,7 +1,7 @@
 /**
- * A whole cluster in a box: API server, scheduler, kubelets, workload controllers and the cloud, on
- * one clock and one seed. It knows nothing of Karpenter's decisions; Karpenter comes to it as any
- * client does, through `transport`, and answers its webhooks through `webhooks`.
+ * A whole simulated cluster: API server, scheduler, kubelets, workload controllers and the cloud, with one clock and
+ * one seed. It does not know Karpenter's decisions. Karpenter uses it like any client, through `transport`, and
+ * answers its webhooks through `webhooks`.
  */
 
 import type { KubeObject } from "../apis/meta.ts";
@@ -38,7 +38,7 @@ import { discoverResources } from "./scenario/resources.ts";
 import type { Trace } from "./trace.ts";
 import { workloadControllers } from "./workloads/workloads.ts";
 
-/** What a sandbox is made from. */
+/** The options of a sandbox. */
 export interface SandboxOptions {
   readonly clock: Clock;
   readonly random: Random;
@@ -62,15 +62,15 @@ export interface SandboxOptions {
   readonly price?: (instanceType: string, zone: string, capacityType: string) => number | undefined;
 }
 
-/** A cluster in a box, without Karpenter. */
+/** A simulated cluster, without Karpenter. */
 export interface Sandbox {
   readonly apiServer: ApiServer;
   readonly aws: SimulatedAws;
-  /** The way in for Karpenter. */
+  /** Karpenter's requests to the API server go through this. */
   readonly transport: Transport;
-  /** A client of the administrator. */
+  /** A client with the rights of an administrator. */
   readonly client: KubeClient;
-  /** Resolves when kinds are served, the base state stands and everything runs. */
+  /** Resolves when all kinds are served, the first objects exist, and all parts run. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -85,7 +85,7 @@ const KARPENTER: User = {
 };
 const SYSTEM: User = { name: "system:sandbox", groups: ["system:masters", "system:authenticated"] };
 
-/** Programs say who they are; managedFields name the writer by it, as on a real cluster. */
+/** Sends the program's name as the user agent, from which the API server takes the writer's name in managedFields. */
 function calledBy(program: string, transport: Transport): Transport {
   return {
     send: (request) =>
@@ -97,7 +97,7 @@ function calledBy(program: string, transport: Transport): Transport {
 /** The number of volumes that most types can attach. Real nodes get the limit from the CSI driver. */
 const EBS_DRIVER = { name: "ebs.csi.aws.com", count: 25 };
 
-/** Puts the parts together; time starts when the clock is advanced. */
+/** Puts the parts together. Nothing runs before the clock is advanced. */
 export function createSandbox(options: SandboxOptions): Sandbox {
   const { clock, random, log } = options;
   const apiServer = apiServerOf(options);
@@ -179,7 +179,7 @@ function apiServerOf({ clock, random, log, webhooks, kubernetesVersion }: Sandbo
   });
 }
 
-/** An account whose machines have a kubelet that joins and leaves. */
+/** The simulated AWS account. The kubelet of a launched instance joins the cluster, and leaves with the instance. */
 function awsOf(options: SandboxOptions, kubelets: Kubelets): SimulatedAws {
   const { clock, random, region, clusterName, kubernetesVersion, trace, sells, withDevices } =
     options;
@@ -201,7 +201,7 @@ function awsOf(options: SandboxOptions, kubelets: Kubelets): SimulatedAws {
   });
 }
 
-/** CRDs first make their kinds known: each object waits until its kind is served. */
+/** Applies the manifests. An object waits until the CRD of its kind is established. */
 async function applyAll(client: KubeClient, manifests: readonly KubeObject[]): Promise<void> {
   const resources = discoverResources(client);
   for (const object of manifests) {
@@ -229,7 +229,7 @@ function toInstanceNode(kubelet: KubeletFacts, withDevices = false): InstanceNod
   };
 }
 
-/** Karpenter runs in this process, and not in a simulated container: its pod has its log. */
+/** Logs of pods. The log of Karpenter's pod comes from this process, because no simulated container runs it. */
 function logSource({ logs }: Kubelets, karpenter: LogSource): LogSource {
   const of = (podKey: string, container: string): LogSource =>
     karpenter.lines(podKey, container) === undefined ? logs : karpenter;

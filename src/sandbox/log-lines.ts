@@ -1,11 +1,11 @@
 /**
- * What a container printed, line by line with its time, and who follows it: the source of `kubectl logs`. A container
- * that starts again begins anew, and what the instance before it printed is kept as its previous log.
+ * The log of a container: its lines with their times, and the clients that follow it. It is the source of `kubectl
+ * logs`. When a container restarts, its lines become its previous log.
  */
 
 /** One line of a container. */
 export interface LogLine {
-  /** When it was printed; epoch milliseconds. */
+  /** When it was printed, in epoch milliseconds. */
   readonly atMs: number;
   readonly text: string;
 }
@@ -47,20 +47,20 @@ export class ContainerLog {
 
   append(line: LogLine): void {
     this.#lines.push(line);
-    // A tenth at once: to move all lines for each new one would take long.
+    // Drops a tenth of the lines at once. To drop one line for each new line would move all others each time.
     if (this.#lines.length > this.#mostLines)
       this.#lines.splice(0, Math.max(1, Math.floor(this.#mostLines / 10)));
     for (const follower of this.#followers) follower.line(line);
   }
 
-  /** The container ended: followers receive nothing more until it starts again. */
+  /** Call when the container has ended. Followers receive nothing more until it restarts. */
   end(): void {
     this.#hasEnded = true;
     for (const follower of this.#followers) follower.end();
     this.#followers.clear();
   }
 
-  /** A new instance of the container starts. */
+  /** Call when a new instance of the container starts. */
   startAgain(): void {
     this.end();
     this.#hasEnded = false;

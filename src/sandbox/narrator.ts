@@ -1,7 +1,7 @@
 /**
- * Tells what happens in the cluster by looking at it from outside, as any client could: pods pending,
- * claims created and what for, nodes joining, pods bound, nodes emptied, drained and gone. Pods that
- * share an owner and a fate within a moment are one line, so that a burst of a thousand can be read.
+ * Writes the trace of what happens in the cluster, by watching it as any client could: pending pods, created claims
+ * with their cause, new nodes, bound pods, drained and removed nodes. Pods of one owner that change in the same way
+ * within a moment share a line. So a burst of a thousand pods stays readable.
  */
 
 import { EVENT, type Event } from "../apis/core/kinds.ts";
@@ -28,9 +28,11 @@ import type { Mirrors } from "../kube/mirror/mirror.ts";
 import { PODS_BY_NODE, podMirror } from "./parts.ts";
 import type { Trace, TraceEvent } from "./trace.ts";
 
-/** Pods that meet the same fate within this moment share a line. */
+/** Milliseconds within which pods of one owner that change in the same way share a line. */
 const GATHER_MS = 200;
-/** A drain that takes longer is no normal one: a pod ends 30 s after it is asked to by default, a few at a time. */
+/**
+ * Milliseconds. A longer drain is reported: by default a pod ends within 30 s, and a drain evicts a few at a time.
+ */
 const LONG_DRAIN_MS = 90_000;
 
 /** What the narrator watches, and where it writes. */
@@ -38,11 +40,14 @@ export interface NarratorDeps {
   readonly mirrors: Mirrors;
   readonly clock: Clock;
   readonly trace: Trace;
-  /** Micro-dollars an hour of an offering, where the cloud has prices. */
+  /** The price of an offering in micro-dollars an hour. Absent: the cloud has no prices. */
   readonly price?: (instanceType: string, zone: string, capacityType: string) => number | undefined;
 }
 
-/** Starts the trace; returns a function that stops it. Call it after the mirrors synced: old objects are no news. */
+/**
+ * Starts the trace, and returns a function that ends it. Call it after the mirrors have synced, or old objects
+ * appear.
+ */
 export function narrate(deps: NarratorDeps): () => void {
   let quiet = true;
   const gathered = gatherer(deps);
@@ -223,7 +228,7 @@ function tellNode(
   }
 }
 
-/** Karpenter taints; only the nodes of Machines it marks unschedulable, as `kubectl cordon` does. */
+/** Who closed the node. Karpenter taints nodes; it cordons only the nodes of Machines, as a user does. */
 function closedBy(node: Node): "karpenter" | "user" {
   const alpha = node.metadata.labels?.[PROVISIONER_NAME_LABEL_KEY] !== undefined;
   return node.spec?.unschedulable === true && !alpha ? "user" : "karpenter";
@@ -299,7 +304,7 @@ function typesOf(claim: NodeClaim): readonly string[] {
   return wanted?.operator === "In" ? (wanted.values ?? []) : [];
 }
 
-/** What an event says, and the money that it is about. */
+/** The text of an event, and the price or saving in it. */
 type Told = Pick<TraceEvent, "what" | "microUsdPerHour">;
 
 function launchTold(claim: NodeClaim, deps: NarratorDeps): Told {
@@ -355,7 +360,7 @@ function sumOf(claims: readonly NodeClaim[], price: (claim: NodeClaim) => number
   return claims.reduce((sum, claim) => sum + price(claim), 0);
 }
 
-/** Id of the consolidation that the claim leaves by; undefined without one. */
+/** The id of the consolidation command that removes the claim. Undefined: there is none. */
 function commandOf({ metadata }: NodeClaim): string | undefined {
   try {
     const text = metadata.annotations?.[DISRUPTION_COMMAND_ANNOTATION_KEY];
@@ -380,7 +385,7 @@ function tellWarning(event: Event, { clock, trace }: NarratorDeps, gathered: Gat
   const { kind, namespace, name } = event.involvedObject;
   const what = `${event.reason}: ${event.message}`;
   const object = `${namespace === undefined ? "" : `${namespace}/`}${name}`;
-  // A thousand pods that find no room for one reason are one piece of news.
+  // Pods that find no room for the same reason share a line.
   if (kind === "Pod")
     gathered.add(
       "karpenter",
@@ -404,7 +409,7 @@ function tellRescale({ involvedObject, message }: Event, { clock, trace }: Narra
   trace({ atMs: clock.now(), actor: "hpa", verb: "scaled", object, what: message });
 }
 
-/** Karpenter warns at once of each drain that has pods to evict; it is news only when the drain takes long. */
+/** Karpenter sends a warning for each drain with pods to evict. The trace reports it only if the drain takes long. */
 function longDrains(
   deps: NarratorDeps,
   gathered: Gatherer,

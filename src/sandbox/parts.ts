@@ -1,7 +1,6 @@
 /**
- * What every simulated part of Kubernetes (scheduler, kubelets, workload controllers) is given, and
- * what they share: the mirrors with the indexes they read by, and a writer of Events that keeps
- * within the limits of the real recorder.
+ * What all simulated parts of Kubernetes (scheduler, kubelets, workload controllers) use: the mirrors with their
+ * indexes, and a recorder of Events with the limits of the real one.
  */
 import { POD, type Pod } from "../apis/core/pod.ts";
 import { apiVersionOf, controllerOf, type Kind, type KubeObject, keyOf } from "../apis/meta.ts";
@@ -14,12 +13,12 @@ import { createRecorder } from "../kube/events/recorder.ts";
 import type { Mirror, Mirrors } from "../kube/mirror/mirror.ts";
 import type { Trace } from "./trace.ts";
 
-/** What a part of the sandbox may use. */
+/** The dependencies of a part of the sandbox. */
 export interface PartDeps {
   readonly clock: Clock;
-  /** Each part forks its own stream. */
+  /** The source of random numbers. Each part forks its own stream. */
   readonly random: Random;
-  /** The manager's client: it shows our own writes in the mirrors at once. */
+  /** A client whose writes are in the mirrors at once. */
   readonly kube: KubeClient;
   readonly mirrors: Mirrors;
   readonly log: Logger;
@@ -50,7 +49,7 @@ const REFILL_MS = 300_000;
 /** Objects whose allowance is remembered; the oldest are forgotten first. */
 const REMEMBERED_OBJECTS = 4_096;
 
-/** The Event recorder of one component (`default-scheduler`, `kubelet`, …), as chatty as the real. */
+/** The Event recorder of one component (`default-scheduler`, `kubelet`, …), with the rate limits of the real one. */
 export function createPartRecorder(deps: PartDeps, component: string): EventRecorder {
   const recorder = createRecorder({
     client: deps.kube,
@@ -90,7 +89,7 @@ function spend(
   return true;
 }
 
-/** Names an object for an Event: mirrors may hold objects without their own kind. */
+/** The reference to an object for an Event. `kind` is passed because objects in mirrors may lack it. */
 export function subject<T extends KubeObject>(kind: Kind<T>, object: T): EventToPublish["object"] {
   return { apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: object.metadata };
 }

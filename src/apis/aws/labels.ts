@@ -119,7 +119,7 @@ export const ANNOTATION_INSTANCE_PROFILE = "karpenter.k8s.aws/instance-profile-n
 export const ANNOTATION_INSTANCE_TAGGED = "karpenter.k8s.aws/tagged";
 /** On a class: how claims share the GPUs of its nodes. A number, `memory`, `unlimited` or `disabled`. */
 export const ANNOTATION_NVIDIA_CONSUMABLE_CAPACITY = "karpenter.k8s.aws/nvidia-consumable-capacity";
-/** Conversion between v1beta1 and v1 (spec: generations 9). */
+/** Conversion between v1beta1 and v1. */
 export const ANNOTATION_UBUNTU_COMPATIBILITY = "compatibility.karpenter.k8s.aws/v1beta1-ubuntu";
 export const ANNOTATION_ALIAS_VERSION_COMPATIBILITY =
   "compatibility.karpenter.k8s.aws/v1-alias-version";

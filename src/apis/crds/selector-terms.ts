@@ -29,7 +29,7 @@ export function atLeastOne(fields: readonly string[]): Rule {
 
 /**
  * A term with `field` has none of the others; `words` are upstream's of that list and generation. Checked for
- * each term, where upstream's rule is broken only once all terms break it (spec: generations 5.3).
+ * each term, where upstream's rule is broken only once all terms break it.
  */
 export function exclusive(field: string, words: string, others: readonly string[]): Rule {
   const any = others.map((other) => `has(x.${other})`).join(" || ");

@@ -1,7 +1,7 @@
 /**
  * Admission of alpha's kinds, whose schemas say little: a defaulting and a validating webhook for
  * Provisioners and AWSNodeTemplates, and one for config-logging. AdmissionReview in, AdmissionReview out;
- * serving them is others' business (spec: generations 4.4, 11.1, 11.3). Later kinds are checked by their
+ * serving them is others' business. Later kinds are checked by their
  * schemas alone.
  */
 

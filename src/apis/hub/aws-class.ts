@@ -1,7 +1,7 @@
 /**
- * The hub form of an AWS node class: EC2NodeClass, AWSNodeTemplate and the inline provider block of a
- * Provisioner in one shape, selectors as terms, defaults of the generation filled in (spec:
- * generations 12.3). Reading never fails; validation reports elsewhere.
+ * The hub form of an AWS node class: one shape for EC2NodeClass, AWSNodeTemplate and the provider block of a
+ * Provisioner. Selectors are terms, and the defaults of the generation are filled in. Reading never fails;
+ * validation reports faults elsewhere.
  */
 import { amiTerms, securityGroupTerms, subnetTerms } from "../aws/alpha-selectors.ts";
 import {

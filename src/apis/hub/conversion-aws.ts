@@ -1,6 +1,6 @@
 /**
  * v1beta1 ↔ v1 of EC2NodeClass: beta names images by family, v1 by alias; Ubuntu, which v1 has no word
- * for, travels as AL2 with an annotation (spec: generations 9).
+ * for, travels as AL2 with an annotation.
  */
 import type { BlockDeviceMapping, EC2NodeClass, EC2NodeClassV1Beta1 } from "../aws/ec2nodeclass.ts";
 import {

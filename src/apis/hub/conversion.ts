@@ -1,7 +1,7 @@
 /**
  * v1beta1 ↔ v1 of NodePool, NodeClaim and EC2NodeClass, and the webhook around it. Nothing is lost either
  * way: what one version cannot say travels in annotations, upstream's where it has one and ours
- * (`…/v1-only`) where upstream drops the value (spec: generations 9 and 12.2).
+ * (`…/v1-only`) where upstream drops the value.
  */
 import { deepEqual, isObject, textOf } from "../../base/json.ts";
 import { typeProblem } from "../crds/type-problem.ts";

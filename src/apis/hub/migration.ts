@@ -1,7 +1,7 @@
 /**
  * Provisioner and AWSNodeTemplate → v1beta1 NodePool and EC2NodeClass, as files: what karpenter-convert does
  * without a cluster. Where alpha's meaning has no word in v1beta1 it is said as a remark, or refused.
- * upstream: tools/karpenter-convert at v0.32 (spec: generations 8)
+ * upstream: tools/karpenter-convert at v0.32
  */
 import { canonicalQuantity } from "../../base/canonical-quantity.ts";
 import { formatDuration, parseDuration } from "../../base/duration.ts";

@@ -1,5 +1,5 @@
 /**
- * NodePools and Provisioners → the one form that decisions know (spec: generations 12.3, 12.4). Reading
+ * NodePools and Provisioners → the one form that decisions know. Reading
  * never fails: what validation should have refused counts as absent, and validation says so elsewhere.
  */
 import {

@@ -1,7 +1,7 @@
 /**
  * Status conditions by one set of rules: which feed `Ready`, when times move, how they are ordered.
  * Objects are never changed: each call returns the object itself when nothing differs, else a new one.
- * upstream: operatorpkg/status (spec: upstream-core 1.2)
+ * upstream: operatorpkg/status
  */
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { deepEqual } from "../../base/json.ts";
@@ -113,7 +113,8 @@ export function withConditionChanges<T extends KubeObject>(
 
 /**
  * The change in the words that the object has already, where only numbers in them differ (times, numbers of
- * requests): a cloud may word the same failure otherwise each time, and what is stored anew is looked at anew at once.
+ * requests): a cloud may word the same failure otherwise each time, and what is stored anew is looked at anew at
+ * once.
  */
 export function inSteadyWords(object: KubeObject, change: ConditionChange): ConditionChange {
   const known = condition(object, change.type);

@@ -78,14 +78,17 @@ export const PRICE_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/price-overlay-
 export const CAPACITY_OVERLAY_APPLIED_ANNOTATION_KEY = "karpenter.sh/capacity-overlay-applied";
 /** On pods: what it costs to move them, an int32; consolidation prefers nodes with cheap pods. */
 export const DISRUPTION_COST_ANNOTATION_KEY = "karpenter.sh/disruption-cost";
-/** On pods: the deletion cost that Karpenter wrote. If the pod has another one, that is its user's. karpenter-ts only. */
+/**
+ * On pods: the deletion cost that Karpenter wrote. If the pod has another one, that is its user's. karpenter-ts
+ * only.
+ */
 export const MANAGED_DELETION_COST_ANNOTATION_KEY = "karpenter.sh/managed-pod-deletion-cost";
 /** On claims: drivers of the devices that its pods claim, by comma. upstream: pkg/apis/v1/labels.go */
 export const REQUESTED_DRA_DRIVERS_ANNOTATION_KEY = "karpenter.sh/requested-dra-drivers";
 /** The object was written again in the stored version. */
 export const STORED_VERSION_MIGRATED_ANNOTATION_KEY = "karpenter.sh/stored-version-migrated";
 
-/** Conversion keeps what the other version cannot say (spec: generations 9). */
+/** Conversion keeps what the other version cannot say. */
 export const KUBELET_COMPATIBILITY_ANNOTATION_KEY =
   "compatibility.karpenter.sh/v1beta1-kubelet-conversion";
 /** Keeps a v1beta1 reference through conversion to v1. */
@@ -238,12 +241,15 @@ export function nodeClassLabelKey(ref: { readonly group: string; readonly kind: 
 /** On one pool: ends that nobody asked for, by minute, for whichever process counts next. karpenter-ts only. */
 export const INVOLUNTARY_ENDS_ANNOTATION_KEY = "karpenter.sh/involuntary-ends";
 
-/** On any pool, an RFC 3339 time: the brake on involuntary ends that came on before it is released. karpenter-ts only. */
+/**
+ * On any pool, an RFC 3339 time: the brake on involuntary ends that came on before it is released. karpenter-ts
+ * only.
+ */
 export const INVOLUNTARY_ENDS_RELEASED_ANNOTATION_KEY = "karpenter.sh/involuntary-ends-released";
 
 /**
- * Tag of what a launch makes, and annotation of what `CloudProvider.list` answers: the UID of namespace kube-system of
- * the cluster it was made for. Two clusters may have one name. karpenter-ts only.
+ * Tag of what a launch makes, and annotation of what `CloudProvider.list` answers: the UID of namespace kube-system
+ * of the cluster it was made for. Two clusters may have one name. karpenter-ts only.
  */
 export const CLUSTER_UID_KEY = "karpenter.sh/cluster-uid";
 

@@ -59,8 +59,8 @@ interface Starting {
 }
 
 /**
- * Runs until it is told to stop, loses the lead or fails. Start-up is all or nothing: what fails in it closes all that
- * is open already, gives the lease back, and rejects.
+ * Runs until it is told to stop, loses the lead or fails. Start-up is all or nothing: what fails in it closes all
+ * that is open already, gives the lease back, and rejects.
  */
 export async function runController(
   provider: "aws" | "kwok",
@@ -243,7 +243,7 @@ async function openConsole(
   parts.add(() => served.close());
 }
 
-/** Served only when something is to be converted or admitted, but then it is too late to say that the port is taken. */
+/** Fails early if the port of the webhooks is taken. The port itself is opened later, if webhooks are needed. */
 async function checkWebhookPort(port: number): Promise<void> {
   try {
     await checkPort(port);
@@ -260,7 +260,7 @@ function isWithoutWebhooks({ disableWebhook, observeOnly }: Options): boolean {
 
 async function* none(): AsyncIterable<string> {}
 
-/** Nothing on AWS is found or made without it. Exported for tests. */
+/** Requires --cluster-name for AWS: resources there are found and created by it. Exported for tests. */
 export function requireClusterName(provider: "aws" | "kwok", options: Options): void {
   if (provider === "aws" && options.clusterName === "") {
     throw new CliError(

@@ -111,7 +111,7 @@ function offering(at: Place, value: unknown): Offering {
   };
 }
 
-/** Two prices for one thing: which is meant? Reservations tell offerings apart. */
+/** Refuses two offerings with the same zone, capacity type and reservation: it is not clear which price counts. */
 function refuseTwins(at: Place, offerings: readonly Offering[]): void {
   const seen = new Map<string, number>();
   for (const [index, { zone, capacityType, labels: ids }] of offerings.entries()) {
@@ -125,7 +125,7 @@ function refuseTwins(at: Place, offerings: readonly Offering[]): void {
   }
 }
 
-/** `{"id": "cr-1", "count": 3}`: so many instances that are paid for already. */
+/** Reads `{"id": "cr-1", "count": 3}`: a capacity reservation, and the number of instances that it has left. */
 function reservation(at: Place, value: unknown, isReserved: boolean): Partial<Offering> {
   if (!isReserved) {
     if (value === undefined) return {};

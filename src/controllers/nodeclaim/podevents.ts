@@ -1,7 +1,7 @@
 /**
- * Writes down when something last happened to a pod of a claim's node: consolidateAfter counts from
- * there. Being bound, ending and being asked to go count; daemons do not. That a pod has vanished is none: it
- * left when it ended or was asked to. At most one write in ten seconds.
+ * Writes on each claim when its node last got or lost a pod; consolidateAfter counts from that time. A pod counts
+ * when it is bound, when it ends and when its deletion begins. Pods of DaemonSets do not count. There is at most one
+ * write in ten seconds.
  * upstream: pkg/controllers/nodeclaim/podevents/controller.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -28,10 +28,10 @@ import type { World } from "../world.ts";
 
 const DEDUPE_MS = 10_000;
 
-/** Until when nothing is to be written for a Node: pods come by the hundred, and ask no more than that. */
+/** For each Node the time until which nothing is written. Hundreds of pods may be bound at once. */
 type Rests = WeakMap<Node, number>;
 
-/** Notes on the claim when a pod was last added or removed; consolidateAfter counts from there. */
+/** Writes on the claim when its node last got or lost a pod. */
 export function podEvents(world: World): Controller {
   const rests: Rests = new WeakMap();
   return {
@@ -49,7 +49,7 @@ export function podEvents(world: World): Controller {
 }
 
 function isEventful(pod: Pod, event: MirrorEvent, before: Pod | undefined): boolean {
-  // What was there when we started has happened some other time.
+  // Pods that exist at the start of this process were bound before.
   if (event !== "updated" || pod.spec.nodeName === undefined) return false;
   if (isOwnedByDaemonSet(pod)) return false;
   if (before?.spec.nodeName !== pod.spec.nodeName) return true;
@@ -58,7 +58,7 @@ function isEventful(pod: Pod, event: MirrorEvent, before: Pod | undefined): bool
   return ended || leaving;
 }
 
-/** The claim of a Node, where nothing has been written down for long enough. */
+/** The claim of a Node, if the last write is long enough ago. */
 function claimToTell(world: World, nodeName: string, rests: Rests): NodeClaim | undefined {
   const nowMs = world.clock.now();
   const node = nodes(world).get(nodeName);

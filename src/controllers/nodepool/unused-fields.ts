@@ -1,6 +1,6 @@
 /**
- * Says once, for each object and field, that a pool or node class asks for something nothing acts on:
- * accepted is not the same as done. The list is apis/hub/not-acted-on.ts, also in the reference pages.
+ * Logs once, for each field of a NodePool or node class, that the field is accepted but has no effect. The list of
+ * these fields is apis/hub/not-acted-on.ts, which is also in the reference pages.
  */
 import { fieldsNotActedOn } from "../../apis/hub/not-acted-on.ts";
 import { POOL_KINDS } from "../../apis/hub/to-pool.ts";
@@ -14,11 +14,11 @@ import {
 } from "../../kube/manager/controller.ts";
 import type { World } from "../world.ts";
 
-/** Logs each field of a pool that is accepted and not acted on, once. */
+/** Logs each field without effect once. */
 export function unusedFields(world: World): Controller {
   const log = world.log.with({ controller: "nodepool.fields" });
   const kinds = [...POOL_KINDS, ...world.cloud.nodeClassKinds] as readonly Kind[];
-  /** What was said, by kind and name, with the UID it was said of. */
+  /** The fields that were logged, by kind and name of the object. A new object of that name has another UID. */
   const said = new Map<string, { readonly uid: string; readonly fields: Set<string> }>();
 
   function read({ kind, name }: Request): KubeObject | undefined {

@@ -1,26 +1,26 @@
 /**
- * When each pod was first seen, first decided on, and first given a place: what the metrics of waiting pods
- * are reckoned from. In memory, as upstream has it: after a restart the clock of a pod begins anew.
+ * When each pod was first seen, first planned, and first given a place. The metrics of pending pods are computed
+ * from these times. They are in memory only, as upstream: after a restart each pod counts as new.
  * upstream: pkg/controllers/state/cluster.go AckPods, MarkPodSchedulingDecisions
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Clock } from "../../base/clock.ts";
 
-/** When each pending pod was first seen, and first placed by a plan. For metrics. */
+/** The times of pending pods, for metrics. */
 export interface PodTimes {
-  /** The pod waits for a place, as far as we know since now. */
+  /** Call when a pending pod is seen. The first call sets the time since which it is pending. */
   acknowledge(pod: Pod): void;
-  /** Planning has looked at it. Returns how long that took when it was the first time. */
+  /** Call after a plan with the pod. The first call returns the milliseconds since the pod was seen. */
   decide(pod: Pod, placed: boolean): number | undefined;
-  /** When planning first had a place for it; undefined while there is none. */
+  /** When a plan first had a place for the pod. Undefined: the last plan had none. */
   placedAtMs(pod: Pod): number | undefined;
-  /** Pods without a decision yet, and since when they wait. */
+  /** Pods that no plan has decided on yet, and when each was seen. */
   undecided(): Iterable<{
     readonly namespace: string;
     readonly name: string;
     readonly sinceMs: number;
   }>;
-  /** It runs or is gone. */
+  /** Call when the pod is bound or deleted. */
   forget(pod: Pod): void;
 }
 

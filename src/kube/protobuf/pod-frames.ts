@@ -1,7 +1,7 @@
 /**
- * Reads frames of a watch on pods, and pages of their list, in Kubernetes' protobuf encoding straight into what a mirror
- * keeps of them. Of ten thousand pods of one Deployment nearly all bytes are alike: the parts that a template decides
- * are recognised by their bytes and read once; only name, version and node are read for each. What a part
+ * Reads frames of a watch on pods, and pages of their list, in Kubernetes' protobuf encoding straight into what a
+ * mirror keeps of them. Of ten thousand pods of one Deployment nearly all bytes are alike: the parts that a template
+ * decides are recognised by their bytes and read once; only name, version and node are read for each. What a part
  * means is decided in one place, by the projection: a part not seen before is read as JSON would have it and
  * projected.
  */
@@ -182,12 +182,12 @@ function readMetadata(
   return Object.freeze(own) as unknown as Pod["metadata"];
 }
 
-/** Go writes empty values into protobuf; JSON leaves them out. */
+/** Sets the field unless it is empty. Go writes empty values into protobuf, and JSON leaves them out. */
 function setUnless(own: Metadata, name: string, value: unknown, nothing: unknown): void {
   if (value !== nothing) own[name] = value;
 }
 
-/** What pods of one template have in common. */
+/** The metadata that all pods of one template share. */
 function sharedOf(metadata: Pod["metadata"]): Metadata {
   const { generateName, namespace, labels, ownerReferences, finalizers } = metadata;
   const all = { generateName, namespace, labels, ownerReferences, finalizers };
@@ -203,7 +203,7 @@ function readSpec(fields: Fields | undefined, specs: Parts<PodSpec>, whole: () =
     if (fields.number === 10) {
       nodeName = fields.text() || undefined;
     } else if (fields.number === 1) {
-      // The mounted token's name differs from pod to pod, and no node is chosen for it.
+      // Volumes without a claim do not affect scheduling, and names of token volumes differ between pods. They are left out.
       if (isClaim(fields.inner())) volumes.push(readMessage("Volume", fields.inner()) as never);
     } else if (fields.number === 2 || fields.number === 20) key.addSome(fields, isReadOfContainer);
     else key.add(fields, fields.begin);

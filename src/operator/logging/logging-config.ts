@@ -99,7 +99,7 @@ export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): C
       const before = log.level;
       if (level === before) return AWAIT_CHANGE;
       const message = `Updating logging level for ${COMPONENT} from ${before} to ${level}.`;
-      // Said while it still shows, or as soon as it does.
+      // The line is logged before the level becomes stricter, or after it becomes looser, so that it is visible.
       if (isStricter(level, before)) log.info(message);
       log.level = level;
       if (!isStricter(level, before)) log.info(message);

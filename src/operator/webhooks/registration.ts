@@ -1,7 +1,7 @@
 /**
- * What the API server must be told so that it calls us: `clientConfig` with our authority, in the CRDs that
- * ask for conversion and in the configurations of admission webhooks. Pure: objects in, objects to write
- * out. A CRD that wants no webhook is left as it is.
+ * Makes the API server call Karpenter's webhooks: sets `clientConfig`, with the CA of their certificate, in the CRDs
+ * that have a conversion and in the configurations of admission webhooks. Pure functions: they return the objects to
+ * write. A CRD without a webhook is not changed.
  */
 import type { ClientConfig, Crd } from "../../apis/core/custom-resource-definition.ts";
 import { webhookConfigurations } from "../../apis/hub/admission.ts";
@@ -21,12 +21,12 @@ export type WebhookAddress =
   /** Without a slash at its end. */
   | { readonly url: string };
 
-/** Objects are stored in an older version: the controller's own watches need conversion. */
+/** Whether objects are stored in an older version. Then the controller's own watches need the conversion webhook. */
 export function isStoredOlder({ status }: Crd): boolean {
   return (status?.storedVersions ?? []).length > 1;
 }
 
-/** One webhook of a configuration; only its client config is changed. */
+/** One webhook of a configuration. Only its client config is changed. */
 export interface Webhook {
   readonly name: string;
   readonly clientConfig?: ClientConfig;

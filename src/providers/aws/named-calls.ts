@@ -1,7 +1,7 @@
 /**
- * Writes into each error of AWS which call it answers: "not authorized" alone tells a reader of the log nothing to act
- * on. What keeps AWS from being used at all (credentials, rights, a missing queue, silence) is said here, at once and
- * every minute; so is, at debug, who was refused what in the text that EC2 encodes, for whoever may have it decoded.
+ * Adds the name of the AWS call to each error, because "not authorized" alone does not tell which right is missing.
+ * Errors that make AWS unusable (credentials, rights, a missing queue, no answer) are logged at once and every
+ * minute. EC2's encoded messages about refused rights are logged at level debug, for those who may decode them.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Logger } from "../../base/log.ts";
@@ -12,7 +12,7 @@ import type { FleetError } from "./api/launches.ts";
 import { troubleOf } from "./call-troubles.ts";
 import { describeError, encodedRefusal } from "./errors.ts";
 
-/** The same calls; their errors know their `action`, in AWS's spelling: `DescribeSubnets`. */
+/** The same calls, whose errors have the name of the call in `action`, in AWS's spelling: `DescribeSubnets`. */
 export function namedCalls(api: AwsApi, { clock, log }: { clock: Clock; log: Logger }): AwsApi {
   const reminders = new Reminders(clock);
 

@@ -1,6 +1,6 @@
 /**
- * Feeds the scheduler: turns mirror events into the snapshot and the queue, remembers which changes
- * could help pods that fit nowhere, and keeps the pods that are placed but not yet seen as bound.
+ * The scheduler's picture of the cluster. Events of the mirrors update its snapshot and its queue. It keeps the
+ * changes that could help pods that fit nowhere, and the pods that are placed and not yet bound in the mirrors.
  */
 import { REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET } from "../../apis/apps/kinds.ts";
 import {
@@ -30,7 +30,7 @@ import { Snapshot, type Surroundings } from "./snapshot.ts";
 
 const SCHEDULER_NAME = "default-scheduler";
 
-/** Filters whose verdict may change when a pod comes to a node or leaves one. */
+/** Filters whose verdict may change when a pod is placed on a node or removed from it. */
 const ON_POD_PLACED: readonly FilterName[] = ["InterPodAffinity", "PodTopologySpread"];
 const ON_POD_GONE: readonly FilterName[] = [
   "InterPodAffinity",
@@ -46,19 +46,19 @@ const ON_VOLUMES: readonly FilterName[] = [
   "NodeVolumeLimits",
 ];
 
-/** What the scheduler knows of the cluster: nodes, placed pods, and the queue. */
+/** The scheduler's picture of the cluster: nodes, placed pods, and the queue. */
 export class ClusterView {
   readonly snapshot: Snapshot;
   readonly queue = new SchedulingQueue();
   readonly #clockNow: () => number;
   readonly #pending = new Set<string>();
   readonly #assumed = new Set<string>();
-  /** Pods with a claim that is not there, or is leaving: no scheduler looks at them, as if they had a gate. */
+  /** Pods with a missing or deleted ResourceClaim. They are not scheduled, as if they had a scheduling gate. */
   readonly #withoutClaims = new Map<string, Pod>();
-  /** Pods that wait for a node on which room is being made for them. */
+  /** Pods that wait for their nominated node, on which preemption makes room. */
   readonly #nominated = new Map<string, { readonly pod: PodInfo; readonly node: string }>();
   readonly #listeners = new Set<() => void>();
-  /** Nodes that offer more, or something else, than before. */
+  /** Nodes that changed since the last retry of pods, so that a pod may fit now. */
   readonly #changedNodes = new Set<string>();
   readonly #changedFor = new Set<FilterName>();
 
@@ -76,12 +76,12 @@ export class ClusterView {
     return this.#assumed.has(key);
   }
 
-  /** Whether the pod is (still) there to be placed. */
+  /** Whether the pod still exists and needs a node. */
   isWaiting(key: string): boolean {
     return this.#pending.has(key);
   }
 
-  /** Remembers that room is being made; `undefined` forgets it. */
+  /** Sets the pod's nominated node. Undefined: it has none any more. */
   nominate(pod: PodInfo, node: string | undefined): void {
     if (node !== undefined) this.#nominated.set(pod.key, { pod, node });
     else this.#nominated.delete(pod.key);
@@ -99,14 +99,14 @@ export class ClusterView {
     );
   }
 
-  /** Pods of lower priority that hoped for the node. */
+  /** Pods of lower priority whose nominated node this is. */
   nominatedBelow(pod: PodInfo, node: string): readonly PodInfo[] {
     return [...this.#nominated.values()]
       .filter((one) => one.node === node && one.pod.priority < pod.priority)
       .map((one) => one.pod);
   }
 
-  /** Counts the pod on the node from now on, before the API server has said so. */
+  /** Counts the pod on the node before its binding is in the mirrors. */
   assume(pod: PodInfo, nodeName: string): void {
     this.#assumed.add(pod.key);
     this.#nominated.delete(pod.key);
@@ -114,20 +114,20 @@ export class ClusterView {
     this.#note(ON_POD_PLACED);
   }
 
-  /** The placing came to nothing. */
+  /** Undoes {@link assume}, because the binding failed. */
   forget(key: string): void {
     if (!this.#assumed.delete(key)) return;
     this.#released(key);
   }
 
-  /** Wakes the pods that the changes since the last call may help. */
+  /** Retries the pods that may fit after the changes since the last call. */
   applyChanges(nowMs: number): void {
     if (this.#changedNodes.size === 0 && this.#changedFor.size === 0) return;
     const nodes = [...this.#changedNodes].sort();
     const reasons = [...this.#changedFor];
     this.#changedNodes.clear();
     this.#changedFor.clear();
-    // A thousand pods of one Deployment ask the same of a node: it is asked once.
+    // Equal pods, such as those of one Deployment, share an answer.
     const roomFor = new Map<string, boolean>();
     const hasRoom = (pod: PodInfo): boolean => {
       let known = roomFor.get(pod.shape);
@@ -178,7 +178,7 @@ export class ClusterView {
       return;
     }
     this.#pending.add(key);
-    // An earlier scheduler, or another one, may have made room for it.
+    // The nomination may be from before a restart, or from another scheduler.
     const nominated = pod.status?.nominatedNodeName ?? "";
     if (nominated !== "" && !this.#assumed.has(key)) this.nominate(podInfo(pod), nominated);
     if (this.#assumed.has(key)) return;
@@ -204,7 +204,7 @@ export class ClusterView {
     this.snapshot.setNode(node);
     if (before !== undefined && offersTheSame(node, before)) return;
     this.#changedNodes.add(node.metadata.name);
-    // A new node may open a topology domain, or be where affinity points.
+    // A new node may be a new topology domain, or be in the domain that a pod's affinity needs.
     this.#note(ON_POD_PLACED);
   }
 
@@ -213,7 +213,10 @@ export class ClusterView {
     this.#note(["PodTopologySpread"]);
   }
 
-  /** Claims, slices or classes: pods may have all their claims now, and more devices to choose from. */
+  /**
+   * Call when a ResourceClaim, ResourceSlice or DeviceClass changed. Pods may have their claims, or more devices,
+   * now.
+   */
   devicesChanged(): void {
     for (const pod of [...this.#withoutClaims.values()]) this.takePod(pod, undefined);
     this.#note(["DynamicResources"]);
@@ -245,7 +248,7 @@ export class ClusterView {
   }
 }
 
-/** Connects a view to the mirrors. `assumed`: what is decided of claims and not written yet. */
+/** Creates a view that follows the mirrors. `assumed`: allocations of claims that are decided and not written yet. */
 export function watchCluster(deps: PartDeps, assumed: AssumedClaims): ClusterView {
   const { mirrors, clock } = deps;
   const view = new ClusterView(surroundingsOf(mirrors, assumed), () => clock.now());
@@ -329,13 +332,13 @@ function surroundingsOf(mirrors: Mirrors, assumed: AssumedClaims): Surroundings 
   };
 }
 
-/** ReplicationControllers are from before selectors: plain labels. Exported for tests. */
+/** The pods of a controller. A ReplicationController has plain labels in place of a selector. Exported for tests. */
 export function labelsChosenBy(controller: KubeObject | undefined): LabelSelector | undefined {
   const { selector } = (controller as { spec?: { selector?: Labels } } | undefined)?.spec ?? {};
   return selector === undefined ? undefined : { matchLabels: selector };
 }
 
-/** Whether nothing changed that a placing looks at: status news are most of all updates. */
+/** Whether no field changed that scheduling reads. Most updates of pods change their status only. */
 function sameForPlacing(pod: Pod, before: Pod | undefined): boolean {
   return (
     before !== undefined &&
@@ -345,12 +348,12 @@ function sameForPlacing(pod: Pod, before: Pod | undefined): boolean {
     deepEqual(before.metadata.labels, pod.metadata.labels) &&
     deepEqual(before.spec, pod.spec) &&
     deepEqual(claimStatuses(before), claimStatuses(pod)) &&
-    // During a resize the kubelet's allocated amounts are in the status.
+    // During a resize the amounts that the kubelet allocated are in the status.
     deepEqual(podRequests(before), podRequests(pod))
   );
 }
 
-/** Whether it holds less of anything than before, as after a resize. */
+/** Whether the pod requests less of a resource than before, for example after a resize. */
 function leavesRoom(pod: Pod, before: Pod | undefined): boolean {
   if (before === undefined) return false;
   const now = podRequests(pod);

@@ -1,6 +1,6 @@
 /**
- * Which nodes a pod fits on, and why it does not fit on the others: the filters in kube-scheduler's
- * order, where the first that objects gives the node's reasons.
+ * On which nodes a pod fits, and why it does not fit on the others. The filters run in kube-scheduler's order. The
+ * first one that refuses a node gives the reasons.
  */
 import { dynamicResources } from "./filters/devices.ts";
 import type { Filter, FilterName, Prepared, Rejection } from "./filters/filter.ts";
@@ -24,7 +24,7 @@ import type { NodeInfo } from "./node-info.ts";
 import type { PodInfo } from "./pod-info.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** In the order in which the real one asks them. */
+/** All filters, in the order of the real scheduler. */
 const FILTERS: readonly Filter[] = [
   nodeUnschedulable,
   nodeName,
@@ -41,7 +41,7 @@ const FILTERS: readonly Filter[] = [
   dynamicResources,
 ];
 
-/** Filters that need no other pod or object: enough to tell whether a changed node is worth a try. */
+/** Filters that read the node and the pod only. They decide whether a pod is retried on a changed node. */
 const NODE_FILTERS: readonly Filter[] = [
   nodeUnschedulable,
   nodeName,
@@ -51,19 +51,19 @@ const NODE_FILTERS: readonly Filter[] = [
   nodeResourcesFit,
 ];
 
-/** Which nodes passed all filters for one pod. */
+/** The result of the filters for one pod. */
 export interface Feasible {
-  /** By name. */
+  /** The nodes that passed all filters, by name. */
   readonly nodes: readonly NodeInfo[];
-  /** Why the others are out, by node name. */
+  /** Why each other node was refused, by node name. */
   readonly rejections: ReadonlyMap<string, Rejection>;
   /** Set if the pod fits on no node, for a reason that does not depend on the nodes. */
   readonly message?: string;
-  /** Filters that took part in refusing. */
+  /** The filters that refused nodes. */
   readonly rejectedBy: ReadonlySet<FilterName>;
 }
 
-/** Asks every node. For the tests that hold plans against it, too. */
+/** Runs the filters for every node. Tests also compare plans with it. */
 export function feasibleNodes(pod: PodInfo, snapshot: Snapshot): Feasible {
   const checks: { readonly name: FilterName; readonly prepared: Check }[] = [];
   const rejectedBy = new Set<FilterName>();
@@ -105,8 +105,8 @@ export function feasibleNodes(pod: PodInfo, snapshot: Snapshot): Feasible {
 type Check = Extract<Prepared, { kind: "check" }>;
 
 /**
- * The same, where pods that others made room for (`nominated`) count as placed as well as not: the pod must
- * fit both ways.
+ * As {@link feasibleNodes}, with pods that have a nominated node (`nominated`). The pod must fit on a node both with
+ * and without them.
  */
 export function feasibleBeside(
   pod: PodInfo,
@@ -127,7 +127,7 @@ export function feasibleBeside(
   };
 }
 
-/** What speaks against one node; `undefined` when the pod fits there. */
+/** Why the pod does not fit on the node. Undefined: it fits. */
 export function rejectionOn(
   pod: PodInfo,
   node: NodeInfo,

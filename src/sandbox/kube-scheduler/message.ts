@@ -1,12 +1,12 @@
-/** The text that a user reads on a pod that fits nowhere, in kube-scheduler's shape and order. */
+/** The message on a pod that fits nowhere, in kube-scheduler's words. */
 import type { Feasible } from "./feasible.ts";
 
-/** What the real scheduler says of an empty cluster. */
+/** The message if the cluster has no nodes. */
 const NO_NODES = "no nodes available to schedule pods";
 
-/** Dynamic resource allocation has its word in every refusal. */
+/** The part of dynamic resource allocation, which is in every message. */
 export const NO_CLAIMS = "no new claims to deallocate";
-/** The same of a pod that has claims. */
+/** That part for a pod with ResourceClaims. */
 export const STILL_NO_CLAIMS = "still not schedulable";
 export const NO_VICTIMS = "No preemption victims found for incoming pod";
 export const NO_PREEMPTION_HELPS = "Preemption is not helpful for scheduling";

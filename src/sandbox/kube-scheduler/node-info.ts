@@ -8,7 +8,7 @@ import { type Labels, NO_LABELS, type PodInfo } from "./pod-info.ts";
 /** A node with its pods, and the sums that filters use. */
 export class NodeInfo {
   readonly name: string;
-  /** Absent while pods are known to be on a node that we have not seen (yet, or any more). */
+  /** Undefined: pods are bound to the node, but the node itself is not in the mirror, or is deleted. */
   node: Node | undefined;
   labels: Labels = NO_LABELS;
   taints: readonly Taint[] = [];

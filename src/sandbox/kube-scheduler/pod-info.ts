@@ -1,6 +1,6 @@
 /**
- * A pod as the scheduler sees it, worked out once: what it requests, the host ports it takes, and
- * its affinity terms compiled into questions. upstream of behaviour: kube-scheduler's PodInfo.
+ * A pod with everything that scheduling reads, computed once: its requests, its host ports and its affinity terms.
+ * upstream: kubernetes pkg/scheduler/framework (PodInfo)
  */
 
 import { type HostPort, hostPorts } from "../../apis/core/host-ports.ts";
@@ -12,17 +12,17 @@ import { keyOf } from "../../apis/meta.ts";
 import type { Resources } from "../../apis/resources.ts";
 import { canonicalJson } from "../../base/json.ts";
 
-/** Key to value. */
+/** Labels: key → value. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** Shared and frozen. */
+/** Shared by all objects without labels. */
 export const NO_LABELS: Labels = Object.freeze({});
 
-/** What the scheduler assumes a container uses that says nothing: only for scoring. */
+/** CPU that scoring assumes for a container without a request. */
 const DEFAULT_MILLI_CPU = 100;
 const DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024;
 
-/** A compiled affinity term. Equal `id` means equal answers. */
+/** A parsed affinity term. Terms with an equal `id` match the same pods. */
 export interface Term {
   readonly id: string;
   readonly topologyKey: string;
@@ -52,7 +52,7 @@ export interface PodInfo {
   readonly ports: readonly HostPort[];
   /** Claim names of its volumes, generic ephemeral ones included. */
   readonly claims: readonly string[];
-  /** Those of {@link claims} that are made for generic ephemeral volumes. */
+  /** The {@link claims} of generic ephemeral volumes. */
   readonly ephemeralClaims: ReadonlySet<string>;
   readonly affinity: readonly Term[];
   readonly antiAffinity: readonly Term[];
@@ -167,8 +167,8 @@ function compileTerm(term: PodAffinityTerm, pod: Pod): Term {
 }
 
 /**
- * What a pod that is being placed is scored by: its containers alone, with the assumed amounts filled in where one
- * says nothing. kube-scheduler forgets here what the pod asks for as a whole.
+ * The requests by which scoring counts a pod that is being placed: those of its containers, with assumed amounts for
+ * missing ones. kube-scheduler ignores the pod's own requests (pod-level resources) here.
  * upstream: pkg/scheduler/framework/plugins/noderesources/{fit,resource_allocation}.go
  */
 function scoredRequests({ spec, ...rest }: Pod): Amounts {

@@ -1,8 +1,8 @@
 /**
- * Preemption: when a pod fits nowhere, on which node it would fit if less important pods left, and which
- * of them must. Decides only; scheduler.ts sends them away. Behaviour of kube-scheduler's
- * DefaultPreemption: as few victims as possible, those guarded by a spent budget last, then the node
- * where the least is lost.
+ * Preemption: if a pod fits nowhere, finds the node where it would fit without pods of lower priority, and the
+ * victims among them. scheduler.ts deletes the victims. As in kube-scheduler's DefaultPreemption there are as few
+ * victims as possible. Victims that a PodDisruptionBudget protects are avoided. Then the node with the least loss is
+ * chosen.
  */
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
@@ -20,7 +20,7 @@ import type { NodeInfo } from "./node-info.ts";
 import type { PodInfo } from "./pod-info.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** Enough candidates to choose from in a big cluster. */
+/** The most candidates that are compared. */
 const MAX_CANDIDATES = 100;
 /** The reason of the condition DisruptionTarget on a preempted pod. */
 export const PREEMPTED_REASON = "PreemptionByScheduler";
@@ -28,16 +28,16 @@ export const PREEMPTED_REASON = "PreemptionByScheduler";
 /** A node where the pod fits after these victims are gone. */
 export interface Candidate {
   readonly node: string;
-  /** The most important first. */
+  /** The pods to delete, the most important first. */
   readonly victims: readonly PodInfo[];
-  /** How many of them a budget does not allow to go. */
+  /** The number of victims whose PodDisruptionBudget does not allow it. */
   readonly violations: number;
 }
 
 /** Whether preemption helps. upstream: pkg/scheduler/framework/preemption. */
 export type Preemption =
   | { readonly kind: "preempt"; readonly candidate: Candidate }
-  /** `message`: the end of what a user reads. `waits`: an earlier preemption is still under way. */
+  /** `message`: the end of the message on the pod. `waits`: victims of an earlier preemption are still ending. */
   | { readonly kind: "none"; readonly message: string; readonly waits?: true };
 
 /** `result`: the result of {@link feasibleNodes}, without a node. The snapshot is unchanged afterwards. */
@@ -125,7 +125,7 @@ function victimsOn(
   }
 }
 
-/** Keys of pods whose going a budget does not allow, if all went in this order. */
+/** The keys of pods that a PodDisruptionBudget protects, if they were deleted in this order. */
 function guardedPods(pods: readonly PodInfo[], snapshot: Snapshot): ReadonlySet<string> {
   const left = new Map<PodDisruptionBudget, number>();
   const guarded = new Set<string>();
@@ -146,10 +146,10 @@ function guardedPods(pods: readonly PodInfo[], snapshot: Snapshot): ReadonlySet<
 const LOSSES: readonly ((candidate: Candidate) => number)[] = [
   ({ violations }) => violations,
   ({ victims }) => victims[0]?.priority ?? Number.NEGATIVE_INFINITY,
-  // Priorities may be negative: more victims weigh more all the same.
+  // Priorities may be negative. The offset makes each one positive, so that more victims are a larger loss.
   ({ victims }) => victims.reduce((sum, { priority }) => sum + priority + 2 ** 31, 0),
   ({ victims }) => victims.length,
-  // The most important victim that has run the shortest goes.
+  // The node whose most important victims have run for the shortest time.
   ({ victims }) =>
     -Math.min(
       ...victims
@@ -158,7 +158,7 @@ const LOSSES: readonly ((candidate: Candidate) => number)[] = [
     ),
 ];
 
-/** Where the least is lost. Among equals the real one takes any; we take the first by name. */
+/** The candidates with the least loss. The real scheduler takes any of them; this one takes the first by name. */
 function bestCandidates(candidates: readonly Candidate[]): readonly Candidate[] {
   let best = candidates;
   for (const loss of LOSSES) {

@@ -1,7 +1,7 @@
 /**
- * Pods that wait for a place. Three rooms, as in kube-scheduler: active (by priority, then time),
- * backoff (tried again soon), unschedulable (tried again when something changes that could help, and
- * after five minutes at the latest). Time is given by the caller.
+ * The queue of pending pods. It has three parts, as in kube-scheduler. Active pods are tried by priority, then time.
+ * Backoff pods are retried soon. Unschedulable pods are retried after a change that could help, and after five
+ * minutes at the latest. Callers pass the time.
  */
 import { Heap } from "../../base/heap.ts";
 import type { FilterName } from "./filters/filter.ts";
@@ -9,13 +9,13 @@ import type { PodInfo } from "./pod-info.ts";
 
 const INITIAL_BACKOFF_MS = 1_000;
 const MAX_BACKOFF_MS = 10_000;
-/** A pod that nothing woke is tried again after this. */
+/** Milliseconds after which an unschedulable pod is retried without a change. */
 const MAX_UNSCHEDULABLE_MS = 300_000;
 
 /** A pod in the queue. */
 export interface Waiting {
   readonly pod: PodInfo;
-  /** When it first came into the queue: the order among equal priorities. */
+  /** When it was first queued. Pods of equal priority are ordered by this. */
   readonly sinceMs: number;
   readonly attempts: number;
   readonly rejectedBy: ReadonlySet<FilterName>;
@@ -26,13 +26,13 @@ export interface Waiting {
 /** Pods to schedule, by priority and then by age; failed ones wait for a change or a backoff. */
 export class SchedulingQueue {
   readonly #active = new Heap<Waiting>(isBefore);
-  /** Where each pod is; entries in the heap that are not the current one are stale and skipped. */
+  /** The current entry of each active pod. Other entries for the pod in the heap are stale, and are skipped. */
   readonly #activeByKey = new Map<string, Waiting>();
   readonly #backoff = new Map<string, Waiting & { readonly untilMs: number }>();
-  /** In groups that get the same answers: a crowd of equal pods is asked about once. */
+  /** Unschedulable pods in groups that get the same answer, so that equal pods are checked once. */
   readonly #unschedulable = new Map<string, Map<string, Waiting>>();
   readonly #groupOf = new Map<string, string>();
-  /** Nothing is due by time alone before this. */
+  /** No pod is due before this time, unless something changes. */
   #nothingDueBeforeMs = Number.POSITIVE_INFINITY;
 
   get size(): number {
@@ -43,7 +43,7 @@ export class SchedulingQueue {
     return this.#find(key) !== undefined;
   }
 
-  /** A new pod, or a new version of a waiting one, which is worth another try. */
+  /** Adds a new pod, or a new version of a pending pod that may fit now. */
   add(pod: PodInfo, nowMs: number): void {
     const known = this.#find(pod.key);
     this.remove(pod.key);
@@ -56,7 +56,7 @@ export class SchedulingQueue {
     });
   }
 
-  /** A new version of a waiting pod whose change cannot help it: it stays where it is. */
+  /** Takes over a new version of a pending pod whose change cannot help it. It stays in its part of the queue. */
   refresh(pod: PodInfo): void {
     const stuck = this.#stuck(pod.key);
     if (stuck !== undefined) this.#park({ ...stuck, pod });
@@ -84,12 +84,12 @@ export class SchedulingQueue {
     }
   }
 
-  /** It fits nowhere: wait for a change. */
+  /** Makes the pod unschedulable, because it fits nowhere. */
   giveUp(waiting: Waiting, rejectedBy: ReadonlySet<FilterName>, nowMs: number): void {
     this.#park({ ...waiting, attempts: waiting.attempts + 1, rejectedBy, triedAtMs: nowMs });
   }
 
-  /** Something went wrong on the way (a refused binding): try again after the backoff. */
+  /** Retries the pod after its backoff, because a request failed (such as its binding). */
   retryLater(waiting: Waiting, nowMs: number): void {
     const attempts = waiting.attempts + 1;
     const untilMs = nowMs + backoffMs(attempts);
@@ -97,8 +97,8 @@ export class SchedulingQueue {
   }
 
   /**
-   * Moves the pods that `helps` says a change may help. It is asked about one pod of each group that
-   * is alike in shape and in what rejected it.
+   * Retries the pods for which `helps` is true. It is called for one pod of each group with the same shape and the
+   * same refusing filters.
    */
   wake(helps: (waiting: Waiting) => boolean, nowMs: number): void {
     for (const group of [...this.#unschedulable.values()]) {

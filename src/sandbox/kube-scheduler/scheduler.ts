@@ -1,7 +1,7 @@
 /**
- * The simulated kube-scheduler: takes pending pods in order of priority and age, decides on its own
- * picture of the cluster, binds, and says on the pod why it fits nowhere. Decisions are synchronous
- * and count at once (a placed pod is assumed on its node); bindings are sent many at a time.
+ * The simulated kube-scheduler. It takes pending pods by priority and age, decides on its own picture of the
+ * cluster, and binds them or writes on them why they fit nowhere. A decision is synchronous and counts at once: the
+ * pod is assumed on its node. Many bindings are sent at the same time.
  */
 import { PERSISTENT_VOLUME_CLAIM, type PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import { POD, type Pod } from "../../apis/core/pod.ts";
@@ -33,12 +33,12 @@ import { bestNode } from "./scores.ts";
 import { isBound, podVolumes, SELECTED_NODE_ANNOTATION } from "./volumes.ts";
 
 const REQUEST: Request = { kind: "Scheduler", name: "default-scheduler" };
-/** Bindings in flight at once; between batches other parts of the sandbox get their turn. */
+/** Bindings in one batch. Other parts of the sandbox run between two batches. */
 const BINDINGS_AT_ONCE = 64;
-/** How long a placed pod may wait for its volumes before it is looked at afresh. */
+/** Milliseconds that a placed pod may wait for its volumes. Then it is scheduled again. */
 const VOLUME_WAIT_MS = 600_000;
 
-/** A placed pod whose volumes are being made. */
+/** A placed pod whose volumes are being provisioned. */
 interface AwaitingVolumes {
   readonly waiting: Waiting;
   readonly node: string;
@@ -64,7 +64,7 @@ class Scheduler {
   readonly #recorder: EventRecorder;
   readonly #awaitingVolumes = new Map<string, AwaitingVolumes>();
   readonly #assumedClaims = new AssumedClaims();
-  /** What is to be written to the claims of placed pods before they are bound, by pod. */
+  /** The writes to ResourceClaims that must come before the binding, by pod. */
   readonly #claimWrites = new Map<string, readonly ClaimWrite[]>();
   readonly #shares: Random;
 
@@ -95,7 +95,7 @@ class Scheduler {
     return due === undefined ? AWAIT_CHANGE : requeueAfter(Math.max(0, due - clock.now()));
   }
 
-  /** When time alone is a reason to run again. */
+  /** When to run again if nothing changes before. */
   #nextDueMs(): number | undefined {
     const waits = [...this.#awaitingVolumes.values()].map(({ untilMs }) => untilMs);
     const retry = this.view.queue.nextDueMs();
@@ -103,7 +103,7 @@ class Scheduler {
     return waits.length === 0 ? undefined : Math.min(...waits);
   }
 
-  /** Decides synchronously; the promise is only for the API requests. Never rejects. */
+  /** Schedules one pod. The decision is synchronous; the promise is for the requests, and never rejects. */
   async #schedule(waiting: Waiting): Promise<void> {
     const { snapshot } = this.view;
     const { pod } = waiting;
@@ -128,7 +128,7 @@ class Scheduler {
     }
   }
 
-  /** The pod waits, perhaps for others to make room for it. */
+  /** Writes on the pod that it fits nowhere, and preempts pods of lower priority if that helps. */
   async #refuse(waiting: Waiting, result: Feasible): Promise<void> {
     const { snapshot, queue } = this.view;
     const { pod } = waiting;
@@ -148,7 +148,7 @@ class Scheduler {
     await this.#report(pod, message, keeps);
   }
 
-  /** Deletes a pod in favour of a more important one. */
+  /** Preempts a pod: deletes it for a pod of higher priority. */
   async #sendAway(victim: PodInfo, preemptor: PodInfo, node: string): Promise<void> {
     const current = podMirror(this.#deps.mirrors).get(victim.key) ?? victim.pod;
     if (current.metadata.deletionTimestamp !== undefined) return;
@@ -165,7 +165,7 @@ class Scheduler {
       const preconditions = uid === undefined ? {} : { preconditions: { uid } };
       await this.#deps.kube.delete(POD, { name, namespace }, preconditions);
     } catch (error) {
-      // Gone already, or the next attempt of the preemptor finds it still there.
+      // After another error the victim still exists, and the next attempt of the preemptor finds it.
       if (!isNotFound(error))
         this.#deps.log.warn("preempting a pod failed", { Pod: victim.key, error: String(error) });
       return;
@@ -179,7 +179,7 @@ class Scheduler {
     this.#trace("preempted", victim, `for ${preemptor.key} on ${node}`);
   }
 
-  /** The node that a lesser pod hoped for is taken: it looks for another. */
+  /** Removes the nomination of a pod of lower priority, whose node was taken. */
   async #disappoint(pod: PodInfo): Promise<void> {
     this.view.nominate(pod, undefined);
     const current = podMirror(this.#deps.mirrors).get(pod.key);
@@ -304,7 +304,7 @@ class Scheduler {
     try {
       await patchObject(this.#deps.kube, POD, current, after);
     } catch (error) {
-      // The pod waits all the same; the next attempt writes it.
+      // The pod waits in any case, and its next attempt writes the condition.
       this.#deps.log.debug("writing PodScheduled failed", { Pod: pod.key, error: String(error) });
     }
   }

@@ -24,7 +24,7 @@ interface DeviceFacts {
   readonly instanceTypes: Readonly<Record<string, TypeFacts>>;
 }
 
-/** By driver. */
+/** The devices of an instance type, by driver. */
 type TypeFacts = Readonly<Partial<Record<Driver, { readonly devices: readonly RawDevice[] }>>>;
 type Driver = (typeof DRIVERS)[number];
 
@@ -36,7 +36,7 @@ interface RawDevice {
 
 const GPU_DRIVER = "gpu.nvidia.com";
 const DRIVERS = [GPU_DRIVER, "dra.net"] as const;
-/** Known only once a driver runs, and the same for all GPUs of a machine. */
+/** Attributes that do not depend on the instance type: only the running driver knows them. */
 const DRIVER_VERSIONS: Readonly<Record<string, DeviceAttribute>> = {
   driverVersion: { version: "580.95.5" },
   cudaDriverVersion: { version: "13.0.0" },
@@ -48,7 +48,7 @@ const CLASSES: Readonly<Record<string, string>> = {
 
 let facts: DeviceFacts | undefined;
 
-/** What the drivers find on a machine of the type; nothing on most. */
+/** The devices on a machine of the type. Most types have none. */
 export function devicesOfType(instanceType: string): readonly MachineDevices[] {
   facts ??= JSON.parse(
     readFileSync(new URL("../../../data/dra-aws.json", import.meta.url), "utf8"),
@@ -79,7 +79,7 @@ export function sliceOf(node: Node, { driver, devices }: MachineDevices): Resour
   };
 }
 
-/** The classes that users name in their claims. */
+/** Creates the DeviceClasses, which users name in their ResourceClaims. */
 export async function createDeviceClasses(client: KubeClient): Promise<void> {
   for (const [name, expression] of Object.entries(CLASSES))
     await client.create(DEVICE_CLASS, {

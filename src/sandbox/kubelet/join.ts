@@ -1,7 +1,7 @@
 /**
- * How an instance becomes a Node: some seconds after launch its kubelet registers a Node that is not
- * ready, with what the instance's user data says about labels and taints; later it reports Ready.
- * The cloud simulation calls {@link Kubelets.join} and {@link Kubelets.leave}.
+ * How an instance becomes a Node. Some seconds after the launch its kubelet registers a Node that is not ready, with
+ * the labels and taints of the instance's user data. Later it reports Ready. The simulated cloud calls {@link
+ * Kubelets.join} and {@link Kubelets.leave}.
  */
 import { NODE, type Node, type Taint } from "../../apis/core/node.ts";
 import type { Condition, ResourceAmounts } from "../../apis/meta.ts";
@@ -16,15 +16,15 @@ import { isAlreadyExists } from "../../kube/errors.ts";
 import type { PartDeps } from "../parts.ts";
 import { type MachineDevices, sliceOf } from "./devices.ts";
 
-/** From launch until the kubelet registers the Node. */
+/** Milliseconds from launch until the kubelet registers the Node. */
 export const DEFAULT_JOIN_MS = 20_000;
-/** From registration until Ready. */
+/** Milliseconds from registration until Ready. */
 export const DEFAULT_READY_MS = 10_000;
 export const LEASE_NAMESPACE = "kube-node-lease";
 export const NOT_READY_TAINT_KEY = "node.kubernetes.io/not-ready";
 export const UNREACHABLE_TAINT_KEY = "node.kubernetes.io/unreachable";
 
-/** What a kubelet knows of its machine. */
+/** What a kubelet knows about its machine. */
 export interface InstanceNode {
   readonly name: string;
   /** `aws:///us-east-1a/i-0abc…`, `kwok://…`. */
@@ -40,13 +40,15 @@ export interface InstanceNode {
   readonly operatingSystem?: string;
   readonly osImage?: string;
   readonly kubeletVersion?: string;
-  /** CSI drivers that run there, with the volumes each can attach. */
+  /** The CSI drivers on the machine, with the number of volumes that each can attach. */
   readonly csiDrivers?: readonly { readonly name: string; readonly count: number }[];
-  /** Devices that drivers publish there. */
+  /** The devices that drivers on the machine publish. */
   readonly devices?: readonly MachineDevices[];
-  /** From this call until the Node is registered. Default {@link DEFAULT_JOIN_MS}. */
+  /** Milliseconds from this call until the Node is registered. Default {@link DEFAULT_JOIN_MS}. */
   readonly joinMs?: number;
-  /** From registration until Ready. Default {@link DEFAULT_READY_MS}; `"never"` stays NotReady, 0 is ready at once. */
+  /**
+   * Milliseconds from registration until Ready. Default {@link DEFAULT_READY_MS}. `"never"`: it never becomes Ready.
+   */
   readonly readyMs?: number | "never";
 }
 
@@ -84,7 +86,7 @@ export async function registerNode(deps: PartDeps, spec: InstanceNode): Promise<
   }
 }
 
-/** The heartbeat object of a node. */
+/** Creates the Lease of a node, which its kubelet renews as a heartbeat. */
 export async function createLease(deps: PartDeps, node: Node): Promise<void> {
   const lease = {
     apiVersion: "coordination.k8s.io/v1",
@@ -120,7 +122,7 @@ function ownedBy(node: Node): { apiVersion: string; kind: string; name: string; 
 function nodeOf(spec: InstanceNode, nowMs: number): Node {
   const architecture = spec.architecture ?? "amd64";
   const operatingSystem = spec.operatingSystem ?? "linux";
-  // A machine that was there before the story begins is ready from the start.
+  // Nodes that exist when the simulation begins are ready from the start.
   const ready = spec.readyMs === 0;
   return {
     apiVersion: "v1",
@@ -165,7 +167,7 @@ function nodeOf(spec: InstanceNode, nowMs: number): Node {
   };
 }
 
-/** Ids of the machine, made from its provider id, so that they are the same in every run. */
+/** The ids of the machine. They are computed from its provider ID, so that they are the same in every run. */
 function identityOf(providerID: string): {
   readonly machineID: string;
   readonly systemUUID: string;
@@ -174,7 +176,7 @@ function identityOf(providerID: string): {
   return { machineID: machine, systemUUID: uuidOf(machine) };
 }
 
-/** The boot of a machine after so many reboots. */
+/** The boot ID of a machine after this number of reboots. */
 export function bootIdOf(providerID: string, reboots: number): string {
   const [first, boot] = reboots === 0 ? ["first boot", "boot"] : [`boot ${reboots}`, "boot"];
   return uuidOf(`${digitsOf(first as string, providerID)}${digitsOf(boot as string, providerID)}`);
@@ -219,7 +221,7 @@ export function nodeConditions(ready: boolean, nowMs: number): readonly Conditio
   return [...pressures, readiness];
 }
 
-/** `True`, `False`, `Unknown`, or undefined when the node says nothing. */
+/** The condition Ready. Undefined: the node does not have it. */
 export function readiness(node: Node): Condition | undefined {
   return node.status?.conditions?.find(({ type }) => type === "Ready");
 }

@@ -1,4 +1,4 @@
-/** The controllers of simulated kubelets, in the order a reader meets them. */
+/** The list of controllers that simulate kubelets, and of those that watch nodes and their pods. */
 import type { Controller } from "../../kube/manager/controller.ts";
 import { leaseController } from "./lease.ts";
 import type { Kubelets } from "./machines.ts";

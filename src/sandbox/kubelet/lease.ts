@@ -1,7 +1,7 @@
 /**
- * Heartbeats: every kubelet renews its Lease in `kube-node-lease`. Every ten seconds as the real one,
- * until there are so many nodes that renewals alone would keep the API server busy; then less often,
- * and the node lifecycle waits longer in proportion.
+ * Heartbeats: every kubelet renews its Lease in `kube-node-lease`, every ten seconds as a real one. With very many
+ * nodes renewals would keep the API server busy. Then they are less frequent, and the node lifecycle controller
+ * waits longer in proportion.
  */
 import { NODE } from "../../apis/core/node.ts";
 import { LEASE } from "../../apis/policy/kinds.ts";
@@ -17,18 +17,18 @@ import { LEASE_NAMESPACE } from "./join.ts";
 import type { Kubelets } from "./machines.ts";
 
 const REQUEST: Request = { kind: "Leases", name: "all" };
-/** At most this many renewals a second of the cluster's time. */
+/** The most renewals in a second of simulated time. */
 const RENEWALS_PER_SECOND = 10;
 /** A node counts as silent after this many missed renewals (40 s, Kubernetes' default). */
 const MISSED_RENEWALS = 4;
 
-/** From one renewal to the next, by the number of nodes. */
+/** Milliseconds between two renewals of a node. They grow with the number of nodes. */
 function renewIntervalMs(kubelets: Kubelets): number {
   const nodes = kubelets.deps.mirrors.of(NODE).size;
   return Math.max(kubelets.options.leaseRenewMs, Math.ceil((nodes * 1_000) / RENEWALS_PER_SECOND));
 }
 
-/** How old a Lease may be before its node counts as gone. */
+/** Milliseconds. A node whose Lease is older counts as silent. */
 export function nodeMonitorGraceMs(kubelets: Kubelets): number {
   return MISSED_RENEWALS * renewIntervalMs(kubelets);
 }

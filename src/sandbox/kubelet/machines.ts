@@ -1,7 +1,7 @@
 /**
- * All simulated machines of a cluster: which are running, and the settings their kubelets share. A
- * Node whose machine stopped is silent: nobody renews its Lease or stops its pods, and the node
- * lifecycle and the pod garbage collector clean up after it.
+ * All simulated machines of a cluster: which of them run, and the settings of their kubelets. The kubelet of a
+ * stopped machine is silent: it neither renews its Lease nor stops its pods. The node lifecycle controller and the
+ * pod garbage collector handle its Node and pods.
  */
 
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -20,28 +20,31 @@ import {
 } from "./join.ts";
 import { PodLogs } from "./pod-logs.ts";
 
-/** Which Nodes are simulated, and how fast. */
+/** Which Nodes have a simulated kubelet, and how long its work takes. */
 export interface KubeletOptions {
-  /** Which Nodes a simulated kubelet runs. Default: by the scheme of providerID, or by label. */
+  /** Whether a Node has a simulated kubelet. Default: by the scheme of its providerID, or by label. */
   readonly isSimulated?: (node: Node) => boolean;
-  /** From binding's notice until containers run. Default 2 s. */
+  /** Milliseconds from the moment a kubelet sees a bound pod until its containers run. Default 2 s. */
   readonly podStartMs?: number;
-  /** How long a container takes to stop when asked to. Default 1 s, never more than the grace. */
+  /** Milliseconds that a container takes to stop. Default 1 s, and never more than the grace period. */
   readonly podStopMs?: number;
-  /** Default 10 s; more with many nodes, see lease.ts. */
+  /** Milliseconds between renewals of a Lease. Default 10 s, and longer with many nodes (lease.ts). */
   readonly leaseRenewMs?: number;
-  /** From the end of an instance until the cloud's controller removes its Node. Default 30 s. */
+  /** Milliseconds from the end of an instance until the cloud controller removes its Node. Default 30 s. */
   readonly nodeRemovalMs?: number;
 }
 
 const SIMULATED_LABEL = "karpenter-ts.sandbox/kubelet";
 const SIMULATED_SCHEMES = ["aws://", "kwok://"];
 const JOIN_RETRY_MS = 1_000;
-/** From the order to reboot until the kubelet is back. Shorter than a Lease is good for. */
+/**
+ * Milliseconds from the request to reboot until the kubelet is back. Short enough that the node does not count as
+ * silent.
+ */
 const REBOOT_MS = 30_000;
 const DEFAULT_REMOVAL_MS = 30_000;
 
-/** The default: Nodes of the simulated AWS and of kwok, and Nodes with the label. */
+/** The default of `isSimulated`: Nodes of the simulated AWS and of kwok, and Nodes with the label. */
 function isSimulatedNode(node: Node): boolean {
   const providerID = node.spec?.providerID ?? "";
   return (
@@ -50,7 +53,7 @@ function isSimulatedNode(node: Node): boolean {
   );
 }
 
-/** The simulated machines: instances join and leave here. */
+/** The simulated machines of a cluster. */
 export class Kubelets {
   readonly deps: PartDeps;
   readonly options: Required<KubeletOptions>;
@@ -72,7 +75,7 @@ export class Kubelets {
     this.logs = new PodLogs();
   }
 
-  /** A machine was launched: its Node appears after the join delay. */
+  /** Call when a machine was launched. Its Node is registered after the join delay. */
   join(spec: InstanceNode): void {
     this.#stopped.delete(spec.name);
     this.#specs.set(spec.name, spec);
@@ -80,7 +83,7 @@ export class Kubelets {
     this.#register(spec, spec.joinMs ?? DEFAULT_JOIN_MS);
   }
 
-  /** A machine ended: its kubelet is silent from now on; the Node goes later, if it still exists. */
+  /** Call when a machine ended. Its kubelet is silent from now on. Its Node is removed later. */
   leave(nodeName: string): void {
     this.halt(nodeName);
     this.#specs.delete(nodeName);
@@ -89,7 +92,7 @@ export class Kubelets {
     );
   }
 
-  /** A machine was stopped: its kubelet is silent from now on, the Node stays. */
+  /** Call when a machine was stopped. Its kubelet is silent from now on, and its Node stays. */
   halt(nodeName: string): void {
     this.#joining.get(nodeName)?.cancel();
     this.#joining.delete(nodeName);
@@ -97,8 +100,8 @@ export class Kubelets {
   }
 
   /**
-   * A machine reboots: its kubelet is silent for a while, then reports the new boot. What others reported of the
-   * machine is gone with the old boot; who finds it broken still says so again.
+   * Call when a machine reboots. Its kubelet is silent for a while, then reports the new boot. Conditions that other
+   * programs reported about the old boot are removed. They report again if the machine is still broken.
    */
   reboot(nodeName: string): void {
     this.halt(nodeName);
@@ -134,7 +137,7 @@ export class Kubelets {
   }
 
   async #bootAgain(name: string, reboots: number): Promise<void> {
-    // It ended meanwhile, or was rebooted once more.
+    // The machine has ended meanwhile, or was rebooted again.
     if (!this.#specs.has(name) || this.#reboots.get(name) !== reboots) return;
     this.#stopped.delete(name);
     try {
@@ -155,7 +158,7 @@ export class Kubelets {
     }
   }
 
-  /** What the cloud's node controller does: a Node whose instance is gone is deleted. */
+  /** Deletes a Node whose instance is gone, as the cloud's node controller does. */
   async #removeNode(name: string): Promise<void> {
     if (!this.#stopped.has(name)) return;
     try {

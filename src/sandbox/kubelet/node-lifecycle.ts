@@ -1,7 +1,6 @@
 /**
- * The node lifecycle controller: a node whose kubelet fell silent becomes `Ready=Unknown`, and the
- * taints that say so (not-ready, unreachable) follow the Ready condition. Nodes that never had a
- * Lease are left as whoever made them wrote them.
+ * The node lifecycle controller. A node whose kubelet is silent becomes `Ready=Unknown`. The taints not-ready and
+ * unreachable follow the condition Ready. Nodes that never had a Lease are not changed.
  */
 import { NODE, type Node, type Taint } from "../../apis/core/node.ts";
 import { POD, type TaintEffect } from "../../apis/core/pod.ts";
@@ -74,7 +73,7 @@ export function nodeLifecycleController(kubelets: Kubelets): Controller {
     name: "node-lifecycle",
     watches: [
       source(NODE),
-      // From its first Lease on a node is watched; renewals are read when the grace has passed.
+      // Only the creation of a Lease starts a reconcile. Renewals are read when the grace period is over.
       source(LEASE, ({ metadata: { namespace, name } }, event) =>
         event === "added" && namespace === LEASE_NAMESPACE ? [{ kind: "Node", name }] : [],
       ),
@@ -84,7 +83,7 @@ export function nodeLifecycleController(kubelets: Kubelets): Controller {
   };
 }
 
-/** Every condition becomes Unknown; the same object when that is so already. */
+/** The node with all conditions Unknown. The same object if they are already. */
 function withUnknown(node: Node, nowMs: number): Node {
   const conditions = node.status?.conditions ?? [];
   if (readiness(node)?.status === "Unknown") return node;
@@ -103,7 +102,7 @@ function withUnknown(node: Node, nowMs: number): Node {
 
 const EFFECTS: readonly TaintEffect[] = ["NoSchedule", "NoExecute"];
 
-/** The taints that Ready's status calls for, and no others of the two keys. */
+/** The node with the taint that its condition Ready demands, and without the other one. */
 function withReadinessTaints(node: Node, nowMs: number): Node {
   const status = readiness(node)?.status;
   const wantedKey =

@@ -1,6 +1,6 @@
 /**
- * Each simulated kubelet's word about its node: Ready once the boot is over. Heartbeats go through
- * the Lease, so the Node itself is written once, not every ten seconds.
+ * Reports the status of each simulated node: Ready after the boot. Heartbeats are renewals of the Lease, so the Node
+ * itself is not written again and again.
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { createdAtMs } from "../../apis/meta.ts";
@@ -63,7 +63,7 @@ export function nodeStatusController(kubelets: Kubelets): Controller {
   };
 }
 
-/** Sets the kubelet's conditions; conditions of other writers stay. */
+/** The node with the kubelet's conditions. Conditions of other programs stay. */
 function withReady(node: Node, nowMs: number): Node {
   const ours = nodeConditions(true, nowMs);
   const types = new Set(ours.map(({ type }) => type));

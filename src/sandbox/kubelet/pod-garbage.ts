@@ -1,6 +1,6 @@
 /**
- * The pod garbage collector: pods bound to a node that does not exist (any more) are deleted for good
- * after a quarantine, since no kubelet will ever report that they stopped.
+ * The pod garbage collector. Pods of a node that does not exist are deleted after a quarantine, because no kubelet
+ * will report that they stopped.
  */
 import { NODE } from "../../apis/core/node.ts";
 import { POD } from "../../apis/core/pod.ts";

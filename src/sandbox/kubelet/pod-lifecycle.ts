@@ -1,7 +1,7 @@
 /**
- * What simulated kubelets do with the pods bound to their nodes: create the containers, report them
- * running and ready, end those that are said to end, and stop them with grace when they are deleted.
- * Annotations steer it: see the folder's README.
+ * What simulated kubelets do with pods on their nodes: create the containers, report them as running and ready, end
+ * those with a set run time, and stop them within their grace period when the pod is deleted. Annotations control it
+ * (README.md).
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
 import { POD, type Pod, type PodStatus } from "../../apis/core/pod.ts";
@@ -37,17 +37,17 @@ import { stopsWithinMs } from "./stopping.ts";
 
 /** How long containers run before they end by themselves: `30s`. */
 const RUN_FOR_ANNOTATION = "karpenter-ts.sandbox/run-for";
-/** With which code they end. Default 0. */
+/** The exit code of containers that end by themselves. Default 0. */
 const EXIT_CODE_ANNOTATION = "karpenter-ts.sandbox/exit-code";
-/** How long they take to stop when the pod is deleted. */
+/** How long containers take to stop when their pod is deleted: `30s`. */
 const STOP_AFTER_ANNOTATION = "karpenter-ts.sandbox/stop-after";
-/** How long creating them takes. */
+/** How long it takes to create the containers: `30s`. */
 const START_AFTER_ANNOTATION = "karpenter-ts.sandbox/start-after";
 
-/** The first wait before containers that ended a second time are started again; twice as long each time. */
+/** Milliseconds before containers that ended for the second time restart. The wait doubles with each further end. */
 const FIRST_BACK_OFF_MS = 10_000;
 const LONGEST_BACK_OFF_MS = 5 * 60_000;
-/** Containers that ran for longer have made good what they did before. */
+/** Milliseconds. Containers that ran for longer restart at once. */
 const MADE_GOOD_AFTER_MS = 2 * LONGEST_BACK_OFF_MS;
 
 /** upstream: kubernetes, pkg/kubelet/kuberuntime (doBackOff) and client-go's flowcontrol.Backoff. */
@@ -84,7 +84,7 @@ class PodRunner {
   readonly #kubelets: Kubelets;
   readonly #recorder: EventRecorder;
   readonly #ips = new Map<string, string>();
-  /** Times on objects are whole seconds; these are exact. Epoch milliseconds by UID. */
+  /** When a kubelet took each pod, in epoch milliseconds, by UID. Times on objects are only exact to the second. */
   readonly #takenAt = new Map<string, number>();
   readonly #stoppingSince = new Map<string, number>();
   #nextIp = 2;
@@ -121,7 +121,7 @@ class PodRunner {
   }
 
   async #start(pod: Pod, node: Node): Promise<Outcome> {
-    // Without the node's network only pods on the host's own can start.
+    // Until the node is ready it has no pod network. Only pods with hostNetwork can start.
     if (!isNodeReady(node) && pod.spec.hostNetwork !== true) return AWAIT_CHANGE;
     const { clock } = this.#kubelets.deps;
     const place = this.#placeOf(pod, node);
@@ -176,7 +176,7 @@ class PodRunner {
     return requeueAfter(runForMs);
   }
 
-  /** Stops the containers within the grace period, then takes the pod off the API server. */
+  /** Stops the containers within the grace period, then removes the pod from the API server. */
   async #stop(pod: Pod): Promise<Outcome> {
     const { clock, kube } = this.#kubelets.deps;
     const { namespace, name, uid, deletionGracePeriodSeconds } = pod.metadata;
@@ -197,7 +197,7 @@ class PodRunner {
         },
       );
     } catch (error) {
-      // Another pod of that name, or none: ours is gone.
+      // The pod is gone, or another pod has its name now.
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
     this.#trace("stopped", pod, "");
@@ -220,7 +220,7 @@ class PodRunner {
     return { podIp, hostIp: internal?.address ?? "10.0.0.1" };
   }
 
-  /** An annotated span; one that is malformed is reported and does not count. */
+  /** The duration in an annotation, in milliseconds. An invalid one is logged and ignored. */
   #span(pod: Pod, annotation: string): number | undefined {
     const text = pod.metadata.annotations?.[annotation];
     if (text === undefined) return undefined;
@@ -248,7 +248,7 @@ class PodRunner {
     this.#trace("running", pod, `on ${pod.spec.nodeName}`);
   }
 
-  /** A line in the log of each container. */
+  /** Adds a line to the log of each container. */
   #print(pod: Pod, line: (container: string) => string): void {
     const { clock } = this.#kubelets.deps;
     for (const { name } of pod.spec.containers)

@@ -1,4 +1,4 @@
-/** What simulated containers print: a few lines each, for `kubectl logs`. Bounded in size. */
+/** The logs of simulated containers: a few lines each, for `kubectl logs`. */
 import { ContainerLog, type LogFollower, type LogLine, type LogSource } from "../log-lines.ts";
 
 const LINES_PER_CONTAINER = 100;
@@ -13,12 +13,12 @@ export class PodLogs implements LogSource {
     this.#logOf(podKey, container).append(line);
   }
 
-  /** A new instance of the container starts; what the one before printed is its previous log. */
+  /** Call when a new instance of the container starts. The lines of the last instance become its previous log. */
   startAgain(podKey: string, container: string): void {
     this.#logOf(podKey, container).startAgain();
   }
 
-  /** The pod's containers have ended. */
+  /** Call when the pod's containers have ended. */
   end(podKey: string): void {
     for (const log of this.#byPod.get(podKey)?.values() ?? []) log.end();
   }

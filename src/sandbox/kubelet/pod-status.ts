@@ -1,6 +1,6 @@
 /**
- * The status a kubelet reports for a pod in each phase of its life, as pure functions: containers
- * being created, running, waiting to be started again, ended. Probes are not run: a running container is a ready one.
+ * The status that a kubelet reports for a pod, as pure functions: containers are being created, run, wait for a
+ * restart, or have ended. Probes are not simulated: a running container is ready.
  */
 import type { Pod, PodStatus } from "../../apis/core/pod.ts";
 import type { Condition } from "../../apis/meta.ts";
@@ -12,7 +12,7 @@ export interface PodPlace {
   readonly podIp: string;
 }
 
-/** The kubelet has taken the pod: containers are being created. */
+/** The status while containers are being created. */
 export function creatingStatus(pod: Pod, place: PodPlace, nowMs: number): PodStatus {
   const waiting = (container: { name: string; image?: string }) => ({
     ...containerBase(container),
@@ -40,7 +40,7 @@ export function creatingStatus(pod: Pod, place: PodPlace, nowMs: number): PodSta
   };
 }
 
-/** All containers run. */
+/** The status while all containers run. */
 export function runningStatus(pod: Pod, place: PodPlace, nowMs: number): PodStatus {
   const at = toRfc3339(nowMs);
   const podIp = pod.spec.hostNetwork === true ? place.hostIp : place.podIp;
@@ -79,7 +79,7 @@ export function runningStatus(pod: Pod, place: PodPlace, nowMs: number): PodStat
   };
 }
 
-/** All containers ended with `exitCode` and are not started again. */
+/** The status after all containers ended with `exitCode` for good. */
 export function endedStatus(pod: Pod, exitCode: number, nowMs: number): PodStatus {
   const at = toRfc3339(nowMs);
   const startedAt = runningSince(pod) ?? at;
@@ -104,7 +104,7 @@ export function endedStatus(pod: Pod, exitCode: number, nowMs: number): PodStatu
   };
 }
 
-/** Containers ended and are started again only in `delayMs`. upstream: kubelet, CrashLoopBackOff */
+/** The status while ended containers wait `delayMs` for their restart. upstream: kubelet, CrashLoopBackOff */
 export function backingOffStatus(
   pod: Pod,
   exitCode: number,
@@ -136,7 +136,7 @@ export function backingOffStatus(
   };
 }
 
-/** Containers that ended run again: the restart is counted. `exitCode`: of those that ended just now. */
+/** The status after ended containers were restarted. `exitCode`: the code with which they ended. */
 export function restartedStatus(pod: Pod, exitCode: number, nowMs: number): PodStatus {
   const at = toRfc3339(nowMs);
   const startedAt = runningSince(pod);
@@ -194,7 +194,7 @@ function restartsOf(pod: Pod, container: string): number {
   return Number(status?.["restartCount"] ?? 0);
 }
 
-/** As Go prints whole seconds: `40s`, `2m40s`. */
+/** The duration in Go's format, in whole seconds: `40s`, `2m40s`. */
 function goDuration(ms: number): string {
   const seconds = Math.round(ms / 1_000);
   return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
@@ -212,7 +212,9 @@ function notReadyMessage(pod: Pod): string {
 
 type ConditionValue = readonly [status: Condition["status"], reason?: string, message?: string];
 
-/** The kubelet's conditions in its order, then those of other writers (PodScheduled, gates). */
+/**
+ * The kubelet's conditions in their usual order, then conditions of other programs (PodScheduled, readiness gates).
+ */
 function withConditions(
   pod: Pod,
   nowMs: number,

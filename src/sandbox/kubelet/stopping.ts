@@ -1,13 +1,14 @@
 /**
- * How long a pod takes to stop: preStop hooks first, then the containers, all of them at once, within the grace period.
+ * How long a pod takes to stop: preStop hooks first, then the containers, all of them at once, within the grace
+ * period.
  * upstream: kubernetes, pkg/kubelet/kuberuntime/kuberuntime_container.go (killContainer)
  */
 import type { Container, Pod } from "../../apis/core/pod.ts";
 
-/** What a container has after its hook, however little of the grace period is left. */
+/** Milliseconds that a container gets after its preStop hook, even if the grace period is over. */
 const LEAST_AFTER_HOOK_MS = 2_000;
 
-/** `containersMs`: what its containers take once they are told to stop. */
+/** Milliseconds until the pod has stopped. `containersMs`: how long its containers take after the signal to stop. */
 export function stopsWithinMs({ spec }: Pod, graceMs: number, containersMs: number): number {
   const hookMs = Math.min(graceMs, Math.max(0, ...spec.containers.map(preStopMs)));
   if (hookMs === 0) return Math.min(graceMs, containersMs);
@@ -22,7 +23,10 @@ const UNITS_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** Nothing is executed: a command lasts as long as the `sleep`s in it say. Requests over HTTP end at once. */
+/**
+ * Milliseconds of a preStop hook. It is not executed: a command takes as long as its `sleep`s, and HTTP takes no
+ * time.
+ */
 function preStopMs({ lifecycle }: Container): number {
   const { sleep, exec } = lifecycle?.preStop ?? {};
   if (sleep !== undefined) return sleep.seconds * 1_000;

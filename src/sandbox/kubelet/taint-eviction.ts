@@ -1,7 +1,7 @@
 /**
- * Taint eviction: pods leave a node with a NoExecute taint that they do not tolerate, at once or when
- * the shortest of their `tolerationSeconds` is over. A pod that says nothing about not-ready and
- * unreachable nodes stays five minutes, which is what the real API server writes into it on creation.
+ * Taint eviction. A pod that does not tolerate a NoExecute taint of its node is deleted, at once or after the
+ * shortest of its `tolerationSeconds`. By default pods tolerate not-ready and unreachable nodes for five minutes:
+ * the API server adds these tolerations on creation.
  */
 import { NODE, type Node, type Taint } from "../../apis/core/node.ts";
 import { POD, type Pod, type Toleration } from "../../apis/core/pod.ts";
@@ -82,7 +82,7 @@ function noExecuteTaints(node: Node): readonly Taint[] {
   return (node.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
 }
 
-/** When the pod must go; `undefined` when it may stay. Epoch milliseconds. */
+/** When the pod must be deleted, in epoch milliseconds. Undefined: it may stay. */
 function evictionDueMs(pod: Pod, taints: readonly Taint[], nowMs: number): number | undefined {
   let dueMs: number | undefined;
   const earlier = (ms: number): void => {

@@ -1,6 +1,6 @@
 /**
- * Notes on each Node for how long its kubelet may keep Secrets and ConfigMaps before it asks again: the longer, the
- * more nodes there are. Nothing in the sandbox heeds it; whoever looks at a Node expects to see it.
+ * Writes on each Node for how long its kubelet may cache Secrets and ConfigMaps. The more nodes, the longer. Nothing
+ * in the sandbox reads it, but real Nodes have it.
  * upstream: kubernetes pkg/controller/ttl/ttl_controller.go
  */
 import { NODE } from "../../apis/core/node.ts";

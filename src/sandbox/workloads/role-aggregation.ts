@@ -1,6 +1,6 @@
 /**
- * Cluster roles that are put together of others: whoever adds a role with the label that such a one asks for adds to
- * what its users may. So a chart gives its kinds to `admin`, `edit` and `view`.
+ * Aggregated ClusterRoles: their rules are those of all roles that their selectors match. So a chart can add rights
+ * for its kinds to `admin`, `edit` and `view`.
  * upstream: kubernetes pkg/controller/clusterroleaggregation/clusterroleaggregation_controller.go
  */
 import { matchesLabelSelector } from "../../apis/core/selectors.ts";
@@ -43,7 +43,7 @@ export function roleAggregationController({ kube, mirrors }: PartDeps): Controll
   return {
     name: "clusterrole-aggregation",
     watches: [
-      // Any role may be a part of any that is put together.
+      // Any role may be selected by any aggregated role.
       source(CLUSTER_ROLE, () =>
         roles
           .list()

@@ -1,4 +1,4 @@
-/** All workload controllers of the sandbox, in the order a reader meets them. */
+/** The list of all workload controllers of the sandbox. */
 import type { Controller } from "../../kube/manager/controller.ts";
 import type { PartDeps } from "../parts.ts";
 import { autoscalerController } from "./autoscaler/autoscaler.ts";
@@ -24,7 +24,7 @@ export interface WorkloadOptions {
   readonly caBundle?: () => string;
 }
 
-/** What kube-controller-manager runs, as far as the sandbox has it. */
+/** The controllers of kube-controller-manager that the sandbox has. */
 export function workloadControllers(deps: PartDeps, options: WorkloadOptions = {}): Controller[] {
   return [
     deploymentController(deps),

@@ -15,12 +15,12 @@ import type { Requirement } from "../../scheduling/requirement.ts";
 import { OfferingTable } from "./offering-table.ts";
 import { haveSplitTypes, type TypeRow, typeRows } from "./type-rows.ts";
 
-/** Types by the value a label has on them. */
+/** A label: which types have which of its values. */
 export interface LabelColumn {
   readonly byValue: ReadonlyMap<string, Bits>;
   /** Types that do not set the label. */
   readonly silent: Bits;
-  /** Types that never have it. */
+  /** Types whose nodes never have the label. */
   readonly never: Bits;
 }
 

@@ -101,7 +101,7 @@ export class Trying {
     return fresh;
   }
 
-  /** Notes that the node changed since it refused. */
+  /** Lists the node as changed: classes that it refused must ask it again. */
   roomAgain(node: ExistingNode): void {
     this.#rooms.update(node);
     if (this.#changes.length >= MOST_CHANGES) this.#tellAll();
@@ -116,7 +116,7 @@ export class Trying {
     this.#used.length = 0;
   }
 
-  /** Forgets the changes, after every class has taken them in. */
+  /** Applies the listed changes to every class, and empties the list. */
   #tellAll(): void {
     for (const tried of this.#tried.values()) {
       this.#tellChanges(tried);

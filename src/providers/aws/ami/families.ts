@@ -1,6 +1,6 @@
 /**
  * What differs between AMI families: default devices, which device holds pods' files, how pods are
- * counted. One table row a family. upstream: pkg/providers/amifamily (spec: upstream-aws 2.3)
+ * counted. One table row a family. upstream: pkg/providers/amifamily
  */
 import type { BlockDeviceMapping } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AmiFamily, AwsClass } from "../../../apis/hub/aws-class.ts";

@@ -1,6 +1,6 @@
 /**
- * Joins questions asked close together into one call. A batch waits until nobody has asked for `idleMs`,
- * at most `maxMs`, or until it is full. upstream: pkg/batcher (spec: upstream-aws 5.4)
+ * Joins requests that come shortly after each other into one call. A batch is sent when there was no request for
+ * `idleMs`, after `maxMs` at the latest, or when it is full. upstream: pkg/batcher
  */
 
 import type { Clock, Timer } from "../../../base/clock.ts";
@@ -14,9 +14,9 @@ export interface BatchOptions<I, O> {
   readonly idleMs: number;
   readonly maxMs: number;
   readonly maxItems: number;
-  /** Equal keys share a batch. */
+  /** Requests with an equal key share a batch. */
   readonly keyOf: (input: I) => string;
-  /** One answer an input, in order. Throwing fails them all. */
+  /** The call. It returns one answer for each input, in order. If it throws, all requests of the batch fail. */
   readonly execute: (inputs: readonly I[]) => Promise<readonly (O | Error)[]>;
 }
 

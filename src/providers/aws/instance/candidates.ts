@@ -1,7 +1,7 @@
 /**
  * Which offerings a launch asks for: those the claim allows, that can be had, in zones with a subnet;
  * unusual machines only when nothing else would do, spot only while it is cheaper. Pure.
- * upstream: pkg/providers/instance/filter (spec: upstream-aws 5.2)
+ * upstream: pkg/providers/instance/filter
  */
 import * as aws from "../../../apis/aws/labels.ts";
 import {

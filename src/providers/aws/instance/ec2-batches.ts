@@ -1,7 +1,7 @@
 /**
  * EC2 calls that many reconciles make at once, joined: equal fleets into one of larger capacity, lookups
  * and terminations into lists. An id that spoils a list is asked for alone, so that it fails alone.
- * upstream: pkg/batcher (spec: upstream-aws 5.4)
+ * upstream: pkg/batcher
  */
 import type { Clock } from "../../../base/clock.ts";
 import { canonicalJson } from "../../../base/json.ts";

@@ -1,6 +1,6 @@
 /**
  * The CreateFleet call of a launch, and what its answer means. Pure. One configuration a launch template,
- * one override a type and zone. upstream: pkg/providers/instance (spec: upstream-aws 5.3)
+ * one override a type and zone. upstream: pkg/providers/instance
  */
 
 import type { CapacityType } from "../../../core/cloudprovider/instance-type.ts";

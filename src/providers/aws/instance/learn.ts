@@ -1,6 +1,6 @@
 /**
  * What the errors of a fleet teach: offerings, subnets and reservations that EC2 is out of are passed over for a
- * while. upstream: pkg/providers/instance (spec: upstream-aws 5.5)
+ * while. upstream: pkg/providers/instance
  */
 import { CAPACITY_TYPE_SPOT } from "../../../apis/karpenter/labels.ts";
 import type { Metrics } from "../../../base/metrics.ts";

@@ -2,7 +2,7 @@
  * The instance profile of a class: named as it is, made and kept for a role, or the settings' default.
  * A managed profile carries the class' tags and exactly one role, for good: nodes that run must not change who
  * they are. A class that names another role gets another profile; the old one goes when no node has it, the rest
- * with the class. upstream: pkg/providers/instanceprofile (spec: generations 11.2, upstream-aws 3.3)
+ * with the class. upstream: pkg/providers/instanceprofile
  */
 
 import { LABEL_NODECLASS } from "../../../apis/aws/labels.ts";

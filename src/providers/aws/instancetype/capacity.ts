@@ -1,7 +1,7 @@
 /**
  * What a node of a type will offer pods, and what the system keeps for itself: computed before any node
  * of it exists, so that the planner and the kubelet come to the same numbers.
- * upstream: pkg/providers/instancetype/types.go (spec: upstream-aws 4.3, 4.4)
+ * upstream: pkg/providers/instancetype/types.go
  */
 import type { BlockDeviceMapping, NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";

@@ -1,6 +1,6 @@
 /**
  * The labels a node of a type will have, as far as the type decides them. A label that cannot be derived
- * gets no value, which reads as "must not exist". upstream: computeRequirements (spec: upstream-aws 4.2)
+ * gets no value, which reads as "must not exist". upstream: computeRequirements
  */
 import * as aws from "../../../apis/aws/labels.ts";
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";

@@ -1,6 +1,6 @@
 /**
  * What a class asks of a machine beyond what pods ask: types that cannot do it stay listed, and their
- * offerings are unavailable. upstream: pkg/providers/instancetype/compatibility (spec: upstream-aws 4.5)
+ * offerings are unavailable. upstream: pkg/providers/instancetype/compatibility
  */
 import type { NetworkInterface } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";

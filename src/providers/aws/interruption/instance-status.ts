@@ -4,7 +4,7 @@
  * claim goes at once; one whose Node is Ready all the same, and one with an announced event, is drained.
  * Failed checks count against the brake: those of a whole region may be wrong. Announced events do not.
  * Without the permission it says so once and stops.
- * upstream: pkg/controllers/interruption/instancestatus (spec: upstream-aws 6.3)
+ * upstream: pkg/controllers/interruption/instancestatus
  */
 import { NODE } from "../../../apis/core/node.ts";
 import { claimKind, fromClaim, toClaim } from "../../../apis/hub/claim.ts";

@@ -1,7 +1,7 @@
 /**
  * What is wrong with a class' kubelet settings beyond what the schema can see: settings that no kubelet knows or
  * reads otherwise, thresholds and graces that are none, expressions, and settings that the images would drop.
- * upstream: pkg/apis/v1/kubeletconfiguration_validation.go (spec: upstream-aws 2.6)
+ * upstream: pkg/apis/v1/kubeletconfiguration_validation.go
  */
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
 import type { KubeletConfiguration } from "../../../apis/karpenter/kubelet.ts";

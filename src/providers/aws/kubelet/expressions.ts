@@ -1,7 +1,7 @@
 /**
  * Kubelet settings as CEL expressions of the instance type, behind the gate NodeClassCEL: `maxPods` as text, and
  * reserved amounts that are no quantity. They become numbers for each type, the same for the planner and for
- * the node. upstream: pkg/cel, pkg/apis/v1 (spec: upstream-aws 2.6)
+ * the node. upstream: pkg/cel, pkg/apis/v1
  */
 
 import { Environment, type ParseResult } from "@marcbachmann/cel-js";

@@ -1,7 +1,7 @@
 /**
  * What a launch template says: a pure function of class, image, user data and capacity type. Its name is
  * a hash of its content, so equal launches share one and a changed class gets another.
- * upstream: pkg/providers/launchtemplate (spec: upstream-aws 3.6)
+ * upstream: pkg/providers/launchtemplate
  */
 import type { BlockDeviceMapping as ClassDevice } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";

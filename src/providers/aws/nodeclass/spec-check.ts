@@ -1,7 +1,8 @@
 /**
  * What is wrong with a class by its own words, before anything that it selects is looked at: kubelet settings that
- * are none or that its images would drop, volumes that EBS does not have, user data that cannot be merged or is too long for EC2.
- * upstream: pkg/controllers/nodeclass/validation.go (spec: upstream-aws 1.7)
+ * are none or that its images would drop, volumes that EBS does not have, user data that cannot be merged or is too
+ * long for EC2.
+ * upstream: pkg/controllers/nodeclass/validation.go
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { sharingProblem } from "../dra/sharing.ts";

@@ -170,7 +170,7 @@ function verdict({ type, status, reason, message }: Condition): string {
   return [type, status, reason, message].join(" ");
 }
 
-/** What AWS said of what could not be read. What the class' owner wrote must show as it is now, numbers and all. */
+/** Whether the message of the condition comes from AWS, because a resource could not be read. */
 export function isInAwsWords({ reason }: ConditionChange): boolean {
   return reason?.endsWith(RESOLUTION_FAILED) === true;
 }
@@ -185,13 +185,13 @@ function termsOf(
     | "placementGroupSelector",
   remedy: string,
 ): string {
-  // v1beta1 may leave its images to the family.
+  // In v1beta1 a class without amiSelectorTerms uses the images of its amiFamily.
   const byFamily = field === "amiSelectorTerms" && (spec.amiSelectorTerms ?? []).length === 0;
   const asked = byFamily ? "amiFamily" : field;
   return `spec.${asked} is ${JSON.stringify(spec[asked] ?? [])}; ${remedy}`;
 }
 
-/** A role that is gone is no matter of trying again: nodes with such a profile could never join. */
+/** The condition InstanceProfileReady. A missing role needs a person: nodes with such a profile never join. */
 function profile(nodeClass: EC2NodeClass, found: string | Error): readonly ConditionChange[] {
   const type = "InstanceProfileReady";
   if (!(found instanceof Error)) return [ok(type)];

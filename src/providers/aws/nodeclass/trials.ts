@@ -2,7 +2,7 @@
  * Asks AWS whether it would let us launch from a class, by trial calls that do nothing (`DryRun`), and says
  * which permission is missing. A verdict is kept half an hour, by everything that the launch depends on.
  * Nothing is made for it: CreateFleet's trial names a template that need not exist yet, so only a refusal of
- * permission counts against it. upstream: pkg/controllers/nodeclass/validation.go (spec: upstream-aws 1.7)
+ * permission counts against it. upstream: pkg/controllers/nodeclass/validation.go
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";

@@ -1,6 +1,6 @@
 /**
  * The placement group of a class: found by name or id, kept a minute; while EC2 does not answer, what it said
- * last counts for a day. upstream: pkg/providers/placementgroup (spec: upstream-aws 3.5)
+ * last counts for a day. upstream: pkg/providers/placementgroup
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import type { Clock } from "../../../base/clock.ts";

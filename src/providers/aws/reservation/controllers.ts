@@ -1,7 +1,7 @@
 /**
  * What becomes of claims when their reservation changes under them: one that EC2 now counts as on-demand is
  * shown as that, and one in a capacity block that is about to end is replaced in time.
- * upstream: pkg/controllers/capacityreservation (spec: upstream-aws 6.5)
+ * upstream: pkg/controllers/capacityreservation
  */
 
 import { EC2_NODE_CLASS } from "../../../apis/aws/ec2nodeclass.ts";

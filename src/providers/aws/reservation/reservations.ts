@@ -1,7 +1,7 @@
 /**
  * The capacity reservations of a class, and how many machines each still has room for. EC2's counts are read
  * once a minute; what we launch and end meanwhile is counted here, so that a plan never promises a place
- * twice. upstream: pkg/providers/capacityreservation (spec: upstream-aws 3.4)
+ * twice. upstream: pkg/providers/capacityreservation
  */
 import type { CapacityReservationSelectorTerm } from "../../../apis/aws/ec2nodeclass.ts";
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";

@@ -1,7 +1,6 @@
 /**
- * Tags of what a launch makes, in the words of each generation. Karpenter finds its machines by them, so
- * its own are laid over the user's; only `Name` is the user's to choose.
- * spec: generations 2.5
+ * The tags of launched instances and their resources, as each generation writes them. Karpenter finds its instances
+ * by its own tags, so these replace a user's tags with the same keys. Only `Name` may be set by the user.
  */
 import type { AwsClass } from "../../../apis/hub/aws-class.ts";
 import { claimGeneration } from "../../../apis/hub/claim.ts";

@@ -1,7 +1,7 @@
 /**
  * Zones that traffic is shifted away from: nothing new is launched there, and what EC2 says of machines there is
  * believed less. A shift ends by itself when its time is over; AWS's own lasts until AWS takes it back.
- * upstream: pkg/providers/arczonalshift (spec: upstream-aws 6.4)
+ * upstream: pkg/providers/arczonalshift
  */
 import type { Clock } from "../../../base/clock.ts";
 import type { GetManagedResourceOutput } from "../api/zonal-shift.ts";

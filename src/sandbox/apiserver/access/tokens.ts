@@ -1,11 +1,11 @@
 /**
- * Tokens of service accounts. A token carries all that is known of it and the server's signature, as
- * kube-apiserver's do; the server stores none, so that asking for tokens uses no memory.
+ * Tokens of service accounts. A token contains its claims and the server's signature, as in kube-apiserver. The
+ * server stores no tokens.
  */
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { isObject } from "../../../base/json.ts";
 
-/** An object that a token ends with. */
+/** An object that a token is bound to. The token becomes invalid when the object is deleted. */
 export interface Reference {
   readonly name: string;
   readonly uid?: string;
@@ -39,7 +39,7 @@ export class TokenSigner {
     return `${body}.${this.#signature(body)}`;
   }
 
-  /** What a token says; undefined for one that this server did not sign. */
+  /** The claims of a token. Undefined: this server did not sign it. */
   read(token: string): Claims | undefined {
     const at = token.lastIndexOf(".");
     const body = token.slice(0, Math.max(at, 0));

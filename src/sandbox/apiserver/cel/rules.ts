@@ -160,7 +160,9 @@ function check(node: Node, place: Place, judgement: Judgement): void {
   }
 }
 
-/** Items correspond to old ones only in lists that are maps by key. */
+/**
+ * Checks the items of a list. Only in lists of type map an item has an old value: the old item with the same keys.
+ */
 function checkItems(
   node: Node,
   place: Place,

@@ -8,9 +8,9 @@ const DELETION_COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
 const PHASE_ORDER: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };
 
 /**
- * Pods in the order in which they are given up: without a node, pending, not ready, low deletion
- * cost, on crowded nodes, ready for a shorter time, restarted more often, younger; then by name.
- * `crowding`: pods of the same Deployment by node.
+ * Pods in the order in which they are deleted. These pods come first, each condition before the next one: without a
+ * node, pending, not ready, low deletion cost. Then: on a crowded node, ready for a shorter time, more restarts,
+ * younger, name. `crowding`: the number of pods of the same Deployment on each node.
  */
 export function byDeletionPreference(
   pods: readonly Pod[],

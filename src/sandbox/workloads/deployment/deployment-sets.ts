@@ -21,7 +21,7 @@ const NOT_COPIED = [
   MAX_ANNOTATION,
 ];
 
-/** A set of the template as it is, the newest of `owned`. */
+/** The set in `owned` with the Deployment's current template. */
 export function newSetOf(
   deployment: Deployment,
   owned: readonly ReplicaSet[],
@@ -50,7 +50,7 @@ export function newSetOf(
   };
 }
 
-/** Same template, the hash label aside. */
+/** Whether the set has the Deployment's template, apart from the hash label. */
 export function isOfTemplate(set: ReplicaSet, deployment: Deployment): boolean {
   const { [HASH_LABEL]: _, ...labels } = set.spec.template.metadata?.labels ?? {};
   const template = {
@@ -75,14 +75,14 @@ export function olderThan(
   return owned.filter((set) => set.metadata.name !== current?.metadata.name);
 }
 
-/** The current set's: higher than that of any other. */
+/** The revision of the current set, which is higher than those of all others. */
 export function revisionFor(current: ReplicaSet, owned: readonly ReplicaSet[]): number {
   const older = olderThan(current, owned);
   const highest = Math.max(0, ...older.map(revisionOf));
   return Math.max(revisionOf(current), highest + (older.length > 0 ? 1 : 0), 1);
 }
 
-/** What the current set is to be annotated with at this revision. */
+/** The annotations of the current set at this revision. */
 export function annotationsAt(
   revision: number,
   current: ReplicaSet,
@@ -95,7 +95,7 @@ export function annotationsAt(
   };
 }
 
-/** How large the Deployment is meant to be: each set with pods notes it. */
+/** The annotations with the Deployment's wanted size, for each set with pods. */
 export function sizeNotes(deployment: Deployment): Record<string, string> {
   const replicas = deployment.spec.replicas ?? 1;
   return {
@@ -125,7 +125,7 @@ function revisionOf(set: ReplicaSet): number {
   return Number(set.metadata.annotations?.[REVISION_ANNOTATION] ?? 0) || 0;
 }
 
-/** A set that becomes the newest again keeps the numbers that it had. */
+/** The annotation with the earlier revisions of a set, for a set that becomes the newest again. */
 function pastRevisions(set: ReplicaSet, revision: number): Record<string, string> {
   const before = revisionOf(set);
   if (before === 0 || before >= revision) return {};

@@ -1,6 +1,6 @@
 /**
- * What a Deployment says of itself: its counts, the conditions Available, Progressing and ReplicaFailure, and when
- * the deadline of a rollout passes. Pure. upstream of behaviour: pkg/controller/deployment sync.go, progress.go
+ * The status of a Deployment: its counts, the conditions Available, Progressing and ReplicaFailure, and the deadline
+ * of a rollout. Pure functions. upstream: kubernetes pkg/controller/deployment (sync.go, progress.go)
  */
 import type { Deployment, ReplicaSet } from "../../../apis/apps/kinds.ts";
 import type { Condition } from "../../../apis/meta.ts";
@@ -19,7 +19,7 @@ interface Progress {
   readonly message: string;
 }
 
-/** The status now, of the sets as they are. */
+/** The status for these sets. */
 export function statusOf(deployment: Deployment, owned: readonly ReplicaSet[], nowMs: number) {
   const current = owned.find((set) => isOfTemplate(set, deployment));
   const counts = deploymentCounts(deployment, current, owned);
@@ -32,7 +32,7 @@ export function statusOf(deployment: Deployment, owned: readonly ReplicaSet[], n
   return { ...deployment.status, ...counts.status, conditions };
 }
 
-/** What is to be said of the rollout now; undefined when it stands as it is. */
+/** The condition Progressing. Undefined: it does not change. */
 function progressing(
   deployment: Deployment,
   current: ReplicaSet | undefined,
@@ -53,9 +53,9 @@ function progressing(
   const wanted = deployment.spec.replicas ?? 1;
   const updated = status.updatedReplicas ?? 0;
   const all = status.replicas ?? 0;
-  // Between the old pods and the new ones of a Recreate there is nothing to tell of.
+  // With the strategy Recreate there is no current set until the old pods are gone.
   if (current === undefined) return undefined;
-  // A finished rollout stays so while replicas come and go.
+  // A finished rollout stays finished when replicas change later.
   const isDone = known?.reason === "NewReplicaSetAvailable" && known.message?.includes(`"${name}"`);
   if (isDone === true && all === updated) return undefined;
   if (updated === wanted && all === wanted && (status.availableReplicas ?? 0) === wanted) {
@@ -86,7 +86,7 @@ function progressing(
   return { type, status: "False", reason: "ProgressDeadlineExceeded", message };
 }
 
-/** A rollout under way is looked at again when its deadline passes. */
+/** Milliseconds until the deadline of a rollout that is under way. */
 export function untilDeadline(
   deployment: Deployment,
   conditions: readonly { readonly type: string; readonly reason?: string }[],
@@ -101,7 +101,7 @@ export function untilDeadline(
   return requeueAfter(Math.max(1_000, since + deadlineMs + 1_000 - nowMs));
 }
 
-/** What the newest set cannot do, or else another one. upstream: pkg/controller/deployment getReplicaFailures */
+/** The condition ReplicaFailure of the newest set, or of another set. upstream: getReplicaFailures */
 function withReplicaFailure(
   conditions: readonly Condition[],
   current: ReplicaSet | undefined,

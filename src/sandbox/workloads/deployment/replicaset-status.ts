@@ -1,6 +1,6 @@
 /**
- * What a ReplicaSet says of itself: how many pods it has, ready, available and fully labelled, and why it could not
- * make or remove some. Pure. upstream of behaviour: pkg/controller/replicaset/replica_set_utils.go
+ * The status of a ReplicaSet: its numbers of pods, of ready, available and fully labelled ones, and why pods could
+ * not be created or deleted. Pure functions. upstream: kubernetes pkg/controller/replicaset/replica_set_utils.go
  */
 import type { ReplicaSet } from "../../../apis/apps/kinds.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
@@ -10,7 +10,7 @@ import type { Condition } from "../../../apis/meta.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
 import { answerOf, isAvailable, REPLICA_FAILURE } from "../controls.ts";
 
-/** `failure`: why the number of pods could not be made right. */
+/** `failure`: why pods could not be created or deleted. Undefined: they could. */
 export function statusOf(
   set: ReplicaSet,
   active: readonly Pod[],
@@ -40,14 +40,14 @@ export interface Failure {
   readonly message: string;
 }
 
-/** The failure for an error; undefined without one. */
+/** The failure for an error. Undefined: there was no error. */
 export function failureOf(error: unknown, creating: boolean): Failure | undefined {
   if (error === undefined) return undefined;
   return { reason: creating ? "FailedCreate" : "FailedDelete", message: answerOf(error) };
 }
 
 /**
- * A failure is noted when there is none yet, and stands as it is until all went well.
+ * Adds the condition of a failure if there is none yet. It stays unchanged until creation and deletion succeed.
  * upstream: kubernetes pkg/controller/replicaset/replica_set_utils.go calculateStatus
  */
 function conditionsAfter(

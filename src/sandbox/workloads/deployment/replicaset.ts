@@ -32,7 +32,7 @@ import { type Failure, failureOf, statusOf } from "./replicaset-status.ts";
 
 /** The most pods that one reconcile creates or deletes. upstream of behaviour: BurstReplicas */
 const BURST = 500;
-/** A set of 1,000 pods is looked at every quarter of a second at most. */
+/** Milliseconds for each pod between two reconciles: 250 ms for a set of 1,000 pods. */
 const PACE_MS_PER_POD = 0.25;
 
 /** Keeps ReplicaSets at their replicas. upstream: pkg/controller/replicaset of Kubernetes. */
@@ -109,7 +109,7 @@ function siblingsOf({ metadata }: ReplicaSet, all: readonly ReplicaSet[]): reado
   );
 }
 
-/** Crowded nodes are thinned first. */
+/** The number of pods on each node. Pods on crowded nodes are deleted first. */
 function podsByNode(pods: readonly Pod[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { spec } of pods) {

@@ -1,6 +1,6 @@
 /**
- * The arithmetic of a Deployment's rollout, without any effect: how many replicas each of its
- * ReplicaSets should have next, what its status counts say, and the name of a template.
+ * The arithmetic of a Deployment's rollout, as pure functions: how many replicas each ReplicaSet gets next, the
+ * counts of the status, and the hash of a template.
  */
 import type { Deployment, PodTemplateSpec, ReplicaSet } from "../../../apis/apps/kinds.ts";
 import { canonicalJson } from "../../../base/json.ts";
@@ -12,7 +12,7 @@ export interface RolloutStep {
   readonly replicas: number;
 }
 
-/** maxSurge and maxUnavailable as counts. Both zero is not allowed: one may then be missing. */
+/** maxSurge and maxUnavailable as counts. If both are zero, maxUnavailable becomes one, or no rollout could begin. */
 export function sumOf(deployment: Deployment): { maxSurge: number; maxUnavailable: number } {
   if (deployment.spec.strategy?.type === "Recreate") return { maxSurge: 0, maxUnavailable: 0 };
   const total = deployment.spec.replicas ?? 1;
@@ -23,7 +23,7 @@ export function sumOf(deployment: Deployment): { maxSurge: number; maxUnavailabl
   return { maxSurge, maxUnavailable };
 }
 
-/** The next replica counts. Sets that keep theirs are left out. `older` is by age. */
+/** The next replica counts. Sets whose count does not change are left out. `older`: sorted by age. */
 export function rolloutSteps(
   deployment: Deployment,
   current: ReplicaSet | undefined,
@@ -40,12 +40,12 @@ export function rolloutSteps(
   if (resized.length > 0) return resized;
   const all = [current, ...older];
   const up = growth(deployment, current, all);
-  // One direction at a time, as the real controller: what grows is seen before others shrink.
+  // One direction at a time, as in the real controller: the new set grows in one step, old sets shrink in the next.
   if (up !== (current.spec.replicas ?? 0)) return [{ set: current, replicas: up }];
   return changed(shrinkOld(deployment, current, older));
 }
 
-/** With how many replicas a new set begins beside the `older` ones. */
+/** The replicas with which a new set begins beside the `older` ones. */
 export function firstReplicas(deployment: Deployment, older: readonly ReplicaSet[]): number {
   const wanted = deployment.spec.replicas ?? 1;
   if (deployment.spec.strategy?.type === "Recreate") return wanted;
@@ -53,7 +53,7 @@ export function firstReplicas(deployment: Deployment, older: readonly ReplicaSet
   return Math.max(0, Math.min(wanted, room));
 }
 
-/** How large the current set may be now. */
+/** The most replicas that the current set may have now. */
 function growth(deployment: Deployment, current: ReplicaSet, all: readonly ReplicaSet[]): number {
   const wanted = deployment.spec.replicas ?? 1;
   const has = current.spec.replicas ?? 0;
@@ -62,7 +62,7 @@ function growth(deployment: Deployment, current: ReplicaSet, all: readonly Repli
   return room <= 0 ? has : Math.min(wanted, has + room);
 }
 
-/** Old sets give up broken pods first, then healthy ones as far as availability allows. */
+/** Shrinks old sets: first by pods that are not ready, then by ready pods as far as availability allows. */
 function shrinkOld(
   deployment: Deployment,
   current: ReplicaSet,
@@ -92,7 +92,7 @@ function shrinkOld(
 
 const DESIRED_ANNOTATION = "deployment.kubernetes.io/desired-replicas";
 
-/** When the Deployment itself is resized: one active set takes all, several share in proportion. */
+/** After the Deployment was resized: a single active set gets all replicas, several share them in proportion. */
 function scaleInProportion(
   deployment: Deployment,
   current: ReplicaSet | undefined,
@@ -104,7 +104,7 @@ function scaleInProportion(
   const [only] = active;
   if (active.length <= 1) {
     const target = only ?? current;
-    // The current set grows through the rollout itself unless it is the only one there is.
+    // The rollout itself resizes the current set, unless there is no other set.
     if (target === undefined || (older.length > 0 && target !== current)) {
       return resizedBy(target, wanted);
     }
@@ -119,7 +119,7 @@ function scaleInProportion(
   return changed(shares(active, allowed - totalReplicas(active), allowed));
 }
 
-/** An old set that alone has pods follows a resize, not a rollout. */
+/** The step for an old set that is the only one with pods. */
 function resizedBy(target: ReplicaSet | undefined, wanted: number): readonly RolloutStep[] {
   const noted = target?.metadata.annotations?.[DESIRED_ANNOTATION];
   if (target === undefined || noted === undefined || Number(noted) === wanted) return [];
@@ -162,7 +162,7 @@ function availableOf(set: ReplicaSet): number {
   return statusNumber(set, "availableReplicas");
 }
 
-/** The counts of a Deployment's status. Zeroes that the real one leaves out are undefined. */
+/** The counts of a Deployment's status. Undefined: zero, which the real controller leaves out. */
 export function deploymentCounts(
   deployment: Deployment,
   current: ReplicaSet | undefined,
@@ -200,7 +200,7 @@ export function deploymentCounts(
 
 const HASH_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
-/** A short name for a template, safe as a label: equal templates, equal names. */
+/** A short hash of a template, valid as a label. Equal templates have equal hashes. */
 export function templateHash(template: PodTemplateSpec, collisions: number): string {
   let hash = 0x811c9dc5;
   const text = `${canonicalJson(template)}${collisions === 0 ? "" : collisions}`;

@@ -1,6 +1,6 @@
 /**
- * What a Deployment does to its ReplicaSets: makes that of its template, gives them sizes, revisions and notes, and
- * removes what its history need not keep. What they are to be is decided in deployment-sets.ts and rollout.ts.
+ * A Deployment's writes to its ReplicaSets: creates the set of its template, writes sizes, revisions and
+ * annotations, and deletes sets beyond its history limit. deployment-sets.ts and rollout.ts decide what is written.
  */
 import {
   DEPLOYMENT,
@@ -25,12 +25,12 @@ import {
 } from "./deployment-sets.ts";
 import { type RolloutStep, templateHash } from "./rollout.ts";
 
-/** What writing ReplicaSets and their events needs. */
+/** The dependencies for writing ReplicaSets and their events. */
 export interface SetDoors extends Pick<PartDeps, "clock" | "kube" | "trace"> {
   readonly recorder: EventRecorder;
 }
 
-/** The set of the template; undefined when its name is taken by another, and the next try will have another name. */
+/** Creates the set of the template. Undefined: another set has its name; the next attempt uses another name. */
 export async function createSet(
   doors: SetDoors,
   deployment: Deployment,
@@ -57,7 +57,7 @@ export async function createSet(
   return undefined;
 }
 
-/** The current set carries the highest revision; the Deployment shows it. */
+/** Writes the highest revision to the current set, and the same one to the Deployment. */
 export async function renewRevision(
   { kube }: SetDoors,
   deployment: Deployment,
@@ -73,7 +73,7 @@ export async function renewRevision(
   }
   if (deployment.metadata.annotations?.[REVISION_ANNOTATION] !== String(revision)) {
     const shown = { ...deployment.metadata.annotations, [REVISION_ANNOTATION]: String(revision) };
-    // As a status: as a wish it would raise the generation.
+    // Written with the status, because a write of the spec would raise the generation.
     const { name, namespace } = deployment.metadata;
     const body = { metadata: { annotations: shown } };
     await kube.patch(DEPLOYMENT, { name, namespace }, { type: "merge", body }, "status");
@@ -117,7 +117,7 @@ function tellScaled(
   });
 }
 
-/** Each set with pods notes the size it was last fitted to: that tells a resize from a rollout. */
+/** Writes the wanted size on each set with pods. By this the controller distinguishes a resize from a rollout. */
 export async function noteDesired(
   { kube }: SetDoors,
   deployment: Deployment,
