@@ -111,6 +111,26 @@ describe("the count of a static pool", () => {
   });
 });
 
+describe("equally used nodes of a static pool", () => {
+  it("go by the share of their lifetime that is left, the shortest first", () => {
+    const born = "2026-01-01T00:00:00Z";
+    const living = (name: string, expireAfter: string) => {
+      const view = there(name, "zone-a", [{ name: `pod-${name}` }]);
+      const claim = nodeClaim({ name, expireAfter, metadata: { creationTimestamp: born } });
+      return { ...view, claim };
+    };
+    const nodes = [living("a", "Never"), living("b", "40h"), living("c", "20h"), living("d", "1h")];
+    const nowMs = Date.parse(born) + 10 * 3_600_000;
+    expect(names(surplus(pool(0), countStatic(pool(0), nodes), nowMs))).toEqual([
+      "d",
+      "c",
+      "b",
+      "a",
+    ]);
+    expect(names(surplus(pool(3), countStatic(pool(3), nodes), nowMs))).toEqual(["d"]);
+  });
+});
+
 /** With the gate TerminateFirstDrift open. */
 const roundOf: typeof closedRoundOf = (candidates, options) =>
   closedRoundOf(candidates, { terminateFirst: { drift: true, repair: false }, ...options });

@@ -256,6 +256,13 @@ describe("expiry", () => {
     expect(expiry(claim, older, PLAIN)).toEqual({ mode: "voluntary", atMs: created + 60_000 });
   });
 
+  it("never comes for a claim without a lifetime", () => {
+    const { expireAfter: _, ...spec } = nodeClaim({ name: "a" }).spec;
+    const claim = { ...nodeClaim({ name: "a" }), spec };
+    expect(expiry(claim, pool(), { ...PLAIN, spreadPercent: 20 })).toBe(undefined);
+    expect(expiry(nodeClaim({ expireAfter: "Never" }), pool(), PLAIN)).toBe(undefined);
+  });
+
   it("comes earlier by a share of the lifetime, another for each claim, never later", () => {
     const ends = Array.from({ length: 100 }, (_, n) => {
       const claim = nodeClaim({ name: `claim-${n}`, expireAfter: "100h" });

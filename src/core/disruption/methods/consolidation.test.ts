@@ -343,6 +343,12 @@ describe("multi-node consolidation", () => {
     expect(command?.targets).toEqual(["a"]);
   });
 
+  it("removes exactly two nodes together", () => {
+    const [command] = propose(multi, [used("a", ["1"]), used("b", ["1"]), used("c", [])]).commands;
+    expect(names(command?.candidates ?? [])).toEqual(["a", "b"]);
+    expect(command).toMatchObject({ replacements: [], targets: ["c"] });
+  });
+
   it("needs two nodes, and budgets for each", () => {
     expect(propose(multi, [used("a", ["1"])]).commands).toEqual([]);
     const nodes = ["a", "b", "c"].map((name) => used(name, ["1"]));

@@ -113,6 +113,29 @@ describe("each instance type of a pool is counted once, by what it falls by firs
     expect(refusal({ pods: batch })?.rejected).toEqual({ resources: 2, topology: 2 });
   });
 
+  it("is told of the spread and its pods, and of minDomains if there is one", () => {
+    const spread = (more: object) => ({
+      topologySpreadConstraints: [
+        {
+          topologyKey: ZONE,
+          maxSkew: 1,
+          whenUnsatisfiable: "DoNotSchedule" as const,
+          labelSelector: { matchLabels: { app: "web" } },
+          ...more,
+        },
+      ],
+    });
+    const types = [instanceType({ zones: ["zone-a"] })];
+    const found = (more: object) => {
+      const batch = pods(2, { cpu: "3", labels: { app: "web" }, spec: spread(more) });
+      return refusal({ pods: batch }, {}, types)?.why;
+    };
+    const counted = "allows no further pod; pods there: zone-a 1";
+    expect(found({ minDomains: 2 })).toBe(
+      `its topology spread over ${ZONE} (maxSkew 1, minDomains 2) ${counted}`,
+    );
+  });
+
   it("is told of the rule that stops it, not of one that a new node would keep", () => {
     const terms = ["kubernetes.io/hostname", ZONE].map((topologyKey) => ({
       topologyKey,
