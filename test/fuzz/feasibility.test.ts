@@ -5,13 +5,18 @@
 import { describe, expect, it } from "vitest";
 import { atOnce } from "../../src/base/steps.ts";
 import type { PodClass, Variant } from "../../src/core/provisioning/batch/pod-class.ts";
+import { admittedSet } from "../../src/core/provisioning/feasibility/admission.ts";
 import type { NodeRefusal } from "../../src/core/provisioning/feasibility/node-refusal.ts";
+import { typeRefusals } from "../../src/core/provisioning/feasibility/type-refusals.ts";
 import { ExistingNode } from "../../src/core/provisioning/nodes/existing-node.ts";
 import { NewNodeClaim } from "../../src/core/provisioning/nodes/new-nodeclaim.ts";
 import { type Template, unlimited } from "../../src/core/provisioning/pools/pool-template.ts";
+import { rowsUnder } from "../../src/core/provisioning/pools/whole-types.ts";
 import { hardestVariants, refusalByNewNode } from "../../src/core/provisioning/refusals/explain.ts";
 import { type Batch, prepare } from "../../src/core/provisioning/solve.ts";
+import { allBits, bitIndices, commonBits, hasBit } from "../../src/core/scheduling/bits.ts";
 import { anyValue } from "../../src/core/scheduling/requirement.ts";
+import { Requirements } from "../../src/core/scheduling/requirements.ts";
 import type { NodeView } from "../../src/core/state/node-view.ts";
 import { drawScenario } from "./draw.ts";
 import { inputOf } from "./ours.ts";
@@ -68,6 +73,29 @@ describe("a new node", () => {
       }
     });
     expect([...stages].sort()).toEqual(Object.keys(liftedByStage).sort());
+  });
+});
+
+describe("an instance type", () => {
+  it("refuses a pod exactly if a column of the table leaves it out", () => {
+    const stages = new Set<string>();
+    const volumes = Requirements.NONE;
+    eachClass(({ templates, context: { space } }, { requests }, variant) => {
+      for (const template of templates) {
+        const set = admittedSet(template, variant, space);
+        if (set === undefined) continue;
+        const { table } = template;
+        const requirements = space.get(set);
+        const asked = { requests, requirements, volumes, attaching: undefined };
+        const left = commonBits(table.compatible(set), table.holding(requests));
+        for (const row of bitIndices(rowsUnder(table, allBits(table.size), requirements))) {
+          const refusals = typeRefusals(table, row, asked);
+          expect(refusals.length === 0).toBe(hasBit(left, row));
+          for (const { stage } of refusals) stages.add(stage);
+        }
+      }
+    });
+    expect([...stages].sort()).toEqual(["noOffering", "offerings", "requirements", "resources"]);
   });
 });
 

@@ -10,11 +10,9 @@ import { formatTaint } from "../../../apis/core/tolerations.ts";
 import { isDomainOrBelow, labelDomain } from "../../../apis/karpenter/labels.ts";
 import { formatResource, type Resources } from "../../../apis/resources.ts";
 import { compareText } from "../../../base/text-order.ts";
-import { isUsable } from "../../cloudprovider/offerings.ts";
-import { allBits, hasBit } from "../../scheduling/bits.ts";
+import { allBits, bitIndices, hasBit } from "../../scheduling/bits.ts";
 import {
   allows,
-  allowsAbsence,
   anyValue,
   formatRequirement,
   type Requirement,
@@ -24,7 +22,14 @@ import type { RequirementSpace } from "../../scheduling/requirement-space.ts";
 import type { Requirements } from "../../scheduling/requirements.ts";
 import { forbiddingTaints } from "../../scheduling/taints.ts";
 import type { VolumeUsage } from "../../scheduling/volumes.ts";
+import {
+  isOffered,
+  OFFERED,
+  type TypeRefusal,
+  typeRefusals,
+} from "../feasibility/type-refusals.ts";
 import { type Template, withinLimits } from "../pools/pool-template.ts";
+import type { TypeRow } from "../pools/type-rows.ts";
 import { rowsUnder } from "../pools/whole-types.ts";
 import { type Edit, rankOf, requestEdits } from "./edits.ts";
 import { mayNotBeOvercommitted } from "./lower-requests.ts";
@@ -220,65 +225,80 @@ export interface Sight {
 }
 
 /** For each of the pool's types what it lacks, nearest type first. Empty: some type fits. */
-export function typeMisses({ pod, wanted, volumes, attached, template, space }: Sight): TypeMiss[] {
-  const { table, pool } = template;
-  const holding = template.slots.holding(attached);
-  const requests = podRequests(pod);
-  const own = space.get(template.set);
-  const joined = own.and(wanted).and(volumes);
+export function typeMisses(sight: Sight): TypeMiss[] {
+  const { pod, wanted, volumes, attached, template, space } = sight;
+  const { table } = template;
+  const requirements = space.get(template.set).and(wanted).and(volumes);
+  const attaching = template.slots.holding(attached);
+  const asked = { requests: podRequests(pod), requirements, volumes, attaching };
   const lowered = new LoweredTo(pod);
   const misses: TypeMiss[] = [];
-  const rows = rowsUnder(table, allBits(table.size), joined);
-  for (const [index, type] of table.types.entries()) {
-    if (!hasBit(rows, index)) continue;
-    const edits: Edit[] = [];
-    const texts: string[] = [];
-    let stuck = false;
-    const blame = (key: string, values: readonly string[]) => {
-      const isFree = (all: Requirements) => (one: string) =>
-        !all.has(key) || allows(all.get(key), one);
-      const there = values.filter(isFree(volumes));
-      const value = there.find(isFree(wanted));
-      const byPod = value === undefined && wanted.has(key);
-      const rule = byPod ? wanted.get(key) : own.get(key);
-      const is = values.length === 0 ? "it has none" : `it is ${values.join(" ")}`;
-      texts.push(`the ${byPod ? "pod" : "pool"} asks for ${asked(rule)}, ${is}`);
-      if (there.length === 0 && volumes.has(key)) stuck = true;
-      else if (byPod) edits.push({ on: "pod", change: "dropKey", key });
-      else if (value === undefined) stuck = true;
-      else edits.push({ on: "pool", poolId: pool.id, change: "allow", key, value });
-    };
-    for (const requirement of joined.all()) {
-      const values = type.labels[requirement.key];
-      if (values === undefined || isOffered(requirement.key)) continue;
-      if (values.length === 0 && allowsAbsence(requirement)) continue;
-      if (values.some((value) => allows(requirement, value))) continue;
-      blame(requirement.key, values);
-    }
-    const sold = type.offerings.filter((one) => isUsable(one) && isWhere(volumes, one));
-    const offering = nearestOffering(sold, joined);
-    if (offering === undefined)
-      texts.push(`nobody has any to sell${volumes.size > 0 ? " where its volumes are" : ""}`);
-    for (const [key, value] of offering ?? []) blame(key, [value]);
-    const { shortage, short } = shortages(requests, table.allocatable(index));
-    for (const [resource, from, to] of short) {
-      const [needs, has] = [from, to].map((amount) => formatResource(resource, amount));
-      texts.push(`${resource}: ${needs} asked for, ${has} there`);
-      const lower = lowered.edits(resource, to);
-      if (lower === undefined) stuck = true;
-      else edits.push(...lower);
-    }
-    if (holding !== undefined && !hasBit(holding, index)) {
-      texts.push("it attaches fewer volumes than the pod has");
-      stuck = true;
-    }
-    if (texts.length === 0) return [];
-    const blocked = stuck || offering === undefined;
-    const ways = blocked ? [] : [edits];
-    const priceMicroUsd = Math.min(...type.offerings.map((one) => one.priceMicroUsd));
-    misses.push({ instanceType: type.name, texts, ways, shortage, priceMicroUsd });
+  for (const row of bitIndices(rowsUnder(table, allBits(table.size), requirements))) {
+    const refusals = typeRefusals(table, row, asked);
+    if (refusals.length === 0) return [];
+    const told = refusals.map((refusal) => toldOf(refusal, sight, lowered));
+    const isStuck = told.some(({ edits }) => edits === undefined);
+    const { name, offerings } = table.types[row] as TypeRow;
+    misses.push({
+      instanceType: name,
+      texts: told.map(({ text }) => text),
+      ways: isStuck ? [] : [told.flatMap(({ edits = [] }) => edits)],
+      shortage: refusals.reduce((sum, one) => sum + shortageOf(one), 0),
+      priceMicroUsd: Math.min(...offerings.map(({ priceMicroUsd }) => priceMicroUsd)),
+    });
   }
   return misses.sort(nearest);
+}
+
+/** A refusal as a text, and the edits that remove it. */
+interface Told {
+  readonly text: string;
+  /** Undefined: no edit removes it. */
+  readonly edits: readonly Edit[] | undefined;
+}
+
+function toldOf(refusal: TypeRefusal, sight: Sight, lowered: LoweredTo): Told {
+  switch (refusal.stage) {
+    case "requirements":
+      return blamed(refusal.key, refusal.values, sight);
+    case "offerings":
+      return blamed(refusal.key, [refusal.value], sight);
+    case "noOffering": {
+      const where = sight.volumes.size > 0 ? " where its volumes are" : "";
+      return { text: `nobody has any to sell${where}`, edits: undefined };
+    }
+    case "resources": {
+      const { resource, requested, left } = refusal;
+      const [needs, has] = [requested, left].map((amount) => formatResource(resource, amount));
+      const text = `${resource}: ${needs} asked for, ${has} there`;
+      return { text, edits: lowered.edits(resource, left) };
+    }
+    case "attachSlots":
+      return { text: "it attaches fewer volumes than the pod has", edits: undefined };
+  }
+}
+
+/** A label with these values is not allowed: by the pod if it allows none of them, otherwise by the pool. */
+function blamed(
+  key: string,
+  values: readonly string[],
+  { wanted, volumes, template, space }: Sight,
+): Told {
+  const isFree = (all: Requirements) => (one: string) => !all.has(key) || allows(all.get(key), one);
+  const there = values.filter(isFree(volumes));
+  const value = there.find(isFree(wanted));
+  const byPod = value === undefined && wanted.has(key);
+  const rule = byPod ? wanted.get(key) : space.get(template.set).get(key);
+  const is = values.length === 0 ? "it has none" : `it is ${values.join(" ")}`;
+  const text = `the ${byPod ? "pod" : "pool"} asks for ${asked(rule)}, ${is}`;
+  if (there.length === 0 && volumes.has(key)) return { text, edits: undefined };
+  if (byPod) return { text, edits: [{ on: "pod", change: "dropKey", key }] };
+  if (value === undefined) return { text, edits: undefined };
+  return { text, edits: [{ on: "pool", poolId: template.pool.id, change: "allow", key, value }] };
+}
+
+function shortageOf(refusal: TypeRefusal): number {
+  return refusal.stage === "resources" ? (refusal.requested - refusal.left) / refusal.requested : 0;
 }
 
 /** The edits that make one of the nearest types fit. */
@@ -322,42 +342,6 @@ function nearest(a: TypeMiss, b: TypeMiss): number {
   );
 }
 
-const OFFERED = ["topology.kubernetes.io/zone", "karpenter.sh/capacity-type"];
-
-function isOffered(key: string): boolean {
-  return OFFERED.includes(key);
-}
-
-function isWhere(
-  volumes: Requirements,
-  { zone, capacityType }: { readonly zone: string; readonly capacityType: string },
-): boolean {
-  return [zone, capacityType].every((value, at) => {
-    const key = OFFERED[at] as string;
-    return !volumes.has(key) || allows(volumes.get(key), value);
-  });
-}
-
-/** For the offering with the fewest unsatisfied labels: these labels. */
-function nearestOffering(
-  offerings: Template["table"]["types"][number]["offerings"],
-  requirements: Requirements,
-): readonly (readonly [string, string])[] | undefined {
-  let best: (readonly [string, string])[] | undefined;
-  for (const { zone, capacityType, labels = {} } of offerings) {
-    const entries: (readonly [string, string])[] = [
-      [OFFERED[0] as string, zone],
-      [OFFERED[1] as string, capacityType],
-      ...Object.entries(labels),
-    ];
-    const wrong = entries.filter(
-      ([key, value]) => requirements.has(key) && !allows(requirements.get(key), value),
-    );
-    if (best === undefined || wrong.length < best.length) best = wrong;
-  }
-  return best;
-}
-
 /** In upstream's format, but bounds without `Exists`. */
 function asked(requirement: Requirement): string {
   return formatRequirement(requirement).replace(/ Exists (?=[<>])/, " ");
@@ -382,16 +366,4 @@ class LoweredTo {
     }
     return this.#known.get(key);
   }
-}
-
-function shortages(requests: Resources, there: Resources) {
-  const short: [resource: string, from: number, to: number][] = [];
-  let shortage = 0;
-  for (const name of Object.keys(requests).sort()) {
-    const [from, to] = [requests[name] as number, Math.max(0, there[name] ?? 0)];
-    if (from <= to) continue;
-    short.push([name, from, to]);
-    shortage += (from - to) / from;
-  }
-  return { short, shortage };
 }
