@@ -10,7 +10,7 @@ import { formatDuration } from "../../base/duration.ts";
 import { atOnce } from "../../base/steps.ts";
 import { awaitedPodsOn } from "../disruption/awaited.ts";
 import { blocksOf, type Candidate, isEmpty, type ObjectName } from "../disruption/candidates.ts";
-import type { Command, CommandReason } from "../disruption/command.ts";
+import { type Command, type CommandReason, removal } from "../disruption/command.ts";
 import {
   consolidate,
   keptByAnnotation,
@@ -166,7 +166,7 @@ function waitHolds(candidate: Candidate, nowMs: number): readonly Hold[] {
 
 /** Why a drifted or expired node that nothing else protects is not replaced. */
 function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[] {
-  const { generation, pool } = candidate;
+  const { pool } = candidate;
   const marked = reasonsOf(candidate).filter(isMark);
   // A node of a static pool is replaced by one node, even if its pods fit elsewhere.
   if (pool.replicas !== undefined) {
@@ -181,16 +181,7 @@ function replacingHolds(picture: Picture, candidate: Candidate): readonly Hold[]
   }
   // Empty nodes are deleted without a replacement.
   if (marked.length === 0 || isEmpty(candidate)) return [];
-  const bare: Command = {
-    reason: marked[0] as CommandReason,
-    consolidationType: "",
-    via: "",
-    generation,
-    candidates: [candidate],
-    replacements: [],
-    targets: [],
-    validateAfterMs: 0,
-  };
+  const bare = removal([candidate], { reason: marked[0] as CommandReason, via: "" });
   const found = withReplacements(bare, roundOf(picture));
   if (!("message" in found)) return [];
   return [stayingHold(found, marked)];

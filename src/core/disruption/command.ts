@@ -50,6 +50,24 @@ export interface Command {
   readonly validateAfterMs: number;
 }
 
+/**
+ * A command that removes the candidates and replaces none. It begins at once and is no consolidation, unless `kind`
+ * says otherwise. `candidates`: at least one, all of one generation.
+ */
+export function removal(
+  candidates: readonly Candidate[],
+  kind: Pick<Command, "reason" | "via"> & Partial<Command>,
+): Command {
+  const { generation } = candidates[0] as Candidate;
+  const rest = {
+    replacements: [],
+    targets: [],
+    validateAfterMs: 0,
+    consolidationType: "" as const,
+  };
+  return { ...rest, generation, candidates, ...kind };
+}
+
 export type Decision = "no-op" | "delete" | "replace" | "reboot" | "terminate-first";
 
 /** What the command does, in the words of logs, events and metrics. */

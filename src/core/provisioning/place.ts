@@ -117,12 +117,18 @@ export function onExistingNode(pass: Pass, { pod, podClass, variant }: TriedPod)
     const verdict = node.accepts(attempt);
     if (verdict === "never") (isUntouched?.(node) ? ruledOut : deadNodes).add(index);
     if (verdict !== "yes") continue;
-    pass.onTouch?.(node);
-    node.add(pod, podClass, pass.context.devices);
-    for (const group of podClass.countedBy) pass.context.topology.count(group, node);
+    addTo(node, pass, { pod, podClass });
     return true;
   }
   return false;
+}
+
+/** Adds a pod to an existing node that takes it. */
+export function addTo(node: ExistingNode, pass: Pass, { pod, podClass }: QueuedPod): void {
+  const { context, onTouch } = pass;
+  onTouch?.(node);
+  node.add(pod, podClass, context.devices);
+  for (const group of podClass.countedBy) context.topology.count(group, node);
 }
 
 /** Puts the pod on a planned node. `accepts`: the method by which the node is asked. */

@@ -9,7 +9,7 @@ import { type PodClass, variantsOf } from "./batch/pod-class.ts";
 import { inOrderInSteps, type QueuedPod } from "./batch/queue.ts";
 import { reasonOf } from "./feasibility/node-refusal.ts";
 import type { ExistingNode } from "./nodes/existing-node.ts";
-import type { Pass } from "./place.ts";
+import { addTo, type Pass } from "./place.ts";
 import type { RejectionReason, Unstuck } from "./result.ts";
 
 const NODES_PER_STEP = 4_096;
@@ -118,7 +118,9 @@ function* placeLines(pass: Pass, lines: readonly Line[]): Steps<readonly Refused
     for (const line of open) {
       while (line.done < line.items.length) {
         if (++tries % TRIES_PER_STEP === 0) yield;
-        if (!isPlaced(pass, line.items[line.done] as QueuedPod, line.node)) break;
+        const item = line.items[line.done] as QueuedPod;
+        if (!isTaken(pass, item, line.node)) break;
+        addTo(line.node, pass, item);
         line.done++;
         placed++;
       }
@@ -154,15 +156,6 @@ function isTaken(pass: Pass, { pod, podClass }: QueuedPod, node: ExistingNode): 
   for (const variant of variantsOf(pass.classes, podClass))
     if (node.accepts(pass.attempt.begin(pod, podClass, variant)) === "yes") return true;
   return false;
-}
-
-function isPlaced(pass: Pass, item: QueuedPod, node: ExistingNode): boolean {
-  if (!isTaken(pass, item, node)) return false;
-  const { pod, podClass } = item;
-  pass.onTouch?.(node);
-  node.add(pod, podClass, pass.context.devices);
-  for (const group of podClass.countedBy) pass.context.topology.count(group, node);
-  return true;
 }
 
 /** The stage that refuses the pod after all preferences are dropped. */

@@ -10,17 +10,18 @@ import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import { bySavings, type Candidate, isEmpty } from "../candidates.ts";
-import type { Command } from "../command.ts";
+import { type Command, removal } from "../command.ts";
 import { isQuiet } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
 import { VALIDATION_MS } from "../validation.ts";
 import { inCommands, type Method, type ValidationFailure } from "./method.ts";
 
+const EMPTY = { reason: "Empty", consolidationType: "empty" } as const;
+
 export const emptiness: Method = {
   name: "emptiness",
-  reason: "Empty",
-  consolidationType: "empty",
+  ...EMPTY,
   disruptionClass: "graceful",
   simulates: false,
   needsValidation: false,
@@ -75,7 +76,7 @@ function wayOfEmpty({ generation, pool }: Pick<Candidate, "generation" | "pool">
 
 /** The command that would remove this empty node alone, whatever blocks it now. */
 export function emptyCommand(candidate: Candidate): Command {
-  return commandOf(wayOfEmpty(candidate), [candidate]);
+  return removal([candidate], { ...EMPTY, ...wayOfEmpty(candidate) });
 }
 
 /** One command or more for each generation and way, because wording and wait belong to the command. */
@@ -92,22 +93,8 @@ function commandsFor(candidates: readonly Candidate[], round: Round): readonly C
   }
   return [...groups.keys()].sort().flatMap((key) => {
     const { way, candidates: chosen } = groups.get(key) as { way: Way; candidates: Candidate[] };
-    return inCommands(chosen).map((some) => commandOf(way, some));
+    return inCommands(chosen).map((some) => removal(some, { ...EMPTY, ...way }));
   });
-}
-
-/** `candidates`: at least one, all of one generation. */
-function commandOf({ via, validateAfterMs }: Way, candidates: readonly Candidate[]): Command {
-  return {
-    reason: "Empty",
-    consolidationType: "empty",
-    via,
-    generation: (candidates[0] as Candidate).generation,
-    candidates,
-    replacements: [],
-    targets: [],
-    validateAfterMs,
-  };
 }
 
 /** Keeps the nodes that are still empty and that budgets still allow. */

@@ -10,7 +10,7 @@ import { compareText } from "../../../base/text-order.ts";
 import { stopsFor, survey } from "../../repair/survey.ts";
 import { urgencies } from "../../repair/treatment.ts";
 import type { Candidate } from "../candidates.ts";
-import type { Command } from "../command.ts";
+import { type Command, removal } from "../command.ts";
 import { budgetCounter } from "../counters.ts";
 import { type Patient, type Repairing, repairOf } from "../patients.ts";
 import type { Round } from "../round.ts";
@@ -109,17 +109,7 @@ function byUrgency(sick: readonly Sick[], nowMs: number): readonly Sick[] {
 
 /** The command, or why there is none; undefined: another controller is at work on the pool. */
 function commandFor(one: Sick, repairing: Repairing, round: Round): Command | string | undefined {
-  const command: Command = {
-    reason: "Unhealthy",
-    consolidationType: "",
-    via: "repair",
-    generation: one.generation,
-    candidates: [one],
-    replacements: [],
-    targets: [],
-    repair: repairing,
-    validateAfterMs: 0,
-  };
+  const command = removal([one], { reason: "Unhealthy", via: "repair", repair: repairing });
   if (repairing.action === "RebootNode") return command;
   return one.pool.replicas === undefined
     ? replaced(command, one, round)

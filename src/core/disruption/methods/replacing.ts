@@ -7,7 +7,7 @@ import { condition } from "../../../apis/karpenter/conditions.ts";
 import { fromRfc3339 } from "../../../base/clock.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import { type Candidate, isEmpty } from "../candidates.ts";
-import type { Command } from "../command.ts";
+import { type Command, removal } from "../command.ts";
 import { backOffEndsMs, type NoCommand, replacementFailedMessage } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
@@ -26,16 +26,9 @@ export function replacing({ name, reason, conditionType }: ReplacingOptions): Me
     fromRfc3339(condition(claim, conditionType)?.lastTransitionTime) ?? 0;
   const deletions = (candidates: readonly Candidate[]): readonly Command[] =>
     (["alpha", "beta", "v1"] as const).flatMap((generation) =>
-      inCommands(candidates.filter((one) => one.generation === generation)).map((some) => ({
-        reason,
-        consolidationType: "" as const,
-        via: name,
-        generation,
-        candidates: some,
-        replacements: [],
-        targets: [],
-        validateAfterMs: 0,
-      })),
+      inCommands(candidates.filter((one) => one.generation === generation)).map((some) =>
+        removal(some, { reason, via: name }),
+      ),
     );
 
   function* propose(round: Round): Steps<Proposal> {

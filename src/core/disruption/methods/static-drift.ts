@@ -13,7 +13,7 @@ import { filterInSteps, type Steps } from "../../../base/steps.ts";
 import type { PlannedClaim } from "../../provisioning/result.ts";
 import type { NodeView } from "../../state/node-view.ts";
 import type { Candidate } from "../candidates.ts";
-import type { Command } from "../command.ts";
+import { type Command, removal } from "../command.ts";
 import { type NoCommand, replacementFailedMessage } from "../consolidation.ts";
 import { budgetCounter } from "../counters.ts";
 import type { Round, RoundFacts } from "../round.ts";
@@ -27,6 +27,8 @@ import {
   type TerminateFirstReason,
 } from "../terminate-first.ts";
 import { type Method, type Proposal, type Remark, unchanged } from "./method.ts";
+
+const DRIFTED = { reason: "Drifted", via: "drift" } as const;
 
 const isEligible = ({ claim, pool }: Candidate) =>
   pool.replicas !== undefined && isTrue(claim, "Drifted");
@@ -81,7 +83,8 @@ function* propose(round: Round): Steps<Proposal> {
       }
       const others = commands.flatMap(({ candidates }) => candidates);
       const objection =
-        holdOffs.of(deletionOf([...others, ...chosen, one])) ?? endlessDrain(one, beside, facts);
+        holdOffs.of(removal([...others, ...chosen, one], DRIFTED)) ??
+        endlessDrain(one, beside, facts);
       if (objection !== undefined) remarks.push(stays(one, objection.message));
       else if (budgets.take(one)) chosen.push(one);
     }
@@ -129,11 +132,11 @@ function stays(candidate: Candidate, message: string): Remark {
 function commandOf(candidate: Candidate, replacement: PlannedClaim | undefined): Command {
   return replacement === undefined
     ? goingFirst(candidate, "static-at-limit")
-    : { ...deletionOf([candidate]), replacements: [replacement] };
+    : { ...removal([candidate], DRIFTED), replacements: [replacement] };
 }
 
 function goingFirst(candidate: Candidate, terminateFirst: TerminateFirstReason): Command {
-  return { ...deletionOf([candidate]), terminateFirst };
+  return { ...removal([candidate], DRIFTED), terminateFirst };
 }
 
 /**
@@ -216,18 +219,4 @@ export function mostAtOnce(
   const isWhole =
     leavingByCommand + deleting === 0 && active.every(({ initialized }) => initialized);
   return { nodes: isWhole ? 1 : 0, replacedFirst };
-}
-
-/** `candidates`: at least one. */
-function deletionOf(candidates: readonly Candidate[]): Command {
-  return {
-    reason: "Drifted",
-    consolidationType: "",
-    via: "drift",
-    generation: (candidates[0] as Candidate).generation,
-    candidates,
-    replacements: [],
-    targets: [],
-    validateAfterMs: 0,
-  };
 }
