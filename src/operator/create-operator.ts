@@ -116,7 +116,7 @@ export interface Operator {
   readonly lost: Promise<void>;
 }
 
-/** Controllers that only tell: gauges, and events of conditions. */
+/** Controllers that only report: gauges, and events about conditions. */
 const OBSERVER = /^(metrics|operatorpkg)\./;
 
 /** Wires everything; it starts nothing. */
@@ -220,7 +220,7 @@ function startUpOf(
   });
 }
 
-/** What keeps the operator from being ready. A standby is as ready as the leader; one that could never lead is not. */
+/** Why the operator is not ready. A standby is ready like the leader, unless it could never lead. */
 function waitsOf(startUp: StartUp | undefined, leadership: Leadership | undefined): string[] {
   if (startUp === undefined) return ["its start"];
   const trouble = leadership?.trouble;
@@ -364,8 +364,8 @@ function repackOf(options: Options, planner: PlannerOptions): Settings["repack"]
 }
 
 /**
- * A setting that was given but is not acted on yet is said once, never silently ignored. One that says what
- * goes without saying changes nothing, as a chart may give them all.
+ * Logs once each given setting that has no effect. Settings with their default value are not logged, because a chart
+ * may set all of them.
  */
 function warnOfSettings(options: Options, log: Logger): void {
   const defaults = parseOptions({}, {});

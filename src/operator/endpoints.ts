@@ -26,7 +26,7 @@ export interface EndpointsOptions {
   readonly waitsFor?: () => readonly string[];
   /** Whether the process could not start, or ends because of a bug. Default: never. */
   readonly failed?: () => boolean;
-  /** Answers what is asked below `/debug/pprof/` of the metrics port. Default: nothing is there. */
+  /** Answers requests below `/debug/pprof/` of the metrics port. Default: there are no profiles. */
   readonly profiles?: (exchange: Exchange) => Promise<void>;
   readonly log?: Logger;
 }

@@ -64,7 +64,7 @@ const BUDGETS = [
   ),
 ];
 
-/** As core/nodeclaim/consistent.ts words them: each comes with its numbers and names. */
+/** Messages of core/nodeclaim/consistent.ts, with example numbers and names. */
 const CONSISTENCY = [
   "expected <amount> of resource <resource>, but found <amount> (<percent>% of expected)",
   'can\'t drain node, PDB "<namespace>/<name>" is blocking evictions',
@@ -79,7 +79,7 @@ const AILMENT = {
   dueMs: SOME_TIME_MS,
 } as const;
 
-/** One of each. A builder that is missing here fails a test. */
+/** One example of each event. A test fails if a builder of events is missing here. */
 export function sampleEvents(): readonly EventToPublish[] {
   const v1: Generation = "v1";
   const both = [object("Node"), object("NodeClaim")];

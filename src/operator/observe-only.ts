@@ -1,7 +1,8 @@
 /**
- * `--observe-only`: the controller decides, says so by events and metrics, and changes nothing. There are three walls.
- * Only controllers of the list run. The cloud launches and ends nothing. A request that would write anything but an
- * Event is refused before it leaves the process. It takes no Lease, so it runs beside a working Karpenter.
+ * `--observe-only`: the controller decides, reports its decisions by events and metrics, and changes nothing. Three
+ * checks ensure that. Only listed controllers run. The cloud provider launches and ends nothing. A request that
+ * would write anything but an Event is refused in the process. It takes no Lease, so it can run beside a working
+ * Karpenter.
  */
 import type { CloudProvider } from "../core/cloudprovider/cloud-provider.ts";
 import type { EventRecorder } from "../kube/events/events.ts";
@@ -9,10 +10,10 @@ import type { KubeRequest, KubeResponse, Transport } from "../kube/transport/tra
 
 /** In front of each event's message. */
 const OBSERVED = "Observe only: ";
-/** Who reports the events, so that they can be told from those of the working Karpenter. */
+/** The source of its events, which distinguishes them from events of the working Karpenter. */
 export const OBSERVER_COMPONENT = "karpenter-observe-only";
 
-/** Controllers that decide or count. Whatever is not named here does not run, a new controller included. */
+/** The controllers that run. All others, including new ones, do not. */
 const RUNS =
   /^(state\..*|metrics\..*|provisioner(\..*)?|disruption|nodeoverlay\.controller|cloudprovider\.metrics|providers\.pricing|providers\.instancetype\.capacity|logging\.config)$/;
 

@@ -1,8 +1,7 @@
 /**
- * Every right that the controller needs, with its reason: the one table that the chart's roles, the reference
- * page and the sandbox's Karpenter are made from. What is not here is refused in the sandbox as it would
- * be on a cluster, so whatever a test does proves that the rights suffice; a right that no test uses is
- * found by `test/rights.test.ts`.
+ * Every right that the controller needs, with its reason. The chart's roles, the reference page and the rights of
+ * the sandbox's Karpenter are made from this table. The sandbox refuses all other requests, as a cluster would, so
+ * tests prove that the rights suffice. `test/rights.test.ts` finds rights that no test uses.
  * upstream: charts/karpenter/templates/clusterrole*.yaml
  */
 import { webhookConfigurations } from "../apis/hub/admission.ts";
@@ -350,7 +349,9 @@ export interface Access {
   readonly name: string | undefined;
 }
 
-/** Undefined for paths that name no resource (`/apis`, `/version`): all who are known may read these. For tests, too. */
+/**
+ * Undefined for paths that name no resource (`/apis`, `/version`): all who are known may read these. For tests, too.
+ */
 export function accessOf({
   method,
   path,

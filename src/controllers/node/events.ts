@@ -64,7 +64,7 @@ export function awaitingVolumeDetachment(
   };
 }
 
-/** On the Node, its claim, and its pool where it is of one. */
+/** Events on the Node, its claim, and its pool if it has one. */
 export function repairBlocked(
   objects: readonly KubeObject[],
   message: string,

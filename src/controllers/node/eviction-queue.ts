@@ -1,7 +1,7 @@
 /**
- * Moves pods off nodes that leave, one request a pod: the eviction API while there is time (a 429 comes
- * back with growing delay and says so on the Node), deletion with the grace that is left once the node's
- * deadline is near. Filled by node.termination.
+ * Evicts pods of leaving nodes, one request for each pod. After a 429 it retries with growing delays and publishes
+ * an event on the Node. When the node's deadline is near, it deletes the pod with the remaining grace period.
+ * node.termination adds the pods.
  * upstream: pkg/controllers/node/termination/terminator/eviction.go
  */
 import type { Node } from "../../apis/core/node.ts";
@@ -109,7 +109,7 @@ async function reconcile(
   const seen = mirrored?.metadata.uid === entry.pod.metadata.uid ? mirrored : undefined;
   const pod = seen ?? (entry.isListed ? entry.pod : undefined);
   const result = pod === undefined ? "done" : await move(world, log, entry, pod);
-  // Of one that the mirror lacks only the next list says whether it is still there.
+  // The mirror does not have the pod. The next list shows whether it still exists.
   if (result === "done" || seen === undefined) {
     waiting.delete(key);
     return AWAIT_CHANGE;
@@ -185,7 +185,7 @@ async function evict(world: World, { node, reason }: Waiting, pod: Pod): Promise
   return "done";
 }
 
-/** Why the eviction API says "not now"; undefined for other failures. */
+/** Why the eviction API refused with "not now". Undefined: the failure is another one. */
 function refusalOf(error: unknown): string | undefined {
   if (isTooManyRequests(error)) return "violates a PDB";
   const several =

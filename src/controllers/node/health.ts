@@ -1,8 +1,8 @@
 /**
- * Ends nodes that have been broken for longer than the cloud's repair policies bear with: kubelet silent,
- * disks or GPUs gone. A broken node cannot be drained with care, so the claim ends at once, whatever
- * budgets say, and so does a drain that has begun; provisioning makes up for its pods. Behind the gate
- * NodeRepair with `--legacy-node-repair`, off by default.
+ * Deletes claims of nodes that are broken for longer than the cloud's repair policies allow: the kubelet is silent,
+ * disks or GPUs fail. A broken node cannot be drained normally. So the claim ends at once, without regard to
+ * budgets, even during a drain, and provisioning replaces its room. Needs the gate NodeRepair with
+ * `--legacy-node-repair`, off by default.
  * upstream: pkg/controllers/node/legacyrepair/controller.go
  */
 import { NODE, type Node } from "../../apis/core/node.ts";
@@ -90,7 +90,7 @@ async function reconcile(world: World, count: BrokenCount, request: Request): Pr
   if (found === undefined) return AWAIT_CHANGE;
   const nowMs = world.clock.now();
   if (nowMs < found.dueMs) {
-    // One that is still coming up is not ready either, nor one whose machine is being ended.
+    // Nodes that are starting, or whose instance is ending, are not ready for another reason.
     if (isTrue(claim, "Initialized") && !isDeleting(claim))
       world.events.publish(...repairPending([node, claim], found));
     return requeueAfter(found.dueMs - nowMs);

@@ -1,6 +1,6 @@
 /**
- * Does what a plan says: nominates the nodes that will take pods, remembers which pods these are, sends the claims, and
- * tells the pods. A claim that cannot be made holds up no other.
+ * Carries out a plan: nominates the nodes that will take pods, keeps the seats of these pods, creates the claims, and
+ * publishes events on the pods. A claim that cannot be created does not stop the others.
  */
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { Logger } from "../../base/log.ts";
@@ -69,7 +69,7 @@ export async function apply(
   return applied;
 }
 
-/** With `--observe-only`: says which claims would be created, and for which pods. */
+/** With `--observe-only`: logs which claims would be created, and for which pods. */
 function tellObserved(world: World, log: Logger, planned: readonly PlannedClaim[]): void {
   for (const plan of planned) {
     log.info(`would create ${vocabulary(plan.pool.generation).claimNoun}`, {

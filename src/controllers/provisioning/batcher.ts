@@ -13,7 +13,7 @@ export interface Batcher {
   readonly waitMs: number | undefined;
   /** Milliseconds since the first of this batch came; 0 before the first trigger. */
   readonly openMs: number;
-  /** Planning begins: what comes from now on is for the next pass. */
+  /** Call when planning begins. Later triggers are for the next pass. */
   close(): void;
   /** Called at each trigger that opened a window; returns "stop". */
   onOpen(handler: () => void): () => void;

@@ -1,6 +1,6 @@
 /**
- * Sends planned claims: one object each, after a last look at their pools, read from the API server. Used by the
- * provisioner, for static pools and, for replacements, by disruption. One that is refused does not hold up the others.
+ * Creates planned claims, after a last check of their pools, read from the API server. The provisioner uses it, static
+ * pools do, and disruption for its replacements. A refused claim does not stop the others.
  */
 import { claimGeneration, claimKind, toClaim } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";

@@ -1,4 +1,6 @@
-/** Events of planning, on the pods and pools it is about. upstream: pkg/controllers/provisioning/scheduling/events.go */
+/**
+ * Events of planning, on the pods and pools it is about. upstream: pkg/controllers/provisioning/scheduling/events.go
+ */
 import type { Pod } from "../../apis/core/pod.ts";
 import type { KubeObject } from "../../apis/meta.ts";
 import type { PlannedClaim } from "../../core/provisioning/result.ts";
@@ -47,7 +49,7 @@ export function plannedNodeLost(pod: Pod, targets: readonly string[], why: strin
   };
 }
 
-/** On a pool that nothing can be launched for, whatever the pod. */
+/** An event on a pool for which no instance type can be launched for any pod. */
 export function noCompatibleInstanceTypes(
   pool: KubeObject,
   lack: "types" | "minValues" = "types",

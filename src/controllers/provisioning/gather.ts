@@ -36,7 +36,7 @@ export interface PodsToPlace {
   readonly pending: readonly Pod[];
   /** Pods of nodes that are being removed, sorted by key. */
   readonly leaving: readonly Pod[];
-  /** Those that CapacityBuffers stand for. */
+  /** The pods that CapacityBuffers ask for. */
   readonly buffered: readonly Pod[];
 }
 
@@ -59,7 +59,9 @@ export function podsToPlace(world: World): PodsToPlace {
   };
 }
 
-/** Without those that have a claim of unknown capacity. Once claims are launched, planning places their pods there. */
+/**
+ * Without those that have a claim of unknown capacity. Once claims are launched, planning places their pods there.
+ */
 function placeable({ cluster }: World, pods: readonly Pod[]): readonly Pod[] {
   if (cluster.synced) return pods;
   return pods.filter((pod) => !cluster.isPromised(pod));
@@ -111,7 +113,10 @@ export function isAskedForTypes(pool: Pool): boolean {
   return !isNotPlannedFor(pool) && (pool.ready || pool.generation === "beta");
 }
 
-/** One pool with what its class can launch; when that is nothing it is logged, and the answer says why. */
+/**
+ * A pool with the instance types of its node class. If there are none, that is logged, and the result has the
+ * reason.
+ */
 export async function poolInput(
   world: World,
   pool: Pool,

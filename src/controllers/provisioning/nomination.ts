@@ -1,4 +1,7 @@
-/** What is promised to pods: which node or claim, and how long that is safe from disruption. upstream: pkg/controllers/state */
+/**
+ * Nominations: which node or claim a plan has for a pod, and how long that is not disrupted.
+ * upstream: pkg/controllers/state
+ */
 import { claimGeneration } from "../../apis/hub/claim.ts";
 import { vocabulary } from "../../apis/hub/generation.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";

@@ -1,7 +1,7 @@
 /**
- * Pods whose claim the API server found invalid get another plan in the same pass: each kind by itself, then those for
- * whom the first plan had no place, as the refused claims may have been in their way. All that the pass has placed stays
- * where it is, and counts.
+ * Pods whose claim the API server found invalid get another plan in the same pass: each kind by itself, then those
+ * for whom the first plan had no place, as the refused claims may have been in their way. All that the pass has
+ * placed stays where it is, and counts.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";
@@ -38,7 +38,7 @@ interface Pass {
   readonly plan: (input: SchedulingInput) => Promise<SchedulingResult>;
 }
 
-/** What comes of it, added to as it goes. */
+/** The results so far. */
 interface SoFar {
   readonly made: MadeClaim[];
   readonly existing: SchedulingResult["existing"][number][];
@@ -46,7 +46,7 @@ interface SoFar {
   readonly words: Map<string, { readonly pod: Pod; readonly message: string }>;
 }
 
-/** Places again whom it can, and tells the pods of all claims that failed why they have no place. */
+/** Plans the pods of failed claims again, and reports on pods without a place why they have none. */
 export async function placeRefused(world: World, log: Logger, pass: Pass): Promise<void> {
   const { made, failed } = pass.applied;
   const soFar: SoFar = { made: [...made], existing: [...pass.result.existing], words: new Map() };

@@ -1,6 +1,6 @@
 /**
- * How far the planning pass under way has come: what the gauges of the scheduler's queue show. The last pass
- * stays to be seen, with nothing left to do, until the next one begins.
+ * The progress of the current planning pass, for the gauges of the scheduler's queue. After a pass they show it as
+ * finished until the next one begins.
  * upstream: pkg/controllers/provisioning/scheduling/metrics.go
  */
 import type { Pod } from "../../apis/core/pod.ts";
@@ -31,7 +31,7 @@ export class Progress {
     this.#sinceMs = this.#world.clock.now();
   }
 
-  /** The plan is made; what it says is to be carried out. */
+  /** Call when the plan is made and is about to be carried out. */
   decided(): void {
     this.#undecided = 0;
   }

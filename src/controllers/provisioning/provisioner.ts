@@ -1,7 +1,7 @@
 /**
- * Pods in, claims out: waits for the batch, gathers, lets the planner decide, and sends what it says: claims,
- * nominations, events. One pass at a time. Woken by the triggers; leaves launching to
- * nodeclaim.lifecycle and binding to the scheduler. upstream: pkg/controllers/provisioning/provisioner.go
+ * Makes claims for pending pods, one pass at a time. A pass waits for the batch, gathers facts, lets the planner
+ * decide, and carries out the plan: claims, nominations, events. Triggers start it. nodeclaim.lifecycle launches the
+ * claims, and kube-scheduler binds the pods. upstream: pkg/controllers/provisioning/provisioner.go
  */
 
 import type { Pod } from "../../apis/core/pod.ts";
@@ -94,7 +94,7 @@ interface Memory {
   readonly turns: Turns;
   /** Pools that are not ready. */
   readonly idle: StandingProblems;
-  /** What the log has said of pods that have no place. */
+  /** Which pods without a place were logged. */
   readonly told: StandingProblems;
   readonly steering: Pick<Steering, "hasPlace">;
 }

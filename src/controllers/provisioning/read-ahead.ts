@@ -26,7 +26,7 @@ export class TypesAhead {
       try {
         readTypes(await world.cloud.getInstanceTypes(pool));
       } catch {
-        // The pass asks again, and says what is wrong.
+        // The pass itself asks again, and reports the error.
       }
     }
   }

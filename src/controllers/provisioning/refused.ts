@@ -1,7 +1,7 @@
 /**
- * Claims that the API server finds invalid (422), as it would each time. One kind of the pods on such a claim may be
- * the cause, and the others would wait with it for ever: here is which pods to plan anew, each kind by itself.
- * Ours: upstream plans them together again.
+ * Claims that the API server refuses as invalid (422) would be refused each time. One kind of pod on the claim may
+ * be the cause, and the others would stay pending with it. This file decides which pods are planned again, each kind
+ * by itself. karpenter-ts only: upstream plans them together again.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { perTemplate } from "../../apis/core/pod-template.ts";
@@ -22,7 +22,9 @@ export function isInvalid(answer: unknown): boolean {
 export class Apart {
   #next = 0;
 
-  /** Keys of pods of claims that were found invalid, by kind. None that were alone on one: it would be refused again. */
+  /**
+   * Keys of pods of claims that were found invalid, by kind. None that were alone on one: it would be refused again.
+   */
   kindsOf(invalid: readonly PlannedClaim[]): readonly (readonly string[])[] {
     const mixed = new Map<string, string[]>();
     const alone = new Set<string>();
@@ -46,7 +48,7 @@ export class Apart {
   }
 }
 
-/** What a claim may come to say of a pod. */
+/** The fields of a pod that may become a part of a claim. Pods with equal fields are one kind. */
 function kindOf({ metadata: { namespace }, spec }: Pod): string {
   const { volumes = [] } = spec;
   const kept = volumes.filter((one) => "persistentVolumeClaim" in one || "ephemeral" in one);

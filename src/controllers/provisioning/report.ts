@@ -30,8 +30,8 @@ export interface Pass {
 }
 
 /**
- * Says what came of a pass; the claims themselves are reported as they are created. A pod that has no place is planned
- * for again every ten seconds: `told` remembers what the log has said of it, so that only news are logged.
+ * Logs the result of a pass. Claims are logged when they are created. A pod without a place is planned again every
+ * ten seconds; `told` knows which messages were logged, so that only new ones are.
  */
 export function report(world: World, log: Logger, told: StandingProblems, pass: Pass): void {
   const { result, pods, pools, startMs } = pass;

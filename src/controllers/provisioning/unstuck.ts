@@ -1,6 +1,6 @@
 /**
- * Pods that did not keep the node an earlier plan had for them: forgets that place, and says in the log (once for each
- * node and reason) and on each pod why, and which pods took the room.
+ * Pods that lose the node that an earlier plan had for them. Their seats are removed. The reason, and the pods that
+ * took the room, are logged once for each node and reason, and published on each pod.
  */
 import type { Pod } from "../../apis/core/pod.ts";
 import { keyOf } from "../../apis/meta.ts";

@@ -1,8 +1,8 @@
 /**
- * Keeps ConfigMap `karpenter-facts` up to date (ours): the settings that were given and the prices in use. What stands
- * there is read each time, so that what others took away or changed is told again; where it may not be read, each
- * change is told once.
- * The chart brings the empty object, so that no right to make others is needed. Nothing depends on it but answers.
+ * Writes the given settings and the prices in use to the ConfigMap `karpenter-facts` (karpenter-ts only). Answers of
+ * the CLI read it; nothing else depends on it. It is read before each write, so that changes by others are
+ * corrected. Without the right to read it, each change is written once. The chart creates the empty object, so no
+ * right to create is needed.
  */
 import { CONFIG_MAP, type ConfigMap } from "../../apis/core/kinds.ts";
 import { FACTS, factsChanges, factsData, type PriceList } from "../../apis/karpenter/facts.ts";
@@ -26,7 +26,7 @@ export interface TellablePrices {
   list(): PriceList;
 }
 
-/** What is told, and where. */
+/** The facts, and the client that writes them. */
 export interface TellFactsDeps {
   readonly kube: Pick<KubeClient, "get" | "patch">;
   readonly log: Logger;
@@ -84,7 +84,7 @@ async function readIfAllowed(
   }
 }
 
-/** As flags take them. */
+/** The given settings as texts, as flags take them. */
 function settingTexts(options: Options): Readonly<Record<string, string>> {
   const texts = options.changed.map((name): [string, string] => {
     const { flag, type } = OPTIONS[name];

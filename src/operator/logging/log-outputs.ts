@@ -1,6 +1,6 @@
 /**
- * Where log lines go: standard output, standard error and files, each named by comma as zap takes them. A
- * line that cannot be written is told where the logger's own errors go, once for each output.
+ * The outputs of the log: standard output, standard error and files, as a list with commas, as in zap. If an output
+ * cannot be written, that is reported once to the output for errors.
  */
 
 import { openSync, writeSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * The log door's real side. JSON lines have upstream's keys in its order: level, time, logger, message, commit, those
- * of the reconcile, fields. The alpha generation printed a tab-separated console form. Time comes from the clock of
- * the world, so a simulated run logs simulated time.
+ * The implementation of the log. JSON lines have upstream's keys in its order: level, time, logger, message, commit,
+ * keys of the reconcile, fields. The alpha generation has tab-separated lines. The time is that of the injected
+ * clock, so a simulation logs simulated time.
  */
 import { pino } from "pino";
 import type { Clock } from "../../base/clock.ts";
@@ -152,7 +152,7 @@ function jsonEmitter({ clock, write, commit }: LoggerOptions, form: LogForm): Em
     });
 }
 
-/** What the reconcile says of itself comes first. Lines that name another controller are not of this reconcile. */
+/** Puts the fields of the reconcile first. A line with the name of another controller does not get them. */
 function withReconcile(fields: LogFields): LogFields {
   const context = reconcileContext();
   const { controller } = fields;

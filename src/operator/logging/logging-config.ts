@@ -1,7 +1,7 @@
 /**
- * Follows ConfigMap config-logging, by which the older generations changed the log's level while the
- * controller ran: `loglevel.controller` first, then `level` of `zap-logger-config`, then what the process
- * was started with; `loglevel.webhook` for that component. What nobody acts on is named once.
+ * Follows the ConfigMap config-logging, with which older generations change the log level at run time. The level is
+ * `loglevel.controller`, or else `level` of `zap-logger-config`, or else the level from the start.
+ * `loglevel.webhook` is for the webhooks. Entries without effect are logged once.
  * upstream: knative.dev/pkg/logging, by way of pkg/operator at v0.31
  */
 
@@ -78,7 +78,7 @@ export function loggingConfig({ mirrors, log, namespace }: LoggingConfigDeps): C
     return started;
   }
 
-  /** The component's own level; without one it goes with the controller's. */
+  /** The level of the webhooks. Without one they have the controller's level. */
   function followWebhook(text: string | undefined): void {
     const level = text === undefined ? undefined : fieldOf(LEVELS, text);
     if (level === log.webhookLevel) return;

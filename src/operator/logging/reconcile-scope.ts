@@ -1,6 +1,6 @@
 /**
- * Which reconcile a log line comes from. Lines written during a reconcile name its object and have one id, as those of
- * controller-runtime do. Callers need not hand a logger down for it.
+ * Adds the reconcile to log lines: its object and an id, as in controller-runtime. Code in a reconcile gets these
+ * fields without a logger that is passed to it.
  * upstream: sigs.k8s.io/controller-runtime/pkg/internal/controller
  */
 import { AsyncLocalStorage } from "node:async_hooks";

@@ -1,6 +1,6 @@
 /**
- * Prometheus' text form of one metric whose series are made on the spot: there may be a million lines of
- * a dozen labels each, so what samples share is written once, nothing else is kept, and it comes in parts.
+ * Prometheus' text format of one metric whose series are computed when it is read. There may be a million lines with
+ * a dozen labels each. So the text of shared labels is made once, nothing else is kept, and the text comes in parts.
  */
 import { assert } from "../../base/assert.ts";
 import type { MetricSpec, Sample, Series } from "../../base/metrics.ts";
@@ -62,7 +62,7 @@ function sharedText(shared: Labels): { readonly text: string; readonly count: nu
   return known;
 }
 
-/** One sample of a metric stands for all: they are made by one function. */
+/** Checks the labels of one sample. All samples of a metric are made by one function, so one is enough. */
 function checkLabels(name: string, declared: readonly string[], sample: Sample): void {
   const given = [...Object.keys(sample.shared ?? {}), ...Object.keys(sample.labels)];
   const missing = declared.filter((label) => !given.includes(label));

@@ -1,8 +1,7 @@
 /**
- * The metrics door's real side: every metric that somebody declares, under upstream's prefix unless the name
- * is whole, in Prometheus' text form. What is counted and observed is kept by prom-client; what is read off
- * the present is written out when asked for and kept nowhere. A metric without series is not shown, as in
- * Go's client. Moving a metric that nobody declared, or with other labels, is a bug.
+ * The implementation of metrics, in Prometheus' text format. Names get upstream's prefix unless they are unprefixed.
+ * prom-client keeps counters and histograms. Metrics that are computed when they are read are not kept. A metric
+ * without series is not shown, as in Go's client. To change an undeclared metric, or to use other labels, is a bug.
  */
 import { Counter, Gauge, Histogram, Registry, Summary } from "prom-client";
 import { assert } from "../../base/assert.ts";
@@ -76,7 +75,7 @@ export function createMetrics(
     declare([spec]);
     find(spec.name).readers.add(() => [{ labels: {}, value: value() }]);
   }
-  // There is no Go here: the labels stay so that dashboards find them, with the runtime's words.
+  // The labels are upstream's, for dashboards. The value names Node.js, because there is no Go.
   const goversion = `node${process.versions.node}`;
   const build = find(BUILD_INFO.name).kept as Gauge;
   build.set({ version, goversion, goarch: process.arch, commit }, 1);

@@ -1,7 +1,8 @@
 /**
- * Profiles on demand, where Karpenter in Go serves its own: `/debug/pprof/profile` (CPU), `/debug/pprof/heap` (who
- * allocates) and `/debug/pprof/memory` (figures). They hold names of functions and sizes, and no data. Callers come
- * from the pod's loopback, as kubectl port-forward does. The API server must know their token and let it get the path.
+ * Profiles on request, at the paths of Karpenter in Go: `/debug/pprof/profile` (CPU), `/debug/pprof/heap`
+ * (allocations by function) and `/debug/pprof/memory` (numbers). They contain names of functions and sizes, and no
+ * data. Only requests from the pod's loopback are answered, such as those of kubectl port-forward. The API server
+ * must allow the caller's token to get the path.
  */
 import { Session } from "node:inspector/promises";
 import { getHeapSpaceStatistics, getHeapStatistics } from "node:v8";

@@ -1,7 +1,7 @@
 /**
- * ConfigMap karpenter-global-settings, by which v0.24 to v0.32 were set up: read once at the start, below
- * flags and environment and above the defaults. What is in it but has no effect here is named once, and a
- * cluster without it is set up by flags alone.
+ * The ConfigMap karpenter-global-settings, with the settings of v0.24 to v0.32. It is read once at the start. Its
+ * values win over defaults; flags and environment variables win over them. Entries without effect are logged once.
+ * Without the ConfigMap only flags count.
  * upstream: pkg/apis/settings of the core and of the AWS provider at v0.31
  */
 
@@ -67,7 +67,7 @@ export async function readGlobalSettings(
         });
         return {};
       }
-      // The transport says that the server is away.
+      // The transport logs that the API server cannot be reached.
       await clock.sleep(RETRY_MS);
     }
   }

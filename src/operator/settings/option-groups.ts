@@ -36,7 +36,7 @@ export const OPTION_GROUPS: readonly string[] = [
   NOT_ACTED_ON_GROUP,
 ];
 
-/** The title of the setting's group. A setting that is acted on in part stands with the others of its kind. */
+/** The title of the setting's group. A setting with a partial effect is in the group of its topic. */
 export function optionGroup({ flag, notActedOn }: OptionDefinition): string {
   if (notActedOn !== undefined && !flag.endsWith("feature-gates")) return NOT_ACTED_ON_GROUP;
   return BY_FLAG.find(([, flags]) => flags.test(flag))?.[0] ?? OTHER_GROUP;

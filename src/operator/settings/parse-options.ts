@@ -1,6 +1,6 @@
 /**
- * Settings as they were given: a flag beats its variable, which beats the ConfigMap, which beats the preset, which beats
- * the default; all errors are collected before start-up is refused.
+ * Settings as they were given: a flag beats its variable, which beats the ConfigMap, which beats the preset, which
+ * beats the default; all errors are collected before start-up is refused.
  */
 import { durationHint, parseDuration } from "../../base/duration.ts";
 import { brakeLimitProblem } from "../../core/safety/brake.ts";
@@ -25,7 +25,9 @@ type Parsed = {
 /** Durations are milliseconds. `changed` names the settings that were given. Frozen. */
 export type Options = Parsed & { readonly changed: readonly OptionName[] };
 
-/** Start-up is refused; `message` names every bad setting with its value and what is legal. */
+/**
+ * The settings are invalid, and the process does not start. The message has each bad setting and its legal values.
+ */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
@@ -165,7 +167,7 @@ function checkEndpoint(endpoint: unknown, errors: string[]): void {
   }
 }
 
-/** Kubernetes calls webhooks over TLS only, and adds our paths to the host. */
+/** Checks the URL of webhooks. Kubernetes calls webhooks over TLS only, and the paths are fixed. */
 function checkWebhookUrl(url: unknown, errors: string[]): void {
   if (typeof url !== "string" || url === "") return;
   if (!/^https:\/\/[^/\s?#]+\/?$/.test(url))

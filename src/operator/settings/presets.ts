@@ -1,10 +1,10 @@
 /**
- * `--preset`: what a name sets of the settings that karpenter-ts has and upstream has not. `balanced` is the default of
- * each setting; the other two columns are here. `docs/reference/presets.md` is made from this table.
+ * `--preset`: the values that each preset gives to settings that upstream does not have. `balanced` is the default
+ * of each setting; this table has the other two presets. `docs/reference/presets.md` is generated from it.
  */
 import type { OPTIONS } from "./options.ts";
 
-/** One behaviour that upstream lacks, and what each preset makes of it. Values are texts, as flags take them. */
+/** One setting that upstream lacks, and its value in each preset. Values are texts, as flags take them. */
 export interface PresetRow {
   readonly setting: keyof typeof OPTIONS;
   readonly does: string;

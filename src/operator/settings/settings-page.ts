@@ -1,4 +1,4 @@
-/** What is said of settings, on the reference page and in `--help`, from the table: what is written by hand goes stale. */
+/** The texts about settings on the reference page and in `--help`, generated from the table of settings. */
 import type { OptionDefinition } from "./option-definition.ts";
 import { OPTIONS } from "./options.ts";
 
@@ -44,7 +44,7 @@ function rowOf(option: OptionDefinition): string {
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 }
 
-/** What a setting means, what may be given, and what is not built of it; `code` and `stress` mark words up. */
+/** What a setting means, its legal values, and what has no effect. `code` and `stress` add markup to words. */
 export function meaningOf(
   { help, values, notActedOn }: OptionDefinition,
   code = (word: string) => word,

@@ -1,7 +1,7 @@
 /**
- * What the operator cannot start without, seen to and said: the kinds that it works on, and a first list of every kind
- * that it reads. While one of them is missing it says so at once and every minute, and counts as not ready. The kinds of
- * feature gates are said too, but nothing waits for them.
+ * Watches what the operator needs to start: the kinds that it works on, and a first list of every kind that it
+ * reads. While something is missing it is logged at once and every minute, and the operator is not ready. Missing
+ * kinds of feature gates are logged, too, but the start does not wait for them.
  */
 import { apiVersionOf, type Kind } from "../../apis/meta.ts";
 import type { Clock, Timer } from "../../base/clock.ts";
@@ -13,7 +13,7 @@ import { isNotServed } from "../../kube/errors.ts";
 
 /** How soon kinds that are missing are looked for again. */
 const LOOK_AGAIN_MS = 10_000;
-/** Lists of a large cluster take a while; only a longer wait is said. */
+/** Milliseconds. Lists of a large cluster take long; only a longer wait is logged. */
 const FIRST_LISTS_MS = 15_000;
 
 /** What start-up checks, and where it reports. */
@@ -25,7 +25,7 @@ export interface StartUpDeps {
   readonly groups: readonly string[];
   /** The kinds of the feature gates that are on. */
   readonly gated?: readonly GatedKind[];
-  /** Kinds whose first list has not come. */
+  /** Kinds whose first list is missing. */
   readonly unlisted: () => readonly string[];
   /** Resolves when every kind has been listed. */
   readonly listed: Promise<void>;
@@ -39,7 +39,7 @@ export interface GatedKind {
 
 /** What keeps the controller from becoming ready. */
 export interface StartUp {
-  /** What is still missing, a few words each. */
+  /** What is missing, in a few words each. */
   waitsFor(): readonly string[];
   stop(): void;
 }

@@ -1,6 +1,7 @@
 /**
- * The Secret in which replicas share their certificate. Whoever comes first fills it; the others lose the
- * race by its resourceVersion and use what they find. A chart may bring it empty. Keys are knative's.
+ * The Secret in which replicas share their certificate. The first replica fills it. The write of another one fails
+ * by the resourceVersion, and that replica uses the existing certificate. A chart may create it empty. Its keys are
+ * knative's.
  */
 import { SECRET, type Secret } from "../../apis/core/kinds.ts";
 import type { Clock } from "../../base/clock.ts";

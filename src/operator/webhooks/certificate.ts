@@ -1,7 +1,7 @@
 /**
- * The certificate that the API server trusts when it calls our webhooks: an authority that signs once, and
- * a certificate for the names we are called by. Short-lived and renewed in time, as knative's is. While one
- * is replaced, both authorities are trusted, so that replicas may change over one after the other.
+ * The certificate of Karpenter's webhooks: an authority that signs once, and a certificate for the names by which
+ * the API server calls. It is short-lived and renewed in time, as in knative. During a renewal both authorities are
+ * trusted, so that replicas can change their certificates one after the other.
  * upstream: knative.dev/pkg/webhook/certificates
  */
 import { X509Certificate } from "node:crypto";
@@ -11,14 +11,14 @@ import { isIP } from "node:net";
 export interface ServingCertificate {
   readonly certPem: string;
   readonly keyPem: string;
-  /** Every authority to trust: the one that signed `certPem` first, then earlier ones. */
+  /** All trusted authorities: first the one that signed `certPem`, then earlier ones. */
   readonly caPem: string;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const LIFETIME_MS = 7 * DAY_MS;
 const RENEW_BEFORE_MS = DAY_MS;
-/** The API server's clock may be behind ours. */
+/** Milliseconds by which the certificate is valid earlier, because the API server's clock may be slow. */
 const BACKDATED_MS = 10 * 60 * 1_000;
 
 /** `hosts`: DNS names and addresses. Authorities of `previous` that are still valid stay trusted. */

@@ -38,14 +38,16 @@ export interface WebhookConfiguration extends KubeObject {
   readonly webhooks?: readonly Webhook[];
 }
 
-/** Kinds with two versions of which one is converted by us. */
+/** Kinds with two versions, between which Karpenter's webhook converts. */
 export const CONVERTED = [
   "nodepools.karpenter.sh",
   "nodeclaims.karpenter.sh",
   "ec2nodeclasses.karpenter.k8s.aws",
 ] as const;
 
-/** Kinds whose admission is ours: without one of them no admission webhook is wanted. */
+/**
+ * Kinds with an admission webhook of Karpenter. If the cluster has none of them, no admission webhook is registered.
+ */
 export const ADMITTED = [
   "provisioners.karpenter.sh",
   "awsnodetemplates.karpenter.k8s.aws",
@@ -54,7 +56,7 @@ export const ADMITTED = [
 /** What the CRDs say of conversion; `missing`: a kind has two served versions and none. */
 export type ConversionWish = "webhook" | "none" | "missing";
 
-/** What the CRD says of conversion; `missing` if it serves two versions without conversion. */
+/** The conversion in the CRD. `missing`: it serves two versions without a conversion. */
 export function conversionWish({ spec }: Crd): ConversionWish {
   if (spec.conversion?.strategy === "Webhook") return "webhook";
   return spec.versions.filter(({ served }) => served).length > 1 ? "missing" : "none";
@@ -84,7 +86,7 @@ export function withConversion(crd: Crd, address: WebhookAddress, caPem: string)
   };
 }
 
-/** One of our configurations, its kind beside it. */
+/** One of Karpenter's webhook configurations, with its kind. */
 export interface WantedConfiguration {
   readonly kind: Kind<WebhookConfiguration>;
   readonly wanted: WebhookConfiguration;
@@ -114,8 +116,8 @@ export function wantedConfigurations(
 }
 
 /**
- * The configuration in the cluster, called at our address: whoever installed it decides on selectors and
- * policies. undefined when there is nothing to change.
+ * The configuration of the cluster with the address of this webhook. Selectors and policies stay as they were
+ * installed. Undefined: nothing has to change.
  */
 export function withAddress(
   held: WebhookConfiguration,

@@ -1,6 +1,6 @@
 /**
- * The HTTPS server that the API server calls: reviews in, reviews out. It can change its certificate while
- * it serves. What a review means is decided in apis/hub, for us and for the sandbox alike.
+ * The HTTPS server of the webhooks: it answers reviews of the API server. Its certificate can be replaced while it
+ * runs. apis/hub decides the answers, for this server and for the sandbox.
  */
 import { JsonLimitError, parseBoundedJson } from "../../base/bounded-json.ts";
 import type { Logger } from "../../base/log.ts";

@@ -1,8 +1,8 @@
 /**
- * Keeps webhooks going on a real cluster, in every replica, leading or not: looks at what is installed,
- * and where a CRD wants conversion or a v1alpha5 kind wants admission, holds a certificate, serves, and
- * tells the API server where. With upstream's v1-only CRDs it does nothing. What fails is said once, with
- * the right that is missing, tried again, and never in the way of the controllers.
+ * Runs the webhooks on a real cluster, in every replica. If an installed CRD needs conversion, or a v1alpha5 kind
+ * needs admission, it gets a certificate, serves, and writes its address into the configuration. With upstream's
+ * v1-only CRDs it does nothing. A failure is logged once, with the missing right, and retried. It never stops the
+ * controllers.
  */
 
 import {
@@ -44,12 +44,12 @@ export interface WebhooksDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** Where we listen; 0 = any free port. */
+  /** The port to listen on. 0: any free port. */
   readonly port: number;
   readonly host?: string;
   /** Authority of the API server's client certificate; absent: no certificate is asked for. */
   readonly clientCaPem?: string | undefined;
-  /** Where the API server finds us. */
+  /** The address by which the API server calls. */
   readonly address: WebhookAddress;
   /** Name and namespace of the certificate's Secret. */
   readonly secret: { readonly name: string; readonly namespace: string };
@@ -61,8 +61,8 @@ export interface Webhooks {
   /** They serve, or are not wanted, or cannot: nothing is worth waiting for. */
   readonly settled: boolean;
   /**
-   * Caches wait for conversion by us or by another replica: a replica that serves it must count as ready before
-   * its caches are full, or the Service would lead nowhere.
+   * Whether caches wait for conversion by this or another replica. A replica that serves conversion must be ready
+   * before its caches are full, or the Service would have no endpoint.
    */
   readonly isWaitedFor: boolean;
   /** The port that is served; undefined while none is. */
@@ -252,7 +252,7 @@ class WebhookLoop implements Webhooks {
     return { certPem, keyPem, clientCaPem: this.#deps.clientCaPem };
   }
 
-  /** Each state is said when it begins, and an error again every minute while it lasts. */
+  /** Logs a state when it begins, and an error again every minute while it lasts. */
   #say(
     level: "debug" | "info" | "warn" | "error",
     message: string,
