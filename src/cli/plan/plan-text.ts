@@ -20,7 +20,7 @@ import type { Plan, PlannedNode, Unplaced } from "./plan.ts";
 /** Most pods named in one line; the rest are counted. */
 const NAMED = 4;
 
-/** Ends with a newline. `notes` go below the plan. */
+/** Ends with a newline. `notes` go below the plan. Lines fit the screen, unless it is wide. */
 export function planText(
   plan: Plan,
   notes: readonly string[],
@@ -55,7 +55,8 @@ export function planText(
     lines.push(`no plan for these pods costs less than ${usd(bound)} an hour`);
   lines.push(...plan.risks.map(({ text }) => painted(`risk: ${text}`, paint.yellow)));
   lines.push(...notes.map((note) => painted(`note: ${note}`, paint.dim)));
-  return printedScreen(lines, screen.wide ? {} : screen);
+  // In a pipe, too: what pages and build logs show is read by people.
+  return printedScreen(lines, screen.wide ? {} : { wrapAt: screen.wrapAt ?? screen.columns });
 }
 
 function summary(plan: Plan): string {

@@ -122,7 +122,7 @@ describe("a plan", () => {
       nodePools: [{ nodePool: "default", rejected: { resources: 3 } }],
     });
     expect(plan.unschedulable[0]?.reason).toContain("no instance type has enough resources");
-    expect(planText(plan, [])).toContain(
+    expect(planText(plan, [], { ...PLAIN_SCREEN, wide: true })).toContain(
       "  shop/web-0\n    default: no instance type has enough resources; instance types ruled out: 3 too small for its requests\n",
     );
   });
@@ -150,7 +150,7 @@ describe("a plan", () => {
     const claims =
       "volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: gone, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]";
     const { plan } = await planFor([POOL, workload("StatefulSet", "db", 2, claims)]);
-    expect(planText(plan, [])).toContain(
+    expect(planText(plan, [], { ...PLAIN_SCREEN, wide: true })).toContain(
       "  shop/db-0, shop/db-1\n    failed to validate pvc, failed to get storage class (PersistentVolumeClaim=shop/data-db-0, StorageClass=gone)\n",
     );
   });
@@ -165,6 +165,20 @@ describe("a plan", () => {
     expect(plan.existingNodes).not.toHaveLength(0);
     expect(plan.unschedulable[0]).toHaveProperty("fix.edits");
     keepsToSchema(pageSchema("plan"), plan, { totals: {} });
+  });
+
+  it("breaks reasons, fixes and notes that 100 columns do not fit, but not wide", async () => {
+    const { plan } = await planFor([POOL, workload("Deployment", "web", 1, "", "9")]);
+    const note = "a note of many words ".repeat(9).trim();
+    const lines = planText(plan, [note]).split("\n");
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
+    const reason =
+      "    default: no instance type has enough resources; instance types ruled out: 3 too small for its";
+    expect(lines.slice(lines.indexOf(reason), lines.indexOf(reason) + 2)).toEqual([
+      reason,
+      "      requests",
+    ]);
+    expect(planText(plan, [note], { ...PLAIN_SCREEN, wide: true })).toContain(`\nnote: ${note}\n`);
   });
 
   it("fits 100 columns as text, and says the cost of each pool and of all", async () => {
