@@ -5,7 +5,7 @@ import { MOST_NESTED } from "./limits.ts";
 import { checkLength, ReadError, type TextSource } from "./read-error.ts";
 import { TOO_DEEP } from "./yaml-events.ts";
 
-/** Values are strings, numbers, booleans, dates, lists and tables. */
+/** Values are strings, numbers, booleans, dates, lists and tables. Integers that no number holds are bigints. */
 export type TomlTable = Record<string, unknown>;
 
 /** The root table. The message never shows the text itself: there may be secrets in it. Throws ReadError. */
@@ -13,13 +13,14 @@ export function readToml(text: string, from: TextSource): TomlTable {
   checkLength(text, from);
   let root: TomlTable;
   try {
-    root = parse(text, { maxDepth: MOST_NESTED });
+    root = parse(text, { maxDepth: MOST_NESTED, integersAsBigInt: "asNeeded" });
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const problem = `line ${error.line}, column ${error.column}: ${firstLineOf(error)}`;
     throw new ReadError(from.source, problem);
   }
-  if (isNestedTooDeep(root)) throw new ReadError(from.source, TOO_DEEP);
+  const problem = problemIn(root);
+  if (problem !== undefined) throw new ReadError(from.source, problem);
   return root;
 }
 
@@ -28,14 +29,22 @@ export function writeToml(table: TomlTable): string {
   return stringify(table);
 }
 
+/** TOML asks for integers of 64 bits, and the parser takes any. */
+const INTEGER_BITS = 64;
+
 /** Level by level, because a stack of calls could end. */
-function isNestedTooDeep(root: TomlTable): boolean {
+function problemIn(root: TomlTable): string | undefined {
   let level: object[] = [root];
   for (let depth = 1; level.length > 0; depth++) {
-    if (depth > MOST_NESTED) return true;
-    level = level.flatMap((one) =>
-      Object.values(one).filter((value) => typeof value === "object" && value !== null),
-    );
+    if (depth > MOST_NESTED) return TOO_DEEP;
+    const values = level.flatMap((one): unknown[] => Object.values(one));
+    const large = values.find((one) => typeof one === "bigint" && !isOfIntegerBits(one));
+    if (large !== undefined) return `an integer needs more than ${INTEGER_BITS} bits`;
+    level = values.filter((value) => typeof value === "object" && value !== null) as object[];
   }
-  return false;
+  return undefined;
+}
+
+function isOfIntegerBits(value: bigint): boolean {
+  return BigInt.asIntN(INTEGER_BITS, value) === value;
 }

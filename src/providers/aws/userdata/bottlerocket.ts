@@ -20,7 +20,7 @@ import {
 export function bottlerocketUserData(bootstrap: Bootstrap): string {
   const document = parseToml(bootstrap.custom);
   const settings = tableIn(document, "settings");
-  const kubernetes = tableIn(settings, "kubernetes");
+  const kubernetes = tableIn(settings, "settings.kubernetes");
   const { clusterName, clusterEndpoint, caBundle, maxPods } = bootstrap;
   kubernetes["cluster-name"] = clusterName;
   kubernetes["api-server"] = clusterEndpoint;
@@ -28,12 +28,12 @@ export function bottlerocketUserData(bootstrap: Bootstrap): string {
   kubernetes["max-pods"] = maxPods;
   const dns = dnsServers(bootstrap)[0];
   if (dns !== undefined) kubernetes["cluster-dns-ip"] = dns;
-  const labels = tableIn(kubernetes, "node-labels");
+  const labels = tableIn(kubernetes, "settings.kubernetes.node-labels");
   for (const [key, value] of nodeLabels(bootstrap)) labels[key] = value;
   kubernetes["node-taints"] = taintTable(bootstrap);
   applyKubelet(kubernetes, bootstrap);
   if (bootstrap.raid0) {
-    tableIn(settings, "bootstrap-commands")["000-mount-instance-storage"] = {
+    tableIn(settings, "settings.bootstrap-commands")["000-mount-instance-storage"] = {
       commands: [
         ["apiclient", "ephemeral-storage", "init"],
         ["apiclient", "ephemeral-storage", "bind", ...boundFolders(bootstrap)],
@@ -65,10 +65,25 @@ function parseToml(text: string | undefined): TomlTable {
   }
 }
 
-/** The table under `key`, made when missing. */
-function tableIn(parent: TomlTable, key: string): TomlTable {
-  if (!isObject(parent[key])) parent[key] = {};
+/**
+ * The table of that path, made in `parent` when missing. Anything else there is refused: it would be lost.
+ * upstream refuses it, too, because it reads user data into typed settings.
+ */
+function tableIn(parent: TomlTable, path: string): TomlTable {
+  const key = path.slice(path.lastIndexOf(".") + 1);
+  const found = parent[key];
+  if (found === undefined) parent[key] = {};
+  else if (!isTable(found)) {
+    const value = JSON.stringify(found, (_, one) => (typeof one === "bigint" ? `${one}` : one));
+    throw new UserDataError(
+      `parsing custom user data: spec.userData: ${path} must be a table, not ${value}; write [${path}] and its settings below`,
+    );
+  }
   return parent[key] as TomlTable;
+}
+
+function isTable(value: unknown): value is TomlTable {
+  return isObject(value) && !Array.isArray(value) && !(value instanceof Date);
 }
 
 function taintTable(bootstrap: Bootstrap): TomlTable {

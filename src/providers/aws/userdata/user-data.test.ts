@@ -201,6 +201,34 @@ describe("user data of Bottlerocket", () => {
   });
 });
 
+describe("user data of Bottlerocket that is TOML, but not of Bottlerocket's form", () => {
+  it.each([
+    ["settings = 5", "settings must be a table, not 5"],
+    ["[[settings]]\na = 1", 'settings must be a table, not [{"a":1}]'],
+    ["settings = 2026-01-01T00:00:00Z", "settings must be a table, not"],
+    ["[settings]\nkubernetes = 'x'", 'settings.kubernetes must be a table, not "x"'],
+    [
+      "[settings.kubernetes]\nnode-labels = ['a']",
+      'settings.kubernetes.node-labels must be a table, not ["a"]; write [settings.kubernetes.node-labels]',
+    ],
+    ["[settings]\nbootstrap-commands = 1", "settings.bootstrap-commands must be a table, not 1"],
+  ])("is refused: %s", (custom, why) => {
+    expect(() => userData("Bottlerocket", { ...BASE, custom, raid0: true })).toThrow(why);
+  });
+
+  it("keeps integers of 64 bits as they are", () => {
+    const custom =
+      "[settings.a]\nmost = 9223372036854775807\nleast = -9223372036854775808\nodd = 9007199254740993\n";
+    const text = userData("Bottlerocket", { ...BASE, custom });
+    expect(text).toContain("most = 9223372036854775807\n");
+    expect(text).toContain("least = -9223372036854775808\n");
+    expect(text).toContain("odd = 9007199254740993\n");
+    expect(() => userData("Bottlerocket", { ...BASE, custom: "a = 9223372036854775808" })).toThrow(
+      "spec.userData must be TOML",
+    );
+  });
+});
+
 describe("user data of other families", () => {
   it("runs the user's PowerShell first on Windows", () => {
     const lines = userData("Windows2022", { ...BASE, custom: "Write-Host hi" }).split("\n");
