@@ -1,0 +1,134 @@
+/**
+ * etcd restored from yesterday's snapshot, on a real control plane: revisions go backwards, and what was made since is
+ * gone. Once as the guide has it, with the controller stopped before and an observer first; once with a controller
+ * that nobody stopped: its watches wait for revisions that are to come. The machines of kwok are Nodes, so they go back
+ * with etcd.
+ */
+import { cpSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { EVENT } from "../../src/apis/core/kinds.ts";
+import { POD } from "../../src/apis/core/pod.ts";
+import { NODE_CLAIM } from "../../src/apis/karpenter/nodeclaim.ts";
+import { type KwokStory, openKwokStory } from "./kwok-story.ts";
+import { type ReplicaProcess, startReplicaProcess } from "./replica.ts";
+
+/** Two disruption rounds, and the first garbage collection after a start. */
+const QUIET_MS = 25_000;
+
+describe("etcd restored from yesterday", () => {
+  let story: KwokStory;
+  let karpenter: ReplicaProcess;
+  const etcd = () => join(story.directory, "etcd");
+  const yesterday = () => join(story.directory, "yesterday");
+
+  const start = (...flags: string[]) =>
+    startReplicaProcess(
+      "karpenter",
+      story.account,
+      join(story.directory, "logs", "karpenter.log"),
+      flags,
+    );
+  /** With the server down: data that is being written cannot be copied. */
+  const whileDown = async (act: () => void) => {
+    const { plane } = story;
+    const around = ["kube-scheduler", "kube-controller-manager", "kwok"] as const;
+    for (const one of [...around, "kube-apiserver", "etcd"] as const) await plane.kill(one);
+    act();
+    for (const one of ["etcd", "kube-apiserver", ...around] as const) plane.revive(one);
+    await story.until("the server answers", async () => (await story.nodes()) !== undefined);
+  };
+  const restore = () =>
+    whileDown(() => {
+      rmSync(etcd(), { recursive: true });
+      cpSync(yesterday(), etcd(), { recursive: true });
+    });
+  const stand = async (count: number) => {
+    await story.until(`${count} pods run`, async () => {
+      await story.remind();
+      return (await story.running()) === count;
+    });
+    await story.until(`${count} whole nodes`, async () => {
+      await story.expectWhole(count);
+      return true;
+    });
+  };
+  /** Claims, Nodes and bound pods by their UIDs. */
+  const snapshot = async () => {
+    const pods = await story.client.list(POD, { namespace: "default", labelSelector: "app=web" });
+    return [
+      ...(await story.claims()).map(({ metadata }) => `claim ${metadata.name} ${metadata.uid}`),
+      ...(await story.nodes()).map(({ metadata }) => `node ${metadata.name} ${metadata.uid}`),
+      ...pods.items
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+        .map(({ metadata, spec }) => `pod ${metadata.name} ${metadata.uid} ${spec.nodeName}`),
+    ].sort();
+  };
+  /** Nodes that yesterday does not know, and one of yesterday's that is gone. */
+  const today = async () => {
+    await story.scale(5);
+    await stand(5);
+    const [oldest] = [...(await story.claims())].sort((a, b) =>
+      (a.metadata.creationTimestamp ?? "") < (b.metadata.creationTimestamp ?? "") ? -1 : 1,
+    );
+    const name = oldest?.metadata.name ?? "";
+    await story.client.delete(NODE_CLAIM, { name });
+    await story.until("it is replaced", async () =>
+      (await story.claims()).every(({ metadata }) => metadata.name !== name),
+    );
+    await stand(5);
+  };
+  let saved: readonly string[];
+
+  beforeAll(async () => {
+    story = await openKwokStory();
+    karpenter = start();
+    await story.scale(3);
+    await stand(3);
+    saved = await snapshot();
+    await whileDown(() => cpSync(etcd(), yesterday(), { recursive: true }));
+  });
+  afterAll(async () => {
+    await karpenter?.kill();
+    await story?.close();
+  });
+
+  it("is taken as it is by a controller that was stopped: an observer first, then for good", async () => {
+    await today();
+    await karpenter.kill();
+    await restore();
+    expect(await snapshot()).toEqual(saved);
+    karpenter = start("--observe-only", "true");
+    await sleep(QUIET_MS);
+    expect(await snapshot()).toEqual(saved);
+    const { items } = await story.client.list(EVENT, {});
+    const observed = items.map(({ message = "" }) => message);
+    expect(observed.filter((one) => /^Observe only:.*(disrupt|terminat|delet)/i.test(one))).toEqual(
+      [],
+    );
+    await karpenter.kill();
+    karpenter = start();
+    await sleep(QUIET_MS);
+    expect(await snapshot()).toEqual(saved);
+    await story.scale(5);
+    await stand(5);
+  });
+
+  it("is taken by a controller that nobody stopped: it ends nothing, and works on once started anew", async () => {
+    await story.scale(3);
+    await story.until("two nodes have gone", async () => (await story.nodes()).length === 3);
+    await today();
+    await restore();
+    await sleep(QUIET_MS);
+    expect(await snapshot()).toEqual(saved);
+    expect(karpenter.alive).toBe(true);
+    await karpenter.kill();
+    karpenter = start();
+    await story.scale(5);
+    await stand(5);
+    await story.scale(0);
+    await story.until("everything is gone", async () => (await story.nodes()).length === 0);
+    expect(karpenter.alive).toBe(true);
+  });
+});
