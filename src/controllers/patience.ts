@@ -85,7 +85,7 @@ function say({ log, clock }: World, wait: Wait, awaited: readonly NodeClaim[]): 
 }
 
 function isKnown(world: World, claim: NodeClaim): boolean {
-  // Not by its creationTimestamp: that is the hour of another machine, and ours may be set back.
+  // Not by its creationTimestamp: another machine's clock set it, and this machine's clock may be set back.
   const promisedMs = world.cluster.promisedAtMs(claim.metadata.name);
   if (promisedMs === undefined || world.clock.elapsedMs() - promisedMs < PATIENCE_MS) return false;
   const pool = poolById(world, poolIdOfClaim(claim) ?? "")?.pool;

@@ -1,7 +1,7 @@
 /**
- * The static hash of a pool's template: a claim stamped with another one has drifted. Same recipe as
- * upstream's (FNV-1 over typed fields, lists as sets, zero values skipped), for pools of all generations.
- * Requirements and everything outside the template stay out. upstream: NodePool.Hash(), spec 1.4
+ * The hash of a pool's template. A claim that was made with another hash has drifted. It is computed as upstream
+ * does: FNV-1 over typed fields, lists as sets, without zero values; for pools of all generations. Requirements and
+ * fields outside the template are left out. upstream: pkg/apis/v1/nodepool.go (Hash)
  */
 import { parseDuration } from "../../base/duration.ts";
 import { fnv64Integers, fnv64Text } from "../../base/fnv.ts";
@@ -10,23 +10,26 @@ import type { Taint } from "../core/node.ts";
 import type { NodePool } from "./nodepool.ts";
 import type { Provisioner } from "./provisioner.ts";
 
-/** Stamped beside the hash: a change of recipe re-stamps claims instead of drifting them. */
+/**
+ * Written beside the hash on pools and claims. If a new release computes the hash in another way, claims with an
+ * older version get the new hash and do not drift.
+ */
 export const NODEPOOL_HASH_VERSION = "v3";
 
-/** `undefined` is a zero value: it does not enter the hash of what holds it. */
+/** The hash of a value. Undefined: a zero value, which is left out of the hash of its object. */
 type Hash = bigint | undefined;
 
-/** What of a template enters its hash. */
+/** The fields of a template that its hash is computed from. */
 interface HashedTemplate extends Pick<NodePool["spec"]["template"], "metadata"> {
   readonly spec: Omit<NodePool["spec"]["template"]["spec"], "requirements">;
 }
 
-/** Decimal text of the 64-bit hash. */
+/** The 64-bit hash as a decimal number. */
 export function nodePoolHash(pool: NodePool): string {
   return templateHash(pool.spec.template);
 }
 
-/** The same of a template alone: what a hash would be if one word of it were another. */
+/** As {@link nodePoolHash}, for a template alone. */
 export function templateHash({ metadata, spec }: HashedTemplate): string {
   const meta = struct("ObjectMeta", {
     Labels: map(metadata?.labels),

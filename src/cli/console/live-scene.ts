@@ -1,6 +1,6 @@
 /**
- * One moment of a live cluster: what `karpenter explain`, `top` and `plan` say, made of the cluster state that watches
- * keep. Long work is done in turns, and rests.
+ * One moment of a live cluster: what `karpenter explain`, `top` and `plan` say, made of the cluster state that
+ * watches keep. Long work is done in turns, and rests.
  */
 import { EVENT, type Event } from "../../apis/core/kinds.ts";
 import { NODE } from "../../apis/core/node.ts";
@@ -66,13 +66,13 @@ export interface SceneDoors {
   readonly long: LongWork;
   /** By the cluster's clock. */
   readonly nowMs: () => number | Promise<number>;
-  /** Said with every scene. */
+  /** Notes that every scene carries. */
   readonly notes: readonly string[];
 }
 
 export interface ReadScene {
   readonly scene: ConsoleScene;
-  /** What making it took, beside asking the server. */
+  /** Milliseconds that it took to make the scene, without the requests to the server. */
   readonly spentMs: number;
 }
 

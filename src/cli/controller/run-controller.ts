@@ -168,7 +168,7 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
   const older = await readGlobalSettings({ client, clock, log, namespace: NAMESPACE });
   const options = settings(flags, older);
   requireClusterName(provider, options);
-  // Registering them would write, and would take them from the working Karpenter.
+  // With --observe-only no webhooks are registered: that is a write, and the working Karpenter would lose its own.
   const webhooks = isWithoutWebhooks(options)
     ? undefined
     : webhooksOf({ ...doors, clock, log, options, clientCaPem });

@@ -1,6 +1,7 @@
 /**
- * What is wrong with a class' kubelet settings beyond what the schema can see: settings that no kubelet knows or
- * reads otherwise, thresholds and graces that are none, expressions, and settings that the images would drop.
+ * Faults in the kubelet settings of a node class that its schema does not find: settings that no kubelet knows or
+ * that it reads in another way, invalid thresholds and grace periods, invalid expressions, and settings that the
+ * images ignore.
  * upstream: pkg/apis/v1/kubeletconfiguration_validation.go
  */
 import type { AmiFamily } from "../../../apis/hub/aws-class.ts";
@@ -11,7 +12,7 @@ import { parseNano, parseUnits } from "../../../base/quantity.ts";
 import { compileProblems, expressionsOf } from "./expressions.ts";
 import { EVERYWHERE, type Leaf, SETTINGS, type Shape } from "./settings.ts";
 
-/** Families whose nodes read all that the class says. */
+/** AMI families whose nodes use all kubelet settings of the class. */
 const READ_ALL: readonly AmiFamily[] = ["AL2023", "Custom"];
 
 /** One fault in kubelet settings. */
@@ -21,7 +22,7 @@ export interface KubeletProblem {
   readonly message: string;
 }
 
-/** The first kind of problem, with all fields that have it; undefined without one. */
+/** The first kind of fault, with all fields that have it. Undefined: there is none. */
 export function kubeletProblem(
   kubelet: KubeletConfiguration | undefined,
   family: AmiFamily,
@@ -45,7 +46,7 @@ function problem(reason: string, messages: readonly string[]): KubeletProblem {
   return { reason, message: messages.join("; ") };
 }
 
-/** What the kubelet would refuse to start with. */
+/** Settings with which the kubelet would not start. */
 function settingProblems(kubelet: KubeletConfiguration | undefined): readonly string[] {
   return Object.entries(kubelet ?? {})
     .sort(byKey)

@@ -72,7 +72,7 @@ export function objectOf(call: Call, body: unknown): KubeObject {
 }
 
 /**
- * apiVersion and kind of a body; null is none. Throws 400 where one is no text.
+ * apiVersion and kind of a body. Undefined: the field is absent or null. Throws 400 if a field is not a text.
  * upstream: apimachinery pkg/runtime/serializer/json/meta.go
  */
 export function headOf(object: { readonly apiVersion?: unknown; readonly kind?: unknown }): {
@@ -242,7 +242,9 @@ export function storageError(call: Call, name: string, detail: string): string {
   return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${detail}`;
 }
 
-/** Admission may not move an object into another namespace, nor take its name; the server's fields are the server's. */
+/**
+ * Admission may not move an object into another namespace, nor take its name; the server's fields are the server's.
+ */
 export function withAdmittedMeta(call: Call, admitted: KubeObject, before: KubeObject): KubeObject {
   checkNamespace(call, admitted);
   const { name = "" } = admitted.metadata;
@@ -318,7 +320,9 @@ function checkFinalizers(call: Call, next: readonly string[], current: KubeObjec
   throw invalid(call.definition, current.metadata.name, [refused, refused]);
 }
 
-/** A Deployment's annotations are copied to its ReplicaSets, an EndpointSlice's labels say whose it is: wishes too. */
+/**
+ * A Deployment's annotations are copied to its ReplicaSets, an EndpointSlice's labels say whose it is: wishes too.
+ */
 const COUNTED_METADATA: Readonly<Record<string, "annotations" | "labels">> = {
   Deployment: "annotations",
   EndpointSlice: "labels",

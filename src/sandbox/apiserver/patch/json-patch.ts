@@ -111,7 +111,7 @@ function isContainer(value: unknown): value is Place["container"] {
   return Array.isArray(value) || isObject(value);
 }
 
-/** Null for a member that is not there; an index has to be. */
+/** The value at the place. Null: the object has no such member. An index outside of the list is an error. */
 function read({ container, key }: Place): unknown {
   if (Array.isArray(container)) return container[indexOf(key, container.length)];
   return Object.hasOwn(container, key) ? container[key] : null;
