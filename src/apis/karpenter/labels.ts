@@ -101,6 +101,11 @@ export const HASHED_LIFETIME_ANNOTATION_KEY = "compatibility.karpenter.sh/hashed
 /** Our own: JSON of the v1 fields that v1beta1 has no place for. */
 export const V1_ONLY_ANNOTATION_KEY = "compatibility.karpenter.sh/v1-only";
 
+/**
+ * karpenter-ts only, an annotation on Pods: how long a node that is launched for it may live. A label on such nodes and
+ * their claims.
+ */
+export const MAX_RUN_DURATION_KEY = "karpenter.sh/max-run-duration";
 /** karpenter-ts only, on a Namespace: the pool for its pods that name none. `provisioner/NAME`: a Provisioner. */
 export const DEFAULT_NODEPOOL_ANNOTATION_KEY = "karpenter.sh/default-nodepool";
 /** karpenter-ts only, on a pool: `true` pauses all voluntary disruption of its nodes. */

@@ -5,9 +5,10 @@
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
 import type { Pool } from "../../apis/hub/pool.ts";
+import { MAX_RUN_DURATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
-import { type NillableMs, parseNillableDuration } from "../../base/duration.ts";
+import { type NillableMs, parseDuration, parseNillableDuration } from "../../base/duration.ts";
 import { fnv64Text } from "../../base/fnv.ts";
 
 /** When a claim expires. Voluntary expiry respects budgets. */
@@ -49,8 +50,32 @@ export function isExpiryBudgeted(pool: Pool, rules: Pick<ExpiryRules, "respectsB
   return !never && isReplacedFirst(pool, rules);
 }
 
-/** Undefined: never. A standalone claim (`pool` undefined) ends forcefully. */
+/**
+ * When the claim ends because the pods that it was launched for asked for that. No budget delays it: a person gave the
+ * time. As in GKE (`cloud.google.com/gke-max-run-duration-seconds`).
+ */
+function maxRunEnd({ metadata: { labels, creationTimestamp } }: NodeClaim): Expiry | undefined {
+  const createdMs = fromRfc3339(creationTimestamp);
+  const lifetime = parseDuration(labels?.[MAX_RUN_DURATION_KEY] ?? "");
+  if (lifetime === undefined || createdMs === undefined) return undefined;
+  return { mode: "forceful", atMs: createdMs + lifetime };
+}
+
+/**
+ * Undefined: never. A standalone claim (`pool` undefined) ends forcefully. Of two ends the earlier one counts.
+ */
 export function expiry(
+  claim: NodeClaim,
+  pool: Pool | undefined,
+  rules: ExpiryRules,
+): Expiry | undefined {
+  const byPool = lifetimeEnd(claim, pool, rules);
+  const byPods = maxRunEnd(claim);
+  if (byPool === undefined || byPods === undefined) return byPods ?? byPool;
+  return byPods.atMs <= byPool.atMs ? byPods : byPool;
+}
+
+function lifetimeEnd(
   claim: NodeClaim,
   pool: Pool | undefined,
   rules: ExpiryRules,

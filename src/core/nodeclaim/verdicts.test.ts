@@ -277,6 +277,27 @@ describe("expiry", () => {
     expect(hours.size).toBeGreaterThan(15);
   });
 
+  it("comes when the pods of the claim asked for it, whatever budgets say, if that is earlier", () => {
+    const created = Date.UTC(2026, 0, 1);
+    const rules = { ...PLAIN, respectsBudgets: true, spreadPercent: 20 };
+    const lasting = (duration: string, expireAfter: string) => ({
+      ...nodeClaim({ expireAfter }),
+      metadata: {
+        ...nodeClaim().metadata,
+        labels: { "karpenter.sh/max-run-duration": duration },
+      },
+    });
+    const beta = pool({
+      generation: "beta",
+      disruption: { ...pool().disruption, expireMode: "voluntary", expireAfter: "Never" },
+    });
+    const end = { mode: "forceful", atMs: created + 1_800_000 };
+    for (const one of [pool(), beta])
+      expect(expiry(lasting("30m", "Never"), one, rules)).toEqual(end);
+    expect(expiry(lasting("30m", "20h"), pool(), rules)).toEqual(end);
+    expect(expiry(lasting("30h", "1h"), pool(), rules)).toMatchObject({ mode: "voluntary" });
+  });
+
   it("never comes for Never, whosever word it is (S4-05)", () => {
     expect(expiry(nodeClaim({ expireAfter: "Never" }), pool(), PLAIN)).toBeUndefined();
     const beta = pool({

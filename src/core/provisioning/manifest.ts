@@ -12,6 +12,7 @@ import {
   GENERATION_ANNOTATION_KEY,
   INSTANCE_TYPE_LABEL_KEY,
   isRestrictedNodeLabel,
+  MAX_RUN_DURATION_KEY,
   NODECLAIM_MIN_VALUES_RELAXED_ANNOTATION_KEY,
   NODEPOOL_HASH_VERSION_ANNOTATION_KEY,
   nodeClassLabelKey,
@@ -105,7 +106,9 @@ function claimLabels(planned: PlannedClaim): Record<string, string> {
     const value = allowsAbsence(requirement) ? undefined : anyValue(requirement);
     if (value !== undefined) labels[requirement.key] = value;
   }
-  return { ...labels, ...poolLabels(planned.pool) };
+  const { maxRunMs } = planned;
+  const ends = maxRunMs === undefined ? {} : { [MAX_RUN_DURATION_KEY]: shortDuration(maxRunMs) };
+  return { ...labels, ...poolLabels(planned.pool), ...ends };
 }
 
 function claimAnnotations(planned: PlannedClaim): Record<string, string> {

@@ -27,6 +27,8 @@ export interface PlannedClaim {
     readonly priceMicroUsd: number;
   };
   readonly minValuesRelaxed: boolean;
+  /** How long the node may live, as its pods ask. Absent: as its pool says. */
+  readonly maxRunMs?: number;
   /** Drivers whose devices the node will publish, and that its pods claim; sorted. Absent: none. */
   readonly deviceDrivers?: readonly string[];
   /**

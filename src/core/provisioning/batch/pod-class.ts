@@ -4,6 +4,7 @@
  * remembers the nodes that can never take it.
  */
 import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
+import { maxRunMs } from "../../../apis/core/max-run.ts";
 import type { Pod, PodSpec, Toleration } from "../../../apis/core/pod.ts";
 import { isResized, podRequests } from "../../../apis/core/pod-resources.ts";
 import { type PodTemplate, perTemplate, templateOf } from "../../../apis/core/pod-template.ts";
@@ -65,6 +66,8 @@ export interface PodClass {
   /** Requirements of volumes; one of them must be satisfied. Empty: volumes have none. */
   readonly volumeSets: readonly SetId[];
   readonly hasVolumes: boolean;
+  /** How long a new node for its pods may live. Planned nodes take pods of one such time only. Absent: for ever. */
+  readonly maxRunMs: number | undefined;
   /** Its pods have resource claims, which the scheduling state plans. */
   readonly claimsDevices: boolean;
   /** Other pods may use the same claims, or they are allocated already. */
@@ -150,7 +153,8 @@ export class PodClasses {
     const volumeSets = this.#volumeSets(pod);
     const template = isResized(pod) ? undefined : templateOf(pod.spec);
     // The pod may have wishes that its template lacks.
-    const isOwn = template === undefined || this.#devices?.needsOf(pod) !== undefined;
+    const hasOwn = this.#devices?.needsOf(pod) !== undefined || maxRunMs(pod) !== undefined;
+    const isOwn = template === undefined || hasOwn;
     if (isOwn || goesByLabels(template)) return this.#draft(pod, volumeSets);
     const { namespace = "default" } = pod.metadata;
     const key = hasClaims(pod.spec) ? `${namespace} ${volumeSets.join()}` : namespace;
@@ -277,6 +281,7 @@ export class PodClasses {
       ports: draft.ports,
       volumeSets: draft.volumeSets,
       hasVolumes: hasClaims(draft.pod.spec),
+      maxRunMs: maxRunMs(draft.pod),
       claimsDevices: needs !== undefined,
       sharesClaims: needs?.isPrivate === false,
       countedBy: held.length === 0 ? direct : [...new Set([...direct, ...held])],
@@ -442,6 +447,8 @@ function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
 function besideTemplate(pod: Pod, volumeSets: readonly SetId[]): string {
   const { spec, metadata } = pod;
   let text = hasClaims(spec) ? ` claims ${volumeSets.join()} ` : "";
+  const runMs = maxRunMs(pod);
+  if (runMs !== undefined) text += ` run ${runMs} `;
   // During a resize the pod's status counts, too.
   if (isResized(pod)) text += JSON.stringify([podRequests(pod), hostPorts(pod)]);
   const { affinity, topologySpreadConstraints } = spec;

@@ -2,6 +2,7 @@
  * Sorts a batch before planning: which pods can be planned, and which are equal. Facts about pods that differ only in
  * their names are computed once.
  */
+import { maxRunProblem } from "../../../apis/core/max-run.ts";
 import type { Pod } from "../../../apis/core/pod.ts";
 import { vocabulary } from "../../../apis/hub/generation.ts";
 import { eachInSteps, type Steps } from "../../../base/steps.ts";
@@ -53,8 +54,9 @@ export function* sortOut(
   yield* eachInSteps(pods, PODS_PER_STEP, (pod) => {
     // A default spread depends on the pod's owner.
     const alike = defaultSpread === undefined ? lookalikes.of(pod) : find(pod);
-    if (alike.refusal === undefined) batch.push({ pod, alike });
-    else refused.push({ pod, message: alike.refusal, pools: [], ignored: true });
+    const message = alike.refusal ?? maxRunProblem(pod);
+    if (message === undefined) batch.push({ pod, alike });
+    else refused.push({ pod, message, pools: [], ignored: true });
   });
   return { batch, refused };
 }

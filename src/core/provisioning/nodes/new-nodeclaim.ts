@@ -47,8 +47,7 @@ import { ALL_PROMISED, WOULD_LOSE } from "./reservations.ts";
 import type { Fit, PlanningContext, Trial } from "./trial.ts";
 
 const NOTHING_ATTACHED: VolumeUsage = new Map();
-const NOTHING_RESERVED: readonly string[] = [];
-const NO_DRIVERS: readonly string[] = [];
+const NO_NAMES: readonly string[] = [];
 const NEVER: Trial = { verdict: "never" };
 const NOT_NOW: Trial = { verdict: "notNow" };
 const NONE_LIKE_IT: Trial = { verdict: "notNow", noneLikeIt: true };
@@ -61,12 +60,14 @@ export class NewNodeClaim implements Place {
   host = UNNUMBERED;
   readonly pods: Pod[] = [];
   set: SetId;
+  /** How long it may live, as its pods ask; undefined: for ever. */
+  maxRunMs: number | undefined;
   /** Instance types still possible. */
   types: Bits;
   requests: Resources = NO_RESOURCES;
   minValuesRelaxed = false;
   /** Reservations into which it can be launched; empty: it uses other capacity. */
-  reserved: readonly string[] = NOTHING_RESERVED;
+  reserved: readonly string[] = NO_NAMES;
   readonly #context: PlanningContext;
   readonly #ports: HostPort[] = [];
   #attached: VolumeUsage = NOTHING_ATTACHED;
@@ -190,18 +191,16 @@ export class NewNodeClaim implements Place {
 
   /** Whether the node takes the variant, and the node's requirements then. Changes nothing. */
   accepts(pod: Pod, podClass: PodClass, variant: Variant): Trial {
-    const { space } = this.#context;
-    const set = admittedSet(this, variant, space);
+    if (this.pods.length > 0 && podClass.maxRunMs !== this.maxRunMs) return NEVER;
+    const set = admittedSet(this, variant, this.#context.space);
     if (set === undefined) return NEVER;
-    const { ports } = podClass;
-    if (ports.length > 0 && this.#holdsOneOf(ports)) return NEVER;
+    if (podClass.ports.length > 0 && this.#holdsOneOf(podClass.ports)) return NEVER;
     if (variant.refusedSets?.get(set) === revisionOf(variant.narrowingRules)) return NONE_LIKE_IT;
-    const { table } = this.template;
-    const fitting = table.fitting(this.types, set, this.requests, podClass.requests);
+    const fitting = this.template.table.fitting(this.types, set, this.requests, podClass.requests);
     if (fitting === undefined) return NEVER;
     const within = this.#share.within(fitting);
     if (isEmptyBits(within)) return NEVER;
-    let types = withFreePorts(this.template, ports, within);
+    let types = withFreePorts(this.template, podClass.ports, within);
     if (isEmptyBits(types)) return NEVER;
     if (podClass.hasVolumes) {
       const usage = this.#context.volumes.usage(pod);
@@ -248,6 +247,7 @@ export class NewNodeClaim implements Place {
     assert(firstOutside(fit.types, this.types) < 0, "no pod widens a planned node");
     this.#takeDevices(fit);
     const settles = this.pods.length === 0 || this.set !== fit.set || this.types !== fit.types;
+    if (this.pods.length === 0) this.maxRunMs = podClass.maxRunMs;
     this.pods.push(pod);
     this.set = fit.set;
     this.types = fit.types;
@@ -295,7 +295,7 @@ export class NewNodeClaim implements Place {
 
   /** Drivers whose devices the node will publish, and that its pods claim; sorted. */
   get deviceDrivers(): readonly string[] {
-    return this.#context.devices?.ofNewNodes.driversOf(this) ?? NO_DRIVERS;
+    return this.#context.devices?.ofNewNodes.driversOf(this) ?? NO_NAMES;
   }
 
   /** Whether minValues or reservations forbid that the node loses types. */
@@ -443,7 +443,7 @@ export class NewNodeClaim implements Place {
   #launch(set: SetId, left: Bits): Fit | undefined {
     return this.template.table.offerings.hasReserved
       ? this.#reservedOrOpen(set, left)
-      : this.#withMinValues(set, left, NOTHING_RESERVED, left);
+      : this.#withMinValues(set, left, NO_NAMES, left);
   }
 
   #reservedOrOpen(set: SetId, left: Bits): Fit | undefined {
@@ -451,7 +451,7 @@ export class NewNodeClaim implements Place {
     const { reservations, strictReservations } = this.#context;
     const holds = this.reserved.length > 0;
     const isNew = this.pods.length === 0;
-    const wanted = holds || isNew ? table.reservations(left, set) : NOTHING_RESERVED;
+    const wanted = holds || isNew ? table.reservations(left, set) : NO_NAMES;
     const reserved = reservations.holdable(wanted, this.reserved);
     const into = (ids: readonly string[]) =>
       this.#withMinValues(set, left, ids, table.reservable(left, set, ids));
@@ -471,7 +471,7 @@ export class NewNodeClaim implements Place {
     }
     return isEmptyBits(types)
       ? undefined
-      : this.#withMinValues(set, types, NOTHING_RESERVED, types);
+      : this.#withMinValues(set, types, NO_NAMES, types);
   }
 
   /**

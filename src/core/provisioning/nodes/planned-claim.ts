@@ -77,7 +77,7 @@ function planned(
     kind = kindOf(template, requirementsOf(claim, space.get(claim.set)));
     kinds.set(key, kind);
   }
-  const { deviceDrivers } = claim;
+  const { deviceDrivers, maxRunMs } = claim;
   const { chosen, daemonRequests } = choiceFor(claim, kind, maxInstanceTypes);
   return {
     pool: template.pool,
@@ -87,6 +87,7 @@ function planned(
     pods: claim.pods,
     requests: template.daemons.length === 0 ? requests : addResources(requests, daemonRequests),
     minValuesRelaxed: claim.minValuesRelaxed,
+    ...(maxRunMs === undefined ? {} : { maxRunMs }),
     ...(deviceDrivers.length === 0 ? {} : { deviceDrivers }),
   };
 }

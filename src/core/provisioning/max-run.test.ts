@@ -1,0 +1,85 @@
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import type { Pool } from "../../apis/hub/pool.ts";
+import { instanceType, nodeView, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
+import { planBatch } from "../planner/plan-batch.ts";
+import { DEFAULT_PLANNER } from "../planner/planner-options.ts";
+import { claimManifest } from "./manifest.ts";
+import type { SchedulingInput } from "./scheduling-input.ts";
+import { solve } from "./solve.ts";
+
+const KEY = "karpenter.sh/max-run-duration";
+const EAGER = { ...DEFAULT_PLANNER, minPods: 0, minSaving: 0, nodeMicroUsdPerHour: 0 };
+const TYPES = [2, 16].map((cpu) => instanceType({ cpu }));
+
+function lasting(name: string, duration?: string): Pod {
+  const one = pod({ name, cpu: "1" });
+  if (duration === undefined) return one;
+  return { ...one, metadata: { ...one.metadata, annotations: { [KEY]: duration } } };
+}
+
+const input = (
+  pods: readonly Pod[],
+  pool: Partial<Pool> = {},
+  more: Partial<SchedulingInput> = {},
+) => schedulingInput({ pods, pools: [poolInput(pool, TYPES)], ...more });
+
+/** Names of the pods of each planned node, and how long it may live, in minutes. */
+function nodesFor(pods: readonly Pod[]) {
+  return solve(input(pods))
+    .newClaims.map(({ pods: own, maxRunMs }) => ({
+      pods: own.map(({ metadata }) => metadata.name).sort(),
+      minutes: maxRunMs === undefined ? undefined : maxRunMs / 60_000,
+    }))
+    .sort((a, b) => ((a.pods[0] ?? "") < (b.pods[0] ?? "") ? -1 : 1));
+}
+
+describe("pods that ask for a node that ends", () => {
+  const MIXED = [
+    lasting("a", "2h"),
+    lasting("b"),
+    lasting("c", "120m"),
+    lasting("d"),
+    lasting("e", "30m"),
+  ];
+
+  it("share new nodes with pods that ask for the same, however it is written", () => {
+    expect(nodesFor(MIXED)).toEqual([
+      { pods: ["a", "c"], minutes: 120 },
+      { pods: ["b", "d"], minutes: undefined },
+      { pods: ["e"], minutes: 30 },
+    ]);
+  });
+
+  it("are kept apart by every plan of the planner, too", () => {
+    const many = ["2h", undefined, "30m"].flatMap((duration, kind) =>
+      Array.from({ length: 20 }, (_, at) => lasting(`p-${kind}-${at}`, duration)),
+    );
+    const { newClaims, unschedulable } = planBatch(input(many), EAGER);
+    expect(unschedulable).toEqual([]);
+    for (const { pods } of newClaims)
+      expect(new Set(pods.map(({ metadata }) => metadata.annotations?.[KEY])).size).toBe(1);
+  });
+
+  it.each(["alpha", "beta", "v1"] as const)(
+    "get nodes that say when they end (%s)",
+    (generation) => {
+      const [planned] = solve(input([lasting("a", "90m")], { generation })).newClaims;
+      if (planned === undefined) throw new Error("nothing is planned");
+      expect(claimManifest(planned, "x").metadata.labels?.[KEY]).toBe("1h30m");
+    },
+  );
+
+  it("use room on nodes that are there, as kube-scheduler does", () => {
+    const nodes = [nodeView({ node: { name: "n" } })];
+    const result = solve(input([lasting("a", "2h")], {}, { nodes }));
+    expect(result.existing.map(({ nodeName }) => nodeName)).toEqual(["n"]);
+  });
+
+  it.each(["soon", "0", "-1h"])("are not planned while it cannot be read: %s", (text) => {
+    const [refused] = solve(input([lasting("a", text)])).unschedulable;
+    expect(refused?.message).toBe(
+      `annotation ${KEY} is "${text}": wanted a duration above 0, such as 2h or 90m`,
+    );
+  });
+});
