@@ -8,6 +8,7 @@ import type { Budget, NodeClassReference, RequirementSpec } from "../karpenter/n
 import type { Kind } from "../meta.ts";
 import type { Resources } from "../resources.ts";
 import type { Generation } from "./generation.ts";
+import type { PoolReturns } from "./returns.ts";
 
 /** The disruption settings of a pool. Durations are texts as in the API, `Never` included. */
 export interface PoolDisruption {
@@ -51,6 +52,8 @@ export interface Pool {
   readonly replicas: number | undefined;
   readonly disruption: PoolDisruption;
   readonly terminationGracePeriodMs: number | undefined;
+  /** Which nodes go back to what is preferred; absent: none. */
+  readonly returns?: PoolReturns | undefined;
   /** Static hash of the template: a claim stamped with another one has drifted. */
   readonly hash: string;
 }

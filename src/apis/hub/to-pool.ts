@@ -24,6 +24,7 @@ import { classRefOf, parseKubelet } from "./claim.ts";
 import type { Generation } from "./generation.ts";
 import { identityOf } from "./identity.ts";
 import type { Pool, PoolDisruption } from "./pool.ts";
+import { returnsOf } from "./returns.ts";
 import { POOL_SHAPE, PROVISIONER_SHAPE, sound } from "./shape.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the kinds differ in shape; toPool takes both
@@ -91,6 +92,7 @@ function fromNodePool(native: NodePool): Pool {
     replicas: spec.replicas,
     disruption: nodePoolDisruption(native, generation),
     terminationGracePeriodMs: parseOptional(template?.terminationGracePeriod),
+    returns: returnsOf(native),
     hash: nodePoolHash(native),
   };
 }
@@ -126,6 +128,7 @@ function fromProvisioner(native: Provisioner): Pool {
     replicas: undefined,
     disruption: provisionerDisruption(spec),
     terminationGracePeriodMs: undefined,
+    returns: returnsOf(native),
     hash: provisionerHash(native),
   };
 }

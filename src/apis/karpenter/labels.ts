@@ -106,6 +106,8 @@ export const V1_ONLY_ANNOTATION_KEY = "compatibility.karpenter.sh/v1-only";
  * their claims.
  */
 export const MAX_RUN_DURATION_KEY = "karpenter.sh/max-run-duration";
+/** karpenter-ts only, on a pool: which of its nodes go back to what is preferred, see apis/hub/returns.ts. */
+export const RETURN_TO_PREFERRED_ANNOTATION_KEY = "karpenter.sh/return-to-preferred";
 /** karpenter-ts only, on a Namespace: the pool for its pods that name none. `provisioner/NAME`: a Provisioner. */
 export const DEFAULT_NODEPOOL_ANNOTATION_KEY = "karpenter.sh/default-nodepool";
 /** karpenter-ts only, on a pool: `true` pauses all voluntary disruption of its nodes. */

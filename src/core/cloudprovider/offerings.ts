@@ -8,7 +8,7 @@ import { allows, allowsAbsence } from "../scheduling/requirement.ts";
 import type { Requirements } from "../scheduling/requirements.ts";
 import type { CapacityType, InstanceType, Offering } from "./instance-type.ts";
 
-/** Price of what cannot be launched: more than anything. Exported for tests. */
+/** Price of what cannot be launched: more than anything. */
 export const NO_PRICE_MICRO_USD: number = Number.MAX_SAFE_INTEGER;
 
 /** What launching takes of what it may, in the order a cloud would try. */

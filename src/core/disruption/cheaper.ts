@@ -7,7 +7,11 @@
  */
 import { CAPACITY_TYPE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
 import type { InstanceType, Offering } from "../cloudprovider/instance-type.ts";
-import { cheapestOffering, worstLaunchPriceMicroUsd } from "../cloudprovider/offerings.ts";
+import {
+  cheapestOffering,
+  NO_PRICE_MICRO_USD,
+  worstLaunchPriceMicroUsd,
+} from "../cloudprovider/offerings.ts";
 import type { PlannedClaim } from "../provisioning/result.ts";
 import { allows, oneOf, type Requirement } from "../scheduling/requirement.ts";
 import { Requirements } from "../scheduling/requirements.ts";
@@ -138,6 +142,19 @@ export function withoutSameTypes(plan: PlannedClaim, candidates: readonly Candid
     .map(({ priceMicroUsd }) => priceMicroUsd);
   if (shared.length === 0) return { plan };
   return keepCheaper(plan, termsOf(plan), Math.min(...shared));
+}
+
+/** The plan with only what costs at most so much, launched as this capacity type; either may be left open. */
+export function launchedAs(
+  plan: PlannedClaim,
+  capacityType: string | undefined,
+  mostMicroUsd: number = NO_PRICE_MICRO_USD - 1,
+): Cheaper {
+  const { spot, onDemand, ...any } = termsOf(plan);
+  if (capacityType === "reserved" && plan.cheapest.capacityType !== "reserved")
+    return { message: NOT_CHEAPER };
+  const terms = capacityType === "spot" ? spot : capacityType === "on-demand" ? onDemand : any;
+  return keepCheaper(plan, terms, mostMicroUsd + 1);
 }
 
 function keepCheaper(plan: PlannedClaim, terms: PricedTerms, belowMicroUsd: number): Cheaper {

@@ -44,6 +44,8 @@ export interface Command {
   readonly repair?: Repairing;
   /** Why the node goes before it is replaced; absent: it is not replaced, or its replacement comes first. */
   readonly terminateFirst?: TerminateFirstReason;
+  /** What is preferred to the node and can be had again; absent: the command is no active return. */
+  readonly returnsTo?: string;
   /** The terms of its simulation, used again when it is validated; absent: none. */
   readonly terms?: SimulationTerms;
   /** Validated on fresh facts this much later, before it begins. 0: begins at once. */
@@ -107,7 +109,8 @@ export function describeCommand(command: Command, id: string): string {
   const names = command.candidates.map(({ node }) => node.name).join(", ");
   const count = command.replacements.length;
   const arrow = count === 0 ? "" : ` -> [${count} replacement${count === 1 ? "" : "s"}]`;
-  const what = `${decisionOf(command)}: nodepools=[${pools}]: [${names}]${arrow}`;
+  const why = command.returnsTo === undefined ? "" : `, returning to ${command.returnsTo}`;
+  const what = `${decisionOf(command)}: nodepools=[${pools}]: [${names}]${arrow}${why}`;
   return `${command.reason}/${id}: ${what} (savings: ${formatSavings(command)})`;
 }
 

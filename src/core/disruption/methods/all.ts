@@ -1,6 +1,6 @@
 /**
- * The disruption methods, in the order in which they are asked; the first one with a command wins. Repack is
- * karpenter-ts only and comes last: the methods before it leave the pools to it on which it saves much more.
+ * The disruption methods, in the order in which they are asked; the first one with a command wins. Return and repack
+ * are karpenter-ts only. Repack comes last: the methods before it leave the pools to it on which it saves much more.
  * upstream: pkg/controllers/disruption/controller.go
  */
 import { drift } from "./drift.ts";
@@ -10,6 +10,7 @@ import type { Method } from "./method.ts";
 import { multiNodeConsolidation } from "./multi-node-consolidation.ts";
 import { repack } from "./repack.ts";
 import { repair } from "./repair.ts";
+import { returning } from "./returning.ts";
 import { singleNodeConsolidation } from "./single-node-consolidation.ts";
 import { staticDrift } from "./static-drift.ts";
 
@@ -19,6 +20,7 @@ export const METHODS: readonly Method[] = [
   emptiness,
   staticDrift,
   drift,
+  returning,
   multiNodeConsolidation,
   singleNodeConsolidation,
   repack,

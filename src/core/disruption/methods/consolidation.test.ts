@@ -41,6 +41,7 @@ describe("methods", () => {
       "emptiness",
       "static drift",
       "drift",
+      "return to preferred",
       "multi-node consolidation",
       "single-node consolidation",
       "repack",

@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import { returnsOf } from "../../../apis/hub/returns.ts";
+import { atOnce } from "../../../base/steps.ts";
+import { instanceType } from "../../../testing/builders.ts";
+import { type CandidateOptions, candidate, NOW, roundOf } from "../../../testing/disruption.ts";
+import type { InstanceType } from "../../cloudprovider/instance-type.ts";
+import { describeCommand } from "../command.ts";
+import { returning } from "./returning.ts";
+
+/** Spot at so many micro-dollars, on demand at 50,000; undefined: spot is out of capacity. */
+function types(spotMicroUsd: number | undefined): readonly InstanceType[] {
+  const type = instanceType({ cpu: 4 });
+  return [
+    {
+      ...type,
+      offerings: (["on-demand", "spot"] as const).map((capacityType) => ({
+        zone: "zone-a",
+        capacityType,
+        priceMicroUsd: capacityType === "spot" ? (spotMicroUsd ?? 0) : 50_000,
+        available: capacityType === "on-demand" || spotMicroUsd !== undefined,
+      })),
+    },
+  ];
+}
+
+const CAPACITY_TYPE = "karpenter.sh/capacity-type";
+const both = [{ key: CAPACITY_TYPE, operator: "In" as const, values: ["spot", "on-demand"] }];
+const returns = { nodePool: false, capacityType: true, dearer: false };
+
+function commandsFor(
+  spotMicroUsd: number | undefined,
+  more: Partial<CandidateOptions> = {},
+  allowed = 1,
+) {
+  const offered = types(spotMicroUsd);
+  const node = candidate("a", {
+    types: offered,
+    pods: ["3"],
+    pool: { requirements: both, returns },
+    ...more,
+  });
+  return atOnce(returning.propose(roundOf([node], { types: offered, allowed }))).commands;
+}
+
+describe("active return", () => {
+  it("takes an on-demand node to spot once that is to be had and no dearer, and says so", () => {
+    const [command] = commandsFor(50_000);
+    expect(command?.replacements[0]?.cheapest).toMatchObject({ capacityType: "spot" });
+    const wanted = command?.replacements[0]?.requirements.find(({ key }) => key === CAPACITY_TYPE);
+    expect(wanted?.values).toEqual(["spot"]);
+    expect(command && describeCommand(command, "x")).toBe(
+      "Drifted/x: replace: nodepools=[default]: [a] -> [1 replacement], returning to spot (savings: $0.00)",
+    );
+  });
+
+  it.each([
+    ["while it is out of capacity", undefined, {}],
+    ["where it is dearer", 60_000, {}],
+    ["of a node that is spot already", 50_000, { capacityType: "spot" }],
+    ["that nobody asked for", 50_000, { pool: { requirements: both } }],
+    ["to what the pool does not allow", 50_000, { pool: { requirements: [], returns: undefined } }],
+    ["of an empty node", 50_000, { pods: [] }],
+    ["of a static node", 50_000, { pool: { requirements: both, returns, replicas: 1 } }],
+  ] as const)("is none %s", (_, price, more) => {
+    expect(commandsFor(price, more as never)).toEqual([]);
+  });
+
+  it("goes to what is dearer where that is asked for, and waits for budgets", () => {
+    const pool = { requirements: both, returns: { ...returns, dearer: true } };
+    expect(commandsFor(60_000, { pool })).toHaveLength(1);
+    expect(commandsFor(60_000, { pool }, 0)).toEqual([]);
+  });
+
+  it("leaves a node an hour of rest", () => {
+    const node = candidate("a", { pods: ["3"], pool: { requirements: both, returns } });
+    const createdMs = Date.parse(node.claim.metadata.creationTimestamp ?? "");
+    expect(createdMs).toBeLessThan(NOW - 3_600_000);
+    expect(returning.isEligible(node, createdMs + 3_599_999)).toBe(false);
+    expect(returning.isEligible(node, createdMs + 3_600_000)).toBe(true);
+  });
+
+  it("is asked for by words", () => {
+    const of = (text: string) =>
+      returnsOf({
+        metadata: { name: "a", annotations: { "karpenter.sh/return-to-preferred": text } },
+      });
+    expect(of("capacity-type, NodePool")).toEqual({
+      nodePool: true,
+      capacityType: true,
+      dearer: false,
+    });
+    expect(of("dearer")).toBeUndefined();
+    expect(returnsOf({ metadata: { name: "a" } })).toBeUndefined();
+  });
+});

@@ -1,0 +1,115 @@
+/**
+ * Active return: a node that had to be second choice is replaced once the first choice can be had again. That is a pool
+ * of higher weight, or a capacity type that comes first. Only where the pool asks for it, one node at a time, within
+ * the budgets for drift. A node stays at least an hour, so a choice that comes and goes moves nothing back and forth.
+ * karpenter-ts only.
+ */
+import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
+import { createdAtMs } from "../../../apis/meta.ts";
+import { filterInSteps, type Steps } from "../../../base/steps.ts";
+import { rankOf } from "../../provisioning/pools/rank.ts";
+import type { PlannedClaim } from "../../provisioning/result.ts";
+import { allows } from "../../scheduling/requirement.ts";
+import { Requirements } from "../../scheduling/requirements.ts";
+import { type Candidate, isEmpty } from "../candidates.ts";
+import { type Cheaper, launchedAs } from "../cheaper.ts";
+import type { Command } from "../command.ts";
+import { budgetCounter } from "../counters.ts";
+import type { Round } from "../round.ts";
+import { type Method, type Proposal, unchanged } from "./method.ts";
+
+/** How long a node stays before it may return, and so the least time between two tries. */
+const REST_MS = 60 * 60_000;
+/** Nodes that are simulated in one round; the next round begins where the facts have changed. */
+const MOST_TRIES = 64;
+/** First choice first. */
+const PREFERRED = ["reserved", "spot", "on-demand"] as const;
+
+export const returning: Method = {
+  name: "return to preferred",
+  reason: "Drifted",
+  consolidationType: "",
+  disruptionClass: "graceful",
+  simulates: true,
+  needsValidation: false,
+  isEligible,
+  propose,
+  validate: unchanged,
+};
+
+function isEligible(candidate: Candidate, nowMs: number): boolean {
+  const { pool, claim, doNotConsolidate } = candidate;
+  if (pool.returns === undefined || pool.replicas !== undefined) return false;
+  if (isEmpty(candidate) || doNotConsolidate) return false;
+  if (nowMs - createdAtMs(claim) < REST_MS) return false;
+  return pool.returns.nodePool || betterTypes(candidate).length > 0;
+}
+
+/** Capacity types that the node's pool allows and that come before the node's own. */
+function betterTypes({ pool, capacityType }: Candidate): readonly string[] {
+  if (pool.returns?.capacityType !== true) return [];
+  const rank = PREFERRED.findIndex((one) => one === capacityType);
+  const allowed = Requirements.fromSpecs(pool.requirements).get(CAPACITY_TYPE_LABEL_KEY);
+  return PREFERRED.slice(0, Math.max(0, rank)).filter((one) => allows(allowed, one));
+}
+
+function* propose(round: Round): Steps<Proposal> {
+  const budgets = budgetCounter(round.budgets.allowances);
+  const { facts, nowMs } = round;
+  const eligible = yield* filterInSteps(facts.candidates, (one) => isEligible(one, nowMs));
+  const sorted = eligible.sort(
+    (a, b) => createdAtMs(a.claim) - createdAtMs(b.claim) || (a.node.name < b.node.name ? -1 : 1),
+  );
+  for (const candidate of sorted.slice(0, MOST_TRIES)) {
+    if (budgets.left(candidate) <= 0) continue;
+    if (candidate.generation === "alpha" && facts.alphaBusy) continue;
+    yield;
+    const command = commandFor(candidate, round);
+    if (command !== undefined) return { commands: [command], remarks: [] };
+  }
+  return { commands: [], remarks: [] };
+}
+
+function commandFor(candidate: Candidate, { facts, holdOffs }: Round): Command | undefined {
+  const simulation = facts.simulator.without([candidate]);
+  const { replacements, targets, placements, unplaced, lostRoom, unquiet } = simulation;
+  const [planned, ...others] = replacements;
+  // Without a new node it is no return, but consolidation.
+  if (planned === undefined || others.length > 0) return undefined;
+  if (unplaced.length + lostRoom.length + unquiet.length > 0) return undefined;
+  if (holdOffs.backingOff.has(planned.pool.id)) return undefined;
+  const found = preferred(candidate, planned);
+  if (found === undefined) return undefined;
+  const command: Command = {
+    reason: "Drifted",
+    consolidationType: "",
+    via: "return",
+    generation: candidate.generation,
+    candidates: [candidate],
+    replacements: [found.plan],
+    targets,
+    placements,
+    returnsTo: found.to,
+    validateAfterMs: 0,
+  };
+  return holdOffs.of(command) === undefined ? command : undefined;
+}
+
+/** The plan, cut down to what is preferred to the node; undefined: nothing of it is. */
+function preferred(
+  candidate: Candidate,
+  planned: PlannedClaim,
+): { readonly plan: PlannedClaim; readonly to: string } | undefined {
+  const { pool, priceMicroUsd } = candidate;
+  const most = pool.returns?.dearer === true ? undefined : priceMicroUsd;
+  const taken = (cheaper: Cheaper, to: string) =>
+    "message" in cheaper ? undefined : { plan: cheaper.plan, to };
+  if (pool.returns?.nodePool === true && rankOf(planned.pool) > rankOf(pool))
+    return taken(launchedAs(planned, undefined, most), `NodePool "${planned.pool.name}"`);
+  if (planned.pool.id !== pool.id) return undefined;
+  for (const one of betterTypes(candidate)) {
+    const found = taken(launchedAs(planned, one, most), one);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
