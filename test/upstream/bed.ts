@@ -4,13 +4,10 @@
  * roll it. `cluster`: a real control plane with kwok; `sandbox`: ours.
  * Upstream: test/pkg/environment/common/{setup,expectations}.go.
  */
-import { spawn } from "node:child_process";
 import {
-  closeSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
-  openSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -21,21 +18,29 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { DEPLOYMENT } from "../../src/apis/apps/kinds.ts";
-import { NODE } from "../../src/apis/core/node.ts";
+import { NODE, type Node } from "../../src/apis/core/node.ts";
 import type { KubeObject } from "../../src/apis/meta.ts";
+import { SILENT } from "../../src/base/log.ts";
+import { Random } from "../../src/base/random.ts";
 import { SystemClock } from "../../src/base/system-clock.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";
 import { createKubeClient } from "../../src/kube/client/kube-client.ts";
+import { createManager } from "../../src/kube/manager/manager.ts";
+import { LiveMirrors } from "../../src/kube/mirror/mirrors.ts";
+import { draDriverController } from "../../src/sandbox/kubelet/dra-driver.ts";
+import { Kubelets } from "../../src/sandbox/kubelet/machines.ts";
 import { startControlPlane } from "../cluster/control-plane.ts";
 import { playDeployment } from "../cluster/deployment-stand-in.ts";
 import { installCustomKinds } from "../conformance/apiserver/custom-kinds.ts";
-import { coreFolder, moduleFolder, upstreamDriver } from "./builds.ts";
+import { coreFolder, moduleFolder } from "./builds.ts";
 import { openSandbox } from "./sandbox.ts";
 
 const OUR_CRDS = fileURLToPath(new URL("../../deploy/crds/", import.meta.url));
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 /** The version of test/cluster/kwok. */
 const KWOK = "sigs.k8s.io/kwok@v0.7.0";
+/** On the nodes of kwok. */
+const KWOK_NODE = "kwok.x-k8s.io/node";
 const NAMESPACE = "kube-system";
 const READY_LIMIT_MS = 120_000;
 
@@ -80,8 +85,7 @@ export async function openBed(options: BedOptions): Promise<Bed> {
   try {
     if (options.target === "cluster") await client.create(NODE, systemNode());
     // The sandbox has drivers of its own.
-    if (options.target === "cluster" && withDevices)
-      closers.push(await playDriver(directory, kubeconfig, options.tell));
+    if (options.target === "cluster" && withDevices) closers.push(await playDrivers(client));
     await client.create(DEPLOYMENT, deployment() as never);
     const standIn = playDeployment({
       client,
@@ -107,22 +111,21 @@ export async function openBed(options: BedOptions): Promise<Bed> {
   };
 }
 
-/** Upstream's own driver, unchanged. Resolves with what ends it. */
-async function playDriver(
-  directory: string,
-  kubeconfig: string,
-  tell: (line: string) => void,
-): Promise<() => Promise<void>> {
-  const log = openSync(join(directory, "dra-kwok-driver.log"), "a");
-  const child = spawn(await upstreamDriver(tell), [], {
-    env: { ...process.env, KUBECONFIG: kubeconfig },
-    stdio: ["ignore", log, log],
-  });
-  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  closeSync(log);
+/**
+ * The sandbox's drivers of DRAConfig objects, for the nodes of kwok. Upstream's own program cannot read the kind, for
+ * the same reason as its suite (mends/dra_scheme_test.go.txt).
+ */
+async function playDrivers(client: KubeClient): Promise<() => Promise<void>> {
+  const parts = { clock: new SystemClock(), random: new Random(1), log: SILENT };
+  const mirrors = new LiveMirrors({ client, ...parts });
+  const deps = { ...parts, kube: mirrors.client, mirrors };
+  const isSimulated = ({ metadata }: Node) => KWOK_NODE in (metadata.annotations ?? {});
+  const manager = createManager({ mirrors, ...parts });
+  manager.add(draDriverController(new Kubelets(deps, { isSimulated })));
+  await manager.start();
   return async () => {
-    child.kill();
-    await ended;
+    await manager.stop();
+    mirrors.close();
   };
 }
 
@@ -196,7 +199,7 @@ function crdFolders(who: Who, directory: string): readonly string[] {
   return [OUR_CRDS, missing];
 }
 
-/** A folder with the kind that upstream's driver reads: in upstream's own there are examples, too. */
+/** A folder with upstream's definition of DRAConfig: in upstream's own folder there are examples, too. */
 function draCrds(directory: string): string {
   const file = "test.karpenter.sh_draconfigs.yaml";
   const folder = join(directory, "dra-crds");

@@ -1,7 +1,7 @@
 /**
- * Upstream's end-to-end suites as test binaries, its operator for kwok and its driver of devices. All are built
- * unchanged from the Go module that suites/go.mod names: once per version, into the cache of test/cluster. The operator
- * of the minor version before is the one that previous/go.mod names.
+ * Upstream's end-to-end suites as test binaries, and upstream's operator for kwok. All are built unchanged from the Go
+ * module that suites/go.mod names: once per version, into the cache of test/cluster. The operator of the minor version
+ * before is the one that previous/go.mod names.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -85,43 +85,16 @@ export async function upstreamOperator(
   tell: (line: string) => void,
   version = coreVersion(),
 ): Promise<string> {
-  const what = "operator for kwok";
   const module = version === coreVersion() ? MODULE : PREVIOUS;
-  return program({ name: "upstream-kwok", module, from: "kwok", file: "karpenter", what }, tell);
-}
-
-/** The path of upstream's driver that publishes the devices of DRAConfig objects on nodes of kwok. */
-export async function upstreamDriver(tell: (line: string) => void): Promise<string> {
-  const from = "dra-kwok-driver";
-  const what = "driver of devices for kwok";
-  return program({ name: `upstream-${from}`, module: MODULE, from, file: "driver", what }, tell);
-}
-
-interface Program {
-  readonly name: string;
-  /** The folder whose go.mod names the version of core. */
-  readonly module: string;
-  /** Its folder in core. */
-  readonly from: string;
-  /** What the binary is called. */
-  readonly file: string;
-  readonly what: string;
-}
-
-async function program(
-  { name, module, from, file, what }: Program,
-  tell: (line: string) => void,
-): Promise<string> {
-  const version = versionIn(module, CORE);
   const folder = await built(
-    `${name}-${version}-${moduleKey({ module })}`,
+    `upstream-kwok-${version}-${moduleKey({ module })}`,
     (into) => {
-      const flags = ["-trimpath", "-ldflags=-s -w", "-o", join(into, file)];
-      return goRun(module, ["build", ...flags, `${CORE}/${from}`], ENV);
+      const flags = ["-trimpath", "-ldflags=-s -w", "-o", join(into, "karpenter")];
+      return goRun(module, ["build", ...flags, `${CORE}/kwok`], ENV);
     },
-    () => tell(`building upstream's ${what} ${version} (once; some minutes)`),
+    () => tell(`building upstream's operator ${version} for kwok (once; some minutes)`),
   );
-  return join(folder, file);
+  return join(folder, "karpenter");
 }
 
 /** The folder of core's own files, unchanged. */
