@@ -1,6 +1,7 @@
 /**
  * Devices of simulated machines (`karpenter sandbox --dra`): what the drivers of NVIDIA GPUs and of EFA publish on a
- * node of an EC2 type, and the DeviceClasses that come with the drivers. Facts: data/dra-aws.json.
+ * node of an EC2 type, and the DeviceClasses that come with the drivers. Facts: data/aws/dra-devices.json,
+ * which the provider reads, too.
  */
 import { readFileSync } from "node:fs";
 import type { Node } from "../../apis/core/node.ts";
@@ -21,11 +22,11 @@ export interface MachineDevices {
 
 interface DeviceFacts {
   readonly meta: { readonly attributeTypes: Readonly<Record<string, keyof DeviceAttribute>> };
-  readonly instanceTypes: Readonly<Record<string, TypeFacts>>;
+  readonly types: Readonly<Record<string, TypeFacts>>;
 }
 
 /** The devices of an instance type, by driver. */
-type TypeFacts = Readonly<Partial<Record<Driver, { readonly devices: readonly RawDevice[] }>>>;
+type TypeFacts = Readonly<Partial<Record<Driver, readonly RawDevice[]>>>;
 type Driver = (typeof DRIVERS)[number];
 
 interface RawDevice {
@@ -51,12 +52,12 @@ let facts: DeviceFacts | undefined;
 /** The devices on a machine of the type. Most types have none. */
 export function devicesOfType(instanceType: string): readonly MachineDevices[] {
   facts ??= JSON.parse(
-    readFileSync(new URL("../../../data/dra-aws.json", import.meta.url), "utf8"),
+    readFileSync(new URL("../../../data/aws/dra-devices.json", import.meta.url), "utf8"),
   ) as DeviceFacts;
   const { attributeTypes } = facts.meta;
-  const found = fieldOf(facts.instanceTypes, instanceType) ?? {};
+  const found = fieldOf(facts.types, instanceType) ?? {};
   return DRIVERS.flatMap((driver) => {
-    const raw = found[driver]?.devices ?? [];
+    const raw = found[driver] ?? [];
     const devices = raw.map((one) => deviceOf(one, driver, attributeTypes));
     return devices.length === 0 ? [] : [{ driver, devices }];
   });
