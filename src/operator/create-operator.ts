@@ -52,7 +52,13 @@ import {
 import { disruptionBudgets } from "./settings/disruption-budgets.ts";
 import type { OptionDefinition } from "./settings/option-definition.ts";
 import { OPTIONS } from "./settings/options.ts";
-import { isAwsGateOn, isGateOn, type Options, parseOptions } from "./settings/parse-options.ts";
+import {
+  isAwsGateOn,
+  isGateOn,
+  type Options,
+  parseOptions,
+  unknownGates,
+} from "./settings/parse-options.ts";
 import { schedulerConfig } from "./settings/scheduler-config.ts";
 import { surgeNamespaces } from "./settings/surge-namespaces.ts";
 import { type GatedKind, type StartUp, watchStartUp } from "./start-up/start-up.ts";
@@ -375,4 +381,6 @@ function warnOfSettings(options: Options, log: Logger): void {
     if (notActedOn !== undefined && inOrder(options[name]) !== inOrder(defaults[name]))
       log.warn("setting is not acted on", { setting: flag, reason: notActedOn });
   }
+  for (const problem of unknownGates(options))
+    log.warn("feature gate is not known and has no effect", { problem });
 }

@@ -1,10 +1,10 @@
 /** `--setting NAME=VALUE` of several commands: flags of the controller, as it takes them itself. */
 import { settingsOf } from "../../operator/create-operator.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
-import { ConfigError, parseOptions } from "../../operator/settings/parse-options.ts";
+import { ConfigError, parseOptions, unknownGates } from "../../operator/settings/parse-options.ts";
 import { CliError } from "../program/cli-error.ts";
 
-/** By flag name; throws CliError for what the controller would refuse. */
+/** By flag name; throws CliError for what the controller would refuse, and for gates that it does not know. */
 export function settingFlags(given: readonly string[]): Readonly<Record<string, string>> {
   const flags: Record<string, string> = {};
   for (const one of given) {
@@ -19,7 +19,10 @@ export function settingFlags(given: readonly string[]): Readonly<Record<string, 
     flags[name] = one.slice(at + 1);
   }
   try {
-    settingsOf(parseOptions(flags, {}));
+    const options = parseOptions(flags, {});
+    settingsOf(options);
+    const [problem] = unknownGates(options);
+    if (problem !== undefined) throw new CliError(`--setting: ${problem}`);
   } catch (error) {
     if (error instanceof ConfigError) throw new CliError(`--setting: ${error.message}`);
     throw error;

@@ -10,7 +10,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { isForbidden, isNotFound } from "../../kube/errors.ts";
 import { settingsOf } from "../../operator/create-operator.ts";
 import { OPTIONS } from "../../operator/settings/options.ts";
-import { ConfigError, parseOptions } from "../../operator/settings/parse-options.ts";
+import { ConfigError, parseOptions, unknownGates } from "../../operator/settings/parse-options.ts";
 import type { Found } from "./documents.ts";
 
 /** Where people install Karpenter; asked when not all namespaces may be. */
@@ -73,8 +73,11 @@ export function settingsWith(
   const known = new Set<string>(Object.values(OPTIONS).map(({ flag }) => flag));
   const told = Object.entries(facts.settings).filter(([name]) => known.has(name));
   const flags = { ...Object.fromEntries(told), ...given };
+  let gates: readonly string[];
   try {
-    settingsOf(parseOptions(flags, {}));
+    const options = parseOptions(flags, {});
+    settingsOf(options);
+    gates = unknownGates(options);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const why = `settings of ConfigMap ${facts.where} are passed over: ${error.message}`;
@@ -82,7 +85,8 @@ export function settingsWith(
   }
   const over = Object.keys(given).sort();
   const but = over.length === 0 ? "" : `, but for --setting ${over.join(", ")}`;
-  return { flags, notes: [`settings: as Karpenter has them (ConfigMap ${facts.where})${but}`] };
+  const notes = [`settings: as Karpenter has them (ConfigMap ${facts.where})${but}`, ...gates];
+  return { flags, notes };
 }
 
 /** How its prices are called in a note. */

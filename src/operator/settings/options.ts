@@ -272,7 +272,7 @@ export const OPTIONS = {
     "feature-gates",
     "string",
     "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false,TerminateFirstDrift=false,TerminateFirstRepair=false,PodDeletionCostManagement=false,Drift=true",
-    "Feature gates as Name=true or Name=false, separated by commas. Unknown names are ignored.",
+    "Feature gates as Name=true or Name=false, separated by commas. The controller warns of unknown names and ignores them.",
     {
       notActedOn:
         "of the gates only Drift (v1beta1), SpotToSpotConsolidation, NodeRepair, ReservedCapacity, StaticCapacity, NodeOverlay, CapacityBuffer, TerminateFirstDrift, TerminateFirstRepair and PodDeletionCostManagement have an effect yet",

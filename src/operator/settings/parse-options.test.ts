@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { OPTIONS } from "./options.ts";
-import { isAwsGateOn, isGateOn, parseOptions } from "./parse-options.ts";
+import { isAwsGateOn, isGateOn, parseOptions, unknownGates } from "./parse-options.ts";
 
 describe("options", () => {
   it("take their defaults, and flags beat environment variables", () => {
@@ -77,6 +77,20 @@ describe("options", () => {
       expect(() => parseOptions(flags, env)).toThrow(
         `invalid ${which}: invalid feature gate "Drift"`,
       );
+  });
+
+  it("names gates that are not known, and the one that was meant", () => {
+    const flags = {
+      "feature-gates": "NodeRepiar=true,DRAEFA=true,Sparkle=true",
+      "aws-feature-gates": "dranvidiagpu=true",
+    };
+    expect(unknownGates(parseOptions(flags, {}))).toEqual([
+      '--feature-gates has no gate "NodeRepiar": did you mean NodeRepair?',
+      '--feature-gates has no gate "DRAEFA": it is one of --aws-feature-gates',
+      expect.stringMatching(/^--feature-gates has no gate "Sparkle": known are NodeRepair, /),
+      '--aws-feature-gates has no gate "dranvidiagpu": did you mean DRANVIDIAGPU?',
+    ]);
+    expect(unknownGates(parseOptions({}, {}))).toEqual([]);
   });
 
   it("tolerates a quoted endpoint and refuses one that is no URL (S1-25)", () => {

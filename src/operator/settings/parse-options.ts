@@ -3,6 +3,7 @@
  * beats the default; all errors are collected before start-up is refused.
  */
 import { durationHint, parseDuration } from "../../base/duration.ts";
+import { meantName } from "../../base/slips.ts";
 import { brakeLimitProblem } from "../../core/safety/brake.ts";
 import { disruptionBudgetsProblem } from "./disruption-budgets.ts";
 import type { OptionDefinition } from "./option-definition.ts";
@@ -101,6 +102,33 @@ export function isGateOn(options: Pick<Options, "featureGates">, name: string): 
 /** The same of the AWS provider's. */
 export function isAwsGateOn(options: Pick<Options, "awsFeatureGates">, name: string): boolean {
   return isOn(options.awsFeatureGates, OPTIONS.awsFeatureGates.default, name);
+}
+
+/** One sentence for each gate that is set and not known: it has no effect. upstream ignores such gates, too. */
+export function unknownGates(
+  options: Pick<Options, "featureGates" | "awsFeatureGates">,
+): readonly string[] {
+  const names = (text: string) => [...readGates(text).keys()].filter((name) => name !== "");
+  const gatesOf = ({ flag, default: usual }: OptionDefinition): Gates => [flag, names(usual)];
+  const [known, ofAws] = [gatesOf(OPTIONS.featureGates), gatesOf(OPTIONS.awsFeatureGates)];
+  return [
+    ...names(options.featureGates).flatMap((name) => unknownGate(name, known, ofAws)),
+    ...names(options.awsFeatureGates).flatMap((name) => unknownGate(name, ofAws, known)),
+  ];
+}
+
+type Gates = readonly [flag: string, names: readonly string[]];
+
+function unknownGate(name: string, [flag, names]: Gates, [other, others]: Gates): string[] {
+  if (names.includes(name)) return [];
+  const head = `--${flag} has no gate ${JSON.stringify(name)}`;
+  if (others.includes(name)) return [`${head}: it is one of --${other}`];
+  const meant = meantName(name, names);
+  return [
+    meant === undefined
+      ? `${head}: known are ${names.join(", ")}`
+      : `${head}: did you mean ${meant}?`,
+  ];
 }
 
 function isOn(given: string, byDefault: string, name: string): boolean {

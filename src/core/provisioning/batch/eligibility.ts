@@ -24,8 +24,10 @@ import type { SchedulingInput } from "../scheduling-input.ts";
 /** The pod excludes nodes of Karpenter. That is no error, so it gets no event. */
 export const NOT_FOR_US = "configured to not run on a Karpenter provisioned node";
 
+/** Upstream's sentence, and the remedy. */
 const NO_DYNAMIC_RESOURCES =
-  "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter";
+  "pod has Dynamic Resource Allocation requirements that are not yet supported by Karpenter: to plan its claims, set " +
+  "settings.enableDRA in the chart (--ignore-dra-requests=false, with AWS also the gates DRANVIDIAGPU and DRAEFA)";
 
 const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 
