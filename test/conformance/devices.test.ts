@@ -35,10 +35,26 @@ function isSame(real: DeviceAnswer | undefined, mine: DeviceAnswer | undefined):
   return [real, mine].some(({ refused }) => refused.includes("cannot add device"));
 }
 
+/** The claim with the devices that the real scheduler chose: it takes pools in the order of a Go map. */
+function asAllocated(claim: ResourceClaim, theirs: readonly string[]): ResourceClaim {
+  const results = theirs.map((one) => {
+    const [request = "", id = ""] = one.split(" ");
+    const [driver = "", pool = "", device = ""] = id.split("/");
+    return { request, driver, pool, device };
+  });
+  const { status } = claim;
+  return {
+    ...claim,
+    status: { ...status, allocation: { ...status?.allocation, devices: { results } } },
+  };
+}
+
 /** Our answer about each pod, where earlier pods are where the real scheduler put them. */
 function ours(asked: DeviceCase, real: RecordedCase): { pods: DeviceAnswer[]; devices: unknown } {
   const claims = new Map(asked.claims.map((one) => [one.metadata.name, one]));
   const placed: Pod[] = [];
+  const theirsOf = ({ metadata }: ResourceClaim) =>
+    real.devices[asked.claims.findIndex((one) => one.metadata.name === metadata.name)] ?? [];
   const devices = {
     claim: (_: string, name: string) => claims.get(name),
     claims: () => [...claims.values()],
@@ -64,7 +80,7 @@ function ours(asked: DeviceCase, real: RecordedCase): { pods: DeviceAnswer[]; de
     const node = result.nodes.find(({ name }) => name === chosen);
     if (node === undefined) return { node: result.nodes.map(({ name }) => name).join(" or ") };
     for (const { after } of claimWrites(pod, node, { devices, shareId: () => "part" }))
-      claims.set(after.metadata.name, after);
+      claims.set(after.metadata.name, asAllocated(after, theirsOf(after)));
     placed.push({ ...pod, spec: { ...pod.spec, nodeName: node.name } });
     return { node: node.name };
   });

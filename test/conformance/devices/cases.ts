@@ -1,7 +1,8 @@
 /**
  * Generated problems of dynamic resource allocation: a few nodes with ResourceSlices, classes, claims, and pods that
- * come one after the other. A case is made of its number alone, so that only the answers need to be recorded. Two
- * thirds need nothing that is off by default in Kubernetes 1.34; the others have taints and shared counters.
+ * come one after the other. A case is made of its number alone, so that only the answers need to be recorded. Of the
+ * first 300, two thirds need nothing that is off by default in Kubernetes 1.34; the others have taints and shared
+ * counters. The rest is about partitions of two cards, and about alternatives.
  */
 import type { Node } from "../../../src/apis/core/node.ts";
 import type { Pod } from "../../../src/apis/core/pod.ts";
@@ -38,15 +39,23 @@ export const CLASSES: readonly DeviceClass[] = [
   deviceClass("any", []),
 ];
 
+const PLAIN_CASES = 300;
+/** What a later case is about. */
+type Theme = "partitions" | "alternatives";
+const THEMES: readonly Theme[] = ["partitions", "alternatives"];
+
 /** Case `index`; its names are its own, so that cases can follow each other on one cluster. */
 export function deviceCase(index: number): DeviceCase {
   const random = new Random(`devices/${index}`);
-  const isGated = index % 3 === 2;
+  const theme = index < PLAIN_CASES ? undefined : THEMES[index % THEMES.length];
+  const isGated = theme === undefined && index % 3 === 2;
   const nodes = Array.from({ length: 1 + random.int(3) }, (_, at) =>
     node(random, `dn${index}-${at}`),
   );
   const slices = [
-    ...nodes.flatMap((one) => slicesOf(random, one.metadata.name, isGated)),
+    ...nodes.flatMap(({ metadata: { name } }) =>
+      theme === undefined ? slicesOf(random, name, isGated) : [themedSlice(random, name, theme)],
+    ),
     ...(random.int(4) === 0 ? [sharedSlice(random, index)] : []),
   ];
   const claims: ResourceClaim[] = [];
@@ -54,7 +63,9 @@ export function deviceCase(index: number): DeviceCase {
     const own = Array.from({ length: 1 + (random.int(4) === 0 ? 1 : 0) }, () => {
       const known = claims.length > 0 && random.int(5) === 0 ? random.pick(claims) : undefined;
       if (known !== undefined) return known;
-      const made = claim(random, `dc${index}-${claims.length}`, isGated);
+      const name = `dc${index}-${claims.length}`;
+      const made =
+        theme === undefined ? claim(random, name, isGated) : themedClaim(random, name, theme);
       claims.push(made);
       return made;
     });
@@ -203,6 +214,57 @@ function claim(random: Random, name: string, isGated: boolean): ResourceClaim {
     spec: {
       devices: { requests, ...(constraint.length === 0 ? {} : { constraints: constraint }) },
     },
+  };
+}
+
+/** GPUs of two cards on one node. */
+function themedSlice(random: Random, nodeName: string, theme: Theme): ResourceSlice {
+  const devices = Array.from({ length: 1 + random.int(5) }, (_, at) => {
+    const one = gpu(random, `gpu-${at}`);
+    return theme === "partitions" ? { ...one, consumesCounters: cards(random) } : one;
+  });
+  const sharedCounters = CARDS.map((name) => ({
+    name,
+    counters: { slots: { value: String(1 + random.int(4)) }, memory: { value: "80Gi" } },
+  }));
+  const more = { nodeName, devices, ...(theme === "partitions" ? { sharedCounters } : {}) };
+  return slice(`${nodeName}-gpus`, { driver: DRIVER, pool: nodeName }, more);
+}
+
+const CARDS = ["card-0", "card-1"];
+
+/** Some devices take from both cards. */
+function cards(random: Random): Device["consumesCounters"] & object {
+  const own = random.int(4) === 0 ? CARDS : [random.pick(CARDS)];
+  return own.map((counterSet) => ({
+    counterSet,
+    counters: {
+      slots: { value: random.pick(["1", "2"]) },
+      memory: { value: random.pick(["20Gi", "40Gi", "80Gi"]) },
+    },
+  }));
+}
+
+function themedClaim(random: Random, name: string, theme: Theme): ResourceClaim {
+  const asked = (most: number): ExactDeviceRequest => ({
+    deviceClassName: random.pick(["gpu", "gpu", "big-gpu"]),
+    count: 1 + random.int(most),
+  });
+  const requests = Array.from({ length: 1 + random.int(2) }, (_, at): DeviceRequest => {
+    const name = `r${at}`;
+    const isFirst = random.int(theme === "alternatives" ? 5 : 3) > 0;
+    if (!isFirst) return { name, exactly: asked(3) };
+    // The first asks for more, as people write them.
+    const firstAvailable = [4, 2, 1].map((most, at) => ({ name: `s${at}`, ...asked(most) }));
+    return { name, firstAvailable };
+  });
+  const isBound = theme === "alternatives" && random.int(3) === 0;
+  const constraints = [{ matchAttribute: attribute(random) }];
+  return {
+    apiVersion: API,
+    kind: "ResourceClaim",
+    metadata: { name, namespace: "default" },
+    spec: { devices: { requests, ...(isBound ? { constraints } : {}) } },
   };
 }
 

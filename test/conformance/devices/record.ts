@@ -17,6 +17,7 @@ import { CASES, type DeviceAnswer, devicesOf, RECORDING } from "./recording.ts";
 
 const HEARD_MS = 60;
 const GIVE_UP_MS = 10_000;
+/** Without DRAConsumableCapacity: with it, kube-scheduler 1.34.4 ends with an index out of range in plain cases. */
 const GATES = "DRADeviceTaints=true,DRAPartitionableDevices=true";
 
 const COLLECTIONS: Readonly<Record<string, string>> = {

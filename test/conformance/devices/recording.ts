@@ -17,7 +17,7 @@ export interface RecordedDevices {
   readonly answers: readonly RecordedCase[];
 }
 
-export const CASES = 300;
+export const CASES = 500;
 export const RECORDING = fileURLToPath(new URL("../recorded/devices.json", import.meta.url));
 
 /** The devices that a claim has. */
