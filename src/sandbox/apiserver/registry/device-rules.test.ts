@@ -189,6 +189,21 @@ describe("ResourceSlices", () => {
     expect(answer.body.message).toContain(text);
   });
 
+  it("lose the fields of binding conditions, whose gate is off by default", async () => {
+    const ask = start();
+    const device = {
+      name: "gpu-0",
+      bindsToNode: true,
+      bindingConditions: ["example.com/attached"],
+      bindingFailureConditions: ["example.com/failed"],
+    };
+    const made = await ask("POST", SLICES, slice([device]));
+    expect([made.status, made.body.spec.devices]).toEqual([201, [{ name: "gpu-0" }]]);
+    const changed = { ...made.body, spec: { ...made.body.spec, devices: [device] } };
+    const { body } = await ask("PUT", `${SLICES}/n1-gpus`, changed);
+    expect(body.spec.devices).toEqual([{ name: "gpu-0" }]);
+  });
+
   it("stay with their driver, pool and node", async () => {
     const send = start();
     const { body } = await send("POST", SLICES, slice([]));

@@ -32,8 +32,14 @@ const ONE_WAY_OF_DEVICE =
 /** Validation of a ResourceSlice. */
 export const RESOURCE_SLICE_RULES: KindRules = {
   prepareCreate: ({ metadata, spec }) => {
-    for (const { taints = [] } of spec?.devices ?? [])
-      for (const taint of taints) fallback(taint, "timeAdded", metadata.creationTimestamp);
+    for (const device of spec?.devices ?? []) {
+      for (const taint of device.taints ?? [])
+        fallback(taint, "timeAdded", metadata.creationTimestamp);
+      dropBinding(device);
+    }
+  },
+  prepareUpdate: ({ spec }) => {
+    for (const device of spec?.devices ?? []) dropBinding(device);
   },
   validate({ spec = {} }, current) {
     const { driver = "", pool = {}, devices = [], sharedCounters = [] } = spec;
@@ -54,6 +60,16 @@ export const RESOURCE_SLICE_RULES: KindRules = {
     ];
   },
 };
+
+/**
+ * Devices that are made ready after they are chosen (KEP-5007) need the gate DRADeviceBindingConditions. It is alpha and
+ * off by default in 1.34: then the API server keeps none of their fields, and they are devices like others.
+ * upstream: pkg/registry/resource/resourceslice/strategy.go
+ */
+function dropBinding(device: Raw): void {
+  for (const field of ["bindsToNode", "bindingConditions", "bindingFailureConditions"])
+    delete device[field];
+}
 
 function fixedErrors(spec: Raw, before: Raw): FieldError[] {
   return [
