@@ -34,6 +34,7 @@ import { LiveMirrors } from "../../kube/mirror/mirrors.ts";
 import { createPodFrameReader } from "../../kube/protobuf/pod-frames.ts";
 import type { Transport } from "../../kube/transport/transport.ts";
 import { currentVersion } from "../plan/manifests.ts";
+import { timed } from "./rested.ts";
 
 export interface MirroredCluster {
   readonly client: Pick<KubeClient, "get" | "list">;
@@ -41,8 +42,8 @@ export interface MirroredCluster {
   objects<T extends KubeObject>(...kinds: readonly Kind<T>[]): readonly T[];
   /** In hub shape, each the object that {@link state} has. */
   claims(): readonly NodeClaim[];
-  /** Up to date with what is watched by now. */
-  state(): Promise<ClusterState>;
+  /** Up to date with what is watched by now. `tell` hears how long that took, step by step. */
+  state(tell: (ms: number) => void): Promise<ClusterState>;
   /** How many changes came so far. */
   changes(): number;
   close(): void;
@@ -110,7 +111,7 @@ export function openMirroredCluster({
     client: { get: direct.get, list },
     objects,
     claims: () => (objects(...(CLAIM_KINDS as readonly Kind[])) as KubeObject[]).map(claimOf),
-    state: () => state.of([...open.values()]),
+    state: (tell) => state.of([...open.values()], tell),
     changes: () => changes,
     close: () => mirrors.close(),
   };
@@ -123,16 +124,19 @@ class KeptState {
   readonly #clock = new SystemClock();
   #marked: readonly string[] = [];
 
-  async of(mirrors: readonly Mirror<KubeObject>[]): Promise<ClusterState> {
+  async of(
+    mirrors: readonly Mirror<KubeObject>[],
+    tell: (ms: number) => void,
+  ): Promise<ClusterState> {
     for (const feed of feedsOf(this.#state))
       for (const mirror of mirrors) {
         if (!isOf(mirror.kind, feed.kind.group, feed.kind.plural) || this.#fed.has(mirror))
           continue;
         this.#fed.add(mirror);
-        await inTurns(this.#clock, follow(mirror, feed), TURN_MS);
+        await inTurns(this.#clock, timed(follow(mirror, feed), tell), TURN_MS);
       }
     this.#mark(mirrors);
-    await inTurns(this.#clock, this.#state.catchUp(), TURN_MS);
+    await inTurns(this.#clock, timed(this.#state.catchUp(), tell), TURN_MS);
     return this.#state;
   }
 

@@ -55,7 +55,7 @@ export class Rested<T> {
 }
 
 /** The same steps; what each takes is told. */
-function* timed<T>(steps: Steps<T>, tell: (ms: number) => void): Steps<T> {
+export function* timed<T>(steps: Steps<T>, tell: (ms: number) => void): Steps<T> {
   for (;;) {
     const begunMs = clock.elapsedMs();
     const { done, value } = steps.next();

@@ -14,6 +14,7 @@ import type { Steps } from "../../base/steps.ts";
 import { Headroom } from "../buffers/headroom.ts";
 import type { ClusterState } from "./cluster.ts";
 import { type DaemonFacts, daemonPod, LivePods } from "./daemon-pod.ts";
+import { NodePods } from "./node-pods.ts";
 import { isLeaving, type NodeView, nodeView } from "./node-view.ts";
 import { Placements } from "./placements.ts";
 import { PodAdmission } from "./pod-admission.ts";
@@ -39,7 +40,7 @@ class Cluster implements ClusterState {
   readonly #claimByProviderId = new Map<string, string>();
   readonly #nodeByProviderId = new Map<string, string>();
   readonly #bindings = new Map<string, string>();
-  readonly #podsByNode = new Map<string, Map<string, Pod>>();
+  readonly #podsByNode = new Map<string, NodePods>();
   readonly #unbound = new Map<string, Pod>();
   readonly admission = new PodAdmission();
   readonly #daemons = new Map<string, DaemonFacts>();
@@ -154,7 +155,7 @@ class Cluster implements ClusterState {
       return;
     }
     if (this.#unbound.delete(key)) this.#unboundCache = undefined;
-    const pods = this.#podsByNode.get(nodeName) ?? new Map<string, Pod>();
+    const pods = this.#podsByNode.get(nodeName) ?? new NodePods();
     const known = pods.get(key);
     if (isStale(pod, known)) return;
     this.#podsByNode.set(nodeName, pods);
@@ -342,10 +343,12 @@ class Cluster implements ClusterState {
   #build(key: string, node: Node | undefined, claim: NodeClaim | undefined): NodeView {
     const names = [node?.metadata.name, claim?.metadata.name, claim?.status?.providerID];
     const nominations = names.map((name) => this.#nominated.get(name ?? "") ?? 0);
+    const pods = this.#podsByNode.get(node?.metadata.name ?? "");
     return nodeView({
       node,
       claim,
-      pods: [...(this.#podsByNode.get(node?.metadata.name ?? "")?.values() ?? [])],
+      pods: pods?.list() ?? [],
+      sums: pods?.sums(),
       marked: names.some((name) => name !== undefined && this.#marked.has(name)),
       nominatedUntilMs: Math.max(...nominations),
       before: this.#list.shown(key),

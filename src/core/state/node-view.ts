@@ -1,9 +1,8 @@
 /** A node of the cluster for decisions: a Node, a claim, or both, with the pods that run there. */
 
 import type { Node, Taint } from "../../apis/core/node.ts";
-import { isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
+import type { Pod } from "../../apis/core/pod.ts";
 import { isReschedulable } from "../../apis/core/pod-predicates.ts";
-import { podRequests } from "../../apis/core/pod-resources.ts";
 import { isSameTaint } from "../../apis/core/tolerations.ts";
 import { poolIdOfClaim } from "../../apis/hub/claim.ts";
 import {
@@ -17,6 +16,7 @@ import { parseResources, type Resources, subtractResources } from "../../apis/re
 import { assert } from "../../base/assert.ts";
 import { isEphemeralTaint } from "../scheduling/taints.ts";
 import { isOthersFirst } from "./cordon.ts";
+import { type PodSums, podSums } from "./node-pods.ts";
 import { ViewNotes } from "./view-notes.ts";
 
 /**
@@ -62,6 +62,8 @@ export interface NodeFacts {
   /** A command will remove the node. */
   readonly marked: boolean;
   readonly nominatedUntilMs: number;
+  /** Of the same pods, which then are in order of their keys. Absent: they are sorted and added up here. */
+  readonly sums?: PodSums | undefined;
   /** The last view of the node. Amounts are taken from it if only pods changed. */
   readonly before?: NodeView | undefined;
 }
@@ -89,18 +91,12 @@ export function nodeView(facts: NodeFacts): NodeView {
   const managed = claim !== undefined;
   const initialized = isInitialized(node, claim);
   const registered = initialized || isRegistered(node, claim);
-  const pods = byKey(facts.pods);
+  const pods = facts.sums === undefined ? byKey(facts.pods) : facts.pods;
   const isAsBefore = before?.node === node && before?.claim === claim;
   const { capacity, allocatable } = isAsBefore
     ? (before as NodeView)
     : amountsOf(node, claim, initialized);
-  const requests: Record<string, number> = {};
-  const daemonRequests: Record<string, number> = {};
-  for (const pod of pods) {
-    const wanted = podRequests(pod);
-    addTo(requests, wanted);
-    if (isOwnedByDaemonSet(pod)) addTo(daemonRequests, wanted);
-  }
+  const { requests, daemonRequests } = facts.sums ?? podSums(pods);
   return {
     name: node?.metadata.name ?? (claim as NodeClaim).metadata.name,
     providerId: (claim?.status?.providerID ?? node?.spec?.providerID) || undefined,
@@ -127,11 +123,6 @@ export function nodeView(facts: NodeFacts): NodeView {
  */
 export function isThere({ managed, initialized }: NodeView): boolean {
   return !managed || initialized;
-}
-
-/** Adds in place, because a view is made at each change of a node's pods. */
-function addTo(sum: Record<string, number>, more: Resources): void {
-  for (const name in more) sum[name] = (sum[name] ?? 0) + (more[name] as number);
 }
 
 /** By key. Each key is made once, not once for each comparison. */

@@ -6,7 +6,7 @@ import type { Steps } from "../../base/steps.ts";
 import type { NodeView } from "./node-view.ts";
 
 /** Changes taken in together. The whole list is copied each time. */
-const KEYS_PER_STEP = 4_096;
+const KEYS_PER_STEP = 1_024;
 /** Each takes a few microseconds. */
 const VIEWS_PER_STEP = 64;
 

@@ -1,0 +1,58 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Pod } from "../../apis/core/pod.ts";
+import { pod } from "../../testing/builders.ts";
+import { NodePods, podSums } from "./node-pods.ts";
+
+interface Shape {
+  readonly cpu: string;
+  readonly gpu: string | undefined;
+  readonly huge: string | undefined;
+  readonly isDaemon: boolean;
+}
+
+/** Few shapes, so that pods that are alike meet, and resources that one pod alone names. */
+const shape = fc.record({
+  cpu: fc.constantFrom("0", "100m", "2"),
+  gpu: fc.constantFrom(undefined, "1"),
+  huge: fc.constantFrom(undefined, undefined, "9007199254740993"),
+  isDaemon: fc.boolean(),
+});
+const act = fc.record({
+  name: fc.constantFrom("a", "b", "c", "d"),
+  put: fc.option(shape, { nil: undefined }),
+});
+
+function podOf(name: string, { cpu, gpu, huge, isDaemon }: Shape): Pod {
+  const made = pod({ name, requests: { cpu, ...(gpu ? { gpu } : {}), ...(huge ? { huge } : {}) } });
+  if (!isDaemon) return made;
+  const owner = { apiVersion: "apps/v1", kind: "DaemonSet", name: "x", uid: "x", controller: true };
+  return { ...made, metadata: { ...made.metadata, ownerReferences: [owner] } };
+}
+
+describe("the pods of a node", () => {
+  it("are in order of their keys, with the sums that adding all up gives", () => {
+    fc.assert(
+      fc.property(fc.array(act, { maxLength: 30 }), (acts) => {
+        const kept = new NodePods();
+        const known = new Map<string, Pod>();
+        for (const { name, put } of acts) {
+          const made = put && podOf(name, put);
+          if (made === undefined) {
+            kept.delete(name);
+            known.delete(name);
+          } else {
+            kept.set(name, made);
+            known.set(name, made);
+          }
+          const pods = [...known].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+          expect(kept.list()).toEqual(pods);
+          expect(kept.size).toBe(pods.length);
+          expect(kept.get(name)).toBe(known.get(name));
+          expect(JSON.stringify(kept.sums())).toBe(JSON.stringify(podSums(pods)));
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
