@@ -6,6 +6,7 @@
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { readdirSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import type { LiveSandbox } from "./live-sandbox.ts";
 
@@ -87,7 +88,9 @@ function namesIn(folder: string): string[] {
 }
 
 async function about(path: string): Promise<{ minor: number | undefined }> {
-  const { code, out } = await execute(path, ["version", "--client", "-o", "json"], {}, {});
+  // Without a home kubectl keeps its cache in the working directory.
+  const home = { HOME: tmpdir() };
+  const { code, out } = await execute(path, ["version", "--client", "-o", "json"], {}, home);
   if (code !== 0) return { minor: undefined };
   const { clientVersion } = JSON.parse(out) as { clientVersion: { gitVersion: string } };
   const [, minor] = /^v1\.(\d+)\.\d+$/.exec(clientVersion.gitVersion) ?? [];
