@@ -39,6 +39,7 @@ const INTRODUCTION = [
   "",
   "The proofs cost three reads for each node that ends: its claim, and twice the pods of its Node. Before nodes are",
   "launched, each of their NodePools is read once: none is bought for a pool that is gone or another than the watch showed.",
+  "A claim that waited when this process began is read once, so that it is not launched twice.",
   "",
   "**Views.** Each act names the kinds that it rests on. The view of a kind is current while its watch is open. A kind",
   "that is not served, may not be read or whose watch broke is not current, and its last known objects are kept. A kind",

@@ -64,14 +64,16 @@ const QUICK: readonly Act[] = [
   {
     title: "mid-run",
     doubts: [
+      ...each(POOLS, "busy", ["another"]),
       ...each(CLAIMS, "mid-run", LIES),
       ...each(NODES, "mid-run", ["short", "stale"]),
       ...each(PODS, "mid-run", ["empty"]),
       ...each(POOLS, "mid-run", ["empty"]),
-      ...each(POOLS, "busy", ["another"]),
       ...CLOUD_LIES.map((lie) => ({ about: "cloud", lie, moment: "mid-run" }) as const),
     ],
   },
+  // The nodes are older than the timeout of registration then, and a watch can still bring how they began.
+  { title: "at work", doubts: each(CLAIMS, "busy", ["empty", "stale"]) },
   {
     title: "at its start",
     doubts: [...each(CLAIMS, "start", ["unserved", "short"]), ...each(NODES, "start", ["empty"])],

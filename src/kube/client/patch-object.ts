@@ -13,14 +13,20 @@ export const patchObject: PatchObject = async (client, kind, before, after) => {
   const ref = { name: before.metadata.name, namespace: before.metadata.namespace };
   const { status: statusBefore, ...mainBefore } = before as KubeObject & { status?: unknown };
   const { status: statusAfter, ...mainAfter } = after as KubeObject & { status?: unknown };
+  const main = createMergePatch(mainBefore, mainAfter);
+  const status = createMergePatch({ status: statusBefore ?? {} }, { status: statusAfter ?? {} });
+  // The first answer bears the newest version, which proves nothing of a status that was read before: both are locked.
+  const statusHoldsList = holdsList(status);
   let latest = before;
   try {
-    const main = lock(createMergePatch(mainBefore, mainAfter), before);
-    if (main !== undefined) latest = await client.patch(kind, ref, { type: "merge", body: main });
-    const status = createMergePatch({ status: statusBefore ?? {} }, { status: statusAfter ?? {} });
-    const body = lock(status, latest);
-    if (body !== undefined)
+    if (main !== undefined) {
+      const body = statusHoldsList || holdsList(main) ? lock(main, before) : main;
+      latest = await client.patch(kind, ref, { type: "merge", body });
+    }
+    if (status !== undefined) {
+      const body = statusHoldsList ? lock(status, latest) : status;
       latest = await client.patch(kind, ref, { type: "merge", body }, "status");
+    }
     return latest;
   } catch (error) {
     if (isNotFound(error)) return undefined;
@@ -30,7 +36,7 @@ export const patchObject: PatchObject = async (client, kind, before, after) => {
 
 function lock(patch: unknown, object: KubeObject): unknown {
   const version = object.metadata.resourceVersion;
-  if (!isObject(patch) || version === undefined || !holdsList(patch)) return patch;
+  if (!isObject(patch) || version === undefined) return patch;
   const metadata = isObject(patch["metadata"]) ? patch["metadata"] : {};
   return { ...patch, metadata: { ...metadata, resourceVersion: version } };
 }

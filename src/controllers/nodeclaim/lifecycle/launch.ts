@@ -52,6 +52,7 @@ export async function launch(world: World, claim: NodeClaim, memory: Memory): Pr
   }
   let launched = cache.get(uid)?.launched;
   if (launched === undefined) {
+    if (!(await stillWaits(world, claim, memory))) return done(claim, requeueAfter(HELD_RETRY_MS));
     try {
       launched = await answerInTime(world, claim, memory);
     } catch (error) {
@@ -65,6 +66,19 @@ export async function launch(world: World, claim: NodeClaim, memory: Memory): Pr
   }
   const hydrated = withInstance(claim, launched);
   return done(withCondition(hydrated, { type: "Launched", status: "True" }, world.clock.now()));
+}
+
+/**
+ * Whether the API server has the claim without an instance, too. A watch that lags behind, or brings what was before,
+ * shows a claim as it was before it was launched: a second instance would be bought, and take its Node's place. What
+ * this process has begun, and not launched, needs no such read.
+ */
+async function stillWaits(world: World, claim: NodeClaim, memory: Memory): Promise<boolean> {
+  const uid = uidOf(claim);
+  if (memory.begunHere.has(uid) || memory.asked.has(uid)) return true;
+  const live = await storedClaim(world, claim);
+  if (live === undefined || uidOf(live) !== uid || live.status?.providerID) return false;
+  return condition(live, "Launched")?.status === "Unknown";
 }
 
 /** Undefined: the claim's time is over. */

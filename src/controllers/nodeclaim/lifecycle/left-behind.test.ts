@@ -2,12 +2,14 @@ import { describe, expect, it } from "vitest";
 import { NAMESPACE } from "../../../apis/core/kinds.ts";
 import { NODE_CLAIM, type NodeClaim } from "../../../apis/karpenter/nodeclaim.ts";
 import { toRfc3339 } from "../../../base/clock.ts";
+import { KubeError } from "../../../kube/errors.ts";
 import { FAKE_NODE_CLASS, kubeSystem, ofCluster } from "../../../testing/fake-cloud.ts";
 import { type FakeWorld, fakeWorld } from "../../../testing/fake-world.ts";
 import { createRegistrationTracker } from "../../registration-tracker.ts";
 import { lifecycle } from "./controller.ts";
 
 const UID = "this-cluster";
+const LAUNCHED = { type: "Launched", status: "True" };
 
 /** As another process leaves it: it bears the finalizer and waits for its launch. */
 function waiting(name: string): NodeClaim {
@@ -106,6 +108,40 @@ describe("claims that wait since before this process began", () => {
     expect(providerIds(world)).toEqual({ a: "fake:///a" });
     await world.stop();
   });
+
+  it.each([
+    ["has their instance", { status: { providerID: "fake:///1" } }],
+    ["says that they are launched", { status: { conditions: [LAUNCHED] } }],
+    ["has another claim of their name", { metadata: { uid: "another" } }],
+    ["has none of their name", undefined],
+  ])(
+    "are not launched where a watch shows them as they were, and the API server %s",
+    async (_, live) => {
+      const world = await worldWith([]);
+      await world.api.create(NODE_CLAIM, waiting("a"));
+      const { get } = world.kube;
+      const answered: typeof get = async (kind, ref) => {
+        const stored = await get(kind, ref);
+        if (stored.metadata.name !== "a") return stored;
+        if (live === undefined)
+          throw new KubeError(
+            404,
+            { code: 404, reason: "NotFound", details: { name: "a" } },
+            "get",
+          );
+        const metadata = { ...stored.metadata, ...("metadata" in live ? live.metadata : {}) };
+        return { ...stored, ...live, metadata };
+      };
+      Object.assign(world.kube, { get: answered });
+      await run(world);
+      await world.clock.advance(3 * 60_000);
+      expect(world.cloud.creates).toBe(0);
+      Object.assign(world.kube, { get });
+      await world.clock.advance(60_000);
+      expect(providerIds(world)).toEqual({ a: "fake:///a" });
+      await world.stop();
+    },
+  );
 
   it("are not launched while the cloud cannot say what is there", async () => {
     const world = await worldWith(["fake:///1"]);

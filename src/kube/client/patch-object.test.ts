@@ -1,0 +1,48 @@
+// What is written of an object that was read before others wrote it.
+import { describe, expect, it } from "vitest";
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import { fakeKube } from "../../testing/fake-kube.ts";
+import { isConflict } from "../errors.ts";
+import { patchObject } from "./patch-object.ts";
+
+const condition = (type: string) => ({ type, status: "True" as const });
+
+/** A Node as it was read, and one more condition that was stored since. */
+async function staleNode() {
+  const api = fakeKube(new VirtualClock());
+  const node = { metadata: { name: "a" }, status: { conditions: [condition("Ready")] } };
+  const read = await api.create(NODE, node as Node);
+  api.change(NODE, "a", { status: { conditions: [condition("Ready"), condition("Stored")] } });
+  const now = () => api.all(NODE)[0] as Node;
+  return { api, read, now };
+}
+
+describe("a patch of a stale object", () => {
+  it("does not undo a list of its status, though its metadata is patched first", async () => {
+    const { api, read, now } = await staleNode();
+    const after = {
+      ...read,
+      metadata: { ...read.metadata, labels: { team: "a" } },
+      status: { conditions: [condition("Ready"), condition("Ours")] },
+    };
+    const error = await patchObject(api, NODE, read, after as Node).catch((why) => why);
+    expect(isConflict(error)).toBe(true);
+    expect(now().status?.conditions?.map(({ type }) => type)).toEqual(["Ready", "Stored"]);
+    const again = await patchObject(api, NODE, now(), {
+      ...now(),
+      metadata: { ...now().metadata, labels: { team: "a" } },
+      status: { conditions: [condition("Stored"), condition("Ours")] },
+    } as Node);
+    expect(again?.status?.conditions?.map(({ type }) => type)).toEqual(["Stored", "Ours"]);
+    expect(again?.metadata.labels).toEqual({ team: "a" });
+  });
+
+  it("goes through where it touches no list", async () => {
+    const { api, read, now } = await staleNode();
+    const after = { ...read, metadata: { ...read.metadata, labels: { team: "a" } } };
+    await patchObject(api, NODE, read, after);
+    expect(now().metadata.labels).toEqual({ team: "a" });
+    expect(now().status?.conditions).toHaveLength(2);
+  });
+});
