@@ -15,7 +15,7 @@ interface Process {
   readonly execve?: (file: string, args: readonly string[], env: object) => never;
 }
 
-/** `bytes`: of the container; -1: as Node decides. Returns if nothing is to be done, or nothing can be. */
+/** `bytes`: of the container, 128 MiB or more; -1: as Node decides. Returns if it changes nothing. */
 export function keepMemoryLimit(bytes: number, of: Process = process as unknown as Process): void {
   const args = limitedArguments(bytes, of);
   if (args !== undefined) of.execve?.(of.execPath, [of.execPath, ...args], of.env);
@@ -29,6 +29,6 @@ export function limitedArguments(
   if (bytes <= 0) return undefined;
   const given = [...execArgv, env["NODE_OPTIONS"] ?? ""].join(" ");
   if (/--max[-_]old[-_]space[-_]size/.test(given)) return undefined;
-  const mib = Math.max(1, Math.floor((bytes * HEAP_SHARE) / MIB));
+  const mib = Math.floor((bytes * HEAP_SHARE) / MIB);
   return [...execArgv, `--max-old-space-size=${mib}`, ...argv.slice(1)];
 }

@@ -6,14 +6,15 @@
 export interface OptionDefinition {
   readonly flag: string;
   readonly env: string;
-  readonly type: "string" | "boolean" | "integer" | "number" | "duration";
+  /** `bytes`: a number of bytes, or a quantity such as 512Mi. */
+  readonly type: "string" | "boolean" | "integer" | "number" | "duration" | "bytes";
   /** The text that is parsed if the setting is not given. */
   readonly default: string;
   readonly help: string;
   /** Whose setting it is: Karpenter's core, its AWS provider, or karpenter-ts only. */
   readonly scope: "core" | "aws" | "ours";
   readonly values?: readonly string[];
-  /** Smallest legal value: a number, or milliseconds for durations. */
+  /** Smallest legal value: a number, or milliseconds for durations. Of bytes: zero and less mean none. */
   readonly min?: number;
   /** Upstream's message for a value below `min`. Absent: the usual message. */
   readonly belowMin?: string;

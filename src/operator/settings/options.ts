@@ -110,9 +110,10 @@ export const OPTIONS = {
   ),
   memoryLimit: core(
     "memory-limit",
-    "integer",
+    "bytes",
     "-1",
-    "Memory limit of the container in bytes: the heap may have four fifths of it. Needs Node 22.15 or later; -1 = as Node decides.",
+    "Memory limit of the container, in bytes or with a unit (512Mi), at least 128Mi: the heap may have four fifths of it. Needs Node 22.15 or later; -1 = as Node decides.",
+    { min: 128 * 2 ** 20 },
   ),
   cpuRequests: core(
     "cpu-requests",

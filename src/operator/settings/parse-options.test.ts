@@ -49,6 +49,25 @@ describe("options", () => {
     expect(() => parseOptions({}, {}, { [flag]: text })).toThrow(ofConfigMap);
   });
 
+  it.each([
+    ["512", 'invalid --memory-limit "512": is 512 bytes and must not be below 128Mi: give a unit'],
+    ["1Mi", "is 1048576 bytes and must not be below 128Mi: give a unit, such as 512Mi"],
+    ["512MB", "must be a number of bytes or a quantity such as 512Mi"],
+    ["", "must be a number of bytes or a quantity such as 512Mi"],
+  ])("refuses the memory limit %j, in which no controller can run: %s", (value, why) => {
+    expect(() => parseOptions({ "memory-limit": value }, {})).toThrow(why);
+  });
+
+  it.each([
+    ["-1", -1],
+    ["0", 0],
+    ["134217728", 134_217_728],
+    ["512Mi", 536_870_912],
+    ["4000000000", 4_000_000_000],
+  ])("takes the memory limit %s", (value, bytes) => {
+    expect(parseOptions({ "memory-limit": value }, {}).memoryLimit).toBe(bytes);
+  });
+
   it("reads gates: those not named are as they are by default, and broken ones are refused", () => {
     const gates = parseOptions(
       { "feature-gates": "SpotToSpotConsolidation=true, Nonsense=true" },

@@ -3,6 +3,7 @@
  * beats the default; all errors are collected before start-up is refused.
  */
 import { durationHint, parseDuration } from "../../base/duration.ts";
+import { formatBytes, parseUnits } from "../../base/quantity.ts";
 import { meantName } from "../../base/slips.ts";
 import { brakeLimitProblem } from "../../core/safety/brake.ts";
 import { disruptionBudgetsProblem } from "./disruption-budgets.ts";
@@ -163,6 +164,7 @@ function parseOne(
       ? { value: text === "true" }
       : { error: "must be true or false" };
   }
+  if (type === "bytes") return parseBytes(text, min ?? 0);
   const value = type === "duration" ? parseDuration(text) : Number(text === "" ? Number.NaN : text);
   if (value === undefined || Number.isNaN(value)) {
     return {
@@ -179,6 +181,17 @@ function parseOne(
   }
   if (max !== undefined && value > max) return { error: `must not be above ${max}` };
   return { value };
+}
+
+/** Zero and less mean none. A number without a unit is taken for bytes, which who writes 512 does not mean. */
+function parseBytes(text: string, min: number): { value: number } | { error: string } {
+  const bytes = parseUnits(text);
+  if (bytes === undefined)
+    return { error: "must be a number of bytes or a quantity such as 512Mi" };
+  if (bytes <= 0 || bytes >= min) return { value: bytes };
+  return {
+    error: `is ${bytes} bytes and must not be below ${formatBytes(min)}: give a unit, such as 512Mi`,
+  };
 }
 
 /** `aws … --output json` prints the endpoint in double quotes, and shells pass them on (S1-25). */
