@@ -15,6 +15,7 @@ import { type AwsClass, toAwsClass } from "../../apis/hub/aws-class.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
 import { FACTS } from "../../apis/karpenter/facts.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
+import { requirementProblem } from "../../apis/karpenter/requirement-validation.ts";
 import type { Kind } from "../../apis/meta.ts";
 import type { Clock } from "../../base/clock.ts";
 import { SILENT } from "../../base/log.ts";
@@ -35,6 +36,7 @@ import { Quotas } from "../../providers/aws/quota/quotas.ts";
 import type { Reservation } from "../../providers/aws/reservation/reservations.ts";
 import { ZonalShifts } from "../../providers/aws/zonalshift/zonal-shifts.ts";
 import { createSimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
+import { CliError } from "../program/cli-error.ts";
 import { priceNote, type ReadFacts, settingsWith } from "./facts.ts";
 import type { Manifests } from "./manifests.ts";
 
@@ -121,7 +123,7 @@ export async function awsCatalogue(
         noteOnce(notes, reservationNote(pool));
       return types.list(used, pool.kubelet ?? used.kubelet, {
         subnets: discovered(status, subnets) ?? subnets,
-        amis: imagesIn(status),
+        amis: imagesIn(status, pool),
         reservations: told?.reserved === undefined ? [] : reservations,
         placementGroup: undefined,
       });
@@ -201,10 +203,16 @@ function statusOf({ classRef }: Pool, { nodeClasses }: Manifests): EC2NodeClassS
   return native?.status as EC2NodeClassStatus | undefined;
 }
 
-/** The images that the class has found; without a status any image is taken to exist. */
-function imagesIn(status: EC2NodeClassStatus | undefined): readonly Ami[] {
+/** The images that the class has found; without a status any image is taken to exist. Throws CliError. */
+function imagesIn(status: EC2NodeClassStatus | undefined, { classRef }: Pool): readonly Ami[] {
   const found = status?.amis ?? [];
   if (found.length === 0) return [ANY_IMAGE];
+  for (const [index, { requirements }] of found.entries())
+    for (const [at, one] of requirements.entries()) {
+      const why = requirementProblem(one, [one.key]);
+      const place = `${classRef.kind} ${classRef.name}: status.amis[${index}].requirements[${at}]`;
+      if (why !== undefined) throw new CliError(`${place}: ${why}`);
+    }
   return found.map(({ id, name = "", deprecated = false, requirements }) => ({
     ...ANY_IMAGE,
     id,

@@ -1180,6 +1180,23 @@ describe("Lists", () => {
 });
 
 describe("without a file of instance types", () => {
+  it("a class is refused whose status has an image for types that no requirement names", async () => {
+    const read = (operator: string) => `apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec: {role: r, amiSelectorTerms: [{alias: al2023@latest}], subnetSelectorTerms: [{id: subnet-a}], securityGroupSelectorTerms: [{id: sg-a}]}
+status: {amis: [{id: ami-a, requirements: [{key: karpenter.k8s.aws/instance-gpu-count, operator: ${operator}}]}]}`;
+    const planned = async (operator: string) => {
+      const texts = [POOL, read(operator), workload("Deployment", "web", 1)];
+      const manifests = sortManifests(texts.flatMap((text) => objectsOf("app.yaml", text)));
+      return planFor(texts, { cloud: await awsCatalogue("us-west-2", manifests) });
+    };
+    await expect(planned("Ignore")).rejects.toThrow(
+      "EC2NodeClass default: status.amis[0].requirements[0]: key karpenter.k8s.aws/instance-gpu-count has an unsupported operator Ignore",
+    );
+    expect((await planned("DoesNotExist")).plan.newNodeClaims).toHaveLength(1);
+  });
+
   it("the catalogue is AWS's, in the region that zones of the input name", async () => {
     const pool = POOL.replace(
       "operator: Exists}",
