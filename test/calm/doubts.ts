@@ -46,6 +46,17 @@ export interface Misleading {
   readonly moment: (typeof MOMENTS)[number];
 }
 
+/** A fault of a kind of its own (odd-faults.ts). */
+export interface OddFault {
+  readonly met: FirstMet;
+  /** How often it was met. */
+  readonly told: () => number;
+  readonly moment: Misleading["moment"];
+  /** What somebody does to the cluster or the account as it begins, and takes back at its end. */
+  readonly begin?: (world: TestWorld) => Promise<void> | void;
+  readonly end?: (world: TestWorld) => Promise<void> | void;
+}
+
 /** Every doubt there is about these collections and the cloud. */
 export function doubtsOf(collections: readonly Collection[]): readonly Misleading[] {
   return MOMENTS.flatMap((moment) => [
@@ -134,21 +145,27 @@ export class DoubtStage {
   }
 
   /** Lets it be misled for so long and once more as long after that. Sentences about harm; none is what is wanted. */
-  async play({ about, lie, moment }: Misleading, forMs = FAULT_MS): Promise<readonly string[]> {
+  play({ about, lie, moment }: Misleading, forMs = FAULT_MS): Promise<readonly string[]> {
+    return this.playFault({ ...this.#misled(about, lie), moment }, forMs);
+  }
+
+  /** The same with a fault of any kind. */
+  async playFault(
+    { met, told, moment, begin, end }: OddFault,
+    forMs = FAULT_MS,
+  ): Promise<readonly string[]> {
     const before = await this.picture();
     if (before.nodes.length < PODS || before.pods.length !== PODS)
       return [`the stage is not as it was: ${JSON.stringify(before)}`];
     const said: string[] = [];
-    const { met, told } = this.#misled(about, lie);
+    await begin?.(this.world);
+    const fault = this.#counting(met.fault);
     if (moment === "start") {
       this.#karpenter.kill();
       const identity = `doubt-${this.#started++}`;
-      this.#karpenter = startReplica(this.world, identity, {}, undefined, {
-        ...met,
-        fault: this.#counting(met.fault),
-      });
+      this.#karpenter = startReplica(this.world, identity, {}, undefined, { ...met, fault });
     } else {
-      this.#karpenter.meet(this.#counting(met.fault));
+      this.#karpenter.meet(fault);
       this.#karpenter.meetCloud(met.cloudFault);
       this.#karpenter.cut();
     }
@@ -168,6 +185,7 @@ export class DoubtStage {
     if (told() === 0) said.push("nobody was misled");
     this.#karpenter.meet(this.#counting());
     this.#karpenter.meetCloud(undefined);
+    await end?.(this.world);
     this.#karpenter.cut();
     if (moment === "busy") await this.world.scale("inflate", PODS);
     await watchFor("afterwards");

@@ -21,6 +21,7 @@ import { claimLog } from "../words.ts";
 import type { World } from "../world.ts";
 import { keepBrakeCount, recallBrake } from "./brake-memory.ts";
 import { commonFacts, type Ended, tellHeld } from "./ended.ts";
+import { nodesStandingFor } from "./live-reads.ts";
 
 /** Whether the cloud still knows an instance, and whether it says itself that the instance has ended. */
 export type Fate = "there" | "ended" | "unknown";
@@ -102,7 +103,7 @@ function nodesOf(world: Pick<World, "mirrors">, { status }: NodeClaim): readonly
  */
 export async function endLeaked(world: World, instance: NodeClaim): Promise<Ended> {
   const act: Act & { name: string } = { ...INSTANCE_ACTS.leaked, name: "leaked" };
-  const standing = nodesOf(world, instance);
+  const standing = await nodesNow(world, instance);
   const uid = clusterUid(world);
   const origin = originOf(instance, { clusterUid: uid, hasNode: standing.length > 0 });
   if (origin === "another") return "gone";
@@ -123,6 +124,14 @@ export async function endLeaked(world: World, instance: NodeClaim): Promise<Ende
   await endInstance(world, instance, []);
   for (const node of standing) await deleteNode(world, node);
   return "ended";
+}
+
+/** Its Nodes, of the mirror and of a live list: a picture that once lacked one lacks it until it is listed anew. */
+async function nodesNow(world: World, instance: NodeClaim): Promise<readonly Node[]> {
+  const known = nodesOf(world, instance);
+  const live = await nodesStandingFor(world, instance.status?.providerID);
+  const names = new Set(known.map(({ metadata }) => metadata.name));
+  return [...known, ...live.filter(({ metadata }) => !names.has(metadata.name))];
 }
 
 /**

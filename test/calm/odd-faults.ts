@@ -1,0 +1,233 @@
+/**
+ * Faults that no list of kinds names, each as data for doubts.ts. Pages of a list lack an object. Instances are in odd
+ * states. A person edits tags. A server takes fields away. A watch tells of ends which never were.
+ */
+import type { KubeObject } from "../../src/apis/meta.ts";
+import type { KubeRequest, KubeResponse } from "../../src/kube/transport/transport.ts";
+import { AwsError } from "../../src/providers/aws/api/call.ts";
+import type { CloudFault, Fault } from "../replicas.ts";
+import type { TestWorld } from "../world.ts";
+import type { OddFault } from "./doubts.ts";
+import { asked, type Collection } from "./lies.ts";
+
+const CLAIMS: Collection = "/apis/karpenter.sh/v1/nodeclaims";
+const NODES: Collection = "/api/v1/nodes";
+
+/** By title: made anew for each stage. */
+export const ODD_FAULTS: Readonly<Record<string, (world: TestWorld) => OddFault>> = {
+  "EC2 says of every instance that it is pending, for ever": () => inState("pending"),
+  "EC2 says of every instance that it is stopped": () => inState("stopped"),
+  "EC2 says of every instance that it is shutting down": () => inState("shutting-down"),
+  "EC2 answers with instances of another account": () =>
+    ofCloud((answer) =>
+      eachInstance(answer, (one) => ({ ...one, InstanceId: `${one["InstanceId"]}f` })),
+    ),
+  "EC2 answers without any tags": () =>
+    ofCloud((answer) => eachInstance(answer, (one) => ({ ...one, Tags: [] }))),
+  "EC2 refuses every description": () => ({
+    ...idle(),
+    ...cloud(async () => {
+      throw new AwsError("UnauthorizedOperation", "You are not authorized");
+    }),
+  }),
+  "a person takes the tags off every instance": (world) => retagged(world, () => ({})),
+  "a person writes another cluster's UID on every instance": (world) =>
+    retagged(world, (tags) => ({ ...tags, "karpenter.sh/cluster-uid": "another" })),
+  "a person takes the NodePool's tag off every instance": (world) =>
+    retagged(world, ({ "karpenter.sh/nodepool": _, ...tags }) => tags),
+  "a page of NodeClaims lacks the object at its end": () => shortPages(CLAIMS),
+  "a page of Nodes lacks the object at its end": () => shortPages(NODES),
+  "a list of NodeClaims has no items": () => bodyOf(CLAIMS, (body) => ({ ...body, items: null })),
+  "NodeClaims are read without their status": () =>
+    eachItem(CLAIMS, ({ status: _, ...rest }) => rest),
+  "NodeClaims are read without finalizers": () =>
+    eachItem(CLAIMS, (one) => withMetadata(one, { finalizers: [] })),
+  "NodeClaims are read without labels": () =>
+    eachItem(CLAIMS, (one) => withMetadata(one, { labels: {} })),
+  "Nodes are read without their provider ID": () =>
+    eachItem(NODES, (one) => ({
+      ...one,
+      spec: { ...(one["spec"] as Body), providerID: undefined },
+    })),
+  "Nodes are read without labels": () =>
+    eachItem(NODES, (one) => withMetadata(one, { labels: {} })),
+  "Nodes are read with a creation of an hour to come": () =>
+    eachItem(NODES, (one) => withMetadata(one, { creationTimestamp: "2027-01-01T00:00:00Z" })),
+  "NodeClaims are read as a year old": () =>
+    eachItem(CLAIMS, (one) => withMetadata(one, { creationTimestamp: "2025-01-01T00:00:00Z" })),
+  "the status of NodeClaims is no subresource": () => ({
+    moment: "busy",
+    ...requests(async (request) =>
+      request.path.startsWith(CLAIMS) && request.path.split("?")[0]?.endsWith("/status")
+        ? refused(404)
+        : undefined,
+    ),
+  }),
+  "every write is refused by a webhook": () => ({
+    moment: "busy",
+    ...requests(async ({ method, path }) =>
+      method === "GET" || path.includes("/leases") ? undefined : refused(400),
+    ),
+  }),
+  "a watch tells that every NodeClaim is gone": () => goneByWatch(CLAIMS),
+  "a watch tells that every Node is gone": () => goneByWatch(NODES),
+};
+
+function idle(): Pick<OddFault, "moment"> {
+  return { moment: "mid-run" };
+}
+
+function requests(fault: Fault): Pick<OddFault, "met" | "told"> {
+  let told = 0;
+  const counting: Fault = async (request) => {
+    const answer = await fault(request);
+    if (answer !== undefined) told++;
+    return answer;
+  };
+  return { met: { fault: counting }, told: () => told };
+}
+
+function cloud(describe: CloudFault): Pick<OddFault, "met" | "told"> {
+  let told = 0;
+  const cloudFault: CloudFault = (call, input, go) => {
+    if (call !== "ec2.describeInstances") return go();
+    told++;
+    return describe(call, input, go);
+  };
+  return { met: { cloudFault }, told: () => told };
+}
+
+type Instance = Readonly<Record<string, unknown>>;
+
+function ofCloud(change: (answer: unknown) => unknown): OddFault {
+  return { ...idle(), ...cloud(async (_, __, go) => change(await go())) };
+}
+
+function inState(Name: string): OddFault {
+  return ofCloud((answer) => eachInstance(answer, (one) => ({ ...one, State: { Name } })));
+}
+
+function eachInstance(answer: unknown, change: (one: Instance) => Instance): unknown {
+  const { Reservations = [], ...rest } = answer as {
+    readonly Reservations?: readonly { readonly Instances?: readonly Instance[] }[];
+  };
+  const changed = Reservations.map((one) => ({
+    ...one,
+    Instances: (one.Instances ?? []).map(change),
+  }));
+  return { ...rest, Reservations: changed };
+}
+
+type Tags = Readonly<Record<string, string>>;
+
+function retagged(world: TestWorld, change: (tags: Tags) => Tags): OddFault {
+  const { instances, tags } = world.box.sandbox.aws.state;
+  const before = [...instances.keys()].map((id) => [id, new Map(tags.get(id))] as const);
+  return {
+    ...idle(),
+    met: {},
+    told: () => before.length,
+    begin: () => {
+      for (const [id, old] of before)
+        tags.set(id, new Map(Object.entries(change(Object.fromEntries(old)))));
+    },
+    end: () => {
+      for (const [id, old] of before) tags.set(id, new Map(old));
+    },
+  };
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** Lists are answered so; a watch begins anew. */
+function bodyOf(of: Collection, change: (body: Body) => Body): OddFault {
+  let server: TestWorld["box"]["sandbox"]["transport"] | undefined;
+  const fault: Fault = async (request) => {
+    const what = asked(request);
+    if (what?.of !== of || request.method !== "GET" || what.name !== undefined) return undefined;
+    if (what.isWatch) return once(request);
+    const answer = await (server as NonNullable<typeof server>).send(request);
+    return { ...answer, body: change(answer.body as Body) };
+  };
+  const once = relisted();
+  return {
+    ...idle(),
+    ...requests(fault),
+    begin: (world) => {
+      server = world.box.sandbox.transport;
+    },
+  };
+}
+
+/** The first watch is too old, so that the kind is listed anew. */
+function relisted(): (request: KubeRequest) => KubeResponse | undefined {
+  let isListed = false;
+  return () => {
+    if (isListed) return undefined;
+    isListed = true;
+    return refused(410);
+  };
+}
+
+function eachItem(of: Collection, change: (one: Body) => Body): OddFault {
+  return bodyOf(of, (body) => ({ ...body, items: ((body["items"] ?? []) as Body[]).map(change) }));
+}
+
+function shortPages(of: Collection): OddFault {
+  return bodyOf(of, (body) => ({ ...body, items: ((body["items"] ?? []) as Body[]).slice(0, -1) }));
+}
+
+function withMetadata(one: Body, more: Body): Body {
+  return { ...one, metadata: { ...(one["metadata"] as Body), ...more } };
+}
+
+/** The watch brings a DELETED of each object once, and nothing more. */
+function goneByWatch(of: Collection): OddFault {
+  let gone: readonly KubeObject[] = [];
+  const fault: Fault = async (request) => {
+    const what = asked(request);
+    if (what?.of !== of || !what.isWatch || gone.length === 0) return undefined;
+    const events = gone.map((object) => ({ type: "DELETED", object }));
+    gone = [];
+    return { status: 200, headers: {}, stream: told(events) };
+  };
+  return {
+    ...idle(),
+    ...requests(fault),
+    begin: async (world) => {
+      const answer = await world.box.sandbox.transport.send({ method: "GET", path: of });
+      gone = (answer.body as { readonly items: readonly KubeObject[] }).items.map((one) => ({
+        apiVersion: of === NODES ? "v1" : "karpenter.sh/v1",
+        kind: of === NODES ? "Node" : "NodeClaim",
+        ...one,
+      }));
+    },
+  };
+}
+
+function told(events: readonly unknown[]): NonNullable<KubeResponse["stream"]> {
+  let end = (): void => undefined;
+  const closed = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  return {
+    close: () => end(),
+    async *[Symbol.asyncIterator]() {
+      for (const event of events) yield event as never;
+      await closed;
+    },
+  };
+}
+
+function refused(code: number): KubeResponse {
+  const reason = { 400: "BadRequest", 404: "NotFound", 410: "Expired" }[code] ?? "Unknown";
+  const body = {
+    kind: "Status",
+    apiVersion: "v1",
+    status: "Failure",
+    code,
+    reason,
+    message: reason,
+  };
+  return { status: code, headers: {}, body };
+}
