@@ -3,6 +3,7 @@
  * it was probably meant to be, and what a duration of days is to be written as. Other complaints are the API server's.
  */
 import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
+import { WELL_KNOWN_LABELS } from "../../apis/karpenter/labels.ts";
 import { durationHint } from "../../base/duration.ts";
 import { isObject } from "../../base/json.ts";
 import { meantName } from "../../base/slips.ts";
@@ -80,7 +81,12 @@ export function fieldErrorText(error: FieldError, object: unknown): string {
 /** How CRDs of Karpenter describe durations, and refuse labels that are not for users. */
 const DURATION_PATTERN = /should match '.*\(s\|m\|h\)/;
 const LABEL_DOMAIN = /^Invalid value: .*label domain "[^"]*" is restricted/;
-const KNOWN_LABELS = [...AWS_WELL_KNOWN_LABELS, ...KWOK_WELL_KNOWN_LABELS];
+/** Labels that requirements may name, of any provider. */
+export const KNOWN_LABELS: readonly string[] = [
+  ...WELL_KNOWN_LABELS,
+  ...AWS_WELL_KNOWN_LABELS,
+  ...KWOK_WELL_KNOWN_LABELS,
+];
 
 /** That rules were skipped is no problem of its own, where it is told what is wrong. */
 export function isRemark({ field, message }: FieldError): boolean {

@@ -897,6 +897,15 @@ ${POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.k8s.aws/instan
     ]);
   });
 
+  it("of a core label that a NodePool may not have names the label that was probably meant", () => {
+    const text = POOL.replace("key: karpenter.sh/capacity-type", "key: karpenter.sh/capcity-type");
+    expect(problemsOf(() => sortManifests(objectsOf("app.yaml", text)))).toEqual([
+      expect.stringMatching(
+        /"karpenter\.sh" is restricted; did you mean karpenter\.sh\/capacity-type\?$/,
+      ),
+    ]);
+  });
+
   it("of a label that no NodePool has names the label that was probably meant", async () => {
     const typo = workload("Deployment", "web", 1).replace(
       "containers:",

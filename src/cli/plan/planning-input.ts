@@ -2,7 +2,6 @@
  * From what was read to what the engine takes: the picture of the cluster, the pods that need a
  * place, the pools with what they can launch. What is left out of a plan is said in a note.
  */
-import { AWS_WELL_KNOWN_LABELS } from "../../apis/aws/labels.ts";
 import {
   isOwnedByDaemonSet,
   isPreempting,
@@ -33,10 +32,10 @@ import type {
 import type { ClusterState } from "../../core/state/cluster.ts";
 import { createClusterState } from "../../core/state/create-cluster-state.ts";
 import { Placements } from "../../core/state/placements.ts";
-import { KWOK_WELL_KNOWN_LABELS } from "../../providers/kwok/instance-types.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Cloud } from "./aws-catalogue.ts";
 import { expandWorkloads, fillAdmission } from "./expand-workloads.ts";
+import { KNOWN_LABELS } from "./field-words.ts";
 import { headroomPods } from "./headroom.ts";
 import type { Manifests } from "./manifests.ts";
 
@@ -282,7 +281,7 @@ function invalid(
   { wellKnownLabels }: Cloud,
 ): string | undefined {
   // A file of instance types may stand for those of any provider.
-  const known = [...wellKnownLabels, ...AWS_WELL_KNOWN_LABELS, ...KWOK_WELL_KNOWN_LABELS];
+  const known = [...wellKnownLabels, ...KNOWN_LABELS];
   const isJudged = unreadable === undefined && native.kind === NODE_POOL.kind;
   const problems = isJudged ? nodePoolProblems(native as NodePool, known) : [];
   const [problem = unreadable] = problems;
