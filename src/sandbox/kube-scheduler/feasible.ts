@@ -51,6 +51,12 @@ const NODE_FILTERS: readonly Filter[] = [
   nodeResourcesFit,
 ];
 
+/** A pod for which others make room on a node. */
+interface Nominated {
+  readonly pod: PodInfo;
+  readonly node: string;
+}
+
 /** The result of the filters for one pod. */
 export interface Feasible {
   /** The nodes that passed all filters, by name. */
@@ -61,6 +67,8 @@ export interface Feasible {
   readonly message?: string;
   /** The filters that refused nodes. */
   readonly rejectedBy: ReadonlySet<FilterName>;
+  /** The pod was asked with these placed, and without them. Absent: none. */
+  readonly nominated?: readonly Nominated[];
 }
 
 /** Runs the filters for every node. Tests also compare plans with it. */
@@ -111,28 +119,42 @@ type Check = Extract<Prepared, { kind: "check" }>;
 export function feasibleBeside(
   pod: PodInfo,
   snapshot: Snapshot,
-  nominated: readonly { readonly pod: PodInfo; readonly node: string }[],
+  nominated: readonly Nominated[],
 ): Feasible {
   const without = feasibleNodes(pod, snapshot);
-  if (nominated.length === 0 || without.nodes.length === 0) return without;
+  if (nominated.length === 0) return without;
+  if (without.nodes.length === 0) return { ...without, nominated };
   for (const one of nominated) snapshot.setPod(one.pod, one.node);
   const beside = feasibleNodes(pod, snapshot);
   for (const one of nominated) snapshot.removePod(one.pod.key);
   const fits = new Set(without.nodes);
   return {
     ...beside,
+    nominated,
     nodes: beside.nodes.filter((node) => fits.has(node)),
     rejections: new Map([...beside.rejections, ...without.rejections]),
     rejectedBy: new Set([...beside.rejectedBy, ...without.rejectedBy]),
   };
 }
 
-/** Why the pod does not fit on the node. Undefined: it fits. */
-export function rejectionOn(
+/** As {@link rejectionOn}: the pod must fit beside the pods that others make room for on this node, and without them. */
+export function rejectionBeside(
   pod: PodInfo,
   node: NodeInfo,
-  snapshot: Snapshot,
+  {
+    snapshot,
+    nominated,
+  }: { readonly snapshot: Snapshot; readonly nominated: readonly Nominated[] },
 ): Rejection | undefined {
+  const there = nominated.filter((one) => one.node === node.name);
+  for (const one of there) snapshot.setPod(one.pod, one.node);
+  const beside = there.length === 0 ? undefined : rejectionOn(pod, node, snapshot);
+  for (const one of there) snapshot.removePod(one.pod.key);
+  return beside ?? rejectionOn(pod, node, snapshot);
+}
+
+/** Why the pod does not fit on the node. Undefined: it fits. */
+function rejectionOn(pod: PodInfo, node: NodeInfo, snapshot: Snapshot): Rejection | undefined {
   for (const filter of FILTERS) {
     const prepared = filter.prepare(pod, snapshot);
     if (prepared.kind === "skip") continue;

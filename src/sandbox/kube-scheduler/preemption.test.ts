@@ -90,6 +90,21 @@ describe("a pod more important than those that fill the node", () => {
     await parts.stop();
   });
 
+  it("does not wait for ever for room that is promised to its equal", async () => {
+    const parts = await cluster();
+    await add(parts, "low-0", "0", "low");
+    await add(parts, "low-1", "3500m", "low");
+    for (const name of ["vip-1", "vip-2", "vip-3"])
+      await parts.create(POD, testPod(name, { requests: { cpu: "3" }, priorityClassName: "high" }));
+    await parts.clock.advance(60_000);
+    const vips = await Promise.all(["vip-1", "vip-2", "vip-3"].map((name) => pod(parts, name)));
+    const [bound, ...others] = vips.toSorted((a) => (a.spec.nodeName === undefined ? 1 : -1));
+    expect(bound?.spec.nodeName).toBe("a");
+    expect(others.map(({ status }) => status?.nominatedNodeName)).toEqual([undefined, undefined]);
+    expect((await pod(parts, "low-0")).metadata.deletionTimestamp).toBeUndefined();
+    await parts.stop();
+  });
+
   it("waits when its class says so", async () => {
     const parts = await cluster();
     await add(parts, "low-1", "3500m", "low");

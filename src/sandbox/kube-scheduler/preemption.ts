@@ -8,7 +8,7 @@ import { matchesLabelSelector } from "../../apis/core/selectors.ts";
 import type { PodDisruptionBudget } from "../../apis/policy/kinds.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import { claimReferences } from "./devices/pod-claims.ts";
-import { type Feasible, rejectionOn } from "./feasible.ts";
+import { type Feasible, rejectionBeside } from "./feasible.ts";
 import {
   NO_CLAIMS,
   NO_PREEMPTION_HELPS,
@@ -53,7 +53,7 @@ export function findPreemption(pod: PodInfo, result: Feasible, snapshot: Snapsho
       continue;
     }
     if (candidates.length >= MAX_CANDIDATES) break;
-    const found = victimsOn(pod, node, snapshot);
+    const found = victimsOn(pod, node, { snapshot, nominated: result.nominated ?? [] });
     if (Array.isArray(found)) reasons.push(...found);
     else candidates.push(found as Candidate);
   }
@@ -97,19 +97,20 @@ function isLeaving({ pod, terminating }: PodInfo): boolean {
 function victimsOn(
   pod: PodInfo,
   node: NodeInfo,
-  snapshot: Snapshot,
+  around: { readonly snapshot: Snapshot; readonly nominated: NonNullable<Feasible["nominated"]> },
 ): Candidate | readonly string[] {
+  const { snapshot } = around;
   const lesser = [...node.pods.values()].filter(({ priority }) => priority < pod.priority);
   if (lesser.length === 0) return [NO_VICTIMS];
   lesser.sort(byImportance);
   for (const { key } of lesser) snapshot.removePod(key);
   try {
-    const rejection = rejectionOn(pod, node, snapshot);
+    const rejection = rejectionBeside(pod, node, around);
     if (rejection !== undefined) return rejection.reasons;
     const guarded = guardedPods(lesser, snapshot);
     const stays = (one: PodInfo): boolean => {
       snapshot.setPod(one, node.name);
-      if (rejectionOn(pod, node, snapshot) === undefined) return true;
+      if (rejectionBeside(pod, node, around) === undefined) return true;
       snapshot.removePod(one.key);
       return false;
     };
@@ -117,6 +118,8 @@ function victimsOn(
       lesser.filter((one) => guarded.has(one.key) === isGuarded && !stays(one)),
     ) as [PodInfo[], PodInfo[]];
     const victims = [...first, ...later].sort(byImportance);
+    // Nominated without a victim, two pods could wait for ever for the same room.
+    if (victims.length === 0) return [`expected at least one victim pod on node "${node.name}"`];
     return { node: node.name, victims, violations: first.length };
   } finally {
     for (const one of lesser) {
