@@ -103,7 +103,6 @@ it("sees the fleet with the controller's rights, writes nothing, and names what 
     expect(scene.notes.filter((note) => note.includes("forbidden"))).toMatchInlineSnapshot(`
       [
         "left out, as reading them is forbidden: priorityclasses",
-        "left out, as reading them is forbidden: runtimeclasses",
       ]
     `);
     expect(asked.filter((one) => !one.startsWith("GET "))).toEqual([]);
