@@ -4,6 +4,7 @@
  * would give.
  */
 import { isOwnedByDaemonSet, type Pod } from "../../apis/core/pod.ts";
+import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { podRequests } from "../../apis/core/pod-resources.ts";
 import type { Resources } from "../../apis/resources.ts";
 
@@ -13,12 +14,20 @@ export interface PodSums {
   readonly daemonRequests: Resources;
 }
 
+/** What is kept up of the pods of a node. */
+export interface KeptSums extends PodSums {
+  /** Those that would need another node, by key. */
+  readonly reschedulable: readonly Pod[];
+}
+
 type Sum = Record<string, number>;
 
 /** By key. */
 export class NodePods {
   readonly #keys: string[] = [];
   readonly #pods: Pod[] = [];
+  /** Of each pod, asked when it comes: later it has left the processor's cache. */
+  readonly #isReschedulable: boolean[] = [];
   /** Undefined: to be added up anew. */
   #sums: { readonly requests: Sum; readonly daemonRequests: Sum } | undefined = {
     requests: {},
@@ -39,12 +48,14 @@ export class NodePods {
     if (this.#keys[at] === key) {
       const before = this.#pods[at] as Pod;
       this.#pods[at] = pod;
+      this.#isReschedulable[at] = isReschedulable(pod);
       if (isAlike(before, pod)) return;
       this.#add(pod);
       this.#subtract(before);
     } else {
       this.#keys.splice(at, 0, key);
       this.#pods.splice(at, 0, pod);
+      this.#isReschedulable.splice(at, 0, isReschedulable(pod));
       this.#add(pod);
     }
   }
@@ -53,6 +64,7 @@ export class NodePods {
     const at = this.#placeOf(key);
     if (this.#keys[at] !== key) return;
     this.#keys.splice(at, 1);
+    this.#isReschedulable.splice(at, 1);
     const [pod] = this.#pods.splice(at, 1);
     this.#subtract(pod as Pod);
   }
@@ -63,11 +75,15 @@ export class NodePods {
   }
 
   /** A copy. */
-  sums(): PodSums {
+  sums(): KeptSums {
     const { requests, daemonRequests } = this.#sums ?? sumsOf(this.#pods);
     const isKept = isExact(requests) && isExact(daemonRequests);
     this.#sums = isKept ? { requests, daemonRequests } : undefined;
-    return { requests: inOrder(requests), daemonRequests: inOrder(daemonRequests) };
+    return {
+      requests: inOrder(requests),
+      daemonRequests: inOrder(daemonRequests),
+      reschedulable: this.#pods.filter((_, at) => this.#isReschedulable[at]),
+    };
   }
 
   #add(pod: Pod): void {

@@ -16,7 +16,7 @@ import { parseResources, type Resources, subtractResources } from "../../apis/re
 import { assert } from "../../base/assert.ts";
 import { isEphemeralTaint } from "../scheduling/taints.ts";
 import { isOthersFirst } from "./cordon.ts";
-import { type PodSums, podSums } from "./node-pods.ts";
+import { type KeptSums, podSums } from "./node-pods.ts";
 import { ViewNotes } from "./view-notes.ts";
 
 /**
@@ -63,7 +63,7 @@ export interface NodeFacts {
   readonly marked: boolean;
   readonly nominatedUntilMs: number;
   /** Of the same pods, which then are in order of their keys. Absent: they are sorted and added up here. */
-  readonly sums?: PodSums | undefined;
+  readonly sums?: KeptSums | undefined;
   /** The last view of the node. Amounts are taken from it if only pods changed. */
   readonly before?: NodeView | undefined;
 }
@@ -97,7 +97,7 @@ export function nodeView(facts: NodeFacts): NodeView {
     ? (before as NodeView)
     : amountsOf(node, claim, initialized);
   const { requests, daemonRequests } = facts.sums ?? podSums(pods);
-  return {
+  const view: NodeView = {
     name: node?.metadata.name ?? (claim as NodeClaim).metadata.name,
     providerId: (claim?.status?.providerID ?? node?.spec?.providerID) || undefined,
     node,
@@ -116,6 +116,8 @@ export function nodeView(facts: NodeFacts): NodeView {
     deleting: facts.marked || isLeaving(node, claim),
     nominatedUntilMs: facts.nominatedUntilMs,
   };
+  if (facts.sums !== undefined) reschedulable.set(view, facts.sums.reschedulable);
+  return view;
 }
 
 /**
