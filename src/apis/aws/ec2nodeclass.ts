@@ -61,9 +61,11 @@ export interface MetadataOptions {
   readonly httpTokens?: "required" | "optional";
 }
 
-/** Either an id, or tags with an optional owner and match criteria. */
+/** Either an id, or tags or match criteria, with an optional owner and zone. */
 export interface CapacityReservationSelectorTerm {
   readonly id?: string;
+  /** karpenter-ts only. */
+  readonly availabilityZone?: string;
   readonly ownerID?: string;
   readonly instanceMatchCriteria?: string;
   readonly tags?: Tags;

@@ -118,6 +118,9 @@ function newFields(): Record<string, JsonSchema> {
     capacityReservationSelectorTerms: list(
       "Which capacity reservations are used.",
       object("One choice; its fields are ANDed.", {
+        availabilityZone: text("Zone of the reservation. karpenter-ts only.", {
+          pattern: "^[a-z0-9-]+$",
+        }),
         id: text("Reservation id.", { pattern: "^cr-[0-9a-z]+$" }),
         instanceMatchCriteria: text("open or targeted.", { enum: ["open", "targeted"] }),
         ownerID: text("Account of the reservation.", { pattern: "^[0-9]{12}$" }),
@@ -131,6 +134,7 @@ function newFields(): Record<string, JsonSchema> {
             "tags",
             "ownerID",
             "instanceMatchCriteria",
+            "availabilityZone",
           ]),
         ),
       },

@@ -211,6 +211,22 @@ describe("capacity reservations", () => {
     expect(await world.settle(world.cloud.isDrifted(launched))).toBe("CapacityReservationDrift");
   });
 
+  it("are chosen by zone, too, where the class says so", async () => {
+    const zones = ["us-east-1a", "us-east-1b"];
+    let ids: readonly string[] = [];
+    const terms = [{ tags: { team: "a" }, availabilityZone: "us-east-1b" }];
+    await begin({ capacityReservationSelectorTerms: terms }, {}, () => {
+      ids = zones.map((AvailabilityZone) =>
+        world.aws.controls.addReservation({
+          ...TWO,
+          AvailabilityZone,
+          tags: [{ Key: "team", Value: "a" }],
+        }),
+      );
+    });
+    expect(nodeClass().status?.capacityReservations?.map(({ id }) => id)).toEqual([ids[1]]);
+  });
+
   it("that are capacity blocks are left in time before they end", async () => {
     world = await awsWorld();
     const endMs = world.clock.now() + 45 * 60_000;

@@ -113,7 +113,7 @@ export class CapacityReservations {
   }
 
   async #ofTerm(term: CapacityReservationSelectorTerm): Promise<readonly CapacityReservation[]> {
-    const { id, ownerID, instanceMatchCriteria, tags } = term;
+    const { id, ownerID, instanceMatchCriteria, availabilityZone, tags } = term;
     const active: Filter = { Name: "state", Values: ["active"] };
     const Filters = [
       active,
@@ -121,6 +121,9 @@ export class CapacityReservations {
       ...(instanceMatchCriteria === undefined
         ? []
         : [{ Name: "instance-match-criteria", Values: [instanceMatchCriteria] }]),
+      ...(availabilityZone === undefined
+        ? []
+        : [{ Name: "availability-zone", Values: [availabilityZone] }]),
       ...tagFilters(tags),
     ];
     const input =
