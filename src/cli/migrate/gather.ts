@@ -143,12 +143,15 @@ function statementsIn(value: unknown): readonly unknown[] {
   return [Statement].flat().filter((one) => one !== undefined);
 }
 
+/** Policies for what somebody has to ask for first. */
+const UNASKED: ReadonlySet<string> = new Set(["former-generations.json", "service-quotas.json"]);
+
 /** What comes with this program. */
 export function ownFacts(): OwnFacts {
   const schema = new URL("../../../deploy/charts/karpenter/values.schema.json", import.meta.url);
   const policies = new URL("../../../deploy/aws/policies/", import.meta.url);
   const needed = readdirSync(policies)
-    .filter((name) => name.endsWith(".json") && name !== "former-generations.json")
+    .filter((name) => name.endsWith(".json") && !UNASKED.has(name))
     .flatMap((name) => allowedActions(readFileSync(new URL(name, policies), "utf8")));
   return {
     crds: customResourceDefinitions(),
