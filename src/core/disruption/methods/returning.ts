@@ -23,7 +23,7 @@ const REST_MS = 60 * 60_000;
 /** Nodes that are simulated in one round; the next round begins where the facts have changed. */
 const MOST_TRIES = 64;
 /** First choice first. */
-const PREFERRED = ["reserved", "spot", "on-demand"] as const;
+const PREFERRED: readonly string[] = ["reserved", "spot", "on-demand"];
 
 export const returning: Method = {
   name: "return to preferred",
@@ -48,7 +48,7 @@ function isEligible(candidate: Candidate, nowMs: number): boolean {
 /** Capacity types that the node's pool allows and that come before the node's own. */
 function betterTypes({ pool, capacityType }: Candidate): readonly string[] {
   if (pool.returns?.capacityType !== true) return [];
-  const rank = PREFERRED.findIndex((one) => one === capacityType);
+  const rank = PREFERRED.indexOf(capacityType);
   const allowed = Requirements.fromSpecs(pool.requirements).get(CAPACITY_TYPE_LABEL_KEY);
   return PREFERRED.slice(0, Math.max(0, rank)).filter((one) => allows(allowed, one));
 }

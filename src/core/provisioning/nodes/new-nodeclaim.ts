@@ -469,9 +469,7 @@ export class NewNodeClaim implements Place {
       this.#deferred = ALL_PROMISED;
       return undefined;
     }
-    return isEmptyBits(types)
-      ? undefined
-      : this.#withMinValues(set, types, NO_NAMES, types);
+    return isEmptyBits(types) ? undefined : this.#withMinValues(set, types, NO_NAMES, types);
   }
 
   /**
