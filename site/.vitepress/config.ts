@@ -1,23 +1,22 @@
 /** The documentation site: every page of docs/ as it is there, with a side bar by folder and a search that is offline. */
-import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { withMermaid } from "vitepress-plugin-mermaid";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const DOCS = join(ROOT, "docs");
-const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
-  version: string;
-};
+/** The pages of another release, where scripts/site.ts builds that one. */
+const DOCS = process.env["SITE_DOCS"] ?? join(ROOT, "docs");
+const VERSION = process.env["SITE_VERSION"] ?? (readJson("package.json") as { version: string }).version;
 /** A copy of docs/: pages must lie in this workspace to find its libraries. */
 const PAGES = resolve(import.meta.dirname, "../pages");
 rmSync(PAGES, { recursive: true, force: true });
 cpSync(DOCS, PAGES, { recursive: true });
 
-/** Where the built pages will lie on the server, as `/0.1.0/`. */
+/** Where the built pages will lie on the server, as `/0.1.0/`: scripts/site.ts says it. */
 const base = process.env["SITE_BASE"] ?? "/";
 
 /** Folders of docs/ in the order in which a newcomer needs them. */
-const PARTS = [
+const ALL_PARTS = [
   { text: "Start", folder: "start" },
   { text: "Tasks", folder: "tasks" },
   { text: "Guides", folder: "guide" },
@@ -26,6 +25,8 @@ const PARTS = [
   { text: "How it works", folder: "explanation" },
   { text: "Designs", folder: "designs" },
 ] as const;
+/** An older release may lack a folder. */
+const PARTS = ALL_PARTS.filter(({ folder }) => existsSync(join(DOCS, folder)));
 
 export default withMermaid({
   title: "Karpenter in TypeScript",
@@ -47,7 +48,7 @@ export default withMermaid({
     nav: [
       { text: "Start", link: "/start/five-minutes" },
       { text: "Reference", link: "/reference/settings" },
-      { text: `v${version}`, items: releases().map((one) => ({ text: one, link: `/${one}/` })) },
+      { component: "VersionSwitch", props: { version: VERSION } },
     ],
     sidebar: PARTS.map(({ text, folder }) => ({
       text,
@@ -75,10 +76,8 @@ function titleOf(file: string): string {
   return heading.replace(/`/g, "");
 }
 
-/** Released versions, newest first, as the changelog names them. */
-function releases(): string[] {
-  const text = readFileSync(join(ROOT, "CHANGELOG.md"), "utf8");
-  return [...text.matchAll(/^## \[(\d+\.\d+\.\d+)\]/gm)].map(([, one]) => one as string);
+function readJson(file: string): unknown {
+  return JSON.parse(readFileSync(join(ROOT, file), "utf8"));
 }
 
 interface Token {

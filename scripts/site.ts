@@ -1,0 +1,82 @@
+/**
+ * `npm run site [-- --all]`: the documentation site in site/.vitepress/dist, a folder for each version. The checkout's
+ * pages are built as the version of package.json, with `--all` those of every tag `v1.2.3`, too. Folders of other
+ * versions stay, so a server's copy can be built upon. `SITE_BASE=/path/` says where the site will lie on its server.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { QUESTIONS } from "./site/questions.ts";
+import { ask, openSearch } from "./site/search.ts";
+import { firstPage, taggedVersions, versionsIn } from "./site/versions.ts";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const SITE = join(ROOT, "site");
+const OUT = process.env["SITE_OUT"] ?? join(SITE, ".vitepress/dist");
+const BASE = process.env["SITE_BASE"] ?? "/";
+
+const { all } = parseArgs({ options: { all: { type: "boolean", default: false } } }).values;
+const { version: current } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+  version: string;
+};
+
+mkdirSync(OUT, { recursive: true });
+if (all) {
+  const tags = execFileSync("git", ["tag"], { cwd: ROOT, encoding: "utf8" }).split("\n");
+  for (const version of taggedVersions(tags)) if (version !== current) buildTag(version);
+}
+build(current, join(ROOT, "docs"));
+const versions = versionsIn(readdirSync(OUT));
+writeFileSync(join(OUT, "versions.json"), `${JSON.stringify(versions)}\n`);
+writeFileSync(join(OUT, "index.html"), firstPage(versions[0] ?? current));
+process.stdout.write(`versions: ${versions.join(", ")}\n`);
+await askAll();
+
+function build(version: string, docs: string): void {
+  const out = join(OUT, version);
+  rmSync(out, { recursive: true, force: true });
+  const own = {
+    SITE_BASE: `${BASE}${version}/`,
+    SITE_OUT: out,
+    SITE_DOCS: docs,
+    SITE_VERSION: version,
+  };
+  execFileSync("npm", ["--prefix", SITE, "run", "--silent", "build"], {
+    env: { ...process.env, ...own },
+    stdio: "inherit",
+  });
+}
+
+/** The pages as the release had them. */
+function buildTag(version: string): void {
+  const folder = mkdtempSync(join(tmpdir(), "site-"));
+  try {
+    const archive = execFileSync("git", ["archive", "--format=tar", `v${version}`, "docs"], {
+      cwd: ROOT,
+      maxBuffer: 1 << 28,
+    });
+    execFileSync("tar", ["-x", "-C", folder], { input: archive });
+    build(version, join(folder, "docs"));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Each question must find its answer among the hits that a reader looks at. */
+async function askAll(): Promise<void> {
+  const search = await openSearch(SITE, join(OUT, current));
+  const asked = QUESTIONS.map((one) => ask(search, one));
+  for (const { typed, rank, hits } of asked)
+    process.stdout.write(
+      `${rank ?? "-"}  ${typed}: ${hits[(rank ?? 1) - 1]?.heading ?? "nothing"}\n`,
+    );
+  const lost = asked.filter(({ rank }) => rank === undefined);
+  if (lost.length === 0) return;
+  process.stderr.write(
+    `site: not among the first three hits: ${lost.map(({ typed }) => typed).join(", ")}; name it in a heading of ${lost.map(({ pages }) => pages[0]).join(", ")}\n`,
+  );
+  process.exitCode = 1;
+}

@@ -1,0 +1,34 @@
+/**
+ * Twenty questions of a platform engineer, as typed into the site's search, and the page that answers each. `npm run
+ * site` asks them of the index that it built: the answer must be among the first three hits.
+ */
+
+/** What is typed, and where the answer stands. */
+export interface SiteQuestion {
+  readonly typed: string;
+  /** Pages below docs/ that answer it, without `.md`. */
+  readonly pages: readonly string[];
+}
+
+export const QUESTIONS: readonly SiteQuestion[] = [
+  { typed: "install with helm", pages: ["guide/install"] },
+  { typed: "migrate from karpenter", pages: ["guide/migrate"] },
+  { typed: "migrate from cluster autoscaler", pages: ["guide/migrate"] },
+  { typed: "rollback upgrade", pages: ["tasks/upgrades", "guide/migrate"] },
+  { typed: "uninstall", pages: ["guide/uninstall"] },
+  { typed: "spot interruption", pages: ["tasks/spot", "guide/aws"] },
+  { typed: "gpu nodes", pages: ["tasks/gpus"] },
+  { typed: "arm64 graviton", pages: ["tasks/arm64"] },
+  { typed: "why is my pod pending", pages: ["start/faq", "runbooks/pods-and-pools"] },
+  { typed: "why is a node not removed", pages: ["start/faq"] },
+  { typed: "disruption budgets", pages: ["guide/disruption", "explanation/disruption"] },
+  { typed: "do-not-disrupt", pages: ["start/faq", "guide/disruption"] },
+  { typed: "iam permissions", pages: ["guide/aws"] },
+  { typed: "private subnets without internet", pages: ["tasks/private-subnets"] },
+  { typed: "supported kubernetes versions", pages: ["reference/versions"] },
+  { typed: "save cost", pages: ["tasks/cost", "reference/presets"] },
+  { typed: "prometheus alerts", pages: ["guide/monitoring", "runbooks/README"] },
+  { typed: "doctor", pages: ["guide/doctor"] },
+  { typed: "webhooks are not served", pages: ["guide/troubleshooting"] },
+  { typed: "etcd restored from backup", pages: ["guide/uninstall"] },
+];

@@ -1,0 +1,48 @@
+/** What can be checked of the documentation site without building it: its versions, and its twenty questions. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { QUESTIONS } from "../scripts/site/questions.ts";
+import { ask, type Hit } from "../scripts/site/search.ts";
+import { firstPage, taggedVersions, versionsIn } from "../scripts/site/versions.ts";
+import { ROOT } from "./tidy/sources.ts";
+
+describe("the site", () => {
+  it("lists its versions, newest first", () => {
+    expect(versionsIn(["0.9.0", "0.10.0", "assets", "0.10.2", "1.0"])).toEqual([
+      "0.10.2",
+      "0.10.0",
+      "0.9.0",
+    ]);
+    expect(taggedVersions(["v0.1.0", "0.2.0", "v0.2.0-rc.1", "v0.3.0"])).toEqual([
+      "0.3.0",
+      "0.1.0",
+    ]);
+  });
+
+  it("begins with a page that leads to the newest version, from wherever it lies", () => {
+    expect(firstPage("0.3.0")).toContain('url=./0.3.0/"');
+  });
+
+  it("is asked twenty questions, each answered by pages that are there", () => {
+    expect(new Set(QUESTIONS.map(({ typed }) => typed)).size).toBe(20);
+    const missing = QUESTIONS.flatMap(({ pages }) => pages).filter(
+      (page) => !existsSync(join(ROOT, "docs", `${page}.md`)),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it("has answered a question when a page for it is among the first three hits", () => {
+    const hit = (place: string): Hit => ({ place, heading: place });
+    const found = ["/0.1.0/a.html#x", "/0.1.0/guide/b.html", "/0.1.0/guide/c.html", "/d.html"].map(
+      hit,
+    );
+    const rank = (page: string) => ask(() => found, { typed: "?", pages: [page] }).rank;
+    expect([rank("guide/b"), rank("guide/c"), rank("d"), rank("b/guide")]).toEqual([
+      2,
+      3,
+      undefined,
+      undefined,
+    ]);
+  });
+});
