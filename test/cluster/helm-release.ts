@@ -10,8 +10,8 @@ import {
   type StdioOptions,
   spawn,
 } from "node:child_process";
-import { closeSync, openSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, mkdirSync, openSync, readdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseAllDocuments, stringify } from "yaml";
 import type { KubeObject } from "../../src/apis/meta.ts";
@@ -20,6 +20,8 @@ import type { LiveCluster } from "./live-cluster.ts";
 import { END_WITH_STDIN } from "./tied.ts";
 
 const CHARTS = fileURLToPath(new URL("../../deploy/charts/", import.meta.url));
+/** A folder that `npm run release` made: its charts and its bundle are taken in place of the checkout's. */
+const RELEASE = process.env["RELEASE_FOLDER"];
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 export interface Ran {
@@ -47,7 +49,7 @@ export function helmOf(
   let files = 0;
   const run = (args: readonly string[], values?: object): Promise<Ran> => {
     const full = args.map((arg) =>
-      arg.replace("{chart}", `${CHARTS}karpenter`).replace("{crds}", `${CHARTS}karpenter-crd`),
+      arg.replace("{chart}", chartOf("karpenter")).replace("{crds}", chartOf("karpenter-crd")),
     );
     if (values !== undefined) {
       const file = join(directory, `values-${++files}.yaml`);
@@ -138,9 +140,26 @@ export function environmentOf(container: Container, namespace: string): Record<s
   return Object.fromEntries(entries);
 }
 
+function chartOf(name: string): string {
+  return RELEASE === undefined ? `${CHARTS}${name}` : released(new RegExp(`^${name}-\\d.*\\.tgz$`));
+}
+
+/** The one file of the release with such a name. */
+function released(name: RegExp): string {
+  const folder = resolve(ROOT, RELEASE ?? "");
+  const found = readdirSync(folder).find((one) => name.test(one));
+  if (found === undefined) throw new Error(`RELEASE_FOLDER: ${folder} has no file ${name}`);
+  return join(folder, found);
+}
+
 /** Puts the image's program together; resolves to its file. */
 export function buildImageProgram({ directory }: Pick<LiveCluster, "directory">): string {
   const out = join(directory, "bundle");
+  if (RELEASE !== undefined) {
+    mkdirSync(out);
+    execFileSync("tar", ["-xzf", released(/^karpenter-bundle-.*\.tar\.gz$/), "-C", out]);
+    return join(out, "karpenter.mjs");
+  }
   const tsx = join(ROOT, "node_modules/tsx/dist/cli.mjs");
   execFileSync(process.execPath, [tsx, "scripts/bundle.ts", "--out", out], { cwd: ROOT });
   return join(out, "karpenter.mjs");
