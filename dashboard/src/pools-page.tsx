@@ -123,7 +123,9 @@ function Pool({ row }: { row: PoolRow }) {
           <span>{resource}</span>
           <Bar part={percent} whole={100} label={`${percent} %`} />
           <span>
-            {used} of {limit} ({percent} %)
+            {limit === "0"
+              ? `${used}, and the limit allows none`
+              : `${used} of ${limit} (${percent} %)`}
           </span>
         </p>
       ))}
