@@ -32,6 +32,11 @@ const type = instanceType({
 const only = (key: string, value: string) => Requirements.fromLabels({ [key]: value });
 
 describe("offerings", () => {
+  it("cost at most the one spot offering, although on-demand is dearer", () => {
+    const offerings = [offering("a", "spot", 30), offering("a", "on-demand", 100)];
+    expect(worstLaunchPriceMicroUsd(instanceType({ offerings }), Requirements.NONE)).toBe(30);
+  });
+
   it("finds the cheapest that can be launched, equals by zone", () => {
     expect(cheapestOffering(type, Requirements.NONE)).toMatchObject({
       zone: "a",

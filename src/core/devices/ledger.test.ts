@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { DeviceLedger, type PlacedClaim } from "./ledger.ts";
+
+test("a claim that got another place is back at its first one after the undo, and then has none", () => {
+  const ledger = new DeviceLedger();
+  const [first, second]: PlacedClaim[] = [{}, {}].map((holder) => ({ holder, reaches: undefined }));
+  ledger.place("gpu", first as PlacedClaim);
+  const moment = ledger.now();
+  const { revision } = ledger;
+  ledger.place("gpu", second as PlacedClaim);
+  expect(ledger.placed("gpu")).toBe(second);
+  ledger.backTo(moment);
+  expect(ledger.placed("gpu")).toBe(first);
+  // Answers of before the undo do not hold after it.
+  expect(ledger.revision).toBeGreaterThan(revision);
+  ledger.backTo(0);
+  expect(ledger.placed("gpu")).toBe(undefined);
+});
