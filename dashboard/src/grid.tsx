@@ -10,6 +10,8 @@ export interface Column<Row> {
   readonly isNumber?: boolean;
   /** Left out on narrow screens. */
   readonly isMinor?: boolean;
+  /** Gets twice the room. */
+  readonly isWide?: boolean;
   readonly cell: (row: Row, key: string) => ComponentChildren;
 }
 
@@ -121,6 +123,10 @@ export function Grid<Row>({ label, rows, columns, onOpen, onMark, isHidden }: Gr
   );
 }
 
-function classOf({ isNumber, isMinor }: { isNumber?: boolean; isMinor?: boolean }): string {
-  return `${isNumber === true ? "number" : ""} ${isMinor === true ? "minor" : ""}`.trim();
+function classOf({
+  isNumber,
+  isMinor,
+  isWide,
+}: Pick<Column<unknown>, "isNumber" | "isMinor" | "isWide">): string {
+  return [isNumber && "number", isMinor && "minor", isWide && "roomy"].filter(Boolean).join(" ");
 }

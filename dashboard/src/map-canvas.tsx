@@ -3,7 +3,8 @@
  * at rest. Hover, selection and the ring of the keyboard are on a canvas of their own.
  */
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { percent, perHour, plain } from "./format.ts";
+import { arrowsOf, drawArrow } from "./arrows.ts";
+import { counted, percent, perHour, plain } from "./format.ts";
 import { categoriesOf, groupOf, isMeant } from "./node-list.ts";
 import { type Drawn, paint, paletteOf, prepared, type Size, tileGap, type View } from "./paint.ts";
 import { go, place } from "./place.ts";
@@ -79,6 +80,17 @@ export function MapCanvas({
     const context = prepared(over.current, size);
     if (context === undefined || frame.current === null) return;
     const colours = paletteOf(frame.current);
+    const edge = (drawn.layout.tile - tileGap(drawn.layout.tile)) * view.scale;
+    const middleOf = (name: string) => {
+      const spot = spotOf(drawn, name);
+      if (spot === undefined) return undefined;
+      return {
+        x: spot.x * view.scale + view.x + edge / 2,
+        y: spot.y * view.scale + view.y + edge / 2,
+      };
+    };
+    for (const { from, to, pods } of arrowsOf(rows).drawn)
+      drawArrow(context, { from: middleOf(from), to: middleOf(to), pods }, colours);
     const selected = about.startsWith("node/") ? about.slice("node/".length) : undefined;
     for (const [name, width] of [
       [hovered?.name, 1],
@@ -89,7 +101,6 @@ export function MapCanvas({
       if (spot === undefined) continue;
       context.strokeStyle = colours.text;
       context.lineWidth = width;
-      const edge = (drawn.layout.tile - tileGap(drawn.layout.tile)) * view.scale;
       context.strokeRect(
         spot.x * view.scale + view.x - 1,
         spot.y * view.scale + view.y - 1,
@@ -131,6 +142,9 @@ export function MapCanvas({
           {perHour(hoveredRow.price)} · CPU {percent(...hoveredRow.cpu)} · {hoveredRow.pods} pods
           <br />
           {hoveredRow.state}
+          {hoveredRow.to === undefined
+            ? ""
+            : ` · pods move to ${counted(hoveredRow.to.length, "node")}`}
           {hoveredRow.held === undefined ? "" : ` · held: ${plain(hoveredRow.held)}`}
         </div>
       )}

@@ -1,8 +1,9 @@
 /** The map: every node as a picture, and the same nodes as a table. */
 import { useMemo, useState } from "preact/hooks";
 import { ActButton } from "./acts.tsx";
+import { arrowsOf } from "./arrows.ts";
 import { Feed } from "./decisions-page.tsx";
-import { ageOf, cores, gibibytes, percent, perHour, plain } from "./format.ts";
+import { ageOf, cores, counted, gibibytes, percent, perHour, plain, shortName } from "./format.ts";
 import { type Column, Grid } from "./grid.tsx";
 import { MapCanvas } from "./map-canvas.tsx";
 import { categoriesOf, inOrder } from "./node-list.ts";
@@ -36,11 +37,24 @@ const COLUMNS: readonly Column<MapRow>[] = [
   { title: "Held by", cell: ({ held }) => plain(held ?? ""), isMinor: true },
 ];
 
+/** There while pods move. */
+const MOVES: Column<MapRow> = {
+  title: "Pods move to",
+  isWide: true,
+  cell: ({ to }) => plain((to ?? []).map(moveText).join(", ")),
+};
+
+function moveText([node, pods]: readonly [string, number]): string {
+  const who = pods === 0 ? "replaced by" : `${counted(pods, "pod")} →`;
+  return `${who} ${node === "" ? "a new node" : shortName(node)}`;
+}
+
 export function MapPage() {
   const { rows } = views.map.value;
   const { filter, asTable } = place.value;
   const [marked, setMarked] = useState<string | undefined>();
   const listed = useMemo(() => inOrder(rows, filter), [rows, filter]);
+  const isMoving = [...rows.values()].some(({ to }) => to !== undefined);
   const isOurs = [...rows.values()].some(({ state }) => state !== "unmanaged");
   return (
     <div class="map-page">
@@ -51,7 +65,7 @@ export function MapPage() {
         <Grid
           label="Nodes"
           rows={listed}
-          columns={COLUMNS}
+          columns={isMoving ? [...COLUMNS.slice(0, 2), MOVES, ...COLUMNS.slice(2)] : COLUMNS}
           isHidden={!asTable}
           onMark={setMarked}
           onOpen={(name) => go({ about: `node/${name}` })}
@@ -131,6 +145,13 @@ function Tools({ count }: { count: number }) {
   );
 }
 
+function MovesDrawn({ rows }: { rows: ReadonlyMap<string, MapRow> }) {
+  const { drawn, all } = arrowsOf(rows);
+  if (all === 0) return null;
+  const count = drawn.length < all ? `, ${drawn.length} of ${all} drawn` : "";
+  return <span>→ pods move{count}</span>;
+}
+
 function Legend() {
   const { fill } = place.value;
   const { rows, head } = views.map.value;
@@ -161,6 +182,7 @@ function Legend() {
       <span>◐ comes up</span>
       <span>▲ chosen to go</span>
       <span>▬ leaves</span>
+      <MovesDrawn rows={rows} />
       <span class="muted">{all}</span>
     </div>
   );

@@ -1,4 +1,5 @@
 /** Pods without a place, by cause, with the smallest change that would place them. */
+import { Copied } from "./copy.tsx";
 import { ageOf, counted, plain } from "./format.ts";
 import { Empty } from "./pieces.tsx";
 import { go } from "./place.ts";
@@ -33,6 +34,10 @@ export function WaitingPage() {
             <p>
               <b>This would place the first of them:</b> {plain(row.fix)}
             </p>
+          )}
+          {row.patch !== undefined && <Copied label="Copy as patch" text={row.patch} />}
+          {row.byHand !== undefined && (
+            <p class="muted">There is no patch for it: {plain(row.byHand)}.</p>
           )}
           <ul class="names">
             {row.examples.map((name) => (

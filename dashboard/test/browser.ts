@@ -9,6 +9,8 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { findChromium } from "./chromium.ts";
 import { postEvent } from "./hostile-event.ts";
 import { type LiveSandbox, startSandbox } from "./live-sandbox.ts";
+import { seesMoves } from "./moves.ts";
+import { patchPlaces } from "./waiting.ts";
 import { refusesFaults, sameInATerminal, supposes } from "./what-if.ts";
 
 const PICTURES = fileURLToPath(new URL("../../dist/browser/", import.meta.url));
@@ -97,6 +99,12 @@ async function drive(browser: Browser, sandbox: LiveSandbox): Promise<void> {
     byKeyboard(page),
   );
   await whatIf(page, sandbox);
+  await check("the patch of a waiting pod places it", () => patchPlaces(page, sandbox));
+  await inSizes(page, "waiting-patch");
+  await check("pods of a leaving node are seen to move, as arrows and as text", () =>
+    seesMoves(page),
+  );
+  await inSizes(page, "map-moves");
   await check("a hostile event is text", async () => {
     await page.keyboard.press("3");
     await page.getByText("<img src=x onerror").first().waitFor();

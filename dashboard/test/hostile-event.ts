@@ -1,17 +1,11 @@
 /** An event whose text tries what texts of strangers try. */
-
 import { EVENT } from "../../src/apis/core/kinds.ts";
-import { SystemClock } from "../../src/base/system-clock.ts";
-import { createKubeClient } from "../../src/kube/client/kube-client.ts";
-import { clusterAccess } from "../../src/kube/kubeconfig/kubeconfig.ts";
-import { createHttpTransport } from "../../src/kube/transport/http-transport.ts";
+import { withClient } from "./kube.ts";
 
 export async function postEvent(kubeconfig: string): Promise<void> {
-  const access = clusterAccess(kubeconfig, {}, new SystemClock());
-  const transport = createHttpTransport({ ...access, userAgent: "test" });
   const at = new Date().toISOString().replace(/\.\d+/, "");
   const hostile = '<img src=x onerror="window.pwned=1">{{7*7}}\u202egnp.exe\u001b[31m=cmd|x';
-  await createKubeClient(transport).create(EVENT, {
+  const event = {
     apiVersion: "v1",
     kind: "Event",
     metadata: { name: "hostile", namespace: "default" },
@@ -22,6 +16,6 @@ export async function postEvent(kubeconfig: string): Promise<void> {
     firstTimestamp: at,
     lastTimestamp: at,
     source: { component: "karpenter" },
-  });
-  transport.close();
+  } as const;
+  await withClient(kubeconfig, (client) => client.create(EVENT, event));
 }

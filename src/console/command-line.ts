@@ -27,6 +27,6 @@ function option(name: string, values: readonly string[]): readonly string[] {
 }
 
 /** As it is where no shell reads anything into it. */
-function quoted(word: string): string {
+export function quoted(word: string): string {
   return /^[\w.,:=@%+/-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

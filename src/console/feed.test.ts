@@ -49,6 +49,7 @@ class FakeSource implements ConsoleSource {
       notes: [],
       events: [],
       fleet: async () => fleet,
+      moves: async () => new Map(),
       pools: async () => {
         this.poolsAsked += 1;
         return [];

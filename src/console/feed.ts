@@ -196,8 +196,8 @@ export class Feed {
   async #viewOf(name: ConsoleViewName, scene: ConsoleScene): Promise<() => View> {
     switch (name) {
       case "map": {
-        const fleet = await scene.fleet();
-        return () => mapView(fleet);
+        const [fleet, moves] = [await scene.fleet(), await scene.moves()];
+        return () => mapView(fleet, moves);
       }
       case "money": {
         const fleet = await scene.fleet();

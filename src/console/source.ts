@@ -7,6 +7,7 @@ import type { Event } from "../apis/core/kinds.ts";
 import type { CommandAnswer } from "../core/answers/command-answer.ts";
 import type { WorkloadCost } from "../core/answers/costs.ts";
 import type { Fleet } from "../core/answers/fleet.ts";
+import type { MovesUnderWay } from "../core/answers/moves-under-way.ts";
 import type { PoolAnswer } from "../core/answers/pool-answer.ts";
 import type { ReasonWeek } from "../core/answers/week.ts";
 
@@ -18,6 +19,10 @@ export interface UnplacedPod {
   readonly reason: string;
   /** The smallest change that would place it. */
   readonly fix?: string | undefined;
+  /** That change as `kubectl patch` lines. */
+  readonly patch?: readonly string[] | undefined;
+  /** Why there is no patch, and what to do. */
+  readonly byHand?: string | undefined;
 }
 
 /**
@@ -31,6 +36,8 @@ export interface ConsoleScene {
   readonly notes: readonly string[];
   readonly events: readonly Event[];
   fleet(): Promise<Fleet>;
+  /** Where the pods of leaving nodes go. */
+  moves(): Promise<MovesUnderWay>;
   pools(): Promise<readonly ConsolePool[]>;
   /** What the disruption loop would do next. */
   next(): Promise<readonly CommandAnswer[]>;

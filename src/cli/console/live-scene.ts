@@ -19,6 +19,11 @@ import type {
 import type { CommandAnswer } from "../../core/answers/command-answer.ts";
 import { costsInSteps } from "../../core/answers/costs.ts";
 import { type Fleet, fleetInSteps } from "../../core/answers/fleet.ts";
+import {
+  movesUnderWay,
+  type SeenLeaving,
+  seenLeaving,
+} from "../../core/answers/moves-under-way.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { type PoolAside, poolAnswerInSteps } from "../../core/answers/pool-answer.ts";
 import { weekOf } from "../../core/answers/week.ts";
@@ -36,6 +41,7 @@ import { planOf } from "../plan/plan.ts";
 import { playBatchInSteps, settledPlan } from "../plan/played-batch.ts";
 import { objectsOf } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
+import { type FixPatch, fixPatch } from "./fix-patches.ts";
 import type { keptCloud } from "./kept-cloud.ts";
 import { KEPT_KINDS, type MirroredCluster } from "./mirrored-cluster.ts";
 import { Rested } from "./rested.ts";
@@ -49,6 +55,9 @@ export class LongWork {
   readonly next: Rested<FoundCommands | undefined>;
   readonly pools: Rested<readonly ConsolePool[]>;
   readonly unplaced: Rested<readonly UnplacedPod[]>;
+  leaving: SeenLeaving = new Map();
+  /** Of the scene before. */
+  nodes: ReadPicture["picture"]["nodes"] = [];
 
   constructor(restFactor: number) {
     this.fleet = new Rested(restFactor);
@@ -160,6 +169,11 @@ function sceneOf(
     notes: read.notes,
     events,
     fleet,
+    moves: once(async () => {
+      long.leaving = seenLeaving(long.leaving, long.nodes, picture.nodes);
+      long.nodes = picture.nodes;
+      return movesUnderWay(picture.nodes, await plan(), long.leaving);
+    }),
     costs: once(async () => {
       const known = await fleet();
       return long.costs.do((run) => run(costsOf(read, known)));
@@ -206,7 +220,7 @@ function* costsOf({ picture, planning }: ReadPicture, fleet: Fleet): Steps<Conso
 }
 
 function* unplacedOf(
-  { planning: { input } }: ReadPicture,
+  { planning: { input }, manifests }: ReadPicture,
   result: PlannedBatch,
 ): Steps<readonly UnplacedPod[]> {
   if (result.unschedulable.length === 0) return [];
@@ -215,13 +229,19 @@ function* unplacedOf(
   const known = remedies(input, result, settledPlan);
   yield;
   const plan = planOf(result, input.pods.length, timings, { remedies: known, input });
-  const made = new Map(input.pods.map((pod) => [keyOf(pod), pod.metadata.creationTimestamp]));
-  return plan.unschedulable.map(({ pod, reason, fix }) => ({
-    pod,
-    since: made.get(pod),
-    reason,
-    fix: fix?.text,
-  }));
+  const pods = new Map(input.pods.map((pod) => [keyOf(pod), pod]));
+  return plan.unschedulable.map(({ pod: key, reason, fix }) => {
+    const pod = pods.get(key);
+    const edits = known.get(key)?.fix?.edits;
+    const patch = pod && edits && fixPatch(edits, pod, manifests);
+    const since = pod?.metadata.creationTimestamp;
+    return { pod: key, since, reason, fix: fix?.text, ...patchOf(patch) };
+  });
+}
+
+function patchOf(patch: FixPatch | undefined): Pick<UnplacedPod, "patch" | "byHand"> {
+  if (patch === undefined) return {};
+  return "lines" in patch ? { patch: patch.lines } : { byHand: patch.byHand };
 }
 
 function explained(

@@ -1,5 +1,6 @@
 /** The map: every node, where it belongs, how full it is, what happens to it and what keeps it. */
 import type { Fleet, FleetNode } from "../../core/answers/fleet.ts";
+import type { MovesUnderWay } from "../../core/answers/moves-under-way.ts";
 import type { View } from "./view.ts";
 
 export interface MapHead {
@@ -34,10 +35,15 @@ export interface MapRow {
   readonly pods: number;
   readonly held?: string;
   readonly drifted?: true;
+  /** Of a leaving node: where its pods go, and how many. "": a node that is not asked for yet. 0: a replacement. */
+  readonly to?: readonly (readonly [node: string, pods: number])[];
 }
 
 /** A row per node, by name. */
-export function mapView({ nodes, totals }: Fleet): View<MapHead, MapRow> {
+export function mapView(
+  { nodes, totals }: Fleet,
+  moves: MovesUnderWay = new Map(),
+): View<MapHead, MapRow> {
   return {
     head: {
       nodes: totals.nodes,
@@ -49,8 +55,13 @@ export function mapView({ nodes, totals }: Fleet): View<MapHead, MapRow> {
       cpu: share(totals, "cpu"),
       memory: share(totals, "memory"),
     },
-    rows: new Map(nodes.map((node) => [node.name, mapRow(node)])),
+    rows: new Map(nodes.map((node) => [node.name, movingRow(node, moves)])),
   };
+}
+
+function movingRow(node: FleetNode, moves: MovesUnderWay): MapRow {
+  const to = moves.get(node.name);
+  return to === undefined ? mapRow(node) : { ...mapRow(node), to: [...to] };
 }
 
 const known = new WeakMap<FleetNode, MapRow>();

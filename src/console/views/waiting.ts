@@ -17,6 +17,10 @@ export interface WaitingRow {
   /** RFC 3339: the oldest; absent: nobody tells. */
   readonly since?: string;
   readonly fix?: string;
+  /** The fix as lines for a terminal. */
+  readonly patch?: string;
+  /** Why the fix has no patch. */
+  readonly byHand?: string;
 }
 
 const MOST_NAMED = 5;
@@ -37,18 +41,17 @@ export function waitingView(
     const says = SAYS[waitingFor];
     rows.set(waitingFor, { waitingFor, says, pods, examples: [example], ...sinceOf(since) });
   }
-  for (const { pod, reason, since, fix } of unplaced) {
+  for (const { pod, reason, since, ...fixed } of unplaced) {
     const key = `nothing ${reason}`;
     const known = rows.get(key);
     const oldest = [known?.since, since].flatMap((one) => one ?? []).sort(compareText)[0];
-    const smallest = known?.fix ?? fix;
     rows.set(key, {
       waitingFor: "nothing",
       says: reason,
       pods: (known?.pods ?? 0) + 1,
       examples: [...(known?.examples ?? []), pod].sort(compareText).slice(0, MOST_NAMED),
       ...sinceOf(oldest),
-      ...(smallest === undefined ? {} : { fix: smallest }),
+      ...(known?.fix === undefined ? fixOf(fixed) : partOf(known)),
     });
   }
   return { head: { pods: totals.waiting }, rows };
@@ -56,4 +59,24 @@ export function waitingView(
 
 function sinceOf(since: string | undefined): { readonly since?: string } {
   return since === undefined ? {} : { since };
+}
+
+type Fixed = Pick<WaitingRow, "fix" | "patch" | "byHand">;
+
+function fixOf({ fix, patch = [], byHand }: Partial<UnplacedPod>): Fixed {
+  if (fix === undefined) return {};
+  return {
+    fix,
+    ...(patch.length === 0 ? {} : { patch: patch.join("\n") }),
+    ...(byHand === undefined ? {} : { byHand }),
+  };
+}
+
+/** Fix and patch are those of one pod. */
+function partOf({ fix, patch, byHand }: WaitingRow): Fixed {
+  return {
+    ...(fix === undefined ? {} : { fix }),
+    ...(patch === undefined ? {} : { patch }),
+    ...(byHand === undefined ? {} : { byHand }),
+  };
 }

@@ -1,0 +1,144 @@
+/**
+ * Where the pods of leaving nodes go. Of pods that are not evicted yet the plan of now tells it. An evicted pod is
+ * followed by its successor: a pod that the same owner made since the node began to leave. karpenter-ts only.
+ */
+import { isActive, type Pod } from "../../apis/core/pod.ts";
+import { controllerOf, keyOf } from "../../apis/meta.ts";
+import { compareText } from "../../base/text-order.ts";
+import { recordOf, replacementCommandId } from "../disruption/record.ts";
+import type { SchedulingResult } from "../provisioning/result.ts";
+import type { NodeView } from "../state/node-view.ts";
+
+/** Node → nodes that take its pods, with how many. Key "": a node that is not asked for yet. 0: a replacement. */
+export type MovesUnderWay = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+/** Leaving node → owner of pods → the most pods of it that were seen there. */
+export type SeenLeaving = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+type Counts = Map<string, number>;
+
+/** `seen` and `before`: of the moment before. A node may be empty when it is first seen to leave. */
+export function seenLeaving(
+  seen: SeenLeaving,
+  before: readonly NodeView[],
+  nodes: readonly NodeView[],
+): SeenLeaving {
+  return new Map(
+    nodes.filter(isLeaving).map(({ name, pods }) => {
+      const now = countsOf(pods);
+      const known = seen.get(name) ?? countsOf(before.find((one) => one.name === name)?.pods ?? []);
+      for (const [owner, most] of known) now.set(owner, Math.max(most, now.get(owner) ?? 0));
+      return [name, now];
+    }),
+  );
+}
+
+/** `plan`: of the pods that wait and those of leaving nodes. */
+export function movesUnderWay(
+  nodes: readonly NodeView[],
+  plan: Pick<SchedulingResult, "existing" | "newClaims">,
+  seen: SeenLeaving,
+): MovesUnderWay {
+  const leaving = nodes.filter(isLeaving);
+  if (leaving.length === 0) return new Map();
+  const planned = plannedPlaces(plan);
+  const successors = successorsOf(nodes, planned);
+  const replacements = replacementsOf(nodes);
+  const taken = new Set<string>();
+  const moves = leaving.map((node): readonly [string, Counts] => {
+    const to: Counts = new Map();
+    for (const { pod, place } of planned)
+      if (pod.spec.nodeName === node.name && place !== node.name) add(to, place);
+    const left = countsOf(node.pods.filter(isActive));
+    for (const [owner, most] of seen.get(node.name) ?? []) {
+      const lost = most - (left.get(owner) ?? 0);
+      const own = (successors.get(owner) ?? []).filter(
+        ({ pod, place }) => isSince(pod, node) && place !== node.name && !taken.has(keyOf(pod)),
+      );
+      for (const { pod, place } of own.slice(0, Math.max(0, lost))) {
+        taken.add(keyOf(pod));
+        add(to, place);
+      }
+    }
+    const id = node.claim === undefined ? undefined : recordOf(node.claim)?.id;
+    for (const name of replacements.get(id ?? "") ?? []) to.set(name, to.get(name) ?? 0);
+    return [node.name, to];
+  });
+  return new Map(moves.filter(([, to]) => to.size > 0));
+}
+
+interface Placed {
+  readonly pod: Pod;
+  /** "": a node that is not asked for yet. */
+  readonly place: string;
+}
+
+function plannedPlaces({
+  existing,
+  newClaims,
+}: Pick<SchedulingResult, "existing" | "newClaims">): readonly Placed[] {
+  return [
+    ...existing.flatMap(({ nodeName, pods }) => pods.map((pod) => ({ pod, place: nodeName }))),
+    ...newClaims.flatMap(({ pods }) => pods.map((pod) => ({ pod, place: "" }))),
+  ];
+}
+
+/** By owner, oldest first: pods on nodes that stay, and pods that wait for a planned place. */
+function successorsOf(
+  nodes: readonly NodeView[],
+  planned: readonly Placed[],
+): ReadonlyMap<string, readonly Placed[]> {
+  const bound = nodes
+    .filter((node) => !isLeaving(node))
+    .flatMap(({ name, pods }) => pods.filter(isActive).map((pod) => ({ pod, place: name })));
+  const waiting = planned.filter(({ pod }) => !pod.spec.nodeName);
+  const found = new Map<string, Placed[]>();
+  for (const one of [...bound, ...waiting]) {
+    const owner = controllerOf(one.pod)?.uid;
+    if (owner === undefined) continue;
+    const own = found.get(owner);
+    if (own === undefined) found.set(owner, [one]);
+    else own.push(one);
+  }
+  for (const own of found.values())
+    own.sort(
+      ({ pod: a }, { pod: b }) =>
+        compareText(a.metadata.creationTimestamp ?? "", b.metadata.creationTimestamp ?? "") ||
+        compareText(keyOf(a), keyOf(b)),
+    );
+  return found;
+}
+
+/** RFC 3339 in UTC: the order of the letters is that of time. */
+function isSince({ metadata }: Pod, { claim }: NodeView): boolean {
+  const record = claim === undefined ? undefined : recordOf(claim);
+  const since = record?.startedAt ?? claim?.metadata.deletionTimestamp;
+  return since !== undefined && (metadata.creationTimestamp ?? "") >= since;
+}
+
+function isLeaving({ deleting, claim }: NodeView): boolean {
+  return deleting || (claim !== undefined && recordOf(claim) !== undefined);
+}
+
+function countsOf(pods: readonly Pod[]): Counts {
+  const counts: Counts = new Map();
+  for (const pod of pods) {
+    const owner = controllerOf(pod);
+    if (owner !== undefined && owner.kind !== "DaemonSet") add(counts, owner.uid);
+  }
+  return counts;
+}
+
+function add(counts: Counts, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+/** Command → names of the nodes that were launched for it. */
+function replacementsOf(nodes: readonly NodeView[]): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const { name, claim } of nodes) {
+    const id = claim === undefined ? undefined : replacementCommandId(claim);
+    if (id !== undefined) found.set(id, [...(found.get(id) ?? []), name]);
+  }
+  return found;
+}
