@@ -137,7 +137,7 @@ export function feasibleBeside(
   };
 }
 
-/** As {@link rejectionOn}: the pod must fit beside the pods that others make room for on this node, and without them. */
+/** As {@link rejectionOn}. The pod must fit without the pods that are nominated for this node, and beside them. */
 export function rejectionBeside(
   pod: PodInfo,
   node: NodeInfo,

@@ -5,9 +5,9 @@
  */
 import { type HostPort, hostPorts } from "../../../apis/core/host-ports.ts";
 import { maxRunMs } from "../../../apis/core/max-run.ts";
-import type { Pod, PodSpec, Toleration } from "../../../apis/core/pod.ts";
+import type { Pod, Toleration } from "../../../apis/core/pod.ts";
 import { isResized, podRequests } from "../../../apis/core/pod-resources.ts";
-import { type PodTemplate, perTemplate, templateOf } from "../../../apis/core/pod-template.ts";
+import { type PodTemplate, templateOf } from "../../../apis/core/pod-template.ts";
 import { HOSTNAME_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import type { Resources } from "../../../apis/resources.ts";
 import { within } from "../../../base/within.ts";
@@ -23,6 +23,7 @@ import type { Topology } from "../topology/topology.ts";
 import { closesHosts, type Rule, type TopologyGroup } from "../topology/topology-group.ts";
 import { refusal } from "./eligibility.ts";
 import { NO_GROUPS, type Owner, ownedGroups } from "./owned-groups.ts";
+import { besideTemplate, goesByLabels, hasClaims, specText } from "./pod-text.ts";
 import { nodeRequirements, relax, type Wishes, wishesOf } from "./preferences.ts";
 
 /** The class after a number of dropped preferences. Nodes marked as dead stay so for the rest of the pass. */
@@ -441,31 +442,6 @@ function selectedSet(podClass: PodClass): ReadonlySet<TopologyGroup> {
 }
 
 /**
- * The wishes that the template does not contain, as a text. Equal texts mean equal wishes. Labels are left out, because
- * every pod of a StatefulSet has its own; only labels named by matchLabelKeys are part of the wishes.
- */
-function besideTemplate(pod: Pod, volumeSets: readonly SetId[]): string {
-  const { spec, metadata } = pod;
-  let text = hasClaims(spec) ? ` claims ${volumeSets.join()} ` : "";
-  const runMs = maxRunMs(pod);
-  if (runMs !== undefined) text += ` run ${runMs} `;
-  // During a resize the pod's status counts, too.
-  if (isResized(pod)) text += JSON.stringify([podRequests(pod), hostPorts(pod)]);
-  const { affinity, topologySpreadConstraints } = spec;
-  if (affinity === undefined && topologySpreadConstraints === undefined) return text;
-  text += metadata.namespace;
-  return goesByLabels(spec) ? text + JSON.stringify(metadata.labels) : text;
-}
-
-/** Whether the pod has matchLabelKeys or mismatchLabelKeys, which refer to its own labels. */
-function asksByLabels(text: string): boolean {
-  return text.includes("atchLabelKeys");
-}
-
-const specText = perTemplate(writtenOut);
-const goesByLabels = perTemplate((spec) => asksByLabels(specText(spec)));
-
-/**
  * Computes ahead, once for each template, what a pass will need. Skips pods that are not planned, and pods with volume
  * claims: only the pass knows the volumes.
  */
@@ -475,27 +451,4 @@ export function readPod(pod: Pod, { preferencePolicy, wellKnownLabels }: Setting
   hostPorts(pod);
   goesByLabels(pod.spec);
   wishesOf(pod.spec, preferencePolicy, wellKnownLabels);
-}
-
-/** Requests as a text, so that the requests of a template are summed up once. */
-function writtenOut(spec: PodSpec): string {
-  const { containers, initContainers, overhead, resources, hostNetwork } = spec;
-  const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;
-  return JSON.stringify([
-    containers.map((one) => [one.resources, one.ports]),
-    initContainers?.map((one) => [one.resources, one.ports, one.restartPolicy]),
-    overhead,
-    resources,
-    hostNetwork,
-    nodeSelector,
-    affinity,
-    tolerations,
-    topologySpreadConstraints,
-  ]);
-}
-
-function hasClaims({ volumes }: PodSpec): boolean {
-  return (
-    volumes?.some((one) => (one.persistentVolumeClaim ?? one.ephemeral) !== undefined) === true
-  );
 }

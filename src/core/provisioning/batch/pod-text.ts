@@ -1,0 +1,58 @@
+/** What a pod asks for, as a text. Pods of equal texts are equal for planning. A template is written out once. */
+import { hostPorts } from "../../../apis/core/host-ports.ts";
+import { maxRunMs } from "../../../apis/core/max-run.ts";
+import type { Pod, PodSpec } from "../../../apis/core/pod.ts";
+import { isResized, podRequests } from "../../../apis/core/pod-resources.ts";
+import { perTemplate } from "../../../apis/core/pod-template.ts";
+import type { SetId } from "../../scheduling/requirement-space.ts";
+
+/**
+ * The wishes that the template does not contain, as a text. Equal texts mean equal wishes. Labels are left out, because
+ * every pod of a StatefulSet has its own; only labels named by matchLabelKeys are part of the wishes.
+ */
+export function besideTemplate(pod: Pod, volumeSets: readonly SetId[]): string {
+  const { spec, metadata } = pod;
+  let text = hasClaims(spec) ? ` claims ${volumeSets.join()} ` : "";
+  const runMs = maxRunMs(pod);
+  if (runMs !== undefined) text += ` run ${runMs} `;
+  // During a resize the pod's status counts, too.
+  if (isResized(pod)) text += JSON.stringify([podRequests(pod), hostPorts(pod)]);
+  const { affinity, topologySpreadConstraints } = spec;
+  if (affinity === undefined && topologySpreadConstraints === undefined) return text;
+  text += metadata.namespace;
+  return goesByLabels(spec) ? text + JSON.stringify(metadata.labels) : text;
+}
+
+/** Whether the pod has matchLabelKeys or mismatchLabelKeys, which refer to its own labels. */
+function asksByLabels(text: string): boolean {
+  return text.includes("atchLabelKeys");
+}
+
+/** Requests, rules and ports of a spec. */
+export const specText = perTemplate(writtenOut);
+/** Whether rules of the spec refer to the labels of its pod. */
+export const goesByLabels = perTemplate((spec) => asksByLabels(specText(spec)));
+
+/** Requests as a text, so that the requests of a template are summed up once. */
+function writtenOut(spec: PodSpec): string {
+  const { containers, initContainers, overhead, resources, hostNetwork } = spec;
+  const { nodeSelector, affinity, tolerations, topologySpreadConstraints } = spec;
+  return JSON.stringify([
+    containers.map((one) => [one.resources, one.ports]),
+    initContainers?.map((one) => [one.resources, one.ports, one.restartPolicy]),
+    overhead,
+    resources,
+    hostNetwork,
+    nodeSelector,
+    affinity,
+    tolerations,
+    topologySpreadConstraints,
+  ]);
+}
+
+/** Whether a volume of the pod is a claim. Only a pass knows the volumes. */
+export function hasClaims({ volumes }: PodSpec): boolean {
+  return (
+    volumes?.some((one) => (one.persistentVolumeClaim ?? one.ephemeral) !== undefined) === true
+  );
+}
