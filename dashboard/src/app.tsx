@@ -35,7 +35,7 @@ const TITLES: Readonly<Record<Page, string>> = {
 };
 
 /** Views that a recorded moment has. */
-const GOES_BACK: readonly Page[] = ["map", "money", "decisions"];
+const GOES_BACK: readonly Page[] = ["map", "money", "decisions", "health"];
 
 const CONTENT: Readonly<Record<Page, () => preact.JSX.Element>> = {
   map: MapPage,

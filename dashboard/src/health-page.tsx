@@ -1,6 +1,7 @@
 /** Whether what the page shows can be trusted. */
 import { plain } from "./format.ts";
 import { about, connection, nowMs, problem, silentS, views } from "./store.ts";
+import { VitalsOfController } from "./vitals-of-controller.tsx";
 
 export function HealthPage() {
   const { head } = views.health.value;
@@ -16,6 +17,8 @@ export function HealthPage() {
   ];
   return (
     <div class="page">
+      <h2>The controller</h2>
+      <VitalsOfController />
       <h2>This console</h2>
       {problem.value !== undefined && <p class="state error">✕ {plain(problem.value)}</p>}
       <dl class="facts">

@@ -13,7 +13,7 @@ export interface Moment {
   readonly money: Shown<MoneyHead, MoneyRow>;
 }
 
-/** Entries of all moments together: about 50 MB. */
+/** Entries of all moments together: at most 30 MB (`npx tsx dashboard/test/time-bar-memory.ts`). */
 const MOST_ENTRIES = 600_000;
 const MOST_MOMENTS = 720;
 const FEWEST_MOMENTS = 24;

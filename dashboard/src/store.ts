@@ -17,6 +17,7 @@ import type {
   PoolRow,
   PricePoint,
   ViewPatch,
+  VitalPoint,
   WaitingHead,
   WaitingRow,
 } from "./wire.ts";
@@ -36,6 +37,7 @@ const live = {
   waiting: shown<WaitingHead, WaitingRow>(),
   pools: shown<object, PoolRow>(),
   health: shown<HealthHead, never>(),
+  vitals: shown<{ readonly isKnown: boolean }, VitalPoint>(),
 };
 
 type ViewName = keyof typeof live;
@@ -71,6 +73,7 @@ export const views = {
   map: computed(() => past.value?.map ?? live.map.value),
   money: computed(() => past.value?.money ?? live.money.value),
   history: until(live.history, ({ atMs }) => atMs),
+  vitals: until(live.vitals, ({ atMs }) => atMs),
   decisions: until(live.decisions, ({ at }) => Date.parse(at)),
 };
 
@@ -110,7 +113,7 @@ const VIEWS_OF: Readonly<Record<string, readonly ViewName[]>> = {
   decisions: ["decisions", "next"],
   waiting: ["waiting"],
   pools: ["pools"],
-  health: ["health"],
+  health: ["health", "vitals"],
 };
 
 let stream: EventSource | undefined;

@@ -8,4 +8,5 @@ export type { MoneyHead, MoneyRow, PricePoint } from "../../src/console/views/mo
 export type { NextRow } from "../../src/console/views/next.ts";
 export type { PoolRow } from "../../src/console/views/pools.ts";
 export type { ViewPatch } from "../../src/console/views/view.ts";
+export type { VitalPoint } from "../../src/console/views/vitals.ts";
 export type { WaitingHead, WaitingRow } from "../../src/console/views/waiting.ts";

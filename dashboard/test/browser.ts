@@ -10,6 +10,7 @@ import { findChromium } from "./chromium.ts";
 import { postEvent } from "./hostile-event.ts";
 import { type LiveSandbox, startSandbox } from "./live-sandbox.ts";
 import { seesMoves } from "./moves.ts";
+import { showsVitals } from "./vitals.ts";
 import { patchPlaces } from "./waiting.ts";
 import { refusesFaults, sameInATerminal, supposes } from "./what-if.ts";
 
@@ -98,6 +99,8 @@ async function drive(browser: Browser, sandbox: LiveSandbox): Promise<void> {
   await check("the keyboard alone reaches every view, the table and the reasons", () =>
     byKeyboard(page),
   );
+  await check("Health draws the controller's metrics", () => showsVitals(page));
+  await inSizes(page, "health-vitals");
   await whatIf(page, sandbox);
   await check("the patch of a waiting pod places it", () => patchPlaces(page, sandbox));
   await inSizes(page, "waiting-patch");

@@ -14,6 +14,7 @@ import { historyView, moneyView, type PricePoint, pricePoint, withPoint } from "
 import { nextView } from "./views/next.ts";
 import { poolsView } from "./views/pools.ts";
 import { patchText, type View, type Written, written } from "./views/view.ts";
+import { vitalsView } from "./views/vitals.ts";
 import { waitingView } from "./views/waiting.ts";
 
 export const VIEWS = [
@@ -26,6 +27,7 @@ export const VIEWS = [
   "waiting",
   "pools",
   "health",
+  "vitals",
 ] as const;
 
 export type ConsoleViewName = (typeof VIEWS)[number];
@@ -226,6 +228,8 @@ export class Feed {
       }
       case "health":
         return () => healthView(scene, Math.round(this.#readingMs), this.#viewers.size);
+      case "vitals":
+        return () => vitalsView(this.#source.vitals?.());
     }
   }
 }

@@ -10,6 +10,7 @@ import type { Fleet } from "../core/answers/fleet.ts";
 import type { MovesUnderWay } from "../core/answers/moves-under-way.ts";
 import type { PoolAnswer } from "../core/answers/pool-answer.ts";
 import type { ReasonWeek } from "../core/answers/week.ts";
+import type { VitalPoint } from "./views/vitals.ts";
 
 /** A pod that fits nowhere. */
 export interface UnplacedPod {
@@ -116,6 +117,8 @@ export interface ConsoleSource {
   readonly acts: readonly Act[];
   /** Throws an error whose message is for people. Resolves with what was done. */
   act(name: string, values: Readonly<Record<string, string>>): Promise<string>;
+  /** How well the controller was, oldest first. Absent: its metrics cannot be read from here. */
+  readonly vitals?: () => readonly VitalPoint[];
   /** Somebody looks: watches open. Returns "nobody looks any more". */
   open(): () => void;
   /** How things are now; the same scene until something changes. */

@@ -2,6 +2,7 @@
  * The console of a running controller: read-only, on loopback, for whom the API server lets in. It reads with the
  * controller's rights, by watches of its own, which are open only while somebody looks.
  */
+import type { VitalPoint } from "../../console/views/vitals.ts";
 import { createKubeClient } from "../../kube/client/kube-client.ts";
 import { liveSource } from "./live-source.ts";
 import type { MirroredDoors } from "./mirrored-cluster.ts";
@@ -11,12 +12,13 @@ import { type ServedConsole, serveConsole } from "./serve-console.ts";
 export interface ControllerConsole {
   readonly port: number;
   readonly clusterName: string;
+  readonly vitals: () => readonly VitalPoint[];
 }
 
 /** Rejects with PortError. */
 export function serveControllerConsole(
   doors: MirroredDoors,
-  { port, clusterName }: ControllerConsole,
+  { port, clusterName, vitals }: ControllerConsole,
 ): Promise<ServedConsole> {
   const review = reviewBy(createKubeClient(doors.transport));
   const source = liveSource({
@@ -24,6 +26,7 @@ export function serveControllerConsole(
     name: clusterName === "" ? "Karpenter" : clusterName,
     mode: "cluster",
     nowMs: () => doors.clock.now(),
+    vitals,
   });
   return serveConsole(source, {
     port,

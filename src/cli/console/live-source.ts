@@ -17,6 +17,7 @@ export interface LiveSourceOptions extends MirroredDoors {
   readonly nowMs: () => number | Promise<number>;
   /** Said with every scene. */
   readonly notes?: readonly string[];
+  readonly vitals?: ConsoleSource["vitals"];
   readonly acts?: readonly Act[];
   readonly act?: ConsoleSource["act"];
   /** What took T ms is done anew after so many times T. Default: 50. */
@@ -42,6 +43,7 @@ export function liveSource(options: LiveSourceOptions): ConsoleSource {
   return {
     name: options.name,
     mode: options.mode,
+    ...(options.vitals === undefined ? {} : { vitals: options.vitals }),
     acts: options.acts ?? [],
     act: options.act ?? (() => Promise.reject(new CliError("nothing can be done here"))),
     open: () => {

@@ -192,7 +192,7 @@ async function runUntilEnd(starting: Starting): Promise<"told to stop" | "lost t
   });
   running.operator = operator;
   parts.add(() => operator.stop());
-  await openConsole(starting, { ...doors, options });
+  await openConsole(starting, { ...doors, options, operator });
   const stopped = interrupted();
   await Promise.race([operator.start(), stopped]);
   return Promise.race([
@@ -226,15 +226,23 @@ async function openDoors({ clock, log, parts, provider }: Starting): Promise<Doo
 }
 
 /** In every replica, leading or not: each sees the whole cluster. It is loaded only where it is wanted. */
+interface ConsoleOf {
+  readonly options: Options;
+  readonly operator: Operator;
+}
+
 async function openConsole(
   { clock, log, parts }: Starting,
-  { transport, random, options }: Doors & { readonly options: Options },
+  { transport, random, options, operator }: Doors & ConsoleOf,
 ): Promise<void> {
   const { consolePort: port, clusterName } = options;
   if (port === 0) return;
   const { serveControllerConsole } = await import("../console/controller-console.ts");
   const doors = { transport, random: random.fork("console"), clock, log };
-  const served = await serveControllerConsole(doors, { port, clusterName }).catch(
+  const { keepVitals } = await import("../console/kept-vitals.ts");
+  const { points: vitals, close } = keepVitals(() => operator.metrics, clock);
+  parts.add(close);
+  const served = await serveControllerConsole(doors, { port, clusterName, vitals }).catch(
     (error: unknown) => {
       if (!(error instanceof PortError)) throw error;
       throw new CliError(`--console-port ${port}: ${error.message}; choose another, or 0 for none`);

@@ -118,7 +118,8 @@ async function serve(
   parts.add(() => endpoints.close());
   writeKubeconfig(file, https);
   const { serveConsole } = await import("../console/serve-console.ts");
-  const page = await serveConsole(await sourceOf({ box, flags, clock, log, trace, say }), {
+  const told = { box, flags, clock, log, trace, say, vitals: await vitalsOf(box, clock, parts) };
+  const page = await serveConsole(await sourceOf(told), {
     port: 0,
     log,
   });
@@ -140,6 +141,14 @@ async function spansOf(parts: Parts, log: Logger): Promise<SpanExport | undefine
   return spans;
 }
 
+/** Of the Karpenter that runs now. */
+async function vitalsOf(box: Box, clock: PacedClock, parts: Parts) {
+  const { keepVitals } = await import("../console/kept-vitals.ts");
+  const { points, close } = keepVitals(() => box.operator.metrics, clock);
+  parts.add(close);
+  return points;
+}
+
 /** Read as the administrator. */
 async function sourceOf({
   box,
@@ -148,6 +157,7 @@ async function sourceOf({
   log,
   trace,
   say,
+  vitals,
 }: {
   readonly box: Box;
   readonly flags: SandboxFlags;
@@ -155,6 +165,7 @@ async function sourceOf({
   readonly log: Logger;
   readonly trace: Trace;
   readonly say: (line: string) => void;
+  readonly vitals: NonNullable<ConsoleSource["vitals"]>;
 }): Promise<ConsoleSource> {
   const { liveSource } = await import("../console/live-source.ts");
   const { provider, clusterName } = flags;
@@ -166,6 +177,7 @@ async function sourceOf({
     random: new Random(flags.seed).fork("console"),
     log,
     nowMs: () => clock.now(),
+    vitals,
     acts: sandboxActs(
       provider,
       box.sandbox.aws.state.zones.map(({ ZoneName }) => ZoneName),

@@ -40,6 +40,16 @@ export interface MetricsRegistry extends Metrics {
   /** The same, piece by piece, a little work each, empty ones too: of a large cluster it is hundreds of megabytes. */
   parts(): AsyncIterable<string>;
   readonly contentType: string;
+  /** All values of one metric as they are now; of a histogram sums, counts and buckets. Empty: it has no series. */
+  valuesOf(name: string): Promise<readonly MetricValue[]>;
+}
+
+/** One value of a metric. */
+export interface MetricValue {
+  /** As on `/metrics`: of a histogram with `_sum`, `_count` or `_bucket`. */
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string | number | undefined>>;
+  readonly value: number;
 }
 
 /** The name on `/metrics`. */
@@ -89,6 +99,7 @@ export function createMetrics(
       return all.join("");
     },
     parts: () => partsOf(declared.values(), registry),
+    valuesOf: async (name) => valuesOf(declared.get(name)),
     count: (name, labels, by = 1) => (find(name).kept as Counter).inc(labels, by),
     set: (name, labels, value) => {
       (find(name).kept as Gauge).set(labels, value);
@@ -106,6 +117,21 @@ export function createMetrics(
       return () => readers.delete(reader);
     },
   };
+}
+
+async function valuesOf(own: Declared | undefined): Promise<readonly MetricValue[]> {
+  if (own === undefined) return [];
+  const name = fullName(own.spec);
+  if (own.readers.size > 0)
+    return [...seriesOf(own.readers)].flatMap((one) =>
+      one === undefined ? [] : [{ name, labels: one.labels, value: one.value }],
+    );
+  const { values } = await own.kept.get();
+  return values.map((one) => ({
+    name: "metricName" in one ? String(one.metricName ?? name) : name,
+    labels: one.labels,
+    value: one.value,
+  }));
 }
 
 async function* partsOf(all: Iterable<Declared>, registry: Registry): AsyncIterable<string> {

@@ -1,0 +1,18 @@
+/** The page Health: charts with values of the controller's metrics, and the same in a table. */
+import type { Page } from "playwright-core";
+
+export async function showsVitals(page: Page): Promise<void> {
+  await page.keyboard.press("6");
+  const table = page.getByRole("table", { name: "The same in numbers" });
+  await table.waitFor({ timeout: 60_000 });
+  for (const [name, wanted] of [
+    ["Memory, resident", /\d+ MiB/],
+    ["API calls, all", /\d\/s/],
+    ["Queued, items", /\d/],
+  ] as const) {
+    const row = table.getByRole("row", { name });
+    if (!wanted.test((await row.textContent()) ?? "")) throw new Error(`no value of ${name}`);
+  }
+  const charts = await page.locator(".vital canvas").count();
+  if (charts !== 8) throw new Error(`${charts} charts, wanted 8`);
+}
