@@ -6,11 +6,12 @@ import { expect, it } from "vitest";
 import { DoubtStage } from "./doubts.ts";
 import { ODD_FAULTS } from "./odd-faults.ts";
 
-/** Each alone is harmless: what the first two leave in the mirrors made the third dangerous. */
+/** Each alone is harmless: what the first two leave in the mirrors made the others dangerous. */
 const ONCE_HARMFUL = [
   "a page of NodeClaims lacks the object at its end",
   "a page of Nodes lacks the object at its end",
   "a list of NodeClaims has no items",
+  "NodeClaims are read without their status",
 ];
 const ALONE =
   process.env["CALM"] === undefined ? [] : Object.keys(ODD_FAULTS).map((title) => [title]);

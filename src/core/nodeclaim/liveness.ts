@@ -81,7 +81,8 @@ export function due(input: LivenessInput): Due | undefined {
     );
     return { reason: "initialization_timeout", atMs };
   }
-  if (!isTrue(claim, "Launched"))
+  // A claim that names its instance is launched, also where its conditions were lost.
+  if (!isTrue(claim, "Launched") && !claim.status?.providerID)
     return { reason: "launch_timeout", atMs: endOf(claim, "Launched", LAUNCH_TIMEOUT_MS, nowMs) };
   const atMs = endOf(claim, "Registered", REGISTRATION_TIMEOUT_MS, nowMs);
   return { reason: "registration_timeout", atMs };

@@ -45,11 +45,21 @@ describe("a claim is given up", () => {
     );
 
   it("after five minutes without an instance, fifteen without a node", () => {
-    const launching = claimWith(is("Launched", "Unknown", 299_000));
+    const conditions = [is("Launched", "Unknown", 299_000)];
+    const launching = nodeClaim({ name: "a", status: { conditions } });
     expect(of(launching)).toEqual({ state: "alive", checkAfterMs: 1_000 });
     expect(of(launching, { nowMs: NOW + 1_000 })).toMatchObject({ reason: "launch_timeout" });
     const joining = claimWith(is("Launched", "True"), is("Registered", "Unknown", 900_000));
     expect(of(joining)).toMatchObject({ reason: "registration_timeout" });
+  });
+
+  it("not for its launch where it names an instance: its conditions were lost", () => {
+    const lost = claimWith(
+      is("Launched", "Unknown", 899_000),
+      is("Registered", "Unknown", 899_000),
+    );
+    expect(of(lost)).toEqual({ state: "alive", checkAfterMs: 1_000 });
+    expect(of(lost, { nowMs: NOW + 1_000 })).toMatchObject({ reason: "registration_timeout" });
   });
 
   it("once registered, after as long as it is told that nothing makes it usable", () => {

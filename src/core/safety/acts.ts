@@ -86,7 +86,8 @@ export const CLAIM_ACTS = {
     why: "it was not launched in time",
     askedBy: "nobody",
     views: ["nodes", "claims"],
-    proof: "the claim, read live by UID, is not launched; no pod ever ran there, so no brake",
+    proof:
+      "the claim, read live by UID, is not launched and names no instance; no pod ever ran there, so no brake",
     byClock: true,
     braked: false,
     test: "test/safety.test.ts: a clock that is wrong",

@@ -51,6 +51,9 @@ export async function launch(world: World, claim: NodeClaim, memory: Memory): Pr
     return done(claim);
   }
   let launched = cache.get(uid)?.launched;
+  // What names its instance is launched, also where its conditions were lost.
+  if (launched === undefined && claim.status?.providerID)
+    return done(withCondition(claim, { type: "Launched", status: "True" }, world.clock.now()));
   if (launched === undefined) {
     if (!(await stillWaits(world, claim, memory))) return done(claim, requeueAfter(HELD_RETRY_MS));
     try {

@@ -143,6 +143,17 @@ describe("claims that wait since before this process began", () => {
     },
   );
 
+  it("are launched already where they name an instance, though their conditions were lost", async () => {
+    const world = await worldWith([]);
+    await world.api.create(NODE_CLAIM, waiting("a"));
+    world.api.change(NODE_CLAIM, "a", { status: { providerID: "fake:///1" } });
+    await run(world);
+    const [claim] = world.api.all(NODE_CLAIM);
+    expect(claim?.status?.conditions).toContainEqual(expect.objectContaining(LAUNCHED));
+    expect(world.cloud.creates).toBe(0);
+    await world.stop();
+  });
+
   it("are not launched while the cloud cannot say what is there", async () => {
     const world = await worldWith(["fake:///1"]);
     const { list } = world.cloud;
