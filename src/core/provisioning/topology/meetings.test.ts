@@ -4,12 +4,15 @@ import type { MeetingPlace, TopologyGroup } from "./topology-group.ts";
 
 const place: MeetingPlace = { domains: undefined, isFor: () => true, holdsMost: () => true };
 
-test("a meeting place is taken off its group again, also if it was set twice", () => {
+test("meeting places are taken off their groups again, also if one was set twice", () => {
   const meetings = new Meetings();
-  const group = { meeting: undefined } as TopologyGroup;
-  meetings.gather(new Map([[group, place]]));
-  meetings.gather(new Map([[group, { ...place }]]));
-  expect(group.meeting).toBeDefined();
+  const [once, twice] = [{ meeting: undefined }, { meeting: undefined }] as [
+    TopologyGroup,
+    TopologyGroup,
+  ];
+  meetings.gather(new Map([once, twice].map((group) => [group, place])));
+  meetings.gather(new Map([[twice, { ...place }]]));
+  expect([once.meeting, twice.meeting]).toEqual([place, place]);
   meetings.disperse();
-  expect(group.meeting).toBe(undefined);
+  expect([once.meeting, twice.meeting]).toEqual([undefined, undefined]);
 });
