@@ -105,7 +105,8 @@ export function App() {
         ))}
       </nav>
       {actsAreOpen.value && <ActsPanel />}
-      <main aria-label={TITLES[view]}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
+      <main aria-label={TITLES[view]} tabIndex={0}>
         <Content />
       </main>
       {GOES_BACK.includes(view) && <TimeBar />}

@@ -18,7 +18,8 @@ export function Copied({ label, text }: { label: string; text: string }) {
   };
   return (
     <div class="copied">
-      <pre>{text.split("\n").map(plain).join("\n")}</pre>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
+      <pre tabIndex={0}>{text.split("\n").map(plain).join("\n")}</pre>
       <p>
         <button type="button" onClick={() => void copy()}>
           {label}

@@ -1,6 +1,6 @@
 /** The controller's own metrics over the kept hours: charts, and the same as a table. */
 import { useMemo } from "preact/hooks";
-import { clockTime } from "./format.ts";
+import { clockTime, counted } from "./format.ts";
 import { Empty } from "./pieces.tsx";
 import { views } from "./store.ts";
 import { lastOf, type Vital, VitalChart, valueText } from "./vital-chart.tsx";
@@ -78,7 +78,7 @@ export function VitalsOfController() {
   return (
     <>
       <p class="muted">
-        Since {clockTime(first.atMs)}, by the cluster's clock: {points.length} moments.
+        Since {clockTime(first.atMs)}, by the cluster's clock: {counted(points.length, "moment")}.
       </p>
       <div class="vitals">
         {VITALS.map((vital) => (

@@ -40,9 +40,8 @@ export async function patchPlaces(page: Page, { kubeconfig }: LiveSandbox): Prom
     path: new URL("../../dist/browser/waiting.png", import.meta.url).pathname,
   });
   await carryOut(line, kubeconfig);
-  await page
-    .locator(".cause", { hasText: "astray" })
-    .waitFor({ state: "detached", timeout: PLACED_MS });
+  // It waits for its node then, which is another cause.
+  await page.getByText("All pods have a node.").waitFor({ timeout: PLACED_MS });
 }
 
 async function carryOut(line: string, kubeconfig: string): Promise<void> {
