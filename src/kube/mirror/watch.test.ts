@@ -25,7 +25,11 @@ function scripted(lists: readonly (readonly Node[] | Error)[], watches: readonly
   let listed = 0;
   let watched = 0;
   const client = {
-    list: async () => {
+    list: async (_kind: unknown, { fieldSelector }: { fieldSelector?: string }) => {
+      if (fieldSelector !== undefined) {
+        calls.push("look");
+        return { items: [], resourceVersion: "1000" };
+      }
       calls.push("list");
       const answer = lists[Math.min(listed++, lists.length - 1)] as readonly Node[] | Error;
       if (answer instanceof Error) throw answer;
@@ -110,6 +114,28 @@ describe("a list that is older than what was seen before", () => {
       "current",
     ]);
     expect(told.join()).toContain("list is older than what was seen before");
+    stop();
+  });
+
+  it("is asked for when a silent server's store was set back, and not otherwise", async () => {
+    let version = 8;
+    const asked: string[] = [];
+    const client = {
+      list: async (_: unknown, { fieldSelector }: { fieldSelector?: string }) => {
+        asked.push(fieldSelector ?? "all");
+        const items = fieldSelector === undefined ? [node("a", 5)] : [];
+        return { items, resourceVersion: String(version) };
+      },
+      watch: async () => play(undefined),
+    } as unknown as KubeClient;
+    const { clock, seen, states, stop } = follow({ client, calls: asked });
+    await clock.advance(80_000);
+    expect(asked).toEqual(["all", "metadata.name=none"]);
+    version = 5;
+    await clock.advance(80_000);
+    expect(asked).toEqual(["all", "metadata.name=none", "metadata.name=none", "all"]);
+    expect(seen).toEqual(["list of 1", "list of 1"]);
+    expect(states.at(-1)).toBe("unproven");
     stop();
   });
 });
@@ -355,7 +381,7 @@ describe("list and watch", () => {
     await clock.advance(74_000);
     expect(server.calls).toEqual(["list", "watch 5"]);
     await clock.advance(2_000);
-    expect(server.calls).toEqual(["list", "watch 5", "watch 5"]);
+    expect(server.calls).toEqual(["list", "watch 5", "look", "watch 5"]);
     expect(states).toEqual(["current", "behind", "current"]);
     stop();
   });

@@ -51,6 +51,8 @@ const WATCH_TIMEOUT_SECONDS = 300;
 const QUIET_LIMIT_MS = 75_000;
 /** For kinds on which no decision depends: kube-apiserver sends no bookmarks for kinds without writes. */
 const RELAXED_QUIET_LIMIT_MS = 300_000;
+/** Selects no object: a list by it costs the server one look, and tells the version of its store. */
+const NO_OBJECT = "metadata.name=none";
 
 /**
  * How far a mirror's picture can be trusted.
@@ -257,7 +259,10 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     }
     this.#watch = watch;
     this.#tellOpen(0);
-    const guard = this.#endWhenQuiet(watch);
+    let silent = false;
+    const guard = this.#endWhenQuiet(watch, () => {
+      silent = true;
+    });
     try {
       for await (const event of watch) {
         if (this.#closed) return true;
@@ -269,11 +274,24 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       guard.cancel();
       this.#tell("behind");
     }
+    if (silent && !brought) await this.#listAnewIfSetBack();
     return brought || clock.elapsedMs() - startMs >= SHORT_WATCH_MS;
   }
 
+  /**
+   * A store that was set back (etcd restored from a backup) is silent until it has passed the version that the watch
+   * began at. That may take hours, so its objects are listed anew.
+   */
+  async #listAnewIfSetBack(): Promise<void> {
+    if (this.#closed) return;
+    const { client, kind } = this.#options;
+    const now = await client.list(kind, { ...this.#selection(), fieldSelector: NO_OBJECT });
+    const version = Number(now.resourceVersion) || 0;
+    if (version > 0 && version < this.#newest) this.#resourceVersion = undefined;
+  }
+
   /** One timer for each watch, restarted when it fires too early: a timer for each event would be too slow. */
-  #endWhenQuiet(watch: Watch<T>): { cancel(): void } {
+  #endWhenQuiet(watch: Watch<T>, ended: () => void): { cancel(): void } {
     const { clock, kind, log, relaxed } = this.#options;
     const limitMs = relaxed === true ? RELAXED_QUIET_LIMIT_MS : QUIET_LIMIT_MS;
     this.#heardMs = clock.elapsedMs();
@@ -287,6 +305,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
       // Normal for a kind without writes: kube-apiserver sends no bookmarks for it.
       log.debug("watch went silent, resuming", { kind: kind.kind, quietMs });
       this.#tell("behind");
+      ended();
       watch.close();
     };
     timer = clock.after(limitMs, ring);
