@@ -420,33 +420,3 @@ describe("planBatch", () => {
     expect(withoutRecord(planBatch(input(5, 120), GREEDY_PLANNER))).toEqual(solve(input(5, 120)));
   });
 });
-
-describe("pods that wait for a full reservation", () => {
-  it("are not packed into another pool", () => {
-    const labels = { "test.sh/reservation-id": "cr-1" };
-    const full = {
-      ...instanceType({ cpu: 4 }),
-      offerings: [
-        {
-          zone: "zone-a",
-          capacityType: "reserved" as const,
-          priceMicroUsd: 0,
-          available: true,
-          labels,
-          reservationCapacity: 0,
-        },
-      ],
-    };
-    const pools = [
-      poolInput({ name: "first", weight: 10 }, [full]),
-      poolInput({ name: "other" }, TYPES),
-    ];
-    const pods = Array.from({ length: 40 }, (_, at) => pod({ name: `p-${at}`, cpu: "1" }));
-    const input = schedulingInput({ pods, pools });
-    const strict = { ...input, options: { ...input.options, reservedCapacity: "strict" as const } };
-    const { newClaims, unschedulable } = planBatch(strict, EAGER);
-    expect([newClaims.length, unschedulable.length]).toEqual([0, 40]);
-    expect(unschedulable.every(({ deferred }) => deferred === true)).toBe(true);
-    expect(planBatch(input, EAGER).unschedulable).toEqual([]);
-  });
-});
