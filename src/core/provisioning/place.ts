@@ -11,7 +11,6 @@ import { giveUpMeeting, waitsForMeeting } from "./nodes/affinity-groups.ts";
 import type { ExistingNode } from "./nodes/existing-node.ts";
 import { NewNodeClaim } from "./nodes/new-nodeclaim.ts";
 import type { OpenClaims } from "./nodes/open-claims.ts";
-import { ALL_FULL } from "./nodes/reservations.ts";
 import type { Fit, PlanningContext, Trial } from "./nodes/trial.ts";
 import type { Template } from "./pools/pool-template.ts";
 import { rankOf } from "./pools/rank.ts";
@@ -21,8 +20,6 @@ import { revisionOf } from "./topology/topology-group.ts";
 export interface Pass {
   readonly context: PlanningContext;
   readonly templates: readonly Template[];
-  /** Where pods wait for reservations: the template, with the types of its full reservations as if they had slots. */
-  readonly freed: ReadonlyMap<Template, Template>;
   readonly nodes: readonly ExistingNode[];
   readonly classes: Pick<PodClasses, "variant">;
   readonly claims: OpenClaims;
@@ -219,14 +216,6 @@ function newFor(pass: Pass, { pod, podClass, variant }: TriedPod): Opened | "def
     if (trial.deferred !== undefined && strictReservations) {
       podClass.deferred = trial.deferred;
       return "deferred";
-    }
-    if (trial.fit === undefined && !template.budget.exhausted) {
-      const freed = pass.freed.get(template);
-      // No reservation has a slot of these: a pod that they would do for waits for one, and takes no other pool.
-      if (freed && newClaim(pass, freed).accepts(pod, podClass, variant).deferred !== undefined) {
-        podClass.deferred = ALL_FULL;
-        return "deferred";
-      }
     }
     if (trial.verdict === "never") variant.deadTemplates.add(template.index);
     if (trial.fit === undefined) continue;

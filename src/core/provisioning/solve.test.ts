@@ -643,29 +643,6 @@ describe("solve", () => {
       expect(result.unschedulable[0]?.message).toContain("but could not be reserved");
     });
 
-    it("leaves pods that only a full reservation would do for, in strict mode", () => {
-      const strict = { ...SCHEDULING_OPTIONS, reservedCapacity: "strict" as const };
-      const full = [instanceType({ cpu: 2, offerings: [reserved("cr-1", 0)] })];
-      const answer = (types: typeof full, cpu: string, options = strict) => {
-        const pools = [
-          poolInput({ name: "first", weight: 10 }, types),
-          poolInput({ name: "other" }),
-        ];
-        const result = solve(schedulingInput({ pods: pods(2, { cpu }), pools, options }));
-        return [claims(result).length, result.unschedulable.map(({ message }) => message)];
-      };
-      const words =
-        "all compatible reserved offerings are full and no on-demand or spot fallback is available";
-      expect(answer(full, "1500m")).toEqual([0, [words, words]]);
-      // Other pools take them where nothing waits, and where the reservation would not do.
-      expect(answer(full, "1500m", { ...strict, reservedCapacity: "fallback" as never })).toEqual([
-        1,
-        [],
-      ]);
-      expect(answer(full, "3")).toEqual([1, []]);
-      expect(answer([...full, instanceType({ cpu: 4 })], "1500m")).toEqual([1, []]);
-    });
-
     it("counts a reservation over all pools, by the least that any of them knows of it", () => {
       const pools = [poolInput({ name: "a" }, types(3)), poolInput({ name: "b" }, types(1))];
       const found = claims(solve(schedulingInput({ pods: three, pools })));

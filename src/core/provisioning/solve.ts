@@ -34,11 +34,11 @@ import { ExistingNode, targetNodes } from "./nodes/existing-node.ts";
 import { homesOf } from "./nodes/homes-of.ts";
 import { OpenClaims } from "./nodes/open-claims.ts";
 import { type Kind, planClaims } from "./nodes/planned-claim.ts";
-import { Reservations, withFullFreed } from "./nodes/reservations.ts";
+import { Reservations } from "./nodes/reservations.ts";
 import { isStuck, type Pass, place } from "./place.ts";
 import { seenSlots } from "./pools/attach-slots.ts";
 import { type PoolNotes, poolNotes } from "./pools/pool-notes.ts";
-import { createTemplate, isLimited, type Template, weighLimits } from "./pools/pool-template.ts";
+import { createTemplate, isLimited, weighLimits } from "./pools/pool-template.ts";
 import { highestFirst } from "./pools/rank.ts";
 import { explainInSteps } from "./refusals/explain.ts";
 import { withoutHopeless } from "./refusals/fits-nowhere.ts";
@@ -375,19 +375,11 @@ export function createPass(
   const daemonPods = plannedDaemons(input);
   const space = new RequirementSpace(new Set([...WELL_KNOWN_LABELS, ...options.wellKnownLabels]));
   const seen = seenSlots(input.nodes, volumes);
-  const pools = idle ? [] : input.pools.toSorted((a, b) => highestFirst(a.pool, b.pool));
-  const templates = pools.map((pool, index) =>
-    createTemplate(pool, index, space, daemonPods, seen),
-  );
-  const freed = new Map<Template, Template>();
-  if (options.reservedCapacity === "strict")
-    for (const [at, pool] of pools.entries()) {
-      const instanceTypes = withFullFreed(pool.instanceTypes);
-      if (instanceTypes.length === 0) continue;
-      const index = pools.length + at;
-      const own = createTemplate({ ...pool, instanceTypes }, index, space, daemonPods, seen);
-      freed.set(templates[at] as Template, own);
-    }
+  const templates = idle
+    ? []
+    : input.pools
+        .toSorted((a, b) => highestFirst(a.pool, b.pool))
+        .map((pool, index) => createTemplate(pool, index, space, daemonPods, seen));
   const topology = new Topology(space, templates, input.namespaces);
   const canTolerate = someAreAvoided(templates) || someAreAvoided(input.nodes);
   const { minValuesPolicy } = options;
@@ -414,7 +406,6 @@ export function createPass(
     context,
     attempt: new Attempt(context),
     templates,
-    freed,
     nodes,
     classes: new PodClasses({
       space,

@@ -10,24 +10,8 @@ import { isUsable, reservationOf } from "../../cloudprovider/offerings.ts";
 /** Why pods wait for reservations, in upstream's sentences. */
 export const ALL_PROMISED =
   "one or more instance types with compatible reserved offerings are available, but could not be reserved";
-export const ALL_FULL =
-  "all compatible reserved offerings are full and no on-demand or spot fallback is available";
 export const WOULD_LOSE =
   "satisfying updated nodeclaim constraints would remove all compatible reserved offering options";
-
-/**
- * The types whose reservations are full and sound, as if one slot of each were free, and with these offerings only.
- * Empty: there are none.
- */
-export function withFullFreed(types: readonly InstanceType[]): readonly InstanceType[] {
-  return types.flatMap((type) => {
-    const offerings = type.offerings
-      .filter((one) => one.available && reservationOf(one) !== undefined)
-      .filter(({ reservationCapacity = 0 }) => reservationCapacity === 0)
-      .map((one) => ({ ...one, reservationCapacity: 1 }));
-    return offerings.length === 0 ? [] : [{ ...type, offerings }];
-  });
-}
 
 export class Reservations {
   /** Reservation id → free units. */

@@ -20,9 +20,6 @@ import type { Census, Host } from "./census.ts";
 import type { Seekers } from "./seeking.ts";
 import type { Trying } from "./trying.ts";
 
-/** A question of what-if waits for no reservation. */
-const NONE_FREED: Pass["freed"] = new Map();
-
 /** The parts of the prepared cluster that a trial changes and restores. */
 export interface Ground {
   readonly base: ReturnType<typeof createPass>;
@@ -76,7 +73,6 @@ export class Trial {
         withoutPools: base.context.withoutPools,
       },
       templates,
-      freed: NONE_FREED,
       nodes: ground.nodes,
       classes: ground.trying,
       claims: new OpenClaims(),
