@@ -94,7 +94,7 @@ function shrunk(node: NodeView, left: ReadonlySet<string>): NodeView {
 }
 
 function planningOf(input: SchedulingInput): PlanningInput {
-  return { input, pools: input.pools } as unknown as PlanningInput;
+  return { input, pools: input.pools, foreign: new Set() } as unknown as PlanningInput;
 }
 
 function modelFor(input: SchedulingInput, natives: readonly NodePool[], repacks: string): Model {

@@ -32,6 +32,7 @@ const WATCHED = [
   POOLS,
   "/apis/karpenter.sh/v1alpha5/machines",
   "/apis/karpenter.sh/v1alpha5/provisioners",
+  "/apis/node.k8s.io/v1/runtimeclasses",
   "/apis/policy/v1/poddisruptionbudgets",
   "/apis/storage.k8s.io/v1/csinodes",
   "/apis/storage.k8s.io/v1/storageclasses",

@@ -5,7 +5,7 @@ import type { OptionDefinition } from "./option-definition.ts";
 const BY_FLAG: readonly (readonly [group: string, flags: RegExp])[] = [
   [
     "Cluster and AWS account",
-    /^(cluster-|isolated-vpc|eks-|interruption-queue|default-instance-profile|aws-tags)/,
+    /^(cluster-|isolated-vpc|eks-|interruption-queue|default-instance-profile|aws-tags|enable-quota)/,
   ],
   [
     "Nodes and instance types",
