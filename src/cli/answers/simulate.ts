@@ -22,7 +22,7 @@ import {
 } from "../../core/answers/rehearsal.ts";
 import { repairAnswer } from "../../core/answers/repair-answer.ts";
 import { nextCommands } from "../../core/disruption/run-round.ts";
-import { expiry } from "../../core/nodeclaim/expired.ts";
+import { expiry, isForced } from "../../core/nodeclaim/expired.ts";
 import { planBatch } from "../../core/planner/plan-batch.ts";
 import { planOf } from "../plan/plan.ts";
 import type { ReadPicture } from "./read-picture.ts";
@@ -109,7 +109,7 @@ export function leftOut({ picture, pools }: Model, { to }: Pick<Simulated, "to">
   const owners = new Map(pools.map(({ pool }) => [pool.id, pool]));
   const ends = picture.nodes.filter(({ claim, poolId = "" }) => {
     const end = claim === undefined ? undefined : expiry(claim, owners.get(poolId), picture.expiry);
-    return end?.mode === "forceful" && end.atMs <= (fromRfc3339(to) ?? 0);
+    return end !== undefined && isForced(end, fromRfc3339(to) ?? 0);
   }).length;
   const late = picture.nodes.filter(({ managed, initialized }) => managed && !initialized).length;
   return [

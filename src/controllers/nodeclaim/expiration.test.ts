@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { NODE_CLAIM, type NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
+import { NODE_POOL } from "../../apis/karpenter/nodepool.ts";
+import { nodeClaim, nodePool } from "../../testing/builders.ts";
 import { fakeWorld } from "../../testing/fake-world.ts";
 import { allControllers } from "../all.ts";
 
@@ -27,5 +29,41 @@ describe("expiration of v1", () => {
       "Disrupting Node: Expired",
       "Disrupting NodeClaim: Expired",
     ]);
+  });
+});
+
+describe("a claim whose pods asked for a maximum run duration", () => {
+  it("ends then, though a budget of 0 delays its expiry", async () => {
+    const world = fakeWorld({ expiry: { spreadPercent: 0, respectsBudgets: true } });
+    const ref = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
+    const pool = nodePool({ template: { nodeClassRef: ref } });
+    const disruption = { ...pool.spec.disruption, budgets: [{ nodes: "0" }] };
+    await world.api.create(NODE_POOL, { ...pool, spec: { ...pool.spec, disruption } });
+    await world.run(...allControllers(world));
+    const {
+      uid: _,
+      creationTimestamp: __,
+      ...metadata
+    } = nodeClaim({
+      name: "a",
+      labels: {
+        "karpenter.sh/max-run-duration": "20m",
+        "karpenter.test.sh/testnodeclass": "default",
+      },
+    }).metadata;
+    const spec = { expireAfter: "10m", requirements: [], nodeClassRef: ref };
+    await world.api.create(NODE_CLAIM, { metadata, spec });
+    await world.clock.settle();
+    await world.join(world.api.find(NODE_CLAIM, "a") as NodeClaim);
+    const claim = () => world.api.find(NODE_CLAIM, "a");
+    await world.clock.advance(19 * MINUTE_MS);
+    expect(claim()?.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: "Expired", status: "True" }),
+    );
+    expect(claim()?.metadata.deletionTimestamp).toBeUndefined();
+    await world.clock.advance(2 * MINUTE_MS);
+    const told = world.published.filter(({ reason }) => reason === "DisruptionTerminating");
+    expect(told.map(({ message }) => message)).toContain("Disrupting NodeClaim: Expired");
+    await world.stop();
   });
 });

@@ -8,7 +8,7 @@ import { claimGeneration, poolIdOfClaim } from "../../apis/hub/claim.ts";
 import { isTrue, withCondition, withoutCondition } from "../../apis/karpenter/conditions.ts";
 import { createdAtMs } from "../../apis/meta.ts";
 import { formatDuration } from "../../base/duration.ts";
-import { type Expiry, expiry } from "../../core/nodeclaim/expired.ts";
+import { type Expiry, expiry, isForced } from "../../core/nodeclaim/expired.ts";
 import {
   AWAIT_CHANGE,
   type Controller,
@@ -58,13 +58,15 @@ async function reconcile(world: World, request: Request): Promise<Outcome> {
     return end === undefined ? AWAIT_CHANGE : requeueAfter(end.atMs - nowMs);
   }
   const log = claimLog(world.log, "nodeclaim.expiration", claim);
-  if (end.mode === "voluntary" && !speaksV05(claim)) {
-    if (isTrue(claim, "Expired")) return AWAIT_CHANGE;
+  if (!isForced(end, nowMs) && !speaksV05(claim)) {
+    const { forcedAtMs } = end;
+    const next = forcedAtMs === undefined ? AWAIT_CHANGE : requeueAfter(forcedAtMs - nowMs);
+    if (isTrue(claim, "Expired")) return next;
     await changeClaim(world, claim, (one) =>
       withCondition(one, { type: "Expired", status: "True" }, nowMs),
     );
     log.debug("marking expired");
-    return AWAIT_CHANGE;
+    return next;
   }
   const ended = await deleteClaim(world, claim, "expired", {
     stillHolds: (live) => isDue(expiry(live, pool, world.settings.expiry), world.clock.now()),

@@ -15,6 +15,8 @@ import { fnv64Text } from "../../base/fnv.ts";
 export interface Expiry {
   readonly mode: "forceful" | "voluntary";
   readonly atMs: number;
+  /** When a voluntary end is forced, whatever budgets say. Absent: never. */
+  readonly forcedAtMs?: number;
 }
 
 /** The operator's settings for expiry. */
@@ -62,7 +64,8 @@ function maxRunEnd({ metadata: { labels, creationTimestamp } }: NodeClaim): Expi
 }
 
 /**
- * Undefined: never. A standalone claim (`pool` undefined) ends forcefully. Of two ends the earlier one counts.
+ * Undefined: never. A standalone claim (`pool` undefined) ends forcefully. Of two ends the earlier one counts. If
+ * budgets can delay that one, the other still forces the end.
  */
 export function expiry(
   claim: NodeClaim,
@@ -72,7 +75,14 @@ export function expiry(
   const byPool = lifetimeEnd(claim, pool, rules);
   const byPods = maxRunEnd(claim);
   if (byPool === undefined || byPods === undefined) return byPods ?? byPool;
-  return byPods.atMs <= byPool.atMs ? byPods : byPool;
+  if (byPods.atMs <= byPool.atMs) return byPods;
+  return byPool.mode === "voluntary" ? { ...byPool, forcedAtMs: byPods.atMs } : byPool;
+}
+
+/** Whether the claim ends at this time, whatever budgets say. */
+export function isForced({ mode, atMs, forcedAtMs }: Expiry, nowMs: number): boolean {
+  const forcedMs = mode === "forceful" ? atMs : forcedAtMs;
+  return forcedMs !== undefined && forcedMs <= nowMs;
 }
 
 function lifetimeEnd(

@@ -6,7 +6,7 @@ import { atOnce } from "../../base/steps.ts";
 import { node, nodeClaim, nodeView, pod, pool } from "../../testing/builders.ts";
 import { slice } from "../../testing/devices.ts";
 import { consolidatable, empty } from "./empty.ts";
-import { expiry } from "./expired.ts";
+import { type Expiry, expiry, isForced } from "./expired.ts";
 import { isStillOrphan, leakedInstances, orphanedClaims } from "./garbage.ts";
 import { initialization } from "./initialized.ts";
 import { type LivenessInput, liveness } from "./liveness.ts";
@@ -306,6 +306,25 @@ describe("expiry", () => {
       expect(expiry(lasting("30m", "Never"), one, rules)).toEqual(end);
     expect(expiry(lasting("30m", "20h"), pool(), rules)).toEqual(end);
     expect(expiry(lasting("30h", "1h"), pool(), rules)).toMatchObject({ mode: "voluntary" });
+  });
+
+  it("is forced when the pods of the claim asked for it, though budgets delay its expiry", () => {
+    const created = Date.UTC(2026, 0, 1);
+    const claim = nodeClaim({
+      expireAfter: "1h",
+      labels: { "karpenter.sh/max-run-duration": "2h" },
+    });
+    const end = expiry(claim, pool(), { ...PLAIN, respectsBudgets: true });
+    expect(end).toEqual({
+      mode: "voluntary",
+      atMs: created + 3_600_000,
+      forcedAtMs: created + 7_200_000,
+    });
+    expect(isForced(end as Expiry, created + 7_199_999)).toBe(false);
+    expect(isForced(end as Expiry, created + 7_200_000)).toBe(true);
+    const own = expiry(claim, pool(), PLAIN);
+    expect(own).toEqual({ mode: "forceful", atMs: created + 3_600_000 });
+    expect(isForced(own as Expiry, created + 3_600_000)).toBe(true);
   });
 
   it("never comes for Never, whosever word it is (S4-05)", () => {
