@@ -22,6 +22,11 @@ export interface KeptSums extends PodSums {
 
 type Sum = Record<string, number>;
 
+interface Sums {
+  readonly requests: Sum;
+  readonly daemonRequests: Sum;
+}
+
 /** By key. */
 export class NodePods {
   readonly #keys: string[] = [];
@@ -29,10 +34,7 @@ export class NodePods {
   /** Of each pod, asked when it comes: later it has left the processor's cache. */
   readonly #isReschedulable: boolean[] = [];
   /** Undefined: to be added up anew. */
-  #sums: { readonly requests: Sum; readonly daemonRequests: Sum } | undefined = {
-    requests: {},
-    daemonRequests: {},
-  };
+  #sums: Sums | undefined = { requests: {}, daemonRequests: {} };
 
   get size(): number {
     return this.#keys.length;
@@ -76,9 +78,9 @@ export class NodePods {
 
   /** A copy. */
   sums(): KeptSums {
-    const { requests, daemonRequests } = this.#sums ?? sumsOf(this.#pods);
-    const isKept = isExact(requests) && isExact(daemonRequests);
-    this.#sums = isKept ? { requests, daemonRequests } : undefined;
+    const sums = this.#sums ?? sumsOf(this.#pods);
+    this.#sums = areExact(sums) ? sums : undefined;
+    const { requests, daemonRequests } = sums;
     return {
       requests: inOrder(requests),
       daemonRequests: inOrder(daemonRequests),
@@ -89,6 +91,8 @@ export class NodePods {
   #add(pod: Pod): void {
     if (this.#sums === undefined) return;
     addPod(this.#sums, pod);
+    // What was rounded once cannot be subtracted again.
+    if (!areExact(this.#sums)) this.#sums = undefined;
   }
 
   #subtract(pod: Pod): void {
@@ -119,7 +123,7 @@ export function podSums(pods: readonly Pod[]): PodSums {
   return { requests: inOrder(requests), daemonRequests: inOrder(daemonRequests) };
 }
 
-function sumsOf(pods: readonly Pod[]): { readonly requests: Sum; readonly daemonRequests: Sum } {
+function sumsOf(pods: readonly Pod[]): Sums {
   const sums = { requests: {}, daemonRequests: {} };
   for (const pod of pods) addPod(sums, pod);
   return sums;
@@ -132,10 +136,7 @@ function inOrder(sum: Sum): Resources {
   return sorted;
 }
 
-function addPod(
-  { requests, daemonRequests }: { readonly requests: Sum; readonly daemonRequests: Sum },
-  pod: Pod,
-): void {
+function addPod({ requests, daemonRequests }: Sums, pod: Pod): void {
   const wanted = podRequests(pod);
   addTo(requests, wanted);
   if (isOwnedByDaemonSet(pod)) addTo(daemonRequests, wanted);
@@ -154,6 +155,10 @@ function subtractFrom(sum: Sum, less: Resources): boolean {
     if (left === 0) isWhole = false;
   }
   return isWhole;
+}
+
+function areExact({ requests, daemonRequests }: Sums): boolean {
+  return isExact(requests) && isExact(daemonRequests);
 }
 
 /** Whole numbers of this size add up to the same in every order. */
