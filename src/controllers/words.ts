@@ -3,7 +3,7 @@
  * provisioners, beta of nodeclaims and nodepools in lower-case fields, v1 in `{"NodeClaim": {"name"}}`.
  */
 import type { Node } from "../apis/core/node.ts";
-import { claimGeneration, poolIdOfLabels } from "../apis/hub/claim.ts";
+import { claimGeneration, poolNameOfLabels } from "../apis/hub/claim.ts";
 import { type Generation, vocabulary } from "../apis/hub/generation.ts";
 import type { Pool } from "../apis/hub/pool.ts";
 import { PROVIDER_COMPATIBILITY_ANNOTATION_KEY } from "../apis/karpenter/labels.ts";
@@ -55,8 +55,7 @@ export function speaksV05(claim: KubeObject | undefined): boolean {
 
 /** The owner's name as metrics label it, whatever its kind; empty for standalone claims. */
 export function poolLabel(metadata: Pick<ObjectMeta, "labels">): string {
-  const id = poolIdOfLabels(metadata.labels) ?? "";
-  return id.slice(id.indexOf("/") + 1);
+  return poolNameOfLabels(metadata.labels) ?? "";
 }
 
 /** `a, b, c and 4 other(s)`: long lists in one line. */

@@ -106,6 +106,14 @@ export function poolIdOfLabels(
   return provisioner === undefined ? undefined : `provisioner/${provisioner}`;
 }
 
+/** The name of that owner, whatever its kind. */
+export function poolNameOfLabels(
+  labels: Readonly<Record<string, string>> | undefined,
+): string | undefined {
+  const id = poolIdOfLabels(labels);
+  return id?.slice(id.indexOf("/") + 1);
+}
+
 /** The id of the NodePool or Provisioner that owns the claim; undefined without an owner label. */
 export function poolIdOfClaim(claim: KubeObject): string | undefined {
   return poolIdOfLabels(claim.metadata.labels);

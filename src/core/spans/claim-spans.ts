@@ -2,6 +2,7 @@
  * The way of pods to a new node, as spans: the batch that they waited in, its plan, the claim, the launch, the
  * registration of the node, its initialization, and each pod's binding. One trace for each claim.
  */
+import { poolNameOfLabels } from "../../apis/hub/claim.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
@@ -77,7 +78,7 @@ export function claimSpans(facts: ClaimWay): readonly TraceSpan[] {
     attributes: attributesOf({
       "karpenter.nodeclaim.name": claim.metadata.name,
       "karpenter.nodeclaim.uid": claim.metadata.uid,
-      "karpenter.nodepool.name": labels["karpenter.sh/nodepool"],
+      "karpenter.nodepool.name": poolNameOfLabels(labels),
       "karpenter.command.id": commandId,
       "karpenter.pods": pods.length,
       "karpenter.pods.bound": pods.filter(({ bound }) => bound !== undefined).length,

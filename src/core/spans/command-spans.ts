@@ -2,6 +2,7 @@
  * A disruption command, as spans: the wait for its validation, the launch of replacements, and the end of each node
  * with its drain. One trace for each command, made of what the command writes on its claims.
  */
+import { poolNameOfLabels } from "../../apis/hub/claim.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
 import type { CommandRecord } from "../disruption/record.ts";
@@ -137,7 +138,7 @@ function addEnd(
       "k8s.node.name": claim.status?.nodeName,
       "karpenter.nodeclaim.name": claim.metadata.name,
       "karpenter.nodeclaim.uid": claim.metadata.uid,
-      "karpenter.nodepool.name": labels["karpenter.sh/nodepool"],
+      "karpenter.nodepool.name": poolNameOfLabels(labels),
       "host.type": labels["node.kubernetes.io/instance-type"],
     }),
   });

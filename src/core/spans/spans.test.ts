@@ -70,6 +70,22 @@ describe("a time that is written in whole seconds", () => {
   });
 });
 
+describe("the pool of a claim", () => {
+  it.each(["karpenter.sh/nodepool", "karpenter.sh/provisioner-name"])("is told by %s", (label) => {
+    const made = claim(DONE);
+    const owned = { ...made, metadata: { ...made.metadata, labels: { [label]: "ours" } } };
+    const [root] = claimSpans(facts({ claim: owned }));
+    expect(root?.attributes["karpenter.nodepool.name"]).toBe("ours");
+    const [, end] = commandSpans({
+      record: { id: "c", reason: "Drifted", nodes: ["a"], replacements: 0 } as never,
+      ended: [{ claim: owned, seenMs: { gone: T } }],
+      replacements: [],
+      nowMs: T,
+    });
+    expect(end?.attributes["karpenter.nodepool.name"]).toBe("ours");
+  });
+});
+
 describe("the way of a claim", () => {
   it("is told from its conditions alone when another process planned it", () => {
     expect(shape(claimSpans(facts()))).toEqual([
