@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { returnsOf } from "../../../apis/hub/returns.ts";
 import { atOnce } from "../../../base/steps.ts";
-import { instanceType } from "../../../testing/builders.ts";
+import { instanceType, poolInput } from "../../../testing/builders.ts";
 import { type CandidateOptions, candidate, NOW, roundOf } from "../../../testing/disruption.ts";
 import type { InstanceType } from "../../cloudprovider/instance-type.ts";
 import { describeCommand } from "../command.ts";
@@ -70,6 +70,28 @@ describe("active return", () => {
     expect(commandsFor(60_000, { pool })).toHaveLength(1);
     expect(commandsFor(60_000, { pool }, 0)).toEqual([]);
   });
+
+  it.each([
+    ["v1", 'NodePool "first"'],
+    ["alpha", 'Provisioner "first"'],
+  ] as const)(
+    "names the pool of higher weight in the words of its generation (%s)",
+    (generation, to) => {
+      const own = { returns: { ...returns, nodePool: true } };
+      const node = candidate("a", { types: types(50_000), pods: ["3"], pool: own });
+      const first = {
+        ...node.pool,
+        id: `${node.pool.id}-first`,
+        name: "first",
+        weight: 10,
+        generation,
+      };
+      const pools = [node.pool, first].map((pool) => poolInput(pool, types(50_000)));
+      const round = roundOf([node], { types: types(50_000), scheduling: { pools } });
+      const [command] = atOnce(returning.propose(round)).commands;
+      expect(command?.returnsTo).toBe(to);
+    },
+  );
 
   it("leaves a node an hour of rest", () => {
     const node = candidate("a", { pods: ["3"], pool: { requirements: both, returns } });

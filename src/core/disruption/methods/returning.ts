@@ -4,6 +4,7 @@
  * the budgets for drift. A node stays at least an hour, so a choice that comes and goes moves nothing back and forth.
  * karpenter-ts only.
  */
+import { vocabulary } from "../../../apis/hub/generation.ts";
 import { CAPACITY_TYPE_LABEL_KEY } from "../../../apis/karpenter/labels.ts";
 import { createdAtMs } from "../../../apis/meta.ts";
 import { filterInSteps, type Steps } from "../../../base/steps.ts";
@@ -104,8 +105,11 @@ function preferred(
   const most = pool.returns?.dearer === true ? undefined : priceMicroUsd;
   const taken = (cheaper: Cheaper, to: string) =>
     "message" in cheaper ? undefined : { plan: cheaper.plan, to };
-  if (pool.returns?.nodePool === true && rankOf(planned.pool) > rankOf(pool))
-    return taken(launchedAs(planned, undefined, most), `NodePool "${planned.pool.name}"`);
+  if (pool.returns?.nodePool === true && rankOf(planned.pool) > rankOf(pool)) {
+    const { generation, name } = planned.pool;
+    const to = `${vocabulary(generation).poolKind} "${name}"`;
+    return taken(launchedAs(planned, undefined, most), to);
+  }
   if (planned.pool.id !== pool.id) return undefined;
   for (const one of betterTypes(candidate)) {
     const found = taken(launchedAs(planned, one, most), one);
