@@ -93,6 +93,25 @@ describe("active return", () => {
     },
   );
 
+  it("finds the one node of many that can return, within as many minutes as it takes to try all", () => {
+    const offered = types(50_000);
+    const cheap = offered.map((type) => ({
+      ...type,
+      offerings: type.offerings.map((one) => ({ ...one, priceMicroUsd: 10_000 })),
+    }));
+    const pool = { requirements: both, returns };
+    const nodes = Array.from({ length: 70 }, (_, at) => {
+      const isLast = at === 69;
+      const name = isLast ? "z" : `a-${String(at).padStart(2, "0")}`;
+      return candidate(name, { types: isLast ? offered : cheap, pods: ["3"], pool });
+    });
+    const found = [0, 1].flatMap((minute) => {
+      const round = roundOf(nodes, { types: offered, nowMs: NOW + minute * 60_000 });
+      return atOnce(returning.propose(round)).commands;
+    });
+    expect(found.map(({ candidates: [one] }) => one?.node.name)).toEqual(["z"]);
+  });
+
   it("leaves a node an hour of rest", () => {
     const node = candidate("a", { pods: ["3"], pool: { requirements: both, returns } });
     const createdMs = Date.parse(node.claim.metadata.creationTimestamp ?? "");

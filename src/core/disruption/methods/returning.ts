@@ -19,10 +19,11 @@ import { budgetCounter } from "../counters.ts";
 import type { Round } from "../round.ts";
 import { type Method, type Proposal, unchanged } from "./method.ts";
 
-/** How long a node stays before it may return, and so the least time between two tries. */
+/** How long a node stays before it may return, and so the least time between two moves of its pods. */
 const REST_MS = 60 * 60_000;
-/** Nodes that are simulated in one round; the next round begins where the facts have changed. */
+/** Nodes that are simulated in one round. If there are more, each minute has its own, so that all have their turn. */
 const MOST_TRIES = 64;
+const TURN_MS = 60_000;
 /** First choice first. */
 const PREFERRED: readonly string[] = ["reserved", "spot", "on-demand"];
 
@@ -61,14 +62,22 @@ function* propose(round: Round): Steps<Proposal> {
   const sorted = eligible.sort(
     (a, b) => createdAtMs(a.claim) - createdAtMs(b.claim) || (a.node.name < b.node.name ? -1 : 1),
   );
-  for (const candidate of sorted.slice(0, MOST_TRIES)) {
-    if (budgets.left(candidate) <= 0) continue;
-    if (candidate.generation === "alpha" && facts.alphaBusy) continue;
+  const open = sorted.filter(
+    (one) => budgets.left(one) > 0 && !(one.generation === "alpha" && facts.alphaBusy),
+  );
+  for (const candidate of inTurn(open, nowMs)) {
     yield;
     const command = commandFor(candidate, round);
     if (command !== undefined) return { commands: [command], remarks: [] };
   }
   return { commands: [], remarks: [] };
+}
+
+/** Those that are tried in this minute, in order. */
+function inTurn(candidates: readonly Candidate[], nowMs: number): readonly Candidate[] {
+  const turns = Math.max(1, Math.ceil(candidates.length / MOST_TRIES));
+  const first = (Math.floor(nowMs / TURN_MS) % turns) * MOST_TRIES;
+  return candidates.slice(first, first + MOST_TRIES);
 }
 
 function commandFor(candidate: Candidate, { facts, holdOffs }: Round): Command | undefined {
