@@ -1,5 +1,7 @@
 /** Reads a few of the controller's metrics every 15 seconds, and keeps what the page Health draws. */
 import type { Clock } from "../../base/clock.ts";
+import { errorText } from "../../base/error-text.ts";
+import type { Logger } from "../../base/log.ts";
 import { mustNotFail } from "../../base/must-not-fail.ts";
 import { SystemClock } from "../../base/system-clock.ts";
 import {
@@ -19,15 +21,33 @@ export interface KeptVitals {
 
 type Read = Pick<MetricsRegistry, "valuesOf">;
 
-/** `metrics`: of the controller that runs now. The clock is the cluster's, as that of the time bar. */
-export function keepVitals(metrics: () => Read, clock: Pick<Clock, "now">): KeptVitals {
-  const machine = new SystemClock();
+export interface VitalsDoors {
+  /** The cluster's, as that of the time bar. */
+  readonly clock: Pick<Clock, "now">;
+  readonly log: Logger;
+  /** Tells when to read. Default: the machine's clock. */
+  readonly machine?: Pick<Clock, "after">;
+}
+
+/** `metrics`: of the controller that runs now. A reading that fails leaves a gap, and ends nothing. */
+export function keepVitals(
+  metrics: () => Read,
+  { clock, log, machine = new SystemClock() }: VitalsDoors,
+): KeptVitals {
   let points: readonly VitalPoint[] = [];
   let last: VitalReading | undefined;
   let isOver = false;
+  const readNow = async (): Promise<VitalReading | undefined> => {
+    try {
+      return await readVitals(metrics(), clock.now());
+    } catch (error) {
+      log.warn("metrics could not be read for the console", { error: errorText(error) });
+      return undefined;
+    }
+  };
   const read = async (): Promise<void> => {
-    const now = await readVitals(metrics(), clock.now());
-    const point = last === undefined ? undefined : vitalPoint(last, now);
+    const now = await readNow();
+    const point = last && now && vitalPoint(last, now);
     if (point !== undefined) points = withVital(points, point);
     last = now;
     if (!isOver) timer = machine.after(EVERY_MS, () => mustNotFail(read(), "reading metrics"));

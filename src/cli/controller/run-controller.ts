@@ -225,12 +225,12 @@ async function openDoors({ clock, log, parts, provider }: Starting): Promise<Doo
   return { client, transport, random };
 }
 
-/** In every replica, leading or not: each sees the whole cluster. It is loaded only where it is wanted. */
 interface ConsoleOf {
   readonly options: Options;
   readonly operator: Operator;
 }
 
+/** In every replica, leading or not: each sees the whole cluster. It is loaded only where it is wanted. */
 async function openConsole(
   { clock, log, parts }: Starting,
   { transport, random, options, operator }: Doors & ConsoleOf,
@@ -240,7 +240,7 @@ async function openConsole(
   const { serveControllerConsole } = await import("../console/controller-console.ts");
   const doors = { transport, random: random.fork("console"), clock, log };
   const { keepVitals } = await import("../console/kept-vitals.ts");
-  const { points: vitals, close } = keepVitals(() => operator.metrics, clock);
+  const { points: vitals, close } = keepVitals(() => operator.metrics, { clock, log });
   parts.add(close);
   const served = await serveControllerConsole(doors, { port, clusterName, vitals }).catch(
     (error: unknown) => {

@@ -16,6 +16,7 @@ import type { SpanExport } from "../../operator/spans/span-export.ts";
 import { startHttps } from "../../sandbox/apiserver/https/https-server.ts";
 import { startAwsEndpoint } from "../../sandbox/ec2/wire/server.ts";
 import type { Trace } from "../../sandbox/trace.ts";
+import type { VitalsDoors } from "../console/kept-vitals.ts";
 import { settingFlags } from "../controller/setting-flags.ts";
 import { BUILD } from "../program/build.ts";
 import { CliError } from "../program/cli-error.ts";
@@ -118,11 +119,9 @@ async function serve(
   parts.add(() => endpoints.close());
   writeKubeconfig(file, https);
   const { serveConsole } = await import("../console/serve-console.ts");
-  const told = { box, flags, clock, log, trace, say, vitals: await vitalsOf(box, clock, parts) };
-  const page = await serveConsole(await sourceOf(told), {
-    port: 0,
-    log,
-  });
+  const vitals = await vitalsOf(box, { clock, log }, parts);
+  const source = await sourceOf({ box, flags, clock, log, trace, say, vitals });
+  const page = await serveConsole(source, { port: 0, log });
   parts.add(() => page.close());
   // Signals are handled before the first output says that the sandbox runs.
   const interruption = interrupted();
@@ -142,9 +141,9 @@ async function spansOf(parts: Parts, log: Logger): Promise<SpanExport | undefine
 }
 
 /** Of the Karpenter that runs now. */
-async function vitalsOf(box: Box, clock: PacedClock, parts: Parts) {
+async function vitalsOf(box: Box, doors: VitalsDoors, parts: Parts) {
   const { keepVitals } = await import("../console/kept-vitals.ts");
-  const { points, close } = keepVitals(() => box.operator.metrics, clock);
+  const { points, close } = keepVitals(() => box.operator.metrics, doors);
   parts.add(close);
   return points;
 }

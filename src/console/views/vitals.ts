@@ -41,7 +41,7 @@ export interface VitalPoint {
   readonly cloudErrors?: number;
 }
 
-/** The point of `now`; undefined: no time has passed, or the process started anew in between. */
+/** The point of `now`; undefined: no time has passed. A total that was more before, in another process, is absent. */
 export function vitalPoint(before: VitalReading, now: VitalReading): VitalPoint | undefined {
   const seconds = (now.atMs - before.atMs) / 1_000;
   if (seconds <= 0) return undefined;
