@@ -8,6 +8,7 @@ import { keyOf } from "../../apis/meta.ts";
 import { deepFreeze } from "../../base/json.ts";
 import { atOnce, eachInSteps, filterInSteps, type Steps } from "../../base/steps.ts";
 import type { KubeList, WatchEvent } from "../client/client.ts";
+import type { Copy } from "./check-copy.ts";
 import type { Feed, Mirror, MirrorHandler, MirrorOptions } from "./mirror.ts";
 import { placeOf, SortedKeys } from "./sorted-keys.ts";
 
@@ -17,7 +18,7 @@ const OBJECTS_PER_STEP = 64;
 const KEYS_PER_STEP = 4_096;
 
 /** The mirror that a watch fills. */
-export class Informer<T extends KubeObject> implements Mirror<T> {
+export class Informer<T extends KubeObject> implements Mirror<T>, Copy<T> {
   readonly kind: Kind<T>;
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<string, Index<T>>();
@@ -152,6 +153,25 @@ export class Informer<T extends KubeObject> implements Mirror<T> {
   /** What is kept of an object. */
   keep(object: T): T {
     return deepFreeze(this.#project(object));
+  }
+
+  lacks(object: T): boolean {
+    const known = this.#objects.get(keyOf(object));
+    return known === undefined || versionOf(known) < versionOf(object);
+  }
+
+  *notIn(listed: ReadonlySet<string>, upTo: number): Steps<readonly T[]> {
+    const others = yield* filterInSteps(
+      [...this.#objects],
+      KEYS_PER_STEP,
+      ([key, object]) => !listed.has(key) && versionOf(object) <= upTo,
+    );
+    return others.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+  }
+
+  heal({ missed, gone }: Parameters<Copy<T>["heal"]>[0]): void {
+    for (const object of missed) this.#put(object, true);
+    for (const object of gone) this.#remove(keyOf(object), object.metadata.uid);
   }
 
   take(event: WatchEvent<T>): void {

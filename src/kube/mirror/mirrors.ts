@@ -65,6 +65,7 @@ export class LiveMirrors implements Mirrors, Freshness {
       readFrame: options.readFrame,
       groupIsServed: () => [...this.#served.values()].includes(kind.group),
       keep: (object) => informer.keep(object),
+      copy: informer,
       onList: (list) => {
         this.#notice(id, kind, list.resourceVersion !== "");
         // There may be a million objects. The lease, for example, must be renewed while they are read.

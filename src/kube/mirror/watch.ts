@@ -1,7 +1,8 @@
 /**
  * List and watch as one endless loop: list in pages, watch from there, begin again where it broke.
  * A broken watch resumes from the last version seen (bookmarks keep that fresh) after a backoff; 410
- * means that version is gone, so list again. Never gives up until closed.
+ * means that version is gone, so list again. Now and then the copy is compared (check-copy.ts). Never gives up until
+ * closed.
  */
 
 import {
@@ -31,6 +32,7 @@ import {
   type StatusBody,
   UnreadableFrame,
 } from "../errors.ts";
+import { type Copy, CopyCheck } from "./check-copy.ts";
 
 /** Same growth as client-go's reflector: 800 ms doubling to 30 s. */
 const BACKOFF_BASE_MS = 800;
@@ -84,6 +86,8 @@ export interface ReflectOptions<T extends KubeObject> {
   readonly groupIsServed?: () => boolean;
   /** Reduces an object to what is kept of it. Absent: the whole object is kept. */
   readonly keep?: ((object: T) => T) | undefined;
+  /** What is compared with the server now and then. Absent: it is not. */
+  readonly copy?: Copy<T>;
   /**
    * The whole truth, after a list. An unserved kind lists as empty, at no version. The watch begins when it is taken in:
    * at once, or when the promise that comes back is kept.
@@ -117,6 +121,7 @@ export function reflect<T extends KubeObject>(options: ReflectOptions<T>): Refle
 
 class ReflectLoop<T extends KubeObject> implements Reflection {
   readonly #options: ReflectOptions<T>;
+  readonly #check: CopyCheck<T> | undefined;
   #closed = false;
   #watch: Watch<T> | undefined;
   #pause: { timer: Timer; wake: () => void } | undefined;
@@ -147,6 +152,9 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
   constructor(options: ReflectOptions<T>) {
     this.#options = options;
     this.#readFrame = options.readFrame;
+    const { copy } = options;
+    if (copy !== undefined)
+      this.#check = new CopyCheck({ ...options, copy, selection: this.#selection() });
   }
 
   close(): void {
@@ -176,6 +184,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     while (!this.#closed) {
       try {
         if (this.#resourceVersion === undefined) await this.#list();
+        else await this.#check?.run(Number(this.#resourceVersion) || 0, () => !this.#closed);
         if (!this.#closed && !(await this.#follow())) await this.#pauseAfterNothing();
       } catch (error) {
         await this.#survive(error);
@@ -221,6 +230,7 @@ class ReflectLoop<T extends KubeObject> implements Reflection {
     this.#isSetBack = version < this.#newest;
     if (this.#isSetBack) this.#saySetBack(version);
     await this.#handOver(list);
+    this.#check?.rest();
     // Not before: half a list is no picture to go on from.
     this.#resourceVersion = list.resourceVersion;
     this.#failures = 0;

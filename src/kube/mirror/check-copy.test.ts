@@ -1,0 +1,135 @@
+import { describe, expect, it } from "vitest";
+import { NODE, type Node } from "../../apis/core/node.ts";
+import { SILENT } from "../../base/log.ts";
+import { Random } from "../../base/random.ts";
+import { VirtualClock } from "../../base/virtual-clock.ts";
+import type { KubeClient, KubeList, ListOptions, WatchEvent } from "../client/client.ts";
+import { KubeError } from "../errors.ts";
+import { LiveMirrors } from "./mirrors.ts";
+
+const HOUR = 3_600_000;
+const WATCH_MS = 300_000;
+
+function node(name: string, version: number, uid = name): Node {
+  return { metadata: { name, uid, resourceVersion: String(version) } };
+}
+
+/** A server with these nodes. Watches last five minutes and bring what `bring` says. */
+function world(first: readonly Node[], listed?: readonly Node[]) {
+  const clock = new VirtualClock();
+  const server = {
+    nodes: first,
+    version: 10,
+    /** What a list of the whole kind answers. Default: what is there. */
+    listed: listed as readonly Node[] | Error | undefined,
+    listMs: 0,
+    lists: [] as string[],
+    watchedFrom: [] as string[],
+    bring: [] as WatchEvent<Node>[],
+  };
+  const client = {
+    list: async (
+      _: unknown,
+      { fieldSelector, keep = (one: Node) => one }: ListOptions & { keep?: (one: Node) => Node },
+    ): Promise<KubeList<Node>> => {
+      server.lists.push(fieldSelector ?? "all");
+      const name = fieldSelector?.replace("metadata.name=", "");
+      if (name === undefined && server.listMs > 0) await clock.sleep(server.listMs);
+      const found = name === undefined ? (server.listed ?? server.nodes) : server.nodes;
+      if (found instanceof Error) throw found;
+      const items = found.filter(({ metadata }) => name === undefined || metadata.name === name);
+      return { items: items.map(keep), resourceVersion: String(server.version), kept: true };
+    },
+    watch: async (_: unknown, { resourceVersion }: { resourceVersion: string }) => {
+      server.watchedFrom.push(resourceVersion);
+      const events = server.bring.splice(0);
+      return {
+        close: () => undefined,
+        async *[Symbol.asyncIterator]() {
+          yield* events;
+          await clock.sleep(WATCH_MS);
+        },
+      };
+    },
+  } as unknown as KubeClient;
+  const told: unknown[] = [];
+  const log = {
+    ...SILENT,
+    named: () => log,
+    warn: (_: string, fields?: object) => void told.push(fields),
+  };
+  const mirrors = new LiveMirrors({ client, clock, random: new Random(1), log });
+  const mirror = mirrors.of(NODE);
+  const names = () =>
+    mirror.list().map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`);
+  return { clock, server, mirror, names, told, stop: () => mirrors.close() };
+}
+
+describe("a copy that is not as the server has it", () => {
+  it("gets within the hour what a list lacked, and loses what no event took away", async () => {
+    const { clock, server, names, told, stop } = world(
+      [node("a", 1), node("b", 2), node("d", 3)],
+      [node("a", 1), node("c", 4), node("d", 2)],
+    );
+    await clock.settle();
+    expect(names()).toEqual(["a@1", "c@4", "d@2"]);
+    server.listed = undefined;
+    await clock.advance(HOUR + 2 * WATCH_MS);
+    expect(names()).toEqual(["a@1", "b@2", "d@3"]);
+    expect(told).toEqual([{ kind: "Node", missed: 2, gone: 1 }]);
+    // The watch goes on from where it stood: nothing that came meanwhile is lost.
+    expect(new Set(server.watchedFrom)).toEqual(new Set(["10"]));
+    stop();
+  });
+
+  it("keeps what only the new list lacks, for the server has it by name", async () => {
+    const { clock, server, names, told, stop } = world([node("a", 1), node("b", 2)]);
+    await clock.settle();
+    server.listed = [node("a", 1)];
+    await clock.advance(HOUR + 2 * WATCH_MS);
+    expect(server.lists).toEqual(["all", "all", "metadata.name=b"]);
+    expect(names()).toEqual(["a@1", "b@2"]);
+    expect(told).toEqual([]);
+    stop();
+  });
+
+  it("leaves to the watch what is newer than where it stands", async () => {
+    const { clock, server, names, told, stop } = world([node("a", 1)]);
+    await clock.settle();
+    server.nodes = [node("a", 11), node("b", 12)];
+    server.version = 12;
+    await clock.advance(HOUR + 2 * WATCH_MS);
+    expect(server.lists).toEqual(["all", "all"]);
+    expect(names()).toEqual(["a@1"]);
+    expect(told).toEqual([]);
+    stop();
+  });
+
+  it.each([
+    ["a list of before", 9, []],
+    ["a refusal", 10, new KubeError(500, { code: 500 }, "listing")],
+    ["a list that does not come to its end", 10, new KubeError(410, { code: 410 }, "listing")],
+  ])("is left alone after %s, and watched on", async (_, version, listed) => {
+    const { clock, server, names, stop } = world([node("a", 1)]);
+    await clock.settle();
+    Object.assign(server, { version, listed });
+    await clock.advance(HOUR + 2 * WATCH_MS);
+    const watches = server.watchedFrom.length;
+    await clock.advance(HOUR);
+    expect(server.lists.length).toBeGreaterThan(1);
+    expect(server.watchedFrom.length).toBeGreaterThan(watches + 5);
+    expect(names()).toEqual(["a@1"]);
+    stop();
+  });
+
+  it("is compared the less often the longer that takes", async () => {
+    const { clock, server, stop } = world([node("a", 1)]);
+    await clock.settle();
+    server.listMs = 60_000;
+    await clock.advance(9 * HOUR);
+    expect(server.lists).toEqual(["all", "all"]);
+    await clock.advance(HOUR);
+    expect(server.lists).toEqual(["all", "all", "all"]);
+    stop();
+  });
+});
