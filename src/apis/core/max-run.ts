@@ -5,16 +5,24 @@ import { parseDuration } from "../../base/duration.ts";
 import { MAX_RUN_DURATION_KEY } from "../karpenter/labels.ts";
 import type { Pod } from "./pod.ts";
 
-/** How long a node that is launched for the pod may live; undefined: the pod does not ask, or cannot be read. */
-export function maxRunMs({ metadata: { annotations } }: Pod): number | undefined {
-  const text = annotations?.[MAX_RUN_DURATION_KEY];
+/** A shorter time would buy machine after machine for one pod: a node takes a minute to join, and a drain takes time. */
+const LEAST_MS = 10 * 60_000;
+
+/** How long a node may live, by a pod's annotation or its own label; undefined: nothing asks, or it cannot be read. */
+export function maxRunOf(texts: Readonly<Record<string, string>> | undefined): number | undefined {
+  const text = texts?.[MAX_RUN_DURATION_KEY];
   const ms = text === undefined ? undefined : parseDuration(text);
-  return ms !== undefined && ms > 0 ? ms : undefined;
+  return ms !== undefined && ms >= LEAST_MS ? ms : undefined;
+}
+
+/** How long a node that is launched for the pod may live. */
+export function maxRunMs({ metadata: { annotations } }: Pod): number | undefined {
+  return maxRunOf(annotations);
 }
 
 /** What is wrong with the pod's annotation, for its owner; undefined: nothing. */
 export function maxRunProblem(pod: Pod): string | undefined {
   const text = pod.metadata.annotations?.[MAX_RUN_DURATION_KEY];
   if (text === undefined || maxRunMs(pod) !== undefined) return undefined;
-  return `annotation ${MAX_RUN_DURATION_KEY} is ${JSON.stringify(text)}: wanted a duration above 0, such as 2h or 90m`;
+  return `annotation ${MAX_RUN_DURATION_KEY} is ${JSON.stringify(text)}: wanted a duration of at least 10m, such as 2h or 90m`;
 }

@@ -4,11 +4,11 @@
  * disruption loop replaces them first. A v1 claim that respects budgets is marked, too.
  * upstream: pkg/controllers/nodeclaim/expiration/controller.go
  */
+import { maxRunOf } from "../../apis/core/max-run.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
-import { MAX_RUN_DURATION_KEY } from "../../apis/karpenter/labels.ts";
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { fromRfc3339 } from "../../base/clock.ts";
-import { type NillableMs, parseDuration, parseNillableDuration } from "../../base/duration.ts";
+import { type NillableMs, parseNillableDuration } from "../../base/duration.ts";
 import { fnv64Text } from "../../base/fnv.ts";
 
 /** When a claim expires. Voluntary expiry respects budgets. */
@@ -58,7 +58,7 @@ export function isExpiryBudgeted(pool: Pool, rules: Pick<ExpiryRules, "respectsB
  */
 function maxRunEnd({ metadata: { labels, creationTimestamp } }: NodeClaim): Expiry | undefined {
   const createdMs = fromRfc3339(creationTimestamp);
-  const lifetime = parseDuration(labels?.[MAX_RUN_DURATION_KEY] ?? "");
+  const lifetime = maxRunOf(labels);
   if (lifetime === undefined || createdMs === undefined) return undefined;
   return { mode: "forceful", atMs: createdMs + lifetime };
 }

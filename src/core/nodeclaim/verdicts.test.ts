@@ -306,6 +306,8 @@ describe("expiry", () => {
       expect(expiry(lasting("30m", "Never"), one, rules)).toEqual(end);
     expect(expiry(lasting("30m", "20h"), pool(), rules)).toEqual(end);
     expect(expiry(lasting("30h", "1h"), pool(), rules)).toMatchObject({ mode: "voluntary" });
+    for (const text of ["0s", "9m", "-2h", "soon"])
+      expect(expiry(lasting(text, "Never"), pool(), rules)).toBeUndefined();
   });
 
   it("is forced when the pods of the claim asked for it, though budgets delay its expiry", () => {

@@ -76,10 +76,13 @@ describe("pods that ask for a node that ends", () => {
     expect(result.existing.map(({ nodeName }) => nodeName)).toEqual(["n"]);
   });
 
-  it.each(["soon", "0", "-1h"])("are not planned while it cannot be read: %s", (text) => {
-    const [refused] = solve(input([lasting("a", text)])).unschedulable;
-    expect(refused?.message).toBe(
-      `annotation ${KEY} is "${text}": wanted a duration above 0, such as 2h or 90m`,
-    );
-  });
+  it.each(["soon", "0", "-1h", "1ms", "9m59s", "2562048h"])(
+    "are not planned while no node can live by it: %s",
+    (text) => {
+      const [refused] = solve(input([lasting("a", text)])).unschedulable;
+      expect(refused?.message).toBe(
+        `annotation ${KEY} is "${text}": wanted a duration of at least 10m, such as 2h or 90m`,
+      );
+    },
+  );
 });
