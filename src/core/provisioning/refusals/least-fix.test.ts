@@ -55,6 +55,30 @@ describe("a fix that is made smaller", () => {
     expect(leastFix([cpu(90), limit(10)], pod(), isEnough)).toEqual([cpu(8), limit(2)]);
   });
 
+  it.each([2 ** 53, 2 ** 63, 1e22])(
+    "comes to an end where numbers have gaps, as at %d",
+    (least) => {
+      const far = { ...limit(4 * least), from: 1 };
+      const near = { ...limit(least + 4 * (least / 2 ** 52)), from: least };
+      const isEnough = (edits: readonly Edit[]) => (limitOf(edits)?.to ?? 0) > least;
+      for (const one of [far, near]) {
+        const [found] = leastFix([one], pod(), isEnough) as readonly (typeof far)[];
+        expect(found?.to).toBeGreaterThan(least);
+        expect(found?.to).toBeLessThanOrEqual(one.to);
+      }
+      const cpu = `${least * 4}`;
+      const one = pod({
+        spec: { containers: [{ name: "main", resources: { requests: { cpu } } }] },
+      });
+      const from = least * 4_000;
+      const lowered = (to: number) =>
+        ({ on: "pod", change: "request", resource: "cpu", container: "main", from, to }) as const;
+      const fits = (edits: readonly Edit[]) =>
+        edits.some((edit) => edit.change === "request" && edit.to <= least);
+      expect(leastFix([lowered(least)], one, fits)).toMatchObject([{ change: "request" }]);
+    },
+  );
+
   it("lowers a container no further than the init phase asks for anyway", () => {
     const of = (name: string, cpu: string) => ({ name, resources: { requests: { cpu } } });
     const one = pod({ spec: { containers: [of("main", "7")], initContainers: [of("init", "2")] } });

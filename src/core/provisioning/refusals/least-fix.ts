@@ -122,9 +122,9 @@ function withLeastAmount(
   const [most, from] = [Math.ceil(edit.to / unit), Math.floor(edit.from / unit)];
   if (again) {
     const next = most + Math.sign(from - most);
-    if (next !== from && allows(next)) halve(next, from, allows);
+    if (next !== most && next !== from && allows(next)) halve(next, from, allows);
   } else if (edit.change !== "limit" || most - from > TRIED_ONE_BY_ONE) halve(most, from, allows);
-  else for (let units = from + 1; units < most && !allows(units); units++);
+  else for (let step = 1; from + step < most && !allows(from + step); step++);
   return least;
 }
 
@@ -155,7 +155,7 @@ function leastLowered(
   const same = requestEdits(pod, resource, to);
   if (same !== undefined && same.length <= lowered.length && !areEqual(same, lowered)) allows(0);
   // The amount is mostly what a type has. Then one unit more is not enough.
-  if (allows(1)) halve(1, Math.ceil((from - to) / unit), allows);
+  if (to + unit !== to && allows(1)) halve(1, Math.ceil((from - to) / unit), allows);
   return least;
 }
 
@@ -166,8 +166,10 @@ function areEqual(some: readonly PodEdit[], others: readonly PodEdit[]): boolean
 /** Halves the distance between a number that is enough and one that is not, until they are neighbours. */
 function halve(enough: number, tooLittle: number, isEnough: (middle: number) => boolean): void {
   let [good, bad] = [enough, tooLittle];
-  while (Math.abs(bad - good) > 1) {
+  for (;;) {
     const middle = Math.trunc((good + bad) / 2);
+    // Between amounts such as 8Ei there may be no other number.
+    if (middle === good || middle === bad) return;
     if (isEnough(middle)) good = middle;
     else bad = middle;
   }
