@@ -45,7 +45,8 @@ export function quotaController(deps: AwsDeps, parts: AwsParts): Controller {
     const ours = new Set(VCPU_QUOTAS.map(({ code }) => code));
     const quotas = pages
       .flatMap((page) => page.Quotas)
-      .filter(({ QuotaCode }) => ours.has(QuotaCode))
+      // A quota without a number would refuse every launch.
+      .filter(({ QuotaCode, Value }) => ours.has(QuotaCode) && Number.isFinite(Value))
       .map((one) => [one.QuotaCode, { name: one.QuotaName, vcpus: one.Value }] as const);
     const running = instances.flatMap((page) => page.Reservations.flatMap((one) => one.Instances));
     parts.quotas.take({ askedMs, quotas: new Map(quotas), running, vcpus });

@@ -172,6 +172,20 @@ describe("with --enable-quota-awareness", () => {
     expect(await standard()).toBe(true);
   });
 
+  it.each([
+    ["no quota", []],
+    ["a quota without a number", [{ QuotaCode: STANDARD, QuotaName: "Standard" }]],
+    ["a number that is none", [{ QuotaCode: STANDARD, QuotaName: "Standard", Value: Number.NaN }]],
+  ])("an answer with %s stops no launch", async (_, Quotas) => {
+    const listServiceQuotas = async () => ({ Quotas });
+    const prepare = ({ api }: SimulatedAws) =>
+      void Object.assign(api.servicequotas, { listServiceQuotas });
+    world = await awsWorld({ quotaAwareness: true }, { prepare });
+    await world.kube.create(EC2_NODE_CLASS, ec2NodeClass());
+    await world.clock.advance(61_000);
+    await world.settle(world.cloud.create(onDemand("m5.large")));
+  });
+
   it("is off without the setting: nothing is asked, EC2 refuses", async () => {
     await begin(OF_NODE_GROUP, false);
     await expect(world.settle(world.cloud.create(onDemand("m5.large")))).rejects.toThrow(
