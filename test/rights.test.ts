@@ -3,6 +3,7 @@
  * cluster proves that they suffice. Here is the reverse: a cluster's whole life, and each right that nobody
  * used in it must stand in the list below with the moment at which it is needed.
  */
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Pod } from "../src/apis/core/pod.ts";
 import {
@@ -119,6 +120,8 @@ spec: {scalableRef: ${ref}, replicas: 1}
   )
   .join("");
 
+const VPA_CRD = readFileSync("test/fixtures/vertical-pod-autoscaler.yaml", "utf8");
+
 const ALPHA = `
 apiVersion: karpenter.k8s.aws/v1alpha1
 kind: AWSNodeTemplate
@@ -157,6 +160,7 @@ async function liveThrough(
       "scheduler-config": SPREAD,
       "feature-gates": "NodeOverlay=true,CapacityBuffer=true",
       "ignore-dra-requests": "false",
+      "read-vpa-recommendations": "true",
     },
     connectKube: ({ transport }) =>
       underRights(transport, rights, "karpenter", ({ verb, resource }, right) => {
@@ -226,6 +230,7 @@ describe("the rights of the controller", () => {
 
   it("are what a life on AWS needs, of both generations, and not more", async () => {
     const { refused, unused } = await liveThrough("aws", async (world) => {
+      await world.apply(VPA_CRD);
       await world.apply(EC2_NODE_CLASS);
       await world.apply(OVERLAY + BUFFERS);
       await world.apply(pool("default", CLASS, "1m"));

@@ -18,6 +18,10 @@ import {
   type StoredPodTemplate,
 } from "../apis/autoscaling/capacity-buffer.ts";
 import {
+  VERTICAL_POD_AUTOSCALER,
+  type VerticalPodAutoscaler,
+} from "../apis/autoscaling/vertical-pod-autoscaler.ts";
+import {
   NAMESPACE,
   type Namespace,
   PERSISTENT_VOLUME,
@@ -147,6 +151,11 @@ function runtimeClasses(world: Doors): Mirror<RuntimeClass> {
   return world.mirrors.of(RUNTIME_CLASS, { optional: true });
 }
 
+/** What pods that are created anew will ask for. Only with `--read-vpa-recommendations`; mostly not installed. */
+function verticalAutoscalers(world: Doors): Mirror<VerticalPodAutoscaler> {
+  return world.mirrors.of(VERTICAL_POD_AUTOSCALER, { optional: true });
+}
+
 /** What default spreads select by. Only where one is configured. */
 export function selectorKinds(world: Doors): {
   readonly services: Mirror<Service>;
@@ -252,6 +261,7 @@ export function openMirrors(world: Doors & Partial<Pick<World, "cloud" | "settin
   daemonSets(world);
   limitRanges(world);
   runtimeClasses(world);
+  if (world.settings?.readsRecommendations === true) verticalAutoscalers(world);
   if ((world.settings?.defaultSpread ?? []).length > 0) selectorKinds(world);
   if (world.settings?.compileSelector !== undefined) deviceKinds(world);
   if ((world.settings?.surgeTimeoutMs ?? 0) > 0) deployments(world);

@@ -34,6 +34,8 @@ export interface Settings {
   readonly planner: PlannerOptions;
   /** For pods without a topology spread of their own; absent = none. */
   readonly defaultSpread?: readonly TopologySpreadConstraint[];
+  /** Pods that are created anew are planned with what VerticalPodAutoscalers recommend. Absent: as they are. */
+  readonly readsRecommendations?: boolean;
   /** Reads CEL selectors of devices. Absent: pods with resource claims are not planned. */
   readonly compileSelector?: CompileSelector;
   /** Milli-cores of the controller: scales concurrency. */

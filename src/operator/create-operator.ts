@@ -317,6 +317,7 @@ export function settingsOf(options: Options): Settings {
     minValuesPolicy: options.minValuesPolicy === "BestEffort" ? "BestEffort" : "Strict",
     planner,
     defaultSpread: schedulerConfig(options.schedulerConfig),
+    ...(options.readVpaRecommendations ? { readsRecommendations: true } : {}),
     ...(options.ignoreDraRequests ? {} : { compileSelector: compileDeviceSelector }),
     cpuRequestsMilli: options.cpuRequests <= 0 ? 1_000 : options.cpuRequests,
     clusterName: options.clusterName,

@@ -169,6 +169,7 @@ export function schedulingInput(
       csiNodes: csiNodes(world).list(),
     },
     ...defaultSpread(world),
+    ...recommending(cluster),
     ...deviceFacts(world),
     options: {
       preferencePolicy: settings.preferencePolicy,
@@ -177,6 +178,11 @@ export function schedulingInput(
       wellKnownLabels: cloud.wellKnownLabels,
     },
   };
+}
+
+function recommending({ admission }: World["cluster"]): Pick<SchedulingInput, "autoscalers"> {
+  const { autoscalers } = admission;
+  return autoscalers.length === 0 ? {} : { autoscalers };
 }
 
 function deviceFacts(world: World): Pick<SchedulingInput, "devices"> {

@@ -1,5 +1,9 @@
 /** `state.daemonset`: what each new node will carry, and what admission adds to it, into our picture. */
 import { DAEMON_SET, type DaemonSet } from "../../apis/apps/kinds.ts";
+import {
+  VERTICAL_POD_AUTOSCALER,
+  type VerticalPodAutoscaler,
+} from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import { LIMIT_RANGE, type LimitRange } from "../../apis/core/limit-range.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { RUNTIME_CLASS, type RuntimeClass } from "../../apis/node/runtime-class.ts";
@@ -9,11 +13,12 @@ import type { World } from "../world.ts";
 import { type Feed, fed, feeder } from "./feeder.ts";
 
 /** Feeds DaemonSets to the cluster state. */
-export function stateDaemonSet({ cluster }: World): Controller {
+export function stateDaemonSet({ cluster, settings }: World): Controller {
   return feeder("state.daemonset", [
     fed(daemonSetFeed(cluster)),
     fed(limitRangeFeed(cluster)),
     fed(runtimeClassFeed(cluster)),
+    ...(settings.readsRecommendations === true ? [fed(verticalAutoscalerFeed(cluster))] : []),
   ]);
 }
 
@@ -43,5 +48,16 @@ export function runtimeClassFeed({
     kind: RUNTIME_CLASS,
     put: (runtimeClass) => admission.updateRuntimeClass(runtimeClass),
     remove: ({ metadata }) => admission.deleteRuntimeClass(metadata.name),
+  };
+}
+
+/** Requests of pods that are created anew. */
+function verticalAutoscalerFeed({
+  admission,
+}: Pick<ClusterState, "admission">): Feed<VerticalPodAutoscaler> {
+  return {
+    kind: VERTICAL_POD_AUTOSCALER,
+    put: (autoscaler) => admission.updateAutoscaler(autoscaler),
+    remove: (autoscaler) => admission.deleteAutoscaler(autoscaler),
   };
 }

@@ -2,6 +2,7 @@
  * All facts that one planning pass may use. Plain data: equal input gives an equal plan, whatever the order of the
  * lists.
  */
+import type { VerticalPodAutoscaler } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import type { Namespace, PersistentVolume, PersistentVolumeClaim } from "../../apis/core/kinds.ts";
 import type { Pod } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
@@ -63,6 +64,8 @@ export interface SchedulingInput {
   readonly volumes: VolumeFacts;
   /** The operator's default spread, for pods without a spread. Absent: none. */
   readonly defaultSpread?: DefaultSpread;
+  /** They change the requests of pods that move, as those are created anew. Absent: no pod changes. */
+  readonly autoscalers?: readonly VerticalPodAutoscaler[];
   /** Devices and claims (Dynamic Resource Allocation). Absent: pods with claims are refused. */
   readonly devices?: DeviceFacts | undefined;
   readonly options: SchedulingOptions;

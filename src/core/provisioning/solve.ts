@@ -18,6 +18,7 @@ import { MOST_AT_ONCE, sortedByText } from "../../base/text-order.ts";
 import { RequirementSpace } from "../scheduling/requirement-space.ts";
 import { someAreAvoided } from "../scheduling/taints.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
+import { Recommendations } from "../state/recommendations.ts";
 import { defaultPooler } from "./batch/default-pool.ts";
 import { defaultSpreader } from "./batch/default-spread.ts";
 import { plannedDaemons } from "./batch/eligibility.ts";
@@ -385,7 +386,8 @@ export function createPass(
   const { minValuesPolicy } = options;
   const reserved = templates.filter(({ table }) => table.offerings.hasReserved);
   const [inPool, spread] = [defaultPooler(input.namespaces), defaultSpreader(input.defaultSpread)];
-  const complete = (pod: Pod) => spread(inPool(pod));
+  const recommendations = new Recommendations(input.autoscalers ?? []);
+  const complete = (pod: Pod) => spread(inPool(recommendations.successor(pod)));
   const { devices: facts } = input;
   const devices = facts && new DeviceAccess({ ...input, devices: facts }, space);
   const context = {

@@ -43,12 +43,18 @@ export class LivePods {
   }
 }
 
-/** `admission` completes the template while there is no live pod. */
+/**
+ * `admission` completes the template while there is no live pod. The live pod may be older than what is recommended
+ * for the next one.
+ */
 export function daemonPod(facts: DaemonFacts, admission: PodAdmission): Pod {
   const { metadata, spec } = facts.daemonSet;
   const live = facts.livePods.newest();
-  const { affinity, ...source } =
-    live?.spec ?? admission.completed(metadata.namespace, spec.template.spec);
+  const { namespace, name } = metadata;
+  const { affinity, ...source } = admission.recommended(
+    { namespace, apiVersion: "apps/v1", kind: "DaemonSet", name },
+    live?.spec ?? admission.completed(namespace, spec.template.spec),
+  );
   const { nodeName: _, ...rest } = source;
   const wanted = spec.template.spec.affinity ?? (live === undefined ? affinity : undefined);
   return {

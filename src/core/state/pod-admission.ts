@@ -1,17 +1,23 @@
 /**
  * What the API server adds to a pod that is not created yet: requests from limits, defaults of the namespace's
- * LimitRanges, then what its RuntimeClass adds. Pods of DaemonSets on planned nodes and pods of CapacityBuffers are made from a template, so
+ * LimitRanges, what its RuntimeClass adds, then what a VerticalPodAutoscaler recommends. Pods of DaemonSets on planned nodes and pods of CapacityBuffers are made from a template, so
  * without this they would look smaller than they become. upstream plans such a template as it is written.
  */
+import type { VerticalPodAutoscaler } from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
 import { type LimitRange, withLimitRanges } from "../../apis/core/limit-range.ts";
 import type { Container, PodSpec } from "../../apis/core/pod.ts";
+import { type KubeObject, keyOf } from "../../apis/meta.ts";
 import { type RuntimeClass, withRuntimeClass } from "../../apis/node/runtime-class.ts";
+import { type PodMaker, Recommendations } from "./recommendations.ts";
 
 /** The objects that admission reads, and what it makes of a spec. */
 export class PodAdmission {
   /** By namespace, each list in the order of names. */
   readonly #limitRanges = new Map<string, readonly LimitRange[]>();
   readonly #runtimeClasses = new Map<string, RuntimeClass>();
+  readonly #autoscalers = new Map<string, VerticalPodAutoscaler>();
+  #recommending: readonly VerticalPodAutoscaler[] | undefined;
+  #recommendations: Recommendations | undefined;
   #revision = 0;
 
   updateLimitRange(limitRange: LimitRange): void {
@@ -40,7 +46,41 @@ export class PodAdmission {
     if (this.#runtimeClasses.delete(name)) this.#revision++;
   }
 
-  /** Rises with each change of what {@link completed} answers. */
+  /** The recommender writes each minute; only other recommendations count as a change. */
+  updateAutoscaler(autoscaler: VerticalPodAutoscaler): void {
+    const key = keyOf(autoscaler);
+    const known = this.#autoscalers.get(key);
+    if (known !== undefined && effectOf(known) === effectOf(autoscaler)) return;
+    this.#autoscalers.set(key, autoscaler);
+    this.#recommendAnew();
+  }
+
+  deleteAutoscaler(autoscaler: KubeObject): void {
+    if (this.#autoscalers.delete(keyOf(autoscaler))) this.#recommendAnew();
+  }
+
+  #recommendAnew(): void {
+    this.#recommending = undefined;
+    this.#recommendations = undefined;
+    this.#revision++;
+  }
+
+  /** All VerticalPodAutoscalers, by namespace and name. The same list until one of them changes. */
+  get autoscalers(): readonly VerticalPodAutoscaler[] {
+    this.#recommending ??= [...this.#autoscalers]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, autoscaler]) => autoscaler);
+    return this.#recommending;
+  }
+
+  /** The spec with the requests that a VerticalPodAutoscaler would give to a new pod of the workload. */
+  recommended(workload: PodMaker, spec: PodSpec): PodSpec {
+    if (this.#autoscalers.size === 0) return spec;
+    this.#recommendations ??= new Recommendations(this.autoscalers);
+    return this.#recommendations.completed(workload, spec);
+  }
+
+  /** Rises with each change of what {@link completed} and {@link recommended} answer. */
   get revision(): number {
     return this.#revision;
   }
@@ -57,6 +97,13 @@ export class PodAdmission {
     const outcome = withRuntimeClass(limited, this.#runtimeClasses.get(runtimeClassName));
     return outcome.problem === undefined ? outcome.spec : limited;
   }
+}
+
+function effectOf({ metadata, spec, status }: VerticalPodAutoscaler): string {
+  const told = status?.recommendation?.containerRecommendations?.map(
+    ({ containerName, target }) => [containerName, target],
+  );
+  return JSON.stringify([metadata.creationTimestamp, spec, told]);
 }
 
 /** A limit without a request is also the request. Returns `spec` itself if there is none. */

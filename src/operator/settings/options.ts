@@ -279,6 +279,13 @@ export const OPTIONS = {
         "of the gates only Drift (v1beta1), SpotToSpotConsolidation, NodeRepair, ReservedCapacity, StaticCapacity, NodeOverlay, CapacityBuffer, TerminateFirstDrift, TerminateFirstRepair and PodDeletionCostManagement have an effect yet",
     },
   ),
+  readVpaRecommendations: ours(
+    "read-vpa-recommendations",
+    "READ_VPA_RECOMMENDATIONS",
+    "boolean",
+    "false",
+    "Plan DaemonSets' pods on new nodes, and pods that move, with the requests that VerticalPodAutoscalers give to new pods. karpenter-ts only.",
+  ),
   schedulerConfig: core(
     "scheduler-config",
     "string",

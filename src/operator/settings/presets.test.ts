@@ -67,7 +67,13 @@ describe("presets", () => {
   });
 
   it("have a row for each setting of the words karpenter-ts only that a default has an effect of", () => {
-    const without = ["awsFeatureGates", "disruptionBudgets", "surgeNamespaces", "pauseDisruption"];
+    const without = [
+      "awsFeatureGates",
+      "disruptionBudgets",
+      "surgeNamespaces",
+      "pauseDisruption",
+      "readVpaRecommendations",
+    ];
     const ours = Object.entries<OptionDefinition>(OPTIONS)
       .filter(([, { help }]) => help.includes("karpenter-ts only") && !help.includes("presets"))
       .map(([name]) => name);

@@ -112,6 +112,7 @@ export function isOfOneKind(a: SchedulingInput, b: SchedulingInput): boolean {
     deepEqual(a.options, b.options) &&
     deepEqual(a.daemonPods.map(asOverhead), b.daemonPods.map(asOverhead)) &&
     sameItems(a.namespaces, b.namespaces) &&
+    sameItems(a.autoscalers ?? [], b.autoscalers ?? []) &&
     sameItems(a.volumes.classes, b.volumes.classes) &&
     deepEqual(a.volumes.unsupportedProvisioners, b.volumes.unsupportedProvisioners) &&
     (a.devices === undefined) === (b.devices === undefined) &&

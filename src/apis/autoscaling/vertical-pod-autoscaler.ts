@@ -1,0 +1,116 @@
+/**
+ * VerticalPodAutoscaler: what the pods of a workload should request, by what they used. Its webhook writes that into
+ * pods as they are created, so a pod that is not created yet will differ from its template, and from its predecessor.
+ */
+
+import type { Container } from "../core/pod.ts";
+import type { Kind, KubeObject, ResourceAmounts } from "../meta.ts";
+import { formatResources, parseResources } from "../resources.ts";
+
+interface ContainerPolicy {
+  /** `*`: all containers without a policy of their own. */
+  readonly containerName?: string;
+  readonly mode?: string;
+  readonly minAllowed?: ResourceAmounts;
+  readonly maxAllowed?: ResourceAmounts;
+  /** Default: cpu and memory. */
+  readonly controlledResources?: readonly string[];
+  /** Default: `RequestsAndLimits`. */
+  readonly controlledValues?: string;
+}
+
+/** The fields that say what new pods request. */
+export interface VerticalPodAutoscaler extends KubeObject {
+  readonly spec?: {
+    readonly targetRef?: {
+      readonly apiVersion?: string;
+      readonly kind: string;
+      readonly name: string;
+    };
+    readonly updatePolicy?: { readonly updateMode?: string };
+    readonly resourcePolicy?: { readonly containerPolicies?: readonly ContainerPolicy[] };
+  };
+  readonly status?: {
+    readonly recommendation?: {
+      readonly containerRecommendations?: readonly {
+        readonly containerName?: string;
+        readonly target?: ResourceAmounts;
+      }[];
+    };
+  };
+}
+
+export const VERTICAL_POD_AUTOSCALER: Kind<VerticalPodAutoscaler> = {
+  group: "autoscaling.k8s.io",
+  version: "v1",
+  kind: "VerticalPodAutoscaler",
+  plural: "verticalpodautoscalers",
+  namespaced: true,
+};
+
+/** Modes in which new pods get the recommendation. In mode `Off` it is only told. */
+const ACTING: ReadonlySet<string> = new Set([
+  "Initial",
+  "Recreate",
+  "Auto",
+  "InPlaceOrRecreate",
+  "InPlace",
+]);
+const CONTROLLED = ["cpu", "memory"];
+
+/** Whether new pods of its target get what it recommends. */
+export function changesNewPods({ spec, status }: VerticalPodAutoscaler): boolean {
+  const isTold = (status?.recommendation?.containerRecommendations ?? []).length > 0;
+  return isTold && ACTING.has(spec?.updatePolicy?.updateMode ?? "Auto");
+}
+
+/** The container as the webhook of the VerticalPodAutoscaler would create it. */
+export function withRecommendation(
+  container: Container,
+  { spec, status }: VerticalPodAutoscaler,
+): Container {
+  const policy = policyOf(container.name, spec?.resourcePolicy?.containerPolicies ?? []);
+  const told = status?.recommendation?.containerRecommendations ?? [];
+  const target = told.find(({ containerName }) => containerName === container.name)?.target;
+  if (target === undefined || policy.mode === "Off") return container;
+  const requests = parseResources(container.resources?.requests);
+  const limits = parseResources(container.resources?.limits);
+  const isRequestsOnly = policy.controlledValues === "RequestsOnly";
+  const least = parseResources(policy.minAllowed);
+  const most = parseResources(policy.maxAllowed);
+  const wanted: Record<string, number> = {};
+  const scaled: Record<string, number> = {};
+  for (const [name, recommended] of Object.entries(parseResources(target))) {
+    if (recommended === 0 || !(policy.controlledResources ?? CONTROLLED).includes(name)) continue;
+    const limit = limits[name] ?? 0;
+    // A request above the limit would be refused.
+    const ceiling = isRequestsOnly && limit > 0 ? limit : Number.POSITIVE_INFINITY;
+    const inPolicy = Math.min(Math.max(recommended, least[name] ?? 0), most[name] ?? ceiling);
+    wanted[name] = Math.min(inPolicy, ceiling);
+    if (!isRequestsOnly && limit > 0)
+      scaled[name] = inProportion(wanted[name], limit, requests[name] ?? 0);
+  }
+  if (Object.keys(wanted).length === 0) return container;
+  const { resources } = container;
+  return {
+    ...container,
+    resources: {
+      ...resources,
+      requests: { ...resources?.requests, ...formatResources(wanted) },
+      ...(resources?.limits === undefined
+        ? {}
+        : { limits: { ...resources.limits, ...formatResources(scaled) } }),
+    },
+  };
+}
+
+function policyOf(name: string, policies: readonly ContainerPolicy[]): ContainerPolicy {
+  const of = (wanted: string) => policies.find(({ containerName }) => containerName === wanted);
+  return of(name) ?? of("*") ?? {};
+}
+
+/** The limit that is to the new request as the old limit was to the old request. Exact: bytes exceed 2^53 here. */
+function inProportion(wanted: number, limit: number, request: number): number {
+  if (request === 0) return wanted;
+  return Number((BigInt(wanted) * BigInt(limit)) / BigInt(request));
+}

@@ -1,0 +1,93 @@
+/**
+ * What VerticalPodAutoscalers do to pods that are not created yet: the pods of DaemonSets on new nodes, and the pods
+ * that replace those of a removed node. upstream reads the same objects and does not use them
+ * (pkg/controllers/state/informer/vpa.go).
+ */
+import {
+  changesNewPods,
+  type VerticalPodAutoscaler,
+  withRecommendation,
+} from "../../apis/autoscaling/vertical-pod-autoscaler.ts";
+import type { Pod, PodSpec } from "../../apis/core/pod.ts";
+import { controllerOf, createdAtMs } from "../../apis/meta.ts";
+import { deepFreeze } from "../../base/json.ts";
+
+/** A workload that a VerticalPodAutoscaler may name. */
+export interface PodMaker {
+  readonly namespace: string | undefined;
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+}
+
+const TEMPLATE_HASH = "pod-template-hash";
+
+/** The answers of a list of VerticalPodAutoscalers. */
+export class Recommendations {
+  readonly #byTarget = new Map<string, VerticalPodAutoscaler>();
+  /** Pods of one template share their containers, so they share the new ones as well. */
+  readonly #known = new Map<
+    VerticalPodAutoscaler,
+    WeakMap<PodSpec["containers"], PodSpec["containers"]>
+  >();
+
+  /** Of several for one workload the oldest counts, then the first by name. */
+  constructor(autoscalers: readonly VerticalPodAutoscaler[]) {
+    for (const one of autoscalers) {
+      const { targetRef } = one.spec ?? {};
+      if (targetRef === undefined || !changesNewPods(one)) continue;
+      const { apiVersion = "", kind, name } = targetRef;
+      const key = keyOf({ namespace: one.metadata.namespace, apiVersion, kind, name });
+      const known = this.#byTarget.get(key);
+      if (known === undefined || isStronger(one, known)) this.#byTarget.set(key, one);
+    }
+  }
+
+  /** The spec as a pod of the workload would be created with it; the spec itself where nothing is recommended. */
+  completed(workload: PodMaker, spec: PodSpec): PodSpec {
+    const autoscaler = this.#byTarget.get(keyOf(workload));
+    if (autoscaler === undefined) return spec;
+    const known = this.#known.get(autoscaler) ?? new WeakMap();
+    this.#known.set(autoscaler, known);
+    let containers = known.get(spec.containers);
+    if (containers === undefined) {
+      containers = deepFreeze(spec.containers.map((one) => withRecommendation(one, autoscaler)));
+      known.set(spec.containers, containers);
+    }
+    return Object.freeze({ ...spec, containers });
+  }
+
+  /** The pod that would follow this one if its node were removed. A pod without a node has been created as it is. */
+  successor(pod: Pod): Pod {
+    if (this.#byTarget.size === 0 || !pod.spec.nodeName) return pod;
+    const workload = workloadOf(pod);
+    const spec = workload === undefined ? pod.spec : this.completed(workload, pod.spec);
+    if (spec === pod.spec) return pod;
+    // What the kubelet holds for the old pod says nothing of the new one.
+    const { status: _, ...rest } = pod;
+    return { ...rest, spec };
+  }
+}
+
+/** The topmost owner, as far as the pod alone tells: a ReplicaSet with a template hash belongs to a Deployment. */
+function workloadOf(pod: Pod): PodMaker | undefined {
+  const owner = controllerOf(pod);
+  if (owner === undefined) return undefined;
+  const { namespace, labels = {} } = pod.metadata;
+  const { apiVersion, kind, name } = owner;
+  const suffix = `-${labels[TEMPLATE_HASH] ?? ""}`;
+  const isOfDeployment = kind === "ReplicaSet" && suffix !== "-" && name.endsWith(suffix);
+  return isOfDeployment
+    ? { namespace, apiVersion, kind: "Deployment", name: name.slice(0, -suffix.length) }
+    : { namespace, apiVersion, kind, name };
+}
+
+function keyOf({ namespace = "default", apiVersion, kind, name }: PodMaker): string {
+  const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+  return `${namespace}/${group}/${kind}/${name}`;
+}
+
+function isStronger(a: VerticalPodAutoscaler, b: VerticalPodAutoscaler): boolean {
+  const [at, bt] = [createdAtMs(a), createdAtMs(b)];
+  return at === bt ? a.metadata.name < b.metadata.name : at < bt;
+}
