@@ -14,6 +14,8 @@ export interface Offering {
   readonly available: boolean;
   /** Why it is not available, in words for people, where more is known than that the cloud is out of it. */
   readonly unavailableBecause?: string;
+  /** The cloud tells no price, and that alone keeps it from being available: a NodeOverlay may set one. */
+  readonly isUnpriced?: true;
   /** Further labels that only this offering brings (zone id, reservation id). */
   readonly labels?: Readonly<Record<string, string>>;
   readonly reservationCapacity?: number;

@@ -32,6 +32,59 @@ describe("overlays", () => {
     expect(prices(overlay("x", { priceAdjustment: "-5" }))).toEqual([0, 0]);
   });
 
+  describe("of offerings without a price", () => {
+    const [known, ...others] = instanceType({ cpu: 2, capacityTypes: ["spot"] }).offerings;
+    const unpriced = {
+      ...(known as NonNullable<typeof known>),
+      priceMicroUsd: 0,
+      available: false,
+      isUnpriced: true as const,
+    };
+    const laidOver = (overlays: NodeOverlay[]) => {
+      const offerings = [unpriced, ...others];
+      const one = { pool: pool(), labels: {}, instanceTypes: [instanceType({ offerings })] };
+      const [type] = layOverlays(one, judgeOverlays([one], overlays).accepted);
+      return type?.offerings[0];
+    };
+
+    it("make these available at a price of their own", () => {
+      const offering = laidOver([overlay("x", { price: "0.25" })]);
+      expect(offering).toMatchObject({ priceMicroUsd: 250_000, available: true });
+      expect(offering?.isUnpriced).toBe(undefined);
+    });
+
+    it("adjust no price that nobody told", () => {
+      for (const priceAdjustment of ["+10%", "+0.1"])
+        expect(laidOver([overlay("x", { priceAdjustment })])).toEqual(unpriced);
+    });
+
+    it("adjust the price that a lighter one tells, and take the heaviest of several", () => {
+      const told = overlay("a", { price: "0.2" });
+      const more = overlay("b", { priceAdjustment: "+10%", weight: 5 });
+      expect(laidOver([told, more])?.priceMicroUsd).toBe(220_000);
+      const heavy = overlay("c", { price: "0.3", weight: 4 });
+      expect(laidOver([told, heavy])?.priceMicroUsd).toBe(300_000);
+      expect(laidOver([told, more, heavy])?.priceMicroUsd).toBe(330_000);
+    });
+
+    it("make none available that the cloud is out of", () => {
+      const { isUnpriced: _, ...out } = unpriced;
+      const offerings = [out, ...others];
+      const one = { pool: pool(), labels: {}, instanceTypes: [instanceType({ offerings })] };
+      const [type] = layOverlays(one, [overlay("x", { price: "0.25" })]);
+      expect(type?.offerings[0]?.available).toBe(false);
+    });
+  });
+
+  it("leave an offering its own capacity and overhead", () => {
+    const own = { capacityOverride: { memory: 1_024 }, overheadOverride: { cpu: 100 } };
+    const plain = instanceType({ cpu: 2 });
+    const offerings = plain.offerings.map((one) => ({ ...one, ...own }));
+    const one = { pool: pool(), labels: {}, instanceTypes: [{ ...plain, offerings }] };
+    const [type] = layOverlays(one, [overlay("x", { price: "0.25" })]);
+    expect(type?.offerings[0]).toMatchObject({ ...own, priceMicroUsd: 250_000 });
+  });
+
   it("leave a type its devices and its limits of volumes", () => {
     const pools = [{ driver: "gpu.nvidia.com", pool: "gpus", devices: [{ name: "gpu-0" }] }];
     const kept = {

@@ -170,29 +170,39 @@ function overlaid(
   labels: OverlaidPool["labels"],
   accepted: readonly NodeOverlay[],
 ): InstanceType {
-  const prices = new Map<Offering, number>();
+  const winners = new Map<Offering, NodeOverlay>();
+  /** What overlays say that an offering costs, of those that the cloud tells no price of. */
+  const given = new Map<Offering, number>();
   const added: Record<string, number> = {};
   for (const overlay of accepted) {
     const offerings = matching(overlay, type, labels);
     if (offerings.length === 0) continue;
-    if (setsPrice(overlay)) {
-      for (const offering of offerings)
-        if (!prices.has(offering)) prices.set(offering, adjusted(offering.priceMicroUsd, overlay));
+    for (const offering of setsPrice(overlay) ? offerings : []) {
+      if (!winners.has(offering)) winners.set(offering, overlay);
+      if (overlay.spec.price !== undefined && !given.has(offering))
+        given.set(offering, adjusted(0, overlay));
     }
     for (const [resource, amount] of Object.entries(parseResources(overlay.spec.capacity)))
       added[resource] ??= amount;
   }
   const isCapacityOverlaid = Object.keys(added).length > 0;
-  if (prices.size === 0 && !isCapacityOverlaid) return type;
+  if (winners.size === 0 && !isCapacityOverlaid) return type;
   return {
     ...type,
     ...(isCapacityOverlaid
       ? { capacity: { ...type.capacity, ...added }, isCapacityOverlaid: true as const }
       : {}),
     offerings: type.offerings.map((offering) => {
-      const priceMicroUsd = prices.get(offering);
-      if (priceMicroUsd === undefined) return offering;
-      return { ...offering, priceMicroUsd, isPriceOverlaid: true as const };
+      const winner = winners.get(offering);
+      const { isUnpriced, ...priced } = offering;
+      const cost = isUnpriced ? given.get(offering) : offering.priceMicroUsd;
+      if (winner === undefined || cost === undefined) return offering;
+      return {
+        ...priced,
+        ...(isUnpriced ? { available: true } : {}),
+        priceMicroUsd: adjusted(cost, winner),
+        isPriceOverlaid: true as const,
+      };
     }),
   };
 }

@@ -11,6 +11,8 @@ import {
   NodeClassNotReadyError,
 } from "../../core/cloudprovider/errors.ts";
 import type { InstanceType } from "../../core/cloudprovider/instance-type.ts";
+import { layOverlays } from "../../core/cloudprovider/overlays.ts";
+import type { SimulatedAws } from "../../sandbox/ec2/simulated-aws.ts";
 import {
   type AwsWorld,
   awsClaim,
@@ -19,6 +21,7 @@ import {
   ec2NodeClass,
 } from "../../testing/aws-world.ts";
 import { pool } from "../../testing/builders.ts";
+import type { SpotPrice } from "./api/images-and-types.ts";
 import type { CreateFleetInput } from "./api/launches.ts";
 import type { AwsSettings } from "./parts.ts";
 import { fromTagList } from "./tags/tags.ts";
@@ -230,6 +233,31 @@ describe("launching", () => {
     await world.settle(world.cloud.create(overlaid, priced));
     expect(fleets()[0]?.OnDemandOptions?.AllocationStrategy).toBe("prioritized");
     expect(fleets()[0]?.LaunchTemplateConfigs[0]?.Overrides[0]?.Priority).toBe(7);
+  });
+
+  it("launches at a NodeOverlay's price what AWS tells no price of, and else does not", async () => {
+    const prepare = ({ api: { ec2 } }: SimulatedAws) => {
+      const whole = ec2.describeSpotPriceHistory;
+      const tellAll: typeof whole = async (input, ...rest) => {
+        const told = await whole(input, ...rest);
+        const isOther = (one: SpotPrice) => one.InstanceType !== "m5.xlarge";
+        return { ...told, SpotPriceHistory: told.SpotPriceHistory.filter(isOther) };
+      };
+      Object.assign(ec2, { describeSpotPriceHistory: tellAll });
+    };
+    await begin({}, {}, { prepare });
+    const wanted = [
+      { ...SMALL[0], values: ["m5.xlarge"] } as RequirementSpec,
+      { key: "karpenter.sh/capacity-type", operator: "In", values: ["spot"] },
+    ] as const;
+    await expect(launch(awsClaim(wanted))).rejects.toThrow(InsufficientCapacityError);
+    const priced = (types: readonly InstanceType[]) => {
+      const requirements = [{ ...wanted[0], operator: "In" as const }];
+      const overlay = { metadata: { name: "x" }, spec: { requirements, price: "0.05" } };
+      return layOverlays({ pool: pool(), labels: {}, instanceTypes: types }, [overlay]);
+    };
+    const claim = await world.settle(world.cloud.create(awsClaim(wanted), priced));
+    expect(claim.metadata.labels?.["node.kubernetes.io/instance-type"]).toBe("m5.xlarge");
   });
 
   it("S1-13 S3-67 gives each architecture its image and launch template", async () => {

@@ -359,12 +359,16 @@ export class InstanceTypes {
         const zoneId = zones.get(zone);
         const reachable = zoneId !== undefined && !shifts.has(zoneId);
         const refusal = refusals.get(capacityType);
+        const isOut = unavailable.has(key);
         const sold = launchable && price !== undefined && reachable;
+        const lacksPriceAlone =
+          launchable && price === undefined && reachable && refusal === undefined && !isOut;
         offerings.push({
           zone,
           capacityType,
           priceMicroUsd: price ?? 0,
-          available: sold && refusal === undefined && !unavailable.has(key),
+          available: sold && refusal === undefined && !isOut,
+          ...(lacksPriceAlone ? { isUnpriced: true as const } : {}),
           ...(sold && refusal !== undefined ? { unavailableBecause: refusal } : {}),
           ...(zoneId ? { labels: { "topology.k8s.aws/zone-id": zoneId } } : {}),
         });
