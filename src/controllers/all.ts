@@ -36,10 +36,10 @@ import { nodePoolCalendar } from "./nodepool/calendar.ts";
 import { nodePoolCounter } from "./nodepool/counter.ts";
 import { nodePoolDrifted } from "./nodepool/drifted.ts";
 import { nodePoolHash } from "./nodepool/hash.ts";
-import { nodePoolOff } from "./nodepool/off.ts";
 import { nodePoolReadiness } from "./nodepool/readiness.ts";
 import { registrationHealth } from "./nodepool/registration-health.ts";
 import { nodePoolRepair } from "./nodepool/repair.ts";
+import { nodePoolTold } from "./nodepool/told.ts";
 import { unusedFields } from "./nodepool/unused-fields.ts";
 import { nodePoolValidation } from "./nodepool/validation.ts";
 import { createBatcher } from "./provisioning/batcher.ts";
@@ -87,7 +87,7 @@ export function allControllers(given: World): readonly Controller[] {
     nodePoolCounter(world),
     nodePoolCalendar(world),
     nodePoolDrifted(world),
-    nodePoolOff(world),
+    nodePoolTold(world),
     nodePoolBrake(world),
     nodePoolRepair(world),
     unusedFields(world),

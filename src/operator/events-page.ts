@@ -14,7 +14,7 @@ import { finalized, transitions } from "../controllers/metrics/status-events.ts"
 import * as draining from "../controllers/node/events.ts";
 import * as claims from "../controllers/nodeclaim/events.ts";
 import { involuntaryEndsStopped } from "../controllers/nodepool/brake.ts";
-import { poolOff } from "../controllers/nodepool/off.ts";
+import { annotationIgnored, poolOff } from "../controllers/nodepool/told.ts";
 import * as planning from "../controllers/provisioning/events.ts";
 import * as surges from "../controllers/surges.ts";
 import type { Candidate } from "../core/disruption/candidates.ts";
@@ -129,6 +129,7 @@ export function sampleEvents(): readonly EventToPublish[] {
     ...failedTermination(both, "<why>"),
     ...both.map((one) => endHeld(one, { what: "<what>", why: "<why>" }, DOUBT)),
     poolOff(object("NodePool")),
+    annotationIgnored(object("NodePool"), "<annotation, what has no effect, what to write>"),
     involuntaryEndsStopped(object("NodePool"), "<why and what to do>", "<time>"),
     ...draining.repairBlocked([...both, object("NodePool")], "<why>"),
     ...draining.repairPending(both, AILMENT),

@@ -75,6 +75,21 @@ describe("karpenter-convert", () => {
     expect(text).toBe(derived("s2-convert-out-nodepool"));
   });
 
+  it("warns of words in an annotation that have no effect", async () => {
+    const pool = (word: string) => `
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: default, annotations: {karpenter.sh/return-to-preferred: "${word}"}}
+spec: {providerRef: {name: default}}
+`;
+    const warnings = async (word: string) =>
+      (await convert(pool(word))).said.filter((line) => line.includes("return-to-preferred"));
+    expect(await warnings("nodepool")).toEqual([]);
+    expect(await warnings("nodepool, capacity_type")).toEqual([
+      'warning: NodePool default: annotation karpenter.sh/return-to-preferred: "capacity_type" has no effect (did you mean capacity-type?): write nodepool, capacity-type, dearer, separated by commas\n',
+    ]);
+  });
+
   it("S2-15 maps consolidation, emptiness and expiry", async () => {
     const disruption = async (spec: object) => (await pool(spec)).object.spec.disruption;
     expect(

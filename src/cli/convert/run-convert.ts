@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ConversionError, convertObject } from "../../apis/hub/conversion.ts";
 import { MigrationError, migrate } from "../../apis/hub/migration.ts";
+import { returnsProblem } from "../../apis/hub/returns.ts";
 import { completedV1 } from "../../apis/hub/to-v1-files.ts";
 import type { KubeObject, ObjectMeta } from "../../apis/meta.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -77,7 +78,11 @@ export async function runConvert(flags: ConvertFlags, doors = PROCESS): Promise<
   }
   const { objects: completed, remarks } =
     to === "v1" ? completedV1(converted) : { objects: converted, remarks: [] };
-  doors.say(printedLines(remarks.map((remark) => `warning: ${remark}`)));
+  const ignored = completed.flatMap((one) => {
+    const problem = returnsProblem(one);
+    return problem === undefined ? [] : [`${one.kind} ${one.metadata.name}: ${problem}`];
+  });
+  doors.say(printedLines([...remarks, ...ignored].map((remark) => `warning: ${remark}`)));
   doors.out(printed(completed, flags.output));
 }
 

@@ -174,3 +174,20 @@ describe("a NodePool whose number of nodes is fixed", () => {
     );
   });
 });
+
+describe("an annotation that has no effect", () => {
+  it("is noted with its NodePool", async () => {
+    const noted = async (word: string) => {
+      const annotated = POOL.replace(
+        "name: default",
+        `name: default, annotations: {karpenter.sh/return-to-preferred: ${word}}`,
+      );
+      const { notes } = await read(annotated);
+      return notes.filter((note) => note.includes("return-to-preferred"));
+    };
+    expect(await noted("nodepool")).toEqual([]);
+    expect(await noted("cheapest")).toEqual([
+      'NodePool default: annotation karpenter.sh/return-to-preferred: "cheapest" has no effect: write nodepool, capacity-type, dearer, separated by commas',
+    ]);
+  });
+});

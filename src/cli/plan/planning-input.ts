@@ -10,12 +10,13 @@ import {
   type TopologySpreadConstraint,
 } from "../../apis/core/pod.ts";
 import type { Pool } from "../../apis/hub/pool.ts";
+import { returnsProblem } from "../../apis/hub/returns.ts";
 import { toPool } from "../../apis/hub/to-pool.ts";
 import { condition } from "../../apis/karpenter/conditions.ts";
 import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
 import { nodePoolProblems } from "../../apis/karpenter/nodepool-validation.ts";
 import type { Provisioner } from "../../apis/karpenter/provisioner.ts";
-import { type Condition, keyOf } from "../../apis/meta.ts";
+import { type Condition, type KubeObject, keyOf } from "../../apis/meta.ts";
 import { isCurrentlyReschedulable } from "../../apis/policy/pdb.ts";
 import { meantName } from "../../base/slips.ts";
 import { atOnce } from "../../base/steps.ts";
@@ -102,6 +103,7 @@ export async function planningInput(
     ...cloud.notes,
     ...unusedNotes(manifests),
     ...strayNotes(manifests, pods),
+    ...manifests.pools.flatMap(annotationNotes),
   );
   return {
     notes,
@@ -322,6 +324,12 @@ function namespacesOf({ namespaces }: Manifests, pods: readonly Pod[]) {
 function unusedNotes({ unused }: Manifests): string[] {
   const kinds = [...unused].sort().map(([kind, count]) => `${kind} (${count})`);
   return kinds.length === 0 ? [] : [`kinds that a plan does not look at: ${kinds.join(", ")}`];
+}
+
+/** What the controller says of a pool by an event. */
+function annotationNotes(pool: KubeObject): readonly string[] {
+  const problem = returnsProblem(pool);
+  return problem === undefined ? [] : [`${pool.kind} ${pool.metadata.name}: ${problem}`];
 }
 
 function strayNotes({ nodes }: Manifests, pods: readonly Pod[]): string[] {

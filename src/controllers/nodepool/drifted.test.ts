@@ -5,7 +5,7 @@ import { NODE_POOL, type NodePool } from "../../apis/karpenter/nodepool.ts";
 import { nodeClaim, nodePool } from "../../testing/builders.ts";
 import { type FakeWorld, fakeWorld } from "../../testing/fake-world.ts";
 import { nodePoolDrifted } from "./drifted.ts";
-import { nodePoolOff } from "./off.ts";
+import { nodePoolTold } from "./told.ts";
 
 const CLASS_REF = { group: "karpenter.test.sh", kind: "TestNodeClass", name: "default" };
 
@@ -49,7 +49,7 @@ describe("limits.nodes: 0", () => {
     world = fakeWorld();
     const template = { nodeClassRef: CLASS_REF };
     await world.api.create(NODE_POOL, nodePool({ spec: { limits: { nodes: "0" } }, template }));
-    await world.run(nodePoolOff(world));
+    await world.run(nodePoolTold(world));
     const told = () => world.published.filter(({ reason }) => reason === "NodePoolOff").length;
     world.api.change(NODE_POOL, "default", { metadata: { labels: { a: "b" } } });
     await world.clock.advance(1_000);
@@ -59,5 +59,33 @@ describe("limits.nodes: 0", () => {
     world.api.change(NODE_POOL, "default", { spec: { limits: { nodes: "0" } } });
     await world.clock.advance(1_000);
     expect(told()).toBe(2);
+  });
+});
+
+describe("a word of karpenter.sh/return-to-preferred that nobody knows", () => {
+  it("is told by an event, once for each wording", async () => {
+    world = fakeWorld();
+    const key = "karpenter.sh/return-to-preferred";
+    const template = { nodeClassRef: CLASS_REF };
+    const write = async (text: string) => {
+      world.api.change(NODE_POOL, "default", { metadata: { annotations: { [key]: text } } });
+      await world.clock.advance(1_000);
+    };
+    await world.api.create(NODE_POOL, nodePool({ template }));
+    await world.run(nodePoolTold(world));
+    const told = () =>
+      world.published
+        .filter(({ reason }) => reason === "AnnotationIgnored")
+        .map(({ type, message }) => `${type} ${message.slice(key.length + 13)}`);
+    await write("nodepool, capacity-type, dearer");
+    expect(told()).toEqual([]);
+    await write("nodepol");
+    world.api.change(NODE_POOL, "default", { metadata: { labels: { a: "b" } } });
+    await world.clock.advance(1_000);
+    const first = `Warning "nodepol" has no effect (did you mean nodepool?): write nodepool, capacity-type, dearer, separated by commas`;
+    expect(told()).toEqual([first]);
+    await write("dearer");
+    const second = 'Warning "dearer" alone has no effect: add nodepool, capacity-type or both';
+    expect(told()).toEqual([first, second]);
   });
 });

@@ -1,0 +1,65 @@
+/**
+ * Says by an event what a user may not expect of a pool: it is switched off by `limits.nodes: 0`, so that nothing is
+ * launched for it and the nodes that it has stay; or an annotation has no effect. karpenter-ts only.
+ */
+import { returnsProblem } from "../../apis/hub/returns.ts";
+import type { KubeObject } from "../../apis/meta.ts";
+import type { EventToPublish } from "../../kube/events/events.ts";
+import { AWAIT_CHANGE, type Controller } from "../../kube/manager/controller.ts";
+import { isManagedPool, poolSources, readPool, type StoredPool } from "../pools.ts";
+import type { World } from "../world.ts";
+
+/** Publishes each event once for as long as it is true with the same words, and again after a restart. */
+export function nodePoolTold(world: World): Controller {
+  const told = new Map<string, ReadonlySet<string>>();
+  return {
+    name: "nodepool.told",
+    watches: poolSources(),
+    concurrency: 1,
+    reconcile: async (request) => {
+      const key = `${request.kind}/${request.name}`;
+      const stored = readPool(world, request);
+      if (stored === undefined || !isManagedPool(world, stored.pool)) {
+        told.delete(key);
+        return AWAIT_CHANGE;
+      }
+      const { uid = "" } = stored.native.metadata;
+      const before = told.get(key);
+      const events = eventsOf(stored).map((event) => ({ event, text: `${uid} ${event.message}` }));
+      told.set(key, new Set(events.map(({ text }) => text)));
+      for (const { event, text } of events)
+        if (before?.has(text) !== true) world.events.publish(event);
+      return AWAIT_CHANGE;
+    },
+  };
+}
+
+function eventsOf({ native, pool }: StoredPool): readonly EventToPublish[] {
+  const problem = returnsProblem(native);
+  return [
+    ...(pool.limits["nodes"] === 0 ? [poolOff(native)] : []),
+    ...(problem === undefined ? [] : [annotationIgnored(native, problem)]),
+  ];
+}
+
+/** The event of a pool that is switched off. */
+export function poolOff(pool: KubeObject): EventToPublish {
+  return {
+    object: pool,
+    type: "Normal",
+    reason: "NodePoolOff",
+    message: "limits.nodes is 0: no nodes are launched; raise or remove the limit to switch it on",
+    dedupeValues: [pool.metadata.name],
+  };
+}
+
+/** The event of an annotation that does not do, or not in full, what it says. */
+export function annotationIgnored(pool: KubeObject, message: string): EventToPublish {
+  return {
+    object: pool,
+    type: "Warning",
+    reason: "AnnotationIgnored",
+    message,
+    dedupeValues: [pool.metadata.name, message],
+  };
+}
