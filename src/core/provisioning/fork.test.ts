@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { atOnce } from "../../base/steps.ts";
 import { nodeView, pod, poolInput, schedulingInput } from "../../testing/builders.ts";
 import { VolumeIndex } from "../scheduling/volumes.ts";
+import { targetNodes } from "./nodes/existing-node.ts";
 import { createPass, planOf, prepare } from "./solve.ts";
 
 const NOTHING = { templates: [], forget: () => undefined };
@@ -12,7 +13,8 @@ function state() {
     nodes: [nodeView({ node: { name: "a" } }), nodeView({ node: { name: "b" } })],
     pods: [pod({ name: "p", cpu: "1" })],
   });
-  return createPass(input, new VolumeIndex(input.volumes), false);
+  const nodes = atOnce(targetNodes(input.nodes, []));
+  return createPass(input, new VolumeIndex(input.volumes), { idle: false, nodes });
 }
 
 describe("a fork", () => {

@@ -136,7 +136,9 @@ export interface Batch {
 export function* prepare(input: SchedulingInput): Steps<Batch> {
   const volumes = new VolumeIndex(input.volumes);
   const { batch, refused } = yield* sortOut(input, volumes);
-  const base = createPass(input, volumes, batch.length === 0);
+  const idle = batch.length === 0;
+  const nodes = idle ? [] : yield* targetNodes(input.nodes, plannedDaemons(input));
+  const base = createPass(input, volumes, { idle, nodes });
   const classes = new Set<PodClass>();
   const classified = yield* classify(base, input, batch, classes);
   const { rest, unstuck } = yield* keepPlaces(base, classified, input.sticky);
@@ -370,7 +372,7 @@ function deferral({ pod, podClass }: QueuedPod): UnschedulablePod {
 export function createPass(
   input: SchedulingInput,
   volumes: VolumeIndex,
-  idle: boolean,
+  { idle, nodes }: { readonly idle: boolean; readonly nodes: readonly ExistingNode[] },
 ): Pass & { readonly classes: PodClasses; readonly forks: Forks } {
   const { options } = input;
   const daemonPods = plannedDaemons(input);
@@ -401,7 +403,6 @@ export function createPass(
     devices,
     withoutPools: input.withoutPools,
   };
-  const nodes = idle ? [] : targetNodes(input.nodes, daemonPods);
   if (devices?.isClaimed === true)
     for (const node of nodes) for (const pod of node.view.pods) devices.hold(node, pod);
   return {
@@ -438,11 +439,12 @@ function* classify(
   const running = yield* mapInSteps(input.nodes, NODES_PER_STEP, (view) => {
     const place = new ExistingNode(view, []);
     const staying = view.pods.filter((pod) => !isTerminating(pod) && !batch.has(keyOf(pod)));
-    return { place, staying };
+    const terms = staying.flatMap((pod) =>
+      requiredAntiAffinity(pod).map((term) => ({ place, pod, term })),
+    );
+    return { place, staying, terms };
   });
-  const holders = running.flatMap(({ place, staying }) =>
-    staying.flatMap((pod) => requiredAntiAffinity(pod).map((term) => ({ place, pod, term }))),
-  );
+  const holders = running.flatMap(({ terms }) => terms);
   const held = holders.map(({ place, pod, term }) => {
     const { namespace = "default", labels = {} } = pod.metadata;
     const group = topology.affinity(term, "antiAffinity", { namespace, labels }, true);

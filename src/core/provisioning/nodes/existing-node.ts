@@ -14,7 +14,7 @@ import {
   type Resources,
   subtractResources,
 } from "../../../apis/resources.ts";
-import { type Steps, sortInSteps } from "../../../base/steps.ts";
+import { mapInSteps, type Steps, sortInSteps } from "../../../base/steps.ts";
 import {
   type Amounts,
   amountOf,
@@ -345,15 +345,13 @@ function mountsOf(pod: Pod): number {
 }
 
 /** Nodes that can take pods: initialized nodes first, then by name. */
-export function targetNodes(
+export function* targetNodes(
   views: readonly NodeView[],
   daemonPods: readonly Pod[],
-): ExistingNode[] {
+): Steps<ExistingNode[]> {
   const daemons = daemonPods.map(toDaemon);
-  return merged(
-    [],
-    views.filter((view) => !view.deleting).map((view) => new ExistingNode(view, daemons)),
-  );
+  const staying = views.filter((view) => !view.deleting);
+  return merged([], yield* mapInSteps(staying, (view) => new ExistingNode(view, daemons)));
 }
 
 /** Nodes in order, each with its index. */

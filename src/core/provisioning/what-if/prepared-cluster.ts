@@ -88,7 +88,7 @@ export class PreparedCluster implements Ground {
   private constructor(input: SchedulingInput) {
     this.#input = input;
     this.#volumes = new VolumeIndex(input.volumes);
-    this.base = createPass({ ...input, nodes: [] }, this.#volumes, false);
+    this.base = createPass({ ...input, nodes: [] }, this.#volumes, { idle: false, nodes: [] });
     const { devices } = input;
     const access = this.base.context.devices;
     if (devices !== undefined) access?.follow({ ...input, devices });
