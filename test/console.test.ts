@@ -7,9 +7,13 @@ import type { KubeObject } from "../src/apis/meta.ts";
 import { SILENT } from "../src/base/log.ts";
 import { Random } from "../src/base/random.ts";
 import { explain, explainPools } from "../src/cli/answers/explain.ts";
-import { readObjects, readPicture } from "../src/cli/answers/read-picture.ts";
+import { pictureFrom, readObjects, readPicture } from "../src/cli/answers/read-picture.ts";
+import { parseScales } from "../src/cli/answers/scales.ts";
+import { modelOf, type Simulated, simulation } from "../src/cli/answers/simulate.ts";
+import { supposedPicture } from "../src/cli/answers/suppose.ts";
 import { liveSource } from "../src/cli/console/live-source.ts";
 import type { SupposedAnswer } from "../src/cli/console/suppositions.ts";
+import { objectsOf as documentsOf } from "../src/cli/plan/documents.ts";
 import { objectsOf } from "../src/cli/plan/sources.ts";
 import type { ConsoleScene, ConsoleSource, Supposition } from "../src/console/source.ts";
 import { createKubeClient } from "../src/kube/client/kube-client.ts";
@@ -135,6 +139,8 @@ it("simulates an edited NodePool, replicas and prices, and says how to ask the s
   expect(launched.length).toBeGreaterThan(0);
   expect(launched.map(({ capacityType }) => capacityType)).toEqual(launched.map(() => "spot"));
   const fewer = (await ask({ scales: ["default/inflate=1"] })) as SupposedAnswer;
+  expect(edited).toMatchObject(await inTerminal(world, spot, "default/inflate=12"));
+  expect(fewer).toMatchObject(await inTerminal(world, "", "default/inflate=1"));
   expect(fewer.before.pods - fewer.after.pods).toBe(6);
   expect(Object.keys(fewer.nodesAfter.set).length).toBeGreaterThan(0);
   const refused = (more: Partial<Supposition>) =>
@@ -142,6 +148,31 @@ it("simulates an edited NodePool, replicas and prices, and says how to ask the s
   await refused({ scales: ["default/inflat=1"] }).toThrow("no Deployment default/inflat");
   await refused({ prices: ["m5.large=cheap"] }).toThrow("wanted TYPE=USD");
 });
+
+/** The answer of `karpenter simulate`, which makes the whole picture anew from the changed objects. */
+async function inTerminal(of: TestWorld, pools: string, scale: string): Promise<Simulated> {
+  const client = createKubeClient(of.box.sandbox.transport);
+  const objects = await readObjects({ cluster: true }, async (_, further) => ({
+    ...(await objectsOf(client, further)),
+    nowMs: of.clock.now(),
+  }));
+  const before = await readPicture({}, objects);
+  const changed = await supposedPicture(
+    before,
+    {
+      pools: pools === "" ? [] : documentsOf("NodePool", pools),
+      added: [],
+      scales: parseScales([scale]),
+    },
+    {
+      found: objects.found,
+      ofObjects: (found) => readPicture({}, { ...objects, found }),
+      ofManifests: (manifests) => pictureFrom({}, manifests, objects),
+    },
+  );
+  const nothing = { removed: [], zones: [], consolidate: false, horizonMs: 0, repairs: false };
+  return simulation(modelOf(before), modelOf(changed), nothing, changed.settings).answer;
+}
 
 it("keeps by watches what a new reading finds, however the cluster changes", async () => {
   world = await busyWorld();

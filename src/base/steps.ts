@@ -118,6 +118,18 @@ export function* filterInSteps<T>(items: readonly T[], ...each: EachItem<T, bool
   return kept;
 }
 
+/** `items.flatMap(make)`, in steps of the default size. */
+export function* flatMapInSteps<T, R>(
+  items: readonly T[],
+  make: (item: T) => readonly R[],
+): Steps<R[]> {
+  const made: R[] = [];
+  yield* eachInSteps(items, (item) => {
+    made.push(...make(item));
+  });
+  return made;
+}
+
 /** `items.some(matches)`, in steps of the default size. */
 export function* someInSteps<T>(
   items: readonly T[],

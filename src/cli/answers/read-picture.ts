@@ -22,7 +22,6 @@ import { pauseOf } from "../../core/disruption/pause.ts";
 import { recordOf } from "../../core/disruption/record.ts";
 import { createSimulator } from "../../core/disruption/simulate.ts";
 import { kindText } from "../../core/nodepool/no-pools.ts";
-import type { ClusterState } from "../../core/state/cluster.ts";
 import { type Surge, surgeOf, surgeProblem, type Workloads } from "../../core/termination/surge.ts";
 import { settingsOf } from "../../operator/create-operator.ts";
 import { parseOptions } from "../../operator/settings/parse-options.ts";
@@ -32,7 +31,7 @@ import { type Found, readDocuments } from "../plan/documents.ts";
 import { factsIn, type ReadFacts, settingsWith } from "../plan/facts.ts";
 import { DEVICE_KINDS, SELECTING } from "../plan/live-cluster.ts";
 import { type Manifests, sortManifests } from "../plan/manifests.ts";
-import { type PlanningInput, planningInput } from "../plan/planning-input.ts";
+import { type PlannedState, type PlanningInput, planningInput } from "../plan/planning-input.ts";
 import { cloudOf, liveObjects, type ReadLive } from "../plan/sources.ts";
 import { CliError } from "../program/cli-error.ts";
 import { keptRoom } from "./kept-room.ts";
@@ -113,7 +112,7 @@ export async function readObjects(
 
 /** What is kept of a cluster from one picture of it to the next. */
 export interface Kept {
-  readonly state: ClusterState | undefined;
+  readonly state: PlannedState | undefined;
   cloud(manifests: Manifests, facts: ReadFacts | undefined): Promise<Cloud>;
 }
 

@@ -5,25 +5,28 @@
 
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
+import { atOnce, flatMapInSteps, type Steps } from "../../base/steps.ts";
 import { type CommandAnswer, usd } from "../../core/answers/command-answer.ts";
 import { holdText } from "../../core/answers/hold.ts";
-import { holdsOf } from "../../core/answers/holds.ts";
+import { unpricedHolds } from "../../core/answers/holds.ts";
 import type { Model } from "../../core/answers/model.ts";
 import { commandAnswers } from "../../core/answers/node-answer.ts";
 import { ownedNode } from "../../core/answers/owned-node.ts";
 import {
   type Ending,
-  rehearse,
-  removeNodes,
+  type PlanInSteps,
+  rehearseInSteps,
+  removeNodesInSteps,
   type Step,
-  settle,
+  settleInSteps,
   type Totals,
-  totalsOf,
+  totalsInSteps,
 } from "../../core/answers/rehearsal.ts";
 import { repairAnswer } from "../../core/answers/repair-answer.ts";
-import { nextCommands } from "../../core/disruption/run-round.ts";
+import { nextCommandsInSteps } from "../../core/disruption/run-round.ts";
 import { expiry, isForced } from "../../core/nodeclaim/expired.ts";
-import { planBatch } from "../../core/planner/plan-batch.ts";
+import { planBatchInSteps } from "../../core/planner/plan-batch.ts";
+import type { NodeView } from "../../core/state/node-view.ts";
 import { planOf } from "../plan/plan.ts";
 import type { ReadPicture } from "./read-picture.ts";
 
@@ -70,20 +73,31 @@ export function modelOf({ picture, planning }: ReadPicture): Model {
 }
 
 /** `before`: the cluster as read; `start`: the same with the changed NodePools, prices and workloads. */
-export function simulation(
+export function simulation(...given: Parameters<typeof simulationInSteps>): SimulationEnd {
+  return atOnce(simulationInSteps(...given));
+}
+
+interface SimulationEnd {
+  readonly answer: Simulated;
+  readonly after: Model;
+}
+
+/** As {@link simulation}, in steps. */
+export function* simulationInSteps(
   before: Model,
   start: Model,
   { removed, zones, consolidate, horizonMs, repairs }: Supposed,
   settings: ReadPicture["settings"],
-): { readonly answer: Simulated; readonly after: Model } {
-  const plan = (input: Parameters<typeof planBatch>[0]) => planBatch(input, settings.planner);
+): Steps<SimulationEnd> {
+  const plan: PlanInSteps = (input) => planBatchInSteps(input, settings.planner);
   const { nowMs } = start.picture;
   const steps: Step[] = [];
-  const against = removed.flatMap((name) => objections(start, name));
+  const views = new Map(start.picture.nodes.map((node) => [node.name, node]));
+  const against = yield* flatMapInSteps(removed, (name) => objections(start, views.get(name)));
   let model = start;
   if (removed.length > 0) {
     const why = zones.length > 0 ? `removed, zone ${zones.join(", ")} drained` : "removed";
-    const gone = removeNodes(model, removed, why);
+    const gone = yield* removeNodesInSteps(model, removed, why);
     model = gone.model;
     steps.push(gone.step);
   }
@@ -91,16 +105,16 @@ export function simulation(
   const unhealthy = repairs ? { unhealthy: unhealthyNodes(start) } : {};
   if (consolidate || repairs) {
     if (!consolidate) model = { ...model, picture: { ...model.picture, onlyRepairs: true } };
-    const done = rehearse(model, plan, nowMs + horizonMs);
+    const done = yield* rehearseInSteps(model, plan, nowMs + horizonMs);
     model = done.model;
     steps.push(...done.steps);
     ended = done.ended;
   } else {
-    const settled = settle(model, plan);
+    const settled = yield* settleInSteps(model, plan);
     model = settled.model;
     steps.push(...settled.steps);
   }
-  const found = answer(before, model, steps, { against, ended, plan });
+  const found = yield* answer(before, model, steps, { against, ended, plan });
   return { answer: { ...found, ...unhealthy }, after: model };
 }
 
@@ -122,17 +136,18 @@ export function leftOut({ picture, pools }: Model, { to }: Pick<Simulated, "to">
   ];
 }
 
-function answer(
+function* answer(
   before: Model,
   model: Model,
   steps: readonly Step[],
   rest: {
     readonly against: Simulated["against"];
     readonly ended: Ending | undefined;
-    readonly plan: (input: Parameters<typeof planBatch>[0]) => ReturnType<typeof planBatch>;
+    readonly plan: PlanInSteps;
   },
-): Simulated {
-  const [was, is] = [totalsOf(before), totalsOf(model)];
+): Steps<Simulated> {
+  const was = yield* totalsInSteps(before);
+  const is = yield* totalsInSteps(model);
   const moves = steps.flatMap((step) => step.moves);
   const podsMoved = moves.filter(({ from, to }) => from !== undefined && from !== to).length;
   const saves = was.priceMicroUsdPerHour - is.priceMicroUsdPerHour;
@@ -140,7 +155,7 @@ function answer(
   const left =
     waiting.length === 0
       ? []
-      : planOf(rest.plan({ ...model.picture.scheduling, pods: waiting }), waiting.length, {
+      : planOf(yield* rest.plan({ ...model.picture.scheduling, pods: waiting }), waiting.length, {
           parseMs: 0,
           solveMs: 0,
         }).unschedulable;
@@ -157,7 +172,7 @@ function answer(
     unplaced: left.map(({ pod, reason }) => ({ pod, reason })),
     against: rest.against,
     ...(rest.ended === undefined ? {} : { ended: rest.ended }),
-    next: rest.ended === "settled" ? [] : commandAnswers(nextCommands(model.picture)),
+    next: rest.ended === "settled" ? [] : commandAnswers(yield* nextCommandsInSteps(model.picture)),
   };
 }
 
@@ -190,11 +205,10 @@ function unhealthyNodes({ picture }: Model): readonly { node: string; says: stri
 }
 
 /** What keeps a node that is to go, but for prices and waits. */
-function objections({ picture }: Model, name: string): Simulated["against"] {
-  const node = picture.nodes.find((one) => one.name === name);
+function objections({ picture }: Model, node: NodeView | undefined): Simulated["against"] {
   const owned = node === undefined ? undefined : ownedNode(picture, node);
   if (owned === undefined) return [];
-  return holdsOf(picture, owned)
+  return unpricedHolds(picture, owned)
     .filter(({ block }) => ["annotation", "pod", "pdb", "budget", "paused"].includes(block))
-    .map((hold) => ({ node: name, says: holdText(hold) }));
+    .map((hold) => ({ node: owned.node.name, says: holdText(hold) }));
 }

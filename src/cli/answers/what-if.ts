@@ -2,8 +2,10 @@
  * The changes that `karpenter simulate` supposes: other pools, more workloads, other prices, nodes and
  * zones that go. Each is made on what was read, before the engine looks at it.
  */
+import type { Pool } from "../../apis/hub/pool.ts";
 import { condition, withCondition } from "../../apis/karpenter/conditions.ts";
 import { TOPOLOGY_ZONE_LABEL_KEY } from "../../apis/karpenter/labels.ts";
+import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
 import type { Model } from "../../core/answers/model.ts";
@@ -112,16 +114,20 @@ export function withDrift(
   if (changed.length === 0) return manifests;
   const names = new Set(changed.map(({ object }) => object.metadata.name));
   const pools = new Map(read.planning.pools.map(({ pool }) => [pool.id, pool]));
+  const owners = new Map(read.planning.input.nodes.map(({ claim, poolId }) => [claim, poolId]));
   const claims = manifests.claims.map((claim) => {
-    const node = read.planning.input.nodes.find((one) => one.claim === claim);
-    const pool = pools.get(node?.poolId ?? "");
+    const pool = pools.get(owners.get(claim) ?? "");
     if (pool === undefined || !names.has(pool.name)) return claim;
-    const reason = poolDrift(claim, pool);
-    if (reason === undefined || condition(claim, "Drifted")?.status === "True") return claim;
-    const drifted = { type: "Drifted", status: "True" as const, reason };
-    return withCondition(claim, drifted, read.picture.nowMs);
+    return driftedClaim(claim, pool, read.picture.nowMs);
   });
   return { ...manifests, claims };
+}
+
+/** The claim with the condition that the controller would give it; the claim itself if it has not drifted. */
+export function driftedClaim(claim: NodeClaim, pool: Pool, nowMs: number): NodeClaim {
+  const reason = poolDrift(claim, pool);
+  if (reason === undefined || condition(claim, "Drifted")?.status === "True") return claim;
+  return withCondition(claim, { type: "Drifted", status: "True", reason }, nowMs);
 }
 
 /** Names of the nodes in these zones, and of those named. CliError for one that is not there. */

@@ -35,7 +35,6 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { brakeOf, explain, subjectOf } from "../answers/explain.ts";
 import { type Kept, pictureFrom, type ReadPicture, readObjects } from "../answers/read-picture.ts";
 import { modelOf } from "../answers/simulate.ts";
-import type { Found } from "../plan/documents.ts";
 import { sortManifests } from "../plan/manifests.ts";
 import { planOf } from "../plan/plan.ts";
 import { playBatchInSteps, settledPlan } from "../plan/played-batch.ts";
@@ -45,7 +44,8 @@ import { type FixPatch, fixPatch } from "./fix-patches.ts";
 import type { keptCloud } from "./kept-cloud.ts";
 import { KEPT_KINDS, type MirroredCluster } from "./mirrored-cluster.ts";
 import { Rested } from "./rested.ts";
-import { editable, poolProblems, supposed, type WholeScene } from "./suppositions.ts";
+import type { SceneMoment } from "./supposed-picture.ts";
+import { editable, poolProblems, supposed } from "./suppositions.ts";
 
 /** What goes on from scene to scene. */
 export class LongWork {
@@ -114,21 +114,14 @@ export async function readScene(doors: SceneDoors): Promise<ReadScene> {
   };
   const told = events.map((object) => ({ where: "", object, live: true as const }));
   const read = await pictureFrom({}, manifests, { ...objects, found: told, kept });
-  const whole = (): WholeScene => ({
-    objects: { ...objects, found: [...objects.found, ...keptObjects(cluster)] },
-    cloud,
-  });
+  const unboundPods = state.unboundPods();
+  const moment: SceneMoment = {
+    objects: { ...objects, found: told },
+    cloud: (of, facts) => cloud({ ...of, pods: unboundPods }, facts),
+    unboundPods,
+  };
   const spentMs = caughtUpMs + clock.elapsedMs() - begunMs;
-  return { scene: sceneOf(read, events, doors.long, whole), spentMs };
-}
-
-/** What {@link withoutKept} leaves out. */
-function keptObjects(cluster: MirroredCluster): readonly Found[] {
-  return KEPT_KINDS.flatMap((kind) => cluster.objects(kind)).map((object) => ({
-    where: "",
-    object,
-    live: true as const,
-  }));
+  return { scene: sceneOf(read, events, doors.long, moment), spentMs };
 }
 
 /** Their mirrors are opened, and read without a copy of each list. */
@@ -147,7 +140,7 @@ function sceneOf(
   read: ReadPicture,
   events: readonly Event[],
   long: LongWork,
-  whole: () => WholeScene,
+  moment: SceneMoment,
 ): ConsoleScene {
   const { picture, settings } = read;
   const plan = once(() =>
@@ -188,7 +181,7 @@ function sceneOf(
       return long.unplaced.do((run) => run(unplacedOf(read, planned)));
     }),
     explain: async (question) => explained(read, question, await next()),
-    simulate: (supposition) => supposed(read, supposition, whole),
+    simulate: (supposition) => supposed(read, supposition, moment),
     editable: async () => editable(read),
     poolProblems,
   };

@@ -4,25 +4,22 @@
  */
 import { DEPLOYMENT, type Deployment } from "../../apis/apps/kinds.ts";
 import { type KubeObject, keyOf } from "../../apis/meta.ts";
+import { eachInSteps, type Steps, stepRunner } from "../../base/steps.ts";
+import { SystemClock } from "../../base/system-clock.ts";
 import { commandLine } from "../../console/command-line.ts";
 import type { Editable, Supposition } from "../../console/source.ts";
 import { type MapRow, mapView } from "../../console/views/map.ts";
-import { fleetOf } from "../../core/answers/fleet.ts";
+import { fleetInSteps } from "../../core/answers/fleet.ts";
 import type { Model } from "../../core/answers/model.ts";
 import { writeYaml } from "../../readers/write-yaml.ts";
-import {
-  type Kept,
-  pictureFrom,
-  type ReadObjects,
-  type ReadPicture,
-} from "../answers/read-picture.ts";
+import type { ReadPicture } from "../answers/read-picture.ts";
 import { parseScales } from "../answers/scales.ts";
-import { leftOut, modelOf, type Simulated, simulation } from "../answers/simulate.ts";
-import { supposedPicture } from "../answers/suppose.ts";
+import { leftOut, modelOf, type Simulated, simulationInSteps } from "../answers/simulate.ts";
 import { nodesToRemove, parsePrices, withOfferings } from "../answers/what-if.ts";
 import { type Found, objectsOf } from "../plan/documents.ts";
-import { type Manifests, sortManifests } from "../plan/manifests.ts";
+import { sortManifests } from "../plan/manifests.ts";
 import { CliError } from "../program/cli-error.ts";
+import { type SceneMoment, supposedPicture } from "./supposed-picture.ts";
 
 /** How far consolidation is played, as `karpenter simulate` does without `--horizon`. */
 const HORIZON_MS = 24 * 3_600_000;
@@ -40,52 +37,36 @@ export interface SupposedAnswer extends Simulated {
   };
 }
 
-/** All objects of a scene, and the cloud that is kept from scene to scene. */
-export interface WholeScene {
-  readonly objects: ReadObjects;
-  readonly cloud: Kept["cloud"];
-}
+/** Others wait no longer than about this while a question is worked on. */
+const TURN_MS = 5;
 
-/** `whole`: read only where objects are supposed to be other. Throws CliError. */
+/** Works in turns, so that a large cluster holds nobody up. Throws CliError. */
 export async function supposed(
   read: ReadPicture,
   asked: Supposition,
-  whole: () => WholeScene,
+  moment: SceneMoment,
 ): Promise<SupposedAnswer> {
+  const run = stepRunner(new SystemClock(), TURN_MS);
   const { nodes, zones, consolidate } = asked;
   const prices = parsePrices(asked.prices ?? []);
-  const { before, changed } = await pictures(read, asked, whole);
-  const today = modelOf(before);
+  const pools = poolsIn(asked.pools ?? "");
+  const scales = parseScales(asked.scales ?? []);
+  const changed = await supposedPicture(read, { pools, scales }, { moment, run });
+  const today = modelOf(read);
   const drained = new Set(zones);
   const start = withOfferings(modelOf(changed), prices, drained);
   const removed = nodesToRemove(start.picture, nodes, drained);
   const supposal = { removed, zones, consolidate, horizonMs: HORIZON_MS, repairs: false };
-  const { answer, after } = simulation(today, start, supposal, changed.settings);
-  const rows = rowsOf(today);
+  const { answer, after } = await run(simulationInSteps(today, start, supposal, changed.settings));
+  const rows = await run(rowsOf(today));
+  const nodesAfter = await run(difference(rows, await run(rowsOf(after))));
   return {
     ...answer,
     notes: [...changed.notes, ...leftOut(start, answer)],
     commandLine: commandLine(asked),
     nodesBefore: Object.fromEntries(rows),
-    nodesAfter: difference(rows, rowsOf(after)),
+    nodesAfter,
   };
-}
-
-async function pictures(read: ReadPicture, asked: Supposition, whole: () => WholeScene) {
-  const pools = poolsIn(asked.pools ?? "");
-  const scales = parseScales(asked.scales ?? []);
-  if (pools.length === 0 && scales.length === 0) return { before: read, changed: read };
-  const { objects, cloud } = whole();
-  const kept: Kept = { state: undefined, cloud };
-  const { found } = objects;
-  const makers = {
-    found,
-    ofObjects: (all: readonly Found[]) =>
-      pictureFrom({}, sortManifests(all), { ...objects, found: all, kept }),
-    ofManifests: (manifests: Manifests) => pictureFrom({}, manifests, { ...objects, kept }),
-  };
-  const before = await makers.ofObjects(found);
-  return { before, changed: await supposedPicture(before, { pools, added: [], scales }, makers) };
 }
 
 /** What a complaint calls the text of the editor. */
@@ -156,15 +137,22 @@ function asWritten(pool: KubeObject & { readonly spec?: unknown }): unknown {
 /** Whose pods wait is told elsewhere. */
 const NO_PLAN = { existing: [], newClaims: [], unschedulable: [], excludedByLimits: [] };
 
-function rowsOf(model: Model): ReadonlyMap<string, MapRow> {
-  return mapView(fleetOf(model, NO_PLAN)).rows;
+function* rowsOf(model: Model): Steps<ReadonlyMap<string, MapRow>> {
+  const fleet = yield* fleetInSteps(model, NO_PLAN);
+  yield;
+  return mapView(fleet).rows;
 }
 
-function difference(before: ReadonlyMap<string, MapRow>, after: ReadonlyMap<string, MapRow>) {
-  const isOther = (name: string, row: MapRow) =>
-    JSON.stringify(row) !== JSON.stringify(before.get(name));
+function* difference(
+  before: ReadonlyMap<string, MapRow>,
+  after: ReadonlyMap<string, MapRow>,
+): Steps<SupposedAnswer["nodesAfter"]> {
+  const others: [string, MapRow][] = [];
+  yield* eachInSteps([...after], ([name, row]) => {
+    if (JSON.stringify(row) !== JSON.stringify(before.get(name))) others.push([name, row]);
+  });
   return {
-    set: Object.fromEntries([...after].filter(([name, row]) => isOther(name, row))),
+    set: Object.fromEntries(others),
     del: [...before.keys()].filter((name) => !after.has(name)),
   };
 }

@@ -13,6 +13,7 @@ import {
   withRuntimeClass,
 } from "../../apis/node/runtime-class.ts";
 import type { PriorityClass } from "../../apis/policy/kinds.ts";
+import { atOnce, eachInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import { PodAdmission } from "../../core/state/pod-admission.ts";
 import { CliError } from "../program/cli-error.ts";
 import type { Manifests } from "./manifests.ts";
@@ -29,6 +30,9 @@ export interface Expanded {
 /** As many as a plan takes: replicas by mistake run to billions, which would keep it for minutes. */
 const MOST_PODS = 5_000_000;
 
+/** Pods that are made in one step. */
+const MADE_PER_STEP = 64;
+
 /** What pods are made of. */
 interface Maker {
   readonly workload: KubeObject;
@@ -41,6 +45,11 @@ interface Maker {
 
 /** Throws CliError for a workload whose pods nobody could make, and for more than MOST_PODS in all. */
 export function expandWorkloads(manifests: Manifests): Expanded {
+  return atOnce(expandInSteps(manifests));
+}
+
+/** As {@link expandWorkloads}, in steps. */
+export function* expandInSteps(manifests: Manifests): Steps<Expanded> {
   const admission = fillAdmission(new PodAdmission(), manifests);
   const pods = manifests.pods.map((pod) => (isAdmitted(pod) ? pod : admitted(pod, admission)));
   const claims: PersistentVolumeClaim[] = [];
@@ -55,19 +64,19 @@ export function expandWorkloads(manifests: Manifests): Expanded {
     refuseUnadmitted(one, "spec.template.spec", one.spec.template.spec, manifests);
   }
   for (const { workload, source, path, wanted } of makers) {
-    const made = missingPods(workload, wanted, running, taken);
+    const made = yield* missingPods({ workload, wanted }, running, taken);
     const [first] = made;
     if (first !== undefined)
       refuseUnadmitted(source, `${path}.template.spec`, first.spec, manifests);
-    for (const pod of made) {
+    yield* eachInSteps(made, (pod) => {
       taken.add(keyOf(pod));
       pods.push(admitted(manifests.withDefaults(pod), admission));
       if (workload.kind === "StatefulSet")
         claims.push(...claimsOfSet(workload as StatefulSet, pod));
-    }
+    });
   }
   return {
-    pods: pods.map((pod) => withPriority(pod, manifests)),
+    pods: yield* mapInSteps(pods, (pod) => withPriority(pod, manifests)),
     volumeClaims: completeClaims([...claims, ...pods.flatMap(claimsOfPod)], manifests),
   };
 }
@@ -132,12 +141,11 @@ function idleCronJobs(
 }
 
 /** Pods of a StatefulSet are missing by name, those of other workloads by number. */
-function missingPods(
-  workload: KubeObject,
-  wanted: number,
+function* missingPods(
+  { workload, wanted }: Pick<Maker, "workload" | "wanted">,
   running: ReadonlyMap<string, number>,
   taken: ReadonlySet<string>,
-): Pod[] {
+): Steps<Pod[]> {
   const made: Pod[] = [];
   const labels = templateLabels(workload as Deployment);
   if (workload.kind === "StatefulSet") {
@@ -148,6 +156,7 @@ function missingPods(
   }
   const there = running.get(identity(workload)) ?? 0;
   for (let index = 0; made.length < wanted - there; index++) {
+    if (index % MADE_PER_STEP === MADE_PER_STEP - 1) yield;
     const pod = replica(workload, index, labels);
     if (!taken.has(keyOf(pod))) made.push(pod);
   }

@@ -65,6 +65,9 @@ export interface PlanningInput {
   readonly seats: Placements;
 }
 
+/** What a plan needs of the cluster state. */
+export type PlannedState = Pick<ClusterState, "nodes" | "unboundPods" | "daemonPods" | "poolUsage">;
+
 /**
  * `at`: epoch milliseconds. `kept`: the state of the live cluster that the manifests were read from.
  * Without it the state is made of the manifests.
@@ -73,7 +76,7 @@ export async function planningInput(
   manifests: Manifests,
   cloud: Cloud,
   settings: PlanSettings,
-  at: number | { readonly nowMs: number; readonly kept: ClusterState | undefined },
+  at: number | { readonly nowMs: number; readonly kept: PlannedState | undefined },
 ): Promise<PlanningInput> {
   const { nowMs, kept } = typeof at === "number" ? { nowMs: at, kept: undefined } : at;
   // All pods of a live cluster are there already; of a large one nobody goes through them here.
@@ -156,7 +159,7 @@ function clusterOf(manifests: Manifests, pods: readonly Pod[]): ClusterState {
  * A manifest has no word of the scheduler yet: whatever is bound nowhere needs a place. Pods that have ended are
  * not in the picture at all.
  */
-function pendingPods(cluster: ClusterState, notes: string[]): Pod[] {
+function pendingPods(cluster: PlannedState, notes: string[]): Pod[] {
   const pods = cluster
     .unboundPods()
     .filter((pod) => !isTerminating(pod) && !isOwnedByDaemonSet(pod));
@@ -172,7 +175,7 @@ function pendingPods(cluster: ClusterState, notes: string[]): Pod[] {
 }
 
 /** Pods of nodes that are being deleted need another place, unless nothing may move them. */
-function leavingPods(manifests: Manifests, cluster: ClusterState, nowMs: number): Pod[] {
+function leavingPods(manifests: Manifests, cluster: PlannedState, nowMs: number): Pod[] {
   return cluster
     .nodes()
     .filter(({ deleting }) => deleting)
@@ -192,7 +195,7 @@ interface UsablePools {
 
 async function poolInputs(
   manifests: Manifests,
-  cluster: ClusterState,
+  cluster: PlannedState,
   cloud: Cloud,
   names: readonly string[],
   notes: string[],

@@ -42,6 +42,15 @@ import type { Owned } from "./owned-node.ts";
  */
 export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
   const { pool, candidate, claim } = owned;
+  const holds = unpricedHolds(picture, owned);
+  const isTaken = claim.metadata.deletionTimestamp !== undefined || recordOf(claim) !== undefined;
+  if (isTaken || pool === undefined || candidate === undefined) return holds;
+  return [...holds, ...priceHolds(picture, candidate)];
+}
+
+/** {@link holdsOf} without the holds by prices. Those need a plan of the cluster without the node, which takes long. */
+export function unpricedHolds(picture: Picture, owned: Owned): readonly Hold[] {
+  const { pool, candidate, claim } = owned;
   if (claim.metadata.deletionTimestamp !== undefined)
     return leavingHolds(picture, owned, reasonsOf(candidate));
   const record = recordOf(claim);
@@ -60,7 +69,6 @@ export function holdsOf(picture: Picture, owned: Owned): readonly Hold[] {
     ...policyHolds(candidate),
     ...waitHolds(candidate, picture.nowMs),
     ...budgets.filter((one) => !isOfMark(one)),
-    ...priceHolds(picture, candidate),
   ];
 }
 

@@ -10,6 +10,7 @@ import { condition, withCondition, withoutCondition } from "../../apis/karpenter
 import type { NodeClaim } from "../../apis/karpenter/nodeclaim.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { toRfc3339 } from "../../base/clock.ts";
+import { atOnce, eachInSteps, filterInSteps, mapInSteps, type Steps } from "../../base/steps.ts";
 import type { Picture } from "../disruption/make-round.ts";
 import { createSimulator } from "../disruption/simulate.ts";
 import { consolidatable, empty } from "../nodeclaim/empty.ts";
@@ -56,10 +57,22 @@ export interface Move {
 }
 
 /** The model after the change, the names of new nodes in their order, and who moved. */
-export function change(
+export interface Changed {
+  readonly model: Model;
+  readonly names: readonly string[];
+  readonly moves: readonly Move[];
+}
+
+/** Makes the change. */
+export function change(model: Model, wanted: Change): Changed {
+  return atOnce(changeInSteps(model, wanted));
+}
+
+/** As {@link change}, in steps. */
+export function* changeInSteps(
   model: Model,
   { gone = [], launched: plans = [], placed = [], mended = [], command, nowMs }: Change,
-): { readonly model: Model; readonly names: readonly string[]; readonly moves: readonly Move[] } {
+): Steps<Changed> {
   const { picture } = model;
   const leaving = new Set(gone);
   const names = plans.map(({ pool }, index) => `${pool.name}-new-${model.made + index + 1}`);
@@ -70,7 +83,7 @@ export function change(
   });
   const moving = new Map<string, Pod>();
   const moves: Move[] = [];
-  for (const node of picture.nodes) {
+  yield* eachInSteps(picture.nodes, (node) => {
     for (const pod of node.pods) {
       const key = keyOf(pod);
       const to = homes.get(key);
@@ -79,55 +92,68 @@ export function change(
       moving.set(key, waiting(pod, nowMs));
       moves.push({ pod: key, from: node.name, ...(to === undefined ? {} : { to }) });
     }
-  }
-  for (const pod of picture.scheduling.pods) {
+  });
+  yield* eachInSteps(picture.scheduling.pods, (pod) => {
     const key = keyOf(pod);
-    if (pod.spec.nodeName || moving.has(key)) continue;
+    if (pod.spec.nodeName || moving.has(key)) return;
     moving.set(key, pod);
     const to = homes.get(key);
     if (to !== undefined) moves.push({ pod: key, to });
-  }
+  });
   const arrived = new Map<string, Pod[]>();
-  for (const [key, pod] of moving) {
+  yield* eachInSteps([...moving], ([key, pod]) => {
     const to = homes.get(key);
-    if (to !== undefined) arrived.set(to, [...(arrived.get(to) ?? []), running(pod, to, nowMs)]);
-  }
-  const stayed = picture.nodes
-    .filter(({ name }) => !leaving.has(name))
-    .map((node) => withPods(node, arrived.get(node.name) ?? [], moving, nowMs))
-    .map((node) => (mended.includes(node.name) ? rebooted(node, picture, nowMs) : node));
-  const fresh = plans.map((plan, index) => {
+    if (to === undefined) return;
+    const there = arrived.get(to) ?? [];
+    there.push(running(pod, to, nowMs));
+    arrived.set(to, there);
+  });
+  const staying = picture.nodes.filter(({ name }) => !leaving.has(name));
+  const stayed = yield* mapInSteps(staying, (before) => {
+    const node = withPods(before, arrived.get(before.name) ?? [], moving, nowMs);
+    return mended.includes(node.name) ? rebooted(node, picture, nowMs) : node;
+  });
+  const fresh = yield* mapInSteps(plans, (plan, index) => {
     const name = names[index] as string;
     return launched({ plan, name, pods: arrived.get(name) ?? [], command, nowMs });
   });
   const waits = [...moving].filter(([key]) => !homes.has(key)).map(([, pod]) => pod);
   // Those of nodes on their way out.
-  const leave = picture.scheduling.pods.filter(
-    (pod) => pod.spec.nodeName && !moving.has(keyOf(pod)),
+  const leave = yield* filterInSteps(
+    picture.scheduling.pods,
+    (pod) => Boolean(pod.spec.nodeName) && !moving.has(keyOf(pod)),
   );
   const nodes = [...stayed, ...fresh].sort((a, b) => (a.name < b.name ? -1 : 1));
   const went = picture.nodes.filter(({ name }) => leaving.has(name));
   const pools = withReservationUnits(model.pools, plans, went);
   const after = { ...model, pools, made: model.made + plans.length };
-  return { model: repainted(after, nodes, [...waits, ...leave], nowMs), names, moves };
+  return { model: yield* repainted(after, nodes, [...waits, ...leave], nowMs), names, moves };
+}
+
+/** As {@link laterInSteps}, at once; for tests. */
+export function later(model: Model, nowMs: number): Model {
+  return atOnce(laterInSteps(model, nowMs));
 }
 
 /** Nothing but time has passed. */
-export function later(model: Model, nowMs: number): Model {
+export function laterInSteps(model: Model, nowMs: number): Steps<Model> {
   return repainted(model, model.picture.nodes, model.picture.scheduling.pods, nowMs);
 }
 
-function repainted(
+function* repainted(
   model: Model,
   nodes: readonly NodeView[],
   pods: readonly Pod[],
   nowMs: number,
-): Model {
+): Steps<Model> {
   const { picture, pools } = model;
   const owners = new Map(pools.map((one) => [one.pool.id, one]));
-  const marked = nodes.map((node) => withMarks(node, owners, model, nowMs));
+  const marked = yield* mapInSteps(nodes, (node) => withMarks(node, owners, model, nowMs));
   const usable = new Set(picture.scheduling.pools.map(({ pool }) => pool.id));
-  const used = pools.map((one) => ({ ...one, usage: usageOf(marked, one.pool.id) }));
+  const used = yield* mapInSteps(pools, 1, (one) => ({
+    ...one,
+    usage: usageOf(marked, one.pool.id),
+  }));
   const scheduling = {
     ...picture.scheduling,
     nowMs,

@@ -4,22 +4,28 @@
  * commands the clock jumps to the next moment at which a hold ends.
  */
 
-import { isReschedulable } from "../../apis/core/pod-predicates.ts";
 import { keyOf } from "../../apis/meta.ts";
 import { fromRfc3339, toRfc3339 } from "../../base/clock.ts";
 import { counted } from "../../base/counted.ts";
-import { atOnce } from "../../base/steps.ts";
+import {
+  atOnce,
+  eachInSteps,
+  filterInSteps,
+  flatMapInSteps,
+  type Steps,
+} from "../../base/steps.ts";
 import { priceOf } from "../disruption/candidates.ts";
 import { type Command, decisionOf } from "../disruption/command.ts";
 import { makeRound } from "../disruption/make-round.ts";
 import type { Method } from "../disruption/methods/method.ts";
 import { moveOf } from "../disruption/moves.ts";
-import { type FoundCommands, nextCommands } from "../disruption/run-round.ts";
+import { type FoundCommands, nextCommandsInSteps } from "../disruption/run-round.ts";
 import { countStatic, missing, surplus } from "../disruption/static-pools.ts";
 import type { SchedulingResult } from "../provisioning/result.ts";
 import type { SchedulingInput } from "../provisioning/scheduling-input.ts";
 import { planStaticNodes } from "../provisioning/static-nodes.ts";
 import { ailmentsIn } from "../repair/survey.ts";
+import { reschedulablePods } from "../state/node-view.ts";
 import {
   type CommandAnswer,
   commandAnswer,
@@ -27,9 +33,9 @@ import {
   launchFacts,
 } from "./command-answer.ts";
 import { holdsOf } from "./holds.ts";
-import { change, later, type Model, type Move } from "./model.ts";
+import { type change, changeInSteps, laterInSteps, type Model, type Move } from "./model.ts";
 import { ownedNode } from "./owned-node.ts";
-import { playPasses } from "./planning-passes.ts";
+import { playPassesInSteps } from "./planning-passes.ts";
 
 /** The cluster's size and price. */
 export interface Totals {
@@ -75,34 +81,63 @@ const MOST_ROUNDS = 5_000;
 /** The most proposals in a row that fail their validation. */
 const MOST_REJECTED = 20;
 
+/** One planning pass. */
+export type PlanInSteps = (input: SchedulingInput) => Steps<SchedulingResult>;
 type Plan = (input: SchedulingInput) => SchedulingResult;
 
+function asSteps(plan: Plan): PlanInSteps {
+  // biome-ignore lint/correctness/useYield: a plan at once has no steps.
+  return function* (input) {
+    return plan(input);
+  };
+}
+
+interface Provisioned {
+  readonly model: Model;
+  readonly step: Step;
+}
+
 /** Places the pending pods. Undefined: no pod could be placed. */
-export function provision(model: Model, plan: Plan): { model: Model; step: Step } | undefined {
+export function provision(model: Model, plan: Plan): Provisioned | undefined {
+  return atOnce(provisionInSteps(model, asSteps(plan)));
+}
+
+function* provisionInSteps(model: Model, plan: PlanInSteps): Steps<Provisioned | undefined> {
   const { scheduling, nowMs } = model.picture;
   const waiting = scheduling.pods.filter(({ spec }) => !spec.nodeName);
   if (waiting.length === 0) return undefined;
-  const { result, passes } = playPasses({ ...scheduling, pods: waiting }, plan);
+  const { result, passes } = yield* playPassesInSteps({ ...scheduling, pods: waiting }, plan);
   const { newClaims, existing } = result;
   if (newClaims.length === 0 && existing.length === 0) return undefined;
   const readyMs = newClaims.length === 0 ? nowMs : nowMs + LAUNCH_MS;
-  const done = change(model, { launched: newClaims, placed: existing, nowMs: readyMs });
+  const done = yield* changeInSteps(model, {
+    launched: newClaims,
+    placed: existing,
+    nowMs: readyMs,
+  });
   const placed = done.moves.filter(({ to }) => to !== undefined).length;
   const inPasses = passes === 1 ? "" : ` in ${passes} passes`;
   const says = `${counted(placed, "pod")} placed, ${counted(newClaims.length, "node")} launched${inPasses}`;
-  return { model: done.model, step: stepOf("provisioning", nowMs, says, done, newClaims, []) };
+  return {
+    model: done.model,
+    step: yield* stepOf("provisioning", nowMs, says, done, newClaims, []),
+  };
 }
 
 /** Removes these nodes even if something protects them. Their pods become pending. */
-export function removeNodes(model: Model, names: readonly string[], why: string) {
+export function* removeNodesInSteps(
+  model: Model,
+  names: readonly string[],
+  why: string,
+): Steps<Provisioned> {
   const { nowMs } = model.picture;
-  const done = change(model, { gone: names, nowMs });
+  const done = yield* changeInSteps(model, { gone: names, nowMs });
   const says = `${why}: ${names.join(", ")}`;
-  return { model: done.model, step: stepOf("removal", nowMs, says, done, [], names) };
+  return { model: done.model, step: yield* stepOf("removal", nowMs, says, done, [], names) };
 }
 
 /** Adds and removes nodes of static pools until they have their replicas. */
-function keepReplicas(before: Model): Played {
+function* keepReplicas(before: Model): Steps<Played> {
   let model = before;
   const steps: Step[] = [];
   for (const { pool } of before.picture.staticPools) {
@@ -110,7 +145,7 @@ function keepReplicas(before: Model): Played {
     const count = countStatic(pool, nodes);
     const beyond = surplus(pool, count, nowMs).map(({ name }) => name);
     if (beyond.length > 0) {
-      const gone = removeNodes(model, beyond, `beyond the replicas of ${pool.name}`);
+      const gone = yield* removeNodesInSteps(model, beyond, `beyond the replicas of ${pool.name}`);
       model = gone.model;
       steps.push(gone.step);
     }
@@ -119,39 +154,50 @@ function keepReplicas(before: Model): Played {
     if (own === undefined || lacking === 0 || !pool.ready) continue;
     const launched = planStaticNodes(model.picture.scheduling, own, lacking);
     if (launched.length === 0) continue;
-    const done = change(model, { launched, nowMs: nowMs + LAUNCH_MS });
+    const done = yield* changeInSteps(model, { launched, nowMs: nowMs + LAUNCH_MS });
     const says = `${counted(launched.length, "node")} launched to keep ${pool.replicas} of ${pool.name}`;
     model = done.model;
-    steps.push(stepOf("provisioning", nowMs, says, done, launched, []));
+    steps.push(yield* stepOf("provisioning", nowMs, says, done, launched, []));
   }
   return { model, steps };
 }
 
 /** Runs the disruption loop until nothing is left to do or the time `untilMs`. */
 export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
+  return atOnce(rehearseInSteps(start, asSteps(plan), untilMs));
+}
+
+/** As {@link rehearse}, in steps. */
+export function* rehearseInSteps(
+  start: Model,
+  plan: PlanInSteps,
+  untilMs: number,
+): Steps<Rehearsal> {
   const steps: Step[] = [];
   let model = start;
   let idle = 0;
   for (let count = 0; count < MOST_ROUNDS; count++) {
-    const found = nextCommands(model.picture);
-    const settled = found === undefined ? settle(model, plan) : placeWaiting(model, plan);
+    const found = yield* nextCommandsInSteps(model.picture);
+    const settled = yield* found === undefined
+      ? settleInSteps(model, plan)
+      : placeWaiting(model, plan);
     model = settled.model;
     steps.push(...settled.steps);
     // The cluster has changed, so the round is asked again before a command without a wait is carried out.
     if (settled.steps.length > 0) continue;
     if (found === undefined) {
-      const nextMs = nextChange(model);
+      const nextMs = yield* nextChange(model);
       if (nextMs === undefined) return { model, steps, ended: "settled" };
       if (nextMs > untilMs) return { model, steps, ended: "horizon" };
-      model = later(model, nextMs);
+      model = yield* laterInSteps(model, nextMs);
       continue;
     }
-    const done = oneRound(model, found, count);
+    const done = yield* oneRound(model, found, count);
     model = done.model;
     steps.push(...done.steps);
     idle = done.steps.length > 0 ? 0 : idle + 1;
     if (model.picture.nodes.some(({ deleting }) => deleting)) {
-      const left = underWay(model, plan);
+      const left = yield* underWay(model, plan);
       model = left.model;
       steps.push(...left.steps);
     }
@@ -164,20 +210,22 @@ export function rehearse(start: Model, plan: Plan, untilMs: number): Rehearsal {
 /**
  * Carries out what is decided already, until nothing is left: leaving nodes end, and what they held back can begin.
  */
-export function settle(before: Model, plan: Plan): Played {
-  const { model, steps } = underWay(before, plan);
+export function* settleInSteps(before: Model, plan: PlanInSteps): Steps<Played> {
+  const { model, steps } = yield* underWay(before, plan);
   const goneMs = before.picture.nowMs + DRAIN_MS;
   const waits = steps.some(({ removed }) => removed.length > 0) && model.picture.nowMs < goneMs;
-  return { model: waits ? later(model, goneMs) : model, steps };
+  return { model: waits ? yield* laterInSteps(model, goneMs) : model, steps };
 }
 
 /** Removes the leaving nodes, gives static pools their replicas, and places the pending pods. */
-function underWay(before: Model, plan: Plan): Played {
+function* underWay(before: Model, plan: PlanInSteps): Steps<Played> {
   const leaving = before.picture.nodes.filter(({ deleting }) => deleting);
   const names = leaving.map(({ name }) => name);
   const gone =
-    leaving.length === 0 ? undefined : removeNodes(before, names, "on their way out already");
-  const placed = placeWaiting(gone?.model ?? before, plan);
+    leaving.length === 0
+      ? undefined
+      : yield* removeNodesInSteps(before, names, "on their way out already");
+  const placed = yield* placeWaiting(gone?.model ?? before, plan);
   return {
     model: placed.model,
     steps: [...(gone === undefined ? [] : [gone.step]), ...placed.steps],
@@ -185,9 +233,9 @@ function underWay(before: Model, plan: Plan): Played {
 }
 
 /** Places the pending pods while leaving nodes still exist, because those count in a round. */
-function placeWaiting(before: Model, plan: Plan): Played {
-  const kept = keepReplicas(before);
-  const placed = provision(kept.model, plan);
+function* placeWaiting(before: Model, plan: PlanInSteps): Steps<Played> {
+  const kept = yield* keepReplicas(before);
+  const placed = yield* provisionInSteps(kept.model, plan);
   if (placed === undefined) return kept;
   return { model: placed.model, steps: [...kept.steps, placed.step] };
 }
@@ -201,76 +249,81 @@ interface Played {
  * Carries out the commands of one round, at once or after their wait. During the wait the loop carries out commands
  * that need none.
  */
-function oneRound(before: Model, { method, commands }: FoundCommands, round: number): Played {
+function* oneRound(
+  before: Model,
+  { method, commands }: FoundCommands,
+  round: number,
+): Steps<Played> {
   const { nowMs } = before.picture;
   const immediate = commands.filter(({ validateAfterMs }) => validateAfterMs === 0);
   const waiting = commands.filter(({ validateAfterMs }) => validateAfterMs > 0);
-  const first = carryAll(before, method, immediate, `${round}-now`);
+  const first = yield* carryAll(before, method, immediate, `${round}-now`);
   if (waiting.length === 0) return first;
   let { model } = first;
   const steps = [...first.steps];
-  if (model.picture.nowMs < nowMs + POLL_MS) model = later(model, nowMs + POLL_MS);
-  const other = nextCommands(model.picture, waiting);
+  if (model.picture.nowMs < nowMs + POLL_MS) model = yield* laterInSteps(model, nowMs + POLL_MS);
+  const other = yield* nextCommandsInSteps(model.picture, waiting);
   if (other !== undefined) {
     // A command that needs a wait itself is proposed again in the next round.
     const ready = other.commands.filter(({ validateAfterMs }) => validateAfterMs === 0);
-    const done = carryAll(model, other.method, ready, `${round}-meanwhile`);
+    const done = yield* carryAll(model, other.method, ready, `${round}-meanwhile`);
     model = done.model;
     steps.push(...done.steps);
   }
   const dueMs = nowMs + Math.max(...waiting.map(({ validateAfterMs }) => validateAfterMs));
-  if (model.picture.nowMs < dueMs) model = later(model, dueMs);
-  const confirmed = waiting.flatMap((command) => {
-    const { round: now } = atOnce(makeRound(model.picture, method));
-    const still = atOnce(method.validate(command, now));
-    return typeof still === "string" ? [] : [still];
-  });
-  const last = carryAll(model, method, confirmed, `${round}`);
+  if (model.picture.nowMs < dueMs) model = yield* laterInSteps(model, dueMs);
+  const confirmed: Command[] = [];
+  for (const command of waiting) {
+    const { round: now } = yield* makeRound(model.picture, method);
+    const still = yield* method.validate(command, now);
+    if (typeof still !== "string") confirmed.push(still);
+  }
+  const last = yield* carryAll(model, method, confirmed, `${round}`);
   return { model: last.model, steps: [...steps, ...last.steps] };
 }
 
 /** Begins all commands at the same time, and advances the clock until they are done. */
-function carryAll(before: Model, method: Method, commands: readonly Command[], id: string): Played {
+function* carryAll(
+  before: Model,
+  method: Method,
+  commands: readonly Command[],
+  id: string,
+): Steps<Played> {
   let model = before;
   const steps: Step[] = [];
   for (const [index, command] of commands.entries()) {
     const there = new Set(model.picture.nodes.map(({ name }) => name));
     if (!command.candidates.every(({ node }) => there.has(node.name))) continue;
-    const done = carryOut(model, method, command, `${id}-${index}`);
+    const done = yield* carryOut(model, method, command, `${id}-${index}`);
     model = done.model;
     steps.push(done.step);
   }
   if (steps.length === 0) return { model, steps };
   const waits = steps.some(({ launched }) => launched.length > 0) ? LAUNCH_MS : 0;
-  return { model: later(model, model.picture.nowMs + DRAIN_MS + waits), steps };
+  const endMs = model.picture.nowMs + DRAIN_MS + waits;
+  return { model: yield* laterInSteps(model, endMs), steps };
 }
 
-function carryOut(
-  model: Model,
-  method: Method,
-  command: Command,
-  id: string,
-): { readonly model: Model; readonly step: Step } {
+function* carryOut(model: Model, method: Method, command: Command, id: string): Steps<Provisioned> {
   const { picture } = model;
   const begun = { id, reason: command.reason, startedAt: toRfc3339(picture.nowMs) };
   picture.ledger.note(moveOf(command, begun), picture.nowMs);
   const { candidates, replacements, terms: supposing } = command;
   const names = candidates.map(({ node }) => node.name);
   if (decisionOf(command) === "reboot") {
-    const done = change(model, { mended: names, nowMs: picture.nowMs });
+    const done = yield* changeInSteps(model, { mended: names, nowMs: picture.nowMs });
     const answer = commandAnswer(command, method.name);
-    const step = stepOf("command", picture.nowMs, answer.says, done, [], []);
+    const step = yield* stepOf("command", picture.nowMs, answer.says, done, [], []);
     return { model: done.model, step: { ...step, command: answer } };
   }
   const gone = names;
   const moving = new Set(candidates.flatMap((one) => one.reschedulablePods).map(keyOf));
-  const placed = picture.simulator
-    .without(candidates, supposing)
-    .placements.map(({ nodeName, pods }) => ({
-      nodeName,
-      pods: pods.filter((pod) => moving.has(keyOf(pod))),
-    }));
-  const done = change(model, {
+  const { placements } = yield* picture.simulator.withoutInSteps(candidates, supposing ?? {});
+  const placed = placements.map(({ nodeName, pods }) => ({
+    nodeName,
+    pods: pods.filter((pod) => moving.has(keyOf(pod))),
+  }));
+  const done = yield* changeInSteps(model, {
     gone,
     placed,
     launched: replacements,
@@ -278,18 +331,18 @@ function carryOut(
     nowMs: picture.nowMs,
   });
   const answer = commandAnswer(command, method.name);
-  const step = stepOf("command", picture.nowMs, answer.says, done, replacements, gone);
+  const step = yield* stepOf("command", picture.nowMs, answer.says, done, replacements, gone);
   return { model: done.model, step: { ...step, command: answer } };
 }
 
-function stepOf(
+function* stepOf(
   kind: Step["kind"],
   atMs: number,
   says: string,
   { model, names, moves }: ReturnType<typeof change>,
   launched: Command["replacements"],
   removed: readonly string[],
-): Step {
+): Steps<Step> {
   return {
     at: toRfc3339(atMs),
     kind,
@@ -300,14 +353,14 @@ function stepOf(
       ...launchFacts(plan),
     })),
     moves,
-    priceMicroUsdPerHour: totalsOf(model).priceMicroUsdPerHour,
+    priceMicroUsdPerHour: (yield* totalsInSteps(model)).priceMicroUsdPerHour,
   };
 }
 
 /** The next time at which a hold of a node ends. */
-function nextChange({ picture, pools }: Model): number | undefined {
+function* nextChange({ picture, pools }: Model): Steps<number | undefined> {
   const { nowMs, ledger, nodes } = picture;
-  const ends = nodes.flatMap((node) => {
+  const ends = yield* flatMapInSteps(nodes, (node) => {
     const owned = ownedNode(picture, node);
     if (owned === undefined) return [];
     return holdsOf(picture, owned).flatMap(({ until }) => fromRfc3339(until) ?? []);
@@ -328,16 +381,25 @@ function nextChange({ picture, pools }: Model): number | undefined {
 }
 
 /** Nodes whose price is not known count as free. */
-export function totalsOf({ picture, pools }: Model): Totals {
+export function totalsOf(model: Model): Totals {
+  return atOnce(totalsInSteps(model));
+}
+
+/** As {@link totalsOf}, in steps. */
+export function* totalsInSteps({ picture, pools }: Model): Steps<Totals> {
   const types = new Map(pools.map(({ pool, instanceTypes }) => [pool.id, instanceTypes]));
+  let pods = 0;
+  let priceMicroUsdPerHour = 0;
+  yield* eachInSteps(picture.nodes, (node) => {
+    pods += reschedulablePods(node).length;
+    if (node.managed)
+      priceMicroUsdPerHour += priceOf(node.labels, types.get(node.poolId ?? "") ?? []);
+  });
+  const pending = yield* filterInSteps(picture.scheduling.pods, ({ spec }) => !spec.nodeName);
   return {
     nodes: picture.nodes.length,
-    pods: picture.nodes.reduce((sum, { pods }) => sum + pods.filter(isReschedulable).length, 0),
-    pendingPods: picture.scheduling.pods.filter(({ spec }) => !spec.nodeName).length,
-    priceMicroUsdPerHour: picture.nodes.reduce(
-      (sum, { managed, labels, poolId = "" }) =>
-        managed ? sum + priceOf(labels, types.get(poolId) ?? []) : sum,
-      0,
-    ),
+    pods,
+    pendingPods: pending.length,
+    priceMicroUsdPerHour,
   };
 }

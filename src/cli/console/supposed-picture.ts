@@ -1,0 +1,146 @@
+/**
+ * The picture of a scene with other NodePools and other numbers of replicas. It is made from the picture that was read:
+ * only nodes that the change is about are other. A large cluster is gone through in steps.
+ */
+import { DEPLOYMENT } from "../../apis/apps/kinds.ts";
+import type { Pod } from "../../apis/core/pod.ts";
+import { keyOf } from "../../apis/meta.ts";
+import { eachInSteps, mapInSteps, type StepRunner, type Steps } from "../../base/steps.ts";
+import { usageOf } from "../../core/answers/usage.ts";
+import { type NodeView, nodeView } from "../../core/state/node-view.ts";
+import {
+  type Kept,
+  pictureFrom,
+  type ReadObjects,
+  type ReadPicture,
+} from "../answers/read-picture.ts";
+import { type ReplicaCount, withScales } from "../answers/scales.ts";
+import { driftedClaim } from "../answers/what-if.ts";
+import type { Found } from "../plan/documents.ts";
+import { expandInSteps } from "../plan/expand-workloads.ts";
+import { type Manifests, sortManifests } from "../plan/manifests.ts";
+
+/** Of a scene: what a further picture of the same moment is made from. */
+export interface SceneMoment {
+  readonly objects: ReadObjects;
+  readonly cloud: Kept["cloud"];
+  readonly unboundPods: readonly Pod[];
+}
+
+export interface OtherObjects {
+  /** NodePools in place of those with their names. */
+  readonly pools: readonly Found[];
+  readonly scales: readonly ReplicaCount[];
+}
+
+/** Nodes, pods without a node, and objects. */
+interface Draft {
+  readonly nodes: readonly NodeView[];
+  readonly unbound: readonly Pod[];
+  readonly manifests: Manifests;
+}
+
+/** `before` itself where nothing is supposed. Throws CliError for what the API server would refuse. */
+export async function supposedPicture(
+  before: ReadPicture,
+  { pools, scales }: OtherObjects,
+  { moment, run }: { readonly moment: SceneMoment; readonly run: StepRunner },
+): Promise<ReadPicture> {
+  if (pools.length === 0 && scales.length === 0) return before;
+  const { manifests, planning } = before;
+  const { nodes } = planning.input;
+  const asRead = { nodes, unbound: moment.unboundPods, manifests: withPools(manifests, pools) };
+  const scaled = await run(withReplicas(asRead, scales));
+  const changed = await pictureOf(scaled, before, moment);
+  if (pools.length === 0) return changed;
+  const names = new Set(pools.map(({ object }) => object.metadata.name));
+  const drifted = await run(withDrift(scaled, changed, names));
+  return drifted === scaled ? changed : pictureOf(drifted, before, moment);
+}
+
+function pictureOf(
+  { nodes, unbound, manifests }: Draft,
+  { planning }: ReadPicture,
+  { objects, cloud }: SceneMoment,
+): Promise<ReadPicture> {
+  const state = {
+    nodes: () => nodes,
+    unboundPods: () => unbound,
+    daemonPods: () => planning.input.daemonPods,
+    poolUsage: (poolId: string) => usageOf(nodes, poolId),
+  };
+  return pictureFrom({}, manifests, { ...objects, kept: { state, cloud } });
+}
+
+function withPools(manifests: Manifests, pools: readonly Found[]): Manifests {
+  if (pools.length === 0) return manifests;
+  const sorted = sortManifests(pools);
+  const idOf = ({ kind, metadata }: Manifests["pools"][number]) => `${kind} ${metadata.name}`;
+  const changed = new Set(sorted.pools.map(idOf));
+  const others = manifests.pools.filter((one) => !changed.has(idOf(one)));
+  const all = [...others, ...sorted.pools].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
+  return { ...manifests, pools: all, placeOf: sorted.placeOf };
+}
+
+/** Deployments with other numbers of replicas: surplus pods are gone, missing ones wait. */
+function* withReplicas(draft: Draft, scales: readonly ReplicaCount[]): Steps<Draft> {
+  if (scales.length === 0) return draft;
+  const { nodes, unbound, manifests } = draft;
+  const own: Pod[] = [];
+  // Pods of other kinds may have the names that new pods would get.
+  const starts = scales.map(({ workload }) => `${workload}-`);
+  const keep = (pod: Pod): void => {
+    if (starts.some((start) => keyOf(pod).startsWith(start))) own.push(pod);
+  };
+  yield* eachInSteps(nodes, ({ pods }) => pods.forEach(keep));
+  yield* eachInSteps(unbound, keep);
+  const live = (object: Found["object"]): Found => ({ where: "", object, live: true });
+  const workloads = [...manifests.workloads, ...manifests.liveWorkloads];
+  const deployments = workloads.filter(({ kind }) => kind === DEPLOYMENT.kind);
+  const found = withScales([...deployments, ...own].map(live), scales);
+  const sorted = sortManifests(found);
+  const changed = new Set(sorted.workloads.map((one) => `${one.kind} ${keyOf(one)}`));
+  const scaled = {
+    ...manifests,
+    workloads: sorted.workloads,
+    liveWorkloads: workloads.filter((one) => !changed.has(`${one.kind} ${keyOf(one)}`)),
+  };
+  const making = { pods: sorted.pods, daemonSets: [], cronJobs: [], placeOf: sorted.placeOf };
+  const { pods, volumeClaims } = yield* expandInSteps({ ...scaled, ...making });
+  const stays = new Set(sorted.pods.map(keyOf));
+  const gone = new Set(own.map(keyOf).filter((key) => !stays.has(key)));
+  const isThere = (pod: Pod): boolean => !gone.has(keyOf(pod));
+  return {
+    nodes: gone.size === 0 ? nodes : yield* mapInSteps(nodes, (view) => only(view, isThere)),
+    unbound: [...unbound.filter(isThere), ...pods.filter((pod) => !stays.has(keyOf(pod)))],
+    manifests: { ...scaled, volumeClaims },
+  };
+}
+
+function only(view: NodeView, isThere: (pod: Pod) => boolean): NodeView {
+  const pods = view.pods.filter(isThere);
+  if (pods.length === view.pods.length) return view;
+  const { node, claim, deleting: marked, nominatedUntilMs } = view;
+  return nodeView({ node, claim, pods, marked, nominatedUntilMs });
+}
+
+/** Claims of these NodePools are Drifted as the controller would find them. */
+function* withDrift(
+  draft: Draft,
+  { planning, picture }: ReadPicture,
+  names: ReadonlySet<string>,
+): Steps<Draft> {
+  const pools = new Map(planning.pools.map(({ pool }) => [pool.id, pool]));
+  const drifted = new Map<NodeView["claim"], NodeView["claim"]>();
+  const nodes = yield* mapInSteps(draft.nodes, (view) => {
+    const pool = pools.get(view.poolId ?? "");
+    if (view.claim === undefined || pool === undefined || !names.has(pool.name)) return view;
+    const claim = driftedClaim(view.claim, pool, picture.nowMs);
+    if (claim === view.claim) return view;
+    drifted.set(view.claim, claim);
+    return { ...view, claim };
+  });
+  if (drifted.size === 0) return draft;
+  const claims = draft.manifests.claims.map((claim) => drifted.get(claim) ?? claim);
+  return { ...draft, nodes, manifests: { ...draft.manifests, claims } };
+}
